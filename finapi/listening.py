@@ -71,8 +71,12 @@ def within(config: Config, files: int) -> Config:
     log.warning(
         "%d file descriptors are too few for these settings, which may need %d: %d threads, %d connections, %d feed "
         "connections; raise the limit (ulimit -n, LimitNOFILE=)",
-        files, wanted, threads, connections, feeds,
-    )  # fmt: skip
+        files,
+        wanted,
+        threads,
+        connections,
+        feeds,
+    )
     return replace(
         config, threads=threads, webhook_threads=webhooks, feed_connections=feeds, connection_limit=connections
     )

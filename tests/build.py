@@ -87,16 +87,41 @@ def zipapp(wheel: Path, tools: Path, out: Path) -> Path:
     """finapi and what it needs in one file for a Python that is there."""
     file = out / "finapi.pyz"
     shebang = "/usr/bin/env python3"
-    run(tools / "bin/shiv", "--quiet", "--reproducible", "-c", "finapi", "-p", shebang, "-o", file, wheel,
-        SOURCE_DATE_EPOCH=str(epoch()))  # fmt: skip
+    run(
+        tools / "bin/shiv",
+        "--quiet",
+        "--reproducible",
+        "-c",
+        "finapi",
+        "-p",
+        shebang,
+        "-o",
+        file,
+        wheel,
+        SOURCE_DATE_EPOCH=str(epoch()),
+    )
     return file
 
 
 def executables(tools: Path, out: Path, work: Path) -> tuple[Path, Path]:
     """finapi with its interpreter, as a folder and as one file."""
     (work / "entry.py").write_text(ENTRY)
-    options = ["--noconfirm", "--clean", "--log-level", "ERROR", "--name", "finapi", "--workpath", work / "work",
-               "--specpath", work, "--collect-all", "finapi", "--collect-submodules", "websockets"]  # fmt: skip
+    options = [
+        "--noconfirm",
+        "--clean",
+        "--log-level",
+        "ERROR",
+        "--name",
+        "finapi",
+        "--workpath",
+        work / "work",
+        "--specpath",
+        work,
+        "--collect-all",
+        "finapi",
+        "--collect-submodules",
+        "websockets",
+    ]
     made = []
     for kind, place in (("--onedir", "folder"), ("--onefile", "file")):
         run(tools / "bin/pyinstaller", *options, kind, "--distpath", out / place, work / "entry.py")

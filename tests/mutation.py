@@ -57,10 +57,17 @@ TESTS = {
 }
 
 _COMPARED = {
-    ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">"), ast.Eq: ("==", "!="),
-    ast.NotEq: ("!=", "=="), ast.Is: ("is", "is not"), ast.IsNot: ("is not", "is"), ast.In: ("in", "not in"),
+    ast.Lt: ("<", "<="),
+    ast.LtE: ("<=", "<"),
+    ast.Gt: (">", ">="),
+    ast.GtE: (">=", ">"),
+    ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="),
+    ast.Is: ("is", "is not"),
+    ast.IsNot: ("is not", "is"),
+    ast.In: ("in", "not in"),
     ast.NotIn: ("not in", "in"),
-}  # fmt: skip
+}
 _TURNED = {ast.And: ("and", "or"), ast.Or: ("or", "and"), ast.Add: ("+", "-"), ast.Sub: ("-", "+")}
 
 
@@ -133,8 +140,11 @@ def noticed(place: Path, tests: list[str], seconds: float | None = None) -> bool
     try:
         done = subprocess.run(
             [*command, "-m", "not slow", "-x", "-q", "-n", "0", *tests],
-            cwd=place, capture_output=True, timeout=seconds, env={"PYTHONPATH": str(place), "PATH": "/usr/bin:/bin"},
-        )  # fmt: skip
+            cwd=place,
+            capture_output=True,
+            timeout=seconds,
+            env={"PYTHONPATH": str(place), "PATH": "/usr/bin:/bin"},
+        )
     except subprocess.TimeoutExpired:
         return True
     return done.returncode != 0

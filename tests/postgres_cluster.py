@@ -67,8 +67,19 @@ def running(*, durable: bool = False) -> Iterator[Cluster]:
     try:
         if os.geteuid() == 0:
             shutil.chown(directory, "postgres", "postgres")
-        run(str(place / "initdb"), "-D", str(directory / "data"), "-A", "trust", "-U", "postgres", "-E", "UTF8",
-            "--locale=C", "-N")  # fmt: skip
+        run(
+            str(place / "initdb"),
+            "-D",
+            str(directory / "data"),
+            "-A",
+            "trust",
+            "-U",
+            "postgres",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "-N",
+        )
         cluster.start()
         try:
             yield cluster

@@ -189,8 +189,14 @@ def _bounds(place: str, old: Json, new: Json, *, answers: bool) -> Iterator[tupl
     """What a request may hold at least and at most; an answer's bounds are no promise."""
     if answers:
         return
-    for name, sign in (("minimum", 1), ("minLength", 1), ("minItems", 1), ("maximum", -1), ("maxLength", -1),
-                       ("maxItems", -1)):  # fmt: skip
+    for name, sign in (
+        ("minimum", 1),
+        ("minLength", 1),
+        ("minItems", 1),
+        ("maximum", -1),
+        ("maxLength", -1),
+        ("maxItems", -1),
+    ):
         if name in new and (name not in old or sign * new[name] > sign * old[name]):
             yield place, f"{name} became {new[name]}"
     for name in ("pattern", "format"):

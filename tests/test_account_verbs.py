@@ -169,8 +169,14 @@ def test_invite_list_prints_a_line_for_each_invite(data_dir: Path) -> None:
     head, *_, line = did(verb(data_dir, "invite", "list")).split("\n")
     assert head.split("  ")[0] == "CODE"
     assert [word.strip() for word in head.split("  ") if word] == [
-        "CODE", "STATE", "CREATED AT", "EXPIRES AT", "USED AT", "USED BY", "NOTE",
-    ]  # fmt: skip
+        "CODE",
+        "STATE",
+        "CREATED AT",
+        "EXPIRES AT",
+        "USED AT",
+        "USED BY",
+        "NOTE",
+    ]
     assert line.startswith(f"{code}  open ")
     assert line.endswith(" n1")
 

@@ -306,8 +306,10 @@ def test_usage_is_the_same_before_and_after_it_is_summed_and_archived(app: App, 
     daily = {"2026-01-31": (25, 2), "2026-02-01": (50, 3), "2026-02-02": (75, 4), "2026-02-03": (25, 1)}
     expected = daily, [("GET /x", 175, 7), ("GET /y", 0, 3)]
     assert usage(app, 30, clock.now()) == expected
-    assert usage(app, 2, clock.now()) == ({"2026-02-02": (75, 4), "2026-02-03": (25, 1)},
-                                          [("GET /x", 100, 4), ("GET /y", 0, 1)])  # fmt: skip
+    assert usage(app, 2, clock.now()) == (
+        {"2026-02-02": (75, 4), "2026-02-03": (25, 1)},
+        [("GET /x", 100, 4), ("GET /y", 0, 1)],
+    )
     billing.close_kept(app)
     assert usage(app, 30, clock.now()) == expected
     pass_days(app, clock, 40)

@@ -265,9 +265,18 @@ def test_the_etag_changes_with_the_copy(path: Path, clock: FixedClock) -> None:
 
 @pytest.mark.parametrize(
     ("version", "safe"),
-    [((3, 40, 1), False), ((3, 44, 5), False), ((3, 44, 6), True), ((3, 45, 0), False), ((3, 50, 6), False),
-     ((3, 50, 7), True), ((3, 51, 2), False), ((3, 51, 3), True), ((3, 53, 2), True)],
-)  # fmt: skip
+    [
+        ((3, 40, 1), False),
+        ((3, 44, 5), False),
+        ((3, 44, 6), True),
+        ((3, 45, 0), False),
+        ((3, 50, 6), False),
+        ((3, 50, 7), True),
+        ((3, 51, 2), False),
+        ((3, 51, 3), True),
+        ((3, 53, 2), True),
+    ],
+)
 def test_which_sqlite_may_write_while_another_process_checkpoints(version: tuple[int, ...], safe: bool) -> None:
     assert checkpoints.is_safe_beside_checkpoints(version) is safe
 

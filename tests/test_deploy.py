@@ -210,9 +210,11 @@ def test_the_container_file_starts_what_there_is() -> None:
     text = (DEPLOY / "Containerfile").read_text()
     names = re.findall(r"FINAPI_([A-Z_]+)=(\S+)", text)
     words = subprocess.run(
-        [*COMMAND, "config"], cwd=ROOT, env=environment(**{f"FINAPI_{name}": value for name, value in names}),
+        [*COMMAND, "config"],
+        cwd=ROOT,
+        env=environment(**{f"FINAPI_{name}": value for name, value in names}),
         capture_output=True,
-    )  # fmt: skip
+    )
     assert words.returncode == 0, words.stderr
     assert re.search(r'CMD \["serve"\]', text)
 

@@ -23,16 +23,24 @@ def test_the_parties_of_a_filing_are_one_filing() -> None:
     assert getcurrent.page(data, "f") == FeedPage(
         (
             FeedFiling(
-                ACCESSION, "4", "2026-01-31", "2026-01-31T11:30:00.000Z", (),
+                ACCESSION,
+                "4",
+                "2026-01-31",
+                "2026-01-31T11:30:00.000Z",
+                (),
                 (FeedParty(1214156, "COOK TIMOTHY D", "Reporting"), FeedParty(320193, "Apple Inc.", "Issuer")),
             ),
             FeedFiling(
-                "0000320193-26-000002", "8-K", "2026-01-31", "2026-01-31T11:29:59.000Z", ("2.02", "9.01"),
+                "0000320193-26-000002",
+                "8-K",
+                "2026-01-31",
+                "2026-01-31T11:29:59.000Z",
+                ("2.02", "9.01"),
                 (FeedParty(320193, "Apple Inc.", "Filer"),),
             ),
         ),
         3,
-    )  # fmt: skip
+    )
 
 
 def test_a_page_may_be_empty() -> None:

@@ -89,7 +89,7 @@ def test_names_in_latin_1_are_read() -> None:
         (MASTER + "1" * 2_001 + "\n", "an.idx: a line of more than 2000 bytes"),
         (MASTER + "1" * 2_000 + "\n", "an.idx: line 7: not five columns between bars"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_row_is_refused_with_its_line(text: str, reason: str) -> None:
     with pytest.raises(ParseError) as refused:
         read(text)

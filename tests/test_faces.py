@@ -198,22 +198,47 @@ def shown(company: CompanyBook, key: str) -> series.Provenance:
     ("lines", "capex"),
     [
         # A service company's own plant beside its oil and gas (Range Resources, 2009).
-        ({"PaymentsToAcquireOilAndGasPropertyAndEquipment": ("Additions to oil and gas properties", "275999"),
-          "PaymentsToAcquirePropertyPlantAndEquipment": ("Additions to field service assets", "14849")}, "290848"),
+        (
+            {
+                "PaymentsToAcquireOilAndGasPropertyAndEquipment": ("Additions to oil and gas properties", "275999"),
+                "PaymentsToAcquirePropertyPlantAndEquipment": ("Additions to field service assets", "14849"),
+            },
+            "290848",
+        ),
         # A filer's own lines, told negative throughout (FPL Group, 2009).
-        ({"ext:Utility": ("Capital expenditures of FPL", "-1088"),
-          "ext:Other": ("Other capital expenditures", "-20")}, "1108"),
+        (
+            {
+                "ext:Utility": ("Capital expenditures of FPL", "-1088"),
+                "ext:Other": ("Other capital expenditures", "-20"),
+            },
+            "1108",
+        ),
         # Construction is the capital expenditure; assets bought stand beside it (American Electric Power, 2009).
-        ({"ext:Building": ("Construction Expenditures", "1547"),
-          "PaymentsToAcquirePropertyPlantAndEquipment": ("Acquisitions of Assets", "11")}, "1547"),
+        (
+            {
+                "ext:Building": ("Construction Expenditures", "1547"),
+                "PaymentsToAcquirePropertyPlantAndEquipment": ("Acquisitions of Assets", "11"),
+            },
+            "1547",
+        ),
         # A total goes before its parts (Questar, 2009).
-        ({"PaymentsToAcquirePropertyPlantAndEquipment": ("Property, plant and equipment", "6994"),
-          "PaymentsToAcquireProductiveAssets": ("Total capital expenditures", "7031")}, "7031"),
+        (
+            {
+                "PaymentsToAcquirePropertyPlantAndEquipment": ("Property, plant and equipment", "6994"),
+                "PaymentsToAcquireProductiveAssets": ("Total capital expenditures", "7031"),
+            },
+            "7031",
+        ),
         # Money that came back in one of the lines: a sum would say nothing.
-        ({"PaymentsToAcquireOilAndGasProperty": ("Additions to oil and gas property", "2117"),
-          "PaymentsToAcquirePropertyPlantAndEquipment": ("Acquisition of Marathon properties", "-181")}, "-181"),
+        (
+            {
+                "PaymentsToAcquireOilAndGasProperty": ("Additions to oil and gas property", "2117"),
+                "PaymentsToAcquirePropertyPlantAndEquipment": ("Acquisition of Marathon properties", "-181"),
+            },
+            "-181",
+        ),
     ],
-)  # fmt: skip
+)
 def test_lines_of_spending_that_stand_side_by_side_are_one_figure(
     lines: dict[str, tuple[str, str]], capex: str
 ) -> None:
@@ -271,13 +296,17 @@ def test_lines_of_cost_that_make_up_what_gross_profit_lacks_are_its_cost(gross: 
     [
         ({"FuelCosts": ("Fuel", "276"), "CostOfPurchasedPower": ("Purchased power", "1024")}, "1300"),
         ({"FuelCosts": ("Fuel and oil", "726")}, "726"),
-        ({"FuelCosts": ("Fuel", "60"), "ext:Power": ("Purchased power", "40"),
-          "ext:All": ("Energy costs", "100")}, "100"),
-        ({"CostOfPurchasedPower": ("Cost of electricity", "-883"),
-          "ext:Gas": ("Cost of natural gas", "-188")}, "not_mapped"),
+        (
+            {"FuelCosts": ("Fuel", "60"), "ext:Power": ("Purchased power", "40"), "ext:All": ("Energy costs", "100")},
+            "100",
+        ),
+        (
+            {"CostOfPurchasedPower": ("Cost of electricity", "-883"), "ext:Gas": ("Cost of natural gas", "-188")},
+            "not_mapped",
+        ),
         ({"ext:Gas": ("Gas purchases and other costs of sales", "709")}, "not_reported"),
     ],
-)  # fmt: skip
+)
 def test_fuel_and_purchased_power_are_the_lines_of_the_income_statement(
     lines: dict[str, tuple[str, str]], value: str
 ) -> None:
@@ -318,9 +347,12 @@ def test_a_line_on_a_later_page_of_a_statement_is_named_where_the_first_has_none
 
 @pytest.mark.parametrize(
     ("total", "value", "gross"),
-    [("Total cost of revenue", "300", "700"), ("Cost of goods and services", "300", "700"),
-     ("Cost of subscriptions", "60", "not_reported")],
-)  # fmt: skip
+    [
+        ("Total cost of revenue", "300", "700"),
+        ("Cost of goods and services", "300", "700"),
+        ("Cost of subscriptions", "60", "not_reported"),
+    ],
+)
 def test_lines_that_a_total_below_them_adds_up_are_in_it(total: str, value: str, gross: str) -> None:
     company = costs(
         ("CostOfGoodsSold", "Cost of products", "190"),
@@ -554,56 +586,143 @@ def test_a_total_of_long_term_liabilities_under_the_tag_of_all_is_a_part(label: 
     ("kind", "lines", "sic", "told_as"),
     [
         # SandRidge Energy, 2009: both earnings of a share in one line, given in dollars.
-        ("income", [("ext:Each", "Basic and diluted loss per share applicable to SandRidge Energy, Inc. common "
-                                 "stockholders", "-0.52")], None, {"eps_basic": "-0.52", "eps_diluted": "-0.52"}),
+        (
+            "income",
+            [
+                (
+                    "ext:Each",
+                    "Basic and diluted loss per share applicable to SandRidge Energy, Inc. common stockholders",
+                    "-0.52",
+                )
+            ],
+            None,
+            {"eps_basic": "-0.52", "eps_diluted": "-0.52"},
+        ),
         # Public Storage, 2009: the tag of diluted earnings is on the line of discontinued operations.
-        ("income", [("EarningsPerShareBasic", "Net income per common share - basic, total", "0.80"),
-                    ("EarningsPerShareDiluted", "Discontinued operations", "-0.05"),
-                    ("ext:Each", "Net income per common share - diluted, total", "0.8")], None,
-         {"eps_basic": "0.8", "eps_diluted": "0.8"}),
+        (
+            "income",
+            [
+                ("EarningsPerShareBasic", "Net income per common share - basic, total", "0.80"),
+                ("EarningsPerShareDiluted", "Discontinued operations", "-0.05"),
+                ("ext:Each", "Net income per common share - diluted, total", "0.8"),
+            ],
+            None,
+            {"eps_basic": "0.8", "eps_diluted": "0.8"},
+        ),
         # Nothing says that it is of a share: given in dollars, and not so called.
-        ("income", [("ext:Paid", "Distributed (in dollars per share)", "0.06"),
-                    ("ext:Each", "Total basic (in dollars per share)", "0.46")], None, {"eps_basic": "not_reported"}),
+        (
+            "income",
+            [
+                ("ext:Paid", "Distributed (in dollars per share)", "0.06"),
+                ("ext:Each", "Total basic (in dollars per share)", "0.46"),
+            ],
+            None,
+            {"eps_basic": "not_reported"},
+        ),
         # American Express, 2009: tagged as operating income.
-        ("income", [("OperatingIncomeLoss", "Pretax income from continuing operations", "418")], None,
-         {"pretax_income": "418"}),
+        (
+            "income",
+            [("OperatingIncomeLoss", "Pretax income from continuing operations", "418")],
+            None,
+            {"pretax_income": "418"},
+        ),
         # Johnson Controls, 2009, and Exelon, which prints a second line after the income of affiliates.
-        ("income", [("ext:Before", "Income (loss) from continuing operations before income taxes and minority interest",
-                     "275")], None, {"pretax_income": "275"}),
-        ("income", [("ext:First", "Income before income taxes and equity in earnings of unconsolidated affiliates",
-                     "1095"), ("ext:Second", "Income from continuing operations before income taxes", "1088")], None,
-         {"pretax_income": "1088"}),
+        (
+            "income",
+            [
+                (
+                    "ext:Before",
+                    "Income (loss) from continuing operations before income taxes and minority interest",
+                    "275",
+                )
+            ],
+            None,
+            {"pretax_income": "275"},
+        ),
+        (
+            "income",
+            [
+                ("ext:First", "Income before income taxes and equity in earnings of unconsolidated affiliates", "1095"),
+                ("ext:Second", "Income from continuing operations before income taxes", "1088"),
+            ],
+            None,
+            {"pretax_income": "1088"},
+        ),
         # Fluor, 2009; Altria, whose line has the research in it.
-        ("income", [("ext:General", "Corporate administrative and general expense", "42003")], None,
-         {"selling_general_admin": "42003"}),
-        ("income", [("ext:All", "Marketing, administration and research costs", "738")], None,
-         {"selling_general_admin": "not_mapped"}),
+        (
+            "income",
+            [("ext:General", "Corporate administrative and general expense", "42003")],
+            None,
+            {"selling_general_admin": "42003"},
+        ),
+        (
+            "income",
+            [("ext:All", "Marketing, administration and research costs", "738")],
+            None,
+            {"selling_general_admin": "not_mapped"},
+        ),
         # Vornado, 2009: the tag of real estate revenue is on the total.
-        ("income", [("OperatingLeasesIncomeStatementLeaseRevenue", "Property rentals", "559010"),
-                    ("TenantReimbursements", "Tenant expense reimbursements", "83476"),
-                    ("ext:Fees", "Fee and other income", "35899"),
-                    ("RealEstateRevenueNet", "Total revenues", "678385")],
-         6798, {"rental_revenue": "559010", "revenue": "678385"}),
+        (
+            "income",
+            [
+                ("OperatingLeasesIncomeStatementLeaseRevenue", "Property rentals", "559010"),
+                ("TenantReimbursements", "Tenant expense reimbursements", "83476"),
+                ("ext:Fees", "Fee and other income", "35899"),
+                ("RealEstateRevenueNet", "Total revenues", "678385"),
+            ],
+            6798,
+            {"rental_revenue": "559010", "revenue": "678385"},
+        ),
         # Simon Property Group, 2009: one of several lines of rent.
-        ("income", [("ext:Rent", "Minimum rent", "567633"), ("Revenues", "Total revenue", "903612")], 6798,
-         {"rental_revenue": "not_mapped"}),
+        (
+            "income",
+            [("ext:Rent", "Minimum rent", "567633"), ("Revenues", "Total revenue", "903612")],
+            6798,
+            {"rental_revenue": "not_mapped"},
+        ),
         # Molson Coors, 2009: sales before and after excise taxes.
-        ("income", [("ext:Gross", "Sales", "1160.4"), ("ExciseAndSalesTaxes", "Excise taxes", "361.5"),
-                    ("SalesRevenueGoodsNet", "Net sales", "798.9")], None, {"revenue": "798.9"}),
+        (
+            "income",
+            [
+                ("ext:Gross", "Sales", "1160.4"),
+                ("ExciseAndSalesTaxes", "Excise taxes", "361.5"),
+                ("SalesRevenueGoodsNet", "Net sales", "798.9"),
+            ],
+            None,
+            {"revenue": "798.9"},
+        ),
         # Xcel Energy and Wisconsin Energy, 2009: utilities without a total of equity.
-        ("balance", [("PreferredStockValue", "Preferred stockholders' equity - authorized 7,000,000 shares", "104980"),
-                     ("ext:Common", "Common stockholders' equity - authorized 1,000,000,000 shares", "7073723")], None,
-         {"total_equity": "7178703"}),
-        ("balance", [("CommonStockValue", "Common equity", "3467.1"), ("ext:All", "Total Capitalization", "7317.6")],
-         None, {"total_equity": "3467.1"}),
+        (
+            "balance",
+            [
+                ("PreferredStockValue", "Preferred stockholders' equity - authorized 7,000,000 shares", "104980"),
+                ("ext:Common", "Common stockholders' equity - authorized 1,000,000,000 shares", "7073723"),
+            ],
+            None,
+            {"total_equity": "7178703"},
+        ),
+        (
+            "balance",
+            [("CommonStockValue", "Common equity", "3467.1"), ("ext:All", "Total Capitalization", "7317.6")],
+            None,
+            {"total_equity": "3467.1"},
+        ),
         # Goldman Sachs, 2009: a balance sheet that is not classified.
-        ("balance", [("ext:Cash", "Cash and cash equivalents", "22177"), ("Assets", "Total assets", "889544")], None,
-         {"cash_and_equivalents": "22177"}),
+        (
+            "balance",
+            [("ext:Cash", "Cash and cash equivalents", "22177"), ("Assets", "Total assets", "889544")],
+            None,
+            {"cash_and_equivalents": "22177"},
+        ),
         # Kimco Realty, 2009: nothing says that they are current, and they may be.
-        ("balance", [("MarketableSecurities", "Marketable securities", "246099"), ("Assets", "Total assets", "1000")],
-         6798, {"short_term_investments": "not_mapped"}),
+        (
+            "balance",
+            [("MarketableSecurities", "Marketable securities", "246099"), ("Assets", "Total assets", "1000")],
+            6798,
+            {"short_term_investments": "not_mapped"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_line_is_known_however_its_filer_prints_it(
     kind: str, lines: list[tuple[str, str, str]], sic: int | None, told_as: dict[str, str]
 ) -> None:

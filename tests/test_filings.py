@@ -29,9 +29,21 @@ HEADER = FilingMetadata(
     ACCESSION, metadata.HEADER, [Party(APPLE, 2, "Apple Inc.")], "10-Q", "2025-05-02", "2025-05-01T22:01:00.000Z"
 )
 LIST = FilingMetadata(
-    ACCESSION, metadata.SUBMISSIONS, [Party(APPLE, metadata.LISTED)], "10-Q", "2025-05-02",
-    "2025-05-02T10:01:00.000Z", "2025-03-29", "aapl-20250329.htm", "10-Q", None, 6_000_000, 1, 1, "001-36743",
-)  # fmt: skip
+    ACCESSION,
+    metadata.SUBMISSIONS,
+    [Party(APPLE, metadata.LISTED)],
+    "10-Q",
+    "2025-05-02",
+    "2025-05-02T10:01:00.000Z",
+    "2025-03-29",
+    "aapl-20250329.htm",
+    "10-Q",
+    None,
+    6_000_000,
+    1,
+    1,
+    "001-36743",
+)
 INDEX = FilingMetadata(ACCESSION, metadata.INDEX, [Party(APPLE, metadata.LISTED, "APPLE INC")], "10-Q", "2025-05-02")
 CLAIM = FilingMetadata(
     ACCESSION,
@@ -139,9 +151,22 @@ def test_what_is_stored_does_not_depend_on_the_order_in_which_it_is_told(make_ap
         seen.append(held(app))
     assert all(one == seen[0] for one in seen)
     assert seen[0][0] == [
-        (ACCESSION, APPLE, "10-Q", "2025-05-02", "2025-05-01T22:01:00.000Z", "2025-03-29", "aapl-20250329.htm",
-         None, 6_000_000, 1, 1, "10-Q", "001-36743"),
-    ]  # fmt: skip
+        (
+            ACCESSION,
+            APPLE,
+            "10-Q",
+            "2025-05-02",
+            "2025-05-01T22:01:00.000Z",
+            "2025-03-29",
+            "aapl-20250329.htm",
+            None,
+            6_000_000,
+            1,
+            1,
+            "10-Q",
+            "001-36743",
+        ),
+    ]
     number = 32019325000057
     assert seen[0][2] == [(term, "2025-05-02", number) for term in ("", "c320193", "c666", "f10-Q")]
 
@@ -165,19 +190,26 @@ def test_better_evidence_for_the_same_value_is_kept_though_nothing_changes(app: 
 
 def test_a_form_4_is_its_issuers_filing_whoever_lists_it_first(app: App) -> None:
     told = FilingMetadata(
-        "0001193125-26-207021", metadata.HEADER,
-        [Party(BUFFETT, metadata.RANKS["reporting_owner"], "BUFFETT WARREN E"),
-         Party(DAVITA, metadata.RANKS["issuer"], "DAVITA INC.")],
-        "4", "2026-05-01",
-    )  # fmt: skip
+        "0001193125-26-207021",
+        metadata.HEADER,
+        [
+            Party(BUFFETT, metadata.RANKS["reporting_owner"], "BUFFETT WARREN E"),
+            Party(DAVITA, metadata.RANKS["issuer"], "DAVITA INC."),
+        ],
+        "4",
+        "2026-05-01",
+    )
     listed = FilingMetadata(
         "0001193125-26-207021", metadata.SUBMISSIONS, [Party(BUFFETT, metadata.LISTED)], "4", "2026-05-01"
     )
     put(app, listed, told)
     assert rows(app, "SELECT cik FROM filings") == [(DAVITA,)]
     assert [row[0] for row in rows(app, "SELECT term FROM filing_terms ORDER BY 1")] == [
-        "", "c315090", "c927066", "f4",
-    ]  # fmt: skip
+        "",
+        "c315090",
+        "c927066",
+        "f4",
+    ]
 
 
 def test_a_company_that_stands_twice_is_what_it_is_first_of_all(app: App) -> None:
@@ -231,17 +263,28 @@ def submissions(cik: int = 1750, **changes: Any) -> str:
         "primaryDocDescription": ["8-K", "10-Q"],
     }
     pages = [
-        {"name": f"CIK{cik:010}-submissions-001.json", "filingCount": 2, "filingFrom": "1994-01-01",
-         "filingTo": "1999-01-01"}
-    ]  # fmt: skip
+        {
+            "name": f"CIK{cik:010}-submissions-001.json",
+            "filingCount": 2,
+            "filingFrom": "1994-01-01",
+            "filingTo": "1999-01-01",
+        }
+    ]
     return json.dumps(
         {
-            "cik": str(cik), "name": "Lamp Corp", "entityType": "operating", "sic": "3640", "fiscalYearEnd": "0531",
-            "stateOfIncorporation": "DE", "tickers": ["LMP", "LMP-B"], "exchanges": ["NYSE", "NYSE"],
+            "cik": str(cik),
+            "name": "Lamp Corp",
+            "entityType": "operating",
+            "sic": "3640",
+            "fiscalYearEnd": "0531",
+            "stateOfIncorporation": "DE",
+            "tickers": ["LMP", "LMP-B"],
+            "exchanges": ["NYSE", "NYSE"],
             "formerNames": [{"name": "OLD LAMP CO", "from": "1994-01-01T05:00:00.000Z", "to": None}],
-            "filings": {"recent": recent, "files": pages}, **changes,
+            "filings": {"recent": recent, "files": pages},
+            **changes,
         }
-    )  # fmt: skip
+    )
 
 
 def page() -> str:
@@ -472,8 +515,13 @@ def test_a_full_submission_is_a_filing_with_its_documents_and_its_primary_text(a
         (2, "EX-99.1", "ex.htm", None, 31),
     ]
     assert [row[0] for row in rows(app, "SELECT term FROM filing_terms ORDER BY 1")] == [
-        "", "c1750", "dCURRENT REPORT", "eEX-99.1", "f8-K", "i5",
-    ]  # fmt: skip
+        "",
+        "c1750",
+        "dCURRENT REPORT",
+        "eEX-99.1",
+        "f8-K",
+        "i5",
+    ]
     assert rows(app, "SELECT name, sic, state, fiscal_year_end FROM companies") == [("LAMP CORP", 3640, "DE", "0531")]
     with app.db.read() as tx:
         # Latin-1 as the 1990s wrote it, told apart and kept as UTF-8.
@@ -504,8 +552,10 @@ def test_a_header_by_itself_tells_of_its_filing(app: App, document: Any) -> None
     header = FULL[FULL.index(b"<SEC-HEADER>") : FULL.index(b"<DOCUMENT>")]
     [outcome] = run(app, document("0000001750-98-000077.hdr.sgml", header))
     assert (outcome.kind, outcome.outcome, outcome.accession) == (
-        "filing-index", "ingested", "0000001750-98-000077",
-    )  # fmt: skip
+        "filing-index",
+        "ingested",
+        "0000001750-98-000077",
+    )
     assert rows(app, "SELECT form, filed_at, size FROM filings") == [("8-K", "1998-02-05", None)]
 
 

@@ -78,9 +78,7 @@ def happened(rows: list[dict[str, Any]], *kinds: str) -> list[tuple[str, str]]:
 
 
 def test_every_plan_and_state_has_an_account(world: FixtureWorld) -> None:
-    assert list(world.accounts) == [
-        "free", "weekly", "monthly", "pro", "yearly", "unverified", "locked", "exhausted"
-    ]  # fmt: skip
+    assert list(world.accounts) == ["free", "weekly", "monthly", "pro", "yearly", "unverified", "locked", "exhausted"]
     balances = {plan: client(world, plan).get_account_balance()["current_balance"] for plan in ("free", "pro")}
     assert balances == {"free": 2_000, "pro": 500_000}
     assert failure(lambda: client(world, "exhausted").get_sec_filings()).code == "insufficient_tokens"
@@ -824,8 +822,15 @@ def test_the_ready_line_opens_every_account_and_the_process_ends_with_its_parent
         assert child.stdout is not None
         ready = json.loads(child.stdout.readline())
         assert set(ready["accounts"]) == {
-            "free", "weekly", "monthly", "pro", "yearly", "unverified", "locked", "exhausted"
-        }  # fmt: skip
+            "free",
+            "weekly",
+            "monthly",
+            "pro",
+            "yearly",
+            "unverified",
+            "locked",
+            "exhausted",
+        }
         with FinapiServer(ready=ready) as running:
             assert running.client().get_account_balance()["plan"] == "pro"
             assert running.client("yearly").get_account_balance()["plan"] == "yearly"

@@ -116,9 +116,20 @@ def test_a_stop_leaves_no_thread_and_no_directory() -> None:
 @pytest.mark.slow
 def test_a_start_loads_nothing_that_no_call_has_asked_for() -> None:
     """TLS, mail, requests to others, feeds, deliveries and filings: half of the time that a start takes."""
-    late = ("ssl", "email", "http.client", "finapi.net.smtp", "finapi.feeds.loop", "finapi.delivery.dispatch",
-            "finapi.edgar.sgml", "finapi.market.statements", "finapi.market.insiders", "finapi.ops",
-            "argon2", "finapi.testing.recording")  # fmt: skip
+    late = (
+        "ssl",
+        "email",
+        "http.client",
+        "finapi.net.smtp",
+        "finapi.feeds.loop",
+        "finapi.delivery.dispatch",
+        "finapi.edgar.sgml",
+        "finapi.market.statements",
+        "finapi.market.insiders",
+        "finapi.ops",
+        "argon2",
+        "finapi.testing.recording",
+    )
     code = (
         "import sys; from finapi.core.config import Config; from finapi.testing import running\n"
         "with running.running(Config(port=0, **running.SETTINGS)):\n"

@@ -162,17 +162,22 @@ def test_check_names_a_filing_that_has_lost_a_fact_and_a_text_that_is_another(
         run = tx._connection.execute
         (set_id,) = run("SELECT id FROM fact_sets WHERE facts > 1 LIMIT 1").fetchone()
         (count,) = run("SELECT facts FROM fact_sets WHERE id = ?", (set_id,)).fetchone()
-        run("DELETE FROM facts WHERE (fact_set_id, concept_id, end_day, days, unit_id, dimension_id) = "
+        run(
+            "DELETE FROM facts WHERE (fact_set_id, concept_id, end_day, days, unit_id, dimension_id) = "
             "(SELECT fact_set_id, concept_id, end_day, days, unit_id, dimension_id FROM facts "
-            "WHERE fact_set_id = ? LIMIT 1)", (set_id,))  # fmt: skip
+            "WHERE fact_set_id = ? LIMIT 1)",
+            (set_id,),
+        )
         (accession,) = run(
             "SELECT accession FROM filings JOIN fact_sets ON filing_id = filings.id WHERE fact_sets.id = ?", (set_id,)
         ).fetchone()
         run("DELETE FROM filing_bodies")
         # "abc", beside the hash of another text.
-        run("INSERT INTO filing_bodies SELECT id, 'text', x'789c4b4c4a0600024d0127', ? FROM filings "
+        run(
+            "INSERT INTO filing_bodies SELECT id, 'text', x'789c4b4c4a0600024d0127', ? FROM filings "
             "WHERE accession = ?",
-            ("00" * 32, accession))  # fmt: skip
+            ("00" * 32, accession),
+        )
         run("UPDATE held_counts SET number = number + 1 WHERE name = 'prices'")
     assert proof.of(app.db, app.config, NOW)["problems"] == [
         f"facts of {accession}: {count - 1} are there, {count} were stored",

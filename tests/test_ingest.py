@@ -105,8 +105,11 @@ def test_a_filing_is_stored_with_what_it_says_of_itself(app: App) -> None:
     report = quarter(app)
     assert report is not None
     assert (report.form_type, report.period_of_report, report.fiscal_year, report.fiscal_period) == (
-        "10-Q", "2010-09-30", 2010, "Q3",
-    )  # fmt: skip
+        "10-Q",
+        "2010-09-30",
+        2010,
+        "Q3",
+    )
     with app.db.read() as tx:
         company = companies.find(tx, "nflx")
     assert (company.padded_cik, company.name, company.ticker) == ("0001065280", "NETFLIX INC", "NFLX")
@@ -281,9 +284,16 @@ def test_an_index_beside_the_documents_goes_before_everything_else(app: App, cop
 def test_an_option_that_contradicts_the_index_is_refused(app: App, copy: Callable[..., Path]) -> None:
     folder = copy()
     (folder / "index.json").write_text(
-        json.dumps({"directory": {"name": "/Archives/edgar/data/1065280/000119312510238044", "item": [],
-                                  "parent-dir": "/Archives/edgar/data/1065280"}})
-    )  # fmt: skip
+        json.dumps(
+            {
+                "directory": {
+                    "name": "/Archives/edgar/data/1065280/000119312510238044",
+                    "item": [],
+                    "parent-dir": "/Archives/edgar/data/1065280",
+                }
+            }
+        )
+    )
     outcome = run(app, folder, given=Given("0001193125-10-777777"))["nflx-20100930.xml"]
     assert outcome.outcome == "refused"
     assert outcome.reason == "the index beside it says 0001193125-10-238044, --accession 0001193125-10-777777"

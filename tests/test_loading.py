@@ -375,8 +375,16 @@ def test_a_dry_run_tells_counts_and_time_and_stores_no_figure(edgar: FakeEdgar, 
     data = ("--data-dir", tmp_path / "data")
     done = finapi("load", "--companies", tmp_path / "list", "--years", "2", "--dry-run", "--json", *base(edgar), *data)
     assert done.status == 1
-    assert done.json == {"companies": 2, "unknown": ["NOSUCH"], "not_there": [], "files": 0, "requests": 22,
-                         "bytes": 32_000_000, "reports": 16, "seconds": 8}  # fmt: skip
+    assert done.json == {
+        "companies": 2,
+        "unknown": ["NOSUCH"],
+        "not_there": [],
+        "files": 0,
+        "requests": 22,
+        "bytes": 32_000_000,
+        "reports": 16,
+        "seconds": 8,
+    }
     assert "finapi: NOSUCH: no company with this ticker or CIK is known\n" in done.err
     assert edgar.paths == [TICKERS]
 
@@ -464,8 +472,9 @@ def test_unknown_companies_are_named_and_the_rest_is_followed(edgar: FakeEdgar, 
     assert done.status == 1
     again = finapi("follow", "add", "AAPL", "--json", *data)
     assert (again.status, again.json) == (
-        0, {"companies": [{"name": "AAPL", "cik": "0000320193", "changed": False}], "unknown": []},
-    )  # fmt: skip
+        0,
+        {"companies": [{"name": "AAPL", "cik": "0000320193", "changed": False}], "unknown": []},
+    )
     # A quarter narrowed to them.
     (tmp_path / "q.zip").write_bytes(edgar.pages[QUARTER].body)
     done = finapi("ingest", tmp_path / "q.zip", "--only", "followed", "--json", *data)

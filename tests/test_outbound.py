@@ -80,7 +80,7 @@ def test_a_header_cannot_begin_another(there: Receiver, outbound: Outbound) -> N
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2048\r\n\r\n" + b"y" * 2048, 200, b"y" * 2048, False),
         (b"HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n", 503, b"", False),
     ],
-)  # fmt: skip
+)
 def test_a_reply_is_read_as_http_says(
     there: Receiver, outbound: Outbound, data: bytes, code: int, body: bytes, cut: bool
 ) -> None:
@@ -121,7 +121,7 @@ def test_a_whole_reply_is_whole_or_an_error(there: Receiver, outbound: Outbound)
         (endless(b"HTTP/1.1 200 OK\r\n", b"X-More: 1\r\n"), "the reply is not HTTP|the reply is too long"),
         (endless(b"x"), "the reply is not HTTP|the reply is too long"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_reply_is_told_in_our_words(
     there: Receiver, outbound: Outbound, behave: receivers.Behave, reason: str
 ) -> None:

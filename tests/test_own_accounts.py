@@ -89,8 +89,11 @@ def test_a_deleted_account_opens_nothing_and_leaves_the_books(
     assert client.get(USER, session=session).status == 401
     assert client.get(PRICES, headers={"X-API-Key": key}).status == 401
     assert client.post("/api/v1/auth/login", {"email": "bob@example.com", "password": PASSWORD}).status == 401
-    held = "\n".join(str(row) for (table,) in rows(app, "SELECT name FROM sqlite_master WHERE type = 'table'")
-                     for row in rows(app, f"SELECT * FROM {table}"))  # fmt: skip
+    held = "\n".join(
+        str(row)
+        for (table,) in rows(app, "SELECT name FROM sqlite_master WHERE type = 'table'")
+        for row in rows(app, f"SELECT * FROM {table}")
+    )
     assert "bob@example.com" not in held
     assert "https://example.com/hook" not in held
     assert rows(app, "SELECT reason FROM ledger ORDER BY id") == [("refill",), ("purchase",)]
@@ -239,14 +242,31 @@ NEEDS_NONE = {
 
 
 WITHOUT_DATABASE = [
-    ("follow", "list"), ("poll",), ("documents", "list"), ("outbox", "list"), ("user", "list"), ("invite", "list"),
+    ("follow", "list"),
+    ("poll",),
+    ("documents", "list"),
+    ("outbox", "list"),
+    ("user", "list"),
+    ("invite", "list"),
     ("secret", "list"),
-    ("mail", "test", "a@b.example"), ("audit",), ("pack", "export", "x"), ("check",), ("backup", "x"),
+    ("mail", "test", "a@b.example"),
+    ("audit",),
+    ("pack", "export", "x"),
+    ("check",),
+    ("backup", "x"),
     ("move", "--to", "file"),
-    ("mapping", "save", "x"), ("get", "/livez"), ("statements", "AAPL"), ("timeseries", "AAPL"), ("filings",),
-    ("insiders", "AAPL"), ("fund", "1067983"), ("mcp",), ("screen", "roe>1"),
-    ("watch", "main-api"), ("listen", "--forward-to", "http://x"),
-]  # fmt: skip
+    ("mapping", "save", "x"),
+    ("get", "/livez"),
+    ("statements", "AAPL"),
+    ("timeseries", "AAPL"),
+    ("filings",),
+    ("insiders", "AAPL"),
+    ("fund", "1067983"),
+    ("mcp",),
+    ("screen", "roe>1"),
+    ("watch", "main-api"),
+    ("listen", "--forward-to", "http://x"),
+]
 
 
 @pytest.mark.parametrize("words", WITHOUT_DATABASE)

@@ -55,9 +55,13 @@ def test_a_page_of_the_kind_is_good_and_the_request_says_whose_it_is() -> None:
     place = url.removeprefix("http://").encode()
     assert body == b""
     assert head.split(b"\r\n") == [
-        b"GET /livez HTTP/1.1", b"Host: " + place, b"Accept-Encoding: identity", b"Connection: close",
-        b"User-Agent: finapi-watchdog", b"X-Finapi-Probe: the mark",
-    ]  # fmt: skip
+        b"GET /livez HTTP/1.1",
+        b"Host: " + place,
+        b"Accept-Encoding: identity",
+        b"Connection: close",
+        b"User-Agent: finapi-watchdog",
+        b"X-Finapi-Probe: the mark",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -41,10 +41,20 @@ def shown(kind: str, *facts: list[Fact]) -> list[tuple[str, int, int, int]]:
 @pytest.mark.parametrize(
     ("length", "kind"),
     [
-        (69, ""), (70, "QUARTER"), (120, "QUARTER"), (121, ""), (139, ""), (140, "HALF"), (229, "HALF"),
-        (230, "NINE_MONTHS"), (329, "NINE_MONTHS"), (330, "YEAR"), (420, "YEAR"), (421, ""),
+        (69, ""),
+        (70, "QUARTER"),
+        (120, "QUARTER"),
+        (121, ""),
+        (139, ""),
+        (140, "HALF"),
+        (229, "HALF"),
+        (230, "NINE_MONTHS"),
+        (329, "NINE_MONTHS"),
+        (330, "YEAR"),
+        (420, "YEAR"),
+        (421, ""),
     ],
-)  # fmt: skip
+)
 def test_a_duration_is_of_a_kind_by_its_days(length: int, kind: str) -> None:
     kinds = ("QUARTER", "HALF", "NINE_MONTHS", "YEAR")
     assert [name for name in kinds if length in getattr(periods, name)] == ([kind] if kind else [])

@@ -104,8 +104,14 @@ def submissions(*accessions: str, form: str = "10-Q", xbrl: int = 1) -> bytes:
         "fileNumber": ["001-1"] * count,
         "filmNumber": ["1"] * count,
     }
-    whole = {"cik": str(APPLE), "name": "Apple Inc.", "tickers": ["AAPL"], "exchanges": ["Nasdaq"],
-             "sic": "3571", "filings": {"recent": recent, "files": []}}  # fmt: skip
+    whole = {
+        "cik": str(APPLE),
+        "name": "Apple Inc.",
+        "tickers": ["AAPL"],
+        "exchanges": ["Nasdaq"],
+        "sic": "3571",
+        "filings": {"recent": recent, "files": []},
+    }
     return json.dumps(whole).encode()
 
 
@@ -203,12 +209,26 @@ def test_later_readings_go_back_to_what_was_read(app: App, edgar: FakeEdgar, pol
     assert edgar.paths == ["feed 0"]
     # Two pages and more have come since: read on until what was there before.
     older = edgar.feed
-    newer = [entry(f"0000789019-26-{number:06}", cik=789019, name="MICROSOFT CORP",
-                   accepted=(NOW - timedelta(seconds=number)).isoformat()) for number in range(250)]  # fmt: skip
-    edgar.feed = {0: Page(feed(*newer[:100])), 100: Page(feed(*newer[100:200])), 200: Page(feed(*newer[200:])),
-                  300: older[0]}  # fmt: skip
-    edgar.feed[200] = Page(feed(*newer[200:]).replace(b"</feed>", older[0].body.partition(b"<entry>")[1]
-                                                      + older[0].body.partition(b"<entry>")[2]))  # fmt: skip
+    newer = [
+        entry(
+            f"0000789019-26-{number:06}",
+            cik=789019,
+            name="MICROSOFT CORP",
+            accepted=(NOW - timedelta(seconds=number)).isoformat(),
+        )
+        for number in range(250)
+    ]
+    edgar.feed = {
+        0: Page(feed(*newer[:100])),
+        100: Page(feed(*newer[100:200])),
+        200: Page(feed(*newer[200:])),
+        300: older[0],
+    }
+    edgar.feed[200] = Page(
+        feed(*newer[200:]).replace(
+            b"</feed>", older[0].body.partition(b"<entry>")[1] + older[0].body.partition(b"<entry>")[2]
+        )
+    )
     edgar.asked.clear()
     poller.step()
     assert edgar.paths == ["feed 0", "feed 100", "feed 200"]
@@ -302,8 +322,9 @@ def test_a_document_that_the_full_disk_kept_out_is_fetched_again(
 
 
 def test_the_same_feed_again_changes_and_tells_nothing(app: App, edgar: FakeEdgar, poller: Poller) -> None:
-    edgar.feed[0] = Page(feed(entry(ACCESSION, form="4", role="Issuer"), entry(ACCESSION, form="4", cik=1, name="X",
-                                                                             role="Reporting")))  # fmt: skip
+    edgar.feed[0] = Page(
+        feed(entry(ACCESSION, form="4", role="Issuer"), entry(ACCESSION, form="4", cik=1, name="X", role="Reporting"))
+    )
     poller.step()
     with app.db.read() as tx:
         before = tx.value("data_version")
@@ -430,8 +451,10 @@ def test_the_index_closes_the_gap_of_days_that_ended(
     poller.step()
     indexes = [path for path in edgar.paths if "daily-index" in path]
     # Noon of Saturday in UTC: Friday has ended, Saturday and Sunday have no index.
-    assert indexes == ["/Archives/edgar/daily-index/2026/QTR1/master.20260129.idx",
-                       "/Archives/edgar/daily-index/2026/QTR1/master.20260130.idx"]  # fmt: skip
+    assert indexes == [
+        "/Archives/edgar/daily-index/2026/QTR1/master.20260129.idx",
+        "/Archives/edgar/daily-index/2026/QTR1/master.20260130.idx",
+    ]
     assert [row[0] for row in filings_held(app)] == ["0000320193-26-000009"]
 
 
@@ -519,11 +542,13 @@ WRONG = {
     "json": (Page(b"{}"), "did not come whole: no <SEC-HEADER>, <IMS-HEADER> or <SUBMISSION>"),
     "half": (Page(WHOLE[: len(WHOLE) // 2]), "did not come whole: cut off: it does not end"),
     "without its end": (Page(WHOLE[:-18]), "did not come whole: cut off: no </SEC-DOCUMENT>"),
-    "broken off": (Page(WHOLE, headers={"Content-Length": "99999"}),
-                   "the connection was closed in the middle of the reply"),
+    "broken off": (
+        Page(WHOLE, headers={"Content-Length": "99999"}),
+        "the connection was closed in the middle of the reply",
+    ),
     "no gzip": (Page(WHOLE, headers={"Content-Encoding": "gzip"}), "an answer that is no gzip, or too large"),
     "another": (Page(full_submission("0000320193-26-000009")), "came as 0000320193-26-000009"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -163,13 +163,21 @@ def test_quarters_follow_each_other() -> None:
 
 def test_deadlines_as_the_sec_publishes_them() -> None:
     # sec.gov, Form 13F filing deadlines: the 45th day, moved past weekends and Presidents' Day.
-    assert {period: quarters.deadline(period).isoformat() for period in (
-        "2020-12-31", "2022-12-31", "2025-03-31", "2025-06-30", "2025-09-30", "2025-12-31",
-    )} == {
+    assert {
+        period: quarters.deadline(period).isoformat()
+        for period in (
+            "2020-12-31",
+            "2022-12-31",
+            "2025-03-31",
+            "2025-06-30",
+            "2025-09-30",
+            "2025-12-31",
+        )
+    } == {
         "2020-12-31": "2021-02-16",
         "2022-12-31": "2023-02-14",
         "2025-03-31": "2025-05-15",
         "2025-06-30": "2025-08-14",
         "2025-09-30": "2025-11-14",
         "2025-12-31": "2026-02-17",
-    }  # fmt: skip
+    }

@@ -96,11 +96,16 @@ def test_names_of_columns_are_folded_and_their_order_is_free(text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "ticker"),
     [
-        ("aapl.csv", "AAPL"), ("BRK.B.csv", "BRK-B"), ("brk-b_daily.csv", "BRK-B"), ("AAPL (1).csv", "AAPL"),
-        ("AAPL-prices.csv", "AAPL"), ("msft.us.txt", "MSFT"), ("yahoo_INTC_19950101_20040412.csv", "INTC"),
+        ("aapl.csv", "AAPL"),
+        ("BRK.B.csv", "BRK-B"),
+        ("brk-b_daily.csv", "BRK-B"),
+        ("AAPL (1).csv", "AAPL"),
+        ("AAPL-prices.csv", "AAPL"),
+        ("msft.us.txt", "MSFT"),
+        ("yahoo_INTC_19950101_20040412.csv", "INTC"),
         ("daily_IBM.csv", "IBM"),
     ],
-)  # fmt: skip
+)
 def test_a_part_of_the_name_that_is_a_known_ticker_tells_whose_prices_they_are(
     run: Any, app: App, name: str, ticker: str
 ) -> None:
@@ -136,9 +141,19 @@ def test_a_column_of_tickers_tells_them_row_by_row() -> None:
 
 @pytest.mark.parametrize(
     ("cell", "split"),
-    [("4", "4"), ("4.0", "4"), ("4:1", "4"), ("3/2", "1.5"), ("3-for-2", "1.5"), ("1 for 10", "0.1"), ("0", None),
-     ("1", None), ("1.0", None), ("", None)],
-)  # fmt: skip
+    [
+        ("4", "4"),
+        ("4.0", "4"),
+        ("4:1", "4"),
+        ("3/2", "1.5"),
+        ("3-for-2", "1.5"),
+        ("1 for 10", "0.1"),
+        ("0", None),
+        ("1", None),
+        ("1.0", None),
+        ("", None),
+    ],
+)
 def test_a_split_is_read_in_every_way_it_is_written(cell: str, split: str | None) -> None:
     assert parsed(f"date,close,split\n2024-01-02,1,{cell}\n").rows[0].split == split
 
@@ -175,12 +190,15 @@ def test_a_bad_row_is_left_out_and_told_with_its_line(line: str, reason: str) ->
         ("date,close,Close\n", "A.csv", "file: line 1: two columns are the close"),
         ("date,close\n", "A.csv", "file: holds no prices"),
         ("date,close\nx,1\n", "A.csv", "file: holds no prices; line 2: 'x' is not a day"),
-        ("date,close\n01/02/2024,1\n13/02/2024,1\n", "A.csv",
-         "file: line 3: the day '13/02/2024' is not written month/day/year, nor can the others be trusted"),
+        (
+            "date,close\n01/02/2024,1\n13/02/2024,1\n",
+            "A.csv",
+            "file: line 3: the day '13/02/2024' is not written month/day/year, nor can the others be trusted",
+        ),
         ("date,close\n2024-01-02,\0\n", "A.csv", "file: contains a NUL character"),
         ("date,close\n" + "9" * 200_000, "A.csv", "file: line 2: a line of more than 20000 characters"),
     ],
-)  # fmt: skip
+)
 def test_a_file_that_is_none_of_prices_is_refused(text: str, name: str, reason: str) -> None:
     with pytest.raises(ParseError) as refused:
         parsed(text, name)
@@ -195,8 +213,9 @@ def test_a_fraction_of_a_share_that_was_traded_is_rounded_and_the_day_stays() ->
 def test_a_last_line_that_the_file_ends_in_is_left_out_by_its_number() -> None:
     cut = parsed("date,open,close,volume\n2024-01-02,1,2,3\n2024-01-03,1,2")
     assert ([row.date for row in cut.rows], cut.left_out) == (
-        ["2024-01-02"], ["line 3: the file ends in the middle of this line"],
-    )  # fmt: skip
+        ["2024-01-02"],
+        ["line 3: the file ends in the middle of this line"],
+    )
     whole = parsed("date,open,close,volume\n2024-01-02,1,2\n2024-01-03,1,2,3")
     assert ([row.date for row in whole.rows], whole.left_out) == (["2024-01-02", "2024-01-03"], [])
 
@@ -244,11 +263,18 @@ def test_a_day_is_answered_as_the_file_has_it_newest_first(app: App, run: Any) -
     run(YAHOO)
     assert page(app, limit=1) == [
         {
-            "date": "2020-08-31", "open": Decimal("127.58"), "high": Decimal(131), "low": Decimal(126),
-            "close": Decimal("129.04"), "volume": 225702700, "adj_close": Decimal("129.04"), "adj_close_reason": None,
-            "split_factor": Decimal(4), "dividend": None,
+            "date": "2020-08-31",
+            "open": Decimal("127.58"),
+            "high": Decimal(131),
+            "low": Decimal(126),
+            "close": Decimal("129.04"),
+            "volume": 225702700,
+            "adj_close": Decimal("129.04"),
+            "adj_close_reason": None,
+            "split_factor": Decimal(4),
+            "dividend": None,
         }
-    ]  # fmt: skip
+    ]
     assert [row["date"] for row in page(app, first="2020-08-28", last="2020-08-30")] == ["2020-08-28"]
 
 
@@ -279,8 +305,9 @@ def test_an_adjusted_close_of_a_file_without_dividends_and_splits_counts_until_a
     assert unknown["adj_close_reason"] == "no_dividends_or_splits_held"
     scaled = page(app, adjusted=True)[::-1]
     assert [(row["open"], row["close"], row["volume"]) for row in scaled] == [
-        (Decimal("60.75"), Decimal("67.5"), None), (None, None, None),
-    ]  # fmt: skip
+        (Decimal("60.75"), Decimal("67.5"), None),
+        (None, None, None),
+    ]
     assert run("date,stock splits\n2024-01-04,0\n2024-01-05,2\n", "AAPL_splits.csv").outcome == "ingested"
     assert [row["adj_close"] for row in page(app)] == [110, 100]
 
@@ -320,8 +347,11 @@ def test_what_is_answered_does_not_depend_on_the_order_of_files(make_app: Any) -
     assert all(one == seen[0] for one in seen)
     # The file that reaches furthest stands where they differ.
     assert [(row["date"], row["split_factor"]) for row in seen[0]] == [
-        ("2024-01-05", None), ("2024-01-04", None), ("2024-01-03", 3), ("2024-01-02", None),
-    ]  # fmt: skip
+        ("2024-01-05", None),
+        ("2024-01-04", None),
+        ("2024-01-03", 3),
+        ("2024-01-02", None),
+    ]
 
 
 @pytest.mark.parametrize("real_first", [True, False])

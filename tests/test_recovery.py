@@ -152,8 +152,16 @@ def test_the_queue_holds_templates_and_rows_and_nothing_else(app: App) -> None:
     shown = [{name: row[name] for name in row.keys()} for row in mails(app)]  # noqa: SIM118
     assert [(row["template"], row["subject_id"]) for row in shown] == [("verify", 1), ("reset", 1), ("decoy", 0)]
     assert set(shown[0]) == {
-        "id", "template", "subject_id", "state", "attempts", "created_at", "due_at", "done_at", "last_error",
-    }  # fmt: skip
+        "id",
+        "template",
+        "subject_id",
+        "state",
+        "attempts",
+        "created_at",
+        "due_at",
+        "done_at",
+        "last_error",
+    }
 
 
 def test_a_decoy_is_dropped_and_nobody_gets_it(app: App) -> None:

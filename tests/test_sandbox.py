@@ -215,12 +215,26 @@ def test_no_other_table_is_read_or_told_of(ask: Any, sql: str, table: str) -> No
 @pytest.mark.parametrize(
     "source",
     [
-        "sqlite_master", "sqlite_schema", "sqlite_temp_master", "main.sqlite_master", "sqlite_sequence",
-        "pragma_table_info('users')", "pragma_database_list", "pragma_function_list", "pragma_table_list",
-        "json_each('1')", "json_tree('1')", "generate_series(1, 5)", "dbstat", "sqlite_stmt", "bytecode('x')",
-        "tables_used('x')", "fts5vocab", "sqlite_dbpage",
+        "sqlite_master",
+        "sqlite_schema",
+        "sqlite_temp_master",
+        "main.sqlite_master",
+        "sqlite_sequence",
+        "pragma_table_info('users')",
+        "pragma_database_list",
+        "pragma_function_list",
+        "pragma_table_list",
+        "json_each('1')",
+        "json_tree('1')",
+        "generate_series(1, 5)",
+        "dbstat",
+        "sqlite_stmt",
+        "bytecode('x')",
+        "tables_used('x')",
+        "fts5vocab",
+        "sqlite_dbpage",
     ],
-)  # fmt: skip
+)
 def test_neither_the_schema_nor_a_table_that_is_a_function(ask: Any, source: str) -> None:
     assert refused(ask, f"SELECT * FROM {source}") in (ONLY_VIEWS, "it cannot be run")
 
@@ -228,13 +242,35 @@ def test_neither_the_schema_nor_a_table_that_is_a_function(ask: Any, source: str
 @pytest.mark.parametrize(
     "call",
     [
-        "zeroblob(1000)", "randomblob(9)", "printf('%1000s', 1)", "format('%d', 1)", "replace('a', 'a', 'bb')",
-        "hex('a')", "quote('a')", "char(65)", "load_extension('x')", "readfile('/etc/passwd')",
-        "writefile('x', 'y')", "edit('x')", "sqlite_version()", "sqlite_source_id()", "random()", "json('1')",
-        "json_object('a', 1)", "instr('a', 'a')", "trim('a', 'a')", "unicode('a')", "sqlite_compileoption_get(1)",
-        "last_insert_rowid()", "changes()", "sqlite_offset(1)", "fts5(1)", "likelihood(1, 0.5)", "nosuch(1)",
+        "zeroblob(1000)",
+        "randomblob(9)",
+        "printf('%1000s', 1)",
+        "format('%d', 1)",
+        "replace('a', 'a', 'bb')",
+        "hex('a')",
+        "quote('a')",
+        "char(65)",
+        "load_extension('x')",
+        "readfile('/etc/passwd')",
+        "writefile('x', 'y')",
+        "edit('x')",
+        "sqlite_version()",
+        "sqlite_source_id()",
+        "random()",
+        "json('1')",
+        "json_object('a', 1)",
+        "instr('a', 'a')",
+        "trim('a', 'a')",
+        "unicode('a')",
+        "sqlite_compileoption_get(1)",
+        "last_insert_rowid()",
+        "changes()",
+        "sqlite_offset(1)",
+        "fts5(1)",
+        "likelihood(1, 0.5)",
+        "nosuch(1)",
     ],
-)  # fmt: skip
+)
 def test_no_function_beyond_the_list(ask: Any, call: str) -> None:
     assert refused(ask, f"SELECT {call}") in (ONLY_FUNCTIONS, "it cannot be run")
 
@@ -252,13 +288,36 @@ def test_every_function_of_the_list_is_there(ask: Any, function: str) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        "INSERT INTO company VALUES (1)", "UPDATE companies SET name = 'x'", "DELETE FROM users", "DROP TABLE users",
-        "CREATE TABLE t (x)", "CREATE TEMP TABLE t AS SELECT 1", "ALTER TABLE users RENAME TO x", "VACUUM",
-        "VACUUM INTO '/tmp/x'", "ATTACH '/etc/passwd' AS x", "DETACH main", "PRAGMA query_only=OFF", "BEGIN",
-        "COMMIT", "ROLLBACK", "SAVEPOINT x", "REINDEX", "ANALYZE", "EXPLAIN SELECT 1", "EXPLAIN QUERY PLAN SELECT 1",
-        "VALUES (1)", "REPLACE INTO users VALUES (1)", "", " ", ";", "SELECTED", "(SELECT 1)", "\ufeffSELECT 1",
+        "INSERT INTO company VALUES (1)",
+        "UPDATE companies SET name = 'x'",
+        "DELETE FROM users",
+        "DROP TABLE users",
+        "CREATE TABLE t (x)",
+        "CREATE TEMP TABLE t AS SELECT 1",
+        "ALTER TABLE users RENAME TO x",
+        "VACUUM",
+        "VACUUM INTO '/tmp/x'",
+        "ATTACH '/etc/passwd' AS x",
+        "DETACH main",
+        "PRAGMA query_only=OFF",
+        "BEGIN",
+        "COMMIT",
+        "ROLLBACK",
+        "SAVEPOINT x",
+        "REINDEX",
+        "ANALYZE",
+        "EXPLAIN SELECT 1",
+        "EXPLAIN QUERY PLAN SELECT 1",
+        "VALUES (1)",
+        "REPLACE INTO users VALUES (1)",
+        "",
+        " ",
+        ";",
+        "SELECTED",
+        "(SELECT 1)",
+        "\ufeffSELECT 1",
     ],
-)  # fmt: skip
+)
 def test_nothing_but_a_select_is_looked_at(ask: Any, sql: str) -> None:
     assert refused(ask, sql) == "it begins with neither SELECT nor WITH"
 
@@ -280,15 +339,19 @@ def test_nothing_but_a_select_is_looked_at(ask: Any, sql: str) -> None:
         ("SELECT", "incomplete input"),
         ("SELECT 'a", "it cannot be run"),
         ("SELECT FROM company", 'near "FROM": syntax error'),
-        ("SELECT nope FROM company, ticker", f"no such column: nope; company has {VIEWS['company'][0]}; "
-         f"ticker has {VIEWS['ticker'][0]}"),
+        (
+            "SELECT nope FROM company, ticker",
+            f"no such column: nope; company has {VIEWS['company'][0]}; ticker has {VIEWS['ticker'][0]}",
+        ),
         ("SELECT nope", "no such column: nope"),
         ("SELECT cik FROM company, ticker", "ambiguous column name: cik"),
-        ("SELECT sum(9223372036854775807) + sum(x) FROM (SELECT 9223372036854775807 AS x UNION ALL SELECT 1)",
-         "it cannot be run"),
+        (
+            "SELECT sum(9223372036854775807) + sum(x) FROM (SELECT 9223372036854775807 AS x UNION ALL SELECT 1)",
+            "it cannot be run",
+        ),
         ("SELECT abs(-9223372036854775808)", "it cannot be run"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_told_in_words_of_ours_or_of_the_query(ask: Any, sql: str, reason: str) -> None:
     assert refused(ask, sql) == reason
 
@@ -596,11 +659,47 @@ def test_one_step_takes_no_more_than_the_heap_either(store: database.Database, m
 
 WORDS = st.sampled_from(
     [
-        "SELECT", "FROM", "WHERE", "company", "price", "users", "sqlite_master", "(", ")", ",", "*", "'a'", "1",
-        "AS", "x", "cik", "JOIN", "UNION", "ALL", "GROUP BY", "ORDER BY", "count(*)", "name", "email", "=", "IN",
-        "EXISTS", "NOT", "LIMIT", "OVER", ";", "LEFT", "USING (cik)", "CASE WHEN", "THEN", "END", "||", "-", "IS NULL",
+        "SELECT",
+        "FROM",
+        "WHERE",
+        "company",
+        "price",
+        "users",
+        "sqlite_master",
+        "(",
+        ")",
+        ",",
+        "*",
+        "'a'",
+        "1",
+        "AS",
+        "x",
+        "cik",
+        "JOIN",
+        "UNION",
+        "ALL",
+        "GROUP BY",
+        "ORDER BY",
+        "count(*)",
+        "name",
+        "email",
+        "=",
+        "IN",
+        "EXISTS",
+        "NOT",
+        "LIMIT",
+        "OVER",
+        ";",
+        "LEFT",
+        "USING (cik)",
+        "CASE WHEN",
+        "THEN",
+        "END",
+        "||",
+        "-",
+        "IS NULL",
     ]
-)  # fmt: skip
+)
 
 
 @pytest.mark.slow

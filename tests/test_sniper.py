@@ -195,8 +195,13 @@ def test_slots_are_taken_until_a_target_ends(app: App, user: users.NewUser, cloc
         create(app, user)
     assert caught.value.code == "CONFLICT"
     assert targets(app, user)["meta"] == {
-        "total": 3, "limit": 50, "offset": 0, "has_more": False, "active_count": 3, "slots_available": 0,
-    }  # fmt: skip
+        "total": 3,
+        "limit": 50,
+        "offset": 0,
+        "has_more": False,
+        "active_count": 3,
+        "slots_available": 0,
+    }
     # Another account has slots of its own; an expiry frees one before anybody has written it down.
     create(app, users.create(app, "bob@example.com", "pro", NOW))
     clock.advance(600)

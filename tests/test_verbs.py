@@ -47,8 +47,12 @@ def test_progress_tells_how_far_how_fast_and_how_long_a_few_times_a_second() -> 
 
 def test_a_time_is_told_in_two_units() -> None:
     assert [lasting(seconds) for seconds in (0, 59.4, 60, 3599, 90_061)] == [
-        "0 s", "59 s", "1 min 0 s", "59 min 59 s", "25 h 1 min",
-    ]  # fmt: skip
+        "0 s",
+        "59 s",
+        "1 min 0 s",
+        "59 min 59 s",
+        "25 h 1 min",
+    ]
 
 
 def test_a_list_of_companies_is_read_as_people_write_it(tmp_path: Path) -> None:

@@ -10,10 +10,21 @@ _WORDS = re.compile("[a-z]{3,}")
 MAX_GUESSED = 40  # characters of a word that is guessed at
 # What other services call our parameters.
 _OTHERWISE = {
-    "symbol": "ticker", "symbols": "tickers", "company": "ticker", "id": "ticker", "metric": "metrics",
-    "page_size": "limit", "per_page": "limit", "count": "limit", "size": "limit", "start": "offset", "skip": "offset",
-    "start_date": "from", "end_date": "to", "search": "q",
-}  # fmt: skip
+    "symbol": "ticker",
+    "symbols": "tickers",
+    "company": "ticker",
+    "id": "ticker",
+    "metric": "metrics",
+    "page_size": "limit",
+    "per_page": "limit",
+    "count": "limit",
+    "size": "limit",
+    "start": "offset",
+    "skip": "offset",
+    "start_date": "from",
+    "end_date": "to",
+    "search": "q",
+}
 
 
 def nearest(word: str, known: Iterable[str], most: int = 3) -> list[str]:

@@ -26,9 +26,17 @@ AcceptanceClock = Literal["utc", "eastern", "unproven"]
 _T = TypeVar("_T")
 
 _COLUMNS = (
-    "accessionNumber", "filingDate", "reportDate", "acceptanceDateTime", "form", "primaryDocument", "items", "size",
-    "isXBRL", "isInlineXBRL",
-)  # fmt: skip
+    "accessionNumber",
+    "filingDate",
+    "reportDate",
+    "acceptanceDateTime",
+    "form",
+    "primaryDocument",
+    "items",
+    "size",
+    "isXBRL",
+    "isInlineXBRL",
+)
 _DESCRIPTIVE_COLUMNS = ("primaryDocDescription", "act", "fileNumber", "filmNumber")
 _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{3})?Z")
 _ACCESSION_SHAPE, _STAMP_SHAPE = "0000000000-00-000000", "0000-00-00T00:00:00.000Z"

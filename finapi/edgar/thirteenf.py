@@ -271,10 +271,20 @@ def _manager(file: str, said: dict[str, str]) -> Manager:
 # ---- the table
 
 _ROW_LEAVES = {
-    "nameOfIssuer": "issuer", "titleOfClass": "title", "cusip": "cusip", "figi": "figi", "value": "value",
-    "sshPrnamt": "amount", "sshPrnamtType": "amount_type", "putCall": "put_call", "investmentDiscretion": "discretion",
-    "otherManager": "managers", "Sole": "sole", "Shared": "shared", "None": "none",
-}  # fmt: skip
+    "nameOfIssuer": "issuer",
+    "titleOfClass": "title",
+    "cusip": "cusip",
+    "figi": "figi",
+    "value": "value",
+    "sshPrnamt": "amount",
+    "sshPrnamtType": "amount_type",
+    "putCall": "put_call",
+    "investmentDiscretion": "discretion",
+    "otherManager": "managers",
+    "Sole": "sole",
+    "Shared": "shared",
+    "None": "none",
+}
 _TYPES = ("SH", "PRN")
 _PLAIN_TYPES = {one: one for one in _TYPES}
 # Tables name the same securities, of some 25,000 that there are.

@@ -216,9 +216,13 @@ class Postgres(Database):
             raise sqlite3.ProgrammingError("the database is closed")
         with _said():
             connection = psycopg.connect(
-                self._url, autocommit=True, connect_timeout=CONNECT_SECONDS, options=self._options,
-                tcp_user_timeout=1000 * IDLE_SECONDS, application_name="finapi",
-            )  # fmt: skip
+                self._url,
+                autocommit=True,
+                connect_timeout=CONNECT_SECONDS,
+                options=self._options,
+                tcp_user_timeout=1000 * IDLE_SECONDS,
+                application_name="finapi",
+            )
         connection.adapters.register_dumper(bool, _Truth)
         connection.adapters.register_dumper(str, _Text)
         connection.adapters.register_loader("numeric", _Number)

@@ -24,8 +24,12 @@ from finapi.verbs.verb import Perform, Verb, arg, document, one_line, seconds, t
 
 FEEDS = ("main-api", "insider-api", "13f-live")
 EVENTS = (
-    "sniper.filing_hit", "sniper.window_expired", *forms.TOPICS, "finapi.test", *FEEDS,
-)  # fmt: skip
+    "sniper.filing_hit",
+    "sniper.window_expired",
+    *forms.TOPICS,
+    "finapi.test",
+    *FEEDS,
+)
 SENT = ("event_type", "occurred_at", "delivery_id", "target_id", "payload")  # the members of a webhook's body
 FORWARD_SECONDS = 10.0  # that a local address may take
 _EVERY = arg("--every", type=seconds, default=2.0, metavar="SECONDS", help="between two looks (2)")
@@ -158,18 +162,30 @@ VERBS = {
         (
             arg("feed", choices=FEEDS, metavar="FEED", help=", ".join(FEEDS)),
             arg("--since", type=whole(0), metavar="SEQ", help="from behind this number on"),
-            arg("--ticker", help="only of this company"), _COUNT, _EVERY, KEY,
+            arg("--ticker", help="only of this company"),
+            _COUNT,
+            _EVERY,
+            KEY,
         ),
-        _watch, settings=("url",), storeless=True, note=STATUSES,
+        _watch,
+        settings=("url",),
+        storeless=True,
+        note=STATUSES,
         interrupted="--since with the number of the last event that is shown goes on behind it",
     ),
     "listen": Verb(
         "forward the account's webhooks to a local address",
         (
             arg("--forward-to", required=True, metavar="URL", help="http://127.0.0.1:3000/webhook"),
-            arg("--all", action="store_true", help="the last hundred too, not only new ones"), _COUNT, _EVERY, KEY,
+            arg("--all", action="store_true", help="the last hundred too, not only new ones"),
+            _COUNT,
+            _EVERY,
+            KEY,
         ),
-        _listen, settings=("url",), storeless=True, note=STATUSES,
+        _listen,
+        settings=("url",),
+        storeless=True,
+        note=STATUSES,
         interrupted="what is shown is forwarded; with --all the same command begins with the last hundred",
     ),
     "trigger": Verb(
@@ -182,6 +198,8 @@ VERBS = {
             arg("--data", metavar="JSON", help="what it tells"),
             arg("--type", default="new_filing", help="of an event of a feed (new_filing)"),
         ),
-        _trigger, storeless=True, note=STATUSES,
+        _trigger,
+        storeless=True,
+        note=STATUSES,
     ),
-}  # fmt: skip
+}

@@ -140,11 +140,23 @@ _TOOLING = {
 # Members that say the same in every configuration.
 _FIXED = frozenset(
     {
-        "gateway_429_carries_rate_limit_headers", "over_limit_status", "over_limit_error_code", "cost_header",
-        "failed_call_refunded", "over_quota_status", "over_quota_error", "quota_source", "pilot", "scheme",
-        "version_header", "freshness_endpoint", "coverage_endpoint", "openapi_spec_url", "mcp_server_docs",
+        "gateway_429_carries_rate_limit_headers",
+        "over_limit_status",
+        "over_limit_error_code",
+        "cost_header",
+        "failed_call_refunded",
+        "over_quota_status",
+        "over_quota_error",
+        "quota_source",
+        "pilot",
+        "scheme",
+        "version_header",
+        "freshness_endpoint",
+        "coverage_endpoint",
+        "openapi_spec_url",
+        "mcp_server_docs",
     }
-)  # fmt: skip
+)
 
 
 def _described(value: Any) -> Schema:

@@ -15,11 +15,24 @@ from finapi.web.http.params import Param, in_path
 
 HISTORY_PARAMS = (
     Param("service", allowed=status.SERVICES, open=True, help="One service; without it, all.", example="main_api"),
-    Param("days", "integer", default=30, least=1, most=status.MAX_DAYS, clamp="above", example="7",
-          help=f"Days counted back from today; more than {status.MAX_DAYS} are read as {status.MAX_DAYS}."),
-    Param("resolution", default="daily", allowed=("hourly", "daily"), example="hourly",
-          help=f"Size of a bucket; daily, with a warning, where hourly would make more than {status.MAX_BUCKETS}."),
-)  # fmt: skip
+    Param(
+        "days",
+        "integer",
+        default=30,
+        least=1,
+        most=status.MAX_DAYS,
+        clamp="above",
+        example="7",
+        help=f"Days counted back from today; more than {status.MAX_DAYS} are read as {status.MAX_DAYS}.",
+    ),
+    Param(
+        "resolution",
+        default="daily",
+        allowed=("hourly", "daily"),
+        example="hourly",
+        help=f"Size of a bucket; daily, with a warning, where hourly would make more than {status.MAX_BUCKETS}.",
+    ),
+)
 BADGE_PARAMS = (in_path("badge", help="A service's name, or overall, and .svg.", example="main_api.svg"),)
 
 FEED_CHANGES = 50  # that the feed lists

@@ -1058,9 +1058,22 @@ def test_a_body_of_another_media_type_is_415(client: Client, name: str) -> None:
 
 
 WRONG_VALUES: list[object] = [
-    None, True, False, 0, -1, 1.5, 1e308, [], ["ann@example.com"], {}, {"$ne": ""}, "", "\ud800", "x\udfffx",
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1.5,
+    1e308,
+    [],
+    ["ann@example.com"],
+    {},
+    {"$ne": ""},
+    "",
+    "\ud800",
+    "x\udfffx",
     "x" * 50_000,
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "field"), [(name, field) for name, body in BODIES.items() for field in body])

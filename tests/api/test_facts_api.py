@@ -415,8 +415,13 @@ def test_sums_are_narrowed_by_tickers_and_sector(ask: Ask) -> None:
     assert total(ask, sector="Manufacturing").json["meta"]["sector"] == "Manufacturing"
     assert total(ask, sector="Manufacturing").json["aggregates"]["count"] == 1
     assert total(ask, sector="A").json["aggregates"] == {
-        "sum": None, "avg": None, "median": None, "count": 0, "min": None, "max": None
-    }  # fmt: skip
+        "sum": None,
+        "avg": None,
+        "median": None,
+        "count": 0,
+        "min": None,
+        "max": None,
+    }
 
 
 @pytest.mark.parametrize(

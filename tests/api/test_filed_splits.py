@@ -94,8 +94,9 @@ def test_every_answer_of_changes_tells_the_split_and_the_filing_that_tells_it(to
     assert [holder[name] for name in names] == ["unchanged", 100, 0, 10, LAST]
     trend = ask("/tickers/AAPL/fund-trends")["data"]["quarters"]
     assert [(one["total_shares"], one["share_change"], one["fund_flow"]) for one in trend] == [
-        (100, 0, 0), (10, None, None),
-    ]  # fmt: skip
+        (100, 0, 0),
+        (10, None, None),
+    ]
     assert [one["cusip"] for one in ask("/form-13f/moves", status="increased")["moves"]] == []
     history = ask(f"/form-13f/fund/1234567/cusip/{made.APPLE}/history")
     assert history["splits"] == [{"date": None, "ratio": 10, "source": LAST}]

@@ -32,15 +32,24 @@ def told(number: int, cik: int, form: str, day: str | None, **more: Any) -> Fili
 
 
 TOLD = (
-    told(1, LAMP, "10-K", "2025-02-01", period_of_report="2024-12-31", primary_document="a b.htm", size=1234,
-         accepted_at="2025-02-01T21:00:00.000Z", description="ANNUAL REPORT"),
+    told(
+        1,
+        LAMP,
+        "10-K",
+        "2025-02-01",
+        period_of_report="2024-12-31",
+        primary_document="a b.htm",
+        size=1234,
+        accepted_at="2025-02-01T21:00:00.000Z",
+        description="ANNUAL REPORT",
+    ),
     told(2, LAMP, "8-K", "2025-03-01", items="2.02,9.01"),
     told(3, LAMP, "8-K", "2025-03-02", items="5.02"),
     told(4, LAMP, "10-K/A", "2025-03-02"),
     told(5, RIVER, "8-K", "2025-03-02", items="9.01"),
     told(6, RIVER, "4", "2025-03-03", parties=[Party(RIVER, 0, "River Corp"), Party(ANN, 7, "DOE ANN")]),
     told(7, RIVER, "10-Q", None),
-)  # fmt: skip
+)
 NEWEST = ["-000006", "-000005", "-000004", "-000003", "-000002", "-000001", "-000007"]
 
 
@@ -104,8 +113,13 @@ def test_the_newest_comes_first_and_what_has_no_day_last(ask: Any) -> None:
     answer = ask()
     assert numbers(answer) == NEWEST
     assert answer.json["meta"]["pagination"] == {
-        "total": 7, "total_exact": True, "limit": 50, "offset": 0, "has_more": False, "next_cursor": None,
-    }  # fmt: skip
+        "total": 7,
+        "total_exact": True,
+        "limit": 50,
+        "offset": 0,
+        "has_more": False,
+        "next_cursor": None,
+    }
     assert answer.headers["x-tokens-charged"] == "5"
 
 
@@ -113,16 +127,32 @@ def test_a_filing_is_shown_with_all_that_is_known_of_it(ask: Any) -> None:
     row = ask(form_type="10-K").json["data"][0]
     folder = "https://www.sec.gov/Archives/edgar/data/1750/000000175025000001"
     assert row == {
-        "id": 175025000001, "accession_number": "0000001750-25-000001", "ticker": "LMP-B", "form_type": "10-K",
-        "cik": "0000001750", "entity_name": "Lamp Corp", "company_name": "Lamp Corp",
-        "title": "10-K - Lamp Corp (0000001750)", "filing_size": "1234", "filed_date": "2025-02-01",
-        "filed_at": "2025-02-01", "accepted_at": "2025-02-01T21:00:00.000Z",
-        "updated_at": "2026-01-31T12:00:00.000Z", "primary_link": f"{folder}/0000001750-25-000001-index.htm",
-        "primary_html_url": f"{folder}/a%20b.htm", "primary_description": "ANNUAL REPORT", "document_files": [],
-        "data_files": [], "items": [], "period_of_report": "2024-12-31", "sic": None,
-        "all_links": [f"{folder}/0000001750-25-000001-index.htm", f"{folder}/a%20b.htm"], "is_xbrl": None,
-        "first_seen_at": "2026-01-31T12:00:00.000Z", "last_seen_at": "2026-01-31T12:00:00.000Z",
-    }  # fmt: skip
+        "id": 175025000001,
+        "accession_number": "0000001750-25-000001",
+        "ticker": "LMP-B",
+        "form_type": "10-K",
+        "cik": "0000001750",
+        "entity_name": "Lamp Corp",
+        "company_name": "Lamp Corp",
+        "title": "10-K - Lamp Corp (0000001750)",
+        "filing_size": "1234",
+        "filed_date": "2025-02-01",
+        "filed_at": "2025-02-01",
+        "accepted_at": "2025-02-01T21:00:00.000Z",
+        "updated_at": "2026-01-31T12:00:00.000Z",
+        "primary_link": f"{folder}/0000001750-25-000001-index.htm",
+        "primary_html_url": f"{folder}/a%20b.htm",
+        "primary_description": "ANNUAL REPORT",
+        "document_files": [],
+        "data_files": [],
+        "items": [],
+        "period_of_report": "2024-12-31",
+        "sic": None,
+        "all_links": [f"{folder}/0000001750-25-000001-index.htm", f"{folder}/a%20b.htm"],
+        "is_xbrl": None,
+        "first_seen_at": "2026-01-31T12:00:00.000Z",
+        "last_seen_at": "2026-01-31T12:00:00.000Z",
+    }
 
 
 @pytest.mark.parametrize(
@@ -204,12 +234,19 @@ def test_a_limit_out_of_bounds_is_brought_within_them(ask: Any) -> None:
 @pytest.mark.parametrize(
     ("query", "param"),
     [
-        ({"offset": -1}, "offset"), ({"offset": 10**9}, "offset"), ({"sort": "cik"}, "sort"),
-        ({"from_date": "2025-02-30"}, "from_date"), ({"cik": "12x"}, "cik"), ({"cik": "٣"}, "cik"),
-        ({"cursor": "2025"}, "cursor"), ({"cursor": "2025-01-01_x"}, "cursor"), ({"ticker": "A*B"}, "ticker"),
-        ({"ticker": ","}, "ticker"), ({"include_total": "1"}, "include_total"),
+        ({"offset": -1}, "offset"),
+        ({"offset": 10**9}, "offset"),
+        ({"sort": "cik"}, "sort"),
+        ({"from_date": "2025-02-30"}, "from_date"),
+        ({"cik": "12x"}, "cik"),
+        ({"cik": "٣"}, "cik"),
+        ({"cursor": "2025"}, "cursor"),
+        ({"cursor": "2025-01-01_x"}, "cursor"),
+        ({"ticker": "A*B"}, "ticker"),
+        ({"ticker": ","}, "ticker"),
+        ({"include_total": "1"}, "include_total"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_value_is_refused_by_name(ask: Any, query: dict[str, Any], param: str) -> None:
     answer = ask(**query)
     assert (answer.status, answer.json["details"]["param"]) == (400, param)
@@ -225,8 +262,11 @@ def test_the_company_asked_for_is_named_with_its_history(app: App, ask: Any) -> 
         companies.put_tickers(tx, RIVER, [("LMP-B", None)], companies.FROM_COVER, "1999-01-01")
     meta = ask(ticker="LMP.B").json["meta"]
     assert {name: meta[name] for name in ("requested_ticker", "primary_ticker", "cik", "company")} == {
-        "requested_ticker": "LMP.B", "primary_ticker": "LMP-B", "cik": "0000001750", "company": "Lamp Corp",
-    }  # fmt: skip
+        "requested_ticker": "LMP.B",
+        "primary_ticker": "LMP-B",
+        "cik": "0000001750",
+        "company": "Lamp Corp",
+    }
     assert meta["former_names"] == [{"name": "Old Lamp Co", "from_date": "1994-01-01", "to_date": "2001-01-01"}]
     assert [one["cik"] for one in meta["ticker_history"]] == ["0000001750", "0000001751"]
     assert ask(ticker="RVR").json["meta"]["ticker_history"] == []
@@ -245,9 +285,13 @@ def test_what_is_known_to_be_missing_is_named(app: App, ask: Any) -> None:
         lists.put_submissions(tx, submissions.company(document, "f"), app.clock.now())
     meta = ask(cik="1750").json["meta"]
     assert meta["not_ingested"] == [
-        {"page": "CIK0000001750-submissions-001.json", "filings": 2, "first_filed": "1994-01-01",
-         "last_filed": "1999-01-01"}
-    ]  # fmt: skip
+        {
+            "page": "CIK0000001750-submissions-001.json",
+            "filings": 2,
+            "first_filed": "1994-01-01",
+            "last_filed": "1999-01-01",
+        }
+    ]
     assert ask(cik="1751").json["meta"]["not_ingested"] == []
     assert ask(cik="1751,1750").json["meta"]["not_ingested"] == meta["not_ingested"]
 
@@ -268,8 +312,11 @@ def test_one_filing_with_its_parties_in_any_spelling(ask: Any) -> None:
     for spelling in ("0000001751-25-000006", "000000175125000006"):
         found = ask(f"/{spelling}").json["data"]
         assert (found["cik"], found["company_name"], found["raw_entry_xml"], found["has_html"]) == (
-            "0000001751", "River Corp", None, False,
-        )  # fmt: skip
+            "0000001751",
+            "River Corp",
+            None,
+            False,
+        )
         assert found["parties"] == [
             {"cik": "0000001751", "company_name": "River Corp", "ticker": "RVR", "role": "issuer"},
             {"cik": "0000000900", "company_name": "DOE ANN", "ticker": None, "role": "reporting_owner"},
@@ -363,9 +410,13 @@ def test_a_document_is_served_so_that_nothing_in_it_runs(kept: Any) -> None:
 
 @pytest.mark.parametrize(
     ("query", "first", "last"),
-    [({"offset": 6, "length": 5}, 6, 11), ({"offset": 70}, 70, None), ({"length": 10**8}, 0, None),
-     ({"offset": 10**8}, 10**8, None)],
-)  # fmt: skip
+    [
+        ({"offset": 6, "length": 5}, 6, 11),
+        ({"offset": 70}, 70, None),
+        ({"length": 10**8}, 0, None),
+        ({"offset": 10**8}, 10**8, None),
+    ],
+)
 def test_a_part_of_a_document_counts_characters(kept: Any, query: Any, first: int, last: int | None) -> None:
     html, get = kept
     assert get(**query).body.decode() == html[first:last]
@@ -396,10 +447,13 @@ def test_filings_without_their_envelope_page_by_cursor(ask: Any, client: Client)
     answer = client.get("/api/v1/filings", query={"limit": 2, "form_type": "8-K"}).json
     assert answer["pagination"] == {"next_cursor": "2025-03-02_175025000003", "total": 3, "total_exact": True}
     assert answer["filings"][0] == {
-        "accession_number": "0000001751-25-000005", "cik": "0000001751", "ticker": "RVR", "form_type": "8-K",
+        "accession_number": "0000001751-25-000005",
+        "cik": "0000001751",
+        "ticker": "RVR",
+        "form_type": "8-K",
         "filed_date": "2025-03-02",
         "filing_url": "https://www.sec.gov/Archives/edgar/data/1751/000000175125000005/0000001751-25-000005-index.htm",
-    }  # fmt: skip
+    }
     query = {"limit": 2, "form_type": "8-K", "cursor": answer["pagination"]["next_cursor"]}
     rest = client.get("/api/v1/filings", query=query).json
     assert [one["accession_number"][-1] for one in rest["filings"]] == ["2"]
@@ -411,8 +465,11 @@ def test_the_accession_numbers_of_a_day(ask: Any, client: Client) -> None:
     answer = client.get("/api/v1/index", query=query).json
     assert (answer["date"], answer["count"], answer["has_more"]) == ("2025-03-02", 3, True)
     assert answer["accessions"][0] == {
-        "accession_number": "0000001750-25-000003", "cik": "0000001750", "form_type": "8-K", "accepted_at": None,
-    }  # fmt: skip
+        "accession_number": "0000001750-25-000003",
+        "cik": "0000001750",
+        "form_type": "8-K",
+        "accepted_at": None,
+    }
     rest = client.get("/api/v1/index", query={**query, "cursor": answer["next_cursor"]}).json
     assert [one["accession_number"][-1] for one in rest["accessions"]] == ["5"]
     table = client.get("/api/v1/index", query={**query, "format": "csv"}).body.decode().splitlines()
@@ -425,14 +482,22 @@ def test_the_accession_numbers_of_a_day(ask: Any, client: Client) -> None:
 def test_forms_are_told_with_their_counts_and_days(ask: Any, client: Client) -> None:
     answer = client.get("/api/v1/sec/forms").json
     assert answer["data"][0] == {
-        "form_type": "8-K", "root_form_type": "8-K", "description": "Report of a current event", "filing_count": 3,
-        "first_filed": "2025-03-01", "last_filed": "2025-03-02",
-    }  # fmt: skip
+        "form_type": "8-K",
+        "root_form_type": "8-K",
+        "description": "Report of a current event",
+        "filing_count": 3,
+        "first_filed": "2025-03-01",
+        "last_filed": "2025-03-02",
+    }
     one = client.get("/api/v1/sec/forms/10-k%2Fa").json["data"]
     assert one == {
-        "form_type": "10-K/A", "root_form_type": "10-K", "description": "Amendment: annual report",
-        "filing_count": 1, "first_filed": "2025-03-02", "last_filed": "2025-03-02",
-    }  # fmt: skip
+        "form_type": "10-K/A",
+        "root_form_type": "10-K",
+        "description": "Amendment: annual report",
+        "filing_count": 1,
+        "first_filed": "2025-03-02",
+        "last_filed": "2025-03-02",
+    }
     dayless = client.get("/api/v1/sec/forms/10-Q").json["data"]
     assert (dayless["filing_count"], dayless["first_filed"], dayless["last_filed"]) == (1, None, None)
     described = client.get("/api/v1/sec/forms", query={"q": "money MARKET"}).json["data"]
@@ -456,12 +521,11 @@ def test_statistics_and_totals(ask: Any, client: Client) -> None:
     found = client.get("/api/v1/sec/filings/stats").json["data"]
     assert found == {
         "total_entries": 7,
-        "top_form_types": [{"form_type": "8-K", "count": 3}] + [
-            {"form_type": form, "count": 1} for form in ("10-K", "10-K/A", "10-Q", "4")
-        ],
+        "top_form_types": [{"form_type": "8-K", "count": 3}]
+        + [{"form_type": form, "count": 1} for form in ("10-K", "10-K/A", "10-Q", "4")],
         "latest_filing_date": "2025-03-03",
         "timestamp": "2026-01-31T12:00:00.000Z",
-    }  # fmt: skip
+    }
     answer = client.get("/api/v1/stats")
     totals = answer.json
     assert (totals["total_filings"], totals["total_tickers"]) == (7, 2)

@@ -158,9 +158,14 @@ def known(app: App) -> list[Known]:
             one["items"] = set(chance.sample(("2.02", "5.02", "9.01"), 2)) if one["form"] == "8-K" else set()
             parties = [Party(cik, 2 + place) for place, cik in enumerate(sorted(one["parties"]))]
             told = FilingMetadata(
-                f"0000000099-24-{number:06}", metadata.HEADER, parties, one["form"], one["day"],
-                description=one["description"], items=",".join(sorted(one["items"])) or None,
-            )  # fmt: skip
+                f"0000000099-24-{number:06}",
+                metadata.HEADER,
+                parties,
+                one["form"],
+                one["day"],
+                description=one["description"],
+                items=",".join(sorted(one["items"])) or None,
+            )
             stored = filings.put(tx, told, app.clock.now())
             papers = [contents.Listed(1, "EX-10", "e.htm", None, 9)] if one["exhibit"] else []
             text = contents.text(f"<p>a {'lamp' if one['lamp'] else 'light'}</p>".encode(), "d.htm", 99)

@@ -707,8 +707,13 @@ def test_a_manager_with_several_tickers_bears_the_one_that_its_company_is_shown_
     take(app, tmp_path, json.dumps(dict(enumerate(listed))).encode(), ours.june())
     primary = client.get(API + "/xbrl/search?q=1234567").json["data"][0]["ticker"]
     assert primary == "LMP-B"
-    for path, rows in (("funds", "funds"), ("search?q=lamp", "results"), ("search?q=1234567", "results"),
-                       ("filers?q=lamp", "filers"), ("funds?limit=1&cursor=1", "funds")):  # fmt: skip
+    for path, rows in (
+        ("funds", "funds"),
+        ("search?q=lamp", "results"),
+        ("search?q=1234567", "results"),
+        ("filers?q=lamp", "filers"),
+        ("funds?limit=1&cursor=1", "funds"),
+    ):
         assert [row["symbol"] for row in shown(client, f"/form-13f/{path}")[rows]] == [primary], path
 
 
@@ -721,9 +726,13 @@ def test_what_13f_reports_do_not_say_of_a_security_is_null_with_a_reason(api: Cl
     found = shown(api, "/form-13f/aggregation/by-ticker?include_ranges=true")
     holes = found["meta"]["holes"]
     assert set(holes) == {
-        "close_price", "market_cap", "shares_outstanding", "first_traded", "fund_flow_mcap_pct",
+        "close_price",
+        "market_cap",
+        "shares_outstanding",
+        "first_traded",
+        "fund_flow_mcap_pct",
         "filter_ranges.market_cap",
-    }  # fmt: skip
+    }
     assert {tuple(one.values()) for one in holes.values()} == {("hole", "not_in_13f")}
     assert {row[name] for row in found["data"]["tickers"] for name in holes if "." not in name} == {None}
     assert found["data"]["filter_ranges"]["market_cap"] == {"min": None, "max": None}
@@ -757,7 +766,7 @@ def test_several_funds_taken_together(api: Client) -> None:
         (made.APPLE, 2, 4_000, "increased", 5, 2_500),
         (made.MICROSOFT, 1, 2_500, "decreased", -5, 5_000),
         (made.ALLY, 0, 0, "closed", -10, 400),
-    ]  # fmt: skip
+    ]
     assert found["positions"][0]["pct_of_basket"] == 61.5385
     assert {name: found["totals"][name] for name in ("total_value_usd", "total_positions")} == {
         "total_value_usd": 6_500,
@@ -826,18 +835,25 @@ def test_a_split_within_a_quarter_is_no_purchase_whenever_it_becomes_known(
     fund = shown(client, "/form-13f/fund/1234567", status="all")
     apple = next(one for one in fund["holdings"] if one["ticker"] == "AAPL")
     assert (apple["status"], apple["previous_shares"], apple["change_shares"], apple["split_factor"]) == (
-        "unchanged", 100, 0, 10,
-    )  # fmt: skip
+        "unchanged",
+        100,
+        0,
+        10,
+    )
     counts = fund["meta"]["counts"]
     assert (counts["increased"], counts["unchanged"], counts["decreased"]) == (0, 1, 1)
     (holder,) = shown(client, "/tickers/AAPL/holders")["data"]["holders"]
     assert (holder["status"], holder["previous_shares"], holder["chg_shares"], holder["chg_pct"]) == (
-        "unchanged", 100, 0, 0,
-    )  # fmt: skip
+        "unchanged",
+        100,
+        0,
+        0,
+    )
     trend = shown(client, "/tickers/AAPL/fund-trends")["data"]["quarters"]
     assert [(one["total_shares"], one["share_change"], one["fund_flow"]) for one in trend] == [
-        (100, 0, 0), (10, None, None),
-    ]  # fmt: skip
+        (100, 0, 0),
+        (10, None, None),
+    ]
     history = shown(client, f"/form-13f/fund/1234567/cusip/{made.APPLE}/history")
     assert (history["split_adjusted"], history["splits"]) == (
         True,
@@ -992,8 +1008,9 @@ def test_a_body_that_is_wrong_is_refused(api: Client, path: str, body: Any) -> N
     assert (answer.status, answer.json["code"]) == (400, "INVALID_PARAM")
 
 
-@pytest.mark.parametrize("path", ["/tickers/LMP/holders", "/tickers/lmp/fund-trends", "/cusip/ticker/LMP",
-                                  "/form-13f/holdings/search?q=LMP"])  # fmt: skip
+@pytest.mark.parametrize(
+    "path", ["/tickers/LMP/holders", "/tickers/lmp/fund-trends", "/cusip/ticker/LMP", "/form-13f/holdings/search?q=LMP"]
+)
 def test_a_ticker_that_is_known_without_a_cusip_is_not_an_unknown_one(
     make_app: Callable[..., App], tmp_path: Path, path: str
 ) -> None:

@@ -90,8 +90,10 @@ def test_shares_cost_what_they_were_worth_when_they_first_appeared(api: Client) 
     assert (microsoft["last_share_delta"], microsoft["sector"], microsoft["reason"]) == (-15, None, None)
     assert (apple["last_share_delta"], apple["last_transaction_quarter"]) == (5, "2025-09-30")
     assert (apple["sector"], apple["cost_basis"], apple["reason"]) == (
-        "Manufacturing", None, "opened_before_the_reports_held",
-    )  # fmt: skip
+        "Manufacturing",
+        None,
+        "opened_before_the_reports_held",
+    )
 
 
 def test_sums_say_of_how_much_the_cost_is_known(api: Client) -> None:
@@ -148,10 +150,15 @@ def test_costs_are_the_same_in_whatever_order_reports_come(make_app: Callable[..
         folder.mkdir()
         take(app, folder, *NAMES, PRICES, *order)
         api = client(app)
-        found.append([shown(api, path)["data" if "perf" in path else "holdings"] for path in (
-            "/fund/1234567/holdings-analytics",
-            "/fund-performance?quarter=2025-12-31&include_all=true",
-        )])  # fmt: skip
+        found.append(
+            [
+                shown(api, path)["data" if "perf" in path else "holdings"]
+                for path in (
+                    "/fund/1234567/holdings-analytics",
+                    "/fund-performance?quarter=2025-12-31&include_all=true",
+                )
+            ]
+        )
     assert all(one == found[0] for one in found)
     assert found[0][0][0]["cost_basis"] == 2_750
 
@@ -356,9 +363,15 @@ def test_rotation_is_what_was_bought_for_each_dollar_sold(app: App, tmp_path: Pa
     assert (data["cyclical_defensive_ratio"], data["reason"]) == (None, "nothing_bought_or_sold")
     assert (data["compare"]["quarter"], data["compare"]["reason"]) == ("2025-06-30", "no_changes_known")
     assert data["sector_buckets"]["defensive"] == {
-        "total_flow": None, "total_value": 0, "bought": None, "sold": None, "sectors": [],
-        "doubted_count": 0, "doubted_value": 0, "doubted_flow": 0,
-    }  # fmt: skip
+        "total_flow": None,
+        "total_value": 0,
+        "bought": None,
+        "sold": None,
+        "sectors": [],
+        "doubted_count": 0,
+        "doubted_value": 0,
+        "doubted_flow": 0,
+    }
     assert float(LEAN) == 1.1
 
 
@@ -391,11 +404,14 @@ def test_what_funds_and_insiders_bought_at_once(app: App, tmp_path: Path) -> Non
     assert [row[name] for name in told] == ["AAPL", 1_800, 36, 2, 2, 3_000]
     assert [row[name] for name in ("first_buy_date", "last_buy_date")] == ["2025-12-01", "2026-01-05"]
     assert (row["attractiveness_score"], row["attractiveness_components"][0]) == (
-        100, {"name": "fund_flow", "score": 100},
-    )  # fmt: skip
+        100,
+        {"name": "fund_flow", "score": 100},
+    )
     assert data["time_window"] == {
-        "start": "2025-12-01", "end": "2026-02-14", "description": data["time_window"]["description"],
-    }  # fmt: skip
+        "start": "2025-12-01",
+        "end": "2026-02-14",
+        "description": data["time_window"]["description"],
+    }
     assert "issuer of 1 is known" in data["coverage_note"]
     assert "held up to 2026-01-05" in data["coverage_note"]
     wider = shown(api, "/cross-filing-signals?window_before=31")["data"]["signals"]

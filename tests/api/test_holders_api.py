@@ -30,8 +30,15 @@ BASE = "/api/v1/ownership"
 APPLE = ("0000320193", "Apple Inc.", thirteenf.APPLE)
 LAMP, SHADE = int(thirteenf.LAMP_FUND), int(thirteenf.OTHER_FUND)
 ANN, BEN, WICK = 101, 102, 103
-COVER = {"end": "2025-10-17", "val": 10000, "accn": "0000320193-25-000079", "fy": 2025, "fp": "FY", "form": "10-K",
-         "filed": "2025-10-31"}  # fmt: skip
+COVER = {
+    "end": "2025-10-17",
+    "val": 10000,
+    "accn": "0000320193-25-000079",
+    "fy": 2025,
+    "fp": "FY",
+    "form": "10-K",
+    "filed": "2025-10-31",
+}
 
 
 def filed(accession: str, day: str | None) -> FilingMetadata:
@@ -58,14 +65,38 @@ def stored(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFac
     )
     less = (made.person(made.BEN, "700", "7.0", member="a"), made.person(made.WICK, "600", "6.0", member="a"))
     schedules: tuple[tuple[bytes, str, str], ...] = (
-        (made.g(made.person(manager, "12", "0.12", schedule="G"), issuer=APPLE, cusip=APPLE[2], filer=manager[0],
-                event="07/31/2025"), "0000000900-25-000001", "2025-08-14"),
+        (
+            made.g(
+                made.person(manager, "12", "0.12", schedule="G"),
+                issuer=APPLE,
+                cusip=APPLE[2],
+                filer=manager[0],
+                event="07/31/2025",
+            ),
+            "0000000900-25-000001",
+            "2025-08-14",
+        ),
         (made.d(*group, issuer=APPLE, cusip=APPLE[2], filer="0000000102"), "0000000102-25-000001", "2025-03-05"),
-        (made.d(*less, issuer=APPLE, cusip=APPLE[2], filer="0000000102", form="SCHEDULE 13D/A", number="1",
-                event="05/01/2025"), "0000000102-25-000002", "2025-05-05"),
-    )  # fmt: skip
-    trade = forms.form(forms.transaction("S", after="1100"), forms.holding("500"),
-                       issuer=(APPLE[0], APPLE[1], "AAPL"), owners=(forms.owner(),))  # fmt: skip
+        (
+            made.d(
+                *less,
+                issuer=APPLE,
+                cusip=APPLE[2],
+                filer="0000000102",
+                form="SCHEDULE 13D/A",
+                number="1",
+                event="05/01/2025",
+            ),
+            "0000000102-25-000002",
+            "2025-05-05",
+        ),
+    )
+    trade = forms.form(
+        forms.transaction("S", after="1100"),
+        forms.holding("500"),
+        issuer=(APPLE[0], APPLE[1], "AAPL"),
+        owners=(forms.owner(),),
+    )
     with app.db.write() as tx:
         for data, accession, day in schedules:
             store.put(tx, parser.parse(data, "f"), filed(accession, day), NOW)
@@ -223,7 +254,7 @@ def test_a_holders_filings_stand_side_by_side_by_family(client: Client) -> None:
         ("/positions/issuer/320193/timeline", {"offset": "20001"}, (400, "INVALID_PARAM", "offset")),
         ("/analytics/ownership-concentration/1", {}, (404, "UNKNOWN_TICKER", None)),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_there_or_not_meant_is_refused(
     client: Client, path: str, query: dict[str, str], expected: tuple[int, str, Any]
 ) -> None:
@@ -236,8 +267,11 @@ def test_what_is_not_there_or_not_meant_is_refused(
 def test_holders_of_a_company_stand_with_the_figure_of_the_latest_day_and_its_source(client: Client) -> None:
     found = get(client, "/positions/issuer/320193/holders")
     assert found["shares_outstanding"] == {
-        "shares": 10000, "day": "2025-10-17", "accession": "0000320193-25-000079", "gap": None,
-    }  # fmt: skip
+        "shares": 10000,
+        "day": "2025-10-17",
+        "accession": "0000320193-25-000079",
+        "gap": None,
+    }
     told = [
         (int(one["cik"]), one["shares_held"], one["percent_of_class"], one["percent_basis"], one["shares_source"])
         for one in found["holders"]
@@ -347,9 +381,13 @@ def test_pages_of_a_timeline_meet_where_positions_are_worth_the_same(client: Cli
 
 
 def test_a_form_of_two_classes_has_no_figure_of_shares_and_says_why(client: Client, app: App) -> None:
-    two = forms.form(forms.transaction("P", after="5", date="2025-06-02"),
-                     forms.transaction("P", after="7", title="Class B Common", date="2025-06-02"), period="2025-06-02",
-                     issuer=(APPLE[0], APPLE[1], "AAPL"), owners=(forms.owner(forms.BEN),))  # fmt: skip
+    two = forms.form(
+        forms.transaction("P", after="5", date="2025-06-02"),
+        forms.transaction("P", after="7", title="Class B Common", date="2025-06-02"),
+        period="2025-06-02",
+        issuer=(APPLE[0], APPLE[1], "AAPL"),
+        owners=(forms.owner(forms.BEN),),
+    )
     with app.db.write() as tx:
         insiders.put(tx, ownership.parse(two, "f"), filed("0000000102-25-000077", "2025-06-04"), NOW)
     found = get(client, "/positions/102/issuer/320193")
@@ -374,9 +412,13 @@ def test_concentration_counts_those_who_file_together_once(client: Client) -> No
     assert (found["top5Percent"], found["herfindahl"]) == (23.16, 305.0226)
     assert (found["institutionalPercent"], found["insiderPercent"]) == (0.16, 16)
     assert found["coverage"] == {
-        "holders": 4, "withoutPercent": 0, "withoutPercentReasons": {}, "heldPercent": 23.16, "unknownPercent": 76.84,
+        "holders": 4,
+        "withoutPercent": 0,
+        "withoutPercentReasons": {},
+        "heldPercent": 23.16,
+        "unknownPercent": 76.84,
         "gaps": {},
-    }  # fmt: skip
+    }
     first = found["holders"][0]
     assert (first["percent"], first["source"], first["accessionNumber"]) == (16, "form_4", "0000000101-25-000001")
     assert found["gaps"] == {}
@@ -400,9 +442,13 @@ def test_without_a_cover_page_nothing_is_divided(client: Client, app: App) -> No
     assert found["gaps"] == dict.fromkeys(names, "shares_outstanding_unknown")
     unknown = "shares_outstanding_unknown"
     assert found["coverage"] == {
-        "holders": 0, "withoutPercent": 5, "withoutPercentReasons": {unknown: 5}, "heldPercent": None,
-        "unknownPercent": None, "gaps": {"heldPercent": unknown, "unknownPercent": unknown},
-    }  # fmt: skip
+        "holders": 0,
+        "withoutPercent": 5,
+        "withoutPercentReasons": {unknown: 5},
+        "heldPercent": None,
+        "unknownPercent": None,
+        "gaps": {"heldPercent": unknown, "unknownPercent": unknown},
+    }
     holder = get(client, "/positions/issuer/320193/holders")["holders"][0]
     assert (holder["percent_of_class"], holder["gaps"]) == (None, {"percent_of_class": "shares_outstanding_unknown"})
 

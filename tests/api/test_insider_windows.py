@@ -108,8 +108,12 @@ def test_lists_are_narrowed_to_days_thresholds_roles_and_codes(api: Client, path
 def test_the_windows_that_apply_are_told(api: Client) -> None:
     meta = get(api, "/transactions/search?quarter=2025-12-31")["meta"]
     assert {name: meta[name] for name in ("filed_at_days", "quarter", "from_date", "total", "undated_left_out")} == {
-        "filed_at_days": None, "quarter": "2025-12-31", "from_date": None, "total": 1, "undated_left_out": 0,
-    }  # fmt: skip
+        "filed_at_days": None,
+        "quarter": "2025-12-31",
+        "from_date": None,
+        "total": 1,
+        "undated_left_out": 0,
+    }
     assert (meta["matched_insiders"], meta["matched_issuers"]) == (None, None)
 
 

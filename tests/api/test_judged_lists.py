@@ -108,11 +108,13 @@ def queries(terms: list[Term], seed: str, times: int = 25) -> Iterable[tuple[str
     chance = random.Random(seed)
     for _ in range(times):
         (one, a), (two, b), (three, c) = chance.sample(terms, 3)
-        yield chance.choice([
-            (f"{one} AND {two} AND {three}", lambda row, a=a, b=b, c=c: a(row) and b(row) and c(row)),
-            (f"{one} AND ({two} OR {three})", lambda row, a=a, b=b, c=c: a(row) and (b(row) or c(row))),
-            (f"({one} OR {two}) AND NOT {three}", lambda row, a=a, b=b, c=c: (a(row) or b(row)) and not c(row)),
-        ])  # fmt: skip
+        yield chance.choice(
+            [
+                (f"{one} AND {two} AND {three}", lambda row, a=a, b=b, c=c: a(row) and b(row) and c(row)),
+                (f"{one} AND ({two} OR {three})", lambda row, a=a, b=b, c=c: a(row) and (b(row) or c(row))),
+                (f"({one} OR {two}) AND NOT {three}", lambda row, a=a, b=b, c=c: (a(row) or b(row)) and not c(row)),
+            ]
+        )
 
 
 def asked_for(client: Client, path: str, body: Mapping[str, Any], rows: str, key: Callable[[Any], Any]) -> list[Any]:
@@ -145,9 +147,13 @@ def fund(app: App, client: Client, user: NewUser, tmp_path: Path) -> list[Known]
         before, now = chance.choice([(0, 1), (1, 0), (1, 1), (2, 3), (5, 4)])
         unit = 10 + number
         one: Known = {
-            "key": (paper, call), "name": f"{chance.choice(('LAMP', 'RIVER'))} {number} {chance.choice(('CO', 'AG'))}",
-            "shares": now * unit, "before": before * unit, "value": now * unit * (1_000 - 7 * number), "call": call,
-        }  # fmt: skip
+            "key": (paper, call),
+            "name": f"{chance.choice(('LAMP', 'RIVER'))} {number} {chance.choice(('CO', 'AG'))}",
+            "shares": now * unit,
+            "before": before * unit,
+            "value": now * unit * (1_000 - 7 * number),
+            "call": call,
+        }
         for period, amount in (("06-30-2025", before * unit), ("09-30-2025", now * unit)):
             if amount:
                 value = amount * (1_000 - 7 * number)
@@ -277,8 +283,15 @@ def test_holders_and_funds_are_a_filter_over_all(app: App, client: Client, user:
         }
     }
     for path, rows in (("/form-13f/filers", "filers"), ("/form-13f/search", "results")):
-        judge(client, path, texts, known, rows, lambda one: one["cik"],
-              lambda found, _: sorted(found, key=lambda one: (-one["value"], one["key"])))  # fmt: skip
+        judge(
+            client,
+            path,
+            texts,
+            known,
+            rows,
+            lambda one: one["cik"],
+            lambda found, _: sorted(found, key=lambda one: (-one["value"], one["key"])),
+        )
 
     # Two cover pages of each fund.
     covers: list[Known] = [
@@ -321,10 +334,16 @@ def market(app: App, client: Client, user: NewUser, tmp_path: Path) -> list[Know
     """Thirty securities that nine funds held in two quarters, each with what all of them did."""
     chance = random.Random(90)
     papers = [
-        {"key": paper, "name": f"{chance.choice(('LAMP', 'RIVER'))} {number} CO", "ticker": None, "sic": None,
-         "price": 10 + number, "held": {}}
+        {
+            "key": paper,
+            "name": f"{chance.choice(('LAMP', 'RIVER'))} {number} CO",
+            "ticker": None,
+            "sic": None,
+            "price": 10 + number,
+            "held": {},
+        }
         for number, paper in enumerate(securities(30))
-    ]  # fmt: skip
+    ]
     with app.db.write() as tx:
         for number, one in enumerate(papers[:24]):
             one |= {"ticker": f"T{number}", "sic": chance.choice([*SICS])}
@@ -448,8 +467,15 @@ def test_notices_of_sale_are_a_filter_over_all(app: App, client: Client, user: N
         "is_amendment": {"true": lambda row: row["form"] == "144/A", "false": lambda row: row["form"] == "144"},
         "ticker": {"LAMP": lambda row: row["issuer"] == "0001234567", "777": lambda row: row["issuer"] == SHADE[0]},
     }
-    judge(client, "/insiders/form-144/latest", choices, known, "data", lambda one: one["accession_number"],
-          lambda rows, _: sorted(rows, key=lambda one: (one["day"], one["key"]), reverse=True))  # fmt: skip
+    judge(
+        client,
+        "/insiders/form-144/latest",
+        choices,
+        known,
+        "data",
+        lambda one: one["accession_number"],
+        lambda rows, _: sorted(rows, key=lambda one: (one["day"], one["key"]), reverse=True),
+    )
 
 
 def test_schedules_are_a_filter_over_all(app: App, client: Client, user: NewUser) -> None:
@@ -462,9 +488,13 @@ def test_schedules_are_a_filter_over_all(app: App, client: Client, user: NewUser
             form, percent = f"SCHEDULE 13{kind}{'/A' * amended}", f"{chance.randrange(20, 300) / 10}"
             filed = day(7 * chance.randrange(20))
             one: Known = {
-                "key": f"{filer[0]}-25-{number:06}", "form": form, "day": filed, "issuer": issuer[0],
-                "filer": filer[0], "percent": float(percent),
-            }  # fmt: skip
+                "key": f"{filer[0]}-25-{number:06}",
+                "form": form,
+                "day": filed,
+                "issuer": issuer[0],
+                "filer": filer[0],
+                "percent": float(percent),
+            }
             person = schedules.person(filer, str(number), percent, schedule=kind)
             write = schedules.d if kind == "D" else schedules.g
             paper = write(person, form=form, issuer=issuer, cusip=issuer[2], filer=filer[0])
@@ -589,8 +619,15 @@ def test_days_of_prices_are_a_filter_over_all(app: App, client: Client, user: Ne
         "to": {day(one): lambda row, one=one: row["key"][0] <= day(one) for one in (20, 99, 200, 300)},
         "adjusted": dict.fromkeys(("true", "false")),
     }
-    judge(client, "/prices/LAMP", choices, known, "data", lambda one: (one["date"], one["close"]),
-          lambda rows, _: sorted(rows, key=lambda one: one["key"], reverse=True))  # fmt: skip
+    judge(
+        client,
+        "/prices/LAMP",
+        choices,
+        known,
+        "data",
+        lambda one: (one["date"], one["close"]),
+        lambda rows, _: sorted(rows, key=lambda one: one["key"], reverse=True),
+    )
 
 
 # ---- facts
@@ -637,8 +674,16 @@ def test_facts_are_a_filter_over_all(app: App, client: Client, user: NewUser, tm
     judge(client, "/facts", choices, known, "data", key, newest, always={"ticker": "320193"})
     # Of one concept the latest end first.
     assets = [{**one, "key": one["key"][::2]} for one in known if one["key"][1] == "us-gaap:Assets"]
-    judge(client, "/facts/by-concept", {**ends, "ticker": choices["ticker"]}, assets, "facts",
-          lambda one: (one["accession_number"], one["period_end"]), latest, always={"concept": "Assets"})  # fmt: skip
+    judge(
+        client,
+        "/facts/by-concept",
+        {**ends, "ticker": choices["ticker"]},
+        assets,
+        "facts",
+        lambda one: (one["accession_number"], one["period_end"]),
+        latest,
+        always={"concept": "Assets"},
+    )
 
 
 def latest(rows: list[Known], _: Mapping[str, str]) -> list[Known]:

@@ -57,8 +57,9 @@ def test_the_largest_moves_over_all_funds(api: Client) -> None:
     assert [closed[0][name] for name in told] == [0, 2, 0, 1000, 100]
     decreased = shown(api, "/moves?status=decreased")["moves"]
     assert [(one["cusip"], one["flow_usd"], one["change_pct"]) for one in decreased] == [
-        (made.MICROSOFT, -2500, -50), (made.ALLY, -320, -80),
-    ]  # fmt: skip
+        (made.MICROSOFT, -2500, -50),
+        (made.ALLY, -320, -80),
+    ]
     all_funds, of_one = (shown(api, path)["meta"]["compared_funds"] for path in ("/moves", "/moves?cik=1234567"))
     assert (all_funds, of_one) == (2, 1)
     (new,) = shown(api, "/moves")["moves"]
@@ -78,8 +79,9 @@ def test_overlap_is_the_smaller_share_of_each_security(api: Client) -> None:
     # 3,750 of 6,330 dollars are Apple here, all of 250 there.
     assert (answer["overlap_pct"], answer["meta"]["pagination"]["total"]) == (59.2417, 1)
     assert [(one["name"], one["shared_pct"]) for one in answer["funds"]] == [
-        ("Lamp Capital LP", 59.2417), ("Shade Partners", 100),
-    ]  # fmt: skip
+        ("Lamp Capital LP", 59.2417),
+        ("Shade Partners", 100),
+    ]
     assert shown(api, "/overlap?ciks=1234567,7654321&period=2025-06-30")["overlap_pct"] == 63.2911
 
 

@@ -41,9 +41,18 @@ def stored(make_stored: Callable[..., App]) -> App:
         (made.d(purpose="Wick nominated two directors."), "0000000103-25-000002", "2025-03-05"),
         (made.d(*group, filer="0000000102"), "0000000102-25-000003", "2025-04-05"),
         (made.d(left, form="SCHEDULE 13D/A", number="1", filer="0000000102"), "0000000102-25-000004", "2025-05-05"),
-        (made.g(made.person(percent="4.2", shares="10", schedule="G"), form="SCHEDULE 13G/A", issuer=OTHER,
-                cusip=OTHER[2], five_or_less="Y"), "0000000103-25-000005", "2025-06-05"),
-    )  # fmt: skip
+        (
+            made.g(
+                made.person(percent="4.2", shares="10", schedule="G"),
+                form="SCHEDULE 13G/A",
+                issuer=OTHER,
+                cusip=OTHER[2],
+                five_or_less="Y",
+            ),
+            "0000000103-25-000005",
+            "2025-06-05",
+        ),
+    )
     with app.db.write() as tx:
         for data, accession, filed in documents:
             store.put(tx, parser.parse(data, "f"), FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
@@ -160,9 +169,14 @@ def test_the_list_tells_of_everybody_on_each_cover_when_asked(client: Client) ->
     (headed,) = rows(client, "filings?formType=SC%2013G&include=positions")
     (position,) = headed["positions"]
     figures = (
-        "percentOfClass", "sharesOwned", "votingPower", "soleVotingPower", "sharedVotingPower", "soleDispositivePower",
+        "percentOfClass",
+        "sharesOwned",
+        "votingPower",
+        "soleVotingPower",
+        "sharedVotingPower",
+        "soleDispositivePower",
         "sharedDispositivePower",
-    )  # fmt: skip
+    )
     assert position == {
         "filerCik": "0000000103",
         "filerName": "Wick Capital LP",

@@ -38,15 +38,45 @@ def test_days_are_answered_newest_first_with_their_adjusted_close(ask: Any) -> N
     answer = ask("BRK-B")
     assert (answer.status, answer.headers["x-tokens-charged"]) == (200, "5")
     assert answer.json["data"][1:] == [
-        {"date": "2025-01-03", "open": 101, "high": None, "low": None, "close": 102, "volume": 2000, "adj_close": 51,
-         "adj_close_reason": None, "split_factor": None, "dividend": 0.5},
-        {"date": "2025-01-02", "open": 100.5, "high": None, "low": None, "close": 101.25, "volume": 1000,
-         "adj_close": 50.375, "adj_close_reason": None, "split_factor": None, "dividend": None},
-    ]  # fmt: skip
+        {
+            "date": "2025-01-03",
+            "open": 101,
+            "high": None,
+            "low": None,
+            "close": 102,
+            "volume": 2000,
+            "adj_close": 51,
+            "adj_close_reason": None,
+            "split_factor": None,
+            "dividend": 0.5,
+        },
+        {
+            "date": "2025-01-02",
+            "open": 100.5,
+            "high": None,
+            "low": None,
+            "close": 101.25,
+            "volume": 1000,
+            "adj_close": 50.375,
+            "adj_close_reason": None,
+            "split_factor": None,
+            "dividend": None,
+        },
+    ]
     assert answer.json["meta"] == {
-        "ticker": "BRK-B", "source": "csv", "synthetic": False, "adjusted": False, "count": 3, "limit": 500,
-        "has_more": False, "next_cursor": None, "from": None, "to": None, "undated_left_out": 0, "clamped": {},
-    }  # fmt: skip
+        "ticker": "BRK-B",
+        "source": "csv",
+        "synthetic": False,
+        "adjusted": False,
+        "count": 3,
+        "limit": 500,
+        "has_more": False,
+        "next_cursor": None,
+        "from": None,
+        "to": None,
+        "undated_left_out": 0,
+        "clamped": {},
+    }
     meta = ask("BRK-B", query={"to": "2025-01-03"}).json["meta"]
     assert (meta["from"], meta["to"]) == (None, "2025-01-03")
 
@@ -76,9 +106,19 @@ def test_adjusted_scales_every_price_and_the_volume(ask: Any) -> None:
 def test_days_as_a_table(ask: Any) -> None:
     answer = ask("BRK-B", query={"limit": 1}, headers={"Accept": "text/csv"})
     assert list(csv.DictReader(io.StringIO(answer.body.decode()))) == [
-        {"date": "2025-01-06", "open": "51", "high": "", "low": "", "close": "50.5", "volume": "3000",
-         "adj_close": "50.5", "adj_close_reason": "", "split_factor": "2", "dividend": ""}
-    ]  # fmt: skip
+        {
+            "date": "2025-01-06",
+            "open": "51",
+            "high": "",
+            "low": "",
+            "close": "50.5",
+            "volume": "3000",
+            "adj_close": "50.5",
+            "adj_close_reason": "",
+            "split_factor": "2",
+            "dividend": "",
+        }
+    ]
     assert (answer.headers["x-has-more"], answer.headers["x-next-cursor"]) == ("true", "2025-01-06")
 
 

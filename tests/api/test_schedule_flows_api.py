@@ -66,8 +66,14 @@ def test_schedules_of_a_window_are_counted_by_company(client: Client) -> None:
     assert found["form_13g"] == {"filings": 1, **counts}
     dollars = dict.fromkeys(("inflow_usd", "outflow_usd", "net_flow_usd"))
     assert found["form_13d"] == {
-        "filings": 2, **counts, "amendments": 1, "decreases": 1, **dollars, "priced_filings": 0, "unpriced_filings": 1,
-    }  # fmt: skip
+        "filings": 2,
+        **counts,
+        "amendments": 1,
+        "decreases": 1,
+        **dollars,
+        "priced_filings": 0,
+        "unpriced_filings": 1,
+    }
     assert found["conversions"] == {"to_13d": 0, "to_13g": 0, "total": 0}
 
 
@@ -118,10 +124,16 @@ def test_what_no_group_has_and_what_has_no_day_is_told(client: Client, app: App)
         meta = get(client, by, **WINDOW)["meta"]
         assert (meta["undated_left_out"], meta["totalGroups"], meta["returned"]) == (1, 1, 1)
         assert meta["coverage"] == {
-            "filings_in_window": 4, "filings_grouped": 3, "filings_ungrouped": 1, "filings_13d": 2, "filings_13g": 2,
-            "conversions_excluded_from_flow": 0, "amendments_without_delta": 1, "filings_13d_priced": 0,
+            "filings_in_window": 4,
+            "filings_grouped": 3,
+            "filings_ungrouped": 1,
+            "filings_13d": 2,
+            "filings_13g": 2,
+            "conversions_excluded_from_flow": 0,
+            "amendments_without_delta": 1,
+            "filings_13d_priced": 0,
             "filings_13d_unpriced": 1,
-        }  # fmt: skip
+        }
 
 
 def test_a_window_is_thirty_days_unless_told_and_says_so(client: Client) -> None:
@@ -202,8 +214,13 @@ def test_groups_of_random_filters_are_a_filter_over_all(make_app: Callable[..., 
         who = (f"{7_000 + filer:010}", f"Filer {filer}")
         write = made.d if kind == "D" else made.g
         person = made.person(who, "100", str(percent), schedule=kind)
-        paper = write(person, form=f"SCHEDULE 13{kind}{'/A' if before is not None else ''}", filer=who[0],
-                      issuer=(f"{cik:010}", f"Issuer {cik - 8000}", "037833100"), cusip="037833100")  # fmt: skip
+        paper = write(
+            person,
+            form=f"SCHEDULE 13{kind}{'/A' if before is not None else ''}",
+            filer=who[0],
+            issuer=(f"{cik:010}", f"Issuer {cik - 8000}", "037833100"),
+            cusip="037833100",
+        )
         put(app, paper, f"{who[0]}-25-{number:06}", day)
         known.append((day, Told(ticker, sector, kind, percent, before)))
     choices = {

@@ -100,10 +100,20 @@ def test_a_document_is_found_with_the_place_where_the_words_stand(app: App, find
         }
     ]
     assert answer.json["meta"] == {
-        "query": '"material weakness"', "documents_kept": 1, "documents_searched": 1, "total": 1, "total_exact": True,
-        "limit": 1, "offset": 0, "has_more": False, "next_cursor": None, "from_date": None, "to_date": None,
-        "undated_left_out": 0, "clamped": {},
-    }  # fmt: skip
+        "query": '"material weakness"',
+        "documents_kept": 1,
+        "documents_searched": 1,
+        "total": 1,
+        "total_exact": True,
+        "limit": 1,
+        "offset": 0,
+        "has_more": False,
+        "next_cursor": None,
+        "from_date": None,
+        "to_date": None,
+        "undated_left_out": 0,
+        "clamped": {},
+    }
     assert answer.headers["x-tokens-charged"] == "10"
 
 
@@ -155,8 +165,9 @@ def test_what_words_find(app: App, find: Callable[..., Answer], q: str, found: b
 
 
 @pytest.mark.parametrize(
-    "q", ['"', 'a "b', "-lamp", "&", "a*", "ab*", " ".join(f"w{n}" for n in range(17)), "abc* abd* abe*", "*", '""'],
-)  # fmt: skip
+    "q",
+    ['"', 'a "b', "-lamp", "&", "a*", "ab*", " ".join(f"w{n}" for n in range(17)), "abc* abd* abe*", "*", '""'],
+)
 def test_a_query_that_cannot_be_read_or_would_be_too_much_work(find: Callable[..., Answer], q: str) -> None:
     answer = find(q)
     assert (*answer.verdict[:2], answer.json["details"]["param"]) == (400, "INVALID_PARAM", "q")
@@ -181,9 +192,12 @@ def test_no_query_breaks_the_words_of_fts5(text: str) -> None:
 
 
 FILED = (
-    (1, LAMP, "2025-02-01", "8-K"), (2, RIVER, "2025-03-01", "10-K"), (3, LAMP, "2024-12-31", "10-K"),
-    (4, LAMP, None, "8-K"), (5, RIVER, "2025-03-01", "8-K"),
-)  # fmt: skip
+    (1, LAMP, "2025-02-01", "8-K"),
+    (2, RIVER, "2025-03-01", "10-K"),
+    (3, LAMP, "2024-12-31", "10-K"),
+    (4, LAMP, None, "8-K"),
+    (5, RIVER, "2025-03-01", "8-K"),
+)
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ def only(api: Client, **query: Any) -> Any:
         ("See remarks", "Exhibit 24 is attached.", "See remarks", "Other Officer"),
         ("Treasurer", "The President signed.", "Treasurer", "Treasurer"),
     ],
-)  # fmt: skip
+)
 def test_a_title_that_refers_to_the_remarks_is_read_there(
     api: Client, title: str, remarks: str, told: str, standard: str
 ) -> None:

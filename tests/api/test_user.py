@@ -157,11 +157,23 @@ def test_put_switches_topics(client: Client, session: str) -> None:
 def test_put_ignores_what_nobody_may_change(client: Client, session: str) -> None:
     before = client.get(USER, session=session).json["user"]
     stolen = {
-        "id": 99, "uuid": "x", "email": "eve@example.com", "usertype": "admin", "api_key": "0" * 32,
-        "verify_email": False, "has_uat_access": True, "billing_admin": False, "credit_balance": 1e9,
-        "device_limit": 99, "UserDeviceLimit": {"device_limit": 99}, "Userplan": {"plan": "pro"},
-        "password": "x", "locked_at": None, "total_limit_api": 10**9, "plan": "pro",
-    }  # fmt: skip
+        "id": 99,
+        "uuid": "x",
+        "email": "eve@example.com",
+        "usertype": "admin",
+        "api_key": "0" * 32,
+        "verify_email": False,
+        "has_uat_access": True,
+        "billing_admin": False,
+        "credit_balance": 1e9,
+        "device_limit": 99,
+        "UserDeviceLimit": {"device_limit": 99},
+        "Userplan": {"plan": "pro"},
+        "password": "x",
+        "locked_at": None,
+        "total_limit_api": 10**9,
+        "plan": "pro",
+    }
     assert client.put(USER, stolen, session=session).status == 200
     assert client.get(USER, session=session).json["user"] == before
 
@@ -184,13 +196,33 @@ def test_put_takes_only_true_and_false_for_a_switch(client: Client, session: str
 @pytest.mark.parametrize(
     "value",
     [
-        "", 1, True, [], {}, "example.com", "ftp://example.com", "javascript:alert(1)", "file:///etc/passwd",
-        "https://", "http:///path", "https://?x", "https://#x", "https://:80", "https://user:word@example.com/",
-        "https://example.com/a b", "https://example.com/\r\nX: y", "https://exämple.com", "\ud800",
-        "https://example.com/\0", " https://example.com", "https://example.com/" + "x" * 2_000, "https://[::1",
-        "https://example.com:99999/", "https://example.com:x/",
+        "",
+        1,
+        True,
+        [],
+        {},
+        "example.com",
+        "ftp://example.com",
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "https://",
+        "http:///path",
+        "https://?x",
+        "https://#x",
+        "https://:80",
+        "https://user:word@example.com/",
+        "https://example.com/a b",
+        "https://example.com/\r\nX: y",
+        "https://exämple.com",
+        "\ud800",
+        "https://example.com/\0",
+        " https://example.com",
+        "https://example.com/" + "x" * 2_000,
+        "https://[::1",
+        "https://example.com:99999/",
+        "https://example.com:x/",
     ],
-)  # fmt: skip
+)
 def test_put_takes_only_an_http_url_for_the_webhook(client: Client, session: str, value: object) -> None:
     answer = client.put(USER, {"webhook_url": value}, session=session)
     assert answer.status == 400

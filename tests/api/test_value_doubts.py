@@ -263,8 +263,12 @@ def test_sums_by_security_say_what_of_value_and_flow_is_doubted(thrice: Client) 
     path = "/form-13f/aggregation/by-ticker?search=AAPL&quarter="
     found = asked(thrice, path + SEPTEMBER)["data"]
     assert of(found["tickers"][0], "total_value", "fund_flow", *DOUBTS) == (
-        5_005_000, 2_500_000, 1, 5_000_000, 2_500_000,
-    )  # fmt: skip
+        5_005_000,
+        2_500_000,
+        1,
+        5_000_000,
+        2_500_000,
+    )
     assert found["volume"] == {"buy": 2_500_000, "sell": 0, "doubted_buy": 2_500_000, "doubted_sell": 0}
     assert of(found, "doubted_count", "doubted_value") == (1, 5_000_000)
     # What was doubted and is sold moved as much.
@@ -372,9 +376,11 @@ def test_check_names_sums_and_doubts_that_are_not_those_of_the_positions(app: Ap
         run("UPDATE positions_far_off SET cik = (SELECT max(cik) FROM positions)")
         wrong = [
             f"doubts of fund {row[0]} on {SEPTEMBER}: 1 positions were compared otherwise"
-            for row in run("SELECT DISTINCT cik FROM positions WHERE cik IN (?, (SELECT max(cik) FROM positions)) "
-                           "ORDER BY cik", (int(made.LAMP_FUND),))
-        ]  # fmt: skip
+            for row in run(
+                "SELECT DISTINCT cik FROM positions WHERE cik IN (?, (SELECT max(cik) FROM positions)) ORDER BY cik",
+                (int(made.LAMP_FUND),),
+            )
+        ]
     assert len(wrong) == 2
     assert problems() == [*wrong, sums]
     # What is to be compared, or summed, is not wrong yet.

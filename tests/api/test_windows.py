@@ -73,17 +73,26 @@ def windows(meta: dict[str, Any]) -> dict[str, Any]:
     [
         ({}, [9, 200, 50], {"filed_at_days": 7, "undated_left_out": 1}),
         ({"transaction_days": 12}, [200, 50, 100, 7], {"transaction_days": 12, "undated_left_out": 1}),
-        ({"transaction_days": 9, "filed_at_days": 30}, [200], {"transaction_days": 9, "filed_at_days": 30,
-                                                                "undated_left_out": 2}),
+        (
+            {"transaction_days": 9, "filed_at_days": 30},
+            [200],
+            {"transaction_days": 9, "filed_at_days": 30, "undated_left_out": 2},
+        ),
         ({"filed_at_days": 4}, [9], {"filed_at_days": 4, "undated_left_out": 1}),
         ({"filed_at_days": 36500}, [9, 200, 50, 100, 10, 7], {"filed_at_days": 36500}),
         ({"transaction_days": 400}, [200, 50, 100, 10, 7], {"transaction_days": 400, "undated_left_out": 1}),
-        ({"filed_at_days": 99999}, [9, 200, 50, 100, 10, 7], {"filed_at_days": 36500,
-                                                               "clamped": {"filed_at_days": "99999"}}),
-        ({"transaction_days": -1}, [], {"transaction_days": 0, "clamped": {"transaction_days": "-1"},
-                                        "undated_left_out": 1}),
+        (
+            {"filed_at_days": 99999},
+            [9, 200, 50, 100, 10, 7],
+            {"filed_at_days": 36500, "clamped": {"filed_at_days": "99999"}},
+        ),
+        (
+            {"transaction_days": -1},
+            [],
+            {"transaction_days": 0, "clamped": {"transaction_days": "-1"}, "undated_left_out": 1},
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_given_window_replaces_the_default_and_meta_names_what_was_used(
     api: Client, given: dict[str, int], found: list[int], used: dict[str, Any]
 ) -> None:
@@ -184,8 +193,12 @@ def test_filings_without_a_day_are_in_no_span_of_days(api: Client, query: str, l
             documents.put(tx, told, NOW)
     listed = api.get(f"/api/v1/sec/filings?{query}").json["meta"]
     asked = dict(part.split("=") for part in query.split("&") if part)
-    expected = {"from_date": asked.get("from_date"), "to_date": asked.get("to_date"), "undated_left_out": left_out,
-                "clamped": {}}  # fmt: skip
+    expected = {
+        "from_date": asked.get("from_date"),
+        "to_date": asked.get("to_date"),
+        "undated_left_out": left_out,
+        "clamped": {},
+    }
     assert {name: listed[name] for name in expected} == expected
     assert api.get(f"/api/v1/filings?{query}").json["meta"] == expected
 

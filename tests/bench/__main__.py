@@ -89,9 +89,17 @@ class Bench:
         self.bare: BareSqlite | None = None
         self.apple = (edgar / "companyfacts/CIK0000320193.json").read_bytes()
         many = 10**9
-        config = Config(data_dir=self.folder("data"), xbrl_per_minute=many, xbrl_burst=many, app_per_minute=many,
-                        app_per_hour=many, pages_per_minute=many, pro_tokens=many, answer_bytes=0,
-                        webhook_allow=("127.0.0.0/8",))  # fmt: skip
+        config = Config(
+            data_dir=self.folder("data"),
+            xbrl_per_minute=many,
+            xbrl_burst=many,
+            app_per_minute=many,
+            app_per_hour=many,
+            pages_per_minute=many,
+            pro_tokens=many,
+            answer_bytes=0,
+            webhook_allow=("127.0.0.0/8",),
+        )
         self.app = apps.on_disk(config)
         self.user = users.create(self.app, "bench@example.com", "pro", self.app.clock.now())
         for folder in ("companyfacts", "companyfacts_trimmed", "thirteenf", "ownership"):
@@ -223,8 +231,20 @@ class Bench:
 
 
 # The tables that a data set fills, in an order that their references allow; its filings are stored in some portions.
-OF_A_QUARTER = ("companies", "concepts", "units", "dimensions", "filings", "filing_terms", "reports", "fact_sets",
-                "facts", "sections", "lines", "section_columns")  # fmt: skip
+OF_A_QUARTER = (
+    "companies",
+    "concepts",
+    "units",
+    "dimensions",
+    "filings",
+    "filing_terms",
+    "reports",
+    "fact_sets",
+    "facts",
+    "sections",
+    "lines",
+    "section_columns",
+)
 PORTIONS = 22
 MCP = "/api/mcp"
 # A screen that no company passes, so that all are looked at.

@@ -56,9 +56,24 @@ def reports(funds: int, large: int) -> Iterator[tuple[HoldingsReport, FilingMeta
             held, cik = tuple(rows), FIRST + fund
             total = sum(row.value for row in held)
             cover = thirteenf.CoverPage(
-                "13F-HR", f"{cik:010}", period, None, None, 0, f"Wide {fund} LP", None, None, None, None, None,
-                len(held), total, False, (), (),
-            )  # fmt: skip
+                "13F-HR",
+                f"{cik:010}",
+                period,
+                None,
+                None,
+                0,
+                f"Wide {fund} LP",
+                None,
+                None,
+                None,
+                None,
+                None,
+                len(held),
+                total,
+                False,
+                (),
+                (),
+            )
             accession = f"{cik:010}-25-{quarter + 1:06}"
             digest = f"{cik} {period}".encode()
             yield HoldingsReport(cover, held, digest, 2), FilingMetadata(accession, DOCUMENT, filed_at=filed_at)

@@ -100,9 +100,24 @@ def reports(funds: int, rows: int) -> Iterator[tuple[HoldingsReport, FilingMetad
             )
             total = sum(row.value for row in held)
             cover = thirteenf.CoverPage(
-                "13F-HR", f"{1_000_000 + fund:010}", period, None, None, 0, f"Fund {fund} LP", None, None, None, None,
-                None, rows, total, False, (), (),
-            )  # fmt: skip
+                "13F-HR",
+                f"{1_000_000 + fund:010}",
+                period,
+                None,
+                None,
+                0,
+                f"Fund {fund} LP",
+                None,
+                None,
+                None,
+                None,
+                None,
+                rows,
+                total,
+                False,
+                (),
+                (),
+            )
             digest = hashlib.sha256(f"{fund} {period}".encode()).digest()
             accession = f"{1_000_000 + fund:010}-25-{quarter + 1:06}"
             yield HoldingsReport(cover, held, digest, 2), FilingMetadata(accession, DOCUMENT, filed_at=filed_at)

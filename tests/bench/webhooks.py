@@ -86,10 +86,16 @@ def latency(app: App) -> None:
 
     times = []
     with fake_edgar() as (edgar, place), receiver(behave) as there:
-        object.__setattr__(app, "config", Config(
-            user_agent=AGENT, base_url=f"http://127.0.0.1:{place.port}", edgar_per_second=1e6,
-            webhook_allow=("127.0.0.0/8",),
-        ))  # fmt: skip
+        object.__setattr__(
+            app,
+            "config",
+            Config(
+                user_agent=AGENT,
+                base_url=f"http://127.0.0.1:{place.port}",
+                edgar_per_second=1e6,
+                webhook_allow=("127.0.0.0/8",),
+            ),
+        )
         with app.db.write() as tx:
             tx.run("put_poll_state", name="indexed_through", value="9999-01-01")
         edgar.feed[0] = Page(feed(*[entry(f"0000000001-26-{number:06}", cik=1) for number in range(100)]))

@@ -243,19 +243,30 @@ def test_plan_credit_and_tokens_are_given(app: App, admin: Admin) -> None:
     pro = app.config.pro_tokens
     assert (has["plan"], has["credit_balance"], has["balance"]) == ("pro", 12.5, pro + 700)
     assert [row[1:4] for row in log(app)[1:]] == [
-        ("plan", EMAIL, "pro"), ("credit", EMAIL, "12.50 dollars"), ("grant", EMAIL, "700 tokens"),
-    ]  # fmt: skip
+        ("plan", EMAIL, "pro"),
+        ("credit", EMAIL, "12.50 dollars"),
+        ("grant", EMAIL, "700 tokens"),
+    ]
 
 
 @pytest.mark.parametrize(
     ("action", "fields"),
     [
-        ("credit", {"amount": "-5"}), ("credit", {"amount": "0"}), ("credit", {"amount": "1e9"}), ("credit", {}),
-        ("credit", {"amount": "12.345"}), ("credit", {"amount": "٣"}), ("grant", {"tokens": "-1"}),
-        ("grant", {"tokens": "0"}), ("grant", {"tokens": "9" * 40}), ("grant", {"tokens": "x"}),
-        ("plan", {"plan": "platinum"}), ("plan", {}), ("plan", {"plan": "<b>"}),
+        ("credit", {"amount": "-5"}),
+        ("credit", {"amount": "0"}),
+        ("credit", {"amount": "1e9"}),
+        ("credit", {}),
+        ("credit", {"amount": "12.345"}),
+        ("credit", {"amount": "٣"}),
+        ("grant", {"tokens": "-1"}),
+        ("grant", {"tokens": "0"}),
+        ("grant", {"tokens": "9" * 40}),
+        ("grant", {"tokens": "x"}),
+        ("plan", {"plan": "platinum"}),
+        ("plan", {}),
+        ("plan", {"plan": "<b>"}),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_amount_and_no_plan_is_told_and_changes_nothing(
     app: App, admin: Admin, action: str, fields: dict[str, str]
 ) -> None:
@@ -451,5 +462,6 @@ def test_the_log_is_read_page_by_page(app: App, admin: Admin, clock: FixedClock)
     older = re.search(r'href="(/admin/audit\?before=\d+)"', body)
     assert older is not None
     assert [row[4] for row in rows_of(admin.get(older[1]).body.decode())[1:]] == [
-        *(str(number) for number in range(49, -1, -1)), "free",
-    ]  # fmt: skip
+        *(str(number) for number in range(49, -1, -1)),
+        "free",
+    ]

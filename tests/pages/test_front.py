@@ -99,10 +99,13 @@ def test_the_search_works_without_a_script(page: Client) -> None:
 def test_the_search_finds_funds_and_insiders_and_no_person_as_a_company(page: Client) -> None:
     body = text_of(page, "/search?q=berkshire")
     assert rows_of(body) == [
-        ["Company", "Ticker", "CIK"], ["Berkshire Hathaway Inc", "", "0001067983"],
-        ["Fund", "CIK"], ["Berkshire Hathaway Inc", "0001067983"],
-        ["Insider", "Company", "CIK"], ["BERKSHIRE HATHAWAY INC", "SNOWFLAKE INC.", "0001067983"],
-    ]  # fmt: skip
+        ["Company", "Ticker", "CIK"],
+        ["Berkshire Hathaway Inc", "", "0001067983"],
+        ["Fund", "CIK"],
+        ["Berkshire Hathaway Inc", "0001067983"],
+        ["Insider", "Company", "CIK"],
+        ["BERKSHIRE HATHAWAY INC", "SNOWFLAKE INC.", "0001067983"],
+    ]
     assert {'href="/fund/0001067983"', 'href="/insider/0001067983"'} <= set(re.findall(r'href="[^"]+"', body))
     assert rows_of(text_of(page, "/search?q=adams")) == [
         ["Insider", "Company", "CIK"],

@@ -195,16 +195,30 @@ _MARKUP = "%22%3E%3Cscript%3Ex%3C/script%3E"
 @pytest.mark.parametrize(
     "path",
     [
-        f"/filings?ticker={_MARKUP}", f"/filings?form_type={_MARKUP}", f"/filings?cursor={_MARKUP}",
+        f"/filings?ticker={_MARKUP}",
+        f"/filings?form_type={_MARKUP}",
+        f"/filings?cursor={_MARKUP}",
         f"/filings?{_MARKUP}=1",
-        f"/fund/{_MARKUP}", f"/fund/1067983?period={_MARKUP}", f"/insider/1462356?cursor={_MARKUP}",
-        f"/filing/{APPLE}?statement={_MARKUP}", f"/filing/{_MARKUP}", f"/screen?ratio0=roe&above0={_MARKUP}",
-        f"/screen?ratio0={_MARKUP}", f"/search?q={_MARKUP}", f"/company/{_MARKUP}", f"/company/AAPL?as_of={_MARKUP}",
-        f"/company/AAPL/fact/{_MARKUP}", f"/company/AAPL/segments?axis={_MARKUP}",
-        f"/company/AAPL/filings?items={_MARKUP}", f"/filings/text?q={_MARKUP}", f"/filings/text?q=x&ticker={_MARKUP}",
-        f"/docs?q={_MARKUP}", f"/nothing/{_MARKUP}", f"/status/badge/{_MARKUP}",
+        f"/fund/{_MARKUP}",
+        f"/fund/1067983?period={_MARKUP}",
+        f"/insider/1462356?cursor={_MARKUP}",
+        f"/filing/{APPLE}?statement={_MARKUP}",
+        f"/filing/{_MARKUP}",
+        f"/screen?ratio0=roe&above0={_MARKUP}",
+        f"/screen?ratio0={_MARKUP}",
+        f"/search?q={_MARKUP}",
+        f"/company/{_MARKUP}",
+        f"/company/AAPL?as_of={_MARKUP}",
+        f"/company/AAPL/fact/{_MARKUP}",
+        f"/company/AAPL/segments?axis={_MARKUP}",
+        f"/company/AAPL/filings?items={_MARKUP}",
+        f"/filings/text?q={_MARKUP}",
+        f"/filings/text?q=x&ticker={_MARKUP}",
+        f"/docs?q={_MARKUP}",
+        f"/nothing/{_MARKUP}",
+        f"/status/badge/{_MARKUP}",
     ],
-)  # fmt: skip
+)
 def test_what_is_asked_for_is_never_markup(page: Client, path: str) -> None:
     answer = page.get(path, headers=HTML)
     assert b"<script>x" not in answer.body

@@ -65,9 +65,15 @@ def test_what_is_found_is_a_table_too(lamps: App) -> None:
 @needs_fts5
 @pytest.mark.parametrize(
     ("query", "said"),
-    [("q=%22", "quotation mark"), ("q=-", "no word that must be there"), ("q=a*", "fewer than 3 letters"),
-     ("q=x&from_date=1", "from_date"), ("q=x&cursor=x", "cursor"), ("format=csv", None)],
-)  # fmt: skip
+    [
+        ("q=%22", "quotation mark"),
+        ("q=-", "no word that must be there"),
+        ("q=a*", "fewer than 3 letters"),
+        ("q=x&from_date=1", "from_date"),
+        ("q=x&cursor=x", "cursor"),
+        ("format=csv", None),
+    ],
+)
 def test_what_cannot_be_read_is_refused(lamps: App, query: str, said: str | None) -> None:
     if said is None:
         assert "Find" in text_of(Client(lamps), f"{PATH}?{query}")

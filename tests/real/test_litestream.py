@@ -44,8 +44,14 @@ def litestream() -> str:
 @contextmanager
 def replicated(program: str, database: Path, replica: Path) -> Iterator[None]:
     """Have a database replicated into a directory, with the program's defaults."""
-    with child("replicate", database, f"file://{replica}", command=[program], stdout=subprocess.DEVNULL,
-               stderr=subprocess.DEVNULL):  # fmt: skip
+    with child(
+        "replicate",
+        database,
+        f"file://{replica}",
+        command=[program],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ):
         eventually(lambda: any(replica.rglob("*.ltx")))
         yield
 
@@ -53,8 +59,16 @@ def replicated(program: str, database: Path, replica: Path) -> Iterator[None]:
 @contextmanager
 def following(program: str, replica: Path, copy: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Have a copy made of a replica and followed, with the program's defaults."""
-    with child("restore", "-f", "-o", copy, f"file://{replica}", command=[program], stdout=subprocess.DEVNULL,
-               stderr=subprocess.DEVNULL) as process:  # fmt: skip
+    with child(
+        "restore",
+        "-f",
+        "-o",
+        copy,
+        f"file://{replica}",
+        command=[program],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
         eventually(copy.exists)
         yield process
 

@@ -41,16 +41,32 @@ def told_by(server: process.Running, key: str) -> dict[str, list[Any]]:
 def test_what_edgar_lists_is_stored_delivered_and_told(tmp_path: Path) -> None:
     data = tmp_path / "data"
     made = finapi(
-        "user", "add", "ann@example.com", "--plan", "pro", "--json", "--password-stdin", "--data-dir", data,
+        "user",
+        "add",
+        "ann@example.com",
+        "--plan",
+        "pro",
+        "--json",
+        "--password-stdin",
+        "--data-dir",
+        data,
         stdin=PASSWORD.encode(),
-    )  # fmt: skip
+    )
     key = made.json["api_key"]
     with fake_edgar() as (edgar, place), receiver() as there:
         edgar.feed[0] = Page(feed())
         settings = (
-            "--poll-every", "0.1", "--user-agent", AGENT, "--base-url", f"http://127.0.0.1:{place.port}",
-            "--webhook-allow", "127.0.0.0/8", "--edgar-per-second", "1000",
-        )  # fmt: skip
+            "--poll-every",
+            "0.1",
+            "--user-agent",
+            AGENT,
+            "--base-url",
+            f"http://127.0.0.1:{place.port}",
+            "--webhook-allow",
+            "127.0.0.0/8",
+            "--edgar-per-second",
+            "1000",
+        )
         with serve(data, *settings) as server:
             login = {"email": "ann@example.com", "password": PASSWORD}
             token = server.call("POST", "/api/v1/auth/login", login).json["token"]

@@ -139,8 +139,9 @@ def test_what_writes_market_data_is_the_workers(nodes: Nodes) -> None:
     place.write_bytes(full_submission("0000320193-26-000900"))
     done = nodes.run("ingest", place, place=nodes.place(0))
     assert (done.status, done.complaint) == (
-        1, "This node answers on a copy of the market data, which the worker alone writes.",
-    )  # fmt: skip
+        1,
+        "This node answers on a copy of the market data, which the worker alone writes.",
+    )
     # The worker's pages are behind the same address.
     assert get(nodes.proxy, "/admin").status in (303, 401, 404)
     assert nodes.run("ingest", place).status == 0
@@ -174,8 +175,14 @@ class Load:
                     self.paid.append(answer.headers["x-request-id"])
             if number % 4 == 0:
                 with suppress(OSError, http.client.HTTPException):
-                    told = call(self.nodes.proxy, "POST", "/api/v1/webhooks/test", {"url": self.url},
-                                {"X-API-Key": key}, seconds=15)  # fmt: skip
+                    told = call(
+                        self.nodes.proxy,
+                        "POST",
+                        "/api/v1/webhooks/test",
+                        {"url": self.url},
+                        {"X-API-Key": key},
+                        seconds=15,
+                    )
                     if told.status == 200:
                         self.promised.append(told.json["delivery_id"])
             self.over.wait(0.05)

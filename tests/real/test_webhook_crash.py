@@ -202,9 +202,17 @@ def test_from_the_feed_to_the_receiver_with_a_kill_in_between(tmp_path: Path) ->
     with fake_edgar() as (edgar, place), receiver(behave) as there:
         edgar.feed[0] = Page(feed())
         settings = (
-            "--poll-every", "0.1", "--user-agent", AGENT, "--base-url", f"http://127.0.0.1:{place.port}",
-            "--webhook-allow", "127.0.0.0/8", "--edgar-per-second", "1000",
-        )  # fmt: skip
+            "--poll-every",
+            "0.1",
+            "--user-agent",
+            AGENT,
+            "--base-url",
+            f"http://127.0.0.1:{place.port}",
+            "--webhook-allow",
+            "127.0.0.0/8",
+            "--edgar-per-second",
+            "1000",
+        )
         finapi("follow", "add", "320193", "--data-dir", data)
         keys = [
             finapi("user", "add", f"u{number}@example.com", "--json", "--data-dir", data).json["api_key"]

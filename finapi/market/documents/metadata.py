@@ -19,15 +19,30 @@ ROUNDED, DOCUMENT, INDEX, SUBMISSIONS, OPERATOR, HEADER = 0, 1, 2, 3, 4, 5
 # Whose filing it is, of its parties: the one with the lowest rank, then the lowest CIK. Headers name roles;
 # lists name companies only, and a document may name whom it likes.
 RANKS = {
-    "issuer": 0, "subject": 1, "filer": 2, "depositor": 3, "securitizer": 5, "filed_by": 6, "reporting_owner": 7,
-}  # fmt: skip
+    "issuer": 0,
+    "subject": 1,
+    "filer": 2,
+    "depositor": 3,
+    "securitizer": 5,
+    "filed_by": 6,
+    "reporting_owner": 7,
+}
 OTHER_ROLE, LISTED, CLAIMED = 4, 12, 20
 
 # In the order of the digits of filings.evidence; the first is the form's.
 FIELDS = (
-    "form", "filed_at", "accepted_at", "period_of_report", "primary_document", "description", "items", "size",
-    "is_xbrl", "is_inline_xbrl", "file_number",
-)  # fmt: skip
+    "form",
+    "filed_at",
+    "accepted_at",
+    "period_of_report",
+    "primary_document",
+    "description",
+    "items",
+    "size",
+    "is_xbrl",
+    "is_inline_xbrl",
+    "file_number",
+)
 
 
 class Party(NamedTuple):

@@ -30,9 +30,14 @@ _FROM_HEADER, _FROM_SUBMISSIONS = 1, 2
 
 # What the feed calls the parties of a filing, in the words of metadata.RANKS.
 _ROLES = {
-    "Issuer": "issuer", "Subject": "subject", "Filer": "filer", "Filed by": "filed_by", "Depositor": "depositor",
-    "Securitizer": "securitizer", "Reporting": "reporting_owner",
-}  # fmt: skip
+    "Issuer": "issuer",
+    "Subject": "subject",
+    "Filer": "filer",
+    "Filed by": "filed_by",
+    "Depositor": "depositor",
+    "Securitizer": "securitizer",
+    "Reporting": "reporting_owner",
+}
 
 
 def put_submissions(tx: Transaction, company: submissions.CompanySubmissions, now: datetime) -> bool:

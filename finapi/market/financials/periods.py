@@ -118,10 +118,21 @@ MOST_PERIODS = 1_000
 
 # Facts of these metrics prove a period: they stand on every income or cash flow statement.
 PROOFS = (
-    "revenue", "operating_income", "pretax_income", "income_tax", "net_income", "eps_basic", "eps_diluted",
-    "net_interest_income", "noninterest_expense", "operating_expenses", "operating_cashflow",
-    "investing_cashflow", "financing_cashflow", "net_change_in_cash",
-)  # fmt: skip
+    "revenue",
+    "operating_income",
+    "pretax_income",
+    "income_tax",
+    "net_income",
+    "eps_basic",
+    "eps_diluted",
+    "net_interest_income",
+    "noninterest_expense",
+    "operating_expenses",
+    "operating_cashflow",
+    "investing_cashflow",
+    "financing_cashflow",
+    "net_change_in_cash",
+)
 
 
 class _Evidence:

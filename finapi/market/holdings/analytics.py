@@ -27,9 +27,15 @@ from finapi.store.db import Database, Row, Transaction
 from finapi.store.portions import work_through
 
 SORTS = (
-    "market_value", "cost_basis", "unrealized_pnl", "unrealized_pnl_pct", "holding_period_days", "shares", "ticker",
+    "market_value",
+    "cost_basis",
+    "unrealized_pnl",
+    "unrealized_pnl_pct",
+    "holding_period_days",
+    "shares",
+    "ticker",
     "name",
-)  # fmt: skip
+)
 
 # Why there is no cost.
 OPENED_BEFORE, NOT_COUNTED = "opened_before_the_reports_held", "counted_with_the_next_ingest"

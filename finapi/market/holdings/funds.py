@@ -51,8 +51,11 @@ def price(value: int, shares: int) -> Decimal | None:
 def bounded(counts: Sequence[int], most: int) -> None:
     """Refuse several funds, the ``ciks`` of a call, that hold more than ``most`` together; one may hold any number."""
     if len(counts) > 1 and sum(counts) > most:
-        raise invalid_param("ciks", f"The funds of ciks have {sum(counts):,} holdings together.",
-                            expected=f"funds with {most:,} holdings together, or one fund")  # fmt: skip
+        raise invalid_param(
+            "ciks",
+            f"The funds of ciks have {sum(counts):,} holdings together.",
+            expected=f"funds with {most:,} holdings together, or one fund",
+        )
 
 
 # ---- one fund's quarter

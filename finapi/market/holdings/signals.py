@@ -25,12 +25,53 @@ BUCKETS: dict[str, frozenset[int]] = {
     "growth": frozenset((28, 35, 36, 38, 59, 73, 78, 79, 80, 87)),
     # Mining, construction, materials, machines, vehicles, transport, shops for what can wait, credit, hotels, leisure.
     "cyclical": frozenset(
-        (10, 12, 13, 14, 15, 16, 17, 22, 23, 24, 25, 26, 29, 30, 32, 33, 34, 35, 36, 37, 40, 42, 44, 45, 47, 50, 52, 53,
-         55, 56, 57, 58, 60, 61, 62, 65, 70, 73, 75, 78, 79)
+        (
+            10,
+            12,
+            13,
+            14,
+            15,
+            16,
+            17,
+            22,
+            23,
+            24,
+            25,
+            26,
+            29,
+            30,
+            32,
+            33,
+            34,
+            35,
+            36,
+            37,
+            40,
+            42,
+            44,
+            45,
+            47,
+            50,
+            52,
+            53,
+            55,
+            56,
+            57,
+            58,
+            60,
+            61,
+            62,
+            65,
+            70,
+            73,
+            75,
+            78,
+            79,
+        )
     ),
     # Food, tobacco, pharmaceuticals, telephones, utilities, groceries, insurers, health, schools.
     "defensive": frozenset((1, 2, 20, 21, 28, 48, 49, 51, 54, 63, 64, 80, 82, 83)),
-}  # fmt: skip
+}
 
 # A ratio this far from one, either way, says where money moves.
 LEAN = Decimal("1.1")

@@ -145,8 +145,13 @@ def _few(tx: Transaction, filters: TradeFilters, *indexes: str) -> str | None:
 
 
 # What a query that counts a list tells apart, beside where a page begins.
-_COUNTED = {"all": set[str](), "type": {"type"}, "codes": {"codes"}, "sector": {"sector", "type"},
-            "industry": {"industry", "sector", "type"}}  # fmt: skip
+_COUNTED = {
+    "all": set[str](),
+    "type": {"type"},
+    "codes": {"codes"},
+    "sector": {"sector", "type"},
+    "industry": {"industry", "sector", "type"},
+}
 
 
 def _counts(filters: TradeFilters, query: str, by: str) -> str | None:

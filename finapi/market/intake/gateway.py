@@ -192,16 +192,23 @@ class Gateway:
         span = _SPAN.fullmatch(reply.headers.get("content-range", ""))
         if reply.status == 206 and span is not None:
             self._worked(started)
-            return Fetched("found", url, reply.body, etag=reply.headers.get("etag"),
-                           last_modified=reply.headers.get("last-modified"), whole=int(span[1]))  # fmt: skip
+            return Fetched(
+                "found",
+                url,
+                reply.body,
+                etag=reply.headers.get("etag"),
+                last_modified=reply.headers.get("last-modified"),
+                whole=int(span[1]),
+            )
         seconds, reason = BACK_OFF.get(reply.status, BACK_OFF_PAGE), f"it answered {reply.status}"
         refused = reply.status in (403, 429)
         if reply.status == 200:
             kind = "" if body is None else recognise.kind(body[: recognise.ENOUGH], "")
             if body is not None and kind != "sec-error-page":
                 self._worked(started)
-                return Fetched("found", url, body, etag=reply.headers.get("etag"),
-                               last_modified=reply.headers.get("last-modified"))  # fmt: skip
+                return Fetched(
+                    "found", url, body, etag=reply.headers.get("etag"), last_modified=reply.headers.get("last-modified")
+                )
             reason = "it answered with an error page" if kind else "an answer that is no gzip, or too large"
             seconds, refused = (BACK_OFF_PAGE if kind else BACK_OFF_NETWORK), recognise.is_refusal(body or b"")
         if may_fail and not refused:

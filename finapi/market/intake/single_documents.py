@@ -27,9 +27,16 @@ Put = Callable[[Transaction, datetime], Sequence[Outcome]]
 _COMPANION = "says nothing that the filing's own documents do not say"
 # Renderings and lists of what the other documents say: they lie in every filing's folder.
 _COMPANIONS = (
-    "filing-summary", "metalinks", "r-page", "inline-html", "directory-index", "filing-index", "fsds-readme", "image",
+    "filing-summary",
+    "metalinks",
+    "r-page",
+    "inline-html",
+    "directory-index",
+    "filing-index",
+    "fsds-readme",
+    "image",
     "pdf",
-)  # fmt: skip
+)
 # What the SEC puts beside the tables of its data sets, to tell people of them.
 _OF_A_SET = re.compile(r"(?:\w+[_-])?(?:readme|metadata)\.(?:html?|json|txt|pdf)", re.IGNORECASE)
 _REFUSALS = {

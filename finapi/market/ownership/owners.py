@@ -23,9 +23,23 @@ Source = Annotated[str, OneOf(SOURCES)]
 KINDS = ("institutional", "insider", "beneficial_owner")
 Kind = Annotated[str, OneOf(KINDS)]
 ACTIONS = (
-    "buy", "sell", "buy_and_sell", "acquired", "disposed", "holding", "report", "notice", "amendment", "new",
-    "increased", "decreased", "unchanged", "closed", "exit", "proposed_sale",
-)  # fmt: skip
+    "buy",
+    "sell",
+    "buy_and_sell",
+    "acquired",
+    "disposed",
+    "holding",
+    "report",
+    "notice",
+    "amendment",
+    "new",
+    "increased",
+    "decreased",
+    "unchanged",
+    "closed",
+    "exit",
+    "proposed_sale",
+)
 Action = Annotated[str, OneOf(ACTIONS)] | None
 
 # What a form tells that has no transactions, or never any.
@@ -248,9 +262,7 @@ def _spanned(tx: Transaction, row: Row) -> dict[str, str | None]:
     return {"first_filing_at": first, "last_filing_at": newest[0]["filed_at"] if newest else None}
 
 
-def history(
-    tx: Transaction, row: Row, source: str | None, limit: int, offset: int
-) -> tuple[list[HolderFiling], int]:  # fmt: skip
+def history(tx: Transaction, row: Row, source: str | None, limit: int, offset: int) -> tuple[list[HolderFiling], int]:
     """A page of a holder's filings, the newest first; how many there are."""
     rows = _filed(tx, row, source, limit, offset)
     told = actions(tx, [(one["source"], one["id"]) for one in rows])
@@ -304,10 +316,14 @@ def cross_reference(tx: Transaction, row: Row, limit: int, offset: int) -> Cross
             ids = json.dumps([one["id"] for one in rows])
             more = {one["id"]: dict(one) for one in tx.all(f"{source}_told", ids=ids)}
         families[source] = [
-            made(_RECORDS[source], {**dict(one), **more.get(one["id"], {})}, issuer_cik=one["issuerCik"],
-                 action=told[source, one["id"]])
+            made(
+                _RECORDS[source],
+                {**dict(one), **more.get(one["id"], {})},
+                issuer_cik=one["issuerCik"],
+                action=told[source, one["id"]],
+            )
             for one in rows
-        ]  # fmt: skip
+        ]
     counts = _counted(tx, row)
     summary = made(
         HolderSummary,

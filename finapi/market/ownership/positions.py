@@ -29,9 +29,17 @@ from finapi.store.db import Row, Transaction
 
 # Why a figure is null.
 GAPS = (
-    "not_reported", "several_classes", "amount_missing", "no_figure_of_shares", "shares_outstanding_unknown",
-    "not_common_shares", "more_than_outstanding", "not_of_this_form", "days_apart", "forms_overlap",
-)  # fmt: skip
+    "not_reported",
+    "several_classes",
+    "amount_missing",
+    "no_figure_of_shares",
+    "shares_outstanding_unknown",
+    "not_common_shares",
+    "more_than_outstanding",
+    "not_of_this_form",
+    "days_apart",
+    "forms_overlap",
+)
 Gap = Annotated[str, OneOf(GAPS)]
 Gaps = Annotated[dict[str, Gap], "Why a figure is null, by its name."]
 LAST = "9999-12-31"
@@ -269,8 +277,21 @@ def _told(source: str, row: Row) -> ToldFigure:
     shares, percent = (None if told.get(name) is None else Decimal(told[name]) for name in ("shares", "percent"))
     holder = told.get("holder") or (holders.of_cik(told["cik"]) if told["cik"] else holders.of_name(told["name"]))
     action = change_name(told["status"]) if "status" in told else None
-    return ToldFigure(source, told["day"], told["id"], holder, shares, percent, told.get("value"), told.get("title"),
-                      told.get("cusip"), gap, told.get("name"), action, told.get("told"))  # fmt: skip
+    return ToldFigure(
+        source,
+        told["day"],
+        told["id"],
+        holder,
+        shares,
+        percent,
+        told.get("value"),
+        told.get("title"),
+        told.get("cusip"),
+        gap,
+        told.get("name"),
+        action,
+        told.get("told"),
+    )
 
 
 def standing(figures: Sequence[ToldFigure]) -> Standing:
@@ -445,13 +466,19 @@ def history(tx: Transaction, issuer: int, holder: Row, asked: EventFilters) -> t
     names = {"shares": "postEventShares", "percent": "postEventPercent"}
     rows = [
         made(
-            PositionEvent, {**held}, eventDate=held["day"], sourceFormType=held["form"],
-            accessionNumber=held["accession"], filedAt=held["filed"], action=one.action,
-            postEventShares=held["shares"], postEventPercent=held["percent"],
+            PositionEvent,
+            {**held},
+            eventDate=held["day"],
+            sourceFormType=held["form"],
+            accessionNumber=held["accession"],
+            filedAt=held["filed"],
+            action=one.action,
+            postEventShares=held["shares"],
+            postEventPercent=held["percent"],
             gaps={names[name]: gap for name, gap in held["gaps"].items()},
         )
         for one, held in zip(page, with_filings(tx, page), strict=True)
-    ]  # fmt: skip
+    ]
     return rows, total
 
 
@@ -462,12 +489,20 @@ def timeline(tx: Transaction, issuer: int, asked: EventFilters) -> tuple[list[Is
     names = {"shares": "shares_after", "percent": "percent_after"}
     rows = [
         made(
-            IssuerEvent, {**held}, event_at=timed(held["day"]), filed_at=held["filed"], form_type=held["form"],
+            IssuerEvent,
+            {**held},
+            event_at=timed(held["day"]),
+            filed_at=held["filed"],
+            form_type=held["form"],
             event_id=":".join(part for part in (held["accession"], one.holder, held["cusip"]) if part),
-            holder_uuid=one.holder, holder_name=one.name or named[one.holder]["name"], action=one.action,
-            shares_after=held["shares"], percent_after=held["percent"], accession_number=held["accession"],
+            holder_uuid=one.holder,
+            holder_name=one.name or named[one.holder]["name"],
+            action=one.action,
+            shares_after=held["shares"],
+            percent_after=held["percent"],
+            accession_number=held["accession"],
             gaps={names[name]: gap for name, gap in held["gaps"].items()},
         )
         for one, held in zip(page, with_filings(tx, page), strict=True)
-    ]  # fmt: skip
+    ]
     return rows, total

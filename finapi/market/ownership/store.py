@@ -180,8 +180,15 @@ def _parties(schedule: Schedule) -> list[Party]:
 
 
 _OF_PERSON = (
-    "name", "member", "citizenship", "shares", "sole_voting", "shared_voting", "sole_dispositive", "shared_dispositive",
-)  # fmt: skip
+    "name",
+    "member",
+    "citizenship",
+    "shares",
+    "sole_voting",
+    "shared_voting",
+    "sole_dispositive",
+    "shared_dispositive",
+)
 
 
 def _cik(schedule: Schedule, person: ReportingPerson) -> int | None:

@@ -34,9 +34,16 @@ TRANSACTIONS_PARAMS = (
 )
 HISTORY_PARAMS = (limit(20, 500), offset(FREE_OFFSET))
 QUOTA_BODY = (
-    Field("amount_dollars", "number", required=True, least=0, most=MOST_DOLLARS,
-          help="Dollars from the wallet, to the cent; 100 tokens each.", example=12.5),
-)  # fmt: skip
+    Field(
+        "amount_dollars",
+        "number",
+        required=True,
+        least=0,
+        most=MOST_DOLLARS,
+        help="Dollars from the wallet, to the cent; 100 tokens each.",
+        example=12.5,
+    ),
+)
 
 
 class OwnUser(users.User):

@@ -12,14 +12,26 @@ from finapi.web.http.params import FREE_OFFSET, Field, Param, cursor, in_path, l
 
 TARGET_BODY = (
     Field("ticker", "text", required=True, help="A ticker or a CIK.", example="AAPL"),
-    Field("duration_minutes", "integer", nullable=True, least=sniper.LEAST_MINUTES, most=sniper.MOST_MINUTES,
-          help="Length of the window; 60 if neither this nor end_time is given.", example=60),
+    Field(
+        "duration_minutes",
+        "integer",
+        nullable=True,
+        least=sniper.LEAST_MINUTES,
+        most=sniper.MOST_MINUTES,
+        help="Length of the window; 60 if neither this nor end_time is given.",
+        example=60,
+    ),
     Field("start_time", "text", nullable=True, help="Start of the window; now by default."),
     Field("end_time", "text", nullable=True, help="End of the window, instead of duration_minutes."),
     Field("form_types", "words", nullable=True, help="SEC form types to match; any form if left out.", example=["8-K"]),
-    Field("webhook_url", "url", nullable=True, help="Receiver of the hit; the account's webhook_url by default.",
-          example="https://example.com/hook"),
-)  # fmt: skip
+    Field(
+        "webhook_url",
+        "url",
+        nullable=True,
+        help="Receiver of the hit; the account's webhook_url by default.",
+        example="https://example.com/hook",
+    ),
+)
 TARGETS_PARAMS = (
     Param("status", allowed=sniper.STATES, help="Targets in this state.", example="ACTIVE"),
     Param("ticker", "ticker", help="Targets of this company.", example="AAPL"),
@@ -36,9 +48,14 @@ DELIVERIES_PARAMS = (
 )
 DELIVERY_PARAMS = (in_path("delivery_id", help="The delivery's id.", example="dlv_0123456789abcdef0123456789abcdef"),)
 TEST_BODY = (
-    Field("url", "url", nullable=True, help="Receiver; the account's webhook_url by default.",
-          example="https://example.com/hook"),
-)  # fmt: skip
+    Field(
+        "url",
+        "url",
+        nullable=True,
+        help="Receiver; the account's webhook_url by default.",
+        example="https://example.com/hook",
+    ),
+)
 
 
 def create_target(call: Call) -> Response:

@@ -59,12 +59,26 @@ CONCEPT_PARAMS = (
 )
 AGGREGATE_BODY = (
     Field("concept", "text", required=True, help="With or without taxonomy.", example="us-gaap:Assets"),
-    Field("period", "word", required=True, least=1900, most=2099, pattern="(?:CY)?(?:19|20)[0-9]{2}(?:-?Q[1-4])?",
-          help="A calendar year or quarter: 2024, 2024Q3.", example="2024"),
-    Field("sector", nullable=True, allowed=(*sectors.names(), *sectors.names("division")), open=True,
-          help="A sector of the SIC, by name or letter.", example="D"),
+    Field(
+        "period",
+        "word",
+        required=True,
+        least=1900,
+        most=2099,
+        pattern="(?:CY)?(?:19|20)[0-9]{2}(?:-?Q[1-4])?",
+        help="A calendar year or quarter: 2024, 2024Q3.",
+        example="2024",
+    ),
+    Field(
+        "sector",
+        nullable=True,
+        allowed=(*sectors.names(), *sectors.names("division")),
+        open=True,
+        help="A sector of the SIC, by name or letter.",
+        example="D",
+    ),
     Field("tickers", "words", nullable=True, help="Only these companies.", example=["AAPL", "NFLX"]),
-)  # fmt: skip
+)
 
 
 class FactPage(TypedDict):

@@ -9,13 +9,39 @@ from finapi.market.financials import series as of_series
 from finapi.web.http.call import FlatTable
 
 _STATEMENT = (
-    "ticker", "statement", "concept", "label", "depth", "period_type", "start_date", "end_date", "dims", "value",
-    "status", "reason", "unit", "decimals", "negated", "accession", "filed_at",
-)  # fmt: skip
+    "ticker",
+    "statement",
+    "concept",
+    "label",
+    "depth",
+    "period_type",
+    "start_date",
+    "end_date",
+    "dims",
+    "value",
+    "status",
+    "reason",
+    "unit",
+    "decimals",
+    "negated",
+    "accession",
+    "filed_at",
+)
 _SEGMENT = (
-    "ticker", "axis", "member", "fiscal_year", "fiscal_period", "start_date", "end_date", "value", "unit", "decimals",
-    "concept", "is_extension", "accession",
-)  # fmt: skip
+    "ticker",
+    "axis",
+    "member",
+    "fiscal_year",
+    "fiscal_period",
+    "start_date",
+    "end_date",
+    "value",
+    "unit",
+    "decimals",
+    "concept",
+    "is_extension",
+    "accession",
+)
 
 
 def statements(answer: Mapping[str, Any]) -> FlatTable:

@@ -58,8 +58,12 @@ SELECTION = (
     BASIS,
     AS_OF,
 )
-CURRENCY = Param("currency", pattern="[A-Za-z]{3}", example="USD",
-                 help="The currency of the series instead of the one mostly reported in.")  # fmt: skip
+CURRENCY = Param(
+    "currency",
+    pattern="[A-Za-z]{3}",
+    example="USD",
+    help="The currency of the series instead of the one mostly reported in.",
+)
 Q4 = Param(
     "q4",
     default="reported",

@@ -20,8 +20,15 @@ from finapi.web.http.params import ACCESSION, TICKER, Param
 from finapi.web.http.schema import Envelope
 
 _SHOWN = (
-    Param("statement", "words", default=(), allowed=kinds.KINDS, also=kinds.CALLED, example="income",
-          help="Only these statements, by kind or slot."),
+    Param(
+        "statement",
+        "words",
+        default=(),
+        allowed=kinds.KINDS,
+        also=kinds.CALLED,
+        example="income",
+        help="Only these statements, by kind or slot.",
+    ),
     Param(
         "consolidated_only",
         "boolean",
@@ -29,7 +36,7 @@ _SHOWN = (
         help="true: columns and rows without dimensions. false: the dimensioned columns follow.",
         example="true",
     ),
-)  # fmt: skip
+)
 COMPANY_PARAMS = (
     TICKER,
     Param(

@@ -72,15 +72,20 @@ PERFORMANCE_PARAMS = (
     Param("cik", "cik", help="Only this manager; its rank is that among all.", example="1067983"),
     Param("q", help="Beginnings of words of the manager's name.", example="berkshire"),
     Param("has_returns", "boolean", default=False, help="Only funds with a return.", example="true"),
-    Param("sort_by", default="portfolio_return_pct", allowed=performance.SORTS, help="Sort column.",
-          example="portfolio_value"),
+    Param(
+        "sort_by",
+        default="portfolio_return_pct",
+        allowed=performance.SORTS,
+        help="Sort column.",
+        example="portfolio_value",
+    ),
     SORT_ORDER,
     limit(25, 200),
     OFFSET,
     Param("min_holdings", "integer", default=10, least=0, most=10**6, help="Minimum number of positions.", example="1"),
     Param("min_aum", "number", default=100_000_000, least=0, help="Minimum dollars in shares.", example="0"),
     Param("include_all", "boolean", default=False, help="Ignore min_holdings and min_aum.", example="true"),
-)  # fmt: skip
+)
 PERFORMANCE = answer(
     data=part(quarter=Date, begins=Date, total_funds=int, eligible_funds=int, leaderboard=list[FundPerformance]),
     meta=part(
@@ -161,16 +166,31 @@ def market_rotation(call: Call) -> Response:
 
 SIGNALS_PARAMS = (
     QUARTER,
-    Param("window_before", "integer", default=30, least=0, most=180,
-          help="Days before the quarter's end in which insiders' purchases count.", example="60"),
+    Param(
+        "window_before",
+        "integer",
+        default=30,
+        least=0,
+        most=180,
+        help="Days before the quarter's end in which insiders' purchases count.",
+        example="60",
+    ),
     Param("window_after", "integer", default=45, least=0, most=180, help="Days after it.", example="45"),
     limit(50, 500),
     OFFSET,
-    Param("min_insider_buyers", "integer", default=1, least=1, most=1_000, help="Minimum number of buying insiders.",
-          example="2"),
-    Param("min_fund_flow", "number", default=0, help="Only above this inflow from funds, in dollars.",
-          example="1000000"),
-)  # fmt: skip
+    Param(
+        "min_insider_buyers",
+        "integer",
+        default=1,
+        least=1,
+        most=1_000,
+        help="Minimum number of buying insiders.",
+        example="2",
+    ),
+    Param(
+        "min_fund_flow", "number", default=0, help="Only above this inflow from funds, in dollars.", example="1000000"
+    ),
+)
 SIGNALS = answer(
     data=part(
         quarter=Date,

@@ -38,9 +38,16 @@ AUTOCOMPLETE_PARAMS = (
     OFFSET,
 )
 BATCH_BODY = (
-    Field("cusips", "words", required=True, least=1, most=MAX_BATCH, help=f"At most {MAX_BATCH} CUSIPs.",
-          example=["037833100"]),
-)  # fmt: skip
+    Field(
+        "cusips",
+        "words",
+        required=True,
+        least=1,
+        most=MAX_BATCH,
+        help=f"At most {MAX_BATCH} CUSIPs.",
+        example=["037833100"],
+    ),
+)
 
 
 class SecurityAnswer(Answer, Security):

@@ -60,10 +60,17 @@ _BOUNDS = {
 # Most of them need shares outstanding, a float and prices of every issuer.
 BY_TICKER_UNSERVED = tuple(
     f"{bound}_{name}"
-    for name in ("market_cap", "shares_outstanding", "float", "fund_flow_mcap_pct", "fund_change_pct",
-                 "share_change_pct", "first_traded")
+    for name in (
+        "market_cap",
+        "shares_outstanding",
+        "float",
+        "fund_flow_mcap_pct",
+        "fund_change_pct",
+        "share_change_pct",
+        "first_traded",
+    )
     for bound in ("min", "max")
-)  # fmt: skip
+)
 BY_TICKER_PARAMS = (
     QUARTER,
     Param(
@@ -83,7 +90,7 @@ BY_TICKER_PARAMS = (
         for end, word in (("min", "Minimum"), ("max", "Maximum"))
     ),
     Param("include_ranges", "boolean", default=False, help="Include each filter's range of values.", example="true"),
-)  # fmt: skip
+)
 _FILTERS = ("search", "security_group", "is_etf", "sector", "industry")
 
 
@@ -144,26 +151,40 @@ def by_ticker(call: Call) -> Response:
 
 # ---- sectors and industries
 
-COMPARE = Param("compare", pattern=f"prev(?:ious)?|{quarters.PATTERN}", example="2025-12-31",
-                 help="End of a quarter to compare with, or prev: the one before.")  # fmt: skip
+COMPARE = Param(
+    "compare",
+    pattern=f"prev(?:ious)?|{quarters.PATTERN}",
+    example="2025-12-31",
+    help="End of a quarter to compare with, or prev: the one before.",
+)
 _SECTOR_SORTS = ("fund_flow", "total_value", "fund_count")
 BY_SECTOR_PARAMS = (
     QUARTER,
     COMPARE,
-    Param("industry_limit", "integer", default=15, least=0, most=MAX_INDUSTRIES, clamp=True,
-          help="Industries of a sector, each way.", example="5"),
-    Param("sort", default="fund_flow", allowed=_SECTOR_SORTS, also=_COLUMNS, help="Sort column.",
-          example="total_value"),
-)  # fmt: skip
+    Param(
+        "industry_limit",
+        "integer",
+        default=15,
+        least=0,
+        most=MAX_INDUSTRIES,
+        clamp=True,
+        help="Industries of a sector, each way.",
+        example="5",
+    ),
+    Param(
+        "sort", default="fund_flow", allowed=_SECTOR_SORTS, also=_COLUMNS, help="Sort column.", example="total_value"
+    ),
+)
 BY_INDUSTRY_PARAMS = (
     QUARTER,
     COMPARE,
     limit(50, 100),
     OFFSET,
-    Param("sort_by", default="fund_flow", allowed=_SECTOR_SORTS, also=_COLUMNS, help="Sort column.",
-          example="total_value"),
+    Param(
+        "sort_by", default="fund_flow", allowed=_SECTOR_SORTS, also=_COLUMNS, help="Sort column.", example="total_value"
+    ),
     Param("sector", help="Only industries of this sector.", example="Manufacturing"),
-)  # fmt: skip
+)
 
 
 BY_SECTOR = answer(
@@ -252,9 +273,17 @@ HOLDERS_PARAMS = (
     OFFSET,
     Param("status", default="all", allowed=funds.STATUSES, help="Only this kind of change.", example="new"),
     PERIOD,
-    Param("quarters", "integer", default=1, least=1, most=40, clamp=True, example="4",
-          help="Quarters of each holder's history, at most 40; 1: none."),
-)  # fmt: skip
+    Param(
+        "quarters",
+        "integer",
+        default=1,
+        least=1,
+        most=40,
+        clamp=True,
+        example="4",
+        help="Quarters of each holder's history, at most 40; 1: none.",
+    ),
+)
 TRENDS_PARAMS = (TICKER, limit(20, 100), OFFSET)
 SEARCH_PARAMS = (Param("q", required=True, help="A ticker or a CUSIP.", example="AAPL"), limit(20, 100), OFFSET, PERIOD)
 
@@ -375,18 +404,35 @@ _BASKET_COLUMNS = (
     ("share_change", "change"),
 )
 BASKET_PARAMS = (
-    Param("ciks", "words", each="cik", required=True, most=MAX_BASKET,
-          help=f"At most {MAX_BASKET} CIKs, of funds with at most {flows.MOST_ADDED:,} holdings together.",
-          example="1067983,1061768"),
+    Param(
+        "ciks",
+        "words",
+        each="cik",
+        required=True,
+        most=MAX_BASKET,
+        help=f"At most {MAX_BASKET} CIKs, of funds with at most {flows.MOST_ADDED:,} holdings together.",
+        example="1067983,1061768",
+    ),
     Param("period", "quarter", required=True, help="End of a quarter.", example="2026-03-31"),
     Param("compare_period", "quarter", help="End of the quarter to compare with.", example="2025-06-30"),
-    Param("sort_by", default="value", allowed=tuple(flows.BASKET_SORTS), also=_BASKET_COLUMNS, help="Sort column.",
-          example="funds"),
+    Param(
+        "sort_by",
+        default="value",
+        allowed=tuple(flows.BASKET_SORTS),
+        also=_BASKET_COLUMNS,
+        help="Sort column.",
+        example="funds",
+    ),
     SORT_ORDER,
-    Param("size", default="all", pattern="0{0,8}[1-9][0-9]{0,8}", example="100",
-          help=f"Positions at most, or all, up to {flows.MAX_POSITIONS}."),
+    Param(
+        "size",
+        default="all",
+        pattern="0{0,8}[1-9][0-9]{0,8}",
+        example="100",
+        help=f"Positions at most, or all, up to {flows.MAX_POSITIONS}.",
+    ),
     OFFSET,
-)  # fmt: skip
+)
 
 
 BASKET = answer(

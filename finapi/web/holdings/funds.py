@@ -197,20 +197,34 @@ def history(call: Call) -> Response:
 # ---- several funds at once
 
 SIZE = Param(
-    "size", "integer", default=50, least=1, most=MAX_BULK_HOLDINGS, clamp=True, example="50",
+    "size",
+    "integer",
+    default=50,
+    least=1,
+    most=MAX_BULK_HOLDINGS,
+    clamp=True,
+    example="50",
     help=f"Holdings of each fund, at most {MAX_BULK_HOLDINGS}, and {MOST_BULK_HOLDINGS:,} of all funds together; "
     f"meta.size says how many, and from goes on behind them. Several funds may have {MOST_BULK_SORTED:,} together.",
-)  # fmt: skip
+)
 BULK_PARAMS = (
     PERIOD,
     Param("detail", default="summary", allowed=("summary", "full"), help="full: include holdings.", example="full"),
     SIZE,
     Param("from", "integer", default=0, least=0, help="Holdings to skip.", example="0"),
-)  # fmt: skip
+)
 BULK_BODY = (
-    Field("ciks", "words", each="cik", required=True, least=1, most=MAX_BULK_CIKS,
-          help=f"At most {MAX_BULK_CIKS} CIKs.", example=["1067983", "1061768"]),
-)  # fmt: skip
+    Field(
+        "ciks",
+        "words",
+        each="cik",
+        required=True,
+        least=1,
+        most=MAX_BULK_CIKS,
+        help=f"At most {MAX_BULK_CIKS} CIKs.",
+        example=["1067983", "1061768"],
+    ),
+)
 
 
 BulkStatus = Literal["ok", "no_filing", "unknown_cik"]
@@ -295,16 +309,28 @@ PAGE_FIELDS = (
 HOLDINGS_BODY = (
     QUERY,
     *PAGE_FIELDS,
-    Field("sort", "sort", allowed=funds.SORTS, also=POSITION_COLUMNS, example="value",
-          help="Sort column, descending unless it says asc."),
+    Field(
+        "sort",
+        "sort",
+        allowed=funds.SORTS,
+        also=POSITION_COLUMNS,
+        example="value",
+        help="Sort column, descending unless it says asc.",
+    ),
     Field("includeChanges", "boolean", help="Include the changes since the quarter before.", example="true"),
-)  # fmt: skip
+)
 COVERS_BODY = (
     QUERY,
     *PAGE_FIELDS,
-    Field("sort", "sort", allowed=("filed_date",), also=(("filedAt", "filed_date"), ("filed_at", "filed_date")),
-          help="The newest first, as always.", example="filed_date"),
-)  # fmt: skip
+    Field(
+        "sort",
+        "sort",
+        allowed=("filed_date",),
+        also=(("filedAt", "filed_date"), ("filed_at", "filed_date")),
+        help="The newest first, as always.",
+        example="filed_date",
+    ),
+)
 
 
 class QueriedHolding(TypedDict):

@@ -145,8 +145,11 @@ def sparkline(values: Sequence[Decimal | None], told: str) -> Html:
     return h.svg(
         h.polyline(points=" ".join(f"{x},{y}" for x, y in points)),
         h.circle(cx=points[-1][0], cy=points[-1][1], r=2),
-        class_="spark", viewBox="0 0 80 20", role="img", aria_label=told,
-    )  # fmt: skip
+        class_="spark",
+        viewBox="0 0 80 20",
+        role="img",
+        aria_label=told,
+    )
 
 
 def _figure(title: str, series: Sequence[Drawn], parts: Child) -> Html:
@@ -168,9 +171,13 @@ def _told(label: str, one: Drawn, value: Decimal) -> str:
 def _bar(x: float, wide: float, top: float, base: float, colour: str, told: str) -> Html:
     high = max(abs(base - top), 0.5)
     return h.rect(
-        h.title(told), class_=colour, x=round(x, 1), y=round(min(top, base), 1), width=round(wide - 1, 1),
+        h.title(told),
+        class_=colour,
+        x=round(x, 1),
+        y=round(min(top, base), 1),
+        width=round(wide - 1, 1),
         height=round(high, 1),
-    )  # fmt: skip
+    )
 
 
 def _line(one: Drawn, labels: Sequence[str], slot: float, axis: Axis, colour: str) -> Html:

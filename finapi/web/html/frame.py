@@ -76,12 +76,14 @@ def document(
     modules = (*(["search.js"] if may_search else []), *scripts)
     kind = "application/atom+xml" if feed.endswith(".atom") else "application/rss+xml"
     head = h.head(
-        h.meta(charset="utf-8"), h.meta(name="viewport", content="width=device-width, initial-scale=1"),
-        h.title(named), h.link(rel="stylesheet", href=static.url("style.css")),
+        h.meta(charset="utf-8"),
+        h.meta(name="viewport", content="width=device-width, initial-scale=1"),
+        h.title(named),
+        h.link(rel="stylesheet", href=static.url("style.css")),
         h.link(rel="icon", href=static.url("favicon.svg"), type="image/svg+xml"),
         feed and h.link(rel="alternate", type=kind, title=title, href=feed),
         [h.script(type="module", src=static.url(name)) for name in modules],
-    )  # fmt: skip
+    )
     shown = h.body(
         h.a("Skip to content", href="#main", class_="skip"),
         _top(config, path, search_form() if search and may_search else None),
@@ -107,9 +109,14 @@ def error_page(config: Config, error: ApiError, path: str, request_id: str) -> R
 
 
 TITLES = {
-    400: "Invalid request", 401: "Sign in", 402: "Out of tokens", 403: "Not allowed", 404: "Not found",
-    429: "Too many requests", 503: "Busy",
-}  # fmt: skip
+    400: "Invalid request",
+    401: "Sign in",
+    402: "Out of tokens",
+    403: "Not allowed",
+    404: "Not found",
+    429: "Too many requests",
+    503: "Busy",
+}
 
 
 def problem(call: Call, title: str, message: str, status: int, *more: Child) -> Response:
@@ -122,12 +129,22 @@ def search_form(text: str = "", *, autofocus: bool = False) -> Html:
     return h.form(
         h.label(SEARCH_HELP, for_="q", class_="unseen"),
         h.input(
-            id="q", name="q", type="search", value=text or None, placeholder=SEARCH_HELP, required=True,
-            maxlength=100, autocomplete="off", spellcheck="false", autofocus=autofocus,
+            id="q",
+            name="q",
+            type="search",
+            value=text or None,
+            placeholder=SEARCH_HELP,
+            required=True,
+            maxlength=100,
+            autocomplete="off",
+            spellcheck="false",
+            autofocus=autofocus,
         ),
         h.button("Search"),
-        action="/search", role="search", class_="search",
-    )  # fmt: skip
+        action="/search",
+        role="search",
+        class_="search",
+    )
 
 
 def _top(config: Config, path: str, search: Html | None) -> Html:

@@ -38,10 +38,27 @@ MAX_WORDS = 200
 # or a CIK, "any_accession" also the name of a document whose filing is not known, "sort" a column alone or as a list of
 # one, with or without its order, "values" a list of texts, numbers and nulls.
 Kind = Literal[
-    "text", "word", "words", "integer", "number", "boolean", "date", "quarter", "cik", "accession",
-    "any_accession", "cusip", "ticker", "cursor", "email", "url", "new_password", "sort", "values",
+    "text",
+    "word",
+    "words",
+    "integer",
+    "number",
+    "boolean",
+    "date",
+    "quarter",
+    "cik",
+    "accession",
+    "any_accession",
+    "cusip",
+    "ticker",
+    "cursor",
+    "email",
+    "url",
+    "new_password",
+    "sort",
+    "values",
     "object",
-]  # fmt: skip
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -87,9 +87,13 @@ CODE = Param(
 )
 ACQUIRED = Param("acquired_disposed_code", allowed=("A", "D"), help="Acquired or disposed of.", example="A")
 EARNINGS = Param(
-    "earnings_within", "integer", least=1, most=366, example="30",
+    "earnings_within",
+    "integer",
+    least=1,
+    most=366,
+    example="30",
     help="Only transactions followed by earnings: the company filed an 8-K item 2.02 within this many days.",
-)  # fmt: skip
+)
 _ROLES = (
     ("is_officer", OFFICER, "officers"),
     ("is_director", DIRECTOR, "directors"),
@@ -102,13 +106,29 @@ ABSOLUTE = (
     Param("to_date", "date", window=True, help="Last day of transactions.", example="2025-12-31"),
     Param("filed_from", "date", window=True, help="First day of filing.", example="2025-01-01"),
     Param("filed_to", "date", window=True, help="Last day of filing.", example="2025-12-31"),
-    Param("quarter", "quarter", window=True, help="Only transactions of the quarter that ends on this day.",
-          example="2025-12-31"),
-)  # fmt: skip
+    Param(
+        "quarter",
+        "quarter",
+        window=True,
+        help="Only transactions of the quarter that ends on this day.",
+        example="2025-12-31",
+    ),
+)
 # What every list and sum of transactions is narrowed by.
 NARROW = (
-    *ABSOLUTE, CODE, ACQUIRED, *THRESHOLDS, *ROLES, NO_PLAN, NO_CASHLESS, NO_COVER, EARNINGS, TYPE, SECTOR, INDUSTRY,
-)  # fmt: skip
+    *ABSOLUTE,
+    CODE,
+    ACQUIRED,
+    *THRESHOLDS,
+    *ROLES,
+    NO_PLAN,
+    NO_CASHLESS,
+    NO_COVER,
+    EARNINGS,
+    TYPE,
+    SECTOR,
+    INDUSTRY,
+)
 # Windows by name, as meta tells them.
 DAYS: dict[str, Any] = {one.name: Date | None for one in ABSOLUTE}
 WINDOWS: dict[str, Any] = {"filed_at_days": int | None, "transaction_days": int | None, **DAYS}

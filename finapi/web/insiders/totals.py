@@ -55,9 +55,16 @@ def _least(name: str, default: int, help: str) -> Param:
 
 # Sums are of purchases and sales in the market: neither codes nor kinds narrow them.
 _DIRECTED = (
-    *filters.ABSOLUTE, *filters.THRESHOLDS, filters.EARNINGS, *filters.ROLES, NO_PLAN, NO_CASHLESS, NO_COVER, SECTOR,
+    *filters.ABSOLUTE,
+    *filters.THRESHOLDS,
+    filters.EARNINGS,
+    *filters.ROLES,
+    NO_PLAN,
+    NO_CASHLESS,
+    NO_COVER,
+    SECTOR,
     INDUSTRY,
-)  # fmt: skip
+)
 SUMMARY_PARAMS = (
     TICKER,
     filters.filed_days(7),
@@ -88,12 +95,14 @@ CLUSTER_PARAMS = (
     params.limit(MOST_CLUSTERS, MOST_CLUSTERS, "Clusters"),
     OFFSET,
     *(
-        replace(param, default=True) if param in (NO_CASHLESS, NO_PLAN, NO_COVER)
-        else replace(param, help="Minimum total value of its trades.") if param is filters.MIN_VALUE
+        replace(param, default=True)
+        if param in (NO_CASHLESS, NO_PLAN, NO_COVER)
+        else replace(param, help="Minimum total value of its trades.")
+        if param is filters.MIN_VALUE
         else param
         for param in _DIRECTED
     ),
-)  # fmt: skip
+)
 GROUP_PARAMS = (
     Param(
         "group_by",

@@ -47,9 +47,15 @@ QUERY_BODY = (
     ),
     Field("from", "integer", least=0, most=10_000, help="Rows to skip.", example=0),
     Field("size", "integer", least=1, most=200, help="Rows, 50 by default.", example=50),
-    Field("sort", "sort", allowed=("filedAt",), also=(("filed_at", "filedAt"),), help="The newest first, as always.",
-          example="filedAt"),
-)  # fmt: skip
+    Field(
+        "sort",
+        "sort",
+        allowed=("filedAt",),
+        also=(("filed_at", "filedAt"),),
+        help="The newest first, as always.",
+        example="filedAt",
+    ),
+)
 
 
 class TradeOutcome(TypedDict):

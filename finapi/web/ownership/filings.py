@@ -35,8 +35,9 @@ from finapi.web.http.schema import answer, part, windowed
 _MOST_PAGES = 10_000
 
 PAGE = Param("page", "integer", default=1, least=1, most=_MOST_PAGES, help="Page, from 1.", example="1")
-SIZE = Param("size", "integer", default=50, least=1, most=500, clamp=True, help="Rows of a page, at most 500.",
-             example="50")  # fmt: skip
+SIZE = Param(
+    "size", "integer", default=50, least=1, most=500, clamp=True, help="Rows of a page, at most 500.", example="50"
+)
 _ISSUER = Param("issuerCik", "cik", help="Only about this company.", example="0000320193")
 _TICKER = Param("issuerTicker", "ticker", help="Only about this company: ticker (any spelling) or CIK.", example="AAPL")
 _NAME = Param("filerName", help="Only persons whose names contain words that start with these.", example="berkshire")
@@ -48,58 +49,93 @@ LIST_PARAMS = (
     _TICKER,
     Param("filerCik", "cik", help="Only filings of this person, with its own figures.", example="0001067983"),
     _NAME,
-    Param("formType", allowed=tuple(FORM_TYPES), help="Only this schedule (13D, 13G, 13D/A, 13G/A) or form.",
-          example="13D"),
+    Param(
+        "formType",
+        allowed=tuple(FORM_TYPES),
+        help="Only this schedule (13D, 13G, 13D/A, 13G/A) or form.",
+        example="13D",
+    ),
     _LEAST,
     _FROM,
     _TO,
     Param("isAmendment", "boolean", help="Only amendments (true) or originals (false).", example="false"),
-    Param("isConversion", "boolean", help="Only filings whose filer used the other schedule before, or others.",
-          example="true"),
+    Param(
+        "isConversion",
+        "boolean",
+        help="Only filings whose filer used the other schedule before, or others.",
+        example="true",
+    ),
     Param("sort", default="filedAt", allowed=filings.SORTS, help="Sort column.", example="percentOfClass"),
     Param("order", default="desc", allowed=("asc", "desc"), help="Sort direction.", example="desc"),
     PAGE,
     SIZE,
-    Param("include", "words", allowed=("positions",), help="positions: every reporting person of each filing.",
-          example="positions"),
-)  # fmt: skip
+    Param(
+        "include",
+        "words",
+        allowed=("positions",),
+        help="positions: every reporting person of each filing.",
+        example="positions",
+    ),
+)
 ACTIVIST_PARAMS = (
     _TICKER,
     _NAME,
     _LEAST,
     _FROM,
     _TO,
-    Param("purposeCategory", allowed=purposes.INTENTS, help="Only filings whose Item 4 states this without hedging.",
-          example="board_seat_demand"),
+    Param(
+        "purposeCategory",
+        allowed=purposes.INTENTS,
+        help="Only filings whose Item 4 states this without hedging.",
+        example="board_seat_demand",
+    ),
     PAGE,
     SIZE,
-)  # fmt: skip
+)
 CONVERSION_PARAMS = (_FROM, PAGE, SIZE)
 GROUP_PARAMS = (
     _ISSUER,
-    Param("activeOnly", "boolean", default=True, help="Only groups that still own more than five per cent.",
-          example="true"),
+    Param(
+        "activeOnly",
+        "boolean",
+        default=True,
+        help="Only groups that still own more than five per cent.",
+        example="true",
+    ),
     PAGE,
     SIZE,
-)  # fmt: skip
+)
 _FORM = Field("formType", allowed=tuple(FORM_TYPES), help="Only this schedule or form.", example="13D")
 QUERY_BODY = (
-    Field("query", "object", help="Text to search for; everything if left out.", example={"formType": "13D"}, members=(
-        Field("ticker", "ticker", help="Only about this company.", example="AAPL"),
-        Field("issuerCik", "cik", help="Only about this company.", example="0000320193"),
-        Field("filerCik", "cik", help="Only of this person.", example="0001067983"),
-        Field("filerName", help="Only persons whose names contain words that start with these.", example="berkshire"),
-        Field("minOwnership", "number", help="Minimum percentage of the class.", example=10),
-        _FORM,
-        Field("dateRange", "object", help="Filing days.", members=(
-            Field("from", "date", help="The first.", example="2025-01-01"),
-            Field("to", "date", help="The last.", example="2025-12-31"),
-        )),
-    )),
+    Field(
+        "query",
+        "object",
+        help="Text to search for; everything if left out.",
+        example={"formType": "13D"},
+        members=(
+            Field("ticker", "ticker", help="Only about this company.", example="AAPL"),
+            Field("issuerCik", "cik", help="Only about this company.", example="0000320193"),
+            Field("filerCik", "cik", help="Only of this person.", example="0001067983"),
+            Field(
+                "filerName", help="Only persons whose names contain words that start with these.", example="berkshire"
+            ),
+            Field("minOwnership", "number", help="Minimum percentage of the class.", example=10),
+            _FORM,
+            Field(
+                "dateRange",
+                "object",
+                help="Filing days.",
+                members=(
+                    Field("from", "date", help="The first.", example="2025-01-01"),
+                    Field("to", "date", help="The last.", example="2025-12-31"),
+                ),
+            ),
+        ),
+    ),
     Field("from", "integer", least=0, help="Rows to skip.", example=0),
     Field("size", "integer", least=1, most=500, help="Rows, at most.", example=50),
     Field("sort", "sort", allowed=filings.SORTS, help="Sort column, descending unless it says asc.", example="filedAt"),
-)  # fmt: skip
+)
 CROSSING_PARAMS = (
     _TICKER,
     Param("threshold", allowed=stakes.THRESHOLDS, help="Only over this percentage.", example="10"),

@@ -16,30 +16,65 @@ from finapi.web.http.params import OFFSET, Param, limit
 from finapi.web.http.schema import answer, windowed
 
 PARAMS = (
-    Param("dateFrom", "date", window=True, help="First filing day, by default as many days before the last as days.",
-          example="2025-01-01"),
-    Param("dateTo", "date", window=True, help=f"Last filing day, by default today; {MOST_DAYS} days at most.",
-          example="2025-12-31"),
-    Param("days", "integer", default=DEFAULT_DAYS, least=1, most=MOST_DAYS, window=True,
-          help="Days before dateTo, where dateFrom is not given.", example="90"),
-    Param("formType", allowed=tuple(FORM_TYPES), help="Only this schedule (13D, 13G, 13D/A, 13G/A) or form.",
-          example="13D"),
+    Param(
+        "dateFrom",
+        "date",
+        window=True,
+        help="First filing day, by default as many days before the last as days.",
+        example="2025-01-01",
+    ),
+    Param(
+        "dateTo",
+        "date",
+        window=True,
+        help=f"Last filing day, by default today; {MOST_DAYS} days at most.",
+        example="2025-12-31",
+    ),
+    Param(
+        "days",
+        "integer",
+        default=DEFAULT_DAYS,
+        least=1,
+        most=MOST_DAYS,
+        window=True,
+        help="Days before dateTo, where dateFrom is not given.",
+        example="90",
+    ),
+    Param(
+        "formType",
+        allowed=tuple(FORM_TYPES),
+        help="Only this schedule (13D, 13G, 13D/A, 13G/A) or form.",
+        example="13D",
+    ),
     Param("minOwnership", "number", help="Minimum percentage of the class.", example="5"),
     Param("maxOwnership", "number", help="Maximum percentage of the class.", example="20"),
-    Param("direction", allowed=flows.DIRECTIONS, also=(("up", "increase"), ("down", "decrease")),
-          help="Only filings whose percentage rose, fell or stayed since the previous filing.", example="increase"),
-    Param("minPercentChange", "number", least=0, help="Minimum change in percentage points, up or down.",
-          example="1"),
+    Param(
+        "direction",
+        allowed=flows.DIRECTIONS,
+        also=(("up", "increase"), ("down", "decrease")),
+        help="Only filings whose percentage rose, fell or stayed since the previous filing.",
+        example="increase",
+    ),
+    Param("minPercentChange", "number", least=0, help="Minimum change in percentage points, up or down.", example="1"),
     limit(50, 500, "Groups"),
     OFFSET,
-)  # fmt: skip
+)
 LIST = answer(
     data=list[ScheduleGroup],
     meta=windowed(
-        groupBy=str, dateFrom=Date, dateTo=Date, days=int | None, returned=int, totalGroups=int, total=int, limit=int,
-        offset=int, has_more=bool, coverage=ScheduleCoverage,
+        groupBy=str,
+        dateFrom=Date,
+        dateTo=Date,
+        days=int | None,
+        returned=int,
+        totalGroups=int,
+        total=int,
+        limit=int,
+        offset=int,
+        has_more=bool,
+        coverage=ScheduleCoverage,
     ),
-)  # fmt: skip
+)
 
 
 def by_ticker(call: Call) -> Response:
@@ -65,8 +100,17 @@ def _grouped(call: Call, grouped_by: str) -> Response:
         rows, total, coverage = flows.grouped(tx, _filters(call, first, last), grouped_by, size, skipped)
         undated = flows.count(tx, _filters(call, None, None))
     paging = {"total": total, "limit": size, "offset": skipped, "has_more": skipped + size < total}
-    meta = {"groupBy": grouped_by, **call.windows(undated), "dateFrom": first, "dateTo": last, "days": span,
-            "returned": len(rows), "totalGroups": total, **paging, "coverage": coverage}  # fmt: skip
+    meta = {
+        "groupBy": grouped_by,
+        **call.windows(undated),
+        "dateFrom": first,
+        "dateTo": last,
+        "days": span,
+        "returned": len(rows),
+        "totalGroups": total,
+        **paging,
+        "coverage": coverage,
+    }
     return call.listed({"data": rows, "meta": meta}, meta)
 
 
@@ -83,8 +127,11 @@ def _window(call: Call) -> tuple[str, str, int | None]:
         span = span or DEFAULT_DAYS
         return days.iso(max(until - span, min(until, 1))), last, span
     if until - days.number(first) > MOST_DAYS:
-        raise invalid_param("dateFrom", f"dateFrom must be at most {MOST_DAYS} days before dateTo.",
-                            expected=f"a day from {days.iso(until - MOST_DAYS)} on")  # fmt: skip
+        raise invalid_param(
+            "dateFrom",
+            f"dateFrom must be at most {MOST_DAYS} days before dateTo.",
+            expected=f"a day from {days.iso(until - MOST_DAYS)} on",
+        )
     return first, last, None
 
 

@@ -26,8 +26,10 @@ _OF_COMPANY = Param("ticker", "ticker", help="Only about this company: ticker (a
 LATEST_PARAMS = (*_NARROW, _OF_COMPANY)
 TICKER_PARAMS = (in_path("ticker", "ticker", help="Ticker (any spelling) or CIK.", example="0001234567"), *_NARROW)
 INSIDER_PARAMS = (
-    in_path("cik", "cik", help="CIK whose credentials filed the notices.", example="0000000101"), *_NARROW, _OF_COMPANY
-)  # fmt: skip
+    in_path("cik", "cik", help="CIK whose credentials filed the notices.", example="0000000101"),
+    *_NARROW,
+    _OF_COMPANY,
+)
 LIST = answer(
     data=list[ProposedSaleNotice], meta=windowed(pagination=OffsetPage, from_date=Date | None, to_date=Date | None)
 )

@@ -59,8 +59,14 @@ def listed(call: Call) -> Response:
         place = {"limit": size, "offset": (page - 1) * size}
         found = owners.search(tx, params["q"], params["cik"], params["type"], place)
     pages = -(-found.total // size)
-    meta = {"total": found.total, "page": page, "size": size, "pages": pages, "has_more": page < pages,
-            "matches_cut": found.cut}  # fmt: skip
+    meta = {
+        "total": found.total,
+        "page": page,
+        "size": size,
+        "pages": pages,
+        "has_more": page < pages,
+        "matches_cut": found.cut,
+    }
     return call.listed({"holders": found.page, "meta": meta}, meta)
 
 

@@ -14,7 +14,7 @@ from finapi.market.ownership.positions import (
     IssuerHolder,
     PositionEvent,
     SharesOutstanding,
-)  # fmt: skip
+)
 from finapi.market.reference import companies
 from finapi.web.holdings.funds import paging
 from finapi.web.http.call import Call
@@ -33,9 +33,10 @@ _SKIPPED = offset(20_000)
 POSITION_PARAMS = (
     holder("holder_uuid"),
     _ISSUER,
-    Param("asOfDate", "date", help="By figures of days up to this one, whenever they were filed.",
-          example="2025-12-31"),
-)  # fmt: skip
+    Param(
+        "asOfDate", "date", help="By figures of days up to this one, whenever they were filed.", example="2025-12-31"
+    ),
+)
 HISTORY_PARAMS = (
     holder("holder_uuid"),
     _ISSUER,

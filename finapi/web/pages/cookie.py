@@ -37,8 +37,12 @@ def form(call: Call, action: str, button: str, *fields: Child, **attributes: obj
     """A form that changes something, with the token of its session."""
     return h.form(
         h.input(type="hidden", name=FIELD, value=_token(call)) if call.caller else None,
-        *fields, h.button(button), method="post", action=action, **attributes,
-    )  # fmt: skip
+        *fields,
+        h.button(button),
+        method="post",
+        action=action,
+        **attributes,
+    )
 
 
 def checked(call: Call) -> Mapping[str, str]:

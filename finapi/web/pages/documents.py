@@ -33,16 +33,19 @@ def plan_page(call: Call) -> Response:
     ]
     priced = sorted((route for route in call.routes if route.cost), key=lambda route: (route.cost, route.path))
     return page(
-        call, "Plans",
+        call,
+        "Plans",
         h.p(
             "Every call of a data endpoint costs tokens; a call that fails is refunded. Bought tokens carry over "
             "and are spent after the plan's own. The operator of this host puts accounts on plans."
         ),
-        figures.table("", ("Plan", "What it brings"), rows, label="Plans"), h.h2("Limits", id="limits"),
-        figures.grid("By account, or by address without one", _LIMITS, _limits(call)), h.h2("Cost of calls"),
+        figures.table("", ("Plan", "What it brings"), rows, label="Plans"),
+        h.h2("Limits", id="limits"),
+        figures.grid("By account, or by address without one", _LIMITS, _limits(call)),
+        h.h2("Cost of calls"),
         h.p("A dollar buys 100 tokens. Calls not listed here are free."),
         figures.grid("Cheapest first", (">Tokens=cost", ("Call", _priced)), map(_asdict, priced)),
-    )  # fmt: skip
+    )
 
 
 def _priced(told: Mapping[str, Any]) -> Html:
@@ -83,26 +86,37 @@ def mcp(call: Call) -> Response:
         for tool in tools().values()
     ]
     return page(
-        call, "Model Context Protocol", h.p(*_CONNECTED, h.code(address), f". Revisions: {', '.join(VERSIONS)}."),
+        call,
+        "Model Context Protocol",
+        h.p(*_CONNECTED, h.code(address), f". Revisions: {', '.join(VERSIONS)}."),
         [h.section(h.h2(host), h.p(where), h.pre(h.code(text))) for host, where, text in _hosts(address)],
         h.h2("Tools"),
         h.div(
             h.table(h.thead(h.tr(h.th("Tool"), h.th("Tokens"), h.th("What it answers"))), h.tbody(rows)),
-            class_="scroll", tabindex="0", role="region", aria_label="Tools",
+            class_="scroll",
+            tabindex="0",
+            role="region",
+            aria_label="Tools",
         ),
         h.p(
-            "Tools that read OpenAPI instead can be given ", h.a("/openapi.json", href="/openapi.json"),
+            "Tools that read OpenAPI instead can be given ",
+            h.a("/openapi.json", href="/openapi.json"),
             ": every parameter is described and named so that function-calling interfaces take it.",
         ),
         wide=True,
-    )  # fmt: skip
+    )
 
 
 _CONNECTED = (
     "A model asks this host by tools, each of which is a call of the API: made with your key, within its limits, at "
-    "its price, free when it fails. A host that starts programs runs ", h.code("finapi mcp"), "; one over HTTP "
-    "sends the key as ", h.code("X-API-Key"), " or as ", h.code("Authorization: Bearer"), " to ",
-)  # fmt: skip
+    "its price, free when it fails. A host that starts programs runs ",
+    h.code("finapi mcp"),
+    "; one over HTTP sends the key as ",
+    h.code("X-API-Key"),
+    " or as ",
+    h.code("Authorization: Bearer"),
+    " to ",
+)
 
 
 def _hosts(address: str) -> Iterator[tuple[str, str, str]]:

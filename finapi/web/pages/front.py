@@ -22,9 +22,13 @@ NEWEST = 12
 NO_KEY = "YOUR_KEY"
 
 _COUNTED = (
-    ("companies", "companies"), ("filings", "filings"), ("facts", "figures"),
-    ("insider_transactions", "insider transactions"), ("holdings", "fund holdings"), ("prices", "daily prices"),
-)  # fmt: skip
+    ("companies", "companies"),
+    ("filings", "filings"),
+    ("facts", "figures"),
+    ("insider_transactions", "insider transactions"),
+    ("holdings", "fund holdings"),
+    ("prices", "daily prices"),
+)
 _CALLS = (
     ("Statements as filed", f"{API}/xbrl/companies/AAPL/statements?period=Q&statement=income"),
     ("Standardised figures over time", f"{API}/xbrl/timeseries?ticker=AAPL&metrics=revenue,net_income&years=5"),
@@ -37,15 +41,21 @@ def show(call: Call) -> Response:
     """The page at ``/``."""
     config = call.app.config
     return page(
-        call, "finapi",
+        call,
+        "finapi",
         h.p(
             "Market data from SEC filings: financial statements and standardised figures, filings, "
             "insider transactions, 13F holdings, prices. Every figure is traceable to its filing, and every empty cell "
-            "is marked with a reason.", class_="lead",
+            "is marked with a reason.",
+            class_="lead",
         ),
-        config.pages != "off" and search_form(), _held(call), config.pages == "public" and _newest(call),
-        _calls(call), search=False, scripts=("copy.js", *(("live.js",) if config.pages == "public" else ())),
-    )  # fmt: skip
+        config.pages != "off" and search_form(),
+        _held(call),
+        config.pages == "public" and _newest(call),
+        _calls(call),
+        search=False,
+        scripts=("copy.js", *(("live.js",) if config.pages == "public" else ())),
+    )
 
 
 def newest(call: Call) -> Response:

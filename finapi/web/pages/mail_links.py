@@ -67,10 +67,18 @@ def _form(token: str, email: str = "", *, wrong: bool = False) -> Html:
         email and h.input(type="hidden", name="username", autocomplete="username", value=email),
         h.label("New password for finapi, 8 characters or more", for_="newpassword"),
         h.input(
-            id="newpassword", name="newpassword", type="password", autocomplete="new-password", minlength=8,
-            maxlength=1024, required=True, autofocus=True, aria_invalid="true" if wrong else None,
+            id="newpassword",
+            name="newpassword",
+            type="password",
+            autocomplete="new-password",
+            minlength=8,
+            maxlength=1024,
+            required=True,
+            autofocus=True,
+            aria_invalid="true" if wrong else None,
             aria_describedby="problem" if wrong else None,
         ),
         h.button("Set password"),
-        method="post", action="/reset-password",
-    )  # fmt: skip
+        method="post",
+        action="/reset-password",
+    )

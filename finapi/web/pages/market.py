@@ -21,9 +21,12 @@ from finapi.web.pages.company import filing_list, owners, series
 HELD, REPORTS, FOUND, FILTERS = 100, 40, 100, 3
 CHANGED = {"all": "All positions", "new": "New", "increased": "Increased", "decreased": "Decreased", "closed": "Closed"}
 FUND_PARAMS = (
-    MANAGER, Param("period", "quarter", empty=True), Param("status", default="all", allowed=tuple(CHANGED)), OFFSET,
+    MANAGER,
+    Param("period", "quarter", empty=True),
+    Param("status", default="all", allowed=tuple(CHANGED)),
+    OFFSET,
     FORMAT,
-)  # fmt: skip
+)
 INSIDER_PARAMS = (in_path("cik", "cik"), *owners.INSIDER_PARAMS[-1:], FORMAT)
 RATIOS = tuple(sorted({param.name[:-3] for param in screens.PARAMS if param.name.endswith("_gt")}))
 SCREEN_PARAMS = (
@@ -56,8 +59,9 @@ def _fund(call: Call, asks: Sequence[Ask]) -> Response:
     form = h.form(
         figures.options("Quarter", "period", data["period"], {one: one for one in quarters}),
         known and figures.options("Change", "status", call.params["status"], CHANGED),
-        h.button("Show"), class_="filters",
-    )  # fmt: skip
+        h.button("Show"),
+        class_="filters",
+    )
     said = f"{figures.many(meta['pagination']['total'], 'position')} at {data['period']}, in dollars. "
     said += f"Change since {meta['changes']['previous_period']}." if known else "Changes are not known."
     table: Child = figures.grid(said, _HOLDINGS, rows) if rows else h.p("No positions with this change.", role="status")
@@ -67,7 +71,7 @@ def _fund(call: Call, asks: Sequence[Ask]) -> Response:
     source = asked.source(call, *asks, csv=filing_list.csv_of(call))
     return frame.page(
         call, data["fund"]["name"], _fund_facts(data, reports), form, table, more, _reports(reports), source, wide=True
-    )  # fmt: skip
+    )
 
 
 def _fund_facts(data: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]) -> Html:
@@ -103,9 +107,12 @@ def _reports(reports: Sequence[Mapping[str, Any]]) -> Html:
     chart = charts.bars("Value by quarter, dollars", [period[:7] for period, _ in values], [drawn])
     columns: Sequence[figures.GridColumn] = (
         ("Quarter", _quarter),
-        "Filed=filed_at", "Form=form_type", *(">Value=table_value_total", ">Entries=holdings_count"),
-        *(_counted(kind) for kind in ("new", "increased", "decreased", "closed")), ("Filing", _filing("accession_no")),
-    )  # fmt: skip
+        "Filed=filed_at",
+        "Form=form_type",
+        *(">Value=table_value_total", ">Entries=holdings_count"),
+        *(_counted(kind) for kind in ("new", "increased", "decreased", "closed")),
+        ("Filing", _filing("accession_no")),
+    )
     table = figures.grid("Reports, newest first", columns, reports)
     return section("Quarter by quarter", len(values) > 1 and h.div(chart, class_="charts"), table)
 
@@ -161,23 +168,29 @@ def _insider(call: Call, asks: Sequence[Ask]) -> Response:
     none = h.p("No transactions.", class_="note", role="status")
     roles, former = one["current_roles"], one["former_roles"]
     return frame.page(
-        call, one["name"], told, roles and section("Companies", figures.grid("From the latest forms", _ROLES, roles)),
+        call,
+        one["name"],
+        told,
+        roles and section("Companies", figures.grid("From the latest forms", _ROLES, roles)),
         former and section("Companies before", figures.grid("Former roles, by the latest forms", _ROLES, former)),
         section("Transactions", owners.trades_table(traded["data"], issuer=True) if traded["data"] else none, more),
         held and section("Holdings", figures.grid("Holdings, by the latest forms", _OWNED, held)),
-        asked.source(call, *asks, csv=filing_list.csv_of(call)), wide=True,
-    )  # fmt: skip
+        asked.source(call, *asks, csv=filing_list.csv_of(call)),
+        wide=True,
+    )
 
 
 _ROLES: Sequence[figures.GridColumn] = (
     ("Company", lambda row: figures.name(row["company"], f"/company/{row['issuer_cik']}")),
-    ("Role", lambda row: ", ".join(row["roles"])), ">Owns=total_beneficial_ownership", "As of=as_of",
-)  # fmt: skip
+    ("Role", lambda row: ", ".join(row["roles"])),
+    ">Owns=total_beneficial_ownership",
+    "As of=as_of",
+)
 _OWNED: Sequence[figures.GridColumn] = (
     ("Company", lambda row: figures.name(row["company_name"], f"/company/{row['issuer_cik']}")),
     *("Security=security_title", ">Shares=amount_owned", "Through=indirect_owner_name", "As of=reported_date"),
     ("Filing", _filing("accession_number")),
-)  # fmt: skip
+)
 
 
 def screen(call: Call) -> Response:
@@ -200,10 +213,11 @@ def _screen(call: Call, one: Ask) -> Response:
     lines = [
         h.div(
             figures.options("Ratio", f"ratio{n}", call.params[f"ratio{n}"] or "", labels),
-            [_bound(call, side, n) for side in ("above", "below")], class_="filters",
+            [_bound(call, side, n) for side in ("above", "below")],
+            class_="filters",
         )
         for n in range(FILTERS)
-    ]  # fmt: skip
+    ]
     form = h.form(lines, h.button("Screen"), action="/screen", aria_label="Ratios", class_="screen")
     hint = h.p("Margins, returns and growth are fractions: 0.15 is 15 %.", class_="quiet")
     answer = one.answer(call)

@@ -21,8 +21,10 @@ SUGGESTED, FOUND = 8, 50
 _STANDS_FOR = (f"GET {API}/xbrl/search",)
 _FUND = (("Fund", lambda one: figures.name(one["name"], f"/fund/{one['cik']}")), "CIK=cik")
 _INSIDER = (
-    ("Insider", lambda one: figures.name(one["name"], f"/insider/{one['cik']}")), "Company=latest_company", "CIK=cik",
-)  # fmt: skip
+    ("Insider", lambda one: figures.name(one["name"], f"/insider/{one['cik']}")),
+    "Company=latest_company",
+    "CIK=cik",
+)
 
 
 def show(call: Call) -> Response:
@@ -57,14 +59,19 @@ def _page(call: Call) -> Response:
     found = [
         figures.grid(f"{title}: {len(found)} found", how, found)
         for title, how, found in (
-            ("Companies", columns, rows), ("Funds", _FUND, funds["results"]), ("Insiders", _INSIDER, insiders),
+            ("Companies", columns, rows),
+            ("Funds", _FUND, funds["results"]),
+            ("Insiders", _INSIDER, insiders),
         )
         if found
-    ]  # fmt: skip
+    ]
     return frame.page(
-        call, f"Found for {text}" if text else "Search", frame.search_form(text, autofocus=not found),
-        found or _nothing(text), search=False,
-    )  # fmt: skip
+        call,
+        f"Found for {text}" if text else "Search",
+        frame.search_form(text, autofocus=not found),
+        found or _nothing(text),
+        search=False,
+    )
 
 
 def _nothing(text: str) -> Html | None:

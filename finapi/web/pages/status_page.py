@@ -18,17 +18,25 @@ from finapi.web.http.messages import Response
 
 # What plays each name here, for people.
 PLAYERS = {
-    "main_api": "the HTTP interface", "insider_api": "insider transactions", "postgres_db": "the store",
-    "redis": "the counters of limits", "sec_worker": "filings coming in", "sec_13f_worker": "13F reports coming in",
-    "news_daemon": "8-K news coming in", "sec_gateway": "the way to EDGAR", "frontend": "the pages",
+    "main_api": "the HTTP interface",
+    "insider_api": "insider transactions",
+    "postgres_db": "the store",
+    "redis": "the counters of limits",
+    "sec_worker": "filings coming in",
+    "sec_13f_worker": "13F reports coming in",
+    "news_daemon": "8-K news coming in",
+    "sec_gateway": "the way to EDGAR",
+    "frontend": "the pages",
     "sec_watchdog": "these checks",
-}  # fmt: skip
+}
 
 SAID = {"operational": "operational", "degraded": "degraded", "down": "down"}
 OVERALL = {
-    "operational": "All components are operational.", "degraded": "All components work, some of them slowly.",
-    "partial_outage": "One component is down.", "major_outage": "More than one component is down.",
-}  # fmt: skip
+    "operational": "All components are operational.",
+    "degraded": "All components work, some of them slowly.",
+    "partial_outage": "One component is down.",
+    "major_outage": "More than one component is down.",
+}
 
 FEED, BADGE = "/status.rss", "/status/badge/overall.svg"
 
@@ -74,8 +82,13 @@ def _page(app: App) -> bytes:
         h.p(OVERALL[overall], h.small("As of ", _time(now)), class_=f"overall {overall}", role="status"),
         h.ul(parts, class_="parts"),
         h.p(
-            "A bar is a UTC day: ", h.span("every check healthy", class_="good"), ", ",
-            h.span("not every one", class_="fair"), ", ", h.span(f"{BAD} % or more found it down", class_="bad"), ".",
+            "A bar is a UTC day: ",
+            h.span("every check healthy", class_="good"),
+            ", ",
+            h.span("not every one", class_="fair"),
+            ", ",
+            h.span(f"{BAD} % or more found it down", class_="bad"),
+            ".",
             class_="legend",
         ),
         h.h2("Freshness"),
@@ -85,19 +98,23 @@ def _page(app: App) -> bytes:
         h.p("For programs: ", [[", " if n else "", h.a(name, href=to)] for n, (name, to) in enumerate(links)], "."),
         path="/status",
         feed=FEED,
-    )  # fmt: skip
+    )
 
 
 def _part(name: str, standing: ComponentStatus, buckets: list[status.StatusBucket], today: date) -> Html:
     return h.li(
-        h.h2(name, h.small(PLAYERS.get(name, ""))), h.p(SAID[standing.status], class_="now"),
-        standing.reason and h.p(standing.reason, class_="reason"), _bars(name, buckets, today),
+        h.h2(name, h.small(PLAYERS.get(name, ""))),
+        h.p(SAID[standing.status], class_="now"),
+        standing.reason and h.p(standing.reason, class_="reason"),
+        _bars(name, buckets, today),
         h.p(
-            h.span(f"{DAYS} days ago"), h.span(f"{_per_cent(standing.uptime)} % healthy in {UPTIME_DAYS} days"),
-            h.span("today"), class_="uptime",
+            h.span(f"{DAYS} days ago"),
+            h.span(f"{_per_cent(standing.uptime)} % healthy in {UPTIME_DAYS} days"),
+            h.span("today"),
+            class_="uptime",
         ),
         class_=standing.status,
-    )  # fmt: skip
+    )
 
 
 def _bars(name: str, buckets: list[status.StatusBucket], today: date) -> Html:
@@ -133,10 +150,12 @@ def _freshness(freshness: Mapping[str, Any]) -> Html:
     rows = [
         h.div(h.dt(said), h.dd(_moment(freshness[key])))
         for key, said in (
-            ("last_filing_at", "Last filing stored"), ("last_xbrl_run_at", "Last XBRL report stored"),
-            ("last_13f_batch_at", "Last 13F report stored"), ("last_news_at", "Last 8-K news stored"),
+            ("last_filing_at", "Last filing stored"),
+            ("last_xbrl_run_at", "Last XBRL report stored"),
+            ("last_13f_batch_at", "Last 13F report stored"),
+            ("last_news_at", "Last 8-K news stored"),
         )
-    ]  # fmt: skip
+    ]
     return h.dl(rows, h.div(h.dt("Waiting"), h.dd(freshness["queue_depth"])), class_="freshness")
 
 
@@ -145,11 +164,16 @@ def _changes(changes: list[status.Change]) -> Html:
         return h.p("None: every component has been operational throughout.")
     items = [
         h.li(
-            _time(change.at), " ", h.b(change.service), " ", SAID[change.status],
-            f": {change.reason}" if change.reason else "", class_=change.status,
+            _time(change.at),
+            " ",
+            h.b(change.service),
+            " ",
+            SAID[change.status],
+            f": {change.reason}" if change.reason else "",
+            class_=change.status,
         )
         for change in changes
-    ]  # fmt: skip
+    ]
     return h.ol(items, class_="changes")
 
 

@@ -20,10 +20,14 @@ from finapi.web.pages.company import filing_list
 
 # An empty field of the form is one that was not filled in.
 PARAMS = (
-    Param("q", default="", empty=True), Param("ticker", "words", empty=True), Param("form_type", "words", empty=True),
-    Param("from_date", "date", empty=True), Param("to_date", "date", empty=True),
-    next(one for one in texts.SEARCH_PARAMS if one.name == "cursor"), FORMAT,
-)  # fmt: skip
+    Param("q", default="", empty=True),
+    Param("ticker", "words", empty=True),
+    Param("form_type", "words", empty=True),
+    Param("from_date", "date", empty=True),
+    Param("to_date", "date", empty=True),
+    next(one for one in texts.SEARCH_PARAMS if one.name == "cursor"),
+    FORMAT,
+)
 
 
 def show(call: Call) -> Response:
@@ -45,25 +49,38 @@ def _page(call: Call, one: asked.Ask) -> Response:
     )
     found = h.ol([_found(row, query) for row in rows], class_="places") if rows else asked.how()
     return frame.page(
-        call, "Search in documents", _form(call), h.p(said, role="status"), found,
+        call,
+        "Search in documents",
+        _form(call),
+        h.p(said, role="status"),
+        found,
         filing_list.more(call, "Older filings", cursor=meta["next_cursor"]),
-        asked.source(call, one, csv=filing_list.csv_of(call)), wide=True,
-    )  # fmt: skip
+        asked.source(call, one, csv=filing_list.csv_of(call)),
+        wide=True,
+    )
 
 
 def _form(call: Call) -> Html:
     params = call.params
     return html(
         filing_list.filter_form(
-            call, filing_list.TEXT_SEARCH, "Find",
+            call,
+            filing_list.TEXT_SEARCH,
+            "Find",
             figures.entry("Words", "q", params["q"], "search", placeholder='"going concern" auditor', required=True),
             figures.entry("Tickers", "ticker", ",".join(params["ticker"] or ()), placeholder="AAPL,NFLX"),
         ),
         h.p(
-            "All words must occur in the document. ", h.code('"net income"'), " matches the phrase, ",
-            h.code("restat*"), " matches words that start so, ", h.code("-draft"), " must not occur.", class_="quiet",
+            "All words must occur in the document. ",
+            h.code('"net income"'),
+            " matches the phrase, ",
+            h.code("restat*"),
+            " matches words that start so, ",
+            h.code("-draft"),
+            " must not occur.",
+            class_="quiet",
         ),
-    )  # fmt: skip
+    )
 
 
 def _found(row: Mapping[str, Any], query: TextQuery) -> Html:

@@ -63,10 +63,14 @@ def form(call: Call, action: str, button: str, *fields: Child, account: str = ""
         h.input(name="password", type="password", required=True, autocomplete="current-password", maxlength=1024),
     )
     return cookie.form(
-        call, f"/admin/do/{action}", button,
+        call,
+        f"/admin/do/{action}",
+        button,
         [h.input(type="hidden", name=name, value=value) for name, value in hidden.items() if value],
-        *fields, asks, class_="filters",
-    )  # fmt: skip
+        *fields,
+        asks,
+        class_="filters",
+    )
 
 
 def field(label: str, name: str, **more: object) -> Html:
@@ -178,9 +182,12 @@ def _retry(call: Call, fields: Fields, by: By) -> None:
 def _redeliver(call: Call, fields: Fields, by: By) -> None:
     user_id, delivery = _user_id(call, fields), fields.get("delivery_id", "")
     webhooks.redeliver(
-        call.app, user_id, delivery, call.now,
+        call.app,
+        user_id,
+        delivery,
+        call.now,
         lambda tx, _: audit.put(tx, by, "redeliver", call.now, user_id, delivery),
-    )  # fmt: skip
+    )
 
 
 ACCOUNTS = "/admin/accounts"

@@ -20,9 +20,13 @@ from finapi.web.pages.admin.acting import done, field, for_admins, form
 from finapi.web.pages.asked import section, with_query
 
 PLACES = {
-    "/admin": "Health", "/admin/accounts": "Accounts", "/admin/invites": "Invites", "/admin/intake": "Intake",
-    "/admin/deliveries": "Deliveries", "/admin/audit": "Audit log",
-}  # fmt: skip
+    "/admin": "Health",
+    "/admin/accounts": "Accounts",
+    "/admin/invites": "Invites",
+    "/admin/intake": "Intake",
+    "/admin/deliveries": "Deliveries",
+    "/admin/audit": "Audit log",
+}
 SEARCH_PARAMS = (Param("q", default="", empty=True),)
 ACCOUNT_PARAMS = (in_path("account"),)
 AUDIT_PARAMS = (Param("before", "integer", least=1),)
@@ -59,10 +63,13 @@ def health(call: Call) -> Response:
     size = figures.facts([("Database", sizes["pages"]), ("Unused", sizes["free"]), ("Log", sizes["wal"])], "held")
     columns = ("Part=*name", "State=status", "Why=reason", "Checked=@checked_at")
     return _page(
-        call, "/admin", section("Parts", _list("At the last check", columns, parts, "No check has run yet.")),
+        call,
+        "/admin",
+        section("Parts", _list("At the last check", columns, parts, "No check has run yet.")),
         section("Waiting", figures.facts(waits, "held")),
-        section("Store", size), section("Latest actions", _log(rows)),
-    )  # fmt: skip
+        section("Store", size),
+        section("Latest actions", _log(rows)),
+    )
 
 
 def _part(one: Any) -> dict[str, Any]:
@@ -80,13 +87,20 @@ def accounts(call: Call) -> Response:
     with call.app.accounts.read() as tx:
         rows = users.listed(tx, text, SHOWN)
     search = h.form(
-        figures.entry("Email or uuid", "q", text, "search", maxlength=200), h.button("Search"), method="get",
-        action="/admin/accounts", class_="filters",
-    )  # fmt: skip
+        figures.entry("Email or uuid", "q", text, "search", maxlength=200),
+        h.button("Search"),
+        method="get",
+        action="/admin/accounts",
+        class_="filters",
+    )
     columns: tuple[GridColumn, ...] = (
-        ("Email", lambda one: _account(one["email"], one["uuid"])), "Plan=plan", ">Tokens left=balance",
-        "State=state", "Type=usertype", "Since=@created_at",
-    )  # fmt: skip
+        ("Email", lambda one: _account(one["email"], one["uuid"])),
+        "Plan=plan",
+        ">Tokens left=balance",
+        "State=state",
+        "Type=usertype",
+        "Since=@created_at",
+    )
     said = f"{len(rows)} accounts" if len(rows) < SHOWN else f"The newest {SHOWN}"
     return _page(call, "/admin/accounts", search, _list(said, columns, rows, "No account matches this email."))
 
@@ -132,13 +146,22 @@ def codes(call: Call) -> Response:
     with call.app.accounts.read() as tx:
         rows = invites.listed(call.app, tx, call.now)[: -SHOWN - 1 : -1]
     make = form(
-        call, "invite", "Make a code", h.label("Note ", h.input(name="note", maxlength=200)),
+        call,
+        "invite",
+        "Make a code",
+        h.label("Note ", h.input(name="note", maxlength=200)),
         h.label("Days until it expires (empty: never) ", h.input(name="days", type="number", min=1, max=3650)),
-    )  # fmt: skip
+    )
     revoke = form(call, "revoke-invite", "Revoke", field("Code", "code", autocomplete="off"))
     columns = (
-        "Code=#code", "State=state", "Note=note", "Made=@created_at", "Ends=@expires_at", "Used=@used_at", "By=used_by",
-    )  # fmt: skip
+        "Code=#code",
+        "State=state",
+        "Note=note",
+        "Made=@created_at",
+        "Ends=@expires_at",
+        "Used=@used_at",
+        "By=used_by",
+    )
     listed = _list(f"The newest {len(rows)}", columns, rows, "No codes yet.")
     return _page(call, "/admin/invites", section("New", make), section("Revoke", revoke), section("Codes", listed))
 
@@ -165,12 +188,17 @@ def intake(call: Call) -> Response:
     said = f"{given_up:,} given up; the last {len(rows)} of those in trouble"
     marks = _list("Progress", ("Mark=*name", "At=value"), states, "Not started.")
     return _page(
-        call, "/admin/intake", section("Came in", figures.facts(came, "held"), last),
+        call,
+        "/admin/intake",
+        section("Came in", figures.facts(came, "held"), last),
         section("Poller", h.p(f"{polls} {followed:,} companies are followed."), marks),
-        section("Refused and put off", rows and form(call, "retry", "Retry all"),
-                _list(said, columns, rows, "No refused documents.")),
+        section(
+            "Refused and put off",
+            rows and form(call, "retry", "Retry all"),
+            _list(said, columns, rows, "No refused documents."),
+        ),
         _refused_files(call),
-    )  # fmt: skip
+    )
 
 
 def _refused_files(call: Call) -> Html:

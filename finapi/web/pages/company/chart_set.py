@@ -21,10 +21,23 @@ from finapi.web.pages.company.subject import ShownCompany
 
 PARAMS = (*subject.PARAMS, Param("period", default="A", allowed=("A", "Q")))
 KEYS = (
-    "revenue", "net_income", "net_margin", "gross_margin", "operating_margin", "operating_cashflow", "capex",
-    "free_cashflow", "eps_diluted", "dividends_per_share", "book_value_per_share", "total_current_assets",
-    "total_assets", "total_current_liabilities", "total_liabilities", "total_equity",
-)  # fmt: skip
+    "revenue",
+    "net_income",
+    "net_margin",
+    "gross_margin",
+    "operating_margin",
+    "operating_cashflow",
+    "capex",
+    "free_cashflow",
+    "eps_diluted",
+    "dividends_per_share",
+    "book_value_per_share",
+    "total_current_assets",
+    "total_assets",
+    "total_current_liabilities",
+    "total_liabilities",
+    "total_equity",
+)
 GLANCE = ("net_margin", "operating_cashflow", "capex")
 _MARGINS = (("gross_margin", "Gross"), ("operating_margin", "Operating"), ("net_margin", "Net"))
 MOST = {"A": 10, "Q": 12}
@@ -64,11 +77,13 @@ def every(rows: Sequence[Row], currency: str) -> list[Html]:
     owed = _rest(rows, "total_liabilities", "total_current_liabilities", "Other liabilities")
     claims = [of("total_current_liabilities", "Current liabilities"), owed, of("total_equity", "Equity")]
     return [
-        revenue(rows, currency), charts.lines("Margins", labels, margins), cash(rows, currency),
+        revenue(rows, currency),
+        charts.lines("Margins", labels, margins),
+        cash(rows, currency),
         charts.bars(f"Per share, {currency}", labels, per_share),
         charts.stacked(f"Assets, {currency}", labels, _whole(assets)),
         charts.stacked(f"Liabilities and equity, {currency}", labels, _whole(claims)),
-    ]  # fmt: skip
+    ]
 
 
 def revenue(rows: Sequence[Row], currency: str) -> Html:

@@ -18,10 +18,12 @@ from finapi.web.pages.company.subject import ShownCompany
 
 # An empty field of the form is one that was not filled in.
 FILTERS = (
-    Param("form_type", "words", empty=True), Param("items", "words", empty=True),
-    Param("from_date", "date", empty=True), Param("to_date", "date", empty=True),
+    Param("form_type", "words", empty=True),
+    Param("items", "words", empty=True),
+    Param("from_date", "date", empty=True),
+    Param("to_date", "date", empty=True),
     next(one for one in filings.LIST_PARAMS if one.name == "cursor"),
-)  # fmt: skip
+)
 PARAMS = (*subject.PARAMS, *FILTERS)
 PAGE = 50
 TEXT_SEARCH = "/filings/text"
@@ -71,8 +73,10 @@ def filter_form(call: Call, action: str, button: str, *first: Html) -> Html:
         figures.entry("Filed from", "from_date", params["from_date"], "date"),
         figures.entry("Filed to", "to_date", params["to_date"], "date"),
         h.button(button),
-        action=action, class_="filters", aria_label=button,
-    )  # fmt: skip
+        action=action,
+        class_="filters",
+        aria_label=button,
+    )
 
 
 def table(call: Call, one: ShownCompany, listed: Ask) -> Html:

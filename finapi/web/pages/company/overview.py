@@ -21,10 +21,22 @@ from finapi.web.pages.company.subject import ShownCompany
 PARAMS = subject.PARAMS
 
 KEYS = (
-    "revenue", "revenue_growth_yoy", "gross_margin", "operating_income", "operating_margin", "net_income", "net_margin",
-    "eps_diluted", "free_cashflow", "cash_and_equivalents", "total_debt", "total_equity", "roe", "market_cap",
+    "revenue",
+    "revenue_growth_yoy",
+    "gross_margin",
+    "operating_income",
+    "operating_margin",
+    "net_income",
+    "net_margin",
+    "eps_diluted",
+    "free_cashflow",
+    "cash_and_equivalents",
+    "total_debt",
+    "total_equity",
+    "roe",
+    "market_cap",
     "pe_ratio",
-)  # fmt: skip
+)
 YEARS, FILINGS = 10, 10
 
 
@@ -63,9 +75,13 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
     made_up = years["meta"]["price_source"] == "synthetic"
     drawn = [chart_set.revenue(rows[::-1], currency), chart_set.cash(rows[::-1], currency)]
     return subject.tab(
-        call, one, "", h.div(_figures(one, recent, rows, currency, made_up), h.div(drawn), class_="columns"),
-        asked.source(call, *asks[:2], csv=one.address("", format="csv")), listed,
-    )  # fmt: skip
+        call,
+        one,
+        "",
+        h.div(_figures(one, recent, rows, currency, made_up), h.div(drawn), class_="columns"),
+        asked.source(call, *asks[:2], csv=one.address("", format="csv")),
+        listed,
+    )
 
 
 def _twelve_months(call: Call, one: Ask) -> Row | None:

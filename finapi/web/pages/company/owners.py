@@ -49,15 +49,25 @@ def _insider_page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Respons
     choices = {"": "All kinds", **{name: name.replace("_", " ") for name in STANDARD_TYPES}}
     form = h.form(
         figures.options("Kind", "standard_type", call.params["standard_type"] or "", choices),
-        h.button("Show"), action=one.path("insiders"), class_="filters", aria_label="Kind",
-    )  # fmt: skip
+        h.button("Show"),
+        action=one.path("insiders"),
+        class_="filters",
+        aria_label="Kind",
+    )
     more = filing_list.more(call, "Older transactions", cursor=answer["meta"]["pagination"]["next_cursor"])
     none = h.p("No transactions of this kind. ", asked.how(subject.load_of(one) or ""), class_="note", role="status")
     source = asked.source(call, *asks, csv=filing_list.csv_of(call))
     return subject.tab(
-        call, one, "insiders", _sums(sums), _price_line(call, asks[2], rows), form,
-        trades_table(rows) if rows else none, more, source,
-    )  # fmt: skip
+        call,
+        one,
+        "insiders",
+        _sums(sums),
+        _price_line(call, asks[2], rows),
+        form,
+        trades_table(rows) if rows else none,
+        more,
+        source,
+    )
 
 
 def _sums(sums: Mapping[str, Any]) -> Html:
@@ -157,14 +167,16 @@ def _holders_table(data: Mapping[str, Any]) -> Html:
     said = f"{figures.many(data['total_holders'], 'fund')} at {period}, {total} dollars. "
     said += f"Change since {data['prev_period']}."
     columns: Sequence[figures.GridColumn] = (
-        ("Fund", lambda row: figures.name(row["name"], f"/fund/{row['cik']}")), *(">Shares=shares", ">Value=value"),
+        ("Fund", lambda row: figures.name(row["name"], f"/fund/{row['cik']}")),
+        *(">Shares=shares", ">Value=value"),
         (">Of portfolio", lambda row: figures.number(row["pct_of_portfolio"], lambda value: f"{value:,.2f} %")),
-        ">Change=chg_shares", ("Status", lambda row: row["status"] or "no report for the previous quarter"),
+        ">Change=chg_shares",
+        ("Status", lambda row: row["status"] or "no report for the previous quarter"),
         (
             "Filing",
             lambda row: h.td(h.a(row["accession_number"], href=f"/filing/{row['accession_number']}"), class_="id"),
         ),
-    )  # fmt: skip
+    )
     return figures.grid(said, columns, data["holders"])
 
 

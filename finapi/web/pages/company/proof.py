@@ -61,7 +61,9 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
         "Everything that was filed for this period", _facts(data["vintages"], links)
     )
     return subject.tab(
-        call, one, tab,
+        call,
+        one,
+        tab,
         h.h2(f"{data['label']}, {_period(call, data)}", class_="title"),
         _answer(call, told),
         _why(told),
@@ -71,7 +73,7 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
         vintages,
         _rules(data["considered"]),
         asked.source(call, *asks),
-    )  # fmt: skip
+    )
 
 
 def _answer(call: Call, told: Mapping[str, Any]) -> Html:

@@ -18,9 +18,11 @@ from finapi.web.pages.company.subject import ShownCompany
 
 METRICS = {"revenue": "Revenue", "operating_income": "Operating income", "total_assets": "Assets"}
 PARAMS = (
-    *subject.PARAMS, Param("period", default="A", allowed=("A", "Q")),
-    Param("metric", default="revenue", allowed=tuple(METRICS)), Param("axis", empty=True),
-)  # fmt: skip
+    *subject.PARAMS,
+    Param("period", default="A", allowed=("A", "Q")),
+    Param("metric", default="revenue", allowed=tuple(METRICS)),
+    Param("axis", empty=True),
+)
 MOST, DRAWN = 8, 6
 
 
@@ -60,9 +62,16 @@ def _csv(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
     members = asks[0].answer(call)["data"]["series"]
     rows = [{"member": member["member"], **point} for member in members for point in member["points"]]
     names = [
-        "member", "fiscal_year", "fiscal_period", "start_date", "end_date", "value", "unit", "concept",
+        "member",
+        "fiscal_year",
+        "fiscal_period",
+        "start_date",
+        "end_date",
+        "value",
+        "unit",
+        "concept",
         "accession_no",
-    ]  # fmt: skip
+    ]
     return series.as_csv(names, rows, asks[0].target)
 
 
@@ -99,9 +108,11 @@ def _table(data: Mapping[str, Any]) -> Html:
     chart = charts.lines(f"The {len(drawn)} greatest", [periods[end] for end in reversed(ends)], drawn)
     note = h.p("A member may be part of another, so rows need not add up to the total.", class_="quiet")
     return h.section(
-        figures.table(caption, head, rows, class_="fig", label="Segments"), note, reasons.legend(),
+        figures.table(caption, head, rows, class_="fig", label="Segments"),
+        note,
+        reasons.legend(),
         h.div(chart, class_="charts"),
-    )  # fmt: skip
+    )
 
 
 def _cell(point: Mapping[str, Any] | None, scale: figures.Scale, reasons: figures.Reasons) -> Html:

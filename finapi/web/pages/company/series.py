@@ -25,9 +25,12 @@ from finapi.web.pages.company.subject import ShownCompany
 Row = Mapping[str, Any]
 
 STATEMENTS = {
-    "income": "Income statement", "balance": "Balance sheet", "cashflow": "Cash flow",
-    "comprehensive_income": "Comprehensive income", "ratios": "Growth, margins and ratios",
-}  # fmt: skip
+    "income": "Income statement",
+    "balance": "Balance sheet",
+    "cashflow": "Cash flow",
+    "comprehensive_income": "Comprehensive income",
+    "ratios": "Growth, margins and ratios",
+}
 PERIODS = {"A": "Annual", "Q": "Quarterly", "TTM": "Twelve months"}
 PERIOD = Param("period", default="A", allowed=tuple(PERIODS))
 PARAMS = (*subject.PARAMS, PERIOD, Param("statement", default="income", allowed=tuple(STATEMENTS)))

@@ -22,14 +22,19 @@ from finapi.web.pages.company import series, subject
 from finapi.web.pages.company.subject import ShownCompany
 
 KINDS = {
-    "income": "Income", "balance": "Balance sheet", "cash-flow": "Cash flow",
-    "comprehensive-income": "Comprehensive income", "equity": "Equity",
-}  # fmt: skip
+    "income": "Income",
+    "balance": "Balance sheet",
+    "cash-flow": "Cash flow",
+    "comprehensive-income": "Comprehensive income",
+    "equity": "Equity",
+}
 REPORTS = {"1": "One report", "4": "Four reports", "10": "Ten reports"}
 PARAMS = (
-    *subject.PARAMS, Param("period", default="A", allowed=("A", "Q")),
-    Param("statement", default="income", allowed=tuple(KINDS)), Param("reports", default="4", allowed=tuple(REPORTS)),
-)  # fmt: skip
+    *subject.PARAMS,
+    Param("period", default="A", allowed=("A", "Q")),
+    Param("statement", default="income", allowed=tuple(KINDS)),
+    Param("reports", default="4", allowed=tuple(REPORTS)),
+)
 MOST = 10  # columns
 
 # A line where it is not the same in another report: its concept, and whether it is what a period opens with.
@@ -118,11 +123,13 @@ def _csv(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
     names = [_said(column, full=True) for column in columns]
     rows = [
         {
-            "concept": line.row["concept"], "label": line.row["label"], "unit": line.row["unit"],
+            "concept": line.row["concept"],
+            "label": line.row["label"],
+            "unit": line.row["unit"],
             **{name: _at(line, column)[0] for name, column in zip(names, columns, strict=True)},
         }
         for line in lines
-    ]  # fmt: skip
+    ]
     return series.as_csv(["concept", "label", "unit", *names], rows, one.address("statements", **call.params))
 
 

@@ -26,14 +26,32 @@ from finapi.web.pages.asked import FORMAT, Ask
 PARAMS = (TICKER, replace(AS_OF, empty=True), BASIS, FORMAT)
 
 TABS = (
-    ("", "At a glance"), ("statements", "Statements"), ("financials", "Standardised"), ("charts", "Charts"),
-    ("filings", "Filings"), ("insiders", "Insiders"), ("holders", "Holders"), ("segments", "Segments"),
-)  # fmt: skip
+    ("", "At a glance"),
+    ("statements", "Statements"),
+    ("financials", "Standardised"),
+    ("charts", "Charts"),
+    ("filings", "Filings"),
+    ("insiders", "Insiders"),
+    ("holders", "Holders"),
+    ("segments", "Segments"),
+)
 # What as_of and basis do not change.
 TIMELESS = ("filings", "insiders", "holders")
 
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-           "November", "December")  # fmt: skip
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +142,14 @@ def _facts(subject: ShownCompany) -> list[Child]:
     end = told.fiscal_year_end or ""
     month = _MONTHS[int(end[:2]) - 1] if end[:2].isdigit() and 0 < int(end[:2]) <= 12 else ""
     named = [
-        company.ticker and h.b(company.ticker), told.exchange, industry or sector, f"CIK {company.padded_cik}",
-        month and f"fiscal year ends in {month}", subject.newest and f"last filing {subject.newest}",
+        company.ticker and h.b(company.ticker),
+        told.exchange,
+        industry or sector,
+        f"CIK {company.padded_cik}",
+        month and f"fiscal year ends in {month}",
+        subject.newest and f"last filing {subject.newest}",
         subject.fund and h.a("what it holds", href=f"/fund/{company.padded_cik}"),
-    ]  # fmt: skip
+    ]
     return [[" · " if n else "", one] for n, one in enumerate(one for one in named if one)]
 
 
@@ -140,8 +162,10 @@ def _when(call: Call, subject: ShownCompany, name: str, keep: Sequence[str]) -> 
         figures.options("Figures", "basis", subject.basis, said),
         h.button("Show"),
         any(subject.when.values()) and h.a("Today's view", href=subject.path(name)),
-        action=subject.path(name), class_="filters", aria_label="As of",
-    )  # fmt: skip
+        action=subject.path(name),
+        class_="filters",
+        aria_label="As of",
+    )
 
 
 def choice(

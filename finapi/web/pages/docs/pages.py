@@ -100,8 +100,11 @@ def _try_it(call: Call, one: Operation) -> Html | None:
         h.button("Send"),
         h.p(id="try-status", role="status"),
         h.pre(h.code(id="try-answer"), tabindex=0, hidden=True),
-        id="try", hidden=True, data_method=one.method, data_session=by_session,
-    )  # fmt: skip
+        id="try",
+        hidden=True,
+        data_method=one.method,
+        data_session=by_session,
+    )
 
 
 def _index(call: Call) -> Response:
@@ -116,8 +119,11 @@ def _index(call: Call) -> Response:
     form = h.form(
         h.label("Search the documentation", for_="docs-q"),
         h.input(id="docs-q", name="q", type="search", value=call.params["q"] or None, maxlength=100),
-        h.button("Find"), action="/docs", role="search", aria_label="Documentation",
-    )  # fmt: skip
+        h.button("Find"),
+        action="/docs",
+        role="search",
+        aria_label="Documentation",
+    )
     nothing = not (found or guides) and h.p("No results for all of these words.", role="status")
     listed = guides and html(h.h2("Guides"), h.ul([h.li(h.a(_title(name), href=f"/docs/{name}")) for name in guides]))
     more = h.p(h.a("OpenAPI document", href="/openapi.json"), " · ", h.a("/llms.txt", href="/llms.txt"), class_="quiet")

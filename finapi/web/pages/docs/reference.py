@@ -16,10 +16,17 @@ _SUBJECTS = ("ticker", "accession", "accession_number", "cik")
 _SHOWN = ("metrics", "metric", "concept")
 _CUT, _DEEP = 60, 5  # lines of an example, levels of an answer
 _ERRORS = {
-    "400": "a parameter is wrong", "401": "no valid credential", "402": "too few tokens", "403": "not allowed",
-    "404": "not found", "409": "conflicts with the current state", "410": "used up", "413": "the body is too large",
-    "429": "too many requests", "503": "busy: try again",
-}  # fmt: skip
+    "400": "a parameter is wrong",
+    "401": "no valid credential",
+    "402": "too few tokens",
+    "403": "not allowed",
+    "404": "not found",
+    "409": "conflicts with the current state",
+    "410": "used up",
+    "413": "the body is too large",
+    "429": "too many requests",
+    "503": "busy: try again",
+}
 
 
 class Operation(NamedTuple):
@@ -102,8 +109,10 @@ def _snippets(one: Operation, base: str, keyed: bool, session: bool) -> Iterator
     yield "```sh\n" + " \\\n  ".join(["curl -s", *flags, f"'{base}{target}'"]) + "\n```"
     data = "" if body is None else f", data=json.dumps({body!r}).encode()"
     asked = f'"{base}{target}", method="{one.method}", headers={json.dumps(headers)}{data}'
-    yield f"```python\nimport json, urllib.request\n\nrequest = urllib.request.Request({asked})\n" \
-        "print(json.load(urllib.request.urlopen(request)))\n```"  # fmt: skip
+    yield (
+        f"```python\nimport json, urllib.request\n\nrequest = urllib.request.Request({asked})\n"
+        "print(json.load(urllib.request.urlopen(request)))\n```"
+    )
     options = {"method": one.method, "headers": headers}
     written = json.dumps(options)[:-1] + ("}" if body is None else f', "body": JSON.stringify({json.dumps(body)})}}')
     yield f'```js\nconst answer = await fetch("{base}{target}", {written});\nconsole.log(await answer.json());\n```'
@@ -147,9 +156,11 @@ def _param(param: Mapping[str, Any]) -> Sequence[str]:
         else []
     )
     return (
-        f"`{param['name']}`" + (" (required)" if param["required"] else ""), param["in"], _type(schema),
+        f"`{param['name']}`" + (" (required)" if param["required"] else ""),
+        param["in"],
+        _type(schema),
         " ".join(said),
-    )  # fmt: skip
+    )
 
 
 def _type(schema: Mapping[str, Any]) -> str:

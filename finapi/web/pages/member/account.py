@@ -226,23 +226,34 @@ def _webhooks(call: Call, wrong: ApiError | None = None) -> Response:
         for one in users.TOPICS
     ]
     settings = cookie.form(
-        call, "/account/do/settings", "Save",
-        figures.entry("URL of your receiver", "webhook_url", user["webhook_url"], "url", maxlength=2000), topics,
+        call,
+        "/account/do/settings",
+        "Save",
+        figures.entry("URL of your receiver", "webhook_url", user["webhook_url"], "url", maxlength=2000),
+        topics,
         h.label(h.input(type="checkbox", name="notify_email", checked=user["notify_email"]), " Mail me too"),
-    )  # fmt: skip
+    )
     keys = h.details(h.summary("Show"), h.pre(h.code(secret["secret"]), tabindex=0))
     rotate = cookie.form(call, "/account/do/rotate-secret", "Replace the secret")
     add = cookie.form(
-        call, "/account/do/add-target", "Watch", figures.entry("Ticker or CIK", "ticker", required=True),
+        call,
+        "/account/do/add-target",
+        "Watch",
+        figures.entry("Ticker or CIK", "ticker", required=True),
         figures.entry("Minutes", "duration_minutes", 60, "number"),
-        figures.entry("Forms", "form_types", placeholder="8-K"), class_="filters",
-    )  # fmt: skip
+        figures.entry("Forms", "form_types", placeholder="8-K"),
+        class_="filters",
+    )
     return _page(
-        call, "/account/webhooks", user,
-        section("Receiver", settings), section("Signing secret", keys, rotate),
+        call,
+        "/account/webhooks",
+        user,
+        section("Receiver", settings),
+        section("Signing secret", keys, rotate),
         section("Deliveries", cookie.form(call, "/account/do/test", "Send a test event"), _deliveries(call, sent)),
-        section("Sniper targets", add, _targets(call, targets)), wrong=wrong,
-    )  # fmt: skip
+        section("Sniper targets", add, _targets(call, targets)),
+        wrong=wrong,
+    )
 
 
 def _deliveries(call: Call, sent: list[Any]) -> Html:

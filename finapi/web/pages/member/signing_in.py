@@ -28,14 +28,17 @@ def login_form(call: Call, to: str, wrong: ApiError | None = None, email: str = 
         "Sign in",
         wrong,
         cookie.form(
-            call, "/login", "Sign in", h.input(type="hidden", name="next", value=to),
+            call,
+            "/login",
+            "Sign in",
+            h.input(type="hidden", name="next", value=to),
             _field("Email", "email", "email", "username", email),
             _field("Password", "password", "password", "current-password"),
         ),
         h.p(h.a("Forgotten password", href="/forgot"), " · ", h.a("Register with an invite code", href="/register")),
         h.p(f"An account has at most {limit} sessions at once; a new one ends the oldest.", class_="quiet"),
         status=wrong.status if wrong else status,
-    )  # fmt: skip
+    )
 
 
 def login(call: Call) -> Response:
@@ -68,10 +71,13 @@ def register_page(call: Call, wrong: ApiError | None = None, fields: Mapping[str
     """The page at ``/register``."""
     told = fields or {}
     made = cookie.form(
-        call, "/register", "Register", _field("Invite code", "invite_code", "text", "off", told.get("invite_code", "")),
+        call,
+        "/register",
+        "Register",
+        _field("Invite code", "invite_code", "text", "off", told.get("invite_code", "")),
         _field("Email", "email", "email", "username", told.get("email", "")),
         _field("Password, 8 characters or more", "password", "password", "new-password"),
-    )  # fmt: skip
+    )
     by = h.p("You need an invite code from the operator of this host.", class_="quiet")
     return _page(call, "Register", wrong, made, by)
 
@@ -96,9 +102,11 @@ def register(call: Call) -> Response:
 def forgot_page(call: Call) -> Response:
     """The page at ``/forgot``."""
     return _page(
-        call, "Forgotten password", None,
+        call,
+        "Forgotten password",
+        None,
         cookie.form(call, "/forgot", "Send a link", _field("Email", "email", "email", "username")),
-    )  # fmt: skip
+    )
 
 
 def forgot(call: Call) -> Response:
