@@ -334,7 +334,6 @@ def _listen(config: Config, application: WsgiApp, feeds: FeedsWhenRead) -> Liste
             application.error_response,
             take_over=feeds,
             at_once=application.at_once,
-            answer_together=application.answer_together,
             at_head=application.at_head,
             address_of=application.address_of,
         )

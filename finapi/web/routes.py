@@ -66,7 +66,17 @@ def _page(path: str, handler: Callable[[Call], Response], summary: str, params: 
 
 ROUTES: tuple[Route, ...] = (
     # method, path, handler, who may call, tokens, limit zone, what it answers
-    Route("GET", "/livez", service.livez, "none", 0, None, "Liveness probe", shape=service.Alive),
+    Route(
+        "GET",
+        "/livez",
+        service.livez,
+        "none",
+        0,
+        None,
+        "Liveness probe",
+        at_once=service.livez_is_ready,
+        shape=service.Alive,
+    ),
     Route("GET", "/readyz", service.readyz, "none", 0, None, "Readiness probe", shape=service.Ready),
     Route(
         "GET",

@@ -54,6 +54,11 @@ def livez(call: Call) -> Response:
     return Response(200, dumps({"status": "ok"}))
 
 
+def livez_is_ready(app: App) -> bool:
+    """Return True: the answer needs nothing but the process."""
+    return True
+
+
 def readyz(call: Call) -> Response:
     """200 when the store can be read and written, with the version of the data that it holds.
 

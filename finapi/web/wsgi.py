@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -29,10 +29,7 @@ from finapi.web import exports
 from finapi.web.exchange import (
     Exchange,
     HeldBody,
-    KeptCall,
-    Recogniser,
     ended,
-    find,
     none_given,
     not_modified,
     overrun,
@@ -50,7 +47,6 @@ from finapi.web.http.call import (
     Call,
     Route,
     limiter,
-    own_end,
     table_kind,
     unauthorized,
 )
@@ -132,7 +128,6 @@ class WsgiApp:
         table = _standard(*settings) if routes is ROUTES else _Table(routes, *settings)
         self._routes, self._router, self._at_once = table.served, table.router, table.at_once
         self._questions = Questions()
-        self._recogniser = Recogniser(self._router, self._questions)
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic())
@@ -146,89 +141,23 @@ class WsgiApp:
             return exchange.stream
         return HeldBody(body, exchange.held) if exchange.held else [body]
 
-    def at_once(self, target: str, headers: Mapping[str, str], peer: str) -> Answered | KeptCall | None:
-        """Answer ``GET target`` when the answer is in memory, else None; called in the server's loop.
+    def at_once(self, target: str, headers: Mapping[str, str], peer: str) -> Answered | None:
+        """Answer ``GET target`` if the response is in memory, else return None; called in the server's loop.
 
-        Of a call that costs tokens what :meth:`answer_together` answers.
-
-        ``headers`` are named as waitress does, ``USER_AGENT``. What has to be compressed takes too long here, and so
-        does a look at a credential that nobody is kept for.
+        Only routes with ``at_once`` are answered here, so that they answer while a commit hangs. ``headers`` are named
+        as waitress does, ``USER_AGENT``. Compression and a look-up of a credential take too long for the loop.
         """
-        known = self._at_once.get(target)
-        if known is None:
-            return self._kept(target, headers, peer)
-        if "gzip" in headers.get("ACCEPT_ENCODING", ""):
+        known_route = self._at_once.get(target)
+        if known_route is None or "gzip" in headers.get("ACCEPT_ENCODING", ""):
             return None
-        ready = known[0].at_once
-        if ready is None or not ready(self.app):
+        route, counts_for_caller = known_route
+        if route.at_once is None or not route.at_once(self.app):
             return None
-        if known[1] and ("X_API_KEY" in headers or "AUTHORIZATION" in headers):
+        if counts_for_caller and ("X_API_KEY" in headers or "AUTHORIZATION" in headers):
             return None
         proxies = self.app.config.trusted_proxies
         exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic())
         return self._respond(exchange, lambda: plain_get(target, headers, peer, proxies))
-
-    def _kept(self, target: str, headers: Mapping[str, str], peer: str) -> Answered | KeptCall | None:
-        """A 401 or 304 of data, or an answer that is kept: nothing is read or made for these, and only debits written.
-
-        A call that costs tokens has passed its limit, and waits for its debit.
-        """
-        if target[:1] != "/":
-            return None
-        app = self.app
-        asked = self._recogniser.recognised(target, headers, peer, app.config.trusted_proxies)
-        now = app.clock.now()
-        found = None if asked is None else find(app, asked, now)
-        if found is None or asked is None:
-            return None
-        request, route, caller, kept = asked.request, found.route, found.caller, found.kept
-        exchange = Exchange(app.new_uuid(), app.clock.monotonic(), caller=caller, asked=asked)
-        if caller is None or kept is None:
-            return self._respond(exchange, lambda: request)
-        exchange.request, exchange.route = request, route
-        if route.zone is not None:
-            limit = app.limiters[limiter(route.zone, caller)]
-            exchange.decision = limit.take(("user", caller.id), exchange.started)
-            if not exchange.decision.allowed:
-                return self._respond(exchange, lambda: request)
-        exchange.tag = found.tag
-        if route.cost and kept.status == 200:
-            debit = billing.asked(caller.id, route.name, route.cost, exchange.request_id)
-            return KeptCall(exchange, request, kept, now, debit, self._give_up)
-        return self._respond(exchange, lambda: request, lambda *_: ended(kept, own_end(exchange.request_id, now)))
-
-    def answer_together(self, calls: Sequence[KeptCall]) -> Iterator[Answered]:
-        """The answers of calls that :meth:`at_once` found to be kept, their debits in one transaction.
-
-        Debits of calls whose answer is not made, as this or whoever takes the answers breaks off, are given back.
-        """
-        # Nothing is taken of a call that has been told that it took too long: it would be given back by itself.
-        due = [call for call in calls if not call.exchange.answering]
-        for call, debit in zip(due, billing.debits(self.app, [call.debit for call in due]), strict=True):
-            call.taken = debit
-        try:
-            for call in calls:
-                answered = self._respond(call.exchange, call.asked, partial(self._paid, call))
-                if call.exchange.charged and call.taken is not None:
-                    self.app.kept_debits.append(call.taken())
-                    call.taken = None
-                yield answered
-        finally:
-            for call in calls:
-                if call.taken is not None:
-                    billing.give_back_later(self.app, call.debit, call.taken)
-
-    def _paid(self, call: KeptCall, request: Request, exchange: Exchange) -> Response:
-        taken, call.taken = call.taken, None
-        if taken is None:
-            raise overrun()
-        debit_id = taken()
-        if self.app.clock.monotonic() > call.deadline or not exchange.is_for("call"):
-            late = overrun()
-            billing.give_back(self.app, call.debit, debit_id, late)
-            raise late
-        call.taken, exchange.charged = taken, call.debit["cost"]
-        return ended(call.kept, own_end(exchange.request_id, call.now))
 
     def _warn(self, peer: str) -> None:
         """Say once that a proxy may stand in front that nobody trusts."""
@@ -267,17 +196,12 @@ class WsgiApp:
         exchange = Exchange(self.app.new_uuid(), self.app.clock.monotonic(), route=route)
         return self._respond(exchange, lambda: request)
 
-    def _respond(
-        self,
-        exchange: Exchange,
-        read: Callable[[], Request],
-        answer: Callable[[Request, Exchange], Response] | None = None,
-    ) -> Answered:
+    def _respond(self, exchange: Exchange, read: Callable[[], Request]) -> Answered:
         try:
             request = exchange.request = read()
             if request.wrong is not None:
                 raise request.wrong
-            response = (answer or self._answer)(request, exchange)
+            response = self._answer(request, exchange)
         except ApiError as error:
             if error.status >= 500 and error.__cause__ is not None:
                 log.warning("request %s: %s: %s", exchange.request_id, error.code, error.__cause__)
@@ -373,7 +297,7 @@ class WsgiApp:
         now = app.clock.now()
         public = route.auth == "none"
         if not public or route.zone in CALLER_ZONES:
-            exchange.caller = exchange.caller or self._authenticate(request, route, now)
+            exchange.caller = self._authenticate(request, route, now)
         # A public route knows nobody: who sent a key along is for the limit only.
         caller = None if public else exchange.caller
         if route.page and public and (token := cookie.token_of(app, request)):
@@ -381,7 +305,7 @@ class WsgiApp:
         if route.zone is not None:
             # An unverified caller is charged to its address, so that inventing keys buys no fresh bucket.
             key = ("user", exchange.caller.id) if exchange.caller else ("address", request.address)
-            exchange.decision = self._take(limiter(route.zone, exchange.caller), key, exchange.decision)
+            exchange.decision = self._take(limiter(route.zone, exchange.caller), key)
             wider = route.network_limit and logins.network(request.address)
             if route.network_limit and wider:
                 self._take(route.network_limit, ("network", wider))
@@ -515,9 +439,9 @@ class WsgiApp:
         with self.app.accounts.glance() as tx:
             return users.by_session(self.app, tx, token, now)
 
-    def _take(self, name: str, key: object, decided: Decision | None = None) -> Decision:
+    def _take(self, name: str, key: object) -> Decision:
         """Take from a limit, or raise the 429; its headers come from the decision."""
-        decision = decided or self.app.limiters[name].take(key, self.app.clock.monotonic())
+        decision = self.app.limiters[name].take(key, self.app.clock.monotonic())
         if decision.allowed:
             return decision
         headers = {}
@@ -558,19 +482,7 @@ class WsgiApp:
         return Response(error.status, dumps(body), headers=dict(error.headers))
 
     def _finish(self, response: Response, exchange: Exchange) -> Answered:
-        """Status line, every header, and the bytes to send: of a kept answer most as they were the last time."""
-        asked = exchange.asked
-        if asked is None or response.kept is None or response.status != 200:
-            return self._finished(response, exchange)
-        tag, told = asked.told  # at once: another thread may note what it tells of newer data
-        if tag != exchange.tag:
-            return asked.remembering(exchange.tag, self._finished(response, exchange))
-        body = response.body + response.end
-        if asked.request.wants_gzip and len(body) > GZIP_FROM:
-            body = self._packed(response, exchange)
-        return _status_line(200), asked.headers_like(told, exchange, len(body), self.app.clock.now()), body
-
-    def _finished(self, response: Response, exchange: Exchange) -> Answered:
+        """Return the status line, every header, and the bytes to send."""
         request, route = exchange.request, exchange.route
         headers = {
             "X-API-Version": __version__,
