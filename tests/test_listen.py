@@ -25,7 +25,7 @@ from waitress.adjustments import Adjustments
 from finapi.httpd import request_parser
 from finapi.httpd.listen import PIPELINE_LIMIT, HttpConnection, Listener
 from finapi.httpd.request_parser import KNOWN_HEADS, RequestParser
-from finapi.httpd.settings import AddressOf, AnswerTogether, Asked, AtHead, AtOnce, HandedOver, ListenSettings, TakeOver
+from finapi.httpd.settings import AddressOf, Asked, AtHead, AtOnce, HandedOver, ListenSettings, TakeOver
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: a\r\n"
@@ -184,7 +184,6 @@ class Running:
         at_head: AtHead | None = None,
         address_of: AddressOf = lambda peer, forwarded: peer,
         take_over: TakeOver | None = None,
-        answer_together: AnswerTogether = lambda calls: iter(()),
         **settings: Any,
     ) -> None:
         settings = {"host": "127.0.0.1", "port": 0, "threads": 2, **settings}
@@ -200,7 +199,6 @@ class Running:
             at_once,
             at_head,
             address_of,
-            answer_together,
         )
         self.thread = threading.Thread(target=self.listener.run)
         self.thread.start()

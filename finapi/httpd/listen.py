@@ -13,7 +13,6 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -31,18 +30,15 @@ from finapi.httpd.settings import (
     HANDED_BODY,
     AddressOf,
     Answer,
-    AnswerTogether,
     Asked,
     AtHead,
     AtOnce,
     ErrorResponse,
     HandedOver,
     ListenSettings,
-    SharedCall,
     TakeOver,
 )
 from finapi.httpd.shares import Allowance, ByteBudget, Places
-from finapi.httpd.together import Together
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
@@ -75,7 +71,6 @@ class HttpConnection(Connection):
         self.request: RequestParser | None = None  # that is coming in
         self.requests: list[RequestParser] = []  # that have come in whole; the first is being answered
         self.task: RequestTask | None = None
-        self.shared: SharedCall | None = None  # that is being answered with others, in place of a task
         self.address = server.address_of(peer[0], None)
         server.share[self.address] += 1
         self.used_at = time.monotonic()
@@ -250,44 +245,23 @@ class HttpConnection(Connection):
                 self.loop.attend(self)
 
     def _answered_at_once(self, request: RequestParser) -> bool:
-        """Whether the answer was in memory and is sent from here, as a gateway would, or with those of other calls."""
+        """Send the answer from the loop if it is in memory, as a gateway would. Return whether it was."""
         if request.command != "GET" or request.version != "1.1" or self.queue or "CONTENT_LENGTH" in request.headers:
             return False
         answer = self.server.at_once(request.request_uri, request.headers, self.addr[0])
-        if isinstance(answer, tuple):
-            self.drop_requests()
-            self._give(answer, closes=self.server.stopping or request.connection_close)
-        elif answer is not None:
-            self.task, self.shared = None, answer
-            answer.deadline = self.due = self.loop.now() + self.settings.server_timeout
-            self.server.together.add(self, answer)
-        return answer is not None
-
-    def answered(self, answer: Answer) -> None:
-        """Send the answer of a call that was answered with others, unless the server has answered in its place."""
-        with self.lock:
-            self.shared = None
-            closes = self.server.stopping or not self.requests or self.requests[0].connection_close
-            with suppress(ClientGone):
-                if self.requests and self.takes_output:
-                    if not closes:  # a client that has the answer may send its next at once
-                        self.requests.pop(0).close()
-                    self._send_answer(answer, closes)
-                    if self._blocked:
-                        self._hold()
-            self._call_ended(closes)
-        self.loop.attend(self)
+        if answer is None:
+            return False
+        self.drop_requests()
+        self._give(answer, closes=self.server.stopping or request.connection_close)
+        return True
 
     def _give(self, answer: Answer, closes: bool) -> None:
-        self._send_answer(answer, closes)
+        status, headers, body = answer
+        self.send((head(status, [*headers, ("Connection", "close")] if closes else headers), body))
         if closes:
             self.finish()
         if not self._blocked:
             self._wait(self.settings.channel_timeout)
-
-    def _send_answer(self, answer: Answer, closes: bool) -> None:
-        status, headers, body = answer
-        self.send((head(status, [*headers, ("Connection", "close")] if closes else headers), body))
 
     def _enqueue(self, request: RequestParser) -> None:
         """Have the first request answered; in the loop or, for a pipelined one, in the thread of the one before.
@@ -372,30 +346,25 @@ class HttpConnection(Connection):
         self.pace = PacedAnswer(*asked)
 
     def call_over(self) -> None:
-        """Close, or go on, now that the answer of the application is given."""
+        """End the call: close, or go on with the next request or the body that is coming in."""
         self.pace = None
         closes = self.task is None or self.task.close_on_finish
         with self.lock:
             if not closes and self.takes_output:
                 self.send(())  # a head without a body
                 self.requests.pop(0).close()
-            self._call_ended(closes)
-        self.loop.attend(self)
-
-    def _call_ended(self, closes: bool) -> None:
-        """Close, or go on with the request behind the one that was answered, or with its body."""
-        if closes or not self.takes_output:
-            self.drop_requests()
-            self.finish()
-        else:
-            if self.requests:
+            if closes or not self.takes_output:
+                self.drop_requests()
+                self.finish()
+            elif self.requests:
                 self._enqueue(self.requests[0])
             elif self.request is not None and self.request.in_body:
                 self._call_soon(self._go_on)
-        if self._unsent is None:
-            self._wait(self.settings.header_timeout if self.request else self.settings.channel_timeout)
-        elif not self.requests:
-            self.due = self._unsent.until
+            if self._unsent is None:
+                self._wait(self.settings.header_timeout if self.request else self.settings.channel_timeout)
+            elif not self.requests:
+                self.due = self._unsent.until
+        self.loop.attend(self)
 
     def abandon(self) -> None:
         """Close, as soon as the loop comes to it."""
@@ -503,7 +472,6 @@ class HttpConnection(Connection):
         """Answer 504, in the words of the application where it has begun; an answer that it has made is waited for."""
         environ = self.task.environ if self.task is not None else None
         give_up = environ.get("finapi.give_up") if environ else None
-        give_up = self.shared.give_up if self.shared is not None else give_up
         if give_up is None:
             self.refuse(request, Refusal(status, reason))
         elif (answer := give_up(status)) is not None:
@@ -589,9 +557,8 @@ class Listener:
     ``finapi.cut`` says why the server has ended an answer that was on its way, or nothing. ``finapi.pace``, called with
     the parameters of :class:`PacedAnswer`, has the answer held back.
     Connections whose request ``take_over`` wants leave the server with it. A GET without query or body that
-    ``at_once`` answers comes before any that wait for a thread; one that ``answer_together`` is to answer gathers with
-    its like while those before it are answered, in one thread at a time. A body that does not come with its head is
-    taken as ``at_head`` says.
+    ``at_once`` answers comes before any that wait for a thread. A body that does not come with its head is taken as
+    ``at_head`` says.
     """
 
     def __init__(
@@ -604,7 +571,6 @@ class Listener:
         at_once: AtOnce = lambda target, headers, peer: None,
         at_head: AtHead | None = None,
         address_of: AddressOf = lambda peer, forwarded: peer,
-        answer_together: AnswerTogether = lambda calls: iter(()),
     ) -> None:
         """Bind the address; OSError if it cannot be bound."""
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
@@ -628,11 +594,8 @@ class Listener:
         # Deadlines are looked at this often: a quarter of the shortest, a second at most.
         timeouts = (settings.channel_timeout, settings.header_timeout, settings.server_timeout)
         self.loop = Loop(monotonic, min(1.0, *(seconds / 4 for seconds in timeouts)))
-        self.pool: ThreadPool[HttpConnection | Together[HttpConnection, Any]] = ThreadPool(
-            settings.threads, lambda job: job.serve(), lambda job: job.abandon()
-        )
-        self.together: Together[HttpConnection, Any] = Together(
-            answer_together, self.loop.call_soon, lambda: self.pool.put(self.together)
+        self.pool: ThreadPool[HttpConnection] = ThreadPool(
+            settings.threads, HttpConnection.serve, HttpConnection.abandon
         )
         self.adj = Adjustments(  # waitress's own settings, as far as its parser and its task ask for them
             listen="",  # it would look up the address that is its default
@@ -648,7 +611,7 @@ class Listener:
     @property
     def waiting(self) -> int:
         """Requests that have come in whole and wait for a thread."""
-        return len(self.pool) + len(self.together)
+        return len(self.pool)
 
     @property
     def connections(self) -> list[HttpConnection]:

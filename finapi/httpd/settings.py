@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIEnvironment
@@ -19,22 +19,9 @@ ErrorResponse = Callable[[int, str, "Asked"], tuple[list[tuple[str, str]], bytes
 Answer = tuple[str, list[tuple[str, str]], bytes]
 
 
-class SharedCall(Protocol):
-    """A call that is answered with others in a request thread (:data:`AnswerTogether`)."""
-
-    deadline: float  # a time of ``monotonic``, set by the server: from then on the client is answered 504
-
-    def give_up(self, status: int) -> tuple[list[tuple[str, str]], bytes] | None:
-        """Headers and body of that 504, or of the 503 of a stop; None when its own answer is on its way."""
-        ...
-
-
-# (request target, headers named as in a WSGI environ, address) -> the answer, a call that is to be answered with
-# others, or None to have the application called. It is called in the loop and must be quick.
-AtOnce = Callable[[str, dict[str, str], str], Answer | SharedCall | None]
-
-# Calls that came while the ones before them were answered -> their answers, in this order, as they are made.
-AnswerTogether = Callable[[Sequence[Any]], Iterator[Answer]]
+# (request target, headers named as in a WSGI environ, address) -> the answer, or None to have the application called.
+# It is called in the loop and must be quick.
+AtOnce = Callable[[str, dict[str, str], str], Answer | None]
 
 # The environ of a request whose body is still to come -> how many bytes that may have, or what it is refused with.
 AtHead = Callable[["WSGIEnvironment"], int | Answer]
