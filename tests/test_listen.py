@@ -20,11 +20,8 @@ from urllib.parse import unquote
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
-from waitress.adjustments import Adjustments
 
-from finapi.httpd import request_parser
 from finapi.httpd.listen import PIPELINE_LIMIT, HttpConnection, Listener
-from finapi.httpd.request_parser import KNOWN_HEADS, RequestParser
 from finapi.httpd.settings import AddressOf, Asked, AtHead, AtOnce, HandedOver, ListenSettings, TakeOver
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -313,16 +310,6 @@ def test_a_body_is_taken_with_each_request_whose_head_is_the_same(start: Callabl
     for body in (b"ab", b"cd"):
         assert client.send(POST + b"Content-Length: 2\r\n\r\n" + body).answer().body == b"/ 2"
     assert [body for _, body in app.calls] == [b"ab", b"cd"]
-
-
-def test_heads_are_remembered_within_bounds() -> None:
-    adj = Adjustments(max_request_header_size=65_536)
-    for number in range(2 * KNOWN_HEADS):
-        RequestParser(adj).received(b"GET /%d HTTP/1.1\r\nHost: a\r\n\r\n" % number)
-        assert len(request_parser._known_heads) <= KNOWN_HEADS
-    before = len(request_parser._known_heads)
-    RequestParser(adj).received(b"GET / HTTP/1.1\r\nHost: a\r\nX-Said: %s\r\n\r\n" % (b"x" * 2_048))
-    assert len(request_parser._known_heads) == before
 
 
 # What is refused. Each is answered in shape, and the connection ends; the application hears of none of them.

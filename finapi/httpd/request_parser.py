@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 from waitress.buffers import OverflowableBuffer
@@ -23,8 +22,7 @@ from finapi.httpd.shares import ByteBudget
 REQUEST_LINE_LIMIT = 8_192  # bytes; RFC 9112 section 3 asks for 8,000 at least
 CHUNK_LINE_LIMIT = 4_096  # bytes of a chunk's size with its extensions, or of a trailer field
 FRAMING_LIMIT = 1_048_576  # bytes of all such lines in a body; one-byte chunks would hold the loop a minute
-KNOWN_FIELDS_LIMIT = 2_048  # bytes of header fields, or of a head, that are remembered as they were read
-KNOWN_HEADS = 512
+KNOWN_FIELDS_LIMIT = 2_048  # bytes of header fields that are remembered as they were read
 
 TCHAR = rb"!#$%&'*+\-.^_`|~0-9A-Z"  # RFC 9110 section 5.6.2, without a-z
 # Lower-case methods are refused because waitress hands them on in upper case.
@@ -117,11 +115,6 @@ def _fields(lines: bytes) -> Mapping[str, list[str]]:
 _known_fields = lru_cache(maxsize=256)(_fields)
 
 
-# And the same questions: what of a request its head tells, by the head.
-OF_THE_HEAD = ("command", "request_uri", "version", "headers", "path", "query", "url_scheme", "connection_close")
-_known_heads: dict[bytes, dict[str, Any]] = {}
-
-
 class RequestParser(HTTPRequestParser):  # type: ignore[misc]
     """A request as it comes in: waitress's attributes, read without any of its leniency."""
 
@@ -200,7 +193,7 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
         if size > self.adj.max_request_header_size:
             raise Refusal(431, f"The request head is larger than {self.adj.max_request_header_size} bytes.")
         if end >= 0:
-            self._recall_head(head[:end])
+            self._parse_head(head[:end])
             self.headers_finished = True
             self.completed = self.body_rcv is None
         return len(data) - (len(head) - size)
@@ -211,20 +204,6 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
         if self.completed:
             self.headers["CONTENT_LENGTH"] = str(len(self.body_rcv))  # of joined chunks, as waitress does
         return taken
-
-    def _recall_head(self, head: bytes) -> None:
-        """Read a head: one that came before in the same bytes, and had no body, as it was read then."""
-        known = _known_heads.get(head)
-        if known is not None:
-            self.__dict__.update(known)
-            self.headers = dict(self.headers)
-            return
-        self._parse_head(head)
-        if self.body_rcv is None and not self.expect_continue and len(head) <= KNOWN_FIELDS_LIMIT:
-            if len(_known_heads) >= KNOWN_HEADS:
-                _known_heads.clear()
-            _known_heads[head] = {name: getattr(self, name) for name in OF_THE_HEAD}
-            self.headers = dict(self.headers)
 
     def _parse_head(self, head: bytes) -> None:
         line, _, lines = head.partition(b"\r\n")
