@@ -401,7 +401,7 @@ def test_a_call_that_runs_is_found_by_a_crash_however_many_came_after(
     for number in range(5):
         spend(app, request_id=f"before {number}")
     running = billing.asked(user.id, "GET /x", 25, "runs")
-    debit_id = billing.debits(app, [running])[0]()
+    debit_id = billing.take_debit(app, running)
     assert debit_id == 7
     seen = []
     for number in range(5):
@@ -419,11 +419,12 @@ def test_a_call_that_runs_is_found_by_a_crash_however_many_came_after(
     assert closed_to(app) == 15
 
 
-def test_a_refund_that_waits_keeps_its_debit_to_be_found(app: App, user: users.NewUser) -> None:
-    debit = billing.debits(app, [billing.asked(user.id, "GET /x", 25, "r1")])[0]
+def test_a_pending_refund_is_found_by_its_open_debit(app: App, user: users.NewUser) -> None:
+    call = billing.asked(user.id, "GET /x", 25, "r1")
+    debit_id = billing.take_debit(app, call)
     billing.close_kept(app)
     assert closed_to(app) == 1
-    billing.give_back_later(app, billing.asked(user.id, "GET /x", 25, "r1"), debit)
+    app.late_refunds.append(({**call, "id": debit_id}, "5xx_refund", 500))
     billing.close_kept(app)
     assert (closed_to(app), balance(app), billing.refund_open(app, NOW, every=True)) == (3, 500_000, 0)
 
@@ -451,17 +452,17 @@ def test_accounts_that_processes_share_are_refunded_only_what_no_call_can_be_beh
     app: App, user: users.NewUser, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call = {"user_id": user.id, "cost": 25, "endpoint": "GET /x", "request_id": "r1"}
-    billing.debits(app, [call])[0]()
+    billing.take_debit(app, call)
     monkeypatch.setattr(app.db, "accounts", copy.copy(app.db))
     assert billing.refund_open(app, clock.now()) == 0
     clock.advance(app.config.server_timeout + app.config.drain_timeout + 1)
     assert billing.refund_step(app) > 0
     assert ledger(app)[-1][:2] == (25, "crash_refund")
-    billing.debits(app, [call])[0]()
+    billing.take_debit(app, call)
     assert billing.refund_open(app, clock.now()) == 0
     assert billing.refund_open(app, clock.now(), every=True) == 1
     monkeypatch.undo()
-    billing.debits(app, [call])[0]()
+    billing.take_debit(app, call)
     assert billing.refund_open(app, clock.now()) == 1
     assert balance(app) == 500_000
 

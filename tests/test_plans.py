@@ -300,7 +300,7 @@ class Accounting(RuleBasedStateMachine):
         """The process dies within a call: what a start does is all that happens after it."""
         if self.quota + self.bought < cost:
             return
-        billing.debits(self.app, [{"user_id": 1, "cost": cost, "endpoint": "GET /x", "request_id": "r"}])[0]()
+        billing.take_debit(self.app, {"user_id": 1, "cost": cost, "endpoint": "GET /x", "request_id": "r"})
         # Answered calls that were not closed yet are refunded too; here they are closed first.
         billing.close_kept(self.app)
         assert billing.refund_open(self.app, self.clock.now()) == 1

@@ -212,7 +212,7 @@ def test_what_a_dead_node_left_open_is_refunded_when_no_call_can_be_behind_it(
 ) -> None:
     dead, alive = node(), node()
     users.create(dead, "ann@example.com", "pro", NOW)
-    billing.debits(dead, [billing.asked(1, "GET /x", 25, "r1")])[0]()
+    billing.take_debit(dead, billing.asked(1, "GET /x", 25, "r1"))
     assert billing.refund_open(alive, clock.now()) == 0
     clock.advance(seconds=306)
     assert billing.refund_open(alive, clock.now()) == 1
@@ -268,7 +268,7 @@ def test_postgresql_knows_that_few_rows_are_looked_at_for_open_debits(
     sent: list[str] = []
     send = postgres.PostgresTransaction._send
     monkeypatch.setattr(postgres.PostgresTransaction, "_send", lambda tx, text: (sent.append(text), send(tx, text))[1])
-    app.kept_debits.append(billing.debits(app, [billing.asked(user.id, "GET /x", 25, "r1")])[0]())
+    app.kept_debits.append(billing.take_debit(app, billing.asked(user.id, "GET /x", 25, "r1")))
     billing.close_kept(app)
     billing.refund_open(app, NOW)
     archive.step(app)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Annotated, Any, TypedDict, TypeVar
 
 from finapi.app import App
@@ -19,9 +18,6 @@ from finapi.store.db import Row, Transaction
 
 log = logging.getLogger("finapi.billing")
 T = TypeVar("T")
-
-# Gives the id of a debit that was taken, or raises why it was not: the 402, or what the store raised.
-Debit = Callable[[], int]
 
 # How often kept debits are written when no later debit takes them along, in seconds.
 CLOSE_SECONDS = 0.5
@@ -47,7 +43,7 @@ def charged(app: App, user_id: int, endpoint: str, cost: int, request_id: str) -
         yield
         return
     call = asked(user_id, endpoint, cost, request_id)
-    debit_id = debits(app, [call])[0]()
+    debit_id = take_debit(app, call)
     try:
         yield
     except BaseException as error:
@@ -67,14 +63,6 @@ def give_back(app: App, call: Mapping[str, Any], debit_id: int, error: BaseExcep
     except (ApiError, StoreFailing) as failing:
         app.late_refunds.append((row, reason, status))
         log.warning("%d tokens for %s are given back later: %s", call["cost"], call["endpoint"], failing)
-
-
-def give_back_later(app: App, call: Mapping[str, Any], debit: Debit) -> None:
-    """Have the debit of a call that was left without an answer refunded by the closing worker, if one was taken."""
-    try:
-        app.late_refunds.append(({**call, "id": debit()}, "5xx_refund", 500))
-    except Exception as error:
-        log.info("%s was neither answered nor charged: %s", call["endpoint"], error)
 
 
 def close_kept(app: App) -> float:
@@ -131,60 +119,33 @@ def _no_call_since(app: App, now: datetime) -> str:
 
 
 def asked(user_id: int, endpoint: str, cost: int, request_id: str) -> dict[str, Any]:
-    """What :func:`debits` is told of a call."""
+    """What :func:`take_debit` is told of a call."""
     return {"user_id": user_id, "cost": cost, "endpoint": endpoint, "request_id": request_id}
 
 
-def debits(app: App, calls: Sequence[Mapping[str, Any]]) -> list[Debit]:
-    """Take what calls cost, each if its balance has it, and write the debits, open, in one transaction."""
-    if not calls:
-        return []
+def take_debit(app: App, call: Mapping[str, Any]) -> int:
+    """Take the cost of a call and write its debit, open. Return the debit's id.
+
+    Raise insufficient_tokens (402) if the balance is below the cost.
+    """
     now = iso(app.clock.now())
-    try:
-        taken = app.accounts.share(lambda tx: _take(app, tx, calls, now))
-    except Exception as error:
-        if len(calls) > 1 and not isinstance(error, ApiError | StoreFailing):
-            return [debit for call in calls for debit in debits(app, [call])]  # what fails alone fails alone
-        return [partial(_refuse, error)] * len(calls)
-    return [partial(_id_of, app, call, one) for call, one in zip(calls, taken, strict=True)]
+    debit = {"delta": -call["cost"], "reason": "debit", "status": None, "open": 1, "now": now}
 
+    def take(tx: Transaction) -> int | Row | None:
+        _close_kept(app, tx)
+        if tx.run("take_tokens", call, now=now):
+            return tx.insert_last("insert_ledger_row", call, **debit)
+        return tx.one("userplan", call)
 
-def _take(app: App, tx: Transaction, calls: Sequence[Mapping[str, Any]], now: str) -> list[int | Row | None]:
-    """The id of each debit, or the plan whose balance is below the cost."""
-    _close_kept(app, tx)
-    taken: list[int | Row | None] = []
-    paid = _paid_at_once(tx, calls, now)
-    for call in calls:
-        if call["user_id"] in paid or tx.run("take_tokens", call, now=now):
-            debit = {"delta": -call["cost"], "reason": "debit", "status": None, "open": 1, "now": now}
-            taken.append(tx.insert_last("insert_ledger_row", call, **debit))
-        else:
-            taken.append(tx.one("userplan", call))
-    return taken
-
-
-def _paid_at_once(tx: Transaction, calls: Sequence[Mapping[str, Any]], now: str) -> set[int]:
-    """Whose calls are paid for by one step of their balance: several, all of which it has."""
-    if len(calls) == 1:
-        return set()
-    costs: Counter[int] = Counter()
-    for call in calls:
-        costs[call["user_id"]] += call["cost"]
-    return {user_id for user_id, cost in costs.items() if tx.run("take_tokens", user_id=user_id, cost=cost, now=now)}
-
-
-def _refuse(error: Exception) -> int:
-    raise error
-
-
-def _id_of(app: App, call: Mapping[str, Any], taken: int | Row | None) -> int:
-    if isinstance(taken, int):
-        return taken
+    debit_id_or_plan = app.accounts.share(take)
+    if isinstance(debit_id_or_plan, int):
+        return debit_id_or_plan
+    plan = debit_id_or_plan
     beside = {
-        "current_balance": taken["current_balance"] if taken else 0,
+        "current_balance": plan["current_balance"] if plan else 0,
         "required_cost": call["cost"],
-        "next_refill_at": taken["current_period_end"] if taken else None,
-        "plan": taken["plan"] if taken else None,
+        "next_refill_at": plan["current_period_end"] if plan else None,
+        "plan": plan["plan"] if plan else None,
         "upgrade_url": app.config.upgrade_page,
     }
     raise ApiError("insufficient_tokens", "The token balance is below the cost of this call.", beside=beside)
