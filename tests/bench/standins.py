@@ -106,7 +106,7 @@ class Metered:
                 self.known[fingerprint] = user_id
         if not self.take(user_id):
             return None
-        debit = self.share(user_id) if self.grouped else self.alone(user_id)
+        debit = self.share(lambda: self.debit(user_id)) if self.grouped else self.alone(user_id)
         body = ANSWER
         if not self.remembers:
             body = self.reader().execute("SELECT body FROM answers WHERE id = 1").fetchone()[0]
@@ -143,9 +143,9 @@ class Metered:
             self.writer.execute("COMMIT")
         return debit
 
-    def share(self, user_id: int) -> int:
-        """A debit in the next transaction: who finds none under way leads it, and hands the lead on."""
-        mine = Piece(user_id)
+    def share(self, work: Callable[[], int]) -> int:
+        """Run ``work`` in the next transaction. The first caller that finds none under way leads it."""
+        mine = Piece(work)
         with self.gate:
             self.waiting.append(mine)
             mine.leads, self.led = not self.led, True
@@ -153,7 +153,7 @@ class Metered:
             mine.turn.acquire()
         if mine.leads:
             self.lead()
-        return mine.debit
+        return mine.result
 
     def lead(self) -> None:
         with self.lock:
@@ -164,7 +164,7 @@ class Metered:
             closed = [(self.kept.popleft(),) for _ in range(len(self.kept))]
             self.writer.executemany("UPDATE ledger SET open = 0 WHERE id = ?", closed)
             for piece in pieces:
-                piece.debit = self.debit(piece.user_id)
+                piece.result = piece.work()
             self.writer.execute("COMMIT")
         with self.gate:
             self.led = bool(self.waiting)
@@ -177,10 +177,10 @@ class Metered:
 
 
 class Piece:
-    """A debit that waits for its transaction."""
+    """Work that waits for its transaction."""
 
-    def __init__(self, user_id: int) -> None:
-        self.user_id, self.debit, self.leads = user_id, 0, False
+    def __init__(self, work: Callable[[], int]) -> None:
+        self.work, self.result, self.leads = work, 0, False
         self.turn = threading.Lock()
         self.turn.acquire()
 
