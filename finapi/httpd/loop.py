@@ -128,10 +128,11 @@ class Connection(WatchedSocket):
     def finish(self) -> None:
         """Close once everything queued is sent and the client has closed too, or time is up.
 
-        RFC 9112 section 9.6: closing with input unread would reset the connection, and lose what was sent.
+        RFC 9112 section 9.6: closing with input unread would reset the connection, and lose what was sent. A broken
+        connection sends no FIN: the loop closes it without one.
         """
         with self.lock:
-            if not (self.closed or self.finishing):
+            if not (self.closed or self.finishing or self.broken):
                 self.finishing = True
                 self.due = self.loop.now() + self.finish_seconds
                 if not self._blocked:

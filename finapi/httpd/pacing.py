@@ -26,11 +26,17 @@ class Paced(Protocol):
 class PacedAnswer:
     """What an application asked for of one answer: ``seconds`` before it, and bytes ``a_second`` of its body.
 
-    ``instead`` is called after these seconds in place of answering.
+    ``instead`` is called after these seconds in place of answering, ``at_end`` once the last byte was let out.
     """
 
-    def __init__(self, seconds: float, a_second: float = inf, instead: Callable[[], None] | None = None) -> None:
-        self._seconds, self._a_second, self._instead = seconds, a_second, instead
+    def __init__(
+        self,
+        seconds: float,
+        a_second: float = inf,
+        instead: Callable[[], None] | None = None,
+        at_end: Callable[[], None] | None = None,
+    ) -> None:
+        self._seconds, self._a_second, self._instead, self._at_end = seconds, a_second, instead, at_end
         self._head = b""
         self._body = bytearray()
 
@@ -58,4 +64,6 @@ class PacedAnswer:
         if self._body:
             later(size / self._a_second, lambda: self._go_on(connection, later))
         else:
+            if self._at_end is not None:
+                self._at_end()
             connection.call_over()

@@ -173,16 +173,19 @@ class Gate:
         reset = environ.get("finapi.reset") if "reset" in does else None
         # Another transport of WSGI, httpx's for one, has no connection to break, and does not count what came.
         ours = "finapi.reset" in environ
-        if "reset" in does and not ours:
+        if "reset" in does and not (ours or "truncate" in does):
             raise ConnectionResetError("a fault resets this call")
+        before, after = (None, reset) if "truncate" in does else (reset, None)
         if pace is not None and ("delay" in does or "drip" in does):
-            pace(does.get("delay", 0.0), does.pop("drip", inf), reset)
-        elif reset is not None:
-            reset()
+            pace(does.get("delay", 0.0), does.pop("drip", inf), before, after)
+            after = None
+        elif before is not None:
+            before()
         if "finapi.short" in environ and ("truncate" in does or "wrong_length" in does):
             environ["finapi.short"]()
         does["told"] = not ours and method != "HEAD"
-        return self._broken(status, [*headers, world.date()], content, does, start_response)
+        pieces = self._broken(status, [*headers, world.date()], content, does, start_response)
+        return pieces if after is None else _reset_after(pieces, after)
 
     def _elsewhere(self, world: World, environ: Environ, path: str) -> Answered | None:
         try:
@@ -351,6 +354,12 @@ def _cut_off(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The pieces of an answer, and an error where more of it was promised."""
     yield from pieces
     raise ConnectionResetError("a fault cuts this answer off")
+
+
+def _reset_after(pieces: Iterable[bytes], reset: Callable[[], None]) -> Iterator[bytes]:
+    """Yield the pieces of an answer, then reset its connection."""
+    yield from pieces
+    reset()
 
 
 def _json(value: Any, status: str = "200 OK") -> Answered:
