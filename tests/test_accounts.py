@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
-from finapi.accounts import billing, credentials, users
+from finapi.accounts import audit, billing, credentials, users
 from finapi.accounts.users import Caller, NewUser
 from finapi.app import App
 from finapi.core.errors import ApiError, UsageError
+from finapi.store.db import Refused
 from tests.client import ledger_sum
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -77,6 +79,17 @@ def test_a_taken_email_is_a_conflict_and_leaves_nothing(app: App, user: NewUser,
     assert (refusal.value.code, refusal.value.status) == ("CONFLICT", 409)
     for table in ("users", "api_keys", "userplans", "ledger"):
         assert rows(app, f"SELECT count(*) FROM {table}") == [(1,)]
+
+
+def test_a_repeated_uuid_is_not_called_a_taken_email(app: App, user: NewUser) -> None:
+    with pytest.raises(Refused, match=r"UNIQUE constraint failed: users\.uuid"):
+        users.create(replace(app, new_uuid=lambda: user.uuid), "bob@example.com", "pro", NOW)
+    assert rows(app, "SELECT email FROM users") == [("ann@example.com",)]
+
+
+def test_a_refused_audit_row_is_not_called_a_repeated_form(app: App) -> None:
+    with pytest.raises(Refused, match="FOREIGN KEY constraint failed"), app.accounts.write() as tx:
+        audit.put(tx, audit.By(None, "/"), "lock", NOW, subject=1)
 
 
 def test_an_unknown_plan_leaves_no_user_behind(app: App) -> None:

@@ -54,6 +54,19 @@ def test_what_is_no_pack_is_refused(app: App, damaged: bytes, reason: str) -> No
     assert caught.value.reason.startswith(reason)
 
 
+def test_a_line_that_the_database_refuses_names_the_constraint(app: App, make_app: Callable[..., App]) -> None:
+    form = ownership.parse(forms.form(forms.transaction()), "form.xml")
+    with app.db.write() as tx:
+        store.put(tx, form, FilingMetadata(forms.ACCESSION, DOCUMENT, filed_at="2025-03-05"), NOW)
+    with app.db.read() as tx:
+        line = zlib.decompress(packed.dump(tx, OWNERSHIP)[len(MAGIC) :])
+    data = MAGIC + zlib.compress(line.replace(b'"Brook Lamps Inc."', b"null"))
+    with pytest.raises(ParseError) as caught:
+        packed.load(make_app(), data, "x.pack")
+    assert caught.value.place == "line 1"
+    assert caught.value.reason == "cannot be stored: NOT NULL constraint failed: companies.name"
+
+
 def test_the_demo_carries_real_forms_in_little_space(app: App) -> None:
     data = (resources.files("finapi.market.demo") / "insiders.pack").read_bytes()
     assert len(data) < 100_000

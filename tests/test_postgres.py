@@ -16,7 +16,7 @@ import pytest
 
 from finapi import app as apps
 from finapi import server
-from finapi.accounts import archive, billing, logins, users
+from finapi.accounts import archive, audit, billing, logins, users
 from finapi.app import App
 from finapi.cli import main
 from finapi.core import lockout
@@ -319,6 +319,21 @@ def test_a_transaction_that_raises_leaves_nothing(node: Callable[..., App]) -> N
 def test_nothing_is_written_where_it_is_read(node: Callable[..., App]) -> None:
     with pytest.raises(db.Failed, match="read-only"), node().accounts.read() as tx:
         tx.run("delete_resets")
+
+
+def test_a_refused_row_names_the_column_as_sqlite_does(node: Callable[..., App], clock: FixedClock) -> None:
+    app, now = node(), clock.now()
+    user = users.create(app, "ann@example.com", "free", now)
+    with pytest.raises(ApiError, match=r"A user with the email ann@example\.com exists already\."):
+        users.create(app, "ann@example.com", "free", now)
+    with pytest.raises(db.Refused, match=r"^UNIQUE constraint failed: users\.uuid$"):
+        users.create(replace(app, new_uuid=lambda: user.uuid), "bob@example.com", "free", now)
+    with pytest.raises(db.Refused, match="audit_subject_fkey"), app.accounts.write() as tx:
+        audit.put(tx, audit.By(None, "/"), "lock", now, subject=999)
+    audit_line = audit.By(None, "/", once="1")
+    users.add_credit(app, "ann@example.com", 100, now, audit_line)
+    with pytest.raises(ApiError, match="This form was already sent"):
+        users.add_credit(app, "ann@example.com", 100, now, audit_line)
 
 
 def test_a_text_that_postgresql_cannot_hold_finds_nobody(node: Callable[..., App]) -> None:

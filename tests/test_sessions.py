@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
 from finapi.core.passwords import Hasher
+from finapi.store.db import Refused
 from tests.client import AUTH, PASSWORD, Answer, Client, invite_token, login, sent, sign_up, token_in
 from tests.conftest import ACCOUNTS, NOW
 
@@ -193,6 +195,15 @@ def test_logins_beyond_what_may_wait_are_503_and_count_no_failure(on_disk: Calla
     assert {answer.headers["retry-after"] for answer in busy} <= {"1"}
     assert count(app, "sessions") == min(2, 50 - len(busy))
     assert (len(app.lockouts), app.lockouts._in_hand) == (0, {})
+
+
+def test_a_registration_with_a_repeated_uuid_is_not_email_exists(client: Client, app: App) -> None:
+    user, token = users.create(app, EMAIL, "free", NOW), invite_token(client)
+    with pytest.raises(Refused, match=r"UNIQUE constraint failed: users\.uuid"):
+        sessions.register(
+            replace(app, new_uuid=lambda: user.uuid), "bob@example.com", PASSWORD, token, "192.0.2.1", NOW
+        )
+    assert count(app, "users") == 1
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError
-from finapi.store.db import Refused, Row, Transaction
+from finapi.store.db import Refused, Row, Transaction, is_unique_violation
 
 
 class By(NamedTuple):
@@ -31,7 +31,9 @@ def put(tx: Transaction, by: By | None, action: str, now: datetime, subject: int
     values = {"by_user": by.user_id, "place": by.place, "once": by.once, "now": iso(now)}
     try:
         written = tx.run("insert_audit", values, action=action, subject=subject, detail=said)
-    except Refused:
+    except Refused as error:
+        if not is_unique_violation(error, "audit", "once"):
+            raise
         raise ApiError("CONFLICT", "This form was already sent and its action was carried out.") from None
     if not written:
         raise ApiError("FORBIDDEN", "This account is not an admin account.")

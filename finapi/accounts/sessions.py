@@ -13,7 +13,7 @@ from finapi.core import lockout, passwords
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError
 from finapi.net import mail
-from finapi.store.db import Refused, Row, Transaction
+from finapi.store.db import Refused, Row, Transaction, is_unique_violation
 
 LOCKED = "Too many failed login attempts. Try again later."
 WRONG = "Invalid email or password"
@@ -49,7 +49,9 @@ def register(app: App, email: str, password: str, invite_token: str, address: st
             tx.run("set_invite_user", id=invite_id, user_id=user.id)
             verification_id = recovery.open_verification(tx, app, user.id, now)
             mail.enqueue(tx, "welcome", user.id, now)
-    except Refused:
+    except Refused as error:
+        if not is_unique_violation(error, "users", "email"):
+            raise
         raise ApiError("EMAIL_EXISTS", "Email already exists") from None
     recovery.send_verification_now(app, verification_id)
 

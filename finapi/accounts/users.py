@@ -14,7 +14,7 @@ from finapi.core.clock import iso
 from finapi.core.errors import ApiError
 from finapi.core.records import Format, OneOf, Time, Url, made
 from finapi.edgar import forms
-from finapi.store.db import Refused, Row, Transaction
+from finapi.store.db import Refused, Row, Transaction, is_unique_violation
 
 # Under which the database tells that a key is none any more.
 KEYS = "keys"
@@ -180,7 +180,9 @@ def create(
                 tx.run("make_admin", id=user.id)
             audit.put(tx, by, "add an admin" if admin else "add", now, user.id, plan)
             return user
-    except Refused:
+    except Refused as error:
+        if not is_unique_violation(error, "users", "email"):
+            raise
         raise ApiError("CONFLICT", f"A user with the email {normal(email)} exists already.") from None
 
 

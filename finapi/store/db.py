@@ -46,6 +46,12 @@ SQLITE = sqlite3.sqlite_version_info
 # The database refused: a UNIQUE, CHECK or FOREIGN KEY that the statement would have broken.
 Refused = sqlite3.IntegrityError
 
+
+def is_unique_violation(error: Refused, table: str, column: str) -> bool:
+    """Return True if ``error`` says that a value of this UNIQUE column is already in the table."""
+    return str(error) == f"UNIQUE constraint failed: {table}.{column}"
+
+
 # Any failure of the database: held by another process for too long, damaged, gone, full.
 Failed = sqlite3.Error
 # Those of them that the machine is to blame for: a full disk, one that fails or may not be written.

@@ -122,13 +122,24 @@ class _Whether(Loader):
         return int(bytes(data) == b"t")
 
 
+def _describe_refusal(error: psycopg.IntegrityError) -> str:
+    """Return the message of a refused statement; for a UNIQUE column it is SQLite's message.
+
+    PostgreSQL names the constraint of a UNIQUE column ``<table>_<column>_key``.
+    """
+    table, constraint = error.diag.table_name or "", error.diag.constraint_name or ""
+    if isinstance(error, psycopg.errors.UniqueViolation) and re.fullmatch(f"{re.escape(table)}_.+_key", constraint):
+        return f"UNIQUE constraint failed: {table}.{constraint[len(table) + 1 : -len('_key')]}"
+    return str(error)
+
+
 @contextmanager
 def _said() -> Iterator[None]:
     """Errors of PostgreSQL as those of the store."""
     try:
         yield
     except psycopg.IntegrityError as error:
-        raise Refused(str(error)) from error
+        raise Refused(_describe_refusal(error)) from error
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         raise Away(" ".join(str(error).split())) from error
     except psycopg.Error as error:

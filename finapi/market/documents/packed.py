@@ -60,7 +60,9 @@ def load(app: App, data: bytes, file: str) -> int:
                     stored += 1
                     for kind in family.arrivals:
                         heartbeats.arrived(tx, kind, now)
-        except (Refused, ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
+        except Refused as error:
+            raise ParseError(file, f"line {number}", f"cannot be stored: {error}") from None
+        except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
             raise ParseError(file, f"line {number}", f"is not a pack line: {type(error).__name__}") from None
     with app.db.write() as tx:
         family.finish(tx, now)
