@@ -22,7 +22,7 @@ from websockets.sync.client import connect
 from finapi.client import ApiFailure
 from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.testing import FinapiServer, FixtureWorld, gate
-from finapi.testing.base import Draw
+from finapi.testing.base import RandomStream
 from finapi.testing.bounded import BoundedLog
 from finapi.testing.gate import MESSAGE, Gate
 from finapi.testing.world import WorldGone
@@ -347,11 +347,15 @@ def test_sixteen_threads_leave_a_world_as_it_was_made(server: FinapiServer, worl
     assert wrong == 0
 
 
-def test_what_is_drawn_at_once_is_not_drawn_twice() -> None:
-    draw = Draw(7, "w")
+def test_threads_that_draw_together_draw_different_bytes() -> None:
+    stream = RandomStream(7, "world w")
+
+    def draw_many(_: int) -> list[bytes]:
+        return [stream.draw_bytes(16) for _ in range(2_000)]
+
     with ThreadPoolExecutor(8) as pool:
-        found = [one for many in pool.map(lambda _: [draw(16) for _ in range(2_000)], range(8)) for one in many]
-    assert len(set(found)) == len(found) == draw.number
+        draws = [draw for batch in pool.map(draw_many, range(8)) for draw in batch]
+    assert len(set(draws)) == len(draws) == stream.draw_count
 
 
 # ---- the same again

@@ -67,7 +67,8 @@ def make(directory: Path, config: Config, seed: int, now: datetime) -> Base:
     prepared.copy_to(file)
     database = LayeredDatabase(file)
     try:
-        app = apps.in_memory(config, FixedClock(now), new_uuid=Draw(seed, "").uuid, db=database, secret=secret_of(seed))
+        new_uuid = RandomStream(seed, "prepared accounts").draw_uuid
+        app = apps.in_memory(config, FixedClock(now), new_uuid=new_uuid, db=database, secret=secret_of(seed))
         accounts = {plan: _shown(account(app, plan, "active", f"{plan}@example.com")) for plan in PLANS}
         for state in STATES[1:]:
             accounts[state] = _shown(account(app, "free", state, f"{state}@example.com"))
@@ -98,21 +99,26 @@ def secret_of(seed: int) -> bytes:
     return hashlib.sha256(f"finapi fixture {seed}".encode()).digest()
 
 
-class Draw:
-    """Bytes that look drawn by chance and are the same again for the same seed and world; ``number`` were drawn."""
+class RandomStream:
+    """Bytes that look random and are the same in every run, for a seed and a purpose.
 
-    def __init__(self, seed: int, world: str, number: int = 0) -> None:
-        self._of = f"{seed} {world}"
-        self._numbers = itertools.count(number + 1)
-        self.number = number
+    Each purpose needs a stream of its own: two streams of the same seed and purpose give the same ids.
+    ``draw_count`` is the number of draws so far; a stream can be continued from there. Any thread may draw.
+    """
 
-    def __call__(self, count: int) -> bytes:
-        number = self.number = next(self._numbers)  # of this call: several threads draw
-        return hashlib.shake_128(f"{self._of} {number}".encode()).digest(count)
+    def __init__(self, seed: int, purpose: str, draw_count: int = 0) -> None:
+        self._prefix = f"{seed} {purpose}"
+        self._draw_numbers = itertools.count(draw_count + 1)
+        self.draw_count = draw_count
 
-    def uuid(self) -> str:
-        """A UUIDv4."""
-        text = self(16).hex()
+    def draw_bytes(self, count: int) -> bytes:
+        """Return the next ``count`` bytes."""
+        draw_number = self.draw_count = next(self._draw_numbers)
+        return hashlib.shake_128(f"{self._prefix} {draw_number}".encode()).digest(count)
+
+    def draw_uuid(self) -> str:
+        """Return a UUIDv4 made of the next 16 bytes."""
+        text = self.draw_bytes(16).hex()
         variant = "89ab"[int(text[16], 16) % 4]
         return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
 

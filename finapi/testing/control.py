@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -17,7 +16,6 @@ from finapi.delivery import events, webhooks
 from finapi.delivery.events import About
 from finapi.delivery.webhooks import EVENT_TYPES, WebhookEvent
 from finapi.testing import base
-from finapi.testing.base import Draw
 from finapi.testing.faults import KINDS, WHEN, moment
 from finapi.testing.world import World
 
@@ -241,18 +239,9 @@ def _filing(world: World, environ: Environ) -> dict[str, Any]:
     if document.startswith(ZIPS):
         way = "send its documents one by one, a filing as its full submission text file"
         raise ApiError("BAD_REQUEST", f"The body is a zip; {way}.")
-    # What this world holds from here on is no other's: neither are its version and what is kept by that.
-    held = hashlib.sha256(document).hexdigest()
-    world.app.db.draw_from(Draw(world.seed, f"{world.name} {held}"))
-    from finapi.market.intake import ingest  # loaded when a test files something
-
-    found = ingest.document(world.app, name, document, lambda tx, outcomes: None)
-    world.settle_mails()
-    rows = [
-        {"path": one.path, "kind": one.kind, "outcome": one.outcome, "reason": one.reason, "accession": one.accession}
-        for one in found
-    ]
-    return {"files": rows}
+    outcomes = world.ingest_document(name, document)
+    names = ("path", "kind", "outcome", "reason", "accession")
+    return {"files": [{name: getattr(outcome, name) for name in names} for outcome in outcomes]}
 
 
 def _clear_limits(world: World) -> dict[str, Any]:

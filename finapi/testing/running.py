@@ -29,7 +29,7 @@ from finapi.net import mail
 from finapi.store import datadir
 from finapi.store.layered import LayeredDatabase
 from finapi.testing import base, faults, world
-from finapi.testing.base import Base, Draw
+from finapi.testing.base import Base, RandomStream
 from finapi.testing.control import ControlCalls
 from finapi.testing.gate import CONTROL, PREFIX, Elsewhere, Gate, Stepper, parted
 from finapi.testing.world import World, WorldHistory
@@ -208,7 +208,7 @@ class WorldMaker:
         calls = ControlCalls(
             self.drop, lambda one, why: self.feeds.leave(one, why), lambda one, code: self.feeds.end(one, code)
         )
-        self.gate = Gate(self.make, self.drop, Draw(seed, "control")(24).hex(), calls)
+        self.gate = Gate(self.make, self.drop, RandomStream(seed, "control token").draw_bytes(24).hex(), calls)
         self.stepper, self.feeds = Stepper(self.gate), WorldFeeds(self.gate)
         self.gate.read_at = self.feeds.read_at
 

@@ -7,6 +7,7 @@ thing that is due to the next, and answers when all of it is over.
 from __future__ import annotations
 
 import copy
+import hashlib
 import itertools
 import threading
 import time
@@ -32,7 +33,7 @@ from finapi.net.letters import MailError
 from finapi.net.outbound import Outbound, OutboundRequest, Reply
 from finapi.store.layered import LayeredDatabase
 from finapi.testing import base
-from finapi.testing.base import STARTED, Base, Draw, FixtureAccount
+from finapi.testing.base import STARTED, Base, FixtureAccount, RandomStream
 from finapi.testing.bounded import BoundedLog
 from finapi.testing.faults import FaultPlan
 from finapi.testing.rounds import Rounds
@@ -43,6 +44,7 @@ from finapi.web.wsgi import WsgiApp
 if TYPE_CHECKING:
     from email.message import EmailMessage
 
+    from finapi.market.documents.outcomes import Outcome
     from finapi.testing.sending import WorldDispatcher
 
 KEPT = 1_000  # calls of the journal
@@ -122,7 +124,8 @@ class Snapshot:
     told: tuple[int, int]  # events, and the epoch
     clock: tuple[bool, datetime]
     seed: int
-    drawn: int
+    draw_counts: dict[int, int]  # by seed
+    filed_digest: bytes
     mails: list[EmailMessage]
     journal: list[tuple[dict[str, Any], int]]
     inbox: list[tuple[tuple[str, dict[str, Any]], int]]
@@ -169,6 +172,10 @@ class World:
         self.closed, self.used = False, time.monotonic()  # last, of real time
         self._begun: Snapshot | None = None
         self._epoch = 0  # that it was to begin with
+        self._streams: dict[int, RandomStream] = {}  # by seed
+        self._filed_digest = b""
+        self._ingesting = threading.Lock()
+        self.draw_from(self.seed)
         self._told: list[dict[str, Any]] = []
 
     @property
@@ -263,14 +270,13 @@ class World:
 
     def _taken(self) -> Snapshot:
         billing.close_kept(self.app)
-        draw = self.app.random_bytes
-        assert isinstance(draw, Draw)
         return Snapshot(
             self.database.mark(),
             self._journal(),
             self.clock.state(),
             self.seed,
-            draw.number,
+            {seed: stream.draw_count for seed, stream in self._streams.items()},
+            self._filed_digest,
             self.mailbox.messages(),
             self.journal.state(),
             self.inbox.state(),
@@ -292,7 +298,9 @@ class World:
                 # Numbers will be given out again: a reader who comes back with one of before is told so.
                 with self.app.accounts.write() as tx:
                     events.begin_epoch(tx, epoch + (kept.told[0] < told), self.clock.now())
-            self.draw_from(kept.seed, kept.drawn)
+            self._streams = {seed: self._build_stream(seed, count) for seed, count in kept.draw_counts.items()}
+            self.draw_from(kept.seed)
+            self._filed_digest = kept.filed_digest
             self.mailbox.put(kept.mails)
             self.journal.put(kept.journal)
             self.inbox.put(kept.inbox)
@@ -312,12 +320,40 @@ class World:
         with self.app.accounts.read() as tx:
             return next((row["told"], row["epoch"]) for row in tx.all("journal_of_world"))
 
-    def draw_from(self, seed: int, number: int = 0) -> None:
-        """Draw ids, keys, secrets and what meets a fault that follow from a seed from here on."""
+    def draw_from(self, seed: int) -> None:
+        """Draw ids, keys, secrets and the shares of faults from a seed from here on.
+
+        A seed that was used before in this world goes on where it stopped, so that no id is given out twice.
+        """
         self.seed = self.faults.seed = seed
-        draw = Draw(seed, self.name, number)
-        self.wsgi.app = replace(self.app, random_bytes=draw, new_uuid=draw.uuid)
-        self.app.db.draw_from(draw)
+        stream = self._streams.setdefault(seed, self._build_stream(seed))
+        self.wsgi.app = replace(self.app, random_bytes=stream.draw_bytes, new_uuid=stream.draw_uuid)
+        self.app.db.draw_from(stream.draw_bytes)
+
+    def _build_stream(self, seed: int, draw_count: int = 0) -> RandomStream:
+        return RandomStream(seed, f"world {self.name}", draw_count)
+
+    def ingest_document(self, name: str, document: bytes) -> list[Outcome]:
+        """Store a document as if it had just been filed, and return the outcome of each part."""
+        from finapi.market.intake import ingest
+
+        with self._ingesting:
+            self._draw_versions_for(name, document)
+            outcomes = ingest.document(self.app, name, document, lambda tx, outcomes: None)
+        self.settle_mails()
+        return outcomes
+
+    def _draw_versions_for(self, name: str, document: bytes) -> None:
+        """Draw the data versions of a filed document from a stream that no other market data draw from.
+
+        Worlds share cached answers by data version. The stream follows from every document filed in this world, in
+        order, and from the times when they were filed.
+        """
+        now = iso(self.clock.now())
+        digest = hashlib.sha256(b"%b\0%b\0%b\0%b" % (self._filed_digest, now.encode(), name.encode(), document))
+        self._filed_digest = digest.digest()
+        stream = RandomStream(self.seed, f"documents of {self.name} {digest.hexdigest()}")
+        self.app.db.draw_from(stream.draw_bytes)
 
     def clear_limits(self) -> None:
         """Let every caller begin anew with every limit."""
@@ -534,7 +570,6 @@ def make(
         shared = template.app
         wsgi.app = replace(app, answers=shared.answers, books=shared.books, screened=shared.screened)
     world = World(name, url, wsgi, clock, mailbox, dict(on.accounts), seed, faults)
-    world.draw_from(seed)
     if name:
         _own_keys(world, on.accounts)
     return world
