@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import shutil
 import sqlite3
@@ -17,13 +18,15 @@ import pytest
 
 from finapi import app as apps
 from finapi import cli
-from finapi.accounts import users
+from finapi.accounts import archive, billing, plans, recovery, users
 from finapi.app import App
 from finapi.core import master_secrets
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, UsageError
-from finapi.delivery import events
+from finapi.delivery import events, webhooks
+from finapi.delivery.dispatch import Dispatcher
+from finapi.delivery.webhooks import Receiver, WebhookEvent
 from finapi.market.documents import filings, metadata
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.ops import backups, proof
@@ -34,9 +37,21 @@ from finapi.store.db import Transaction
 from tests.conftest import NOW
 from tests.feeds import tell
 from tests.process import finapi, serve
+from tests.receiver import receiver
 from tests.stores import with_migrations
 
+NOON = "2026-01-31T12:00:00.000Z"
 ANN = "ann@example.com"
+NO_DEBITS = {"count": 0, "tokens": 0, "calls": []}
+# Two calls that had not ended at noon.
+CALLS = {
+    "count": 2,
+    "tokens": 30,
+    "calls": [
+        {"account": ANN, "endpoint": "GET /x", "request_id": "r1", "tokens": 25, "created_at": NOON},
+        {"account": ANN, "endpoint": "GET /y", "request_id": "r2", "tokens": 5, "created_at": NOON},
+    ],
+}
 
 
 @pytest.fixture
@@ -61,8 +76,8 @@ def made(config: Config, file: Path, now: datetime = NOW, **options: Any) -> bac
     return backups.make(config, file, now, **{"secrets": False, "tell": lambda done, pages: None, **options})
 
 
-def put_back(config: Config, file: Path, *, secrets: bool = False) -> tuple[Path | None, proof.Proof]:
-    return backups.restore(config, file, FixedClock(NOW), secrets=secrets, tell=lambda done, pages: None)
+def put_back(config: Config, file: Path, now: datetime = NOW, *, secrets: bool = False) -> backups.Restored:
+    return backups.restore(config, file, FixedClock(now), secrets=secrets, tell=lambda done, pages: None)
 
 
 def found(path: Path, query: str) -> list[tuple[Any, ...]]:
@@ -91,6 +106,7 @@ def test_a_backup_is_one_private_file_whose_name_tells_what_is_in_it(app: App, c
         "bytes": file.stat().st_size,
         "secrets": False,
         "counts": {"accounts": 1, "filings": 0, "facts": 0, "ledger_rows": 1, "documents": 0},
+        "open_debits": NO_DEBITS,
     }
     assert found(file, "SELECT email FROM users") == [(ANN,)]
     assert app.secrets[0] not in file.read_bytes()
@@ -246,8 +262,9 @@ def test_what_was_backed_up_comes_back_and_what_was_there_is_kept(config: Config
         users.create(app, "bob@example.com", "free", NOW)
         with app.db.read() as tx:
             before = events.span(tx, events.MAIN), stamp(tx)
-    kept, seen = put_back(config, shelf / "b.db")
+    kept, seen, refunds = put_back(config, shelf / "b.db")
     assert seen["problems"] == []
+    assert refunds == NO_DEBITS
     assert kept == config.data_dir / "finapi.db.before-20260131T120000Z"
     assert set(names(config.data_dir)) == {"finapi.db", kept.name, "lock", "secrets"}
     assert found(kept, "SELECT count(*) FROM users") == [(2,)]
@@ -279,7 +296,7 @@ def test_a_backup_with_secrets_makes_a_new_machine_whole(app: App, config: Confi
     made(config, shelf / "c-with-secrets.db", secrets=True)
     there = Config(data_dir=tmp_path / "elsewhere")
     there.data_dir.mkdir(mode=0o700)
-    assert put_back(there, shelf / "c-with-secrets.db")[0] is None
+    assert put_back(there, shelf / "c-with-secrets.db").previous is None
     with opened(there, FixedClock(NOW)) as other, other.db.read() as tx:
         assert users.by_api_key(tx, key) is not None
         assert [*other.secrets] == [*app.secrets]
@@ -318,7 +335,7 @@ def test_a_damaged_backup_is_not_put_back(app: App, config: Config, shelf: Path)
     (shelf / "b.db").write_bytes(data)
     before = names(config.data_dir)
     with contextlib.suppress(sqlite3.DatabaseError):
-        assert put_back(config, shelf / "b.db")[1]["problems"]
+        assert put_back(config, shelf / "b.db").proof["problems"]
     assert names(config.data_dir) == before
 
 
@@ -342,11 +359,179 @@ def test_a_damaged_database_is_replaced_all_the_same(config: Config, shelf: Path
         users.create(app, ANN, "free", NOW)
         made(config, shelf / "b.db")
     (config.data_dir / "finapi.db").write_bytes(b"garbage" * 1000)
-    kept, seen = put_back(config, shelf / "b.db")
-    assert seen["problems"] == []
+    kept = put_back(config, shelf / "b.db").previous
     assert kept is not None
     assert kept.read_bytes() == b"garbage" * 1000
     assert found(config.data_dir / "finapi.db", "SELECT email FROM users") == [(ANN,)]
+
+
+# ---- calls that had not ended
+
+
+LATER = {
+    "at once": timedelta(0),
+    "ten minutes": timedelta(minutes=10),
+    "a day": timedelta(days=1),
+    "a year": timedelta(days=365),
+    "the clock was put back": timedelta(days=-1),
+}
+
+
+@pytest.fixture
+def killed(config: Config) -> Config:
+    """A data directory whose process was killed at noon, in the middle of two calls and after a third."""
+    with opened(config, FixedClock(NOW)) as app:
+        users.create(app, ANN, "free", NOW)
+        with billing.charged(app, 1, "GET /x", 25, "r0"):
+            pass
+    app = apps.on_disk(config, FixedClock(NOW))
+    billing.take_debit(app, billing.asked(1, "GET /x", 25, "r1"))
+    billing.take_debit(app, billing.asked(1, "GET /y", 5, "r2"))
+    app.db.close()
+    return config
+
+
+def check(config: Config) -> proof.Proof:
+    database = db.Database(config.data_dir / "finapi.db", reads_only=True)
+    try:
+        return proof.of(database, config)
+    finally:
+        database.close()
+
+
+def balance(app: App) -> int:
+    with app.accounts.read() as tx:
+        return plans.balance(tx, app.config, 1, app.clock.now())["current_balance"]
+
+
+@pytest.mark.parametrize("later", LATER)
+def test_a_backup_made_under_traffic_is_restored_at_any_time(
+    app: App, config: Config, tmp_path: Path, shelf: Path, later: str
+) -> None:
+    with billing.charged(app, 1, "GET /x", 25, "r0"):
+        pass
+    billing.close_kept(app)
+    with billing.charged(app, 1, "GET /x", 25, "r1"), billing.charged(app, 1, "GET /y", 5, "r2"):
+        assert made(config, shelf / "b-with-secrets.db", secrets=True)["open_debits"] == CALLS
+    there = replace(config, data_dir=tmp_path / "there")
+    there.data_dir.mkdir(mode=0o700)
+    now = NOW + LATER[later]
+    restored = put_back(there, shelf / "b-with-secrets.db", now)
+    assert restored.proof["problems"] == []
+    assert restored.refunds == CALLS
+    assert found(there.data_dir / "finapi.db", "SELECT request_id, reason, delta, open FROM ledger WHERE id > 2") == [
+        ("r1", "debit", -25, 0),
+        ("r2", "debit", -5, 0),
+        ("r1", "crash_refund", 25, 0),
+        ("r2", "crash_refund", 5, 0),
+    ]
+    with opened(there, FixedClock(now)) as other:
+        assert balance(other) == 2000 - 25
+        # Old rows are archived and a period that has ended is refilled as after a standstill.
+        while archive.step(other) != archive.STEP_SECONDS:
+            pass
+        plans.refill_due(other, now)
+        assert balance(other) == (2000 if later == "a year" else 2000 - 25)
+    assert check(there)["problems"] == []
+
+
+def test_what_waited_a_year_in_a_backup_is_sent_if_it_is_still_wanted(config: Config, shelf: Path) -> None:
+    config = replace(config, webhook_allow=("127.0.0.0/8",))
+    event = WebhookEvent("finapi.test", NOON, "1", {})
+    with receiver() as there:
+        with opened(config, FixedClock(NOW)) as app:
+            user = users.create(app, ANN, "free", NOW)
+            recovery.forget_password(app, ANN, NOW)
+            with app.accounts.write() as tx:
+                webhooks.enqueue(tx, NOW, Receiver(user.id, user.uuid, there.url), event)
+            made(config, shelf / "b.db")
+        put_back(config, shelf / "b.db")
+        clock = FixedClock(NOW + timedelta(days=365))
+        with opened(config, clock) as app:
+            # The link of the mail lived for a day.
+            recovery.send_due(app)
+            dispatcher = Dispatcher(app)
+            assert dispatcher.settle(5)
+            dispatcher.stop(0.0)
+    assert len(there.received) == 1
+    path = config.data_dir / "finapi.db"
+    assert found(path, "SELECT template, state FROM mails") == [("reset", "dropped")]
+    assert found(path, "SELECT state FROM deliveries") == [("delivered",)]
+    assert check(config)["problems"] == []
+
+
+def test_a_backup_of_one_restored_and_backed_up_again_is_proven(config: Config, killed: Config, shelf: Path) -> None:
+    made(config, shelf / "first.db")
+    put_back(config, shelf / "first.db", NOW + timedelta(days=1))
+    second = made(config, shelf / "second.db", NOW + timedelta(days=1))
+    assert second["open_debits"] == NO_DEBITS
+    assert put_back(config, shelf / "second.db", NOW + timedelta(days=2)).refunds == NO_DEBITS
+
+
+@pytest.mark.parametrize("later", LATER)
+def test_a_directory_left_by_a_kill_is_no_error_at_any_time(killed: Config, shelf: Path, later: str) -> None:
+    now = NOW + LATER[later]
+    seen = check(killed)
+    assert (seen["problems"], seen["open_debits"]) == ([], CALLS)
+    assert made(killed, shelf / "b.db", now)["open_debits"] == CALLS
+    with opened(killed, FixedClock(now)) as app:
+        assert balance(app) == 2000 - 25
+    seen = check(killed)
+    assert (seen["problems"], seen["open_debits"]) == ([], NO_DEBITS)
+
+
+def test_a_backup_of_every_night_is_made_of_what_a_kill_left(killed: Config, shelf: Path) -> None:
+    config = replace(killed, backup_dir=str(shelf), backup_hour=0)
+    nightly = backups.Nightly(apps.on_disk(config, FixedClock(NOW + timedelta(days=1))))
+    try:
+        assert nightly.step() == backups.LOOK_SECONDS
+    finally:
+        nightly._app.db.close()
+    assert names(shelf) == ["finapi-20260201T120000Z-without-secrets.db"]
+
+
+def test_an_open_debit_that_no_start_would_refund_makes_no_backup(killed: Config, shelf: Path) -> None:
+    with contextlib.closing(sqlite3.connect(killed.data_dir / "finapi.db", isolation_level=None)) as connection:
+        connection.execute("UPDATE ledger_summed SET closed_to = 3")
+    with pytest.raises(ApiError, match="ledger row 3: 25 tokens for GET /x are open, but all rows up to 3 are"):
+        made(killed, shelf)
+    assert names(shelf) == []
+
+
+def test_accounts_in_postgresql_are_not_refunded_by_a_restore_of_the_file(killed: Config, shelf: Path) -> None:
+    made(killed, shelf / "b.db")
+    restored = put_back(replace(killed, accounts_url="postgresql://nowhere/x"), shelf / "b.db")
+    assert restored.refunds == NO_DEBITS
+    assert check(killed)["open_debits"] == CALLS
+
+
+def test_the_verbs_list_the_calls_that_had_not_ended(
+    killed: Config, shelf: Path, capsys: pytest.CaptureFixture[str], loggers: None
+) -> None:
+    data = ("--data-dir", str(killed.data_dir))
+
+    def run(*words: str) -> list[str]:
+        assert cli.main([*words, *data]) == 0
+        printed = capsys.readouterr()
+        assert printed.err == ""
+        return printed.out.splitlines()
+
+    debits = f"2 debits are open: 30 tokens, the oldest from {NOON}"
+    file = str(shelf / "b.db")
+    assert run("check") == [
+        "all is well: 1 accounts, 0 filings, 0 facts, 4 ledger rows, 0 documents",
+        f"{debits}; a start refunds what a crash left open",
+    ]
+    assert run("backup", file)[1:] == [f"{debits}; a restore refunds them"]
+    assert run("check", "--file", file)[1:] == [f"{debits}; a restore refunds them"]
+    (checked,) = run("check", "--file", file, "--json")
+    assert json.loads(checked)["open_debits"] == CALLS
+    (restored,) = run("restore", file, "--json")
+    report = json.loads(restored)
+    assert (report["file"], report["refunded"]) == (file, CALLS)
+    Path(report["kept"]).unlink()
+    (line,) = run("restore", file)
+    assert line.endswith("; 2 calls that had not ended: 30 tokens refunded")
 
 
 # ---- upgrades
@@ -384,7 +569,7 @@ def test_every_older_schema_is_brought_up_to_date_with_a_copy_of_what_was(
         )
     app = apps.on_disk(config, FixedClock(NOW))
     try:
-        seen = proof.of(app.db, config, NOW)
+        seen = proof.of(app.db, config)
         assert (seen["problems"], seen["counts"]["accounts"], seen["counts"]["ledger_rows"]) == ([], 1, 1)
         assert users.create(app, ANN, "free", NOW).id == 2
     finally:
@@ -491,26 +676,26 @@ def test_a_check_names_what_cannot_be_written(config: Config) -> None:
 
 def test_a_hole_in_the_numbers_of_a_feed_is_named(app: App, config: Config) -> None:
     tell(app, 5)
-    assert proof.of(app.db, config, NOW)["problems"] == []
+    assert proof.of(app.db, config)["problems"] == []
     with app.db.write() as tx:
         tx._connection.execute("DELETE FROM events WHERE seq = 3")
-    assert proof.of(app.db, config, NOW)["problems"] == ["feed main-api: 4 events from 1 to 5, the last given out is 5"]
+    assert proof.of(app.db, config)["problems"] == ["feed main-api: 4 events from 1 to 5, the last given out is 5"]
 
 
 def test_events_that_were_pruned_from_the_front_leave_no_hole(app: App, config: Config) -> None:
     tell(app, 40)
     events.prune(app, NOW + timedelta(days=60))
-    assert proof.of(app.db, config, NOW)["problems"] == []
+    assert proof.of(app.db, config)["problems"] == []
 
 
 def test_a_count_of_a_form_that_is_not_that_of_its_filings_is_named(app: App, config: Config) -> None:
     told = FilingMetadata("0000000001-26-000001", metadata.INDEX, [Party(1, metadata.LISTED)], "10-K", "2026-01-02")
     with app.db.write() as tx:
         filings.put(tx, told, NOW)
-    assert proof.of(app.db, config, NOW)["problems"] == []
+    assert proof.of(app.db, config)["problems"] == []
     with app.db.write() as tx:
         tx._connection.execute("UPDATE term_counts SET filings = 3")
-    assert proof.of(app.db, config, NOW)["problems"] == [
+    assert proof.of(app.db, config)["problems"] == [
         "listed filings: 1 are there, 3 were stored",
         "filings listed under 10-K: 1 are there, 3 were stored",
     ]
@@ -523,14 +708,15 @@ def test_a_kept_document_that_is_not_what_was_stored_is_named(app: App, config: 
         run("INSERT INTO filings (id, accession, cik) VALUES (1, '0000000001-26-000001', 1)")
         run("UPDATE held_counts SET number = 1 WHERE name = 'filings'")
         run("INSERT INTO filing_bodies VALUES (1, 'text', x'789c4b4c4a0600024d0127', NULL)")
-    assert proof.of(app.db, config, NOW) == {
+    assert proof.of(app.db, config) == {
         "counts": {"accounts": 1, "filings": 1, "facts": 0, "ledger_rows": 1, "documents": 1},
+        "open_debits": NO_DEBITS,
         "archives_elsewhere": 0,
         "problems": [],
     }
     with app.db.write() as tx:
         tx._connection.execute("UPDATE filing_bodies SET packed = x'789c4b4c4a0600024d0128'")
-    (problem,) = proof.of(app.db, config, NOW)["problems"]
+    (problem,) = proof.of(app.db, config)["problems"]
     assert problem.startswith('document of "0000000001-26-000001": ')
 
 

@@ -179,7 +179,7 @@ def test_check_names_a_filing_that_has_lost_a_fact_and_a_text_that_is_another(
             ("00" * 32, accession),
         )
         run("UPDATE held_counts SET number = number + 1 WHERE name = 'prices'")
-    assert proof.of(app.db, app.config, NOW)["problems"] == [
+    assert proof.of(app.db, app.config)["problems"] == [
         f"facts of {accession}: {count - 1} are there, {count} were stored",
         "prices: 0 are there, 1 were stored",
         f'document of "{accession}": is not the text that was stored',

@@ -184,7 +184,7 @@ def test_eight_threads_on_three_nodes_spend_the_last_fifty_tokens_once(node: Cal
     for one in nodes:
         billing.close_kept(one)
     assert (len(spent), set(refused), left(nodes[0])) == (50, {"insufficient_tokens"}, 0)
-    assert billing.wrong(nodes[0], NOW) == []
+    assert billing.wrong(nodes[0]) == []
     with nodes[1].accounts.read() as tx:
         assert [row["calls"] for row in billing.usage(tx, 1, 1, NOW)["daily"]] == [50]
 
@@ -361,7 +361,7 @@ def test_calls_that_cost_tokens_are_503_while_the_database_is_away_and_free_ones
     finally:
         cluster.start()
     assert caller.get(billed).status == 200
-    assert billing.wrong(app, NOW) == []
+    assert billing.wrong(app) == []
 
 
 # ---- moving
@@ -399,7 +399,7 @@ def test_accounts_move_to_postgresql_and_back_with_every_token(tmp_path: Path, u
     with pytest.raises(UsageError, match="accounts were moved from there to"), opened(there):
         pass
     with opened(config) as app:
-        assert proof.of(app.db, config, app.clock.now())["problems"] == []
+        assert proof.of(app.db, config)["problems"] == []
         with app.accounts.read() as tx:
             plan = tx.one("userplan", user_id=2)
         assert plan is not None

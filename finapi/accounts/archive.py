@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from finapi.app import App
+from finapi.core import days
 from finapi.core.clock import iso
 from finapi.core.files import sync_directory, write_new
 from finapi.store.db import Transaction
@@ -33,8 +34,8 @@ FAILED_SECONDS = 600.0  # after a file that could not be written
 
 def step(app: App) -> float:
     """Archive or remove what is old, a few rows of it; in how many seconds there is more. A worker's step."""
-    now, days = app.clock.now(), app.config.ledger_days
-    before = iso(now - timedelta(days=days))[:10] if days else ""
+    now, ledger_days = app.clock.now(), app.config.ledger_days
+    before = iso(now - timedelta(days=ledger_days))[:10] if ledger_days else ""
     oldest = iso(now - timedelta(days=app.config.usage_days))[:10]
     with app.accounts.read() as tx:
         state = tx.one("archive_state", today=iso(now)[:10], before=before, closed_to=tx.value("closed_to"))
@@ -109,34 +110,40 @@ def elsewhere(app: App) -> list[str]:
         return [row["file"] for row in tx.all("ledger_archives") if not _path(app, row["file"]).exists()]
 
 
-def wrong(app: App, now: datetime) -> list[str]:
-    """What does not add up: sums of usage, and archives that are not as they were written or not what was carried over.
+def wrong(app: App) -> list[str]:
+    """Return one message for each sum of usage and each archive that does not agree with the ledger.
 
-    Each file is proved to be what was written; what accounts carry over, as long as all of them are there.
+    An archive must contain what was written. The amounts that accounts carry over are checked if every archive is
+    there. Usage is checked from the first day of which the ledger has every row and no sum was deleted. Sums are
+    deleted by the day of the newest mark, so the clock of the check does not matter.
     """
     with app.accounts.read() as tx:
         files, archived = tx.all("ledger_archives"), tx.value("ledger_archived_to") or 0
         carried = {row["account"]: row["tokens"] for row in tx.all("carried_over", to=archived)}
-        # From the first day of which every row is there, and every sum.
-        after = max(iso(now - timedelta(days=app.config.usage_days)), tx.value("archived_until") or "")[:10]
-        found = [
+        last_mark = tx.value("last_ledger_mark")
+        first_usage = days.shifted(last_mark, -app.config.usage_days) if last_mark else ""
+        after = max(first_usage, (tx.value("archived_until") or "")[:10])
+        problems = [
             f"{row['email']}: the usage of {row['endpoint']} on {row['day']} is not what the ledger sums to"
             for row in tx.all("unequal_usage", after=after)
         ]
     sums: Counter[str] = Counter()
-    complete = not elsewhere(app)
+    has_all_files = not elsewhere(app)
     for row in files:
         try:
             sums.update(_sums(_path(app, row["file"]), row["sha256"], row["rows"]))
         except FileNotFoundError:
-            complete = False
+            has_all_files = False
         except (OSError, EOFError, ValueError) as error:
-            complete = False
-            found.append(f"archive {row['file']}: {error}")
-    for account, tokens in carried.items() if complete else ():
-        if sums[account] != tokens:
-            found.append(f"account {account}: archived rows sum to {sums[account]}, {tokens} are carried over")
-    return found
+            has_all_files = False
+            problems.append(f"archive {row['file']}: {error}")
+    if has_all_files:
+        problems += [
+            f"account {account}: archived rows sum to {sums[account]}, {tokens} are carried over"
+            for account, tokens in carried.items()
+            if sums[account] != tokens
+        ]
+    return problems
 
 
 def _path(app: App, file: str) -> Path:

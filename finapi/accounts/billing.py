@@ -249,10 +249,27 @@ def transactions(
     return shown, rows[limit - 1]["id"] if len(rows) > limit else None
 
 
-def wrong(app: App, now: datetime) -> list[str]:
-    """What does not add up: balances, wallets and debits left open; an empty list when all is well.
+class OpenDebit(TypedDict):
+    """The debit of a call that has not ended yet, or that a crash cut off."""
 
-    A debit is open while its call runs, so that only one older than any call may be is wrong.
+    account: str
+    endpoint: str
+    request_id: str | None
+    tokens: int
+    created_at: Time
+
+
+def list_open_debits(app: App) -> list[OpenDebit]:
+    """Return the open debits that a start would refund, oldest first."""
+    with app.accounts.read() as tx:
+        return [made(OpenDebit, row) for row in tx.all("open_debits_by_account", after=tx.value("closed_to"))]
+
+
+def wrong(app: App) -> list[str]:
+    """Return one message for each error in the books; an empty list if there is none.
+
+    The age of an open debit is no error: its call may still run, and if a crash cut it off, the next start refunds it.
+    A start looks behind the last row up to which all debits are closed, so an open debit before it is an error.
     """
     with app.accounts.read() as tx:
         return [
@@ -265,8 +282,9 @@ def wrong(app: App, now: datetime) -> list[str]:
                 for row in tx.all("unequal_wallets")
             ),
             *(
-                f"ledger row {row['id']}: {row['cost']} tokens for {row['endpoint']} are still open"
-                for row in tx.all("open_debits", after=0, before=_no_call_since(app, now))
+                f"ledger row {row['id']}: {row['cost']} tokens for {row['endpoint']} are open, "
+                f"but all rows up to {row['closed_to']} are recorded as closed, so no start refunds them"
+                for row in tx.all("overlooked_debits")
             ),
         ]
 

@@ -8,8 +8,10 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
+from finapi import app as apps
+from finapi.accounts import billing
 from finapi.app import App
 from finapi.core import master_secrets
 from finapi.core.clock import Clock, iso
@@ -40,6 +42,16 @@ class Backup(TypedDict):
     bytes: int
     secrets: bool
     counts: proof.ProofCounts
+    # The calls that had not ended when the copy was made. A restore refunds them.
+    open_debits: proof.OpenDebits
+
+
+class Restored(NamedTuple):
+    """The result of a restore. If the proof has problems, nothing was changed."""
+
+    previous: Path | None  # The database that was in place before.
+    proof: proof.Proof
+    refunds: proof.OpenDebits
 
 
 def source(config: Config) -> Path:
@@ -75,7 +87,7 @@ def make(
         db = Database(made, reads_only=True)
         proving(db)
         try:
-            found = proof.of(db, config, now)
+            found = proof.of(db, config)
         finally:
             db.close()
         if found["problems"]:
@@ -86,7 +98,13 @@ def make(
     finally:
         made.unlink(missing_ok=True)
     sync_directory(target.parent)
-    return {"file": str(target), "bytes": target.stat().st_size, "secrets": secrets, "counts": found["counts"]}
+    return {
+        "file": str(target),
+        "bytes": target.stat().st_size,
+        "secrets": secrets,
+        "counts": found["counts"],
+        "open_debits": found["open_debits"],
+    }
 
 
 def named(file: Path, now: datetime, *, secrets: bool) -> Path:
@@ -160,11 +178,12 @@ def keep(directory: Path, number: int) -> list[Path]:
     return gone
 
 
-def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Tell) -> tuple[Path | None, proof.Proof]:
-    """Put a backup in the place of the database of a data directory that is held; where the old one is kept.
+def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Tell) -> Restored:
+    """Put a backup in the place of the database of a data directory that the caller holds.
 
-    The copy is brought up to date, proven and given a new epoch before it is put in place. Its master secrets are
-    taken where there are none, or with ``secrets`` behind those that there are.
+    A copy of the backup is upgraded and proven. Its open debits are refunded, as a start refunds them, and it gets a
+    new epoch. Then it is put in place. Its master secrets are taken if the directory has none, or with ``secrets``
+    behind those of the directory.
     """
     path, now = config.data_dir / DATABASE, clock.now()
     try:
@@ -178,9 +197,10 @@ def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Te
         brought = backup.take_secrets(made)
         db = Database(made)
         try:
-            found = proof.of(db, config, now)
+            found = proof.of(db, config)
             if found["problems"]:
-                return None, found
+                return Restored(None, found, proof.sum_open_debits([]))
+            refunds = _refund_open_debits(config, db, found, now)
             with db.accounts.write() as tx:
                 events.begin_epoch(tx, _epoch(path) + 1, now)
             with db.write() as tx:
@@ -197,7 +217,16 @@ def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Te
     finally:
         for ending in ("", "-wal", "-shm"):
             made.with_name(made.name + ending).unlink(missing_ok=True)
-    return kept, found
+    return Restored(kept, found, refunds)
+
+
+def _refund_open_debits(config: Config, db: Database, found: proof.Proof, now: datetime) -> proof.OpenDebits:
+    """Refund the open debits of a copy that is about to be put in place, and return them."""
+    if config.accounts_url:
+        # The accounts in force are in PostgreSQL. Those in the file are not used.
+        return proof.sum_open_debits([])
+    billing.refund_open(apps.over(config, db), now)
+    return found["open_debits"]
 
 
 def _epoch(path: Path) -> int:

@@ -57,7 +57,7 @@ def to_file(config: Config) -> dict[str, int]:
 
 def _proven(app: App) -> int:
     """The tokens of all accounts; UsageError where balances, wallets or debits do not add up."""
-    wrong = billing.wrong(app, app.clock.now())
+    wrong = billing.wrong(app)
     if wrong:
         raise UsageError(f"{wrong[0]}; finapi check says more")
     with app.accounts.read() as tx:

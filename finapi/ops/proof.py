@@ -6,12 +6,12 @@ import hashlib
 import os
 import tempfile
 import zlib
-from datetime import datetime
 from pathlib import Path
 from typing import TypedDict
 
 from finapi import app as apps
 from finapi.accounts import archive, billing
+from finapi.accounts.billing import OpenDebit
 from finapi.core.config import Config
 from finapi.core.json import text as text_of
 from finapi.market.holdings import doubts, industries
@@ -33,21 +33,37 @@ class ProofCounts(TypedDict):
     documents: int
 
 
+class OpenDebits(TypedDict):
+    """Debits of calls that have not ended yet, or that a crash cut off: their number, their tokens and each of them."""
+
+    count: int
+    tokens: int
+    calls: list[OpenDebit]
+
+
 class Proof(TypedDict):
-    """What was seen, what is wrong with it, and how many archives of the ledger were not there to be looked at."""
+    """The result of a check.
+
+    ``open_debits`` are the debits that a start or a restore would refund. ``archives_elsewhere`` is the number of
+    archives of the ledger that are not in their directory, so that they were not checked.
+    """
 
     counts: ProofCounts
+    open_debits: OpenDebits
     archives_elsewhere: int
     problems: list[str]
 
 
-def of(db: Database, config: Config, now: datetime) -> Proof:
-    """What a database holds and what does not add up in it; nobody who writes it waits."""
+def of(db: Database, config: Config) -> Proof:
+    """Check a database and return its counts and problems. Writers do not wait for it.
+
+    Nothing here depends on the clock: a copy is judged by its rows, so that it is proven however old it is.
+    """
     try:
         problems = db.integrity()
         if problems:
-            # Counting rows of damaged pages says nothing more.
-            return {"counts": _none(), "archives_elsewhere": 0, "problems": problems}
+            # Rows of damaged pages are not counted.
+            return _unreadable(problems)
         with db.read() as tx:
             rows, wrong = tx.all("counts_of_market"), _counts(tx)
         with db.accounts.read() as tx:
@@ -55,13 +71,33 @@ def of(db: Database, config: Config, now: datetime) -> Proof:
             problems += [*_feeds(tx), *wrong]
         counts: ProofCounts = {**_none(), **{row["name"]: row["number"] for row in rows}}
         app = apps.over(config, db)
-        problems += [*billing.wrong(app, now), *archive.wrong(app, now)]
+        problems += [*billing.wrong(app), *archive.wrong(app)]
+        open_debits = sum_open_debits(billing.list_open_debits(app))
         elsewhere = len(archive.elsewhere(app))
         problems += [*doubts.wrong(db), *industries.wrong(db)]
         counts["documents"], wrong = _documents(db)
     except Failed as error:
-        return {"counts": _none(), "archives_elsewhere": 0, "problems": [f"the database cannot be read: {error}"]}
-    return {"counts": counts, "archives_elsewhere": elsewhere, "problems": problems + wrong}
+        return _unreadable([f"the database cannot be read: {error}"])
+    return {
+        "counts": counts,
+        "open_debits": open_debits,
+        "archives_elsewhere": elsewhere,
+        "problems": problems + wrong,
+    }
+
+
+def sum_open_debits(calls: list[OpenDebit]) -> OpenDebits:
+    """Return open debits with their number and the sum of their tokens."""
+    return {"count": len(calls), "tokens": sum(call["tokens"] for call in calls), "calls": calls}
+
+
+def _unreadable(problems: list[str]) -> Proof:
+    return {
+        "counts": _none(),
+        "open_debits": sum_open_debits([]),
+        "archives_elsewhere": 0,
+        "problems": problems,
+    }
 
 
 def unwritable(config: Config) -> list[str]:
@@ -89,6 +125,13 @@ def said(proof: Proof) -> str:
     counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in proof["counts"].items())
     found = len(proof["problems"])
     return f"{found} problem{'' if found == 1 else 's'}" if found else f"all is well: {counts}"
+
+
+def describe_open_debits(open_debits: OpenDebits) -> str:
+    """Return the number of open debits, their tokens and the time of the oldest one in a line."""
+    count, tokens = open_debits["count"], open_debits["tokens"]
+    debits = "1 debit is open" if count == 1 else f"{count:,} debits are open"
+    return f"{debits}: {tokens:,} tokens, the oldest from {open_debits['calls'][0]['created_at']}"
 
 
 def _none() -> ProofCounts:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _backup(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
-    from finapi.ops import backups
+    from finapi.ops import backups, proof
 
     file = typed_path(os.getcwd(), args.file)
     if args.keep is not None and args.keep < 1:
@@ -40,6 +40,8 @@ def _backup(args: argparse.Namespace, config: Config, origins: settings.Origins,
         return document(say, {**made, "removed": [str(path) for path in gone]})
     counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in made["counts"].items())
     say("out", one_line(f"{made['file']}: {made['bytes']:,} bytes, proven: {counts}"))
+    if made["open_debits"]["count"]:
+        say("out", f"{proof.describe_open_debits(made['open_debits'])}; a restore refunds them")
     for path in gone:
         say("out", one_line(f"{path} is removed"))
     return 0
@@ -74,7 +76,7 @@ def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins
     file = typed_path(os.getcwd(), args.file)
     try:
         with datadir.locked(config.data_dir):
-            kept, found = backups.restore(config, file, SystemClock(), secrets=args.with_secrets, tell=_pages(say))
+            restored = backups.restore(config, file, SystemClock(), secrets=args.with_secrets, tell=_pages(say))
     except datadir.Busy:
         raise UsageError(f"{config.data_dir} is in use by a running finapi; stop it first") from None
     except Damaged:
@@ -82,13 +84,19 @@ def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins
         say("err", one_line(f"finapi: {file} is damaged and was not put back; nothing has changed; take another"))
         return 1
     say("progress", "")
-    for problem in found["problems"]:
+    problems, previous, refunds = restored.proof["problems"], restored.previous, restored.refunds
+    for problem in problems:
         say("err", one_line(f"finapi: {problem}"))
-    if found["problems"]:
+    if problems:
         say("err", one_line(f"finapi: {file} was not put back; nothing has changed"))
         return 1
-    beside = f"; what was there is {kept}" if kept else ""
-    return told(say, args, f"{file} is in its place{beside}", file=str(file), kept=kept and str(kept))
+    line = f"{file} is in its place"
+    if previous:
+        line += f"; what was there is {previous}"
+    if refunds["count"]:
+        calls = "1 call" if refunds["count"] == 1 else f"{refunds['count']:,} calls"
+        line += f"; {calls} that had not ended: {refunds['tokens']:,} tokens refunded"
+    return told(say, args, line, file=str(file), kept=previous and str(previous), refunded=refunds)
 
 
 def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
@@ -105,7 +113,7 @@ def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, 
     try:
         if args.file is None:
             find_accounts(config, db)
-        found = interruptibly(lambda: proof.of(db, config, SystemClock().now()), db.close)
+        found = interruptibly(lambda: proof.of(db, config), db.close)
     finally:
         say("progress", "")
         db.close()
@@ -121,6 +129,10 @@ def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, 
             away = found["archives_elsewhere"]
             say("out", f"{away} archives of the ledger are elsewhere: what they hold was not checked")
         say("out", proof.said(found))
+        if found["open_debits"]["count"]:
+            open_debits = proof.describe_open_debits(found["open_debits"])
+            when = "a restore refunds them" if args.file is not None else "a start refunds what a crash left open"
+            say("out", f"{open_debits}; {when}")
         if damaged:
             say("err", PUT_BACK)
         elif found["problems"]:

@@ -12,6 +12,9 @@ INSERT INTO ledger_marks (day, last_id) SELECT :day, coalesce(max(id), 0) FROM l
 WHERE true
 ON CONFLICT (day) DO NOTHING
 
+-- name: last_ledger_mark
+SELECT max(day) FROM ledger_marks
+
 -- name: forget_ledger_marks
 DELETE FROM ledger_marks WHERE day < :before AND last_id <= :archived
 

@@ -27,6 +27,20 @@ UPDATE ledger SET open = 0, status = 200 WHERE id = ? AND open = 1
 SELECT id, user_id, -delta AS cost, endpoint, request_id FROM ledger
 WHERE id > :after AND open = 1 AND created_at < :before
 
+-- name: open_debits_by_account
+SELECT users.email AS account, ledger.endpoint, ledger.request_id, -ledger.delta AS tokens, ledger.created_at
+FROM ledger
+JOIN users ON users.id = ledger.user_id
+WHERE ledger.id > :after AND ledger.open = 1
+ORDER BY ledger.id
+
+-- name: overlooked_debits
+SELECT ledger.id, -ledger.delta AS cost, ledger.endpoint, ledger_summed.closed_to
+FROM ledger_summed
+JOIN ledger ON ledger.id <= ledger_summed.closed_to
+WHERE ledger.open = 1
+ORDER BY ledger.id
+
 -- name: ledger_rows
 -- Purchases, grants and refills are no calls: an endpoint tells which row is one.
 SELECT id, created_at, delta, reason, endpoint, request_id, status AS response_status,
