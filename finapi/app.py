@@ -16,7 +16,7 @@ from finapi.core import master_secrets, passwords
 from finapi.core.cache import Cache
 from finapi.core.clock import Clock, SystemClock, iso
 from finapi.core.config import Config
-from finapi.core.errors import StoreFailing, UsageError
+from finapi.core.errors import StoreUnavailableError, UsageError
 from finapi.core.limits import Expense, Limit, Limiter, Pace
 from finapi.core.lockout import Lockouts
 from finapi.core.master_secrets import Keyring
@@ -30,7 +30,7 @@ from finapi.net.mail import Post, Transport
 from finapi.net.outbound import Outbound, Reach
 from finapi.store import backup, sandbox
 from finapi.store.datadir import DATABASE
-from finapi.store.db import Database, Failed, Row, newest_version
+from finapi.store.db import Database, DatabaseError, Row, newest_version
 from finapi.store.sandbox import Budget, Sandbox
 from finapi.store.shelf import Shelf
 
@@ -105,10 +105,10 @@ class App:
     # Who calls with which key, by the key's fingerprint, until anything but the ledger is written; who called before
     # that, while accounts cannot be reached.
     callers: Cache = field(
-        default_factory=lambda: Cache(CALLERS, lambda caller: 1 if caller else CALLERS, (StoreFailing,))
+        default_factory=lambda: Cache(CALLERS, lambda caller: 1 if caller else CALLERS, (StoreUnavailableError,))
     )
     # Keys of nobody, apart: keys that are made up push out no caller's.
-    nobody: Cache = field(default_factory=lambda: Cache(NOBODY, lambda caller: 1))
+    unknown_keys: Cache = field(default_factory=lambda: Cache(NOBODY, lambda caller: 1))
     # Facts of companies arranged for series, by what they take.
     books: Cache = field(default_factory=lambda: Cache(BOOK_BYTES, lambda book: len(book) * FACT_BYTES, parts=2))
     # Pages that are the same for everybody.
@@ -122,9 +122,9 @@ class App:
         return self.db.accounts
 
     @property
-    def written(self) -> int:
+    def write_count(self) -> int:
         """How often either store was written, but for what calls cost: it never falls."""
-        return self.db.written + self.accounts.written
+        return self.db.write_count + self.accounts.write_count
 
 
 def in_memory(
@@ -157,7 +157,7 @@ def on_disk(
         find_accounts(config, db, accounts)
         if master_secrets.missing(config) and not new_secrets:
             with db.accounts.read() as tx:
-                dead = lost(tx.all("made_with_secrets", now=iso(clock.now())))
+                dead = lost(tx.list_rows("made_with_secrets", now=iso(clock.now())))
             if dead:
                 raise UsageError(f"{master_secrets.file_of(config)} is missing, which made {dead}: {GIVE_UP}")
         return _app(config, clock, db, master_secrets.read(config), mail.transport(where, clock))
@@ -205,13 +205,13 @@ def elsewhere(url: str) -> Postgres:
         raise UsageError(f"accounts_url needs psycopg ({error}): pip install 'psycopg[binary]'") from None
     try:
         return Postgres(url)
-    except Failed as error:
+    except DatabaseError as error:
         raise UsageError(f"accounts_url cannot be opened: {error}") from None
 
 
 def _are_in(store: Database) -> bool:
-    with store.glance() as tx:
-        return bool(tx.value("any_user_or_invite"))
+    with store.read_one() as tx:
+        return bool(tx.find_value("any_user_or_invite"))
 
 
 def _copy_before_upgrade(config: Config, path: Path) -> None:

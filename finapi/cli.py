@@ -117,9 +117,9 @@ def _told_when_interrupted(verb: Verb) -> Iterator[None]:
 
 def _failing() -> type[Exception]:
     """What a database that fails raises, asked for when something was: a client's verbs load no database."""
-    from finapi.store.db import Failing
+    from finapi.store.db import OperationalError
 
-    return Failing
+    return OperationalError
 
 
 def _cut_off(number: int, frame: object) -> None:

@@ -208,13 +208,13 @@ def _backups(app: App) -> list[Worker]:
 
 def _full_text_step(app: App) -> float | None:
     with app.db.read() as tx:
-        due = tx.one("body_unindexed", after=0) is not None
+        due = tx.find_row("body_unindexed", after=0) is not None
     return contents.index_step(app) if due else None
 
 
 def _latest_years_step(app: App) -> float:
     with app.db.read() as tx:
-        if tx.one("latest_years_due", rules=financials.rules(), limit=1) is None:
+        if tx.find_row("latest_years_due", rules=financials.rules(), limit=1) is None:
             return YEARS_SECONDS
     screen.keep_latest(app)
     return YEARS_SECONDS
@@ -223,7 +223,7 @@ def _latest_years_step(app: App) -> float:
 def _doubts_step(app: App) -> float:
     """Compare some positions that no ingest has compared: those of an upgrade, or of an ingest that was killed."""
     with app.db.read() as tx:
-        if not any(tx.one(name, limit=1, least=0) for name in ("fund_quarters_uncompared", "securities_unpriced")):
+        if not any(tx.find_row(name, limit=1, least=0) for name in ("fund_quarters_uncompared", "securities_unpriced")):
             return DOUBTS_SECONDS
     with app.db.write() as tx:
         return PAUSE_SECONDS if doubts.settle_portion(tx) else DOUBTS_SECONDS

@@ -84,7 +84,7 @@ class World:
         header = sgml.header(FULL, "full")
         papers = list(contents.listed(sgml.documents(FULL, "full")))
         with app.db.write() as tx:
-            stored = filings.put(tx, metadata.from_header(header, len(FULL)), now)
+            stored = filings.upsert(tx, metadata.from_header(header, len(FULL)), now)
             text = contents.text(papers[0][1].body, papers[0][1].filename, 10_000)
             contents.put(tx, stored.id, [line for line, _ in papers], text, most_kept=10_000, most_found=10_000)
             for number, filed, document in schedules.examples():
@@ -121,7 +121,7 @@ class World:
     def _come_back(self) -> None:
         """Another user in the place of the one that was deleted."""
         with self.app.db.read() as tx:
-            gone = tx.one("user_by_email", email=self._other.email) is None
+            gone = tx.find_row("user_by_email", email=self._other.email) is None
         if gone:
             self._other = self._user(self.new_email().partition("@")[0])
             users.add_credit(self.app, self._other.email, 10**9, self.app.clock.now())
@@ -165,14 +165,14 @@ class World:
         with self.app.db.write() as tx:
             user = users.insert(tx, self.app, email, "free", now, password=None, verified=False)
             uuid = self.app.new_uuid()
-            row = tx.value("put_verification", user_id=user.id, uuid=uuid, now="", expires_at="9999-12-31")
+            row = tx.find_value("put_verification", user_id=user.id, uuid=uuid, now="", expires_at="9999-12-31")
         return {"token": credentials.link_token(self.app.secrets, "verify", row, uuid)}
 
     def _put_auth_newpassword(self) -> dict[str, Any]:
         email, uuid = self.new_email(), self.app.new_uuid()
         users.create(self.app, email, "free", self.app.clock.now(), password=PASSWORD)
         with self.app.db.write() as tx:
-            row = tx.value("put_reset", email=email, uuid=uuid, now="", expires_at="9999-12-31")
+            row = tx.find_value("put_reset", email=email, uuid=uuid, now="", expires_at="9999-12-31")
         return {"token": credentials.link_token(self.app.secrets, "reset", row, uuid)}
 
     def _post_webhooks_test(self) -> dict[str, Any]:

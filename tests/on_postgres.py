@@ -141,7 +141,7 @@ class Bridged(db.Transaction):
         if not bridge.is_elsewhere(self._queries[query]):
             return super().insert(query, values, **more)
         with bridge.home.accounts._within() as tx:
-            return int(tx.insert(query, values, **more))
+            return int(tx.insert_row(query, values, **more))
 
     insert_last = insert
 

@@ -13,7 +13,7 @@ from finapi.accounts import audit, billing, credentials, users
 from finapi.accounts.users import Caller, NewUser
 from finapi.app import App
 from finapi.core.errors import ApiError, UsageError
-from finapi.store.db import Refused
+from finapi.store.db import ConstraintError
 from tests.client import ledger_sum
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -82,14 +82,14 @@ def test_a_taken_email_is_a_conflict_and_leaves_nothing(app: App, user: NewUser,
 
 
 def test_a_repeated_uuid_is_not_called_a_taken_email(app: App, user: NewUser) -> None:
-    with pytest.raises(Refused, match=r"UNIQUE constraint failed: users\.uuid"):
+    with pytest.raises(ConstraintError, match=r"UNIQUE constraint failed: users\.uuid"):
         users.create(replace(app, new_uuid=lambda: user.uuid), "bob@example.com", "pro", NOW)
     assert rows(app, "SELECT email FROM users") == [("ann@example.com",)]
 
 
 def test_a_refused_audit_row_is_not_called_a_repeated_form(app: App) -> None:
-    with pytest.raises(Refused, match="FOREIGN KEY constraint failed"), app.accounts.write() as tx:
-        audit.put(tx, audit.By(None, "/"), "lock", NOW, subject=1)
+    with pytest.raises(ConstraintError, match="FOREIGN KEY constraint failed"), app.accounts.write() as tx:
+        audit.record_action(tx, audit.Actor(None, "/"), "lock", NOW, subject=1)
 
 
 def test_an_unknown_plan_leaves_no_user_behind(app: App) -> None:

@@ -244,7 +244,7 @@ def of_parties(app: App, accession: str, form: str, *parties: Party) -> None:
     """A filing of several companies and people, stored and announced."""
     with app.db.write() as tx:
         told = FilingMetadata(accession, metadata.HEADER, parties, form=form, filed_at="2026-01-30")
-        filings.put(tx, told, NOW)
+        filings.upsert(tx, told, NOW)
 
 
 SUBSIDIARY = Party(7, metadata.RANKS["filer"], "Brook Lamps Finance LLC")

@@ -330,9 +330,9 @@ def test_sums_are_made_a_few_rows_at_once(app: App, monkeypatch: pytest.MonkeyPa
     # Two refills stand before the calls.
     assert [billing.close_kept(app) for _ in range(3)] == [0.0, 0.0, billing.CLOSE_SECONDS]
     assert rows(app, "SELECT day, endpoint, tokens, calls FROM ledger_days") == [("2026-01-31", "GET /x", 6, 6)]
-    written = app.db.written
+    written = app.db.write_count
     assert billing.close_kept(app) == billing.CLOSE_SECONDS
-    assert app.db.written == written
+    assert app.db.write_count == written
 
 
 def test_sums_are_kept_for_as_long_as_they_are_shown_and_longer(

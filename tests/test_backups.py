@@ -149,7 +149,7 @@ def test_a_copy_is_of_one_moment_while_others_write_and_is_not_begun_anew(
     assert len(told) > 50
     assert report["counts"]["accounts"] == 1
     with app.db.read() as tx:
-        assert len(tx.all("users_after", id=0, limit=1000)) == 1 + len(told)
+        assert len(tx.list_rows("users_after", id=0, limit=1000)) == 1 + len(told)
 
 
 def test_a_backup_that_is_broken_off_leaves_nothing(app: App, config: Config, shelf: Path) -> None:
@@ -273,7 +273,7 @@ def test_what_was_backed_up_comes_back_and_what_was_there_is_kept(config: Config
         assert (after.first, after.last, after.shared) == (1, 3, 3)
         assert after.epoch == before[0].epoch + 1
         assert users.by_api_key(tx, ann.api_key) is not None
-        assert [row["id"] for row in tx.all("users_after", id=0, limit=9)] == [1]
+        assert [row["id"] for row in tx.list_rows("users_after", id=0, limit=9)] == [1]
         # What callers hold of the old data is not taken for today's.
         assert stamp(tx) != before[1]
 
@@ -691,7 +691,7 @@ def test_events_that_were_pruned_from_the_front_leave_no_hole(app: App, config: 
 def test_a_count_of_a_form_that_is_not_that_of_its_filings_is_named(app: App, config: Config) -> None:
     told = FilingMetadata("0000000001-26-000001", metadata.INDEX, [Party(1, metadata.LISTED)], "10-K", "2026-01-02")
     with app.db.write() as tx:
-        filings.put(tx, told, NOW)
+        filings.upsert(tx, told, NOW)
     assert proof.of(app.db, config)["problems"] == []
     with app.db.write() as tx:
         tx._connection.execute("UPDATE term_counts SET filings = 3")

@@ -20,7 +20,7 @@ from finapi.accounts import billing, plans, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.core.errors import ApiError, StoreFailing
+from finapi.core.errors import ApiError, StoreUnavailableError
 from finapi.ops.opened import opened
 from finapi.store import db
 from finapi.store.db import Transaction
@@ -41,7 +41,7 @@ def ledger(app: App) -> list[tuple[object, ...]]:
 def balance(app: App, user_id: int = 1) -> int:
     """A user's balance, which is the sum of its ledger in every test that asks."""
     with app.db.read() as tx:
-        plan = tx.one("userplan", user_id=user_id)
+        plan = tx.find_row("userplan", user_id=user_id)
         assert plan is not None
         left = int(plan["total_limit_api"] - plan["reach_limit_api"])
         assert ledger_sum(tx, user_id) == left
@@ -177,22 +177,22 @@ def test_a_refund_that_cannot_be_written_is_tried_again_and_the_error_stays(
     app: App, user: users.NewUser, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(change: Callable[[Transaction], object], **_: object) -> None:
-        raise StoreFailing("the disk is full")
+        raise StoreUnavailableError("the disk is full")
 
     def call() -> None:
         with billing.charged(app, user.id, "GET /x", 25, "r1"):
-            monkeypatch.setattr(app.accounts, "share", full)
+            monkeypatch.setattr(app.accounts, "write_batched", full)
             raise ValueError("m")
 
     with pytest.raises(ValueError, match="m"):
         call()
     assert "25 tokens for GET /x are given back later: the disk is full" in caplog.text
-    with pytest.raises(StoreFailing):
+    with pytest.raises(StoreUnavailableError):
         billing.close_kept(app)
     assert balance(app) == 499_975
     monkeypatch.undo()
     with monkeypatch.context() as also:
-        also.setattr(Transaction, "insert", failing)
+        also.setattr(Transaction, "insert_row", failing)
         with pytest.raises(sqlite3.OperationalError):
             billing.close_kept(app)
     billing.close_kept(app)
@@ -248,7 +248,7 @@ def test_a_balance_below_the_cost_is_refused_with_its_five_fields(make_app: Call
     with pytest.raises(ApiError) as refusal, billing.charged(app, 1, "GET /x", 25, "r1"):
         raise AssertionError("the call must not run")
     assert (refusal.value.code, refusal.value.status) == ("insufficient_tokens", 402)
-    assert refusal.value.beside == {
+    assert refusal.value.extra_fields == {
         "current_balance": 24,
         "required_cost": 25,
         "next_refill_at": "2026-02-28T12:00:00.000Z",
@@ -272,7 +272,7 @@ def test_where_to_upgrade_is_a_setting(make_app: Callable[..., App]) -> None:
     users.create(app, "ann@example.com", "free", NOW)
     with pytest.raises(ApiError) as refusal:
         spend(app)
-    assert refusal.value.beside["upgrade_url"] == "https://example.com/buy"
+    assert refusal.value.extra_fields["upgrade_url"] == "https://example.com/buy"
 
 
 def test_a_user_without_a_plan_has_nothing_to_spend(app: App, user: users.NewUser) -> None:
@@ -280,7 +280,7 @@ def test_a_user_without_a_plan_has_nothing_to_spend(app: App, user: users.NewUse
         tx._connection.execute("DELETE FROM userplans")
     with pytest.raises(ApiError) as refusal:
         spend(app)
-    assert refusal.value.beside == {
+    assert refusal.value.extra_fields == {
         "current_balance": 0,
         "required_cost": 25,
         "next_refill_at": None,
@@ -513,7 +513,7 @@ def test_a_refund_after_a_change_of_plan_keeps_ledger_and_balance_equal(app: App
     with pytest.raises(ApiError, match="Nothing"):
         call()
     with app.db.read() as tx:
-        row = tx.one("userplan", user_id=user.id)
+        row = tx.find_row("userplan", user_id=user.id)
         assert row is not None
         assert row["total_limit_api"] - row["reach_limit_api"] == 500_025
         assert ledger_sum(tx, user.id) == 500_025

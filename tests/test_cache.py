@@ -64,11 +64,11 @@ def test_a_value_that_is_looked_at_counts_as_asked_for() -> None:
     cache = Cache(800, len)
     for number in range(8):
         made(cache, 1, str(number), b"x" * 100)
-    assert cache.kept(1, "0", None) == b"x" * 100
-    assert cache.kept(2, "0", None) is None
+    assert cache.find(1, "0", None) == b"x" * 100
+    assert cache.find(2, "0", None) is None
     made(cache, 1, "8", b"x" * 100)
-    assert cache.kept(1, "0", None) == b"x" * 100
-    assert cache.kept(1, "1", None) is None
+    assert cache.find(1, "0", None) == b"x" * 100
+    assert cache.find(1, "1", None) is None
 
 
 def test_all_that_is_kept_at_default_settings_takes_less_than_sixty_megabytes_and_the_largest_book_fits() -> None:
@@ -98,7 +98,7 @@ def test_what_fails_to_be_made_is_tried_again() -> None:
 def test_what_is_kept_is_told_without_being_made() -> None:
     cache = Cache(800, len)
     made(cache, 1, "a", b"x")
-    assert [cache.kept(1, "a", None), cache.kept(1, "b", None), cache.kept(2, "a", None)] == [b"x", None, None]
+    assert [cache.find(1, "a", None), cache.find(1, "b", None), cache.find(2, "a", None)] == [b"x", None, None]
 
 
 def test_of_a_version_that_has_passed_nothing_is_held_where_no_value_may_serve_again() -> None:

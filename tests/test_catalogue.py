@@ -27,13 +27,13 @@ def test_a_page_walks_the_list_of_its_term_in_order_and_sorts_nothing(app: App, 
 
 
 def test_totals_beyond_the_bound_are_told_as_a_lower_bound(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "MOST_COUNTED", 3)
+    monkeypatch.setattr(search, "MAX_COUNTED", 3)
     with app.db.write() as tx:
         for n in range(5):
             told = FilingMetadata(
                 f"0000000001-25-{n:06}", metadata.INDEX, [Party(1, metadata.LISTED)], "4", "2025-01-01"
             )
-            filings.put(tx, told, app.clock.now())
+            filings.upsert(tx, told, app.clock.now())
         assert search.total(tx, Question(first="2025-01-01")) == (3, False)
         assert search.total(tx, Question(ciks=(1,), forms=("4",))) == (3, False)
         # Kept as they are stored, and exact at any size.
@@ -68,5 +68,5 @@ def test_filings_of_an_older_store_are_listed_after_the_migration() -> None:
     for evidence, form in ((metadata.DOCUMENT, "S-1"), (metadata.HEADER, "8-K/A")):
         told = FilingMetadata("0000001750-25-000001", evidence, [Party(1750, metadata.LISTED)], form)
         filings._put(tx, told, datetime(2026, 1, 1, tzinfo=UTC))
-    assert [row["form"] for row in tx.all("form_counts")] == ["10-K", "8-K", "8-K/A"]
+    assert [row["form"] for row in tx.list_rows("form_counts")] == ["10-K", "8-K", "8-K/A"]
     connection.close()

@@ -44,8 +44,8 @@ def replaced(path: Path, version: int, **more: str) -> None:
 
 
 def version_of(copy: MarketCopy) -> int:
-    with copy.glance() as tx:
-        return int(tx.value("data_version"))
+    with copy.read_one() as tx:
+        return int(tx.find_value("data_version"))
 
 
 @contextmanager
@@ -77,8 +77,8 @@ def test_no_connection_to_a_copy_can_write_it(copy: MarketCopy) -> None:
         pass
     assert (refused.value.status, refused.value.code) == (409, "CONFLICT")
     with pytest.raises(ApiError):
-        copy.share(lambda tx: tx.run("bump_data_version"))
-    for reading in (copy.read, copy.glance):
+        copy.write_batched(lambda tx: tx.run("bump_data_version"))
+    for reading in (copy.read, copy.read_one):
         with pytest.raises(sqlite3.OperationalError, match="readonly"), reading() as tx:
             tx.run("bump_data_version")
     with separate(copy) as connection, pytest.raises(sqlite3.OperationalError, match="readonly"):
@@ -88,7 +88,7 @@ def test_no_connection_to_a_copy_can_write_it(copy: MarketCopy) -> None:
 
 
 def test_a_file_that_takes_the_place_of_a_copy_is_moved_over_to(copy: MarketCopy, path: Path) -> None:
-    written = copy.written
+    written = copy.write_count
     replaced(path, 2)
     # Until it is noticed the one before is answered, also by a thread that has not read yet.
     found: list[int] = []
@@ -97,18 +97,18 @@ def test_a_file_that_takes_the_place_of_a_copy_is_moved_over_to(copy: MarketCopy
     thread.join()
     assert [version_of(copy), *found] == [1, 1]
     assert copy.look()
-    assert copy.written > written
+    assert copy.write_count > written
     assert version_of(copy) == 2
 
 
 def test_who_has_begun_to_read_goes_on_with_the_copy_that_he_has(copy: MarketCopy, path: Path) -> None:
     with copy.read() as tx:
-        assert tx.value("data_version") == 1
+        assert tx.find_value("data_version") == 1
         replaced(path, 2)
         copy.look()
-        assert tx.value("data_version") == 1
-        with copy.glance() as same:
-            assert same.value("data_version") == 1
+        assert tx.find_value("data_version") == 1
+        with copy.read_one() as same:
+            assert same.find_value("data_version") == 1
     assert version_of(copy) == 2
 
 

@@ -49,7 +49,7 @@ def served(app: App, accession: str = ADSH, *, whole: bool = True) -> dict[str, 
 
 def version(app: App) -> int:
     with app.db.read() as tx:
-        return int(tx.value("data_version"))
+        return int(tx.find_value("data_version"))
 
 
 @pytest.fixture
@@ -122,10 +122,10 @@ def test_tables_of_an_older_issue_have_other_columns(app: App, tmp_path: Path) -
 def test_company_is_known_by_its_row(app: App, quarter: Path) -> None:
     take(app, quarter)
     with app.db.read() as tx:
-        row = tx.one("company_by_cik", cik=GOLDMAN)
+        row = tx.find_row("company_by_cik", cik=GOLDMAN)
         assert row is not None
         assert row["company_name"] == "GOLDMAN SACHS GROUP INC"
-        filing = tx.one("filing_row", accession=ADSH)
+        filing = tx.find_row("filing_row", accession=ADSH)
         assert filing is not None
     assert (filing["form"], filing["filed_at"], filing["accepted_at"], filing["period_of_report"]) == (
         "10-Q",

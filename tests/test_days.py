@@ -21,7 +21,7 @@ def test_a_day_has_a_text_and_a_number(text: str, number: int) -> None:
 def test_what_is_no_day_is_refused(text: str) -> None:
     assert not days.is_day(text)
     with pytest.raises(ValueError, match="is not a date"):
-        days.checked(text)
+        days.validate(text)
 
 
 def test_a_day_that_the_calendar_lacks_is_refused() -> None:
@@ -30,7 +30,7 @@ def test_a_day_that_the_calendar_lacks_is_refused() -> None:
 
 def test_a_day_is_read() -> None:
     assert days.is_day("2024-02-29")
-    assert days.checked("2024-02-29") == "2024-02-29"
+    assert days.validate("2024-02-29") == "2024-02-29"
     assert days.parse("2024-02-29") == date(2024, 2, 29)
 
 
@@ -41,7 +41,7 @@ def test_a_period_counts_both_its_ends() -> None:
 
 
 def test_a_day_is_shifted_over_the_ends_of_months_and_years() -> None:
-    assert days.shifted("2024-03-01", -1) == "2024-02-29"
-    assert days.shifted("2023-12-31", 1) == "2024-01-01"
+    assert days.shift("2024-03-01", -1) == "2024-02-29"
+    assert days.shift("2023-12-31", 1) == "2024-01-01"
     with pytest.raises(OverflowError):
-        days.shifted("9999-12-31", 1)
+        days.shift("9999-12-31", 1)

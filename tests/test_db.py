@@ -20,7 +20,7 @@ import pytest
 
 from finapi.core.errors import UsageError
 from finapi.store import db, sql_files
-from finapi.store.db import Database, Refused, Transaction, Unwritable
+from finapi.store.db import ConstraintError, Database, StoreUnwritableError, Transaction
 from finapi.store.portions import work_through
 from tests.stores import with_migrations
 
@@ -47,7 +47,7 @@ def on_file(path: Path) -> Iterator[Database]:
 
 
 def add_user(tx: Transaction, number: int) -> int:
-    return tx.insert(
+    return tx.insert_row(
         "insert_user", uuid=f"u{number}", email=f"u{number}@example.com", password=None, verify_email=1, now=NOW
     )
 
@@ -60,7 +60,7 @@ def count(tx: Transaction) -> None:
 def counted(database: Database) -> int:
     """How often ``count`` was committed, as a read transaction sees it."""
     with database.read() as tx:
-        return int(tx.value("data_version"))
+        return int(tx.find_value("data_version"))
 
 
 def write(database: Database, *steps: Callable[[Transaction], object]) -> None:
@@ -136,9 +136,9 @@ def test_a_new_database_is_its_owners_and_has_a_stamp_of_its_own(tmp_path: Path)
     linked.symlink_to(tmp_path / "elsewhere.db")
     for path in (tmp_path / "one.db", tmp_path / "another.db", empty_file, linked):
         with closing(Database(path)) as made:
-            assert made.written == 0
-        with closing(Database(path)) as again, again.glance() as tx:
-            stamps.add(tx.value("data_stamp"))
+            assert made.write_count == 0
+        with closing(Database(path)) as again, again.read_one() as tx:
+            stamps.add(tx.find_value("data_stamp"))
             assert tx._connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
     assert {stat.S_IMODE(one.stat().st_mode) for one in (tmp_path / "one.db", linked)} == {0o600}
     assert sorted(map(len, stamps)) == [16, 16, 16, 16]
@@ -318,18 +318,18 @@ def test_a_write_holds_the_file_from_its_beginning(on_file: Database, path: Path
 
 def test_a_repeated_unique_value_is_refused(database: Database) -> None:
     twice = [lambda tx: add_user(tx, 1)] * 2
-    with pytest.raises(Refused, match=r"UNIQUE constraint failed: users\.email"):
+    with pytest.raises(ConstraintError, match=r"UNIQUE constraint failed: users\.email"):
         write(database, count, *twice)
     assert counted(database) == 0
 
 
 def test_a_reference_to_nothing_is_refused(database: Database) -> None:
-    with pytest.raises(Refused, match="FOREIGN KEY"), database.write() as tx:
+    with pytest.raises(ConstraintError, match="FOREIGN KEY"), database.write() as tx:
         tx.run("insert_api_key", user_id=99, uuid="k", fingerprint=b"f", made_with="m", now=NOW)
 
 
 def test_a_value_of_another_type_is_refused(database: Database) -> None:
-    with pytest.raises(Refused, match="cannot store TEXT value in BLOB column"), database.write() as tx:
+    with pytest.raises(ConstraintError, match="cannot store TEXT value in BLOB column"), database.write() as tx:
         tx.run("insert_api_key", user_id=add_user(tx, 1), uuid="k", fingerprint="text", made_with="m", now=NOW)
 
 
@@ -339,7 +339,7 @@ def test_a_commit_that_is_refused_ends_its_transaction(database: Database) -> No
         tx._connection.execute("PRAGMA defer_foreign_keys=ON")
         tx.run("insert_api_key", user_id=99, uuid="k", fingerprint=b"f", made_with="m", now=NOW)
 
-    with pytest.raises(Refused, match="FOREIGN KEY"):
+    with pytest.raises(ConstraintError, match="FOREIGN KEY"):
         write(database, key_of_nobody)
     write(database, count)
     assert counted(database) == 1
@@ -348,7 +348,7 @@ def test_a_commit_that_is_refused_ends_its_transaction(database: Database) -> No
 def test_an_error_that_ended_the_transaction_is_the_one_that_is_raised(database: Database) -> None:
     # As SQLite does by itself on a full disk or a failed read: the transaction is gone before the block ends.
     again = "INSERT OR ROLLBACK INTO users (uuid, email, created_at, updated_at) VALUES ('u1', 'e', '', '')"
-    with pytest.raises(Refused, match=r"UNIQUE constraint failed: users\.uuid"):
+    with pytest.raises(ConstraintError, match=r"UNIQUE constraint failed: users\.uuid"):
         write(database, count, lambda tx: add_user(tx, 1), lambda tx: tx._connection.execute(again))
     assert counted(database) == 0
 
@@ -393,7 +393,7 @@ def test_a_query_gives_rows_a_row_or_a_value(database: Database) -> None:
         values = {"plan": "free", "tokens": 5, "bought": 0, "anchor": NOW}
         tx.run("put_userplan", values, user_id=user_id, period_end=NOW, now=NOW)
     with database.read() as tx:
-        row = tx.one("userplan", user_id=user_id)
+        row = tx.find_row("userplan", user_id=user_id)
         assert row is not None
         assert [row[name] for name in ("plan", "status", "total_limit_api", "reach_limit_api")] == [
             "free",
@@ -401,15 +401,15 @@ def test_a_query_gives_rows_a_row_or_a_value(database: Database) -> None:
             5,
             0,
         ]
-        assert tx.all("userplan", user_id=user_id) == [row]
-        assert tx.value("userplan", user_id=user_id) == user_id
+        assert tx.list_rows("userplan", user_id=user_id) == [row]
+        assert tx.find_value("userplan", user_id=user_id) == user_id
 
 
 def test_a_query_without_rows_gives_none(database: Database) -> None:
     with database.read() as tx:
-        assert tx.one("userplan", user_id=1) is None
-        assert tx.value("userplan", user_id=1) is None
-        assert tx.all("userplan", user_id=1) == []
+        assert tx.find_row("userplan", user_id=1) is None
+        assert tx.find_value("userplan", user_id=1) is None
+        assert tx.list_rows("userplan", user_id=1) == []
 
 
 def test_a_statement_tells_how_many_rows_it_changed(database: Database) -> None:
@@ -420,13 +420,13 @@ def test_a_statement_tells_how_many_rows_it_changed(database: Database) -> None:
 
 def test_many_rows_go_in_by_position(database: Database) -> None:
     with database.write() as tx:
-        tx.many("insert_concepts", [("a",), ("b",)])
-        assert [tuple(row) for row in tx.all("concept_ids", names='["a","b","c"]')] == [("a", 1), ("b", 2)]
+        tx.insert_rows("insert_concepts", [("a",), ("b",)])
+        assert [tuple(row) for row in tx.list_rows("concept_ids", names='["a","b","c"]')] == [("a", 1), ("b", 2)]
 
 
 def test_a_query_that_is_not_there_is_a_key_error(database: Database) -> None:
     with database.read() as tx, pytest.raises(KeyError, match="no_such_query"):
-        tx.all("no_such_query")
+        tx.list_rows("no_such_query")
 
 
 def test_a_read_transaction_cannot_write(database: Database) -> None:
@@ -437,10 +437,10 @@ def test_a_read_transaction_cannot_write(database: Database) -> None:
 
 def test_a_read_transaction_sees_one_moment(on_file: Database) -> None:
     with on_file.read() as tx:
-        assert tx.value("data_version") == 0
+        assert tx.find_value("data_version") == 0
         with on_file.write() as writing:
             count(writing)
-        assert tx.value("data_version") == 0
+        assert tx.find_value("data_version") == 0
     assert counted(on_file) == 1
 
 
@@ -453,7 +453,7 @@ def test_a_reader_does_not_see_what_is_not_committed(on_file: Database) -> None:
 def test_a_read_that_raised_leaves_its_connection_usable(database: Database) -> None:
     def read_and_fail() -> None:
         with database.read() as tx:
-            tx.value("data_version")
+            tx.find_value("data_version")
             raise ValueError("mine")
 
     with pytest.raises(ValueError, match="mine"):
@@ -479,7 +479,7 @@ def test_a_read_inside_a_read_is_the_same_on_file_and_in_memory(on_file: Databas
     for database in (on_file, in_memory):
         try:
             with database.read(), database.read() as tx:
-                outcomes.append(f"reads {tx.value('data_version')}")
+                outcomes.append(f"reads {tx.find_value('data_version')}")
         except Exception as error:
             outcomes.append(f"raises {type(error).__name__}")
     in_memory.close()
@@ -655,7 +655,7 @@ def together(database: Database, works: list[Callable[[Transaction], object]]) -
 
     def run(number: int) -> None:
         try:
-            outcomes[number] = database.share(works[number])
+            outcomes[number] = database.write_batched(works[number])
         except Exception as error:
             outcomes[number] = error
 
@@ -697,13 +697,13 @@ def test_work_that_fails_is_undone_alone(database: Database) -> None:
     assert len(emails) == 2
 
 
-@pytest.mark.parametrize("how", ["write", "share"])
+@pytest.mark.parametrize("how", ["write", "write_batched"])
 def test_a_transaction_knows_that_others_wait_to_write(path: Path, how: str) -> None:
     with closing(Database(path)) as database:
 
         def other() -> None:
-            if how == "share":
-                database.share(lambda tx: None)
+            if how == "write_batched":
+                database.write_batched(lambda tx: None)
             else:
                 with database.write():
                     pass
@@ -726,15 +726,15 @@ def test_a_commit_that_fails_fails_all_that_share_it(database: Database) -> None
         )
 
     outcomes = together(database, [lambda tx: add_user(tx, 1), poison])
-    assert [type(outcome) for outcome in outcomes] == [Refused, Refused]
+    assert [type(outcome) for outcome in outcomes] == [ConstraintError, ConstraintError]
     with database.read() as tx:
         assert tx._connection.execute("SELECT count(*) FROM users").fetchone()[0] == 0
 
 
 def test_work_inside_a_write_is_refused_and_takes_nobody_along(database: Database) -> None:
     with database.write() as tx, pytest.raises(RuntimeError, match="inside another"):
-        database.share(lambda inner: add_user(tx, 1))
-    assert database.share(lambda tx: add_user(tx, 2)) == 1
+        database.write_batched(lambda inner: add_user(tx, 1))
+    assert database.write_batched(lambda tx: add_user(tx, 2)) == 1
 
 
 def test_a_refusal_of_the_database_reaches_the_one_that_caused_it(database: Database) -> None:
@@ -764,16 +764,16 @@ def test_a_full_disk_is_said_once_and_is_over_with_the_first_write_that_succeeds
         add_user(tx, 1)
     full(database, is_full=True)
     for _ in range(3):
-        with pytest.raises(Unwritable, match="database or disk is full"), database.write() as tx:
+        with pytest.raises(StoreUnwritableError, match="database or disk is full"), database.write() as tx:
             grow(tx)
-        with pytest.raises(Unwritable, match="database or disk is full"):
-            database.share(grow)
+        with pytest.raises(StoreUnwritableError, match="database or disk is full"):
+            database.write_batched(grow)
     assert database.trouble == "database or disk is full"
     assert [record.getMessage() for record in caplog.records] == [
         "the database cannot be written: database or disk is full"
     ]
     with database.read() as tx:
-        assert tx.one("user_by_id", id=1) is not None
+        assert tx.find_row("user_by_id", id=1) is not None
     full(database, is_full=False)
     with database.write() as tx:
         pass  # a transaction that writes nothing says nothing
@@ -791,7 +791,7 @@ def test_a_file_that_is_gone_or_another_takes_no_more_writes(path: Path) -> None
     for other in (False, True):
         if other:
             path.write_bytes(b"")
-        with pytest.raises(Unwritable, match="its file is gone"), database.write() as tx:
+        with pytest.raises(StoreUnwritableError, match="its file is gone"), database.write() as tx:
             add_user(tx, 1)
     path.unlink()
     moved.rename(path)
@@ -805,7 +805,7 @@ def test_a_statement_that_is_wrong_is_no_trouble_of_the_disk(path: Path) -> None
     database = Database(path)
     with pytest.raises(sqlite3.OperationalError) as wrong, database.write() as tx:
         tx._connection.execute("INSERT INTO nothing VALUES (1)")
-    assert not isinstance(wrong.value, Unwritable)
+    assert not isinstance(wrong.value, StoreUnwritableError)
     assert database.trouble is None
     database.close()
 
@@ -859,9 +859,9 @@ def read():
             if number == 50:
                 begun.wait()
             with database.read() as tx:
-                tx.all("companies_by_place", limit=5)
-            with database.glance() as tx:
-                tx.one("body_unindexed", after=0)
+                tx.list_rows("companies_by_place", limit=5)
+            with database.read_one() as tx:
+                tx.find_row("body_unindexed", after=0)
     except sqlite3.Error as error:  # closed, or broken off
         ended.append(error)
 threads = [threading.Thread(target=read) for _ in range(8)]

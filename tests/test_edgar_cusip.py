@@ -23,13 +23,13 @@ def test_the_check_digit_of_cusips_in_use(text: str) -> None:
     [("37833100", "037833100"), (" 02079k305 ", "02079K305"), ("037 833 100", "037833100"), ("12345", "12345")],
 )
 def test_zeros_that_a_spreadsheet_took_away_are_put_back_where_the_digit_proves_it(text: str, written: str) -> None:
-    assert cusip.fold(text) == written
+    assert cusip.normalise(text) == written
 
 
 @pytest.mark.parametrize("text", ["", "0378331000", "03783310-", "\uff10"])
 def test_what_cannot_be_a_cusip_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a CUSIP"):
-        cusip.fold(text)
+        cusip.normalise(text)
 
 
 def test_of_a_security_that_failed_on_several_days_the_last_stands() -> None:

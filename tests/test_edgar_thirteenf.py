@@ -63,13 +63,13 @@ def test_a_cusip_with_a_wrong_digit_or_length_is_not_valid() -> None:
     ],
 )
 def test_a_cusip_is_folded(text: str, folded: str) -> None:
-    assert cusip.fold(text) == folded
+    assert cusip.normalise(text) == folded
 
 
 @pytest.mark.parametrize("text", ["", "0378331000", "03783310!", "Ö37833100"])
 def test_what_is_no_cusip_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a CUSIP"):
-        cusip.fold(text)
+        cusip.normalise(text)
 
 
 # ---- tables

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
-from finapi.edgar.tickers import Ticker, company_tickers, fold
+from finapi.edgar.tickers import Ticker, company_tickers, normalise
 
 SHARED = Path(__file__).parents[2] / "shared" / "edgar"
 
@@ -33,7 +33,7 @@ TABLE = b"""{"fields":["cik","name","ticker","exchange"],
     ],
 )
 def test_ticker_folds_case_and_separators(ticker: str, folded: str) -> None:
-    assert fold(ticker) == folded
+    assert normalise(ticker) == folded
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_ticker_folds_case_and_separators(ticker: str, folded: str) -> None:
 )
 def test_what_is_no_ticker_is_refused(ticker: str) -> None:
     with pytest.raises(ValueError, match="is not a ticker"):
-        fold(ticker)
+        normalise(ticker)
 
 
 def test_list_gives_its_rows_in_order() -> None:
@@ -113,7 +113,7 @@ def test_real_list_gives_9610_tickers() -> None:
 @given(st.text(max_size=15))
 def test_folded_ticker_folds_to_itself(text: str) -> None:
     with suppress(ValueError):
-        assert fold(fold(text)) == fold(text)
+        assert normalise(normalise(text)) == normalise(text)
 
 
 JSON = st.recursive(

@@ -50,7 +50,7 @@ def test_a_code_that_is_not_in_the_table_cannot_be_raised() -> None:
 def test_an_error_without_extras_has_none() -> None:
     error = ApiError("NOT_FOUND", "Nothing.")
     assert (str(error), error.message) == ("Nothing.", "Nothing.")
-    assert (error.details, error.beside, error.headers) == (None, {}, {})
+    assert (error.details, error.extra_fields, error.headers) == (None, {}, {})
 
 
 def test_invalid_param_names_the_parameter_and_what_it_expects() -> None:

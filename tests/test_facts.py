@@ -81,7 +81,7 @@ def of(app: App, cik: int = APPLE, **question: Any) -> list[FiledFact]:
 
 def version(app: App) -> int:
     with app.db.read() as tx:
-        return int(tx.value("data_version"))
+        return int(tx.find_value("data_version"))
 
 
 def values(found: Iterable[FiledFact]) -> list[tuple[str | None, str, str | None, str | None]]:

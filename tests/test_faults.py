@@ -34,7 +34,7 @@ from finapi.net import mail
 from finapi.ops.opened import opened
 from finapi.server import STACK
 from finapi.store import datadir
-from finapi.store.db import Damaged, Database
+from finapi.store.db import Database, DatabaseDamagedError
 from finapi.verbs import ingesting
 from tests import process
 from tests.client import Client
@@ -158,10 +158,10 @@ def test_a_database_that_cannot_be_opened_for_want_of_room_is_not_called_damaged
 
 def test_a_glance_and_a_read_that_fail_for_another_reason_say_so(tmp_path: Path) -> None:
     db = Database(tmp_path / "x.db")
-    for read in (db.read, db.glance):
+    for read in (db.read, db.read_one):
         with pytest.raises(sqlite3.OperationalError) as caught, read() as tx:
             tx._connection.execute("SELECT * FROM nothing")
-        assert not isinstance(caught.value, Damaged)
+        assert not isinstance(caught.value, DatabaseDamagedError)
     assert db.trouble is None
     db.close()
 

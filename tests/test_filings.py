@@ -59,7 +59,7 @@ ALL = (HEADER, LIST, INDEX, CLAIM)
 
 def put(app: App, *told: FilingMetadata) -> list[filings.Stored]:
     with app.db.write() as tx:
-        return [filings.put(tx, one, app.clock.now()) for one in told]
+        return [filings.upsert(tx, one, app.clock.now()) for one in told]
 
 
 def rows(app: App, sql: str) -> list[tuple[Any, ...]]:
@@ -105,12 +105,12 @@ def test_a_list_stored_at_once_is_what_its_filings_stored_one_by_one_are(make_ap
         put(app, HEADER)
         with app.db.write() as tx:
             if at_once:
-                assert filings.put_listed(tx, APPLE, told, NOW)
-                assert not filings.put_listed(tx, APPLE, told, NOW)
-                assert not filings.put_listed(tx, APPLE, [], NOW)
+                assert filings.upsert_listed(tx, APPLE, told, NOW)
+                assert not filings.upsert_listed(tx, APPLE, told, NOW)
+                assert not filings.upsert_listed(tx, APPLE, [], NOW)
             else:
                 for one in told:
-                    filings.put(tx, metadata.from_list(APPLE, one), NOW)
+                    filings.upsert(tx, metadata.from_list(APPLE, one), NOW)
         events = rows(app, "SELECT feed, seq, type, occurred_at, data FROM events ORDER BY feed, seq")
         beats = rows(app, "SELECT * FROM arrivals ORDER BY 1")
         counts = rows(app, "SELECT * FROM term_counts ORDER BY 1") + rows(app, "SELECT * FROM held_counts ORDER BY 1")
@@ -297,7 +297,7 @@ def page() -> str:
 
 def version(app: App) -> int:
     with app.db.read() as tx:
-        return int(tx.value("data_version"))
+        return int(tx.find_value("data_version"))
 
 
 def test_the_same_list_again_is_unchanged_and_leaves_the_data_version_alone(app: App, document: Any) -> None:

@@ -206,7 +206,7 @@ def test_fixture_accounts_open_by_their_password_whatever_it_is_hashed_by() -> N
     assert not hasher.needs_rehash(base.HASHED)
     with FinapiServer(listens=False, password_profile="default") as running:
         with running.wsgi.worlds[""].app.accounts.read() as tx:
-            row = tx.one("user_by_email", email="pro@example.com")
+            row = tx.find_row("user_by_email", email="pro@example.com")
         assert row is not None
         assert row["password"].startswith("$argon2id$v=19$m=19456,t=2,p=1$")
         assert login(running._world, base.PASSWORD).status == 200
@@ -775,7 +775,7 @@ def test_a_wrong_key_asks_no_world_that_stands_still(world: FixtureWorld, server
     one = gate.worlds[world.url.rpartition("/")[2]]
     status_of(server, X_API_Key="a" * 32)
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("read", "glance", "write"):
+        for name in ("read", "read_one", "write"):
             patch.setattr(one.database, name, None)
         assert status_of(server, X_API_Key="b" * 32) == 401
         assert status_of(server, Authorization="Bearer a.b.c") == 401

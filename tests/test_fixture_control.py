@@ -692,7 +692,7 @@ def test_what_only_begins_as_the_name_of_a_zip_does_is_read_as_a_document(world:
 
 
 def test_worlds_that_nobody_called_for_ten_minutes_make_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate, "MOST_WORLDS", 3)
+    monkeypatch.setattr(gate, "MAX_WORLDS", 3)
     with FinapiServer(seed=7, listens=False) as server:
         first, second = server.world("first"), server.world("second")
         with pytest.raises(ApiFailure, match="At most 3 worlds"):

@@ -380,7 +380,7 @@ def test_a_world_that_is_read_is_not_taken_for_another(
     with opened(server) as feed:
         feed.send(json.dumps({"token": mine.api_key, **END}))
         said(feed)
-        monkeypatch.setattr(gate, "MOST_WORLDS", len(worlds))
+        monkeypatch.setattr(gate, "MAX_WORLDS", len(worlds))
         for name in ("mine", "other"):
             worlds[name].used -= gate.IDLE_SECONDS + 60
         late = server.world("late")

@@ -146,8 +146,8 @@ def test_counts_kept_are_counts_of_rows(tmp_path: Path, clock: FixedClock) -> No
     with app.db.read() as tx:
         held = heartbeats.held(tx)
         facts = tx._connection.execute("SELECT count(*) FROM facts WHERE dimension_id = 0 AND hidden = 0").fetchone()[0]
-        assert tx.all("uncounted") == []
-        assert tx.all("unequal_facts", id=0, limit=5) == []
+        assert tx.list_rows("uncounted") == []
+        assert tx.list_rows("unequal_facts", id=0, limit=5) == []
     assert (held["facts"], held["prices"]) == (facts, 3)
     assert facts > 0
     app.db.close()

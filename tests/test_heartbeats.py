@@ -15,7 +15,7 @@ from finapi.market.documents.identify import Given
 from finapi.market.intake import ingest
 from finapi.market.statements import intake
 from finapi.store import heartbeats
-from finapi.store.db import Refused
+from finapi.store.db import ConstraintError
 from finapi.store.heartbeats import Heartbeat
 from tests import holdings, ownership_forms
 from tests.conftest import NOW
@@ -76,7 +76,7 @@ def test_a_step_that_is_rolled_back_has_not_beaten(app: App) -> None:
 
 @pytest.mark.parametrize("wrong", [{"took_ms": -1}, {"failure": ""}])
 def test_a_beat_without_sense_is_refused(app: App, wrong: dict[str, object]) -> None:
-    with pytest.raises(Refused), app.db.write() as tx:
+    with pytest.raises(ConstraintError), app.db.write() as tx:
         heartbeats.beat(tx, "sec_worker", NOW, **wrong)  # type: ignore[arg-type]
 
 
@@ -85,8 +85,8 @@ def test_what_never_came_in_has_no_time(app: App) -> None:
 
 
 def test_a_kind_of_data_that_finapi_does_not_have_is_refused(app: App) -> None:
-    with pytest.raises(Refused), app.db.write() as tx:
-        heartbeats.arrived(tx, "weather", NOW)  # type: ignore[arg-type]
+    with pytest.raises(ConstraintError), app.db.write() as tx:
+        heartbeats.record_arrival(tx, "weather", NOW)  # type: ignore[arg-type]
 
 
 def test_an_ingested_filing_is_an_arrival_and_the_same_again_is_none(app: App, clock: FixedClock) -> None:
@@ -126,7 +126,7 @@ def test_an_arrival_is_of_the_transaction_that_stores(app: App, monkeypatch: pyt
 
     def breaks(*given: object) -> bool:
         stored(*given)  # type: ignore[arg-type]
-        heartbeats.arrived(given[0], "filing", NOW)  # type: ignore[arg-type]
+        heartbeats.record_arrival(given[0], "filing", NOW)  # type: ignore[arg-type]
         raise RuntimeError("after the last row")
 
     monkeypatch.setattr(intake, "FAMILY", replace(intake.FAMILY, put=breaks))

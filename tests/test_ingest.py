@@ -71,7 +71,7 @@ def quarter(app: App, **question: Any) -> as_filed.FiledReport | None:
 
 def count(app: App, query: str) -> Any:
     with app.db.read() as tx:
-        return tx.value(query)
+        return tx.find_value(query)
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_the_html_of_a_folder_of_one_filing_is_kept(app: App, copy: Callable[...
     assert run(app, folder)["d10q.htm"].outcome == "ingested"
     with app.db.read() as tx:
         assert contents.primary(tx, ACCESSION) == contents.Text("html", html)
-        row = tx.one("filing_row", accession=ACCESSION)
+        row = tx.find_row("filing_row", accession=ACCESSION)
     assert row is not None
     assert row["primary_document"] == "d10q.htm"
     assert run(app, folder)["d10q.htm"].outcome == "unchanged"
@@ -567,7 +567,7 @@ def test_an_entry_of_a_feed_that_cannot_be_read_is_told_of_and_the_rest_is_store
         "an entry whose title, id or filing date is not in this feed's format",
     )
     with app.db.read() as tx:
-        assert tx.one("filing_row", accession=ACCESSION) is not None
+        assert tx.find_row("filing_row", accession=ACCESSION) is not None
 
 
 # ---- sources
@@ -659,8 +659,8 @@ def lists_of_filings(folder: Path) -> list[Path]:
 
 def written(app: App, *files: Path) -> list[int]:
     """How many transactions there have been when each file's outcome is told."""
-    before, found = app.db.written, list[int]()
-    ingest.run(app, files, Given(), lambda outcome: found.append(app.db.written - before))
+    before, found = app.db.write_count, list[int]()
+    ingest.run(app, files, Given(), lambda outcome: found.append(app.db.write_count - before))
     return found
 
 
@@ -697,5 +697,5 @@ def test_of_lists_of_filings_the_one_that_cannot_be_stored_alone_is_refused(
     found = run(app, *lists_of_filings(tmp_path))
     assert [one.outcome for one in found.values()] == ["ingested", "refused", "ingested"]
     with app.db.read() as tx:
-        assert tx.value("filing_id", accession="0000000002-10-000001") is None
-        assert tx.value("filing_id", accession="0000000003-10-000001") is not None
+        assert tx.find_value("filing_id", accession="0000000002-10-000001") is None
+        assert tx.find_value("filing_id", accession="0000000003-10-000001") is not None

@@ -285,9 +285,9 @@ def test_entities_are_told_by_their_names(name: str, entity: bool) -> None:
 
 
 def test_sectors_are_the_divisions_of_the_sic() -> None:
-    assert sectors.of(3571) == ("Manufacturing", "Machinery and Computer Equipment")
-    assert sectors.of(6022) == ("Finance, Insurance and Real Estate", "Depository Institutions")
-    assert sectors.of(None) == sectors.of(1100) == (None, None)
+    assert sectors.for_sic(3571) == ("Manufacturing", "Machinery and Computer Equipment")
+    assert sectors.for_sic(6022) == ("Finance, Insurance and Real Estate", "Depository Institutions")
+    assert sectors.for_sic(None) == sectors.for_sic(1100) == (None, None)
     assert (sectors.division("manufacturing"), sectors.division("d"), sectors.group("35")) == ("D", "D", 35)
 
 

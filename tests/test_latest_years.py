@@ -19,7 +19,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.core.errors import ApiError, StoreFailing
+from finapi.core.errors import ApiError, StoreUnavailableError
 from finapi.market.documents.identify import Given
 from finapi.market.financials import screen as years
 from finapi.market.financials.rows import Price
@@ -29,7 +29,7 @@ from finapi.market.reference import companies
 from finapi.market.reference.companies import Company
 from finapi.ops.opened import opened
 from finapi.store import backup
-from finapi.store.db import Failed, Transaction
+from finapi.store.db import DatabaseError, Transaction
 from finapi.web.financials import screen
 from tests.api.test_figures_api import year
 from tests.client import Client
@@ -64,7 +64,7 @@ def due_after(app: App, change: Callable[[], Any]) -> set[int]:
     screen.keep_latest(app)
     assert kept(app) == now
     with app.db.read() as tx:
-        assert tx.all("uncounted") == []
+        assert tx.list_rows("uncounted") == []
     return due
 
 
@@ -154,7 +154,7 @@ def test_a_screen_reads_no_more_companies_than_show_whether_another_page_follows
 def test_a_screen_makes_no_more_years_than_its_bound_and_says_how_many_are_due(
     two: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(screen, "MOST_MADE", 1)
+    monkeypatch.setattr(screen, "MAX_MADE", 1)
     caller = Client(two, users.create(two, "ann@example.com", "pro", NOW).api_key)
     refused = caller.get("/api/v1/xbrl/screen")
     assert (refused.status, refused.headers["retry-after"]) == (503, "10")
@@ -205,7 +205,12 @@ def test_a_company_whose_year_cannot_be_made_keeps_no_other_from_its_screen(
 def test_what_the_store_or_the_machine_fails_at_is_no_mark_of_a_company(
     two: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for error in (StoreFailing(), Failed("interrupted"), MemoryError(), ApiError("UNAVAILABLE", "Locked.")):
+    for error in (
+        StoreUnavailableError(),
+        DatabaseError("interrupted"),
+        MemoryError(),
+        ApiError("UNAVAILABLE", "Locked."),
+    ):
         monkeypatch.setattr(years, "made", Mock(side_effect=error))
         with pytest.raises(type(error)):
             screen.keep_latest(two)
@@ -219,7 +224,7 @@ def test_a_model_that_screens_a_data_directory_waits_for_the_years_that_are_due(
         for cik in (SEVEN, EIGHT):
             store(app, document(cik, f"Company {cik}", year(cik, 2023, 1000)))
         key = users.create(app, "ann@example.com", "pro", app.clock.now()).api_key
-    monkeypatch.setattr(screen, "MOST_MADE", 0)
+    monkeypatch.setattr(screen, "MAX_MADE", 0)
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     call = {"name": "screen_companies", "arguments": {"where": ["net_margin > 0"]}}
     asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from finapi.store import sandbox
-from finapi.store.db import Database, Refused
+from finapi.store.db import ConstraintError, Database
 from finapi.store.layered import LayeredDatabase
 
 
@@ -22,7 +22,7 @@ def base(tmp_path: Path) -> Path:
 
 def version(database: Database) -> int:
     with database.read() as tx:
-        return int(tx.value("data_version"))
+        return int(tx.find_value("data_version"))
 
 
 def bump(database: Database) -> None:
@@ -33,7 +33,7 @@ def bump(database: Database) -> None:
 def bump_and_fail(database: Database) -> None:
     with database.write() as tx:
         tx.run("bump_data_version")
-        tx.insert("insert_mail", template="", subject_id=1, now="2026-01-01T00:00:00.000Z")
+        tx.insert_row("insert_mail", template="", subject_id=1, now="2026-01-01T00:00:00.000Z")
 
 
 def test_each_sees_what_it_wrote_and_the_file_stays(base: Path) -> None:
@@ -55,9 +55,9 @@ def test_back_to_a_mark_undoes_what_came_after(base: Path) -> None:
     mark = database.mark()
     bump(database)
     bump(database)
-    written = database.written
+    written = database.write_count
     database.back_to(mark)
-    assert (version(database), database.written) == (1, written + 1)
+    assert (version(database), database.write_count) == (1, written + 1)
     database.back_to(1)
     assert version(database) == 0
     with pytest.raises(KeyError):
@@ -73,7 +73,7 @@ def test_a_renewed_one_holds_nothing_and_no_more_memory(base: Path) -> None:
         database.mark()
         with database.write() as tx:
             for _ in range(20):
-                tx.insert("insert_mail", template="t" * 500, subject_id=1, now="2026-01-01T00:00:00.000Z")
+                tx.insert_row("insert_mail", template="t" * 500, subject_id=1, now="2026-01-01T00:00:00.000Z")
         database.renew()
         if number > 5:
             held.append(sandbox._in_use())
@@ -105,12 +105,12 @@ def test_what_was_written_into_the_base_is_there_for_later_ones(base: Path) -> N
 def test_a_block_that_raises_is_undone_alone(base: Path) -> None:
     database = LayeredDatabase(base)
     bump(database)
-    with pytest.raises(Refused):
+    with pytest.raises(ConstraintError):
         bump_and_fail(database)
     assert version(database) == 1
     with pytest.raises(RuntimeError, match="inside another"), database.write(), database.read():
         pass
-    database.share(lambda tx: tx.run("bump_data_version"))
+    database.write_batched(lambda tx: tx.run("bump_data_version"))
     assert version(database) == 2
     database.close()
 

@@ -130,14 +130,14 @@ def test_addresses_are_known_for_thirty_days_and_twenty_of_them(app: App, clock:
 
     def known(address: str) -> bool:
         with app.db.read() as tx:
-            user = tx.one("user_by_email", email=EMAIL)
+            user = tx.find_row("user_by_email", email=EMAIL)
             return logins.claim(app, tx, user, b"", address, clock.now()).first
 
     assert not known(HOME)
     assert login(client, address=HOME).status == 200
     clock.advance(30 * 86_400 - 1)
     assert (known(HOME), known(CAFE)) == (True, False)
-    for number in range(logins.MOST_KNOWN):
+    for number in range(logins.MAX_KNOWN):
         clock.advance(0.04)
         assert known(HOME)
         assert login(client, address=f"203.0.113.{number}").status == 200
@@ -154,7 +154,7 @@ def test_addresses_are_known_for_thirty_days_and_twenty_of_them(app: App, clock:
 def test_a_wrong_password_makes_no_address_known(app: App) -> None:
     assert login(Client(app), password="wrong password").status == 401
     with app.db.read() as tx:
-        assert not logins.claim(app, tx, tx.one("user_by_email", email=EMAIL), b"", HOME, NOW).first
+        assert not logins.claim(app, tx, tx.find_row("user_by_email", email=EMAIL), b"", HOME, NOW).first
 
 
 # ---- IPv6
@@ -246,7 +246,7 @@ def test_after_a_day_a_failure_is_forgotten_and_its_row_gone(started: Callable[.
     assert len(app.lockouts) == 0
     assert login(Client(app), "bob@example.com", "wrong").status == 401
     with app.db.read() as tx:
-        rows = tx.all("login_failures", since="")
+        rows = tx.list_rows("login_failures", since="")
     assert [(row["email"], row["failures"]) for row in rows] == [(lockout.key_of("bob@example.com"), 1)]
 
 
@@ -256,7 +256,7 @@ def test_what_makes_room_in_memory_leaves_the_table_too(started: Callable[..., A
         clock.advance(1)
         assert login(Client(app), f"a{number}@example.com", "wrong").status == 401
     with app.db.read() as tx:
-        kept = {row["email"] for row in tx.all("login_failures", since="")}
+        kept = {row["email"] for row in tx.list_rows("login_failures", since="")}
     assert kept == {lockout.key_of(f"a{number}@example.com") for number in range(24, 40)}
 
 
@@ -271,6 +271,6 @@ def test_a_clock_that_was_set_back_makes_no_failure_of_the_future(started: Calla
 
 def test_failed_logins_do_not_make_keys_be_looked_up_again(started: Callable[..., App]) -> None:
     app = started()
-    written = app.db.written
+    written = app.db.write_count
     assert login(Client(app), password="wrong").status == 401
-    assert app.db.written == written
+    assert app.db.write_count == written

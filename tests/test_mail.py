@@ -27,7 +27,7 @@ from finapi.net.letters import Letter, MailError, MailStopped
 from finapi.net.mail import Memory, Post
 from finapi.net.messages import compose
 from finapi.net.smtp import Smtp
-from finapi.store.db import Database, Refused, Row, Transaction
+from finapi.store.db import ConstraintError, Database, Row, Transaction
 from finapi.verbs.serving import mail_from_is_forgotten
 from tests.conftest import NOW
 
@@ -901,7 +901,7 @@ def test_a_letter_sent_at_once_does_not_pass_the_queue_and_its_failure_is_raised
 def test_the_database_refuses_a_row_that_means_nothing(office: Callable[..., Office], change: str) -> None:
     queue = office()
     queue.enqueue()
-    with pytest.raises(Refused):
+    with pytest.raises(ConstraintError):
         queue.db._writer.execute(f"UPDATE mails SET {change}")
 
 

@@ -529,7 +529,7 @@ def test_the_verb_reads_lines_and_writes_lines(
         json.dumps(handshake).encode(),
         b"",
         b'{"jsonrpc":"2.0","method":"notifications/initialized"}',
-        b'"' + b"x" * protocol.MOST_BYTES + b'"',
+        b'"' + b"x" * protocol.MAX_BYTES + b'"',
         b"not json",
         json.dumps([message("ping")]).encode(),
         json.dumps(message("prompts/get", name="analyse_company", arguments={"ticker": "Æ😀"})).encode(),

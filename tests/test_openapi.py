@@ -41,7 +41,9 @@ def operation(route: Route) -> dict[str, Any]:
 
 def parameter(route: Route, param: Param) -> dict[str, Any]:
     found = [
-        one for one in operation(route)["parameters"] if (one.get("name"), one.get("in")) == (param.name, param.place)
+        one
+        for one in operation(route)["parameters"]
+        if (one.get("name"), one.get("in")) == (param.name, param.location)
     ]
     assert len(found) == 1
     one: dict[str, Any] = found[0]
@@ -117,7 +119,7 @@ def test_an_operation_lists_the_parameters_of_its_route(route: Route) -> None:
         assert listed.pop() == {"$ref": "#/components/parameters/Format"}
     if route.idempotent:
         assert listed.pop() == {"$ref": "#/components/parameters/IdempotencyKey"}
-    assert [(one["name"], one["in"]) for one in listed] == [(param.name, param.place) for param in route.params]
+    assert [(one["name"], one["in"]) for one in listed] == [(param.name, param.location) for param in route.params]
 
 
 @each_param

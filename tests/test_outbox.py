@@ -18,7 +18,7 @@ from finapi.app import App
 from finapi.core import metrics
 from finapi.core.clock import iso
 from finapi.core.config import Config
-from finapi.core.errors import StoreFailing
+from finapi.core.errors import StoreUnavailableError
 from finapi.delivery import events, outbox, sniper, webhooks
 from finapi.delivery.sniper import FilingHit
 from finapi.market.documents import filings
@@ -68,7 +68,7 @@ def waiting(app: App) -> None:
 
 def store(app: App) -> None:
     with app.db.write() as tx:
-        filings.put(tx, FILED, NOW)
+        filings.upsert(tx, FILED, NOW)
 
 
 def came(app: App) -> tuple[list[tuple[int, str]], list[str], list[str]]:
@@ -133,12 +133,12 @@ def test_accounts_that_are_away_keep_no_filing_from_being_stored(
     waiting(apart)
 
     def away() -> Any:
-        raise StoreFailing("no route to it")
+        raise StoreUnavailableError("no route to it")
 
     with monkeypatch.context() as meanwhile:
         meanwhile.setattr(apart.accounts, "write", away)
         store(apart)
-        with pytest.raises(StoreFailing):
+        with pytest.raises(StoreUnavailableError):
             outbox.step(apart)
     assert (came(apart), rows(apart.db, "filings"), rows(apart.db, "outbox")) == (NOTHING, 1, 2)
     assert "what filings caused is told later: no route to it" in caplog.text
@@ -227,11 +227,11 @@ def test_several_that_fail_in_one_batch_leave_the_rest(app: App, spoilt: pytest.
 
 def test_accounts_that_are_away_use_up_no_try(apart: App, spoilt: pytest.MonkeyPatch) -> None:
     def away(*_: object) -> Any:
-        raise StoreFailing("no route to it")
+        raise StoreUnavailableError("no route to it")
 
     spoilt.setattr(sniper, "hit", away)
     for _ in range(9):
-        with pytest.raises(StoreFailing):
+        with pytest.raises(StoreUnavailableError):
             outbox.step(apart)
     assert (troubles(apart), rows(apart.db, "outbox"), came(apart)[0]) == ([], 2, [])
 
@@ -288,7 +288,7 @@ def test_market_data_of_an_earlier_state_tell_nothing_again(apart: App) -> None:
     earlier = Database(None)
     earlier.accounts = apart.accounts
     with earlier.write() as tx:
-        filings.put(tx, FILED, NOW)
+        filings.upsert(tx, FILED, NOW)
     assert (came(apart), rows(earlier, "outbox"), rows(earlier, "filings")) == (ALL, 0, 1)
     earlier.close()
 

@@ -213,7 +213,7 @@ Wick owns 5.5 %.
 def headed(app: App) -> bool:
     with app.db.write() as tx:
         header = sgml.header(HEADER, "f")
-        filings.put(tx, metadata.from_header(header, None), NOW)
+        filings.upsert(tx, metadata.from_header(header, None), NOW)
         return families.put_header(tx, header, NOW)
 
 

@@ -187,7 +187,7 @@ def test_unknown_names_are_ignored() -> None:
 
 
 def test_path_and_query_are_not_mixed_up() -> None:
-    params = [Param("name", place="path", required=True), Param("day", "date")]
+    params = [Param("name", location="path", required=True), Param("day", "date")]
     assert read(params, {"name": ["from query"]}, name="from path", day="x") == {"name": "from path", "day": None}
 
 

@@ -29,7 +29,7 @@ class Boom(Exception):
 def held(app: App, user_id: int = 1) -> tuple[int, int, int]:
     """Balance, what of it was bought, and spent of this period; the ledger sums to the balance."""
     with app.db.read() as tx:
-        row = tx.one("userplan", user_id=user_id)
+        row = tx.find_row("userplan", user_id=user_id)
         assert row is not None
         left = row["total_limit_api"] - row["reach_limit_api"]
         assert ledger_sum(tx, user_id) == left

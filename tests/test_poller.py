@@ -24,7 +24,7 @@ from finapi.market.intake.poller import FAILURES, Poller, document_path, index_p
 from finapi.market.reference import companies
 from finapi.ops import status
 from finapi.store import heartbeats
-from finapi.store.db import Failing
+from finapi.store.db import OperationalError
 from tests.conftest import NOW, SHARED, needs_shared
 from tests.edgar_server import AGENT, FakeEdgar, Page, entry, fake_edgar, feed, full_submission
 
@@ -310,11 +310,11 @@ def test_a_document_that_the_full_disk_kept_out_is_fetched_again(
     edgar.pages[document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION))
 
     def full(*_: object) -> None:
-        raise Failing("database or disk is full")
+        raise OperationalError("database or disk is full")
 
     with monkeypatch.context() as patched:
         patched.setattr("finapi.market.intake.ingest._put_submission", full)
-        with pytest.raises(Failing, match="cannot be stored: database or disk is full"):
+        with pytest.raises(OperationalError, match="cannot be stored: database or disk is full"):
             poller.step()
     clock.advance(300)
     poller.fetch_all()
@@ -327,11 +327,11 @@ def test_the_same_feed_again_changes_and_tells_nothing(app: App, edgar: FakeEdga
     )
     poller.step()
     with app.db.read() as tx:
-        before = tx.value("data_version")
+        before = tx.find_value("data_version")
     poller.step()
     with app.db.read() as tx:
-        assert tx.value("data_version") == before
-        assert [row["seq"] for row in tx.all("events_after", feed="main-api", seq=0, limit=10, offset=0)] == [1]
+        assert tx.find_value("data_version") == before
+        assert [row["seq"] for row in tx.list_rows("events_after", feed="main-api", seq=0, limit=10, offset=0)] == [1]
     assert poller.counts.filings == 1
 
 
@@ -473,7 +473,7 @@ def test_a_day_without_an_index_is_asked_for_until_it_must_have_been_a_holiday(
     poller.step()
     poller.step()
     with app.db.read() as tx:
-        assert tx.value("poll_state", name="indexed_through") == "2026-01-30"
+        assert tx.find_value("poll_state", name="indexed_through") == "2026-01-30"
 
 
 # ---- documents

@@ -22,7 +22,7 @@ from finapi.cli import main
 from finapi.core import lockout
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
-from finapi.core.errors import ApiError, StoreFailing, UsageError
+from finapi.core.errors import ApiError, StoreUnavailableError, UsageError
 from finapi.market.intake import ingest
 from finapi.market.intake.ingest import Given
 from finapi.ops import moving, proof
@@ -92,7 +92,7 @@ def asked(url: str, words: str) -> list[tuple[Any, ...]]:
 def left(app: App) -> int:
     """The tokens of the first account."""
     with app.accounts.read() as tx:
-        return int(tx.one("userplan", user_id=1)["current_balance"])  # type: ignore[index]
+        return int(tx.find_row("userplan", user_id=1)["current_balance"])  # type: ignore[index]
 
 
 def test_every_query_of_accounts_compiles_in_postgresql_too(url: str) -> None:
@@ -198,12 +198,12 @@ def test_a_key_that_one_node_changes_is_unknown_to_the_others(node: Callable[...
     assert heard.wait(10)
     heard.clear()
     assert users.by_key(other, user.api_key) is not None
-    before = other.accounts.written
+    before = other.accounts.write_count
     with one.accounts.write() as tx:
         tx.announce("any")
         tx.run("delete_api_key", user_id=user.id)
     assert heard.wait(10)
-    assert other.accounts.written > before
+    assert other.accounts.write_count > before
     assert users.by_key(other, user.api_key) is None
 
 
@@ -229,11 +229,11 @@ def test_a_debit_that_others_overtake_before_its_commit_is_not_taken_for_closed(
     def debit(tx: Transaction) -> None:
         row = {**billing.asked(user.id, "GET /x", 25, "r1"), "delta": -25, "reason": "debit", "status": None, "open": 1}
         tx.run("take_tokens", row, now=iso(NOW))
-        tx.insert("insert_ledger_row", row, now=iso(NOW))
+        tx.insert_row("insert_ledger_row", row, now=iso(NOW))
         numbered.set()
         assert ends.wait(10)
 
-    paying = threading.Thread(target=slow.accounts.share, args=(debit,))
+    paying = threading.Thread(target=slow.accounts.write_batched, args=(debit,))
     paying.start()
     assert numbered.wait(10)
     with billing.charged(other, bob.id, "GET /x", 25, "r2"):
@@ -294,11 +294,11 @@ def test_a_write_on_one_node_waits_for_that_on_another(node: Callable[..., App])
 
     def write() -> None:
         with other.accounts.write() as tx:
-            tx.value("any_user_or_invite")
+            tx.find_value("any_user_or_invite")
             order.append("other")
 
     with one.accounts.write() as tx:
-        tx.value("any_user_or_invite")
+        tx.find_value("any_user_or_invite")
         thread = threading.Thread(target=write)
         thread.start()
         thread.join(0.2)
@@ -310,14 +310,14 @@ def test_a_write_on_one_node_waits_for_that_on_another(node: Callable[..., App])
 def test_a_transaction_that_raises_leaves_nothing(node: Callable[..., App]) -> None:
     app = node()
     with suppress(KeyError), app.accounts.write() as tx:
-        tx.insert("insert_mail", template="welcome", subject_id=1, now="2026-01-01")
+        tx.insert_row("insert_mail", template="welcome", subject_id=1, now="2026-01-01")
         raise KeyError
     with app.accounts.read() as tx:
-        assert tx.value("queued_mails") == 0
+        assert tx.find_value("queued_mails") == 0
 
 
 def test_nothing_is_written_where_it_is_read(node: Callable[..., App]) -> None:
-    with pytest.raises(db.Failed, match="read-only"), node().accounts.read() as tx:
+    with pytest.raises(db.DatabaseError, match="read-only"), node().accounts.read() as tx:
         tx.run("delete_resets")
 
 
@@ -326,11 +326,11 @@ def test_a_refused_row_names_the_column_as_sqlite_does(node: Callable[..., App],
     user = users.create(app, "ann@example.com", "free", now)
     with pytest.raises(ApiError, match=r"A user with the email ann@example\.com exists already\."):
         users.create(app, "ann@example.com", "free", now)
-    with pytest.raises(db.Refused, match=r"^UNIQUE constraint failed: users\.uuid$"):
+    with pytest.raises(db.ConstraintError, match=r"^UNIQUE constraint failed: users\.uuid$"):
         users.create(replace(app, new_uuid=lambda: user.uuid), "bob@example.com", "free", now)
-    with pytest.raises(db.Refused, match="audit_subject_fkey"), app.accounts.write() as tx:
-        audit.put(tx, audit.By(None, "/"), "lock", now, subject=999)
-    audit_line = audit.By(None, "/", once="1")
+    with pytest.raises(db.ConstraintError, match="audit_subject_fkey"), app.accounts.write() as tx:
+        audit.record_action(tx, audit.Actor(None, "/"), "lock", now, subject=999)
+    audit_line = audit.Actor(None, "/", form_id="1")
     users.add_credit(app, "ann@example.com", 100, now, audit_line)
     with pytest.raises(ApiError, match="This form was already sent"):
         users.add_credit(app, "ann@example.com", 100, now, audit_line)
@@ -338,7 +338,7 @@ def test_a_refused_row_names_the_column_as_sqlite_does(node: Callable[..., App],
 
 def test_a_text_that_postgresql_cannot_hold_finds_nobody(node: Callable[..., App]) -> None:
     with node().accounts.read() as tx:
-        assert tx.one("user_by_email", email="a\0b@example.com") is None
+        assert tx.find_row("user_by_email", email="a\0b@example.com") is None
 
 
 def test_calls_that_cost_tokens_are_503_while_the_database_is_away_and_free_ones_go_on(
@@ -356,7 +356,7 @@ def test_calls_that_cost_tokens_are_503_while_the_database_is_away_and_free_ones
         assert away.json["message"] == "Accounts cannot be reached at the moment."
         assert caller.get(free).status == 200
         assert caller.get("/readyz").status == 200
-        with pytest.raises(StoreFailing):
+        with pytest.raises(StoreUnavailableError):
             users.by_key(app, "0" * 32)
     finally:
         cluster.start()
@@ -401,7 +401,7 @@ def test_accounts_move_to_postgresql_and_back_with_every_token(tmp_path: Path, u
     with opened(config) as app:
         assert proof.of(app.db, config)["problems"] == []
         with app.accounts.read() as tx:
-            plan = tx.one("userplan", user_id=2)
+            plan = tx.find_row("userplan", user_id=2)
         assert plan is not None
         assert plan["current_balance"] == 1_900
         # New numbers follow on.
@@ -428,7 +428,7 @@ def test_a_move_to_where_other_accounts_are_changes_nothing(tmp_path: Path, url:
         moving.to_postgres(replace(config, accounts_url=url), "postgresql:///x")
     assert asked(url, "SELECT email FROM users") == [("eve@example.com",)]
     with opened(config) as app, app.accounts.read() as tx:
-        assert tx.value("any_user_or_invite") == 1
+        assert tx.find_value("any_user_or_invite") == 1
 
 
 def test_a_move_that_loses_a_row_is_undone(tmp_path: Path, url: str) -> None:
@@ -498,7 +498,7 @@ def test_usage_is_summed_once_whoever_sums_it(node: Callable[..., App], monkeypa
     user = users.create(one, "ann@example.com", "pro", NOW)
     with billing.charged(one, user.id, "GET /x", 5, "r1"):
         pass
-    share = one.accounts.share
+    share = one.accounts.write_batched
 
     def after_another(work: Any, **how: Any) -> Any:
         # Read before, written behind: what the other has summed is not summed again.
@@ -506,7 +506,7 @@ def test_usage_is_summed_once_whoever_sums_it(node: Callable[..., App], monkeypa
         billing.close_kept(other)
         return share(work, **how)
 
-    monkeypatch.setattr(one.accounts, "share", after_another)
+    monkeypatch.setattr(one.accounts, "write_batched", after_another)
     billing.close_kept(one)
     with one.accounts.read() as tx:
         assert [(row["calls"], row["tokens_consumed"]) for row in billing.usage(tx, user.id, 1, NOW)["daily"]] == [

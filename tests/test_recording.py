@@ -215,7 +215,7 @@ def test_an_answer_that_holds_the_key_in_another_form_passes_and_is_not_kept(
 def test_a_recording_has_a_bound_and_goes_on_passing(
     service: Service, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recording, "MOST_BYTES", 450)
+    monkeypatch.setattr(recording, "MAX_BYTES", 450)
     with recorded(service, file) as (client, _):
         kept = []
         for _ in range(4):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
 
-from finapi.core.records import AsSchema, Date, Object, OneOf, Time, Url, made
+from finapi.core.records import AsSchema, Date, Object, OneOf, Time, Url, build_record
 from finapi.web.http.schema import Answer, Envelope, schema
 
 
@@ -52,7 +52,7 @@ def row(query: str) -> sqlite3.Row:
 
 def test_a_row_becomes_its_record_in_the_order_of_the_declaration() -> None:
     found = row("SELECT 1 AS is_late, '0.10' AS shares, NULL AS ticker, '2025-01-31' AS filing_date, 7 AS id")
-    trade = made(Trade, found, owners=[])
+    trade = build_record(Trade, found, owners=[])
     assert list(trade.items()) == [
         ("ticker", None),
         ("shares", Decimal("0.10")),
@@ -63,16 +63,16 @@ def test_a_row_becomes_its_record_in_the_order_of_the_declaration() -> None:
 
 
 def test_a_null_stays_a_null() -> None:
-    assert made(Owner, row("SELECT '1' AS cik, NULL AS is_officer")) == {"cik": "1", "is_officer": None}
+    assert build_record(Owner, row("SELECT '1' AS cik, NULL AS is_officer")) == {"cik": "1", "is_officer": None}
 
 
 def test_what_is_given_comes_before_a_column_of_that_name() -> None:
-    assert made(Owner, row("SELECT '1' AS cik, 0 AS is_officer"), cik="2") == {"cik": "2", "is_officer": False}
+    assert build_record(Owner, row("SELECT '1' AS cik, 0 AS is_officer"), cik="2") == {"cik": "2", "is_officer": False}
 
 
 def test_a_member_that_nothing_tells_is_an_error() -> None:
     with pytest.raises(TypeError, match=r"Owner\.is_officer"):
-        made(Owner, row("SELECT '1' AS cik"))
+        build_record(Owner, row("SELECT '1' AS cik"))
 
 
 def test_the_schema_of_a_record() -> None:

@@ -374,6 +374,6 @@ def test_a_reset_changes_nothing_of_another_user(app: App) -> None:
     sessions.change_password(app, token_in(sent(app, RESET, ANN)[0]), NEW, "192.0.2.1", NOW)
     assert opens(app, token_in(sent(app, RESET, BOB)[0]))
     with app.db.read() as tx:
-        bob = tx.one("user_by_email", email=BOB)
+        bob = tx.find_row("user_by_email", email=BOB)
     assert bob is not None
     assert bob["password"] is None

@@ -173,8 +173,8 @@ def test_no_method_and_path_stand_twice() -> None:
 @each("one", ROUTES, lambda one: f"{one.method} {one.path}")
 def test_a_route_declares_its_path_parameters(one: Route) -> None:
     in_path = re.findall(r"\{(\w+)\}", one.path)
-    assert sorted(in_path) == sorted(param.name for param in one.params if param.place == "path")
-    assert all(param.required for param in one.params if param.place == "path")
+    assert sorted(in_path) == sorted(param.name for param in one.params if param.location == "path")
+    assert all(param.required for param in one.params if param.location == "path")
     assert one.method in ("GET", "POST", "PUT", "DELETE")
     assert one.path.startswith("/")
     assert one.summary

@@ -19,7 +19,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
 from finapi.core.passwords import Hasher
-from finapi.store.db import Refused
+from finapi.store.db import ConstraintError
 from tests.client import AUTH, PASSWORD, Answer, Client, invite_token, login, sent, sign_up, token_in
 from tests.conftest import ACCOUNTS, NOW
 
@@ -124,7 +124,7 @@ def test_a_login_brings_the_hash_up_to_the_profile_in_force(client: Client, app:
         user = users.insert(tx, app, EMAIL, "free", NOW, password=stored, verified=True)
     assert login(client).status == 200
     with app.db.read() as tx:
-        row = tx.one("user_by_id", id=user.id)
+        row = tx.find_row("user_by_id", id=user.id)
     assert row is not None
     assert row["password"].startswith("$argon2id$v=19$m=8,t=1,p=1$")
     assert login(client).status == 200
@@ -199,7 +199,7 @@ def test_logins_beyond_what_may_wait_are_503_and_count_no_failure(on_disk: Calla
 
 def test_a_registration_with_a_repeated_uuid_is_not_email_exists(client: Client, app: App) -> None:
     user, token = users.create(app, EMAIL, "free", NOW), invite_token(client)
-    with pytest.raises(Refused, match=r"UNIQUE constraint failed: users\.uuid"):
+    with pytest.raises(ConstraintError, match=r"UNIQUE constraint failed: users\.uuid"):
         sessions.register(
             replace(app, new_uuid=lambda: user.uuid), "bob@example.com", PASSWORD, token, "192.0.2.1", NOW
         )

@@ -66,7 +66,9 @@ def store(app: App, form: str = "10-Q", accession: str = ACCESSION, **told: Any)
     told.setdefault("accepted_at", "2026-01-31T11:58:00.000Z")
     evidence = told.pop("evidence", HEADER)
     with app.db.write() as tx:
-        filings.put(tx, FilingMetadata(accession, evidence, form=form, filed_at="2026-01-31", **told), app.clock.now())
+        filings.upsert(
+            tx, FilingMetadata(accession, evidence, form=form, filed_at="2026-01-31", **told), app.clock.now()
+        )
 
 
 def outbox(app: App, user: users.NewUser) -> list[dict[str, Any]]:
@@ -287,8 +289,8 @@ def test_a_filing_that_is_rolled_back_hits_nothing(app: App, user: users.NewUser
     create(app, user)
     told = FilingMetadata(ACCESSION, HEADER, [Party(APPLE, 2, "Apple Inc.")], form="10-Q", filed_at="2026-01-31")
     with suppress(KeyError), app.db.write() as tx:
-        filings.put(tx, told, NOW)
-        assert len(tx.all("outbox_rows", limit=9, after=0, again=False)) == 2  # the event and the hit
+        filings.upsert(tx, told, NOW)
+        assert len(tx.list_rows("outbox_rows", limit=9, after=0, again=False)) == 2  # the event and the hit
         raise KeyError
     assert state(app, user) == ("ACTIVE", None)
     assert outbox(app, user) == []
@@ -347,14 +349,14 @@ def test_a_filing_without_a_date_is_hit_when_its_date_is_known_and_once(
     create(app, user)
     for told in (UNDATED, replace(UNDATED, period_of_report="2026-01-28")):
         with app.db.write() as tx:
-            filings.put(tx, told, app.clock.now())
+            filings.upsert(tx, told, app.clock.now())
         assert (state(app, user), outbox(app, user)) == (("ACTIVE", None), [])
     with app.db.read() as tx:
         assert len(events.after(tx, events.MAIN, 0, 9)) == 1  # it is announced all the same
     clock.advance(300)
     for more in ({}, {"primary_document": "a.xml"}):
         with app.db.write() as tx:
-            filings.put(tx, replace(UNDATED, evidence=evidence, **times, **more), app.clock.now())
+            filings.upsert(tx, replace(UNDATED, evidence=evidence, **times, **more), app.clock.now())
     (told_of,) = outbox(app, user)
     assert (told_of["occurred_at"], told_of["payload"]["filed_at"]) == (filed_at, filed_at)
     assert state(app, user) == ("STOPPED", "filing_hit")

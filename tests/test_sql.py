@@ -270,7 +270,7 @@ def test_every_name_called_is_a_query() -> None:
 def test_a_value_that_is_not_given_is_an_error() -> None:
     database = db.Database(None)
     with database.read() as tx, pytest.raises(sqlite3.ProgrammingError, match="email"):
-        tx.one("user_by_email", {"id": 1}, uuid="x")
+        tx.find_row("user_by_email", {"id": 1}, uuid="x")
     database.close()
 
 

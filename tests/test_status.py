@@ -102,9 +102,9 @@ def test_freshness_is_what_came_in_last_and_what_waits(app: App) -> None:
     assert status.document(app, NOW)["data_freshness"] == {**nothing, "queue_depth": 0}
     with app.db.write() as tx:
         for minutes, kind in enumerate(heartbeats.KINDS):
-            heartbeats.arrived(tx, kind, NOW + timedelta(minutes=minutes))
-        tx.insert("insert_mail", template="welcome", subject_id=1, now="2026-01-31T12:00:00.000Z")
-        tx.insert("insert_mail", template="welcome", subject_id=2, now="2026-01-31T12:00:00.000Z")
+            heartbeats.record_arrival(tx, kind, NOW + timedelta(minutes=minutes))
+        tx.insert_row("insert_mail", template="welcome", subject_id=1, now="2026-01-31T12:00:00.000Z")
+        tx.insert_row("insert_mail", template="welcome", subject_id=2, now="2026-01-31T12:00:00.000Z")
         # Documents that are due now, and a form whose documents nobody wants.
         following.note(tx, NOW, "0000000001-26-000001", "4", [1])
         following.note(tx, NOW, "0000000001-26-000002", "10-K", [1])

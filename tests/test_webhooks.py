@@ -405,7 +405,7 @@ def test_the_secret_stands_nowhere_in_the_database(app: App, user: users.NewUser
     secret = webhooks.secret(app, user.id, app.clock.now())["secret"]
     assert secret.startswith(credentials.WEBHOOK_SECRET)
     with app.db.read() as tx:
-        row = tx.one("webhook_secret", user_id=user.id)
+        row = tx.find_row("webhook_secret", user_id=user.id)
     assert row is not None
     assert secret not in {str(value) for value in dict(row).values()}
     assert row["fingerprint"] == credentials.fingerprint(secret)

@@ -38,9 +38,9 @@ def step(app: App) -> float:
     before = iso(now - timedelta(days=ledger_days))[:10] if ledger_days else ""
     oldest = iso(now - timedelta(days=app.config.usage_days))[:10]
     with app.accounts.read() as tx:
-        state = tx.one("archive_state", today=iso(now)[:10], before=before, closed_to=tx.value("closed_to"))
+        state = tx.find_row("archive_state", today=iso(now)[:10], before=before, closed_to=tx.find_value("closed_to"))
         assert state is not None
-        chunk = tx.value("last_of_chunk", to=state["archived"], limit=ROWS_AT_ONCE)
+        chunk = tx.find_value("last_of_chunk", to=state["archived"], limit=ROWS_AT_ONCE)
     if not state["marked"] or (state["oldest"] is not None and state["oldest"] < oldest):
         with app.accounts.write() as tx:
             tx.run("put_ledger_mark", day=iso(now)[:10])
@@ -48,7 +48,7 @@ def step(app: App) -> float:
             tx.run("forget_usage", before=oldest)
     if chunk is not None:
         # Not counted as written: no answer that is kept depends on rows so old.
-        app.accounts.share(lambda tx: _carry_over(tx, chunk), alone=True)
+        app.accounts.write_batched(lambda tx: _carry_over(tx, chunk), alone=True)
         return BETWEEN_SECONDS
     if state["due"] <= state["archived"]:
         return STEP_SECONDS
@@ -74,7 +74,7 @@ def _archive(app: App, after: int, to: int, now: datetime) -> bool:
         table.writerow(COLUMNS)
         while count < FILE_ROWS:
             with app.accounts.read() as tx:
-                rows = tx.all("ledger_rows_to_archive", after=last, to=to, limit=ROWS_AT_ONCE)
+                rows = tx.list_rows("ledger_rows_to_archive", after=last, to=to, limit=ROWS_AT_ONCE)
             if not rows:
                 break
             table.writerows(rows)
@@ -107,7 +107,7 @@ def _written(directory: Path, stem: str, data: bytes) -> str:
 def elsewhere(app: App) -> list[str]:
     """The files that were moved away from where they were written: what they hold cannot be checked."""
     with app.accounts.read() as tx:
-        return [row["file"] for row in tx.all("ledger_archives") if not _path(app, row["file"]).exists()]
+        return [row["file"] for row in tx.list_rows("ledger_archives") if not _path(app, row["file"]).exists()]
 
 
 def wrong(app: App) -> list[str]:
@@ -118,14 +118,14 @@ def wrong(app: App) -> list[str]:
     deleted by the day of the newest mark, so the clock of the check does not matter.
     """
     with app.accounts.read() as tx:
-        files, archived = tx.all("ledger_archives"), tx.value("ledger_archived_to") or 0
-        carried = {row["account"]: row["tokens"] for row in tx.all("carried_over", to=archived)}
-        last_mark = tx.value("last_ledger_mark")
-        first_usage = days.shifted(last_mark, -app.config.usage_days) if last_mark else ""
-        after = max(first_usage, (tx.value("archived_until") or "")[:10])
+        files, archived = tx.list_rows("ledger_archives"), tx.find_value("ledger_archived_to") or 0
+        carried = {row["account"]: row["tokens"] for row in tx.list_rows("carried_over", to=archived)}
+        last_mark = tx.find_value("last_ledger_mark")
+        first_usage = days.shift(last_mark, -app.config.usage_days) if last_mark else ""
+        after = max(first_usage, (tx.find_value("archived_until") or "")[:10])
         problems = [
             f"{row['email']}: the usage of {row['endpoint']} on {row['day']} is not what the ledger sums to"
-            for row in tx.all("unequal_usage", after=after)
+            for row in tx.list_rows("unequal_usage", after=after)
         ]
     sums: Counter[str] = Counter()
     has_all_files = not elsewhere(app)

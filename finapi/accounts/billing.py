@@ -12,8 +12,8 @@ from typing import Annotated, Any, TypedDict, TypeVar
 from finapi.app import App
 from finapi.core import days
 from finapi.core.clock import iso
-from finapi.core.errors import ApiError, StoreFailing
-from finapi.core.records import Date, OneOf, Time, made
+from finapi.core.errors import ApiError, StoreUnavailableError
+from finapi.core.records import Date, OneOf, Time, build_record
 from finapi.store.db import Row, Transaction
 
 log = logging.getLogger("finapi.billing")
@@ -59,8 +59,8 @@ def give_back(app: App, call: Mapping[str, Any], debit_id: int, error: BaseExcep
     status = error.status if isinstance(error, ApiError) else 500
     row, reason, now = {**call, "id": debit_id}, "4xx_refund" if status < 500 else "5xx_refund", app.clock.now()
     try:
-        app.accounts.share(lambda tx: _give_back(tx, row, reason, status, now))
-    except (ApiError, StoreFailing) as failing:
+        app.accounts.write_batched(lambda tx: _give_back(tx, row, reason, status, now))
+    except (ApiError, StoreUnavailableError) as failing:
         app.late_refunds.append((row, reason, status))
         log.warning("%d tokens for %s are given back later: %s", call["cost"], call["endpoint"], failing)
 
@@ -70,8 +70,8 @@ def close_kept(app: App) -> float:
 
     In seconds: it is a worker's step.
     """
-    with app.accounts.glance() as tx:
-        row = tx.one("unsummed")
+    with app.accounts.read_one() as tx:
+        row = tx.find_row("unsummed")
     assert row is not None
     to = min(row["last_id"] or 0, row["summed"] + SUMMED_AT_ONCE)
 
@@ -81,14 +81,14 @@ def close_kept(app: App) -> float:
             _give_back(tx, *late, app.clock.now())
         # Usage adds what is not summed yet, so that no call has to wait for its sum.
         # Of accounts that processes share another may have summed meanwhile.
-        if to > row["summed"] == tx.value("unsummed"):
+        if to > row["summed"] == tx.find_value("unsummed"):
             tx.run("sum_ledger_rows", summed=row["summed"], to=to)
             tx.run("put_summed", to=to)
         # Alone: no debit with a smaller number is under way, not seen yet.
         tx.run("put_closed", after=row["closed_to"], to=row["closed_to"] + LOOKED_AT_ONCE)
 
     if app.kept_debits or app.late_refunds or to > row["summed"]:
-        app.accounts.share(write, alone=True)
+        app.accounts.write_batched(write, alone=True)
     return CLOSE_SECONDS if to == (row["last_id"] or 0) else 0.0
 
 
@@ -100,7 +100,9 @@ def refund_open(app: App, now: datetime, *, every: bool = False) -> int:
     """
     shared = app.accounts is not app.db and not every
     with app.accounts.write() as tx:
-        rows = tx.all("open_debits", after=tx.value("closed_to"), before=_no_call_since(app, now) if shared else "~")
+        rows = tx.list_rows(
+            "open_debits", after=tx.find_value("closed_to"), before=_no_call_since(app, now) if shared else "~"
+        )
         for row in rows:
             _give_back(tx, dict(row), "crash_refund", 500, now)
     if rows:
@@ -135,9 +137,9 @@ def take_debit(app: App, call: Mapping[str, Any]) -> int:
         _close_kept(app, tx)
         if tx.run("take_tokens", call, now=now):
             return tx.insert_last("insert_ledger_row", call, **debit)
-        return tx.one("userplan", call)
+        return tx.find_row("userplan", call)
 
-    debit_id_or_plan = app.accounts.share(take)
+    debit_id_or_plan = app.accounts.write_batched(take)
     if isinstance(debit_id_or_plan, int):
         return debit_id_or_plan
     plan = debit_id_or_plan
@@ -148,7 +150,7 @@ def take_debit(app: App, call: Mapping[str, Any]) -> int:
         "plan": plan["plan"] if plan else None,
         "upgrade_url": app.config.upgrade_page,
     }
-    raise ApiError("insufficient_tokens", "The token balance is below the cost of this call.", beside=beside)
+    raise ApiError("insufficient_tokens", "The token balance is below the cost of this call.", extra_fields=beside)
 
 
 def _give_back(tx: Transaction, debit: Mapping[str, Any], reason: str, status: int, now: datetime) -> None:
@@ -156,12 +158,12 @@ def _give_back(tx: Transaction, debit: Mapping[str, Any], reason: str, status: i
     if tx.run("close_debit", debit, status=status):
         values = {**debit, "delta": debit["cost"], "reason": reason, "status": status, "open": 0, "now": iso(now)}
         tx.run("give_back_tokens", values)
-        tx.insert("insert_ledger_row", values)
+        tx.insert_row("insert_ledger_row", values)
 
 
 def _close_kept(app: App, tx: Transaction) -> None:
     if kept := _drained(tx, app.kept_debits):
-        tx.many("keep_debit", [(debit_id,) for debit_id in kept])
+        tx.insert_rows("keep_debit", [(debit_id,) for debit_id in kept])
 
 
 def _drained(tx: Transaction, waiting: deque[T]) -> list[T]:
@@ -204,22 +206,25 @@ def usage(tx: Transaction, user_id: int, window: int, now: datetime) -> Spending
     Refunds count against the day and the endpoint of their row, so that tokens are what was kept.
     """
     first = (now - timedelta(days=window - 1)).date().isoformat()
-    spent = {row["day"]: made(SpentOnDay, row) for row in tx.all("spent_by_day", user_id=user_id, first=first)}
+    spent = {
+        row["day"]: build_record(SpentOnDay, row) for row in tx.list_rows("spent_by_day", user_id=user_id, first=first)
+    }
     return {
         "window_days": window,
         "daily": [
             spent.get(day) or {"day": day, "tokens_consumed": 0, "calls": 0}
-            for day in (days.shifted(first, number) for number in range(window))
+            for day in (days.shift(first, number) for number in range(window))
         ],
         "top_endpoints": [
-            made(SpentOnEndpoint, row) for row in tx.all("spent_by_endpoint", user_id=user_id, first=first)
+            build_record(SpentOnEndpoint, row)
+            for row in tx.list_rows("spent_by_endpoint", user_id=user_id, first=first)
         ],
     }
 
 
 def of_accounts(tx: Transaction, window: int, now: datetime) -> list[Row]:
     """Who spent what in the last ``window`` UTC days: ``email``, ``plan``, ``tokens``, ``calls``, the most first."""
-    return tx.all("spent_by_account", first=(now - timedelta(days=window - 1)).date().isoformat())
+    return tx.list_rows("spent_by_account", first=(now - timedelta(days=window - 1)).date().isoformat())
 
 
 class LedgerCall(TypedDict):
@@ -244,8 +249,8 @@ def transactions(
     tx: Transaction, user_id: int, *, limit: int, offset: int = 0, cursor: int | None = None
 ) -> tuple[list[LedgerRow], int | None]:
     """The newest ``limit`` rows of a user's ledger below the id ``cursor``, and the cursor to go on from."""
-    rows = tx.all("ledger_rows", user_id=user_id, limit=limit + 1, offset=offset, before=cursor)
-    shown = [made(LedgerRow, row, metadata=made(LedgerCall, row)) for row in rows[:limit]]
+    rows = tx.list_rows("ledger_rows", user_id=user_id, limit=limit + 1, offset=offset, before=cursor)
+    shown = [build_record(LedgerRow, row, metadata=build_record(LedgerCall, row)) for row in rows[:limit]]
     return shown, rows[limit - 1]["id"] if len(rows) > limit else None
 
 
@@ -262,7 +267,10 @@ class OpenDebit(TypedDict):
 def list_open_debits(app: App) -> list[OpenDebit]:
     """Return the open debits that a start would refund, oldest first."""
     with app.accounts.read() as tx:
-        return [made(OpenDebit, row) for row in tx.all("open_debits_by_account", after=tx.value("closed_to"))]
+        return [
+            build_record(OpenDebit, row)
+            for row in tx.list_rows("open_debits_by_account", after=tx.find_value("closed_to"))
+        ]
 
 
 def wrong(app: App) -> list[str]:
@@ -275,16 +283,16 @@ def wrong(app: App) -> list[str]:
         return [
             *(
                 f"{row['email']}: the balance is {row['balance']} tokens, the ledger sums to {row['ledger']}"
-                for row in tx.all("unequal_balances")
+                for row in tx.list_rows("unequal_balances")
             ),
             *(
                 f"{row['email']}: the wallet is {row['credit_cents']} cents, its rows sum to {row['rows']}"
-                for row in tx.all("unequal_wallets")
+                for row in tx.list_rows("unequal_wallets")
             ),
             *(
                 f"ledger row {row['id']}: {row['cost']} tokens for {row['endpoint']} are open, "
                 f"but all rows up to {row['closed_to']} are recorded as closed, so no start refunds them"
-                for row in tx.all("overlooked_debits")
+                for row in tx.list_rows("overlooked_debits")
             ),
         ]
 
@@ -292,4 +300,4 @@ def wrong(app: App) -> list[str]:
 def ledger_row(tx: Transaction, user_id: int, delta: int, reason: str, now: str) -> int:
     """Write a change of a balance that is no call's; its id. The caller changes the balance beside it."""
     no_call = {"endpoint": None, "request_id": None, "status": None, "open": 0}
-    return tx.insert("insert_ledger_row", no_call, user_id=user_id, delta=delta, reason=reason, now=now)
+    return tx.insert_row("insert_ledger_row", no_call, user_id=user_id, delta=delta, reason=reason, now=now)

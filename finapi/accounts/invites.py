@@ -24,7 +24,7 @@ class Invite(NamedTuple):
 
 
 def create(
-    app: App, now: datetime, *, lifetime: timedelta | None, note: str | None, by: audit.By | None = None
+    app: App, now: datetime, *, lifetime: timedelta | None, note: str | None, by: audit.Actor | None = None
 ) -> Invite:
     """Make an invite that expires after ``lifetime``, or never."""
     uuid = app.new_uuid()
@@ -33,8 +33,8 @@ def create(
     values = {"uuid": uuid, "note": note, "now": iso(now), "expires_at": expires_at}
     with app.accounts.write() as tx:
         made_with = credentials.name_of(app.secrets[0])
-        audit.put(tx, by, "invite", now, said=note or "")
-        tx.insert("insert_invite", values, fingerprint=credentials.fingerprint(code), made_with=made_with)
+        audit.record_action(tx, by, "invite", now, detail=note or "")
+        tx.insert_row("insert_invite", values, fingerprint=credentials.fingerprint(code), made_with=made_with)
     return Invite(code, expires_at, note)
 
 
@@ -46,11 +46,11 @@ def listed(app: App, tx: Transaction, now: datetime) -> list[dict[str, Any]]:
             "state": _state(row, iso(now)),
             **{name: row[name] for name in ("note", "created_at", "expires_at", "used_at", "used_by")},
         }
-        for row in tx.all("invites")
+        for row in tx.list_rows("invites")
     ]
 
 
-def revoke(app: App, code: str, now: datetime, by: audit.By | None = None) -> None:
+def revoke(app: App, code: str, now: datetime, by: audit.Actor | None = None) -> None:
     """Revoke a code that has not been used; NOT_FOUND or CONFLICT when it cannot be."""
     with app.accounts.write() as tx:
         row = _by_code(tx, code)
@@ -59,7 +59,7 @@ def revoke(app: App, code: str, now: datetime, by: audit.By | None = None) -> No
         if not tx.run("revoke_invite", id=row["id"], now=iso(now)):
             raise ApiError("CONFLICT", "The invite code has already been used or revoked.")
         # A code that is revoked opens nothing: it may stand in the log.
-        audit.put(tx, by, "revoke an invite", now, said=code.strip().upper())
+        audit.record_action(tx, by, "revoke an invite", now, detail=code.strip().upper())
 
 
 def redeem(app: App, tx: Transaction, code: str, now: datetime) -> str:
@@ -71,7 +71,7 @@ def redeem(app: App, tx: Transaction, code: str, now: datetime) -> str:
 def of_token(app: App, tx: Transaction, token: str, now: datetime) -> int:
     """The id of the invite behind a token, looked at again: the token alone is not trusted."""
     invite_id = credentials.read_invite_token(app.secrets, token, now)
-    return _redeemable(None if invite_id is None else tx.one("invite_by_id", id=invite_id), now)
+    return _redeemable(None if invite_id is None else tx.find_row("invite_by_id", id=invite_id), now)
 
 
 def use(tx: Transaction, invite_id: int, now: datetime) -> None:
@@ -80,11 +80,11 @@ def use(tx: Transaction, invite_id: int, now: datetime) -> None:
     One that was revoked or expired since it was looked at is the 400.
     """
     if not tx.run("use_invite", id=invite_id, now=iso(now)):
-        _redeemable(tx.one("invite_by_id", id=invite_id), now)
+        _redeemable(tx.find_row("invite_by_id", id=invite_id), now)
 
 
 def _by_code(tx: Transaction, code: str) -> Row | None:
-    return tx.one("invite_by_fingerprint", fingerprint=credentials.fingerprint(code.strip().upper()))
+    return tx.find_row("invite_by_fingerprint", fingerprint=credentials.fingerprint(code.strip().upper()))
 
 
 def _redeemable(row: Row | None, now: datetime) -> int:

@@ -16,7 +16,7 @@ from finapi.core.lockout import FORGOTTEN_AFTER, FailureCount
 from finapi.store.db import Row, Transaction
 
 KNOWN_FOR = timedelta(days=30)
-MOST_KNOWN = 20  # addresses of an account that are remembered
+MAX_KNOWN = 20  # addresses of an account that are remembered
 
 # Of an IPv6 address, which is counted as its /64: whoever has a network has 65,536 of these.
 NETWORK_BITS = 48
@@ -48,7 +48,7 @@ def claim(app: App, tx: Transaction, user: Row | None, email: bytes, address: st
     """
     user_id, uuid = (user["id"], user["uuid"]) if user else (0, "")
     mark = credentials.address_mark(app.secrets, uuid, address)
-    if tx.value("login_address", user_id=user_id, address=mark, since=iso(now - KNOWN_FOR)):
+    if tx.find_value("login_address", user_id=user_id, address=mark, since=iso(now - KNOWN_FOR)):
         return Claim((("known", email, address),), True)
     wider = network(address)
     keys = [("address", address), ("email", email)]
@@ -61,15 +61,15 @@ def succeeded(tx: Transaction, app: App, user: Row, email: bytes, address: str, 
     mark = credentials.address_mark(app.secrets, user["uuid"], address)
     tx.run("forget_old_login_addresses", before=iso(now - KNOWN_FOR))
     tx.run("keep_login_address", user_id=user["id"], address=mark, now=iso(now))
-    tx.run("forget_login_addresses_beyond", user_id=user["id"], most=MOST_KNOWN)
+    tx.run("forget_login_addresses_beyond", user_id=user["id"], most=MAX_KNOWN)
 
 
 def learn(app: App, email: bytes, now: datetime) -> None:
     """Count of an email what other processes have counted, where accounts are shared: they know, and memory follows."""
     if app.accounts is app.db:
         return
-    with app.accounts.glance() as tx:
-        row = tx.one("login_failures_of", email=email, since=iso(now - timedelta(seconds=FORGOTTEN_AFTER)))
+    with app.accounts.read_one() as tx:
+        row = tx.find_row("login_failures_of", email=email, since=iso(now - timedelta(seconds=FORGOTTEN_AFTER)))
     if row is None:
         app.lockouts.reset(email)
     else:
@@ -90,14 +90,14 @@ def failed(app: App, email: bytes, seconds: int | None, now: datetime) -> int | 
             tx.run("forget_login_failures", email=dropped)
         if shared:
             since = {f"since_{step}": iso(now - timedelta(seconds=lock)) for step, lock in lockout.LOCKS.items()}
-            return tx.one("count_login_failure", since, email=email, most=lockout.MOST, now=iso(now))
+            return tx.find_row("count_login_failure", since, email=email, most=lockout.MOST, now=iso(now))
         count = app.lockouts.count(email)
         if count is not None:
             ago = timedelta(seconds=max(0.0, app.clock.monotonic() - count.last))
             tx.run("keep_login_failures", email=email, failures=count.failures, last_at=iso(app.clock.now() - ago))
         return None
 
-    row = app.accounts.share(keep)
+    row = app.accounts.write_batched(keep)
     if row is None:
         return seconds
     _put(app, email, row, now)
@@ -108,7 +108,7 @@ def recall(app: App) -> int:
     """Count the failures that were written down before a start; of how many emails there are some."""
     now = app.clock.now()
     with app.accounts.read() as tx:
-        rows = tx.all("login_failures", since=iso(now - timedelta(seconds=FORGOTTEN_AFTER)))
+        rows = tx.list_rows("login_failures", since=iso(now - timedelta(seconds=FORGOTTEN_AFTER)))
     for row in rows:
         _put(app, row["email"], row, now)
     return len(rows)

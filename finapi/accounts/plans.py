@@ -17,7 +17,7 @@ from finapi.app import App
 from finapi.core.clock import iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, UsageError
-from finapi.core.records import Time, made
+from finapi.core.records import Time, build_record
 from finapi.store.db import Row, Transaction
 
 Answer = TypeVar("Answer")
@@ -113,7 +113,7 @@ def begin(
     tx: Transaction, config: Config, user_id: int, plan: str, now: datetime, *, anchor: datetime | None = None
 ) -> None:
     """Begin a period of ``plan``, counted from ``anchor``, by default now: its quota and the bought tokens left."""
-    row, anchor = tx.one("userplan", user_id=user_id), anchor or now
+    row, anchor = tx.find_row("userplan", user_id=user_id), anchor or now
     left = row["current_balance"] if row else 0
     bought = min(row["bought"], left) if row else 0
     tokens = terms_of(config, plan).tokens + bought
@@ -122,10 +122,10 @@ def begin(
     billing.ledger_row(tx, user_id, tokens - left, "refill", iso(now))
 
 
-def change_plan(app: App, user_id: int, plan: str, now: datetime, by: audit.By | None = None) -> None:
+def change_plan(app: App, user_id: int, plan: str, now: datetime, by: audit.Actor | None = None) -> None:
     """Put a user on a plan from now on."""
     with app.accounts.write() as tx:
-        audit.put(tx, by, "plan", now, user_id, plan)
+        audit.record_action(tx, by, "plan", now, user_id, plan)
         begin(tx, app.config, user_id, plan, now)
 
 
@@ -137,7 +137,7 @@ def refill(app: App, user_id: int, now: datetime) -> None:
 
 def refill_in(tx: Transaction, config: Config, user_id: int, now: datetime) -> None:
     """The same in a transaction that is open."""
-    row = tx.one("userplan", user_id=user_id)
+    row = tx.find_row("userplan", user_id=user_id)
     if row is not None and row["current_period_end"] <= iso(now):
         begin(tx, config, user_id, row["plan"], now, anchor=datetime.fromisoformat(row["anchor"]))
 
@@ -145,16 +145,16 @@ def refill_in(tx: Transaction, config: Config, user_id: int, now: datetime) -> N
 def refill_due(app: App, now: datetime) -> float:
     """Refill the accounts whose period has ended; when to be called again, in seconds. A worker's step."""
     with app.accounts.read() as tx:
-        due = [row["user_id"] for row in tx.all("due_users", now=iso(now), limit=REFILLS_AT_ONCE)]
+        due = [row["user_id"] for row in tx.list_rows("due_users", now=iso(now), limit=REFILLS_AT_ONCE)]
     for user_id in due:
         refill(app, user_id, now)
     return 0.0 if len(due) == REFILLS_AT_ONCE else REFILL_SECONDS
 
 
-def grant(app: App, user_id: int, tokens: int, now: datetime, by: audit.By | None = None) -> None:
+def grant(app: App, user_id: int, tokens: int, now: datetime, by: audit.Actor | None = None) -> None:
     """Add tokens to a user's balance."""
     with app.accounts.write() as tx:
-        audit.put(tx, by, "grant", now, user_id, f"{tokens} tokens")
+        audit.record_action(tx, by, "grant", now, user_id, f"{tokens} tokens")
         _add(tx, user_id, tokens, "grant", now)
 
 
@@ -166,7 +166,7 @@ def purchase(
     INSUFFICIENT_BALANCE when the wallet holds less.
     """
     with app.accounts.write() as tx:
-        left = tx.value("take_credit", user_id=user_id, cents=cents, now=iso(now))
+        left = tx.find_value("take_credit", user_id=user_id, cents=cents, now=iso(now))
         if left is None:
             raise ApiError("INSUFFICIENT_BALANCE", "The wallet balance is below this amount.")
         tokens = cents * TOKENS_PER_CENT
@@ -192,7 +192,7 @@ def balance(tx: Transaction, config: Config, user_id: int, now: datetime) -> Bal
     """A user's balance; CONFLICT when the account has no plan."""
     row = _held(tx, user_id)
     left = datetime.fromisoformat(row["current_period_end"]) - now
-    return made(
+    return build_record(
         Balance,
         row,
         plan_display_name=row["plan"].capitalize(),
@@ -216,7 +216,7 @@ class PlanSubscription(TypedDict):
 def subscription(tx: Transaction, user_id: int) -> PlanSubscription:
     """A user's plan; CONFLICT when the account has none."""
     row = _held(tx, user_id)
-    return made(PlanSubscription, row, plan_name=row["plan"])
+    return build_record(PlanSubscription, row, plan_name=row["plan"])
 
 
 class Plan(TypedDict):
@@ -269,19 +269,19 @@ class WalletChange(TypedDict):
 
 def purchases(tx: Transaction, user_id: int, limit: int, offset: int) -> list[WalletChange]:
     """Every change of the wallet, newest first."""
-    rows = tx.all("wallet_rows", user_id=user_id, limit=limit, offset=offset)
-    return [made(WalletChange, row, stripe_invoice_id=None) for row in rows]
+    rows = tx.list_rows("wallet_rows", user_id=user_id, limit=limit, offset=offset)
+    return [build_record(WalletChange, row, stripe_invoice_id=None) for row in rows]
 
 
 def _held(tx: Transaction, user_id: int) -> Row:
-    row = tx.one("userplan", user_id=user_id)
+    row = tx.find_row("userplan", user_id=user_id)
     if row is None:
         raise ApiError("CONFLICT", "The account has no plan.")
     return row
 
 
 def _add(tx: Transaction, user_id: int, tokens: int, reason: str, now: datetime) -> int:
-    balance = tx.value("add_tokens", user_id=user_id, tokens=tokens, now=iso(now))
+    balance = tx.find_value("add_tokens", user_id=user_id, tokens=tokens, now=iso(now))
     if balance is None:
         raise ApiError("CONFLICT", "The account has no plan to add tokens to.")
     billing.ledger_row(tx, user_id, tokens, reason, iso(now))

@@ -49,7 +49,7 @@ def invalid_token() -> ApiError:
 def _live_row(app: App, tx: Transaction, kind: LinkKind, token: str, now: datetime) -> Row:
     """The row of a link token (id, user_id, uuid, expires_at, email); INVALID_TOKEN when it is not live."""
     row_id = credentials.read_link_token(kind, token)
-    row = None if row_id is None else tx.one(_ROWS[kind], id=row_id)
+    row = None if row_id is None else tx.find_row(_ROWS[kind], id=row_id)
     if row is None or row["expires_at"] <= iso(now):
         raise invalid_token()
     if not credentials.link_token_matches(app.secrets, kind, token, row["id"], row["uuid"]):
@@ -64,12 +64,12 @@ def open_verification(tx: Transaction, app: App, user_id: int, now: datetime) ->
     """Make the user's verification link anew; the id of its row."""
     expires_at = iso(now + timedelta(seconds=app.config.verification_lifetime))
     values = {"user_id": user_id, "uuid": app.new_uuid(), "now": iso(now), "expires_at": expires_at}
-    return int(tx.value("put_verification", values))
+    return int(tx.find_value("put_verification", values))
 
 
 def renew_verification(tx: Transaction, app: App, user_id: int, now: datetime) -> None:
     """Queue a new verification mail if the last link has expired (SPEC: re-issued on login)."""
-    if tx.value("live_verification_of", user_id=user_id, now=iso(now)) is None:
+    if tx.find_value("live_verification_of", user_id=user_id, now=iso(now)) is None:
         mail.enqueue(tx, VERIFY, open_verification(tx, app, user_id, now), now)
 
 
@@ -81,12 +81,12 @@ def resend_verification(app: App, email: str, now: datetime) -> None:
     email = users.normal(email)
     allowed = app.limiters["resend_email"].take(lockout.key_of(email), app.clock.monotonic()).allowed
     with app.accounts.write() as tx:
-        user = tx.one("user_by_email", email=email)
+        user = tx.find_row("user_by_email", email=email)
         if user is None or user["verify_email"] or not allowed:
             mail.enqueue(tx, DECOY, 0, now)
         else:
             # The same link while it lives: whoever else asks must not kill the one already in the mailbox.
-            live = tx.value("live_verification_of", user_id=user["id"], now=iso(now))
+            live = tx.find_value("live_verification_of", user_id=user["id"], now=iso(now))
             mail.enqueue(tx, VERIFY, live or open_verification(tx, app, user["id"], now), now)
 
 
@@ -119,7 +119,7 @@ def verify(app: App, token: str, now: datetime, *, follow: bool = True) -> None:
 
 def is_verified(app: App, tx: Transaction, token: str, now: datetime) -> bool:
     """Whether the email of a verification link has been verified; INVALID_TOKEN when the link is not live."""
-    user = tx.one("user_by_id", id=_live_row(app, tx, VERIFY, token, now)["user_id"])
+    user = tx.find_row("user_by_id", id=_live_row(app, tx, VERIFY, token, now)["user_id"])
     return user is not None and bool(user["verify_email"])
 
 
@@ -131,7 +131,7 @@ def forget_password(app: App, email: str, now: datetime) -> None:
     expires_at = iso(now + timedelta(seconds=app.config.reset_lifetime))
     values = {"email": users.normal(email), "uuid": app.new_uuid(), "now": iso(now), "expires_at": expires_at}
     with app.accounts.write() as tx:
-        reset_id = tx.value("put_reset", values)
+        reset_id = tx.find_value("put_reset", values)
         mail.enqueue(tx, RESET if reset_id is not None else DECOY, reset_id or 0, now)
 
 
@@ -154,7 +154,7 @@ def render(app: App, template: str, row_id: int) -> Letter | None:
     """The letter of a queued mail, or None when what it was about has gone or it never was one."""
     with app.accounts.read() as tx:
         if template in (WELCOME, NEW_KEY, *_CALLS):
-            user = tx.one("user_by_id", id=row_id)
+            user = tx.find_row("user_by_id", id=row_id)
             if user is None:
                 return None
             key = users.profile(app, tx, row_id, app.clock.now())["api_key"]
@@ -163,7 +163,7 @@ def render(app: App, template: str, row_id: int) -> Letter | None:
             line = _CALLS.get(template) or key or "(log in to see it)"
             return letter(template, user["email"], line, url=app.config.public_url)
         if template == FAILING_RECEIVER:
-            failing = tx.one("failing_receiver", id=row_id)
+            failing = tx.find_row("failing_receiver", id=row_id)
             # The host alone: the rest of a URL may hold a secret.
             return (
                 None
@@ -173,7 +173,7 @@ def render(app: App, template: str, row_id: int) -> Letter | None:
         if template not in (VERIFY, RESET):
             return None
         kind = VERIFY if template == VERIFY else RESET
-        row = tx.one(_ROWS[kind], id=row_id)
+        row = tx.find_row(_ROWS[kind], id=row_id)
     if row is None or row["expires_at"] <= iso(app.clock.now()):
         return None
     token = credentials.link_token(app.secrets, kind, row["id"], row["uuid"])

@@ -44,13 +44,13 @@ def settle(app: App, now: datetime, *, new_secrets: bool = True) -> None:
     """
     names = {credentials.name_of(secret) for secret in app.secrets}
     with app.accounts.read() as tx:
-        unnamed = any(tx.one(f"unnamed_{kind}") for kind in _DERIVED)
-        made = tx.all("made_with_secrets", now=iso(now))
-        back = names & {row["made_with"] for row in tx.all("refused_names")}
+        unnamed = any(tx.find_row(f"unnamed_{kind}") for kind in _DERIVED)
+        made = tx.list_rows("made_with_secrets", now=iso(now))
+        back = names & {row["made_with"] for row in tx.list_rows("refused_names")}
     if unnamed:
         with app.accounts.write() as tx:
             _name(app, tx)
-            made = tx.all("made_with_secrets", now=iso(now))
+            made = tx.list_rows("made_with_secrets", now=iso(now))
     gone = [row for row in made if row["made_with"] not in names]
     if gone and len(gone) == len(made) and not new_secrets:
         raise UsageError(f"no configured master secret matches the stored data ({lost(gone)}): {GIVE_UP}")
@@ -69,14 +69,16 @@ def agree(app: App, now: datetime) -> None:
     """UsageError unless the secrets here are all that anything was made of: a node that lacks one changes nothing."""
     names = {credentials.name_of(secret) for secret in app.secrets}
     with app.accounts.read() as tx:
-        gone = [row for row in tx.all("made_with_secrets", now=iso(now)) if row["made_with"] not in names]
+        gone = [row for row in tx.list_rows("made_with_secrets", now=iso(now)) if row["made_with"] not in names]
     if gone:
         raise UsageError(f"a master secret of the worker is missing here, which made {lost(gone)}: bring its secrets")
 
 
 def used(app: App, tx: Transaction, now: datetime) -> list[SecretUse]:
     """The secrets in force, newest first, and what each made that still works."""
-    made = {(row["made_with"], row["kind"]): int(row["number"]) for row in tx.all("made_with_secrets", now=iso(now))}
+    made = {
+        (row["made_with"], row["kind"]): int(row["number"]) for row in tx.list_rows("made_with_secrets", now=iso(now))
+    }
     return [
         {
             "name": name,
@@ -106,7 +108,7 @@ def drop(app: App, name: str, now: datetime, *, sure: bool) -> str:
     if name == credentials.name_of(app.secrets[0]):
         raise ApiError("CONFLICT", "New keys are made from the newest secret; put a newer one in front of it first.")
     with app.accounts.read() as tx:
-        dead = lost(row for row in tx.all("made_with_secrets", now=iso(now)) if row["made_with"] == name)
+        dead = lost(row for row in tx.list_rows("made_with_secrets", now=iso(now)) if row["made_with"] == name)
     if dead and not sure:
         raise ApiError(
             "CONFLICT",
@@ -127,7 +129,7 @@ def _put(app: App, held: list[bytes]) -> None:
 
 def _name(app: App, tx: Transaction) -> None:
     for kind, derive in _DERIVED.items():
-        for row in tx.all(f"unnamed_{kind}"):
+        for row in tx.list_rows(f"unnamed_{kind}"):
             tx.run(f"name_{kind}", id=row["id"], name=_maker(app, row, derive))
 
 
@@ -142,7 +144,7 @@ def _maker(app: App, row: Row, derive: Callable[..., str]) -> str:
 def _refuse(tx: Transaction, names: set[str], now: datetime) -> None:
     for name in names:
         for kind, template in (("api_keys", KEY_REFUSED), ("webhook_secrets", WEBHOOK_REFUSED)):
-            for row in tx.all(f"users_of_{kind}", name=name):
+            for row in tx.list_rows(f"users_of_{kind}", name=name):
                 mail.enqueue(tx, template, row["user_id"], now)
             tx.run(f"refuse_{kind}", name=name)
         tx.run("revoke_invites", name=name, now=iso(now))

@@ -13,7 +13,7 @@ from finapi.core import lockout, passwords
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError
 from finapi.net import mail
-from finapi.store.db import Refused, Row, Transaction, is_unique_violation
+from finapi.store.db import ConstraintError, Row, Transaction, is_unique_violation
 
 LOCKED = "Too many failed login attempts. Try again later."
 WRONG = "Invalid email or password"
@@ -39,7 +39,7 @@ def register(app: App, email: str, password: str, invite_token: str, address: st
     passwords.check_new(password, "password", common=app.config.common_passwords)
     with app.accounts.read() as tx:
         invite_id = invites.of_token(app, tx, invite_token, now)
-        if tx.one("user_by_email", email=email) is not None:
+        if tx.find_row("user_by_email", email=email) is not None:
             raise ApiError("EMAIL_EXISTS", "Email already exists")
     stored = app.hasher.hash(password, ("address", address))
     try:
@@ -49,7 +49,7 @@ def register(app: App, email: str, password: str, invite_token: str, address: st
             tx.run("set_invite_user", id=invite_id, user_id=user.id)
             verification_id = recovery.open_verification(tx, app, user.id, now)
             mail.enqueue(tx, "welcome", user.id, now)
-    except Refused as error:
+    except ConstraintError as error:
         if not is_unique_violation(error, "users", "email"):
             raise
         raise ApiError("EMAIL_EXISTS", "Email already exists") from None
@@ -97,7 +97,7 @@ def _by_password(app: App, email: str, key: bytes, password: str, address: str, 
     ``key`` is that of the email in the lockout.
     """
     with app.accounts.read() as tx:
-        user = tx.one("user_by_email", email=email)
+        user = tx.find_row("user_by_email", email=email)
         claim = logins.claim(app, tx, user, key, address, now)
     try:
         with app.hasher.turns.turn(*claim.keys, first=claim.first):
@@ -110,7 +110,7 @@ def _by_password(app: App, email: str, key: bytes, password: str, address: str, 
                     return user
                 seconds = attempt.failed()
     except ApiError as error:
-        if error.code == "UNAVAILABLE" and app.hasher.turns.there(("email", key)) >= lockout.MOST_IN_HAND:
+        if error.code == "UNAVAILABLE" and app.hasher.turns.there(("email", key)) >= lockout.MAX_IN_HAND:
             # Not the server is busy but this email, whether it is registered or not.
             raise ApiError("RATE_LIMIT_EXCEEDED", CROWDED, headers={"Retry-After": "1"}) from None
         raise
@@ -131,7 +131,7 @@ def logout(app: App, session: bytes) -> None:
 
 def listed(tx: Transaction, user_id: int, now: datetime) -> list[Row]:
     """A user's sessions, the newest first: fingerprint, created_at, expires_at."""
-    return tx.all("sessions_of_user", user_id=user_id, now=iso(now))
+    return tx.list_rows("sessions_of_user", user_id=user_id, now=iso(now))
 
 
 def end_others(app: App, user_id: int, session: bytes) -> None:
@@ -150,7 +150,7 @@ def change_password(app: App, token: str, password: str, address: str, now: date
     passwords.check_new(password, "newpassword", common=app.config.common_passwords)
     stored, key = app.hasher.hash(password, ("address", address)), lockout.key_of(reset["email"])
     with app.accounts.write() as tx:
-        user_id = tx.value("consume_reset", id=reset["id"], uuid=reset["uuid"], now=iso(now))
+        user_id = tx.find_value("consume_reset", id=reset["id"], uuid=reset["uuid"], now=iso(now))
         if user_id is None:
             raise recovery.invalid_token()
         tx.run("set_password", id=user_id, password=stored, now=iso(now))
@@ -161,14 +161,14 @@ def change_password(app: App, token: str, password: str, address: str, now: date
     app.lockouts.reset(key)
 
 
-def set_password(app: App, user_id: int, password: str, now: datetime, by: audit.By | None = None) -> None:
+def set_password(app: App, user_id: int, password: str, now: datetime, by: audit.Actor | None = None) -> None:
     """Set a new password, as the operator does: every session ends, and the lockout clears."""
     passwords.check_new(password, "password", common=app.config.common_passwords)
     stored = app.hasher.hash(password)
     with app.accounts.write() as tx:
-        user = tx.one("user_by_id", id=user_id)
+        user = tx.find_row("user_by_id", id=user_id)
         assert user is not None
-        audit.put(tx, by, "password", now, user_id)
+        audit.record_action(tx, by, "password", now, user_id)
         tx.run("set_password", id=user_id, password=stored, now=iso(now))
         tx.run("delete_sessions", user_id=user_id)
         tx.run("forget_login_failures", email=lockout.key_of(user["email"]))
@@ -181,7 +181,7 @@ def _open(tx: Transaction, app: App, checked: Row, now: datetime) -> str:
     ``checked`` is the user as it was before the hash: its password and its lock must still stand.
     """
     user_id = checked["id"]
-    user = tx.one("user_by_id", id=user_id)
+    user = tx.find_row("user_by_id", id=user_id)
     if user is None or user["locked_at"] or user["password_serial"] != checked["password_serial"]:
         raise ApiError("INVALID_CREDENTIALS", WRONG)
     session_id = credentials.new_session_id(app.random_bytes)

@@ -12,9 +12,9 @@ from finapi.app import App
 from finapi.core import json, lockout
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError
-from finapi.core.records import Format, OneOf, Time, Url, made
+from finapi.core.records import Format, OneOf, Time, Url, build_record
 from finapi.edgar import forms
-from finapi.store.db import Refused, Row, Transaction, is_unique_violation
+from finapi.store.db import ConstraintError, Row, Transaction, is_unique_violation
 
 # Under which the database tells that a key is none any more.
 KEYS = "keys"
@@ -113,7 +113,7 @@ def by_api_key(tx: Transaction, key: str) -> Caller | None:
     """The user of an API key, or None for a key that is not one, not known, or of a locked account."""
     if not credentials.looks_like_api_key(key):
         return None
-    row = tx.one("caller_by_fingerprint", fingerprint=credentials.fingerprint(key))
+    row = tx.find_row("caller_by_fingerprint", fingerprint=credentials.fingerprint(key))
     return None if row is None else _caller(row)
 
 
@@ -121,20 +121,20 @@ def by_key(app: App, key: str) -> Caller | None:
     """What :func:`by_api_key` gives, looked up once for as long as nothing is written but what calls cost."""
 
     def look_up() -> Caller | None:
-        with app.accounts.glance() as tx:
+        with app.accounts.read_one() as tx:
             caller = by_api_key(tx, key)
         if caller is None:
             return None
-        with app.db.glance() as tx:
-            return replace(caller, data_stamp=tx.value("data_stamp"))
+        with app.db.read_one() as tx:
+            return replace(caller, data_stamp=tx.find_value("data_stamp"))
 
     mark = credentials.fingerprint(key)
-    if app.nobody.kept(app.written, mark, False):
+    if app.unknown_keys.find(app.write_count, mark, False):
         return None
-    version = app.written
+    version = app.write_count
     caller = app.callers.get(version, mark, look_up)
     if caller is None:
-        app.nobody.get(version, mark, lambda: True)
+        app.unknown_keys.get(version, mark, lambda: True)
     return caller
 
 
@@ -144,7 +144,7 @@ def by_session(app: App, tx: Transaction, token: str, now: datetime) -> Caller |
     if claims is None:
         return None
     fingerprint = credentials.fingerprint(claims.session_id)
-    row = tx.one("caller_by_session", fingerprint=fingerprint, uuid=claims.sub, now=iso(now))
+    row = tx.find_row("caller_by_session", fingerprint=fingerprint, uuid=claims.sub, now=iso(now))
     return None if row is None else replace(_caller(row, session=fingerprint), admin=row["usertype"] == "admin")
 
 
@@ -165,7 +165,7 @@ def create(
     *,
     password: str | None = None,
     admin: bool = False,
-    by: audit.By | None = None,
+    by: audit.Actor | None = None,
 ) -> NewUser:
     """Make a verified user, as the operator does; CONFLICT when the email is taken, UsageError for an unknown plan.
 
@@ -178,9 +178,9 @@ def create(
             user = insert(tx, app, email, plan, now, password=stored, verified=True)
             if admin:
                 tx.run("make_admin", id=user.id)
-            audit.put(tx, by, "add an admin" if admin else "add", now, user.id, plan)
+            audit.record_action(tx, by, "add an admin" if admin else "add", now, user.id, plan)
             return user
-    except Refused as error:
+    except ConstraintError as error:
         if not is_unique_violation(error, "users", "email"):
             raise
         raise ApiError("CONFLICT", f"A user with the email {normal(email)} exists already.") from None
@@ -189,10 +189,12 @@ def create(
 def insert(
     tx: Transaction, app: App, email: str, plan: str, now: datetime, *, password: str | None, verified: bool
 ) -> NewUser:
-    """Insert a user with a key and the first period of ``plan``; ``db.Refused`` when the email is taken."""
+    """Insert a user with a key and the first period of ``plan``; ``db.ConstraintError`` when the email is taken."""
     email, stamp = normal(email), iso(now)
     user_uuid, key_uuid = app.new_uuid(), app.new_uuid()
-    user_id = tx.insert("insert_user", uuid=user_uuid, email=email, password=password, verify_email=verified, now=stamp)
+    user_id = tx.insert_row(
+        "insert_user", uuid=user_uuid, email=email, password=password, verify_email=verified, now=stamp
+    )
     key, values = _new_key(app, user_uuid, key_uuid)
     tx.run("insert_api_key", values, user_id=user_id, now=stamp)
     plans.begin(tx, app.config, user_id, plan, now)
@@ -201,27 +203,27 @@ def insert(
 
 def profile(app: App, tx: Transaction, user_id: int, now: datetime) -> User:
     """The User object of SPEC "Resources", with its Userplan (None when the plan row is missing)."""
-    row, plan = tx.one("user_profile", id=user_id, now=iso(now)), tx.one("userplan", user_id=user_id)
+    row, plan = tx.find_row("user_profile", id=user_id, now=iso(now)), tx.find_row("userplan", user_id=user_id)
     assert row is not None
     key = row["uuid"], row["key_uuid"] or ""
-    return made(
+    return build_record(
         User,
         row,
         api_key=credentials.derived_again(app.secrets, row["fingerprint"], credentials.api_key, *key),
         webhook_topics=json.loads(row["webhook_topics"]),
-        Userplan=None if plan is None else made(UserPlan, plan, userId=row["uuid"]),
+        Userplan=None if plan is None else build_record(UserPlan, plan, userId=row["uuid"]),
     )
 
 
 def own_limits(app: App, tx: Transaction, user_id: int) -> tuple[DocumentLimit, DeviceLimit]:
     """What documents and how many sessions the user may have, and which sessions there are."""
     now = iso(app.clock.now())
-    row = tx.one("user_profile", id=user_id, now=now)
+    row = tx.find_row("user_profile", id=user_id, now=now)
     assert row is not None
-    devices = ",".join(one["device"] for one in tx.all("devices_of_user", id=user_id, now=now))
+    devices = ",".join(one["device"] for one in tx.list_rows("devices_of_user", id=user_id, now=now))
     most = row["device_limit"] or app.config.device_limit
-    documents = made(DocumentLimit, row, userId=row["uuid"], total_limit_GB=0, reach_limit_GB="0")
-    return documents, made(DeviceLimit, row, userId=row["uuid"], device_limit=most, user_login_device=devices)
+    documents = build_record(DocumentLimit, row, userId=row["uuid"], total_limit_GB=0, reach_limit_GB="0")
+    return documents, build_record(DeviceLimit, row, userId=row["uuid"], device_limit=most, user_login_device=devices)
 
 
 def update(app: App, user_id: int, changes: Mapping[str, Any], now: datetime) -> User:
@@ -246,7 +248,7 @@ def locked_at(tx: Transaction, email: str) -> str | None:
     return since
 
 
-def set_locked(app: App, email: str, locked: bool, now: datetime, by: audit.By | None = None) -> None:
+def set_locked(app: App, email: str, locked: bool, now: datetime, by: audit.Actor | None = None) -> None:
     """Shut an account, ending its sessions, or open it again; NOT_FOUND when there is none.
 
     Who opens it lifts the lock that wrong passwords brought, too.
@@ -256,7 +258,7 @@ def set_locked(app: App, email: str, locked: bool, now: datetime, by: audit.By |
         user_id = _by_email(tx, email)["id"]
         if locked and by is not None and by.user_id == user_id:
             raise ApiError("CONFLICT", "You cannot lock your own account: no page could unlock it again.")
-        audit.put(tx, by, "lock" if locked else "unlock", now, user_id)
+        audit.record_action(tx, by, "lock" if locked else "unlock", now, user_id)
         tx.run("set_locked", id=user_id, locked_at=iso(now) if locked else None, now=iso(now))
         if locked:
             tx.run("delete_sessions", user_id=user_id)
@@ -272,27 +274,27 @@ def listed(tx: Transaction, text: str = "", limit: int = -1) -> list[Row]:
 
     Of each ``email``, ``uuid``, ``plan``, ``balance``, ``state``, ``created_at``, ``credit_balance``, ``usertype``.
     """
-    return tx.all("users_listed", text=text.strip().lower(), limit=limit)
+    return tx.list_rows("users_listed", text=text.strip().lower(), limit=limit)
 
 
 def email_of(tx: Transaction, uuid: str) -> str:
     """The email of the account with this uuid; NOT_FOUND when there is none."""
-    email: str | None = tx.value("email_by_uuid", uuid=uuid)
+    email: str | None = tx.find_value("email_by_uuid", uuid=uuid)
     if email is None:
         raise ApiError("NOT_FOUND", "Account not found.")
     return email
 
 
-def erase(app: App, user_id: int, now: datetime, by: audit.By | None = None) -> None:
+def erase(app: App, user_id: int, now: datetime, by: audit.Actor | None = None) -> None:
     """Take away what names, opens or tells of an account, for good.
 
     Its ledger and wallet stay under its number: they are the books of the service, which prove that money and tokens
     add up, and rows in archives cannot be taken out of them.
     """
     with app.accounts.write() as tx:
-        user = tx.one("user_by_id", id=user_id)
+        user = tx.find_row("user_by_id", id=user_id)
         assert user is not None
-        audit.put(tx, by, "delete", now, user_id)
+        audit.record_action(tx, by, "delete", now, user_id)
         tx.run("forget_login_failures", email=lockout.key_of(user["email"]))
         for query in _ERASED:
             tx.run(query, user_id=user_id)
@@ -317,17 +319,17 @@ _ERASED = (
 )
 
 
-def add_credit(app: App, email: str, cents: int, now: datetime, by: audit.By | None = None) -> int:
+def add_credit(app: App, email: str, cents: int, now: datetime, by: audit.Actor | None = None) -> int:
     """Add to the wallet; the cents in it then. NOT_FOUND when there is no such user."""
     with app.accounts.write() as tx:
         values = {"user_id": _by_email(tx, email)["id"], "cents": cents, "now": iso(now)}
-        audit.put(tx, by, "credit", now, values["user_id"], f"{cents / 100:.2f} dollars")
+        audit.record_action(tx, by, "credit", now, values["user_id"], f"{cents / 100:.2f} dollars")
         tx.run("insert_wallet_row", values, reason="credit", tokens=0)
-        return int(tx.value("add_credit", values))
+        return int(tx.find_value("add_credit", values))
 
 
 def _by_email(tx: Transaction, email: str) -> Row:
-    user = tx.one("user_by_email", email=normal(email))
+    user = tx.find_row("user_by_email", email=normal(email))
     if user is None:
         raise ApiError("NOT_FOUND", f"There is no user with the email {normal(email)}.")
     return user
@@ -341,7 +343,7 @@ def rotate_key(app: App, user_id: int, now: datetime) -> str:
 
 def rotated_key(tx: Transaction, app: App, user_id: int, now: datetime) -> str:
     """What :func:`rotate_key` gives, in a transaction of the caller's."""
-    user = tx.one("user_by_id", id=user_id)
+    user = tx.find_row("user_by_id", id=user_id)
     assert user is not None
     key, values = _new_key(app, user["uuid"], app.new_uuid())
     tx.run("replace_api_key", values, user_id=user_id, now=iso(now))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from websockets.exceptions import InvalidStatus
 
 OPEN_SECONDS = 30.0  # until a connection stands
-MOST_BYTES = 16 * 1024 * 1024  # of a message
+MAX_BYTES = 16 * 1024 * 1024  # of a message
 TRIES = 10  # connections in a row that told nothing
 LONGEST_WAIT = 30.0
 LASTED = 30.0  # seconds after which a connection that told nothing was a good one all the same
@@ -159,4 +159,4 @@ async def read_async(place: FeedPlace, wait: Callable[[float], Awaitable[None]])
         await wait(seconds)
 
 
-_OPTIONS: dict[str, Any] = {"open_timeout": OPEN_SECONDS, "close_timeout": 1, "max_size": MOST_BYTES}
+_OPTIONS: dict[str, Any] = {"open_timeout": OPEN_SECONDS, "close_timeout": 1, "max_size": MAX_BYTES}

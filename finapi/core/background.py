@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from finapi.core.errors import StoreFailing
+from finapi.core.errors import StoreUnavailableError
 
 log = logging.getLogger("finapi.background")
 
@@ -80,7 +80,7 @@ class Worker:
             try:
                 wait = self._step()
                 self._failure = None
-            except StoreFailing as error:
+            except StoreUnavailableError as error:
                 self._failure = f"nothing can be stored: {error}"
                 wait = RETRY_SECONDS
             except Exception as error:

@@ -55,7 +55,7 @@ class Cache:
         self._keep(version, key, value)
         return value
 
-    def kept(self, version: Hashable, key: Hashable, missing: Value) -> Value:
+    def find(self, version: Hashable, key: Hashable, missing: Value) -> Value:
         """The value of a key if it is kept under a version of the data, else ``missing``."""
         with self._lock:
             held = self._kept.get(key) if version == self._version else None

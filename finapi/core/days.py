@@ -30,7 +30,7 @@ def of_digits(text: str) -> str:
         raise ValueError(f"{text[:40]!r} is not a date YYYYMMDD") from None
 
 
-def checked(text: str) -> str:
+def validate(text: str) -> str:
     """``text``, which must be a date ``YYYY-MM-DD``; ValueError for anything else."""
     parse(text)
     return text
@@ -57,7 +57,7 @@ def iso(number: int) -> str:
     return date.fromordinal(number + _ZERO).isoformat()
 
 
-def shifted(day: str, days: int) -> str:
+def shift(day: str, days: int) -> str:
     """The ISO date so many days after another, or before it when negative; OverflowError outside the calendar."""
     return (date.fromisoformat(day) + timedelta(days=days)).isoformat()
 

@@ -61,7 +61,7 @@ class ApiError(Exception):
         message: str,
         *,
         details: Mapping[str, Any] | None = None,
-        beside: Mapping[str, Any] | None = None,
+        extra_fields: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
@@ -69,7 +69,7 @@ class ApiError(Exception):
         self.status = STATUS_OF[code]
         self.message = message
         self.details = details
-        self.beside = beside or {}
+        self.extra_fields = extra_fields or {}
         self.headers = headers or (CHALLENGE if self.status == 401 else {})
 
 
@@ -96,13 +96,13 @@ class ParseError(ValueError):
         self.reason = reason
 
 
-class StoreFailing(Exception):
+class StoreUnavailableError(Exception):
     """What is stored cannot be written or read now: the machine's trouble, which the store has logged."""
 
     shown = "Nothing can be stored at the moment."
 
 
-def unwritable(failing: type[StoreFailing] | StoreFailing = StoreFailing) -> ApiError:
+def unwritable(failing: type[StoreUnavailableError] | StoreUnavailableError = StoreUnavailableError) -> ApiError:
     """The 503 of a store that fails: a full disk takes somebody a while."""
     return ApiError("UNAVAILABLE", failing.shown, headers={"Retry-After": "30"})
 

@@ -45,7 +45,7 @@ def sweep(path: Path) -> None:
                     (path.parent / name).unlink()
 
 
-def packaged(package: str) -> Path:
+def get_package_folder(package: str) -> Path:
     """The folder of ``finapi`` or of a package in it, or what stands for it in a zip."""
     if (place := Path(__file__).parents[1].joinpath(*package.split(".")[1:])).is_dir():
         return place

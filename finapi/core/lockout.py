@@ -26,7 +26,7 @@ MOST = max(LOCKS)
 
 # Attempts of one email in hand at once. Not more than the first step: a success sets the counter back to zero
 # while the others are still in hand, and all of them may fail.
-MOST_IN_HAND = min(LOCKS)
+MAX_IN_HAND = min(LOCKS)
 
 FORGOTTEN_AFTER = 24 * 60 * 60.0  # seconds without a failure
 
@@ -174,7 +174,7 @@ class Lockouts:
             return True  # nothing to wait for: begin answers with what is left
         failures = 0 if state is None or _forgotten(state, now) else state.failures
         before_next = next((step - failures for step in LOCKS if step > failures), 1)
-        return self._in_hand.get(key, 0) < min(before_next, MOST_IN_HAND)
+        return self._in_hand.get(key, 0) < min(before_next, MAX_IN_HAND)
 
     def _end(self, key: bytes, now: float, right: bool | None) -> int | None:
         """Count the outcome of an attempt, None when no password was tried; the seconds of the lock that it brought."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from finapi.core import memory
 from finapi.core.errors import invalid_param
-from finapi.core.files import packaged
+from finapi.core.files import get_package_folder
 from finapi.core.turns import Turns
 
 if TYPE_CHECKING:
@@ -144,5 +144,5 @@ def _common() -> frozenset[str]:
     From the frequency list of zxcvbn 4.5.0 on PyPI (MIT, (c) 2012-2016 Dan Wheeler and Dropbox, Inc., and
     2016 Daniel Wolf), which ranks leaked passwords: its order, without those that are too short anyway.
     """
-    text = packaged("finapi.core").joinpath("common_passwords.txt").read_text("ascii")
+    text = get_package_folder("finapi.core").joinpath("common_passwords.txt").read_text("ascii")
     return frozenset(text.splitlines())

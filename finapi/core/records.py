@@ -83,7 +83,7 @@ class Columns(Protocol):
         """The value of a column."""
 
 
-def made(record: Callable[..., Record], row: Columns, /, **members: Any) -> Record:
+def build_record(record: Callable[..., Record], row: Columns, /, **members: Any) -> Record:
     """The record of a row: its columns of the members' names, and ``members`` given beside them.
 
     A column of a ``bool`` member is 0 or 1, one of a ``Decimal`` member the decimal's text; null stays None. Columns

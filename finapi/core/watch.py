@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Literal, NamedTuple
 
 from finapi.core.cache import TimedCache
-from finapi.core.errors import StoreFailing
+from finapi.core.errors import StoreUnavailableError
 
 log = logging.getLogger("finapi.watch")
 
@@ -162,7 +162,7 @@ def _asked(probe: Probe) -> tuple[int | None, Trouble | None]:
         return probe(), None
     except Trouble as trouble:
         return None, trouble
-    except StoreFailing as error:  # which the store has logged
+    except StoreUnavailableError as error:  # which the store has logged
         return None, Trouble("failing", str(error))
     except Exception as error:
         log.warning("a check failed", exc_info=error)

@@ -113,7 +113,7 @@ class Dispatcher:
         """Put back what a crash or a stop broke off, before the first pass; how many attempts that were."""
         now = iso(self._app.clock.now())
         with self._app.accounts.write() as tx:
-            rows = tx.all("broken_off_attempts")
+            rows = tx.list_rows("broken_off_attempts")
             for row in rows:
                 tx.run("requeue_broken_off", id=row["id"], now=now)
                 nothing = {"took_ms": None, "status": None, "response_body": None}
@@ -125,8 +125,8 @@ class Dispatcher:
         """One pass: record what has ended, claim and send what is due; seconds until the next one is wanted."""
         now = self._app.clock.now()
         ended = [self._ended.popleft() for _ in range(len(self._ended))]
-        with self._app.accounts.glance() as tx:
-            span = tx.one("outbox_span")
+        with self._app.accounts.read_one() as tx:
+            span = tx.find_row("outbox_span")
         assert span is not None
         soonest = span["soonest"]
         # What a schedule can be put off at most.
@@ -197,7 +197,7 @@ class Dispatcher:
         busy = [claim for claim in self._under_way.values() if claim.id not in over]
         claims: list[ClaimedAttempt] = []
         # The lane that has waited longest comes first.
-        for lane in sorted(tx.all("due_lanes"), key=lambda row: str(row["due_at"])):
+        for lane in sorted(tx.list_rows("due_lanes"), key=lambda row: str(row["due_at"])):
             if lane["due_at"] > iso(now) or len(busy) + len(claims) >= self._most:
                 break
             name = lane["name"]
@@ -206,7 +206,7 @@ class Dispatcher:
             if room <= 0:
                 continue
             # Beyond the room, because attempts that seem lost and are only slow are passed over.
-            for row in tx.all("due_deliveries", lane=name, now=iso(now), limit=room + WIDTH_QUICK):
+            for row in tx.list_rows("due_deliveries", lane=name, now=iso(now), limit=room + WIDTH_QUICK):
                 known = row["id"] in self._under_way and row["id"] not in over
                 if room > 0 and not known:
                     claim = self._claimed(tx, row, now)
@@ -218,7 +218,7 @@ class Dispatcher:
     def _rest(self, tx: Transaction, lane: str, now: datetime) -> None:
         """Drop what is due of a lane whose URL rests, if URLs may."""
         seconds = self._app.config.webhook_rest
-        if not seconds or not tx.value(
+        if not seconds or not tx.find_value(
             "receiver_rests", lane=lane, streak=STREAK, since=iso(now - timedelta(seconds=seconds))
         ):
             return
@@ -325,6 +325,6 @@ class Dispatcher:
         """Count a drop of a lane's streak, and tell its account of the fifth."""
         of = {"lane": claim.lane, "user_id": claim.user_id, "now": iso(now)}
         tx.run("receiver_dropped", of)
-        failing = tx.value("tell_of_receiver", of, streak=STREAK, day_ago=iso(now - timedelta(days=1)))
+        failing = tx.find_value("tell_of_receiver", of, streak=STREAK, day_ago=iso(now - timedelta(days=1)))
         if failing is not None:
             mail.enqueue(tx, recovery.FAILING_RECEIVER, failing, now)

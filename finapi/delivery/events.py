@@ -76,8 +76,8 @@ def record(
     ``data`` is a JSON object, or its text. Readers are woken when the caller's transaction is committed.
     """
     feed = FEED_OF[type]
-    seq: int = tx.value("next_seq", feed=feed)
-    tx.insert(
+    seq: int = tx.find_value("next_seq", feed=feed)
+    tx.insert_row(
         "insert_event",
         feed=feed,
         seq=seq,
@@ -93,7 +93,7 @@ def record(
 
 def span(tx: Transaction, feed: str) -> SequenceRange:
     """The numbers that a feed holds."""
-    row = tx.one("event_span", feed=feed)
+    row = tx.find_row("event_span", feed=feed)
     assert row is not None, feed
     return SequenceRange(row["first_seq"], row["last_seq"], row["epoch"], row["epoch_seq"])
 
@@ -101,7 +101,7 @@ def span(tx: Transaction, feed: str) -> SequenceRange:
 def open_journal(app: App, now: datetime) -> None:
     """Begin the first epoch of a journal that has told nothing yet: no two directories begin with the same."""
     with app.accounts.read() as tx:
-        begun = tx.value("journal_epoch") != FIRST_EPOCH
+        begun = tx.find_value("journal_epoch") != FIRST_EPOCH
     if not begun:
         with app.accounts.write() as tx:
             tx.run("begin_first_epoch", epoch=int(now.timestamp()))
@@ -109,7 +109,7 @@ def open_journal(app: App, now: datetime) -> None:
 
 def begin_epoch(tx: Transaction, least: int, now: datetime) -> int:
     """Begin a new epoch, as after a backup was put back, at ``least`` that number; its number."""
-    epoch: int = max(int(now.timestamp()), least, tx.value("journal_epoch") + 1)
+    epoch: int = max(int(now.timestamp()), least, tx.find_value("journal_epoch") + 1)
     tx.run("begin_epoch", epoch=epoch)
     tx.run("keep_epoch_numbers")
     return epoch
@@ -117,12 +117,12 @@ def begin_epoch(tx: Transaction, least: int, now: datetime) -> int:
 
 def after(tx: Transaction, feed: str, seq: int, limit: int, offset: int = 0) -> list[Event]:
     """The first ``limit`` events that follow ``seq`` and ``offset`` others, in order."""
-    return [_event(row) for row in tx.all("events_after", feed=feed, seq=seq, limit=limit, offset=offset)]
+    return [_event(row) for row in tx.list_rows("events_after", feed=feed, seq=seq, limit=limit, offset=offset)]
 
 
 def before(tx: Transaction, feed: str, seq: int, limit: int) -> list[Event]:
     """The last ``limit`` events that precede ``seq``, in order."""
-    rows = tx.all("events_before", feed=feed, seq=seq, limit=limit)
+    rows = tx.list_rows("events_before", feed=feed, seq=seq, limit=limit)
     return [_event(row) for row in reversed(rows)]
 
 
@@ -139,7 +139,7 @@ def prune(app: App, now: datetime) -> int:
     """
     config = app.config
     oldest = iso(now - timedelta(days=config.events_kept_days))
-    app.db.share(lambda tx: tx.run("forget_outbox_aside", before=oldest))
+    app.db.write_batched(lambda tx: tx.run("forget_outbox_aside", before=oldest))
     with app.accounts.write() as tx:
         tx.run("forget_carried", before=oldest)
         return sum(

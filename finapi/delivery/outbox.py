@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from finapi.app import App
 from finapi.core import json
 from finapi.core.clock import iso
-from finapi.core.errors import ApiError, StoreFailing
+from finapi.core.errors import ApiError, StoreUnavailableError
 from finapi.delivery import events
 from finapi.delivery.events import About
-from finapi.store.db import Database, Failed, Row, Transaction
+from finapi.store.db import Database, DatabaseError, Row, Transaction
 
 if TYPE_CHECKING:
     from finapi.delivery.sniper import FilingHit
@@ -83,8 +83,8 @@ def carry(db: Database, *, again: bool = True) -> int:
     """
     carried = after = 0
     while True:
-        with db.glance() as tx:
-            rows = tx.all("outbox_rows", limit=BATCH, after=after, again=again)
+        with db.read_one() as tx:
+            rows = tx.list_rows("outbox_rows", limit=BATCH, after=after, again=again)
         if not rows:
             return carried
         after = rows[-1]["id"]
@@ -102,7 +102,7 @@ def _carry_batch(db: Database, rows: list[Row]) -> int:
                     under_way = row
                     carried += _carried(tx, row)
                 under_way = None
-        except StoreFailing:
+        except StoreUnavailableError:
             raise
         except Exception as error:
             # Before the first row and after the last it is not a row's fault.
@@ -111,20 +111,20 @@ def _carry_batch(db: Database, rows: list[Row]) -> int:
             rows = [row for row in rows if row["id"] != under_way["id"]]
             _note_failure(db, under_way, error)
         else:
-            db.share(partial(_drop, [(row["id"],) for row in rows]))
+            db.write_batched(partial(_drop, [(row["id"],) for row in rows]))
             return carried
     return 0
 
 
 def _drop(done: list[tuple[int]], tx: Transaction) -> None:
-    tx.many("drop_outbox", done)
+    tx.insert_rows("drop_outbox", done)
 
 
 def _note_failure(db: Database, row: Row, error: Exception) -> None:
     reason = f"{type(error).__name__}: {error}"[:REASON_LENGTH]
     aside = row["tries"] + 1 >= TRIES
     values = {"id": row["id"], "tries": row["tries"], "reason": reason, "aside": aside}
-    db.share(lambda tx: tx.run("note_outbox_failure", values))
+    db.write_batched(lambda tx: tx.run("note_outbox_failure", values))
     what = f"{row['type']} of {row['accession']}"
     if aside:
         log.error("%s cannot be told and is put aside; see finapi outbox list", what, exc_info=error)
@@ -137,12 +137,12 @@ def in_trouble(tx: Transaction) -> list[dict[str, Any]]:
 
     The state is ``put_aside``, or ``tried`` of what will be tried again.
     """
-    return [dict(row) for row in tx.all("outbox_in_trouble")]
+    return [dict(row) for row in tx.list_rows("outbox_in_trouble")]
 
 
 def put_aside(tx: Transaction) -> int:
     """How many rows were put aside."""
-    number: int = tx.value("count_outbox_aside")
+    number: int = tx.find_value("count_outbox_aside")
     return number
 
 
@@ -164,7 +164,7 @@ def step(app: App) -> float:
 def _carry_now(db: Database) -> None:
     try:
         carry(db, again=False)
-    except (ApiError, StoreFailing, Failed) as error:
+    except (ApiError, StoreUnavailableError, DatabaseError) as error:
         log.warning("what filings caused is told later: %s", error)
 
 

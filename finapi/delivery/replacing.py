@@ -24,34 +24,34 @@ class Replaced:
     webhook_secrets: int
 
 
-def replace_one(app: App, email: str, now: datetime, webhooks_too: bool, by: audit.By | None = None) -> str:
+def replace_one(app: App, email: str, now: datetime, webhooks_too: bool, by: audit.Actor | None = None) -> str:
     """Replace the API key of an account, and mail it; the new key. NOT_FOUND when there is no such user."""
     user_id = users.id_of(app, email)
     with app.accounts.write() as tx:
-        audit.put(tx, by, "replace the key", now, user_id)
+        audit.record_action(tx, by, "replace the key", now, user_id)
         if webhooks_too and webhooks.has_secret(tx, user_id):
             _webhook_secret(tx, app, user_id, now)
         return _key(tx, app, user_id, now)
 
 
-def revoke(app: App, email: str, now: datetime, by: audit.By) -> None:
+def revoke(app: App, email: str, now: datetime, by: audit.Actor) -> None:
     """End all that opens an account but its password: its sessions, and its key, in whose place a new one is mailed."""
     user_id = users.id_of(app, email)
     with app.accounts.write() as tx:
-        audit.put(tx, by, "revoke", now, user_id)
+        audit.record_action(tx, by, "revoke", now, user_id)
         tx.run("delete_sessions", user_id=user_id)
         _key(tx, app, user_id, now)
 
 
 def replace_all(
-    app: App, now: datetime, webhooks_too: bool, tell: Callable[[int], None], by: audit.By | None = None
+    app: App, now: datetime, webhooks_too: bool, tell: Callable[[int], None], by: audit.Actor | None = None
 ) -> Replaced:
     """Replace every API key, and mail each to its owner; ``tell`` hears how many are done.
 
     What breaks it off leaves each account with its old key or its new one; done again, all are replaced again.
     """
     with app.accounts.write() as tx:
-        audit.put(tx, by, "replace all keys", now)
+        audit.record_action(tx, by, "replace all keys", now)
     keys = _each(app, "users_after", lambda tx, user_id: _key(tx, app, user_id, now), tell)
     secrets = 0
     if webhooks_too:
@@ -63,7 +63,7 @@ def _each(app: App, query: str, replace: Callable[[Transaction, int], object], t
     done = last = 0
     while True:
         with app.accounts.write() as tx:
-            rows = tx.all(query, id=last, limit=BATCH)
+            rows = tx.list_rows(query, id=last, limit=BATCH)
             for row in rows:
                 last = row["id"]
                 replace(tx, last)

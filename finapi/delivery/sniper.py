@@ -15,7 +15,7 @@ from finapi.app import App
 from finapi.core import json
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, invalid_param
-from finapi.core.records import OneOf, Time, Url, made
+from finapi.core.records import OneOf, Time, Url, build_record
 from finapi.delivery import webhooks
 from finapi.delivery.webhooks import Finish, T, WebhookEvent
 from finapi.store.db import Row, Transaction
@@ -40,7 +40,7 @@ HIT, EXPIRED = "sniper.filing_hit", "sniper.window_expired"
 PROCESSING = {CREATED: "scheduled", ACTIVE: "watching", STOPPED: "resolved"}
 
 WINDOW_MINUTES = 60  # when nothing is said of it; 1 to 1440 otherwise
-LEAST_MINUTES, MOST_MINUTES = 1, 1440
+LEAST_MINUTES, MAX_MINUTES = 1, 1440
 FURTHEST = timedelta(days=366)  # that a window may begin ahead
 MAX_FORMS = 50
 ADVANCE_SECONDS = 1.0  # between two looks at the clock
@@ -181,7 +181,7 @@ def stop(app: App, user_id: int, target_id: str, now: datetime, finish: Finish[T
         else:
             _move(tx, row, "manual_stop", now)
         row, slots = _mine(tx, mine), app.config.sniper_slots - _used(tx, user_id, now)
-        return finish(tx, made(StoppedTarget, row, status=row["state"], slots_available=slots))
+        return finish(tx, build_record(StoppedTarget, row, status=row["state"], slots_available=slots))
 
 
 def listed(
@@ -197,8 +197,8 @@ def listed(
 ) -> TargetPage:
     """The user's targets, newest first."""
     wanted = {"user_id": user_id, "status": status, "ticker": ticker, "now": iso(now)}
-    used, total = _used(tx, user_id, now), tx.value("count_targets", wanted)
-    found = [_listed(row, now) for row in tx.all("targets_of_user", wanted, limit=limit, offset=offset)]
+    used, total = _used(tx, user_id, now), tx.find_value("count_targets", wanted)
+    found = [_listed(row, now) for row in tx.list_rows("targets_of_user", wanted, limit=limit, offset=offset)]
     return {
         "targets": found,
         "meta": {
@@ -214,7 +214,7 @@ def listed(
 
 def hit(tx: Transaction, now: datetime, filing: FilingHit) -> None:
     """Stop every target that waits for this filing and tell its owner, in the transaction that stores it."""
-    for row in tx.all("targets_watching", ciks=json.text(filing.ciks), now=iso(now)):
+    for row in tx.list_rows("targets_watching", ciks=json.text(filing.ciks), now=iso(now)):
         forms = json.loads(row["form_types"])
         if forms and filing.form.upper() not in forms:
             continue
@@ -229,14 +229,14 @@ def hit(tx: Transaction, now: datetime, filing: FilingHit) -> None:
 def advance(app: App, now: datetime) -> float:
     """Open and close the windows that the clock has passed; seconds until the next look. A worker's step."""
     with app.accounts.read() as tx:
-        due = tx.all("targets_ending", now=iso(now), limit=1)
-        due += tx.all("targets_beginning", now=iso(now), limit=1)
+        due = tx.list_rows("targets_ending", now=iso(now), limit=1)
+        due += tx.list_rows("targets_beginning", now=iso(now), limit=1)
     if not due:
         return ADVANCE_SECONDS
     with app.accounts.write() as tx:
-        for row in tx.all("targets_ending", now=iso(now), limit=BATCH):
+        for row in tx.list_rows("targets_ending", now=iso(now), limit=BATCH):
             _expire(tx, row, now)
-        for row in tx.all("targets_beginning", now=iso(now), limit=BATCH):
+        for row in tx.list_rows("targets_beginning", now=iso(now), limit=BATCH):
             _move(tx, row, "window_opened", now)
     return 0.0
 
@@ -306,8 +306,8 @@ def _window(body: Mapping[str, Any], now: datetime) -> tuple[datetime, datetime]
     name = "start_time" if body.get("start_time") and not body.get("end_time") else "end_time"
     if end <= now:
         raise invalid_param(name, "The window is already over.", expected="a window that ends later")
-    if not LEAST_MINUTES <= length <= MOST_MINUTES:
-        bounds = f"{LEAST_MINUTES} to {MOST_MINUTES} minutes"
+    if not LEAST_MINUTES <= length <= MAX_MINUTES:
+        bounds = f"{LEAST_MINUTES} to {MAX_MINUTES} minutes"
         raise invalid_param(name, f"The window must last {bounds}.", expected=bounds)
     return start, end
 
@@ -350,14 +350,14 @@ def _base62(random_bytes: Any) -> str:
 
 def _mine(tx: Transaction, target: Mapping[str, Any]) -> Row:
     """The row of a target by its user_id and target_id."""
-    row = tx.one("target", target)
+    row = tx.find_row("target", target)
     if row is None:
         raise ApiError("NOT_FOUND", "Target not found.")
     return row
 
 
 def _used(tx: Transaction, user_id: int, now: datetime) -> int:
-    used: int = tx.value("slots_used", user_id=user_id, now=iso(now))
+    used: int = tx.find_value("slots_used", user_id=user_id, now=iso(now))
     return used
 
 
@@ -371,7 +371,7 @@ def _state(row: Row, now: datetime) -> tuple[str, Reason | None, str | None]:
 
 
 def _created(row: Row, now: datetime) -> SniperTarget:
-    return made(
+    return build_record(
         SniperTarget,
         row,
         status=_state(row, now)[0],

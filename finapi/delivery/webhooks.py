@@ -15,7 +15,7 @@ from finapi.app import App
 from finapi.core import json
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, invalid_param
-from finapi.core.records import Object, OneOf, Time, Url, made
+from finapi.core.records import Object, OneOf, Time, Url, build_record
 from finapi.delivery import WEBHOOKS
 from finapi.edgar import forms
 from finapi.net.outbound import TargetRefused, target
@@ -144,7 +144,7 @@ def enqueue(tx: Transaction, now: datetime, receiver: Receiver, event: WebhookEv
 
 def publish(tx: Transaction, now: datetime, event: WebhookEvent) -> int:
     """Put an event into the outbox for every account that switched its type on; how many those are."""
-    receivers = tx.all("topic_users", topic=event.type)
+    receivers = tx.list_rows("topic_users", topic=event.type)
     for row in receivers:
         enqueue(tx, now, Receiver(row["id"], row["uuid"], row["webhook_url"]), event)
     return len(receivers)
@@ -155,7 +155,7 @@ def account(tx: Transaction, user_id: int, url: str | None, topic: str | None = 
 
     With a ``topic`` the account must have switched it on.
     """
-    row = tx.one("webhook_user", id=user_id)
+    row = tx.find_row("webhook_user", id=user_id)
     if row is None or row["locked_at"] is not None:
         return None
     if topic is not None and topic not in json.loads(row["webhook_topics"]):
@@ -210,7 +210,7 @@ def listed(
 ) -> DeliveryPage:
     """The user's deliveries, newest first: those made before the one numbered ``before``."""
     place = {"before": 2**62 if before is None else before, "limit": limit + 1, "offset": offset}
-    rows = tx.all("deliveries_of_user", place, user_id=user_id, state=state, event_type=event_type)
+    rows = tx.list_rows("deliveries_of_user", place, user_id=user_id, state=state, event_type=event_type)
     cursor = str(rows[limit - 1]["id"]) if len(rows) > limit else None
     return {
         "deliveries": [_delivery(tx, row) for row in rows[:limit]],
@@ -220,13 +220,13 @@ def listed(
 
 def failures(tx: Transaction, user_id: int, limit: int = 50) -> list[FailedDelivery]:
     """The user's dropped deliveries, newest first (``webhook_failures`` of ``/account/usage``)."""
-    rows = tx.all("dropped_deliveries", user_id=user_id, limit=limit)
-    return [made(FailedDelivery, row, url_host=host_of(row["lane"]).rpartition(":")[0]) for row in rows]
+    rows = tx.list_rows("dropped_deliveries", user_id=user_id, limit=limit)
+    return [build_record(FailedDelivery, row, url_host=host_of(row["lane"]).rpartition(":")[0]) for row in rows]
 
 
 def failed(tx: Transaction, limit: int) -> list[dict[str, Any]]:
     """The last deliveries of all accounts that failed, whether they are tried again or not; of each the host alone."""
-    return [{**row, "host": host_of(row["lane"])} for row in map(dict, tx.all("failed_deliveries", limit=limit))]
+    return [{**row, "host": host_of(row["lane"])} for row in map(dict, tx.list_rows("failed_deliveries", limit=limit))]
 
 
 # ---- secrets
@@ -260,7 +260,7 @@ def _secret(app: App, tx: Transaction, user_id: int, now: datetime) -> WebhookSe
         )
         for which in ("", "previous_")
     )
-    return made(
+    return build_record(
         WebhookSecret,
         row,
         secret=current,
@@ -289,7 +289,7 @@ def rotated_secret(tx: Transaction, app: App, user_id: int, now: datetime) -> We
 
 def has_secret(tx: Transaction, user_id: int) -> bool:
     """Whether a user's signing secret has been made yet."""
-    row = tx.one("webhook_secret", user_id=user_id)
+    row = tx.find_row("webhook_secret", user_id=user_id)
     return row is not None and row["uuid"] is not None
 
 
@@ -309,7 +309,7 @@ def headers(delivery_id: str, body: bytes, secrets: Sequence[str], now: datetime
 
 
 def _secret_row(app: App, tx: Transaction, user_id: int, now: datetime) -> Row:
-    row = tx.one("webhook_secret", user_id=user_id)
+    row = tx.find_row("webhook_secret", user_id=user_id)
     assert row is not None
     if row["uuid"] is None:
         tx.run("insert_webhook_secret", _new_secret(app, row), user_id=user_id, now=iso(now))
@@ -399,7 +399,7 @@ def host_of(lane: str) -> str:
 
 
 def _mine(tx: Transaction, user_id: int, delivery_id: str) -> Row:
-    row = tx.one("delivery", user_id=user_id, delivery_id=delivery_id)
+    row = tx.find_row("delivery", user_id=user_id, delivery_id=delivery_id)
     if row is None:
         raise ApiError("NOT_FOUND", "Delivery not found.")
     return row
@@ -407,8 +407,8 @@ def _mine(tx: Transaction, user_id: int, delivery_id: str) -> Row:
 
 def _delivery(tx: Transaction, row: Row) -> Delivery:
     body, state, done = json.loads(row["body"]), row["status"], row["done_at"]
-    attempts = tx.all("attempts_of_delivery", delivery=row["id"], limit=ATTEMPTS_SHOWN)
-    return made(
+    attempts = tx.list_rows("attempts_of_delivery", delivery=row["id"], limit=ATTEMPTS_SHOWN)
+    return build_record(
         Delivery,
         row,
         occurred_at=body["occurred_at"],
@@ -416,5 +416,5 @@ def _delivery(tx: Transaction, row: Row) -> Delivery:
         next_attempt_at=row["due_at"] if state in ("pending", "retry_pending") else None,
         delivered_at=done if state == "delivered" else None,
         dropped_at=done if state == "dropped" else None,
-        attempts=[made(DeliveryAttempt, one) for one in reversed(attempts)],
+        attempts=[build_record(DeliveryAttempt, one) for one in reversed(attempts)],
     )

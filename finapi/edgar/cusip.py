@@ -35,7 +35,7 @@ def is_valid(text: str) -> bool:
     return len(text) == 9 and check_digit(text[:8]) == text[8]
 
 
-def fold(text: str) -> str:
+def normalise(text: str) -> str:
     """A CUSIP as finapi writes it: upper case, without spaces, with the zeros that a spreadsheet took away.
 
     ValueError for what is not 1 to 9 of the characters that a CUSIP may hold. Whether it is valid is another
@@ -48,9 +48,9 @@ def fold(text: str) -> str:
     return whole if is_valid(whole) else folded
 
 
-def checked(text: str) -> str:
+def validate(text: str) -> str:
     """A CUSIP as finapi writes it, its check digit right; ValueError for anything else."""
-    folded = fold(text)
+    folded = normalise(text)
     if not is_valid(folded):
         raise ValueError(f"the check digit of {folded} is wrong")
     return folded
@@ -90,7 +90,7 @@ def is_listed(line: bytes) -> bool:
     text = line.rstrip(b"\r\n").decode("latin-1")
     # The type of a security stands in the last column; older lists end with the status.
     try:
-        return 41 <= len(text) <= _LINE and text[9] in " *" and text[10] != " " and checked(text[:9]) == text[:9]
+        return 41 <= len(text) <= _LINE and text[9] in " *" and text[10] != " " and validate(text[:9]) == text[:9]
     except ValueError:
         return False
 
@@ -103,8 +103,8 @@ def failed(data: bytes, file: str) -> tuple[list[FailedSecurity], list[str]]:
         if line.count("|") < 4:
             raise ValueError("has fewer than 5 columns")
         day, number, symbol, _, name, *_ = line.split("|")
-        as_of = days.checked(f"{day[:4]}-{day[4:6]}-{day[6:]}")
-        one = FailedSecurity(checked(number), tickers.fold(symbol.strip()), name.strip()[:200], as_of)
+        as_of = days.validate(f"{day[:4]}-{day[4:6]}-{day[6:]}")
+        one = FailedSecurity(validate(number), tickers.normalise(symbol.strip()), name.strip()[:200], as_of)
         if (held := found.get(one.cusip)) is None or held.as_of <= as_of:
             found[one.cusip] = one
 
@@ -123,7 +123,7 @@ def listed(data: bytes, file: str) -> tuple[list[ListedSecurity], list[str]]:
         status = _STATUS.get(line[67:78].strip())
         if status is None or not line[10:40].strip():
             raise ValueError("not a line of the list")
-        number = checked(line[:9])
+        number = validate(line[:9])
         found[number] = ListedSecurity(number, line[10:40].strip(), title, status)
 
     wrong = _lines(data, file, read, 0)

@@ -91,8 +91,8 @@ def _from_page(page: bytes, file: str) -> Identity | None:
             accession=number[1],
             ciks=tuple(dict.fromkeys(cik(found) for found in _PAGE_CIK.findall(text))),
             form=form[1] if form else None,
-            period=days.checked(period[1]) if period else None,
-            filed=days.checked(filed[1]) if filed else None,
+            period=days.validate(period[1]) if period else None,
+            filed=days.validate(filed[1]) if filed else None,
             accepted=sgml.iso_utc(sgml.utc_from_eastern(datetime.fromisoformat(accepted[1]))) if accepted else None,
         )
     except (ValueError, OverflowError) as error:

@@ -151,7 +151,7 @@ class _FeedReader(XmlReader):
 
     def _day(self, text: str) -> str:
         try:
-            return days.checked(text)
+            return days.validate(text)
         except ValueError as error:
             raise self.refusal(str(error)) from None
 

@@ -174,7 +174,7 @@ def _cusips(texts: tuple[str, ...]) -> tuple[str, ...]:
     found = []
     for text in texts:
         try:
-            number = cusip.fold(text)
+            number = cusip.normalise(text)
         except ValueError:
             continue
         if len(number) == 9 and any(one.isdigit() for one in number) and number.strip("0"):

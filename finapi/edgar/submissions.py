@@ -319,12 +319,12 @@ def _required_text(value: Any) -> str:
 
 
 def _required_date(value: Any) -> str:
-    return days.checked(_required_text(value))
+    return days.validate(_required_text(value))
 
 
 def _optional_date(value: Any) -> str | None:
     text = _optional_text(value)
-    return days.checked(text) if text else None
+    return days.validate(text) if text else None
 
 
 def _stamp(value: Any) -> datetime | None:
@@ -375,7 +375,7 @@ def _listings(document: dict[str, Any], file: str) -> tuple[Listing, ...]:
     exchanges = _column(_list(document, "exchanges", "$", file), _optional_text, "$.exchanges", file)
     if exchanges and len(exchanges) != len(symbols):
         raise ParseError(file, "$.exchanges", f"{len(exchanges)} exchanges beside {len(symbols)} tickers")
-    folded = _column(symbols, tickers.fold, "$.tickers", file)
+    folded = _column(symbols, tickers.normalise, "$.tickers", file)
     return tuple(map(Listing, folded, exchanges or [None] * len(folded)))
 
 

@@ -288,7 +288,7 @@ _ROW_LEAVES = {
 _TYPES = ("SH", "PRN")
 _PLAIN_TYPES = {one: one for one in _TYPES}
 # Tables name the same securities, of some 25,000 that there are.
-_cusip = lru_cache(maxsize=1 << 14)(cusip.fold)
+_cusip = lru_cache(maxsize=1 << 14)(cusip.normalise)
 _OPTIONS = {"put": "Put", "call": "Call", "": None}
 
 

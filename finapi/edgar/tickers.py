@@ -29,7 +29,7 @@ def spelled(text: str) -> str:
     return text.strip().upper().translate(_TO_HYPHEN)
 
 
-def fold(ticker: str) -> str:
+def normalise(ticker: str) -> str:
     """Return a ticker as finapi writes it: upper case, ``.`` ``/`` and space as ``-`` (``BRK-B``).
 
     Raises ValueError for what is not 1 to 12 characters of A-Z, 0-9 and ``-`` then, or only ``-``.
@@ -79,6 +79,6 @@ def _row(entry: Any, cik_key: str, name_key: str, place: str, file: str) -> Tick
     if not isinstance(exchange, str | None) or not isinstance(number, str | int):
         raise ParseError(file, place, f"exchange or {cik_key} is of the wrong type")
     try:
-        return Ticker(identity.cik(number), fold(ticker), name, exchange or None)
+        return Ticker(identity.cik(number), normalise(ticker), name, exchange or None)
     except ValueError as error:
         raise ParseError(file, place, str(error)) from None

@@ -11,7 +11,7 @@ from finapi.delivery import events
 from finapi.feeds import messages, requests
 from finapi.feeds.connections import TOO_MANY_WITHOUT_KEY, FeedConnection, FeedContext, Knock
 from finapi.feeds.engineio import Malformed
-from finapi.feeds.hub import FeedSubscription, Refused
+from finapi.feeds.hub import FeedRefusedError, FeedSubscription
 from finapi.feeds.plain import EventStream, PlainSocket
 from finapi.feeds.sessions import EngineSession, EngineSocket
 from finapi.feeds.websocket import MAX_MESSAGE, PING_SECONDS, PONG_SECONDS, handshake
@@ -85,7 +85,7 @@ class FeedCall:
             headers = [("Content-Type", "text/event-stream; charset=utf-8"), *requests.cross_origin(request.headers)]
             stream.begin(subscription, requests.head(200, headers, self._context.app.new_uuid()))
 
-        def refused(why: Refused) -> None:
+        def refused(why: FeedRefusedError) -> None:
             more = why.decision.headers(self._context.app.clock.now()) if why.decision else {}
             self._error(why.code - 4000, why.reason, stream, more)  # 4429 of a WebSocket is 429 of HTTP
 

@@ -12,7 +12,7 @@ from finapi.app import App
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
 from finapi.feeds import messages
-from finapi.feeds.hub import BAD_KEY, TOO_MANY, UNAUTHORIZED, FeedReader, FeedSubscription, Hub, Refused
+from finapi.feeds.hub import BAD_KEY, TOO_MANY, UNAUTHORIZED, FeedReader, FeedRefusedError, FeedSubscription, Hub
 from finapi.feeds.keys import KeyDesk
 from finapi.feeds.messages import Filter
 from finapi.feeds.requests import LINGERING
@@ -99,14 +99,14 @@ class FeedContext:
         self,
         knock: Knock,
         admitted: Callable[[FeedSubscription], object],
-        refused: Callable[[Refused], object],
+        refused: Callable[[FeedRefusedError], object],
         failed: Callable[[], None],
     ) -> None:
         """Have a reader that is still there by then let in with the filter and the number that it wants, or refused."""
         try:
             filter, since = Filter().with_lists(knock.wanted), messages.since(knock.wanted)
         except ApiError as error:
-            refused(Refused(WRONG_PARAMETER, error.message))
+            refused(FeedRefusedError(WRONG_PARAMETER, error.message))
             return
 
         def whose() -> tuple[Hub | None, object, Caller | None]:
@@ -126,21 +126,21 @@ class FeedContext:
                 return
             try:
                 if hub is None or caller is None:
-                    raise wrong or Refused(UNAUTHORIZED, BAD_KEY)
+                    raise wrong or FeedRefusedError(UNAUTHORIZED, BAD_KEY)
                 subscription = hub.open(knock.feed, (caller, knock.key), knock.reader, filter, since)
-            except Refused as refusal:
+            except FeedRefusedError as refusal:
                 refused(refusal)
             else:
                 admitted(subscription)
 
         self.keys.ask(whose, answered, failed)
 
-    def _wrong_key(self, address: str) -> Refused:
+    def _wrong_key(self, address: str) -> FeedRefusedError:
         """What a wrong key is refused with: it counts against its address, as one of a call does."""
         decision = self.app.limiters["app"].take(("address", address), self.app.clock.monotonic())
         if decision.allowed:
-            return Refused(UNAUTHORIZED, BAD_KEY)
-        return Refused(TOO_MANY, "Too many requests. Try again later.", decision)
+            return FeedRefusedError(UNAUTHORIZED, BAD_KEY)
+        return FeedRefusedError(TOO_MANY, "Too many requests. Try again later.", decision)
 
 
 class FeedConnection(Connection):

@@ -6,7 +6,7 @@ connection is counted and let in, or refused, in one step.
 A reader that keeps up is pushed what is new, encoded once for all. One that does not, or that asked for what
 was long ago, reads the journal at its own pace, a batch whenever it has sent the last: so no reader costs more
 memory than a batch, and none is closed because many events came at once. It is closed when it is
-:data:`MOST_BEHIND` messages behind and has either taken nothing for :data:`STALL_SECONDS` or stayed that far
+:data:`MAX_BEHIND` messages behind and has either taken nothing for :data:`STALL_SECONDS` or stayed that far
 behind for :data:`SLOW_SECONDS` since it last kept up.
 """
 
@@ -30,7 +30,7 @@ from finapi.feeds.messages import FeedMessage, Filter, Since
 
 UNAUTHORIZED, TOO_MANY, GOING_AWAY, TRY_AGAIN_LATER = 4401, 4429, 1001, 1013
 
-MOST_BEHIND = 1_000  # messages (CONTRACT 10)
+MAX_BEHIND = 1_000  # messages (CONTRACT 10)
 STALL_SECONDS = 5.0
 SLOW_SECONDS = 60.0
 BATCH = 100  # events read from the journal at once
@@ -39,7 +39,7 @@ FULL = 2 * BATCH  # messages waiting in a connection from which on nothing is pu
 BAD_KEY = "A valid API key is needed."
 
 
-class Refused(Exception):
+class FeedRefusedError(Exception):
     """A reader is not let in: the close code, the reason, and the decision of a limit if it was that."""
 
     def __init__(self, code: int, reason: str, decision: Decision | None = None) -> None:
@@ -154,7 +154,7 @@ class Hub:
         config = self._app.config
         allowed = config.feeds_free if caller.plan in (None, "free") else config.feeds_paid
         if self._counts[caller.id] >= allowed:
-            raise Refused(TOO_MANY, f"The plan's connection limit is {allowed}.")
+            raise FeedRefusedError(TOO_MANY, f"The plan's connection limit is {allowed}.")
         first = None
         if since is None:
             start = self._before_newest(feed, span, filter)
@@ -244,11 +244,11 @@ class Hub:
             if waiting == 0 or waiting < subscription.waited:
                 subscription.moved_at = now
             subscription.waited = waiting
-            if behind <= MOST_BEHIND:
+            if behind <= MAX_BEHIND:
                 subscription.kept_up_at = now
             stalled = now - subscription.moved_at >= STALL_SECONDS
             slow = subscription.caught_up and now - subscription.kept_up_at >= SLOW_SECONDS
-            if behind > MOST_BEHIND and (stalled or slow):
+            if behind > MAX_BEHIND and (stalled or slow):
                 subscription.reader.end(TRY_AGAIN_LATER, f"The reader is {behind} messages behind.")
 
     def end_all(self, code: int = GOING_AWAY, reason: str = "The service is stopping.") -> None:

@@ -157,7 +157,7 @@ def _word(name: str, word: str) -> str:
     word = word.strip()
     try:
         if name == "tickers":
-            return tickers.fold(word)
+            return tickers.normalise(word)
         if name == "ciks" and re.fullmatch("[0-9]{1,10}", word):
             return word.zfill(10)
         if name == "form_types" and re.fullmatch("[!-~ ]{1,30}", word):

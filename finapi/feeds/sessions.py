@@ -13,7 +13,7 @@ from typing import Any
 from finapi.feeds import engineio, messages, requests
 from finapi.feeds.connections import TOO_MANY_WITHOUT_KEY, FeedConnection, FeedContext, Knock
 from finapi.feeds.engineio import Malformed, Signal
-from finapi.feeds.hub import GOING_AWAY, TOO_MANY, TRY_AGAIN_LATER, UNAUTHORIZED, FeedSubscription, Refused
+from finapi.feeds.hub import GOING_AWAY, TOO_MANY, TRY_AGAIN_LATER, UNAUTHORIZED, FeedRefusedError, FeedSubscription
 from finapi.feeds.messages import FeedMessage
 from finapi.feeds.plain import BUSY, GREETING_SECONDS, MAX_HELD, filter_changed
 from finapi.feeds.websocket import MAX_MESSAGE, MAX_WAITING, PING_SECONDS, PONG_SECONDS, TIMED_OUT, WebSocket
@@ -238,7 +238,7 @@ class EngineSession:
         address = self.context.address_of(self.request)
         knock = Knock(feed, key, address, NamespaceReader(self, namespace), wanted)
 
-        def refused(refusal: Refused) -> None:
+        def refused(refusal: FeedRefusedError) -> None:
             self.say(engineio.refused(namespace, refusal.reason, refusal.code))
             self._go_on()
 

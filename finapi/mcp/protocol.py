@@ -20,16 +20,16 @@ from finapi.client import exchange
 from finapi.client.exchange import ApiAnswer, ApiFailure, ApiRequest
 from finapi.client.operations import operations
 from finapi.core.errors import ParseError
-from finapi.core.files import packaged
+from finapi.core.files import get_package_folder
 from finapi.core.guesses import nearest
 from finapi.core.json import parse, text
 from finapi.mcp import VERSIONS, WITH_HANDSHAKE, WITHOUT, answers
 from finapi.mcp.tools import ContextTool, ToolMistake, tools
 
 ASSUMED = "2025-03-26"  # of an HTTP request that names none; the only one that has batches
-MOST_BYTES = 1024 * 1024  # of a message
-MOST_VALUES = 20_000  # of lists, objects and what is in them
-MOST_BATCH = 20
+MAX_BYTES = 1024 * 1024  # of a message
+MAX_VALUES = 20_000  # of lists, objects and what is in them
+MAX_BATCH = 20
 KEPT, KEPT_BYTES = 64, 500_000  # answers that may be asked for again, and the largest of them
 
 PARSE_ERROR, INVALID, NO_METHOD, BAD_PARAMS, FAILED = -32700, -32600, -32601, -32602, -32603
@@ -101,8 +101,8 @@ class ContextServer:
                 raise _unsupported(version)
             if not isinstance(message, list):
                 return self._one(message, version, headers)
-            if version != ASSUMED or not 0 < len(message) <= MOST_BATCH:
-                raise ContextError(INVALID, f"Batches need revision {ASSUMED} and at most {MOST_BATCH} messages.")
+            if version != ASSUMED or not 0 < len(message) <= MAX_BATCH:
+                raise ContextError(INVALID, f"Batches need revision {ASSUMED} and at most {MAX_BATCH} messages.")
             if any(isinstance(one, dict) and one.get("method") == "initialize" for one in message):
                 raise ContextError(INVALID, "initialize must not be part of a batch.")
         except ContextError as error:
@@ -261,8 +261,8 @@ class ContextServer:
 
 
 def _parsed(data: bytes) -> Any:
-    if len(data) > MOST_BYTES or sum(map(data.count, (b",", b"[", b"{"))) > MOST_VALUES:
-        raise ContextError(INVALID, f"A message has at most {MOST_BYTES:,} bytes and {MOST_VALUES:,} values.")
+    if len(data) > MAX_BYTES or sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise ContextError(INVALID, f"A message has at most {MAX_BYTES:,} bytes and {MAX_VALUES:,} values.")
     try:
         value = parse(data, "message")
         # Half of a surrogate pair is no text, and could not be told back.
@@ -337,7 +337,7 @@ def _listed(params: Mapping[str, Any], **lists: Any) -> dict[str, Any]:
 
 @cache
 def _context() -> dict[str, Any]:
-    return tomllib.loads((packaged("finapi.mcp") / "context.toml").read_text("utf-8"))
+    return tomllib.loads((get_package_folder("finapi.mcp") / "context.toml").read_text("utf-8"))
 
 
 def _addresses(*, template: bool) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from finapi.client.operations import NamedCall, operations
-from finapi.core.files import packaged
+from finapi.core.files import get_package_folder
 from finapi.core.guesses import nearest
 
 TEXT_MOST = 10_000  # characters of an argument, that of a query of SQL
@@ -153,7 +153,9 @@ def conditions(value: Any) -> Iterator[tuple[str, str]]:
 @cache
 def tools() -> Mapping[str, ContextTool]:
     """Every tool by its name, in the order of the file."""
-    table: dict[str, dict[str, Any]] = tomllib.loads((packaged("finapi.mcp") / "tools.toml").read_text("utf-8"))
+    table: dict[str, dict[str, Any]] = tomllib.loads(
+        (get_package_folder("finapi.mcp") / "tools.toml").read_text("utf-8")
+    )
     lists = ("takes", "required", "keep", "drop")
     read: dict[str, dict[str, Any]] = {
         name: {key: tuple(value) if key in lists else value for key, value in one.items()}

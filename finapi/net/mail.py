@@ -231,7 +231,7 @@ def send_now(post: Post, letter: Letter, now: datetime, unique: str) -> None:
 
 def enqueue(tx: Transaction, template: str, subject_id: int, now: datetime) -> int:
     """Put a mail into the queue, due at once; its row id."""
-    return tx.insert("insert_mail", template=template, subject_id=subject_id, now=iso(now))
+    return tx.insert_row("insert_mail", template=template, subject_id=subject_id, now=iso(now))
 
 
 def send_due(db: Database, post: Post, now: datetime, *, render: Render, given_up: GivenUp) -> float | None:
@@ -243,7 +243,7 @@ def send_due(db: Database, post: Post, now: datetime, *, render: Render, given_u
     with db.read() as tx:
         # Later than any schedule says: the clock was put back.
         latest = now + timedelta(seconds=RETRY_SECONDS[-1])
-        due = tx.all("due_mails", now=iso(now), latest=iso(latest), limit=BATCH)
+        due = tx.list_rows("due_mails", now=iso(now), latest=iso(latest), limit=BATCH)
     for row in due:
         with db.write() as tx:
             if not tx.run("claim_mail", id=row["id"], attempts=row["attempts"], due_at=iso(now + LEASE)):
@@ -263,7 +263,7 @@ def send_due(db: Database, post: Post, now: datetime, *, render: Render, given_u
         if state == "queued":
             break
     with db.read() as tx:
-        next_due = tx.value("next_mail_due")
+        next_due = tx.find_value("next_mail_due")
     return None if next_due is None else max(0.0, (datetime.fromisoformat(next_due) - now).total_seconds())
 
 

@@ -23,7 +23,7 @@ from finapi.delivery import events
 from finapi.ops import proof
 from finapi.store import backup
 from finapi.store.datadir import DATABASE
-from finapi.store.db import Database, Failed
+from finapi.store.db import Database, DatabaseError
 
 log = logging.getLogger("finapi.backups")
 
@@ -133,7 +133,7 @@ class Nightly:
         """
         try:
             made = self._made(self._app.config, self._app.clock.now())
-        except (UsageError, ApiError, OSError, Failed) as error:
+        except (UsageError, ApiError, OSError, DatabaseError) as error:
             log.error("no backup was made, next try in an hour: %s", error)
             return RETRY_SECONDS
         if made is not None:
@@ -233,12 +233,12 @@ def _epoch(path: Path) -> int:
     """The epoch of a database that may be damaged, old or not there at all; 0 then."""
     try:
         db = Database(path, reads_only=True)
-    except (UsageError, Failed):
+    except (UsageError, DatabaseError):
         return 0
     try:
         with db.accounts.read() as tx:
-            return int(tx.value("journal_epoch"))
-    except Failed:
+            return int(tx.find_value("journal_epoch"))
+    except DatabaseError:
         return 0
     finally:
         db.close()

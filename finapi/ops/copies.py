@@ -10,7 +10,7 @@ from finapi.core.errors import ApiError
 from finapi.ops import status, watchdog
 from finapi.store import heartbeats
 from finapi.store.copies import LOOK_SECONDS, MarketCopy
-from finapi.store.db import Failed
+from finapi.store.db import DatabaseError
 
 log = logging.getLogger("finapi.copies")
 
@@ -25,7 +25,7 @@ def step(app: App) -> float:
     if watch.ticked is None or now - watch.ticked >= CHECKS_SECONDS:
         try:
             watchdog.follow(app, status.known(app.config))
-        except (ApiError, Failed) as error:
+        except (ApiError, DatabaseError) as error:
             if app.accounts.trouble is None:  # which the store has told of
                 log.warning("how the worker's parts stand cannot be read: %s", error)
         watch.ticked = now

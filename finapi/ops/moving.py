@@ -61,4 +61,4 @@ def _proven(app: App) -> int:
     if wrong:
         raise UsageError(f"{wrong[0]}; finapi check says more")
     with app.accounts.read() as tx:
-        return sum(row["balance"] or 0 for row in tx.all("users_listed", text="", limit=-1))
+        return sum(row["balance"] or 0 for row in tx.list_rows("users_listed", text="", limit=-1))

@@ -12,7 +12,7 @@ from finapi.accounts import billing, logins, rotation
 from finapi.app import App
 from finapi.core.clock import Clock
 from finapi.core.config import Config
-from finapi.core.errors import ApiError, StoreFailing
+from finapi.core.errors import ApiError, StoreUnavailableError
 from finapi.core.files import sweep
 from finapi.delivery import events, outbox
 from finapi.store import datadir
@@ -56,6 +56,6 @@ def opened(
         finally:
             try:
                 billing.close_kept(app)
-            except (ApiError, StoreFailing) as error:
+            except (ApiError, StoreUnavailableError) as error:
                 log.warning("the last calls are refunded at the next start: %s", error)
             app.db.close()

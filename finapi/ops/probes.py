@@ -11,7 +11,7 @@ from functools import partial
 from finapi.app import App
 from finapi.core.clock import iso
 from finapi.core.config import Config
-from finapi.core.errors import StoreFailing, UsageError
+from finapi.core.errors import StoreUnavailableError, UsageError
 from finapi.core.watch import MARK, Probe, Trouble
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reach, TargetRefused, TimedOut
 from finapi.ops.status import SERVICES
@@ -101,7 +101,7 @@ def page(outbound: Outbound, url: str, kind: str, seconds: float, mark: str = ""
 def insiders(app: App) -> None:
     """The newest transaction of an insider must be found and shown, if there is one."""
     with app.db.read() as tx:
-        if tx.one("any_insider_transaction") is None:
+        if tx.find_row("any_insider_transaction") is None:
             return
         from finapi.market.insiders import trades
 
@@ -117,7 +117,7 @@ def store(app: App) -> None:
     try:
         with app.db.write() as tx:
             heartbeats.beat(tx, "postgres_db", now)
-    except StoreFailing as error:
+    except StoreUnavailableError as error:
         raise Trouble("failing", f"nothing can be stored: {error}") from None
     with app.db.read() as tx:
         beat = heartbeats.beats(tx)["postgres_db"]

@@ -15,7 +15,7 @@ from finapi.accounts.billing import OpenDebit
 from finapi.core.config import Config
 from finapi.core.json import text as text_of
 from finapi.market.holdings import doubts, industries
-from finapi.store.db import Database, Failed, Transaction
+from finapi.store.db import Database, DatabaseError, Transaction
 from finapi.store.portions import read_through
 
 ROOM = 1 << 16  # bytes that must find room where something is to be written
@@ -65,9 +65,9 @@ def of(db: Database, config: Config) -> Proof:
             # Rows of damaged pages are not counted.
             return _unreadable(problems)
         with db.read() as tx:
-            rows, wrong = tx.all("counts_of_market"), _counts(tx)
+            rows, wrong = tx.list_rows("counts_of_market"), _counts(tx)
         with db.accounts.read() as tx:
-            rows += tx.all("counts_of_accounts")
+            rows += tx.list_rows("counts_of_accounts")
             problems += [*_feeds(tx), *wrong]
         counts: ProofCounts = {**_none(), **{row["name"]: row["number"] for row in rows}}
         app = apps.over(config, db)
@@ -76,7 +76,7 @@ def of(db: Database, config: Config) -> Proof:
         elsewhere = len(archive.elsewhere(app))
         problems += [*doubts.wrong(db), *industries.wrong(db)]
         counts["documents"], wrong = _documents(db)
-    except Failed as error:
+    except DatabaseError as error:
         return _unreadable([f"the database cannot be read: {error}"])
     return {
         "counts": counts,
@@ -143,13 +143,13 @@ def _feeds(tx: Transaction) -> list[str]:
     return [
         f"feed {row['name']}: {row['number']} events from {row['first']} to {row['last']}, the last given out is "
         f"{row['last_seq']}"
-        for row in tx.all("uneven_feeds")
+        for row in tx.list_rows("uneven_feeds")
     ]
 
 
 def _counts(tx: Transaction) -> list[str]:
     """Filings with other facts than were stored with them, and kinds of rows that are not as many as were counted."""
-    rows = tx.all("unequal_facts", id=0, limit=NAMED + 1)
+    rows = tx.list_rows("unequal_facts", id=0, limit=NAMED + 1)
     found = [
         f"facts of {row['accession']}: {row['found']} are there, {row['stored']} were stored" for row in rows[:NAMED]
     ]
@@ -157,7 +157,7 @@ def _counts(tx: Transaction) -> list[str]:
         found.append("facts of more filings are not what was stored")
     return found + [
         f"{row['name'].replace('_', ' ')}: {row['found']} are there, {row['stored']} were stored"
-        for row in tx.all("uncounted")
+        for row in tx.list_rows("uncounted")
     ]
 
 
@@ -167,7 +167,7 @@ def _documents(db: Database) -> tuple[int, list[str]]:
 
     def portion(tx: Transaction, last: int) -> int | None:
         nonlocal number
-        rows = tx.all("bodies_after", id=last, limit=DOCUMENTS)
+        rows = tx.list_rows("bodies_after", id=last, limit=DOCUMENTS)
         for row in rows:
             number += 1
             try:

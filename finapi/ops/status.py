@@ -19,7 +19,7 @@ from finapi.market.intake import following
 from finapi.ops import watchdog
 from finapi.ops.watchdog import DAY, HOUR
 from finapi.store import heartbeats
-from finapi.store.db import Failed, Transaction
+from finapi.store.db import DatabaseError, Transaction
 
 # CONTRACT 1: the nine names of the spec's history, two other names of theirs, and the watchdog; in this order.
 SERVICES = (
@@ -195,7 +195,7 @@ def changes(tx: Transaction, limit: int) -> list[Change]:
     """The last changes of status, newest first."""
     return [
         Change(row["id"], row["service"], datetime.fromisoformat(row["changed_at"]), row["status"], row["reason"])
-        for row in tx.all("newest_changes", limit=limit)
+        for row in tx.list_rows("newest_changes", limit=limit)
     ]
 
 
@@ -213,7 +213,7 @@ def queues(app: App, now: datetime) -> dict[str, int]:
     with app.db.read() as tx:
         ingest = following.queue_depth(tx, now)
     with app.accounts.read() as tx:
-        return {"ingest": ingest, "mail": tx.value("queued_mails"), "webhooks": tx.value("queued_deliveries")}
+        return {"ingest": ingest, "mail": tx.find_value("queued_mails"), "webhooks": tx.find_value("queued_deliveries")}
 
 
 def figures(app: App) -> Figures:
@@ -221,7 +221,7 @@ def figures(app: App) -> Figures:
     app.watch.wait_for_first(FIRST_SECONDS)
     waiting = queues(app, app.clock.now())
     with app.db.read() as tx:
-        version, given_up, aside = tx.value("data_version"), following.given_up(tx), outbox.put_aside(tx)
+        version, given_up, aside = tx.find_value("data_version"), following.given_up(tx), outbox.put_aside(tx)
     age = heartbeats.age(app.db, app.clock.now())
     return {
         metrics.UP: {
@@ -243,7 +243,7 @@ def _freshness(app: App) -> DataFreshness:
         with app.db.read() as tx:
             times = heartbeats.freshness(tx)
         depth = sum(queues(app, app.clock.now()).values())
-    except (Failed, ApiError):
+    except (DatabaseError, ApiError):
         last: DataFreshness | None = app.watch.freshness
         if last is None:
             raise
@@ -269,7 +269,7 @@ def _buckets(
     size, count = (HOUR, days * 24) if hourly else (DAY, days)
     last = int(now.timestamp()) // size * size
     values = {"services": json.text(list(dict.fromkeys(components.values()))), "until": last}
-    rows = tx.all("hour_buckets" if hourly else "day_buckets", values, since=last - (count - 1) * size)
+    rows = tx.list_rows("hour_buckets" if hourly else "day_buckets", values, since=last - (count - 1) * size)
     found: dict[str, list[StatusBucket]] = {component: [] for component in components.values()}
     times: dict[int, str] = {}
     for service, start, checks, healthy, degraded, down, ms in rows:

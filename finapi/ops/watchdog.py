@@ -17,7 +17,7 @@ from finapi.core.clock import iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
 from finapi.core.watch import SLOW_MS, STATUS, Check, CheckRecord, ComponentStatus
-from finapi.store.db import Failed, Transaction
+from finapi.store.db import DatabaseError, Transaction
 
 log = logging.getLogger("finapi.watchdog")
 
@@ -108,7 +108,7 @@ def follow(app: App, services: Sequence[str]) -> None:
     """
     interval = app.config.watchdog_interval
     with app.accounts.read() as tx:
-        last = tx.all("last_checks", services=json.text(services))
+        last = tx.list_rows("last_checks", services=json.text(services))
         newest = max((row["tick"] for row in last), default=0)
         rows = [row for row in last if row["tick"] >= newest - interval]
         uptimes = _uptimes(tx, sorted(row["service"] for row in rows), newest)
@@ -162,7 +162,7 @@ def _record(app: App, now: datetime, *, new_hour: bool) -> Mapping[str, float]:
                     tx.run("forget_days", service=service, keep=KEEP_DAYS)
                 tx.run("forget_changes", keep=KEEP_CHANGES)
             uptimes = _uptimes(tx, services, int(now.timestamp()))
-    except (Failed, ApiError) as error:
+    except (DatabaseError, ApiError) as error:
         if app.accounts.trouble is None:  # which the store has told of
             log.warning("the checks are written with the next round: %s", error)
         return {}
@@ -174,5 +174,5 @@ def _uptimes(tx: Transaction, services: Sequence[str], now: int) -> dict[str, fl
     """The share of healthy checks of each service in per cent, over the UTC days that a history of 30 days shows."""
     today = now // DAY * DAY
     since = today - (UPTIME_DAYS - 1) * DAY
-    rows = tx.all("uptimes", services=json.text(services), since=since, until=today)
+    rows = tx.list_rows("uptimes", services=json.text(services), since=since, until=today)
     return {row["service"]: row["healthy"] / row["checks"] * 100 for row in rows}

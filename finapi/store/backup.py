@@ -11,7 +11,7 @@ from pathlib import Path
 from finapi.core.errors import UsageError
 from finapi.core.files import sync_directory
 from finapi.store.connections import is_damage, unusable
-from finapi.store.db import Damaged, schema_version
+from finapi.store.db import DatabaseDamagedError, schema_version
 
 STEP_PAGES = 256  # copied at once, 1 MiB: others read and write between two steps
 SPARE = 1 << 20  # bytes that a copy must leave free
@@ -54,7 +54,7 @@ def copy(source: Path, directory: Path, tell: Callable[[int, int], None] = lambd
     except BaseException as error:
         made.unlink(missing_ok=True)
         if is_damage(error):
-            raise Damaged(error) from None
+            raise DatabaseDamagedError(error) from None
         raise
     return made
 

@@ -116,7 +116,7 @@ class MarketCopy(Database):
             connection.held.release()
 
     @contextmanager
-    def glance(self) -> Iterator[Transaction]:
+    def read_one(self) -> Iterator[Transaction]:
         """What :meth:`read` gives: without a transaction around it a query may read pages of two moments."""
         held: _Held | None = getattr(self._local, "held", None)
         if held is not None and held.connection.in_transaction:
@@ -160,7 +160,7 @@ class MarketCopy(Database):
         if stamp == self._noticed:
             return False
         self._noticed = stamp if _is_settled(stamp) else None
-        self.written += 1
+        self.write_count += 1
         return True
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from finapi.core.errors import ApiError, StoreFailing, UsageError
+from finapi.core.errors import ApiError, StoreUnavailableError, UsageError
 from finapi.core.files import write_new
 from finapi.store.checkpoints import leave_checkpoints, more_pages
 from finapi.store.connections import (
@@ -31,7 +31,7 @@ from finapi.store.connections import (
     is_damage,
     unusable,
 )
-from finapi.store.shared_writes import Piece, Writing
+from finapi.store.shared_writes import BatchedWrite, Writing
 from finapi.store.sql_files import files as _files
 from finapi.store.sql_files import migration, numbered, prepared, prepared_file, texts
 
@@ -44,18 +44,18 @@ Result = TypeVar("Result")
 SQLITE = sqlite3.sqlite_version_info
 
 # The database refused: a UNIQUE, CHECK or FOREIGN KEY that the statement would have broken.
-Refused = sqlite3.IntegrityError
+ConstraintError = sqlite3.IntegrityError
 
 
-def is_unique_violation(error: Refused, table: str, column: str) -> bool:
+def is_unique_violation(error: ConstraintError, table: str, column: str) -> bool:
     """Return True if ``error`` says that a value of this UNIQUE column is already in the table."""
     return str(error) == f"UNIQUE constraint failed: {table}.{column}"
 
 
 # Any failure of the database: held by another process for too long, damaged, gone, full.
-Failed = sqlite3.Error
+DatabaseError = sqlite3.Error
 # Those of them that the machine is to blame for: a full disk, one that fails or may not be written.
-Failing = sqlite3.OperationalError
+OperationalError = sqlite3.OperationalError
 
 # Primary result codes of the machine's trouble: READONLY, IOERR, FULL, CANTOPEN (sqlite.org/rescode.html).
 _MACHINE = {8, 10, 13, 14}
@@ -64,11 +64,11 @@ CLOSED = "the database is closed"
 TROUBLE_SECONDS = 60.0  # between two lines of the log that say so
 
 
-class Unwritable(StoreFailing, sqlite3.OperationalError):
+class StoreUnwritableError(StoreUnavailableError, sqlite3.OperationalError):
     """The database cannot be written: its disk is full or fails, or its file is gone."""
 
 
-class Damaged(Unwritable):
+class DatabaseDamagedError(StoreUnwritableError):
     """Pages of the database are damaged; the message says what to do."""
 
     shown = "What is stored is damaged and cannot be read."
@@ -107,47 +107,47 @@ class Transaction:
         if step not in self.steps:
             self.steps = (*self.steps, step)
 
-    def all(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> list[Row]:
+    def list_rows(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> list[Row]:
         """Every row of the query."""
         return self._execute(query, values, more).fetchall()
 
-    def each(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> Iterator[Row]:
+    def iter_rows(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> Iterator[Row]:
         """Every row of the query, one after the other, as they are taken: for more than fit into memory."""
         return iter(self._execute(query, values, more))
 
-    def one(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> Row | None:
+    def find_row(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> Row | None:
         """The first row, or None."""
         row: Row | None = self._execute(query, values, more).fetchone()
         return row
 
-    def value(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> Any:
+    def find_value(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> Any:
         """The first column of the first row, or None when there is no row."""
         row = self._execute(query, values, more).fetchone()
         return None if row is None else row[0]
 
-    def page(self, query: str, values: Values, /) -> tuple[list[Row], int]:
+    def list_page(self, query: str, values: Values, /) -> tuple[list[Row], int]:
         """The rows of a query and its column ``total``, how many there are in all: also of a page past the last."""
-        rows = self.all(query, values)
-        first = rows or (self.all(query, values, limit=1, offset=0) if values.get("offset") else [])
+        rows = self.list_rows(query, values)
+        first = rows or (self.list_rows(query, values, limit=1, offset=0) if values.get("offset") else [])
         return rows, first[0]["total"] if first else 0
 
     def run(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> int:
         """Execute a statement; how many rows it changed."""
         return self._execute(query, values, more).rowcount
 
-    def insert(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> int:
+    def insert_row(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> int:
         """Execute an INSERT; the rowid that it made."""
         return self._execute(query, values, more).lastrowid or 0
 
     # An INSERT that nothing follows in its transaction: another store ends it in the same round trip.
-    insert_last = insert
+    insert_last = insert_row
 
     def _execute(self, query: str, values: Values, more: dict[str, Any]) -> sqlite3.Cursor:
         if values:
             more = {**values, **more}
         return self._connection.execute(self._queries[query], more)
 
-    def many(self, query: str, rows: Iterable[Sequence[Any]]) -> int:
+    def insert_rows(self, query: str, rows: Iterable[Sequence[Any]]) -> int:
         """Execute an INSERT once for each row; how many rows that made or changed.
 
         These statements take their values by position: a dict for each of a million facts costs more than
@@ -228,7 +228,7 @@ class Database:
         self._opening = threading.Lock()
         self.closed = False
         # Transactions of :meth:`write` that were committed. One process writes, so that nothing else changes.
-        self.written = 0
+        self.write_count = 0
         # Why nothing can be written, since the last attempt; None while all is well.
         self.trouble: str | None = None
         self._damaged = False
@@ -236,7 +236,7 @@ class Database:
         self._listeners: dict[str, list[Callable[[], None]]] = {}
         self._random_bytes: Callable[[int], bytes] | None = None
         # What waits for a commit, and whether a thread is there that will do it.
-        self._waiting: deque[Piece] = deque()
+        self._waiting: deque[BatchedWrite] = deque()
         self._led = False
         self._gate = threading.Lock()
 
@@ -270,7 +270,7 @@ class Database:
         """While it lasts the writer keeps more pages in memory: good for an ingest of many documents."""
         return more_pages(self._writer, self._lock)
 
-    def share(self, work: Callable[[Transaction], Result], *, alone: bool = False) -> Result:
+    def write_batched(self, work: Callable[[Transaction], Result], *, alone: bool = False) -> Result:
         """What ``work`` gives, run in a write transaction that it may share with the work of other threads.
 
         One commit, and its wait for the disk, serves all that came while the one before was under way. When a
@@ -281,7 +281,7 @@ class Database:
         """
         if getattr(self._local, "writes", False):
             raise RuntimeError("a write transaction inside another")
-        mine = Piece(work)
+        mine = BatchedWrite(work)
         with self._gate:
             self._waiting.append(mine)
             mine.leads, self._led = not self._led, True
@@ -315,7 +315,7 @@ class Database:
             if not piece.leads:
                 piece.turn.release()
 
-    def _do(self, pieces: list[Piece]) -> None:
+    def _do(self, pieces: list[BatchedWrite]) -> None:
         began = 0
         try:
             with self._transaction(shared=True) as tx:
@@ -375,7 +375,7 @@ class Database:
                 yield Transaction(connection, self._queries)
 
     @contextmanager
-    def glance(self) -> Iterator[Transaction]:
+    def read_one(self) -> Iterator[Transaction]:
         """For one query that answers everything: what :meth:`read` gives, without a transaction around it."""
         if self.path is None:
             with self.read() as tx:
@@ -392,18 +392,18 @@ class Database:
     def _judge(self, error: BaseException) -> None:
         """Raise Unwritable for an error that is the machine's, and say so now and then."""
         self._judge_read(error)
-        if code_of(error) not in _MACHINE and not isinstance(error, Unwritable):
+        if code_of(error) not in _MACHINE and not isinstance(error, StoreUnwritableError):
             return
         self._say("the database cannot be written: %s", error)
         self.trouble = str(error)
-        raise Unwritable(str(error)) from None
+        raise StoreUnwritableError(str(error)) from None
 
     def _judge_read(self, error: BaseException) -> None:
         """Raise Damaged for an error that comes of damaged pages. No write that succeeds makes them whole."""
-        if isinstance(error, Damaged):
+        if isinstance(error, DatabaseDamagedError):
             raise error
         if is_damage(error):
-            damaged = Damaged(error)
+            damaged = DatabaseDamagedError(error)
             self._say("the database cannot be read: %s", damaged)
             self.trouble, self._damaged = str(damaged), True
             raise damaged from None
@@ -423,7 +423,7 @@ class Database:
         except OSError:
             there = None
         if there is None or (there.st_ino, there.st_dev) != self._file:
-            self._judge(Unwritable("its file is gone"))
+            self._judge(StoreUnwritableError("its file is gone"))
 
     def _begin(self) -> None:
         self._check_place()
@@ -470,7 +470,7 @@ class Database:
 
     def sizes(self) -> dict[str, int]:
         """Bytes of the database ("pages"), of them unused ("free"), and of the write-ahead log ("wal")."""
-        with self.glance() as tx:
+        with self.read_one() as tx:
             page, pages, free = (
                 tx._connection.execute(f"PRAGMA {what}").fetchone()[0]
                 for what in ("page_size", "page_count", "freelist_count")

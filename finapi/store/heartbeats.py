@@ -45,18 +45,18 @@ def beats(tx: Transaction) -> dict[str, Heartbeat]:
     """The last step of every component that ever made one, by name."""
     return {
         row["name"]: Heartbeat(row["name"], row["beat_at"], row["took_ms"], row["failure"])
-        for row in tx.all("heartbeats")
+        for row in tx.list_rows("heartbeats")
     }
 
 
-def arrived(tx: Transaction, kind: Kind, now: datetime) -> None:
+def record_arrival(tx: Transaction, kind: Kind, now: datetime) -> None:
     """Note that data of a kind were stored at ``now``; documents that were held already are no arrival."""
     tx.run("put_arrival", kind=kind, now=iso(now))
 
 
 def freshness(tx: Transaction) -> dict[Kind, str | None]:
     """When each kind of data last came in (ISO 8601); None for what never did."""
-    times = {row["kind"]: row["arrived_at"] for row in tx.all("arrivals")}
+    times = {row["kind"]: row["arrived_at"] for row in tx.list_rows("arrivals")}
     return {kind: times.get(kind) for kind in KINDS}
 
 
@@ -74,4 +74,4 @@ def age(db: Database, now: datetime) -> float | None:
 
 def held(tx: Transaction) -> dict[str, int]:
     """How much is held of each kind, as counted when it was stored, and as of which ``data_version``."""
-    return dict(tx.all("held")[0])
+    return dict(tx.list_rows("held")[0])

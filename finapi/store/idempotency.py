@@ -31,7 +31,7 @@ class Once(NamedTuple):
 
     def answered(self, tx: Transaction, now: datetime) -> bytes | None:
         """The answer that was given to this call, or None; CONFLICT when the key was used to ask for something else."""
-        row = tx.one("kept_answer", self._asdict(), since=iso(now - KEPT))
+        row = tx.find_row("kept_answer", self._asdict(), since=iso(now - KEPT))
         if row is None:
             return None
         if row["body"] != self.body:
@@ -40,7 +40,7 @@ class Once(NamedTuple):
         return answer
 
     def keep(self, tx: Transaction, answer: bytes, now: datetime) -> None:
-        """Remember the answer; ``db.Refused`` when the same call was answered meanwhile."""
+        """Remember the answer; ``db.ConstraintError`` when the same call was answered meanwhile."""
         tx.run("forget_answers", before=iso(now - KEPT))
         tx.run("keep_answer", self._asdict(), answer=answer, now=iso(now))
 

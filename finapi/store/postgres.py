@@ -23,7 +23,17 @@ from psycopg.pq import TransactionStatus
 from psycopg.types.string import StrDumper
 
 from finapi.core.errors import UsageError
-from finapi.store.db import NO_VALUES, Database, Failed, Refused, Transaction, Unwritable, Values, empty, migrations
+from finapi.store.db import (
+    NO_VALUES,
+    ConstraintError,
+    Database,
+    DatabaseError,
+    StoreUnwritableError,
+    Transaction,
+    Values,
+    empty,
+    migrations,
+)
 from finapi.store.sql_files import files
 from finapi.store.tables import ACCOUNTS, REPLACED
 
@@ -45,13 +55,13 @@ OPTIONS = (
 WRITES, WORKS = 0x66696E61, 0x66696E62
 CHANNEL = "finapi"
 
-# Whoever reads before it writes has accounts for itself, as in SQLite; what :meth:`share` runs is of single statements
-# that cannot disturb one another, and only keeps the former out.
+# A transaction that reads before it writes has the accounts to itself, as in SQLite. :meth:`write_batched` runs single
+# statements that cannot disturb one another, and only keeps such transactions out.
 ALONE = f"SELECT pg_advisory_xact_lock({WRITES})"
 TOGETHER = f"SELECT pg_advisory_xact_lock_shared({WRITES})"
 
 
-class Away(Unwritable):
+class Away(StoreUnwritableError):
     """The database cannot be reached, or takes too long."""
 
     shown = "Accounts cannot be reached at the moment."
@@ -139,11 +149,11 @@ def _said() -> Iterator[None]:
     try:
         yield
     except psycopg.IntegrityError as error:
-        raise Refused(_describe_refusal(error)) from error
+        raise ConstraintError(_describe_refusal(error)) from error
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         raise Away(" ".join(str(error).split())) from error
     except psycopg.Error as error:
-        raise Failed(str(error)) from error
+        raise DatabaseError(str(error)) from error
 
 
 class PostgresTransaction(Transaction):
@@ -301,7 +311,7 @@ class Postgres(Database):
                     raise
         finally:
             self._local.writes = False
-        self.written += not shared
+        self.write_count += not shared
         self._tell(tx)
 
     def _told(self, tx: Transaction, shared: bool) -> Sequence[str]:
@@ -309,7 +319,7 @@ class Postgres(Database):
         words = " ".join((self._mark, *sorted(tx.topics)))
         return () if shared and not tx.topics else (f"NOTIFY {CHANNEL}, '{words}'",)
 
-    def share(self, work: Callable[[Transaction], Result], *, alone: bool = False) -> Result:
+    def write_batched(self, work: Callable[[Transaction], Result], *, alone: bool = False) -> Result:
         """What ``work`` gives, in a transaction beside others of this kind; ``alone``: beside none.
 
         Nobody waits here for a commit of others: PostgreSQL puts them together.
@@ -333,7 +343,7 @@ class Postgres(Database):
             self._local.reads = False
 
     @contextmanager
-    def glance(self) -> Iterator[Transaction]:
+    def read_one(self) -> Iterator[Transaction]:
         """For one query that answers everything: what :meth:`read` gives, without a transaction around it."""
         with self._within() as tx:
             yield tx
@@ -388,7 +398,7 @@ class Postgres(Database):
                         return
 
     def _changed(self, topics: Iterable[str]) -> None:
-        self.written += 1
+        self.write_count += 1
         for topic in list(topics):
             for listener in self._listeners.get(topic, ()):
                 listener()

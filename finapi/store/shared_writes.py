@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         _lock: threading.RLock
         _wanting: set[int]
         _local: threading.local
-        written: int
+        write_count: int
         trouble: str | None
         _damaged: bool
 
@@ -80,7 +80,7 @@ class Writing(Generic[Tx]):
             except BaseException as failed:
                 self._roll_back(failed)
                 raise
-            database.written += not self._shared
+            database.write_count += not self._shared
             if database.trouble is not None and not database._damaged and writer.total_changes > self._changes:
                 log.info("the database can be written again")
                 database.trouble = None
@@ -99,7 +99,7 @@ class Writing(Generic[Tx]):
         self._database._judge(error)
 
 
-class Piece:
+class BatchedWrite:
     """Work that waits for a shared transaction, and what came of it."""
 
     __slots__ = ("error", "leads", "result", "turn", "work")

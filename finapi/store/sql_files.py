@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from finapi.core.files import packaged
+from finapi.core.files import get_package_folder
 
 PREPARED = "empty.db.z"
 
@@ -62,8 +62,8 @@ def prepared_file() -> bytes:
 
 @cache
 def _root() -> Path:
-    inside = packaged("finapi") / "sql"
-    return inside if inside.is_dir() else packaged("finapi").parent / "sql"
+    inside = get_package_folder("finapi") / "sql"
+    return inside if inside.is_dir() else get_package_folder("finapi").parent / "sql"
 
 
 def _below(folder: Any) -> Iterator[Any]:

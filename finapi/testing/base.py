@@ -128,7 +128,7 @@ def account(app: App, plan: str, state: str, email: str) -> NewUser:
     now, hasher = app.clock.now(), app.hasher
     stored = HASHED if hasher.profile is PROFILES["cheap"] else hasher.hash(PASSWORD)
     with app.accounts.write() as tx:
-        if tx.one("user_by_email", email=email) is not None:
+        if tx.find_row("user_by_email", email=email) is not None:
             raise ApiError("CONFLICT", f"{email} is taken.")
         made = users.insert(tx, app, email, plan, now, password=stored, verified=state != "unverified")
         # Now, and not with whatever signs first: which that is depends on how fast the machine is.
@@ -136,7 +136,7 @@ def account(app: App, plan: str, state: str, email: str) -> NewUser:
         if state == "unverified":
             recovery.open_verification(tx, app, made.id, now)
         if state == "exhausted":
-            row = tx.one("userplan", user_id=made.id)
+            row = tx.find_row("userplan", user_id=made.id)
             assert row is not None
             tx.run("spend_all", user_id=made.id, now=iso(now))
             billing.ledger_row(tx, made.id, -row["current_balance"], "debit", iso(now))

@@ -23,9 +23,9 @@ from finapi.client.exchange import ApiAnswer, ApiRequest, retry_after
 from finapi.client.signatures import verify_webhook
 from finapi.client.synchronous import Send, by_urllib
 
-MOST_ROWS = 2_000  # of the list that is paged through
+MAX_ROWS = 2_000  # of the list that is paged through
 PAGES = 7
-MOST_CALLS = 200  # that are made to meet a limit
+MAX_CALLS = 200  # that are made to meet a limit
 LONGEST = 60.0  # seconds of a Retry-After that are waited for
 DELIVERY_SECONDS = 15.0
 FEED_SECONDS = 10.0
@@ -222,7 +222,7 @@ def paging(served: Served) -> str:
     """A list is whole and each row comes once, by cursor and by offset."""
     path = f"/sec/filings?ticker={quote(_ticker(served))}"
     total = int(served.document(f"{path}&limit=1")["meta"]["pagination"]["total"])
-    if not 2 <= total <= MOST_ROWS:
+    if not 2 <= total <= MAX_ROWS:
         raise Ungraded(f"a list of {total} filings")
     step = min(100, max(1, -(-total // PAGES)))
     for way in ("cursor", "offset"):
@@ -257,11 +257,11 @@ def limits(served: Served) -> str:
     told = []
     for zone, path, name, beside, has_headers in ZONES:
         most = int(policy[name]) + beside
-        if most > MOST_CALLS:
+        if most > MAX_CALLS:
             told.append(f"{zone} {most} not tried")
             continue
         passed, left, refusal = _until_refused(served, path)
-        if not min(left + 1, most) <= passed <= MOST_CALLS:
+        if not min(left + 1, most) <= passed <= MAX_CALLS:
             raise Differs(f"{zone}: {passed} calls passed where {left + 1} were left")
         expect(f"the code of a 429 of {zone}", read(path, refusal).get("code"), "RATE_LIMIT_EXCEEDED")
         names = [name for name in ("retry-after", *COUNTS) if name in refusal.headers]
@@ -284,7 +284,7 @@ def _expect_soon(policy: Mapping[str, Any], refusal: ApiAnswer) -> None:
 def _until_refused(served: Served, path: str) -> tuple[int, int, ApiAnswer]:
     """How many calls pass until one is refused, how many the first was told are left, and the refusal."""
     left, tag = 0, ""
-    for passed in range(MOST_CALLS):
+    for passed in range(MAX_CALLS):
         answer = served.ask(path, If_None_Match=tag)
         if answer.status == 429:
             return passed, left, answer
@@ -293,9 +293,9 @@ def _until_refused(served: Served, path: str) -> tuple[int, int, ApiAnswer]:
         tag = answer.headers.get("etag", "")  # so that it costs nothing
         if not passed:
             left = int(answer.headers.get("x-ratelimit-remaining", 0))
-            if left > MOST_CALLS:
+            if left > MAX_CALLS:
                 raise Ungraded(f"{left} calls are left")
-    raise Differs(f"{path} refused none of {MOST_CALLS} calls")
+    raise Differs(f"{path} refused none of {MAX_CALLS} calls")
 
 
 def retry(served: Served) -> str:

@@ -245,4 +245,4 @@ def error(status: int, *, headers: bool = True, now: float = 0.0) -> ApiError:
         told = {"Retry-After": "1"}
     elif status == 402:
         beside = {"current_balance": 0, "required_cost": 25, "next_refill_at": None, "plan": "free", "upgrade_url": ""}
-    return ApiError(STATUSES[status], f"The fixture was told to answer {status}.", beside=beside, headers=told)
+    return ApiError(STATUSES[status], f"The fixture was told to answer {status}.", extra_fields=beside, headers=told)

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, urlencode
 from finapi.core.clock import FixedClock, iso
 from finapi.core.errors import ApiError, invalid_param
 from finapi.net.outbound import OutboundRequest, Reply
-from finapi.store.db import Failed
+from finapi.store.db import DatabaseError
 from finapi.testing import faults
 from finapi.testing.faults import Fault
 from finapi.testing.owners import Owners
@@ -37,7 +37,7 @@ INBOX = CONTROL + "/inbox/"
 PREFIX = "/_world/"  # with the world's name after it, before any path: for clients that know a base URL alone
 HEADER = "HTTP_X_FINAPI_WORLD"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-MOST_WORLDS = 1_000
+MAX_WORLDS = 1_000
 IDLE_SECONDS = 600.0  # of real time, after which a world, perhaps of a runner that was killed, makes room for another
 BODY = 65_536  # bytes of a body that the journal keeps
 MESSAGE = 1 << 20  # bytes of a message that an inbox takes
@@ -86,14 +86,14 @@ class Gate:
             return found
         if name and not NAME.fullmatch(name):
             raise ApiError("BAD_REQUEST", "A world's name is 1 to 64 letters, digits, dots, dashes and underscores.")
-        if len(self.worlds) >= MOST_WORLDS:
+        if len(self.worlds) >= MAX_WORLDS:
             for one in list(self.worlds.values()):
                 if one.name and max(one.used, self.read_at(one)) < time.monotonic() - IDLE_SECONDS:
                     self._drop(one)
         with self._lock:
             if name not in self.worlds:
-                if len(self.worlds) >= MOST_WORLDS:
-                    raise ApiError("CONFLICT", f"At most {MOST_WORLDS} worlds; remove one with DELETE {CONTROL}/world.")
+                if len(self.worlds) >= MAX_WORLDS:
+                    raise ApiError("CONFLICT", f"At most {MAX_WORLDS} worlds; remove one with DELETE {CONTROL}/world.")
                 world = self._make(name)
                 self.worlds[name] = world
                 self.owners.add(world)
@@ -412,7 +412,7 @@ class Stepper:
     def _step(self, world: World, now: float) -> None:
         try:
             wait = world.step()
-        except (ApiError, Failed):
+        except (ApiError, DatabaseError):
             log.exception("a world is stepped again in %g s", AGAIN_SECONDS)
             wait = AGAIN_SECONDS
         with self._changed:

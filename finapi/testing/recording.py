@@ -33,8 +33,8 @@ from finapi.web.wsgi import Answered
 log = logging.getLogger("finapi.testing")
 
 VERSION = 1
-MOST_BYTES = 64 << 20  # of a recording
-MOST_CALLS = 20_000
+MAX_BYTES = 64 << 20  # of a recording
+MAX_CALLS = 20_000
 ANSWER_BYTES = 16 << 20  # of one answer of the service
 BODY_BYTES = 1 << 20  # of one request
 SECONDS = 60.0  # for an answer of the service
@@ -264,14 +264,14 @@ class Recorder:
             log.warning("%s is not recorded: a key stands in it in some other form", call.path)
             return False
         with self._lock:
-            if self._bytes + len(written) >= MOST_BYTES or self._calls >= MOST_CALLS or self._file.closed:
+            if self._bytes + len(written) >= MAX_BYTES or self._calls >= MAX_CALLS or self._file.closed:
                 return False
             self._calls += 1
             try:
                 self._bytes += self._write(line)
             except OSError as error:
                 log.error("the recording ends: %s", error.strerror)
-                self._bytes = MOST_BYTES
+                self._bytes = MAX_BYTES
                 return False
         return True
 
@@ -315,10 +315,10 @@ class ServiceRecording:
         self.answers: dict[RecordedCall, list[RecordedAnswer]] = {}
         try:
             with file.open("rb") as stream:
-                data = stream.read(MOST_BYTES + 1)
+                data = stream.read(MAX_BYTES + 1)
         except OSError as error:
             raise UsageError(f"{file}: {error.strerror}") from None
-        if len(data) > MOST_BYTES:
+        if len(data) > MAX_BYTES:
             raise UsageError(f"{file}: is too large to be a recording")
         for number, line in enumerate(data.splitlines(), 1):
             try:

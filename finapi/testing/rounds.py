@@ -33,7 +33,7 @@ class Rounds:
             if tick == app.watch.tick:
                 return
             with app.accounts.read() as tx:
-                newest = tx.value("newest_round")
+                newest = tx.find_value("newest_round")
             if newest is None or newest < tick:
                 self._add_probes()
                 app.watch.ticked = None  # none was missed in the time that passed at once

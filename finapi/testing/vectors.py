@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from finapi.core.files import packaged
+from finapi.core.files import get_package_folder
 from finapi.testing.conformance import Verdict
 
 KINDS = ("webhook", "retry_after", "retry", "decimal", "next_page")
@@ -14,7 +14,7 @@ KINDS = ("webhook", "retry_after", "retry", "decimal", "next_page")
 
 def text() -> str:
     """The vectors as the JSON document that docs/TESTING.md explains."""
-    return (packaged("finapi.testing") / "vectors.json").read_text("utf-8")
+    return (get_package_folder("finapi.testing") / "vectors.json").read_text("utf-8")
 
 
 def grade_answers(answers: Mapping[str, Any]) -> Iterator[Verdict]:

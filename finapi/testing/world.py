@@ -318,7 +318,7 @@ class World:
     def _journal(self) -> tuple[int, int]:
         """How many events it ever told, and in which epoch it is."""
         with self.app.accounts.read() as tx:
-            return next((row["told"], row["epoch"]) for row in tx.all("journal_of_world"))
+            return next((row["told"], row["epoch"]) for row in tx.list_rows("journal_of_world"))
 
     def draw_from(self, seed: int) -> None:
         """Draw ids, keys, secrets and the shares of faults from a seed from here on.
@@ -381,7 +381,7 @@ class World:
     def marks(self) -> list[bytes]:
         """The fingerprints of its API keys and sessions."""
         with self.app.accounts.read() as tx:
-            return [row["fingerprint"] for row in tx.all("credentials_of_world")]
+            return [row["fingerprint"] for row in tx.list_rows("credentials_of_world")]
 
     # ---- time
 
@@ -404,7 +404,7 @@ class World:
         self.settle_mails()
         plans.refill_due(self.app, now)
         with self.app.accounts.read() as tx:
-            span = tx.one("outbox_span")
+            span = tx.find_row("outbox_span")
         if self._dispatcher is not None or (span is not None and span["soonest"] is not None):
             self._sending().settle(seconds)
 
@@ -414,8 +414,8 @@ class World:
         It waits for no :meth:`advance`: that may wait for a receiver that makes this call.
         """
         with self._mailing:
-            with self.app.accounts.glance() as tx:
-                queued = tx.value("mail_is_queued")
+            with self.app.accounts.read_one() as tx:
+                queued = tx.find_value("mail_is_queued")
             while queued and recovery.send_due(self.app) == 0.0:
                 pass
 
@@ -452,7 +452,7 @@ class World:
         for _ in range(STOPS):
             now = self.clock.now()
             with self.app.accounts.read() as tx:
-                due = tx.value("next_happening", now=iso(now), until=iso(until), work=work)
+                due = tx.find_value("next_happening", now=iso(now), until=iso(until), work=work)
             if due is None:
                 break
             self.clock.advance((datetime.fromisoformat(due) - now).total_seconds())
@@ -471,7 +471,7 @@ class World:
         now = self.clock.now()
         with self.app.accounts.read() as tx:
             since = iso(began - timedelta(milliseconds=1))
-            rows = [dict(row) for row in tx.all("happenings", since=since, until=iso(now))]
+            rows = [dict(row) for row in tx.list_rows("happenings", since=since, until=iso(now))]
         fresh = list(rows)
         for one in self._told:
             if one in fresh:
@@ -490,7 +490,7 @@ class World:
                 return None
             now = self.clock.now()
             with self.app.accounts.read() as tx:
-                due = tx.value("next_happening", now=iso(now), until=iso(min(now + FURTHEST, LAST)), work=True)
+                due = tx.find_value("next_happening", now=iso(now), until=iso(min(now + FURTHEST, LAST)), work=True)
             wait = None if due is None else (datetime.fromisoformat(due) - now).total_seconds()
             behind = None if self._dispatcher is None else self._dispatcher.flush(BEHIND_SECONDS)
             return min((one for one in (wait, behind) if one is not None), default=None)
@@ -500,7 +500,7 @@ class World:
         """Take a message into an inbox, with the verdict on its signature."""
         now = self.clock.now()
         with self.app.accounts.write() as tx:
-            ids = [row["user_id"] for row in tx.all("signers_of_world")]
+            ids = [row["user_id"] for row in tx.list_rows("signers_of_world")]
             secrets = [one for id in ids for one in webhooks.signing_secrets(self.app, tx, id, now)]
         wrong = verify_webhook(secrets, headers, body, now.timestamp())
         text = body.decode("utf-8", "replace")
@@ -579,7 +579,7 @@ def _own_keys(world: World, accounts: Mapping[str, FixtureAccount]) -> None:
     """Give the accounts keys by which their world is known."""
     now = world.clock.now()
     with world.app.accounts.write() as tx:
-        ids = {row["email"]: row["id"] for row in tx.all("users_of_world")}
+        ids = {row["email"]: row["id"] for row in tx.list_rows("users_of_world")}
         for kind, one in accounts.items():
             key = users.rotated_key(tx, world.app, ids[one["email"]], now)
             world.accounts[kind] = {**one, "api_key": key}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from finapi.core.errors import ApiError, UsageError
 from finapi.net.letters import MailError
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Verb, arg, document, listing, told
+from finapi.verbs.verb import Verb, arg, document, listing, print_result
 from finapi.web.http.late import by_name
 
 with by_name():
@@ -29,7 +29,7 @@ def _invite(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
     now, by = app.clock.now(), _by(directory)
     if args.action == "revoke":
         invites.revoke(app, args.code, now, by)
-        return told(say, args, f"{args.code} is revoked", code=args.code, state="revoked")
+        return print_result(say, args, f"{args.code} is revoked", code=args.code, state="revoked")
     if args.action == "create":
         if args.note is not None and not args.note.isprintable():
             raise UsageError("--note: must be printable text")
@@ -62,13 +62,13 @@ def _user(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     return _ACTIONS[args.action](app, args, say)
 
 
-def _by(directory: str) -> audit.By:
-    return audit.By(None, directory)
+def _by(directory: str) -> audit.Actor:
+    return audit.Actor(None, directory)
 
 
 def _audit(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     with app.accounts.read() as tx:
-        rows = audit.listed(tx, args.limit)
+        rows = audit.list_actions(tx, args.limit)
     return listing(say, args, "actions", rows, "at who action account detail place")
 
 
@@ -114,11 +114,15 @@ def _password(app: App, args: argparse.Namespace, say: Say) -> int:
             sessions.set_password(app, user_id, args.stdin, now, args.by)
         except ApiError as error:
             raise UsageError(str(error)) from None
-        return told(say, args, f"{args.email} has a new password; its sessions are ended", email=args.email, set=True)
+        return print_result(
+            say, args, f"{args.email} has a new password; its sessions are ended", email=args.email, set=True
+        )
     with app.accounts.write() as tx:
-        audit.put(tx, args.by, "mail a link for a password", now, user_id)
+        audit.record_action(tx, args.by, "mail a link for a password", now, user_id)
     recovery.forget_password(app, args.email, now)
-    return told(say, args, f"a link to set a new password is mailed to {args.email}", email=args.email, set=False)
+    return print_result(
+        say, args, f"a link to set a new password is mailed to {args.email}", email=args.email, set=False
+    )
 
 
 def _delete(app: App, args: argparse.Namespace, say: Say) -> int:
@@ -129,7 +133,7 @@ def _delete(app: App, args: argparse.Namespace, say: Say) -> int:
         raise UsageError("deletion cannot be undone; confirm with --yes")
     users.erase(app, user_id, app.clock.now(), args.by)
     line = f"{args.email} is deleted; the ledger and the wallet stay, under a number"
-    return told(say, args, line, email=args.email, deleted=True)
+    return print_result(say, args, line, email=args.email, deleted=True)
 
 
 def _show(app: App, args: argparse.Namespace, say: Say) -> int:
@@ -148,7 +152,7 @@ def _lock(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import users
 
     users.set_locked(app, args.email, args.action == "lock", app.clock.now(), args.by)
-    return told(say, args, f"{args.email} is {args.action}ed", email=args.email, locked=args.action == "lock")
+    return print_result(say, args, f"{args.email} is {args.action}ed", email=args.email, locked=args.action == "lock")
 
 
 def _plan(app: App, args: argparse.Namespace, say: Say) -> int:
@@ -156,14 +160,14 @@ def _plan(app: App, args: argparse.Namespace, say: Say) -> int:
 
     plans.check(app.config, args.plan)
     plans.change_plan(app, users.id_of(app, args.email), args.plan, app.clock.now(), args.by)
-    return told(say, args, f"{args.email} is on the plan {args.plan}", email=args.email, plan=args.plan)
+    return print_result(say, args, f"{args.email} is on the plan {args.plan}", email=args.email, plan=args.plan)
 
 
 def _credit(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import plans, users
 
     left = users.add_credit(app, args.email, plans.cents(args.amount), app.clock.now(), args.by) / 100
-    return told(say, args, f"{args.email} has {left:.2f} dollars", email=args.email, credit_balance=left)
+    return print_result(say, args, f"{args.email} has {left:.2f} dollars", email=args.email, credit_balance=left)
 
 
 def _grant(app: App, args: argparse.Namespace, say: Say) -> int:
@@ -173,7 +177,7 @@ def _grant(app: App, args: argparse.Namespace, say: Say) -> int:
         raise UsageError("tokens: must be a positive whole number")
     plans.grant(app, users.id_of(app, args.email), args.tokens, app.clock.now(), args.by)
     line = f"{args.email} was granted {args.tokens} tokens"
-    return told(say, args, line, email=args.email, granted=args.tokens)
+    return print_result(say, args, line, email=args.email, granted=args.tokens)
 
 
 def _mail(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
@@ -187,7 +191,7 @@ def _mail(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
         raise ApiError("UNAVAILABLE", f"the mail could not be sent: {error}") from None
     where = app.config.mail_directory
     line = f"{args.email}: " + (f"written to {where}" if where else "the server took it")
-    return told(say, args, line, email=args.email, directory=where and str(where))
+    return print_result(say, args, line, email=args.email, directory=where and str(where))
 
 
 def _rotate_key(app: App, args: argparse.Namespace, say: Say) -> int:
@@ -203,9 +207,9 @@ def _rotate_key(app: App, args: argparse.Namespace, say: Say) -> int:
         say("progress", "")
         secrets = f", webhook secrets: {counts.webhook_secrets}" if args.webhooks else ""
         line = f"replaced API keys: {counts.api_keys}{secrets}; mails tell their owners"
-        return told(say, args, line, api_keys=counts.api_keys, webhook_secrets=counts.webhook_secrets)
+        return print_result(say, args, line, api_keys=counts.api_keys, webhook_secrets=counts.webhook_secrets)
     key = replacing.replace_one(app, args.email, now, args.webhooks, args.by)
-    return told(say, args, f"{args.email} has the API key {key}", email=args.email, api_key=key)
+    return print_result(say, args, f"{args.email} has the API key {key}", email=args.email, api_key=key)
 
 
 def _revoke(app: App, args: argparse.Namespace, say: Say) -> int:
@@ -213,7 +217,7 @@ def _revoke(app: App, args: argparse.Namespace, say: Say) -> int:
 
     replacing.revoke(app, args.email, app.clock.now(), args.by)
     line = f"the sessions of {args.email} are ended; a new key is mailed in place of the old one"
-    return told(say, args, line, email=args.email, revoked=True)
+    return print_result(say, args, line, email=args.email, revoked=True)
 
 
 def _add(app: App, args: argparse.Namespace, say: Say) -> int:
@@ -228,7 +232,7 @@ def _add(app: App, args: argparse.Namespace, say: Say) -> int:
             raise UsageError(str(error)) from None
     user = users.create(app, args.email, args.plan, app.clock.now(), password=password, admin=args.admin, by=args.by)
     line = f"{user.email} has the API key {user.api_key}"
-    return told(say, args, line, email=user.email, uuid=user.uuid, api_key=user.api_key)
+    return print_result(say, args, line, email=user.email, uuid=user.uuid, api_key=user.api_key)
 
 
 _ACTIONS = {

@@ -16,7 +16,7 @@ from finapi.core.config import Config
 from finapi.core.errors import ApiError, UsageError
 from finapi.store import datadir
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Perform, Verb, arg, document, interruptibly, one_line, told, typed_path
+from finapi.verbs.verb import Perform, Verb, arg, document, interruptibly, one_line, print_result, typed_path
 
 if TYPE_CHECKING:
     from finapi.ops.backups import Backup
@@ -71,7 +71,7 @@ def _made(config: Config, file: Path, secrets: bool, say: Say) -> Backup:
 
 def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     from finapi.ops import backups
-    from finapi.store.db import Damaged
+    from finapi.store.db import DatabaseDamagedError
 
     file = typed_path(os.getcwd(), args.file)
     try:
@@ -79,7 +79,7 @@ def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins
             restored = backups.restore(config, file, SystemClock(), secrets=args.with_secrets, tell=_pages(say))
     except datadir.Busy:
         raise UsageError(f"{config.data_dir} is in use by a running finapi; stop it first") from None
-    except Damaged:
+    except DatabaseDamagedError:
         say("progress", "")
         say("err", one_line(f"finapi: {file} is damaged and was not put back; nothing has changed; take another"))
         return 1
@@ -96,7 +96,7 @@ def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins
     if refunds["count"]:
         calls = "1 call" if refunds["count"] == 1 else f"{refunds['count']:,} calls"
         line += f"; {calls} that had not ended: {refunds['tokens']:,} tokens refunded"
-    return told(say, args, line, file=str(file), kept=previous and str(previous), refunded=refunds)
+    return print_result(say, args, line, file=str(file), kept=previous and str(previous), refunded=refunds)
 
 
 def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:

@@ -9,7 +9,7 @@ from finapi.core import days
 from finapi.core.errors import UsageError
 from finapi.edgar.forms import FORMS, XBRL
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Bar, Verb, arg, document, listed_names, one_line, told, typed_path
+from finapi.verbs.verb import Bar, Verb, arg, document, listed_names, one_line, print_result, typed_path
 
 if TYPE_CHECKING:
     from finapi.app import App
@@ -70,7 +70,7 @@ def _given(app: App, args: argparse.Namespace, directory: str) -> Any:
     if args.filed is not None and not days.is_day(args.filed):
         raise UsageError(f"--filed: {args.filed!r} is not a date (YYYY-MM-DD)")
     try:
-        ticker = None if args.ticker is None else tickers.fold(args.ticker)
+        ticker = None if args.ticker is None else tickers.normalise(args.ticker)
     except ValueError as error:
         raise UsageError(f"--ticker: {error}") from None
     if args.only is None:
@@ -97,9 +97,9 @@ def _pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
             with app.db.read() as tx:
                 data = packed.dump(tx, form)
             file.write_bytes(data)
-            return told(say, args, f"{file}: {len(data)} bytes", file=str(file), bytes=len(data))
+            return print_result(say, args, f"{file}: {len(data)} bytes", file=str(file), bytes=len(data))
         stored = packed.load(app, file.read_bytes(), str(file))
-        return told(say, args, f"{stored} reports stored", file=str(file), reports=stored)
+        return print_result(say, args, f"{stored} reports stored", file=str(file), reports=stored)
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
 

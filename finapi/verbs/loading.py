@@ -16,7 +16,7 @@ from finapi.verbs.verb import Bar, Verb, arg, document, lasting, listed_names, o
 if TYPE_CHECKING:
     from finapi.app import App
 
-MOST_YEARS = 40
+MAX_YEARS = 40
 DRY_WAIT = 15  # seconds
 SHOWN = 3  # of the files that are not there
 
@@ -90,8 +90,8 @@ def _waiting(args: argparse.Namespace, bar: Bar, say: Say) -> Callable[[float, s
 
 def _companies(args: argparse.Namespace, directory: str) -> tuple[list[str], int]:
     """The names of companies that were given, and how many of the SEC's list."""
-    if not 1 <= args.years <= MOST_YEARS:
-        raise UsageError(f"--years: must be from 1 to {MOST_YEARS}")
+    if not 1 <= args.years <= MAX_YEARS:
+        raise UsageError(f"--years: must be from 1 to {MAX_YEARS}")
     top = re.fullmatch(r"top:([1-9][0-9]{0,4})", args.companies or "")
     texts = list(args.tickers)
     if args.companies is not None and top is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from finapi.core.errors import UsageError
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Verb, arg, document, listed_names, one_line, told, typed_path
+from finapi.verbs.verb import Verb, arg, document, listed_names, one_line, print_result, typed_path
 
 if TYPE_CHECKING:
     from finapi.app import App
@@ -44,7 +44,9 @@ def _save(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
         file.unlink()
         raise
     version = metrics.mapping().version
-    return told(say, args, f"{file}: {number:,} companies by mapping {version}", companies=number, version=version)
+    return print_result(
+        say, args, f"{file}: {number:,} companies by mapping {version}", companies=number, version=version
+    )
 
 
 def _diff(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:

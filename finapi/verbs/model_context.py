@@ -22,13 +22,13 @@ from finapi.verbs.verb import Perform, Verb
 
 
 def _run(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
-    from finapi.mcp.protocol import MOST_BYTES, ContextServer
+    from finapi.mcp.protocol import MAX_BYTES, ContextServer
 
     with connected(config) as (url, send):
         headers = exchange.credentials(key_of(args, config), None, None)
         prices = _prices(url, send, say)
         server = ContextServer(send, base_url=url, headers=headers, cost=lambda route: prices()[route], keeps=True)
-        for line in _lines(sys.stdin.buffer, MOST_BYTES):
+        for line in _lines(sys.stdin.buffer, MAX_BYTES):
             document = server.answer(line).document
             if document is not None:
                 # Plain ASCII: whatever the encoding of the stream is.

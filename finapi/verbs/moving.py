@@ -11,7 +11,7 @@ from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.store import datadir
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Perform, Verb, arg, told
+from finapi.verbs.verb import Perform, Verb, arg, print_result
 
 FILE = "file"
 
@@ -35,7 +35,9 @@ def _move(args: argparse.Namespace, config: Config, origins: settings.Origins, s
     where = name if away else str(config.data_dir)
     rest = f"set {settings.PREFIX}ACCOUNTS_URL to it" if away else f"take {settings.PREFIX}ACCOUNTS_URL away"
     text = f"{moved['users']:,} accounts with {moved['ledger']:,} rows of the ledger and {moved['tokens']:,} tokens"
-    return told(say, args, f"{text} are in {where}, proven; {rest}", to=where, tokens=moved["tokens"], rows=moved)
+    return print_result(
+        say, args, f"{text} are in {where}, proven; {rest}", to=where, tokens=moved["tokens"], rows=moved
+    )
 
 
 MOVE = Verb(

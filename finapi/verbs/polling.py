@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from finapi.core.errors import UsageError
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Verb, arg, document, listed_names, listing, one_line, told, typed_path
+from finapi.verbs.verb import Verb, arg, document, listed_names, listing, one_line, print_result, typed_path
 from finapi.web.http.late import by_name
 
 with by_name():
@@ -120,12 +120,12 @@ def _documents(app: App, args: argparse.Namespace, directory: str, say: Say) -> 
     wrong = next((text for text, accession in wanted if text and accession is None), None)
     if wrong is not None:
         raise UsageError(f"{wrong!r} is not an accession number (0000320193-25-000057)")
-    by, now = audit.By(None, directory), app.clock.now()
+    by, now = audit.Actor(None, directory), app.clock.now()
     retried = following.retry(app, [accession for _, accession in wanted], now, by)
     for (text, _), number in zip(wanted, retried, strict=True):
         if text and not number:
             say("err", f"finapi: {text} is neither given up nor put off")
-    told(say, args, f"{sum(retried)} documents are asked for again", retried=sum(retried))
+    print_result(say, args, f"{sum(retried)} documents are asked for again", retried=sum(retried))
     return 0 if args.all or all(retried) else 1
 
 
@@ -141,7 +141,7 @@ def _outbox(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
     # Written down first, in the other store: it refuses whoever may not.
     with app.accounts.write() as tx:
         said = " ".join(map(str, args.ids)) or "all"
-        audit.put(tx, audit.By(None, directory), "retry", app.clock.now(), said=f"outbox {said}")
+        audit.record_action(tx, audit.Actor(None, directory), "retry", app.clock.now(), detail=f"outbox {said}")
     found = outbox.retry(app.db, args.ids or [None])
     for number, there in zip(args.ids, found, strict=False):
         if not there:
@@ -150,7 +150,7 @@ def _outbox(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
         left = {row["id"] for row in outbox.in_trouble(tx)}
     failed = len(left.intersection(args.ids) if args.ids else left)
     line = f"{sum(found)} tried again" + (f", {failed} of them in vain; see finapi outbox list" if failed else "")
-    told(say, args, line, retried=sum(found), failed=failed)
+    print_result(say, args, line, retried=sum(found), failed=failed)
     return 1 if failed or not (args.all or all(found)) else 0
 
 

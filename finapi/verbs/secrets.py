@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Verb, arg, listing, told
+from finapi.verbs.verb import Verb, arg, listing, print_result
 
 if TYPE_CHECKING:
     from finapi.app import App
@@ -19,11 +19,11 @@ def _secret(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
     if args.action == "rotate":
         name = rotation.rotate(app)
         line = f"new keys are made from the secret {name}; the others still verify what they made"
-        return told(say, args, line, name=name)
+        return print_result(say, args, line, name=name)
     if args.action == "drop":
         dead = rotation.drop(app, args.name, now, sure=args.yes)
         line = f"the secret {args.name} is gone" + (f"; refused from now on: {dead}" if dead else "")
-        return told(say, args, line, name=args.name, refused=dead or None)
+        return print_result(say, args, line, name=args.name, refused=dead or None)
     with app.accounts.read() as tx:
         rows = rotation.used(app, tx, now)
     return listing(say, args, "secrets", rows, "name api_keys webhook_secrets invite_codes newest")

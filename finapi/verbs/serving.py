@@ -127,7 +127,7 @@ def _serve(args: argparse.Namespace, config: Config, origins: settings.Origins, 
         from finapi.accounts import invites
 
         with app.accounts.read() as tx:
-            if config.role == "api" or tx.value("any_user_or_invite"):
+            if config.role == "api" or tx.find_value("any_user_or_invite"):
                 return {}
         return {"invite_codes": [invites.create(app, app.clock.now(), lifetime=None, note="first start").code]}
 

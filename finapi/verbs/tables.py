@@ -16,7 +16,7 @@ WIDTH = 60  # characters of a cell that are shown
 LEAST = 16  # of a text that is cut because the terminal is narrow
 CUT = "..."  # behind a text that was cut
 BAR, MIN_BAR = 40, 10  # characters of the longest bar, and on a narrow terminal
-MOST_MONTHS = 36  # of a chart; more are told as years
+MAX_MONTHS = 36  # of a chart; more are told as years
 
 Rows = Iterable[Mapping[str, Any]]
 
@@ -164,4 +164,4 @@ def by_month(days: Iterable[str | None]) -> list[tuple[str, int]]:
     """How many of the days there are in each month, or in each year of many, oldest first."""
     found = sorted(day for day in days if day)
     months = Counter(day[:7] for day in found)
-    return sorted((months if len(months) <= MOST_MONTHS else Counter(day[:4] for day in found)).items())
+    return sorted((months if len(months) <= MAX_MONTHS else Counter(day[:4] for day in found)).items())

@@ -35,15 +35,15 @@ def arg(*names: str, **options: Any) -> Argument:
     return names, options
 
 
-MOST_ROWS, MOST_SECONDS = 1_000_000_000, 86_400.0
+MAX_ROWS, MAX_SECONDS = 1_000_000_000, 86_400.0
 
 
 def whole(least: int) -> Callable[[str], int]:
     """The type of an argument that is a whole number of at least ``least``."""
 
     def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= MOST_ROWS):
-            raise argparse.ArgumentTypeError(f"must be a whole number from {least} to {MOST_ROWS}")
+        if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= MAX_ROWS):
+            raise argparse.ArgumentTypeError(f"must be a whole number from {least} to {MAX_ROWS}")
         return int(text)
 
     return read
@@ -55,8 +55,8 @@ def seconds(text: str) -> float:
         told = float(text)
     except ValueError:
         told = math.nan
-    if not 0 < told <= MOST_SECONDS:
-        raise argparse.ArgumentTypeError(f"must be a number of seconds above 0, at most {MOST_SECONDS:.0f}")
+    if not 0 < told <= MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds above 0, at most {MAX_SECONDS:.0f}")
     return told
 
 
@@ -120,7 +120,7 @@ def document(say: Say, value: Any, indent: int | None = None) -> int:
     return 0
 
 
-def told(say: Say, args: argparse.Namespace, line: str, **fields: Any) -> int:
+def print_result(say: Say, args: argparse.Namespace, line: str, **fields: Any) -> int:
     """Say what was done: in a line, or as a document of ``fields``; exit status 0."""
     if args.json:
         return document(say, fields)
@@ -165,7 +165,7 @@ def one_line(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-MOST_NAMES = 1 << 20  # bytes of a list of companies
+MAX_NAMES = 1 << 20  # bytes of a list of companies
 
 
 def listed_names(directory: str, path: str) -> list[str]:
@@ -173,14 +173,14 @@ def listed_names(directory: str, path: str) -> list[str]:
     file = typed_path(directory, path)
     try:
         with file.open("rb") as stream:
-            data = stream.read(MOST_NAMES + 1)
+            data = stream.read(MAX_NAMES + 1)
         text = data.decode("utf-8-sig")
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{file}: is not UTF-8") from None
     names = [name for line in text.splitlines() for name in line.partition("#")[0].replace(",", " ").split()]
-    if len(data) > MOST_NAMES or not names:
+    if len(data) > MAX_NAMES or not names:
         raise UsageError(f"{file}: " + ("is too large to be a list of companies" if names else "names no company"))
     return names
 

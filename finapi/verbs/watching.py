@@ -20,7 +20,7 @@ from finapi.core.json import dumps
 from finapi.edgar import forms
 from finapi.store.datadir import Say
 from finapi.verbs.asking import KEY, STATUSES, connected, failed, key_of
-from finapi.verbs.verb import Perform, Verb, arg, document, one_line, seconds, told, typed_path, whole
+from finapi.verbs.verb import Perform, Verb, arg, document, one_line, print_result, seconds, typed_path, whole
 
 FEEDS = ("main-api", "insider-api", "13f-live")
 EVENTS = (
@@ -71,7 +71,7 @@ def _listen(args: argparse.Namespace, config: Config, origins: settings.Origins,
 
     def show(one: dict[str, Any]) -> None:
         answered = one["answered"] or "no answer"
-        told(say, args, f"{one['event_type']}  {one['delivery_id']}  {answered}", **one)
+        print_result(say, args, f"{one['event_type']}  {one['delivery_id']}  {answered}", **one)
 
     return _each(args, config, say, deliveries, show)
 
@@ -143,7 +143,7 @@ def _trigger(args: argparse.Namespace, config: Config, origins: settings.Origins
     try:
         if args.event in FEEDS:
             seq = control.event(args.event, args.type, data or {})
-            return told(say, args, f"{args.event}: event {seq}", feed=args.event, seq=seq)
+            return print_result(say, args, f"{args.event}: event {seq}", feed=args.event, seq=seq)
         try:
             delivery = control.webhook(args.event, data, **where)
         except ApiFailure as failure:
@@ -153,7 +153,7 @@ def _trigger(args: argparse.Namespace, config: Config, origins: settings.Origins
             delivery = control.webhook(args.event, data, **where, url=control.inbox_url("trigger"))
     except ApiFailure as failure:
         return failed(say, failure, str(ready["control_url"]))
-    return told(say, args, f"{args.event}: {delivery}", event_type=args.event, delivery_id=delivery)
+    return print_result(say, args, f"{args.event}: {delivery}", event_type=args.event, delivery_id=delivery)
 
 
 VERBS = {

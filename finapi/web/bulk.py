@@ -112,7 +112,12 @@ INDEX = Envelope[BulkIndex, BulkMeta]
 INDEX_PARAMS = (Param("dataset", allowed=tuple(DATASETS), help="Only files of this dataset.", example="form-4"),)
 FILE_PARAMS = (
     Param(
-        "filename", place="path", required=True, pattern=NAME, help=f"{EXPECTED}.", example="form-4-2025-01-10.csv.gz"
+        "filename",
+        location="path",
+        required=True,
+        pattern=NAME,
+        help=f"{EXPECTED}.",
+        example="form-4-2025-01-10.csv.gz",
     ),
 )
 
@@ -121,7 +126,7 @@ FACTS = Envelope[FactsIndex, BulkMeta]
 FACTS_PARAMS = (
     Param(
         "filename",
-        place="path",
+        location="path",
         required=True,
         pattern=NAME.replace("|".join(DATASETS), "facts"),
         help="facts-PERIOD.csv.gz or .ndjson.gz, PERIOD as in 2026-01-30, 2026-01 or 2026q1.",

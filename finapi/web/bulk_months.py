@@ -58,7 +58,7 @@ class MonthJob(TypedDict):
     status: Literal["running", "completed"]
 
 
-_FORM = Param("form_type", place="path", required=True, allowed=FORMS, help="A form.", example="4")
+_FORM = Param("form_type", location="path", required=True, allowed=FORMS, help="A form.", example="4")
 _YEAR = Param("year", "integer", "path", required=True, least=1900, most=2099, help="A year of filing.", example="2025")
 _MONTH = Param("month", "integer", "path", required=True, least=1, most=12, help="A month of it.", example="1")
 INDEX_PARAMS = (_FORM,)
@@ -67,7 +67,7 @@ FILE_PARAMS = (
     _YEAR,
     Param(
         "filename",
-        place="path",
+        location="path",
         required=True,
         pattern=r"form-(?:3|4|5|144)-(?:19|20)[0-9]{2}-(?:0[1-9]|1[0-2])\.(?:csv|ndjson)\.gz",
         help="form-FORM-YEAR-MONTH.csv.gz or .ndjson.gz of the same form and year.",

@@ -33,7 +33,7 @@ class OneMoment:
         """The transaction of the export."""
         yield self._tx
 
-    glance = read
+    read_one = read
 
 
 class TableExport:

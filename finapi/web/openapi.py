@@ -15,7 +15,7 @@ from finapi import __version__
 from finapi.accounts import users
 from finapi.core import passwords
 from finapi.core.errors import STATUS_OF
-from finapi.core.files import packaged
+from finapi.core.files import get_package_folder
 from finapi.market.documents.metadata import UNFILED
 from finapi.market.holdings import quarters
 from finapi.store import idempotency
@@ -59,7 +59,7 @@ demo data, lists cut short."""
 _CHANGED = "What changed in which version."
 
 # What an operation is for and one thing to know of it, by its id; what it costs follows from its route.
-ABOUT: dict[str, str] = tomllib.loads((packaged("finapi.web") / "about.toml").read_text(encoding="utf-8"))
+ABOUT: dict[str, str] = tomllib.loads((get_package_folder("finapi.web") / "about.toml").read_text(encoding="utf-8"))
 
 # By the first segment after /api/v1, or the path itself.
 TAGS = {
@@ -254,7 +254,7 @@ def _parameter(param: Param) -> dict[str, Any]:
         schema["default"] = param.default
     described: dict[str, Any] = {
         "name": param.name,
-        "in": param.place,
+        "in": param.location,
         "required": param.required,
         "description": param.help,
         "schema": schema,
@@ -270,7 +270,7 @@ def _parameter(param: Param) -> dict[str, Any]:
 
 def _schema(param: Param) -> Schema:
     """What a parameter takes. A number beyond a bound that clamps is not wrong."""
-    body, allowed = param.place == "body", _told(param.values)
+    body, allowed = param.location == "body", _told(param.values)
     text: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT if body else MAX_LENGTH}
     if param.kind == "words":
         like: Schema = {"pattern": f"^({param.pattern})$"} if param.pattern else {"minLength": 1}
@@ -500,7 +500,9 @@ class Answers:
         self.examples: dict[str, Any] = {}
         self.responses: dict[str, Any] = {}
         self._names: dict[int, str] = {}
-        self._shown: dict[str, Any] = json.loads((packaged("finapi.web") / "examples.json").read_text(encoding="utf-8"))
+        self._shown: dict[str, Any] = json.loads(
+            (get_package_folder("finapi.web") / "examples.json").read_text(encoding="utf-8")
+        )
 
     def of(self, route: Route) -> dict[str, Any]:
         """The ``responses`` of an operation."""

@@ -79,7 +79,7 @@ def _last(call: Call) -> str | None:
     """The last day that the page may show: before the cursor, and not after ``to``."""
     cursor, to = call.params["cursor"], call.params["to"]
     try:
-        before = None if cursor is None else days.shifted(days.checked(cursor), -1)
+        before = None if cursor is None else days.shift(days.validate(cursor), -1)
     except (ValueError, OverflowError):
         raise bad_cursor() from None
     return min((day for day in (before, to) if day is not None), default=None)

@@ -68,7 +68,7 @@ def readyz(call: Call) -> Response:
     if app.db.trouble is not None:
         raise unwritable()
     with app.db.read() as tx:
-        version = tx.value("data_version")
+        version = tx.find_value("data_version")
     ready: Ready = {"status": "ok", "data_version": version}
     if app.db.moves:
         # Not loaded where nothing is a copy.

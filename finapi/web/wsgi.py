@@ -19,12 +19,12 @@ from finapi.accounts import billing, logins, plans, users
 from finapi.accounts.users import Caller
 from finapi.app import App
 from finapi.core.clock import iso
-from finapi.core.errors import CODE_OF, ApiError, StoreFailing, unwritable
+from finapi.core.errors import CODE_OF, ApiError, StoreUnavailableError, unwritable
 from finapi.core.json import dumps
 from finapi.core.limits import Decision
 from finapi.core.watch import MARK
 from finapi.store import idempotency
-from finapi.store.db import Refused
+from finapi.store.db import ConstraintError
 from finapi.web import exports
 from finapi.web.exchange import (
     Exchange,
@@ -186,7 +186,7 @@ class WsgiApp:
             shown = replace(route, key_in_body=False)
             try:
                 known = route.auth == "none" or self._authenticate(request, shown, self.app.clock.now()) is not None
-            except StoreFailing as error:
+            except StoreUnavailableError as error:
                 known, request = False, request._replace(wrong=unwritable(error))
             limit = min(route.body_limit if known else PUBLIC_BODY, self.app.config.body_limit)
             if known or route.key_in_body:  # where the key may still come
@@ -206,7 +206,7 @@ class WsgiApp:
             if error.status >= 500 and error.__cause__ is not None:
                 log.warning("request %s: %s: %s", exchange.request_id, error.code, error.__cause__)
             response = self._error(exchange, error)
-        except StoreFailing as error:
+        except StoreUnavailableError as error:
             response = self._error(exchange, unwritable(error))
         except Exception as error:
             # A call that a stop has left behind, and answered: its database is closed.
@@ -409,7 +409,7 @@ class WsgiApp:
                 kept = once.answered(tx, call.now)
             if kept is None:
                 return call.route.handler(call._replace(once=once))
-        except Refused:
+        except ConstraintError:
             # Another call with this key was first; what this one did is rolled back.
             with self.app.accounts.read() as tx:
                 kept = once.answered(tx, call.now)
@@ -427,7 +427,7 @@ class WsgiApp:
             scheme, _, token = said.partition(" ")
             if scheme.lower() != "bearer":
                 return None
-            with self.app.accounts.glance() as tx:
+            with self.app.accounts.read_one() as tx:
                 return users.by_session(self.app, tx, token.strip(), now)
         key = key_of(request, bearer=route.key_as_bearer)
         if not key and route.key_in_body:
@@ -436,7 +436,7 @@ class WsgiApp:
 
     def _by_cookie(self, token: str, now: datetime) -> Caller | None:
         """Who a page is shown to. Pages alone take the cookie: no form of another site reaches the API with it."""
-        with self.app.accounts.glance() as tx:
+        with self.app.accounts.read_one() as tx:
             return users.by_session(self.app, tx, token, now)
 
     def _take(self, name: str, key: object) -> Decision:
@@ -476,7 +476,7 @@ class WsgiApp:
             body["details"] = error.details
             if error.code == "INVALID_PARAM" and request is not None:
                 body["message"] += _instead(error.details["param"], request)
-        body.update(error.beside)
+        body.update(error.extra_fields)
         body["request_id"] = exchange.request_id
         body["timestamp"] = iso(self.app.clock.now())
         return Response(error.status, dumps(body), headers=dict(error.headers))

@@ -205,7 +205,7 @@ def ledger(app: App) -> list[tuple[Any, ...]]:
 def balance(app: App, user_id: int) -> int:
     """What a user may still spend, which is the sum of its ledger."""
     with app.db.read() as tx:
-        plan = tx.one("userplan", user_id=user_id)
+        plan = tx.find_row("userplan", user_id=user_id)
         assert plan is not None
         left = int(plan["total_limit_api"] - plan["reach_limit_api"])
         assert ledger_sum(tx, user_id) == left

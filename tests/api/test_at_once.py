@@ -149,7 +149,7 @@ def test_the_server_answers_while_a_commit_holds_every_thread(tmp_path: Path, mo
         commit_may_end.set()
         assert billed_call.getresponse().status == 200
         with app.db.read() as tx:
-            plan = tx.one("userplan", user_id=1)
+            plan = tx.find_row("userplan", user_id=1)
         assert plan is not None
         assert plan["reach_limit_api"] == 1
     finally:

@@ -138,7 +138,7 @@ def test_from_the_invite_to_the_logout(client: Client, app: App) -> None:
 def test_no_account_register_makes_an_unverified_account_on_the_free_plan(client: Client, app: App) -> None:
     assert register(client).status == 200
     with app.db.read() as tx:
-        user = tx.one("user_by_email", email="ann@example.com")
+        user = tx.find_row("user_by_email", email="ann@example.com")
         assert user is not None
         shown = users.profile(app, tx, user["id"], NOW)
     assert shown["verify_email"] is False
@@ -192,11 +192,11 @@ def test_a_welcome_mail_that_fails_does_not_fail_the_registration(client: Client
 def verify_token_of(app: App, email: str) -> Answer:
     """Follow the activation link that stands in the database, as its mail would have it."""
     with app.db.read() as tx:
-        user = tx.one("user_by_email", email=email)
+        user = tx.find_row("user_by_email", email=email)
         assert user is not None
-        row = tx.one("live_verification_of", user_id=user["id"], now="")
+        row = tx.find_row("live_verification_of", user_id=user["id"], now="")
         assert row is not None
-        row = tx.one("verification", id=row["id"])
+        row = tx.find_row("verification", id=row["id"])
         assert row is not None
     token = credentials.link_token(app.secrets, "verify", row["id"], row["uuid"])
     return Client(app).get(AUTH + "verifyEmail", query={"token": token})
@@ -719,7 +719,7 @@ def test_who_unlocks_an_account_lifts_the_lock_of_wrong_passwords_too(client: Cl
     users.set_locked(app, " ANN@example.com", False, NOW)
     assert login(client).status == 200
     with app.accounts.read() as tx:
-        assert tx.all("login_failures", since="") == []
+        assert tx.list_rows("login_failures", since="") == []
 
 
 # ---- SPEC's table: reset tokens

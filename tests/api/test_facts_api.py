@@ -208,7 +208,7 @@ def test_report_that_a_later_one_replaces_is_left_out_unless_all_are_wanted(app:
         for accession in (ANNUAL[0], AMENDED[0]):
             parties = (metadata.Party(APPLE, metadata.LISTED),)
             told = metadata.FilingMetadata(accession, metadata.SUBMISSIONS, parties, period_of_report="2009-09-26")
-            filings.put(tx, told, NOW)
+            filings.upsert(tx, told, NOW)
         tx.run("bump_data_version")
     query = {"cik": "320193", "tag": "Assets"}
     assert [one["value"] for one in ask("/xbrl/facts", query=query).json["data"]] == [47501000000]

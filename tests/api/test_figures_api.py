@@ -231,7 +231,7 @@ def test_a_batch_that_cannot_be_asked_is_refused(caller: Client, body: dict[str,
 def with_segments(app: App, name: str = "us-gaap:Revenues", days: int = 365) -> None:
     """A figure of two regions in a report of the store, as its documents would say it."""
     with app.db.write() as tx:
-        sets = tx.all("fact_sets_of_company", cik=77, source=factsets.COMPANYFACTS)
+        sets = tx.list_rows("fact_sets_of_company", cik=77, source=factsets.COMPANYFACTS)
         number = max(row["id"] for row in sets)
         concept = factsets.ids(tx, "concept", [name])[name]
         unit = factsets.ids(tx, "unit", ["USD"])["USD"]

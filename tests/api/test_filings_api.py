@@ -61,7 +61,7 @@ def ask(app: App, client: Client, user: NewUser) -> Any:
             companies.put_tickers(tx, cik, [(ticker, None)], companies.FROM_LIST)
         companies.put_former_name(tx, LAMP, "Old Lamp Co", "1994-01-01", "2001-01-01")
         for one in TOLD:
-            filings.put(tx, one, app.clock.now())
+            filings.upsert(tx, one, app.clock.now())
         tx.run("bump_data_version")
     client.key = user.api_key
     return lambda path="", **query: client.get(PATH + path, query=query)
@@ -103,7 +103,7 @@ def test_an_item_that_there_is_not_is_refused(ask: Any) -> None:
 def test_depositors_and_securitizers_are_called_so(ask: Any, app: App) -> None:
     parties = [Party(LAMP, metadata.RANKS["depositor"], "Lamp Corp"), Party(RIVER, metadata.RANKS["securitizer"], None)]
     with app.db.write() as tx:
-        filings.put(tx, told(9, LAMP, "ABS-15G", "2025-03-05", parties=parties), app.clock.now())
+        filings.upsert(tx, told(9, LAMP, "ABS-15G", "2025-03-05", parties=parties), app.clock.now())
         tx.run("bump_data_version")
     shown = ask("/0000001750-25-000009").json["data"]["parties"]
     assert [one["role"] for one in shown] == ["depositor", "securitizer"]
@@ -363,13 +363,13 @@ def test_words_beside_other_filters(ask: Any, client: Client) -> None:
 def test_a_description_that_changes_is_found_by_the_new_one_alone(app: App, ask: Any) -> None:
     with app.db.write() as tx:
         better = told(1, LAMP, "10-K", "2025-02-01", description="YEARLY LETTER")
-        filings.put(tx, replace(better, evidence=metadata.HEADER), app.clock.now())
+        filings.upsert(tx, replace(better, evidence=metadata.HEADER), app.clock.now())
         tx.run("bump_data_version")
     assert (numbers(ask(q="yearly")), numbers(ask(q="annual"))) == (["-000001"], [])
 
 
 def test_words_of_too_many_companies_are_refused(app: App, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "MOST_NAMED", 1)
+    monkeypatch.setattr(search, "MAX_NAMED", 1)
     refused = ask(q="corp")
     assert (*refused.verdict[:2], refused.json["details"]["param"]) == (400, "INVALID_PARAM", "q")
     assert numbers(ask(q="river")) == ["-000006", "-000005", "-000007"]
@@ -389,7 +389,7 @@ def kept(app: App, ask: Any) -> Any:
     header = sgml.header(body, "f")
     papers = list(contents.listed(sgml.documents(body, "f")))
     with app.db.write() as tx:
-        stored = filings.put(tx, metadata.from_header(header, len(body)), app.clock.now())
+        stored = filings.upsert(tx, metadata.from_header(header, len(body)), app.clock.now())
         text = contents.text(papers[0][1].body, papers[0][1].filename, 10_000)
         contents.put(tx, stored.id, [line for line, _ in papers], text, most_kept=10_000, most_found=10_000)
         tx.run("bump_data_version")

@@ -73,7 +73,7 @@ def asked_of(name: str) -> list[dict[str, Any]]:
     filters = [
         one
         for one in (*ROUTE_OF[name].params, *(ROUTE_OF[name].body or ()))
-        if one.place != "path" and not one.required and one.name not in PLACES and values(one)
+        if one.location != "path" and not one.required and one.name not in PLACES and values(one)
     ]
     return [
         {one.name: chance.choice(values(one)) for one in chance.sample(filters, min(3, len(filters)))}
@@ -166,7 +166,7 @@ def known(app: App) -> list[Known]:
                 description=one["description"],
                 items=",".join(sorted(one["items"])) or None,
             )
-            stored = filings.put(tx, told, app.clock.now())
+            stored = filings.upsert(tx, told, app.clock.now())
             papers = [contents.Listed(1, "EX-10", "e.htm", None, 9)] if one["exhibit"] else []
             text = contents.text(f"<p>a {'lamp' if one['lamp'] else 'light'}</p>".encode(), "d.htm", 99)
             contents.put(tx, stored.id, papers, text, most_kept=10**6, most_found=10**6)
@@ -211,7 +211,7 @@ def test_lists_of_filings_are_a_filter_over_all(
     app: App, client: Client, user: NewUser, known: list[Known], path: str, rows: str, filters: Any, always: str
 ) -> None:
     client.key = user.api_key
-    assert len(known) < search.MOST_COUNTED
+    assert len(known) < search.MAX_COUNTED
     # Within a day by number; words are found newest first, as they came in.
     ordered = sorted(known, key=lambda one: (one["day"] or "", one["number"]), reverse=not always.startswith("sort"))
     some = 0

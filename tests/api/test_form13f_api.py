@@ -301,7 +301,7 @@ def test_bulk_refuses_several_funds_with_more_holdings_than_it_sorts(
     path, both = API + "/form-13f/fund/bulk?period=2025-09-30", {"ciks": ["1234567", "7654321"]}
     found = api.post(path + "&detail=full", both).json["funds"]
     assert [one["status"] for one in found] == ["ok", "ok"]
-    monkeypatch.setattr(funds, "MOST_BULK_SORTED", sum(one["holdings_count"] for one in found) - 1)
+    monkeypatch.setattr(funds, "MAX_BULK_SORTED", sum(one["holdings_count"] for one in found) - 1)
     refused = api.post(path + "&detail=full", both)
     assert (refused.status, refused.json["code"], refused.json["details"]["param"]) == (400, "INVALID_PARAM", "ciks")
     assert api.post(path, both).status == 200
@@ -312,7 +312,7 @@ def test_a_basket_of_funds_with_more_holdings_than_are_added_up_is_refused(
     api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = API + "/form-13f/aggregation/basket-holdings?period=2025-09-30&ciks="
-    monkeypatch.setattr(flows, "MOST_ADDED", 2)
+    monkeypatch.setattr(flows, "MAX_ADDED", 2)
     refused = api.get(path + "1234567,7654321")
     assert (refused.status, refused.json["code"], refused.json["details"]["param"]) == (400, "INVALID_PARAM", "ciks")
     assert api.get(path + "1234567").status == 200

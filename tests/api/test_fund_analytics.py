@@ -313,8 +313,8 @@ def test_a_return_that_changes_while_its_quarter_is_counted_begins_it_anew(app: 
             analytics.settle_portion(tx, 1)
     with app.db.write() as tx:
         analytics.settle_portion(tx, 1)
-        assert tx.value("fund_return_due", cik=1234567, period="2025-12-31") == 0
-        assert tx.value("fund_return_due", cik=7654321, period="2025-12-31") == 1
+        assert tx.find_value("fund_return_due", cik=1234567, period="2025-12-31") == 0
+        assert tx.find_value("fund_return_due", cik=7654321, period="2025-12-31") == 1
     take(app, tmp_path, PRICES.replace(b"660", b"690"))
     rows = shown(client(app), "/fund-performance?quarter=2025-12-31&include_all=true")["data"]["leaderboard"]
     assert of(rows, "cik", "portfolio_return_pct") == [["0001234567", 6.6667], ["0007654321", None]]
@@ -333,7 +333,7 @@ def test_the_kept_return_is_null_below_the_least_coverage(app: App) -> None:
     with app.db.write() as tx:
         tx._connection.execute("PRAGMA defer_foreign_keys=ON")
         rows = [("2025-12-31", cik, 1, 100, performance.LEAST_COVERAGE - 1 + cik, 0, 8, "[]", "[]") for cik in range(2)]
-        tx.many("put_fund_return", rows)
+        tx.insert_rows("put_fund_return", rows)
         found = tx._connection.execute("SELECT earned FROM fund_returns ORDER BY cik").fetchall()
         tx._connection.execute("DELETE FROM fund_returns")
     assert [row[0] for row in found] == [None, 0.1]

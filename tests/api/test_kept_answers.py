@@ -53,7 +53,7 @@ def callers() -> Iterator[tuple[Client, Client]]:
 def question(route: Route) -> str:
     path, query = route.path, dict(BESIDE.get(route.path, {}))
     for param in route.params:
-        if param.place == "path":
+        if param.location == "path":
             path = path.replace(f"{{{param.name}}}", quote(str(param.example), safe=""))
         elif param.required:
             query.setdefault(param.name, str(param.example))

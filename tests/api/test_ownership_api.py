@@ -57,7 +57,7 @@ def stored(make_stored: Callable[..., App]) -> App:
         for data, accession, filed in documents:
             store.put(tx, parser.parse(data, "f"), FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
         header = sgml.header(HEADER, "f")
-        filings.put(tx, metadata.from_header(header, None), NOW)
+        filings.upsert(tx, metadata.from_header(header, None), NOW)
         families.put_header(tx, header, NOW)
         companies.put_tickers(tx, 1234567, [("LAMP", None)], companies.FROM_FILING_LIST, "2025-01-01")
         for number, units in enumerate(("5000", "10"), 1):

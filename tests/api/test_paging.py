@@ -166,7 +166,7 @@ class Lists:
         for one in route.params:
             if one.required or one.name in wanted:
                 query[one.name] = wanted.pop(one.name, one.example)
-            if one.place == "path":
+            if one.location == "path":
                 path = path.replace(f"{{{one.name}}}", quote(str(query.pop(one.name)), safe=""))
         assert not wanted or route.body is not None, f"{name} does not take {sorted(wanted)}"
         target = f"{path}?{urlencode(query)}"

@@ -62,7 +62,7 @@ def file(app: App, form: str = "8-K") -> None:
             filed_at="2026-01-31",
             accepted_at="2026-01-31T11:59:30.000Z",
         )
-        filings.put(tx, told, app.clock.now())
+        filings.upsert(tx, told, app.clock.now())
 
 
 def test_from_a_target_to_a_verified_message(

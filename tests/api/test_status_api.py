@@ -422,7 +422,7 @@ def test_paths_that_callers_make_up_are_one_series(client: Client) -> None:
 
 def test_the_store_and_the_queues_are_looked_up(client: Client, app: App, part: Switch) -> None:
     with app.db.write() as tx:
-        tx.insert("insert_mail", template="welcome", subject_id=1, now="2026-01-31T12:00:00.000Z")
+        tx.insert_row("insert_mail", template="welcome", subject_id=1, now="2026-01-31T12:00:00.000Z")
         tx.run("bump_data_version")
     text = scraped(client)
     assert value(text, "finapi_queue_depth", queue="mail") == 1

@@ -53,7 +53,7 @@ def keep(
     party, document = Party(cik, 2, f"Company {cik}"), name if named else None
     told = FilingMetadata(accession, metadata.HEADER, [party], form, day, primary_document=document)
     with app.db.write() as tx:
-        stored = filings.put(tx, told, app.clock.now())
+        stored = filings.upsert(tx, told, app.clock.now())
         text = contents.text(body.encode(), name, 10**6)
         contents.put(tx, stored.id, [], text, most_kept=10**6, most_found=app.config.documents_searched)
         tx.run("bump_data_version")
@@ -243,7 +243,7 @@ def test_filters_of_a_search(filed: Callable[..., Answer], query: Any, expected:
 def test_words_of_a_filing_whose_day_becomes_known_move_there(app: App, filed: Callable[..., Answer]) -> None:
     told = FilingMetadata(f"{LAMP:010}-25-000004", metadata.HEADER, [Party(LAMP, 2)], "8-K", "2025-06-01")
     with app.db.write() as tx:
-        filings.put(tx, told, app.clock.now())
+        filings.upsert(tx, told, app.clock.now())
         tx.run("bump_data_version")
     assert accessions(filed("lamp")) == ["000004", "000005", "000002", "000001", "000003"]
     assert accessions(filed('"number 4"', from_date="2025-06-01")) == ["000004"]

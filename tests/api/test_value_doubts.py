@@ -164,7 +164,7 @@ def test_one_position_beside_others_that_nobody_else_holds_does_not_turn_the_tab
     alone = [(made.APPLE, 2_500_000, 10), (made.ALLY, 400, 10), (made.MICROSOFT, 5_000, 10)]
     take(app, tmp_path, report(1, alone), *others(2, [(made.APPLE, 2_500, 10)]))
     assert doubted(client(app))[0] == (made.APPLE, 2_500_000, HIGH, 250)
-    assert store.MOST_COMPARED > 1
+    assert store.MAX_COMPARED > 1
 
 
 # ---- sums over funds: as filed, with what of it is doubted

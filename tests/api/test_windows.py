@@ -190,7 +190,7 @@ def test_filings_without_a_day_are_in_no_span_of_days(api: Client, query: str, l
             told = FilingMetadata(
                 f"0000000005-26-00000{number}", DOCUMENT, form=type, parties=(Party(cik, LISTED, f"Company {cik}"),)
             )
-            documents.put(tx, told, NOW)
+            documents.upsert(tx, told, NOW)
     listed = api.get(f"/api/v1/sec/filings?{query}").json["meta"]
     asked = dict(part.split("=") for part in query.split("&") if part)
     expected = {

@@ -159,7 +159,7 @@ def main(companies: int, years: int, commands: int, edgar: Path) -> None:
                 print(line, flush=True)
         app = on_disk(Config(data_dir=data))
         with app.db.read() as tx:
-            held = dict(tx.one("held") or {})
+            held = dict(tx.find_row("held") or {})
         app.db.close()
         print(f"{held['companies']:,} companies, {held['filings']:,} filings, {held['facts']:,} facts")
         print(f"passing over: {passed_over(edgar, other) / 1e6:.0f} MB a second of CPU")

@@ -194,7 +194,7 @@ def main(companies: int, years: int, edgar: Path) -> None:
         screen.keep_latest(app)
         latest = time.process_time() - before
         with app.db.read() as tx:
-            held = dict(tx.one("held") or {})
+            held = dict(tx.find_row("held") or {})
         app.db.close()
         size = (data / "finapi.db").stat().st_size
     print(f"latest years: {latest:.0f} s of CPU")

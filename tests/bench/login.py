@@ -119,7 +119,7 @@ def forgets(app: App, client: Client) -> dict[str, Case]:
             while recovery.send_due(app) == 0:
                 pass
             with app.db.write() as tx:
-                tx.run("delete_reset", id=tx.value("reset_id_of", email=deleted) or 0)
+                tx.run("delete_reset", id=tx.find_value("reset_id_of", email=deleted) or 0)
 
         return after
 

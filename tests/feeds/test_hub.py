@@ -15,7 +15,7 @@ from finapi.core.clock import FixedClock
 from finapi.delivery import events
 from finapi.delivery.events import About
 from finapi.feeds import hub as hubs
-from finapi.feeds.hub import FeedSubscription, Hub, Refused
+from finapi.feeds.hub import FeedRefusedError, FeedSubscription, Hub
 from finapi.feeds.messages import FeedMessage, Filter, Since
 from tests.conftest import NOW
 from tests.feeds import key, message, tell
@@ -124,7 +124,7 @@ def test_a_reader_over_the_limit_of_its_plan_has_nothing_searched_for_it(
     monkeypatch.setattr(events, "before", lambda *asked: searched.append(asked) or [])
     tell(app, 3)
     open_(hub, free, Reader(), lists=LIST)
-    with pytest.raises(Refused):
+    with pytest.raises(FeedRefusedError):
         open_(hub, free, Reader(), lists=LIST)
     assert len(searched) == 1
 
@@ -295,14 +295,14 @@ def test_a_filter_that_changes_holds_from_then_on(app: App, hub: Hub, pro: str) 
 def test_a_plan_bounds_the_connections_at_once(app: App, hub: Hub, plan: str, allowed: int) -> None:
     mine = key(app, plan)
     held = [open_(hub, mine, Reader()) for _ in range(allowed)]
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(FeedRefusedError) as caught:
         open_(hub, mine, Reader())
     assert caught.value.code == 4429
     assert str(allowed) in caught.value.reason
     hub.close(held[0])
     hub.close(held[0])
     open_(hub, mine, Reader())
-    with pytest.raises(Refused):
+    with pytest.raises(FeedRefusedError):
         open_(hub, mine, Reader())
 
 
@@ -318,7 +318,7 @@ def test_the_limits_are_settings(make_app: Callable[..., App]) -> None:
     hub = Hub(app, app.clock.monotonic)
     open_(hub, mine, Reader())
     open_(hub, mine, Reader())
-    with pytest.raises(Refused, match="limit is 2"):
+    with pytest.raises(FeedRefusedError, match="limit is 2"):
         open_(hub, mine, Reader())
 
 
@@ -326,7 +326,7 @@ def test_a_refused_reader_is_told_nothing(app: App, hub: Hub) -> None:
     tell(app, 3)
     free, reader = key(app, "free"), Reader()
     open_(hub, free, Reader())
-    with pytest.raises(Refused):
+    with pytest.raises(FeedRefusedError):
         open_(hub, free, reader)
     tell(app)
     hub.publish()

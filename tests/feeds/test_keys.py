@@ -16,7 +16,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.delivery import events
 from finapi.feeds.connections import Knock
-from finapi.feeds.hub import Refused
+from finapi.feeds.hub import FeedRefusedError
 from finapi.feeds.loop import Feeds
 from finapi.web.wsgi import WsgiApp
 from tests.conftest import NOW
@@ -53,10 +53,10 @@ class Door:
         self.told.clear()
         return told
 
-    def refusal(self, key: str, address: str = "192.0.2.1") -> Refused:
+    def refusal(self, key: str, address: str = "192.0.2.1") -> FeedRefusedError:
         self.knock(key, Reader(), address)
         (refused,) = self.answer()
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, FeedRefusedError)
         return refused
 
 

@@ -13,7 +13,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from finapi.core.days import shifted
+from finapi.core.days import shift
 from finapi.edgar.datasets import quarters
 from finapi.market.documents.sources import Entry
 from finapi.market.statements.datasets import NUM, PRE
@@ -180,7 +180,7 @@ def _keys(tag: str, unit: str, column: Mapping[str, Any]) -> list[Key]:
     start, end, segments = column["start_date"], column["end_date"], _segments(column)
     places = [(end, quarters(start, end)), (end, 0)]
     if start is not None:
-        places.append((shifted(start, -1), 0))
+        places.append((shift(start, -1), 0))
     return [(tag, _compact(month_end(day)), length, of, segments) for day, length in places for of in (uom, unit)]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from finapi.accounts import audit, billing, sessions, users
-from finapi.accounts.audit import By
+from finapi.accounts.audit import Actor
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError
@@ -55,7 +55,7 @@ class Admin(Visitor):
 def app(make_app: MakeApp) -> App:
     app = make_app(**{**ACCOUNTS, "public_url": "http://x"}, pages_per_minute=100_000)
     sign_up(Client(app))
-    users.create(app, ADMIN, "free", app.clock.now(), password=PASSWORD, admin=True, by=By(None, "/root"))
+    users.create(app, ADMIN, "free", app.clock.now(), password=PASSWORD, admin=True, by=Actor(None, "/root"))
     return app
 
 
@@ -85,7 +85,7 @@ def page_of(app: App, email: str = EMAIL) -> str:
 def log(app: App) -> list[tuple[str, str, str | None, str, str]]:
     """Who, what, whose, detail and from where, oldest first."""
     with app.db.read() as tx:
-        rows = audit.listed(tx, 100)
+        rows = audit.list_actions(tx, 100)
     return [(row["who"], row["action"], row["account"], row["detail"], row["place"]) for row in reversed(rows)]
 
 
@@ -153,7 +153,7 @@ def test_an_admin_who_is_locked_is_one_no_more(app: App, admin: Admin) -> None:
 
 
 def test_an_admin_who_is_locked_while_a_form_is_worked_on_does_nothing_more(app: App) -> None:
-    by = By(users.id_of(app, ADMIN), HERE, "1")
+    by = Actor(users.id_of(app, ADMIN), HERE, "1")
     users.set_locked(app, ADMIN, True, app.clock.now())
     with pytest.raises(ApiError) as caught:
         users.add_credit(app, EMAIL, 100, app.clock.now(), by)
@@ -231,7 +231,9 @@ def test_revoking_ends_sessions_and_mails_a_new_key(app: App, admin: Admin, ann:
     assert Client(app, key).get("/api/v1/account/balance").status == 401
     assert ann.get("/account").status == 401
     with app.db.read() as tx:
-        assert [row["template"] for row in tx.all("due_mails", now="2027", latest="2028", limit=9)][-1] == "new_key"
+        assert [row["template"] for row in tx.list_rows("due_mails", now="2027", latest="2028", limit=9)][
+            -1
+        ] == "new_key"
 
 
 def test_plan_credit_and_tokens_are_given(app: App, admin: Admin) -> None:
@@ -444,19 +446,19 @@ def test_the_log_is_neither_changed_nor_shortened(app: App) -> None:
 def test_an_action_that_fails_leaves_no_line_and_a_line_that_fails_no_action(app: App) -> None:
     now = app.clock.now()
     with pytest.raises(ApiError):
-        users.set_locked(app, "no@example.com", True, now, By(None, "/"))
+        users.set_locked(app, "no@example.com", True, now, Actor(None, "/"))
     with pytest.raises(ApiError):
-        sessions.set_password(app, users.id_of(app, EMAIL), "short", now, By(None, "/"))
-    users.add_credit(app, EMAIL, 100, now, By(None, "/", once="1"))
+        sessions.set_password(app, users.id_of(app, EMAIL), "short", now, Actor(None, "/"))
+    users.add_credit(app, EMAIL, 100, now, Actor(None, "/", form_id="1"))
     with pytest.raises(ApiError, match="already sent"):
-        users.add_credit(app, EMAIL, 100, now, By(None, "/", once="1"))
+        users.add_credit(app, EMAIL, 100, now, Actor(None, "/", form_id="1"))
     assert (len(log(app)), account(app)["credit_balance"]) == (2, 1.0)
 
 
 def test_the_log_is_read_page_by_page(app: App, admin: Admin, clock: FixedClock) -> None:
     with app.db.write() as tx:
         for number in range(150):
-            audit.put(tx, By(None, "/"), "test", clock.now(), said=str(number))
+            audit.record_action(tx, Actor(None, "/"), "test", clock.now(), detail=str(number))
     body = admin.get("/admin/audit").body.decode()
     assert [row[4] for row in rows_of(body)[1:]] == [str(number) for number in range(149, 49, -1)]
     older = re.search(r'href="(/admin/audit\?before=\d+)"', body)

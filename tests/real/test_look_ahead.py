@@ -61,7 +61,7 @@ def test_nothing_is_known_before_it_was_filed(app: App, cik: int, cells: int, la
     filed = sorted({day for told in raw.values() for rows in told.values() for day, _, _ in rows})
     seen = as_last = 0
     # The day before something is filed, and the day of it.
-    for day in sorted({*filed[::5], *(days.shifted(one, -1) for one in filed[::5])}):
+    for day in sorted({*filed[::5], *(days.shift(one, -1) for one in filed[::5])}):
         with app.db.read() as tx:
             held = company_books.read(tx, cik, as_of=day)
         for kind in ("A", "Q") if not held.empty else ():
@@ -103,7 +103,7 @@ def test_of_everything_at_hand_nothing_is_known_before_it_was_filed(app: App) ->
     with app.db.read() as tx:
         for cik in company_books.ciks(tx):
             filed = sorted({one.filed for one in company_books.read(tx, cik).book.filings if one.filed})
-            for day in sorted({*filed[::10], *(days.shifted(one, -1) for one in filed[::10])}):
+            for day in sorted({*filed[::10], *(days.shift(one, -1) for one in filed[::10])}):
                 held = company_books.read(tx, cik, as_of=day)
                 told = splits.found(held.book, metrics.mapping())
                 assert all(one.filing is not None and (one.filing.filed or "") <= day for one in told)

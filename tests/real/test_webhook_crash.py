@@ -45,12 +45,12 @@ config = Config(data_dir=directory, webhook_allow=("127.0.0.0/8",), webhook_retr
 with opened(config) as app:
     now = app.clock.now()
     with app.db.read() as tx:
-        user = tx.one("user_by_email", email="ann@example.com")
+        user = tx.find_row("user_by_email", email="ann@example.com")
         made = tx._connection.execute("SELECT count(*) FROM deliveries").fetchone()[0]
     if user is None:
         users.create(app, "ann@example.com", "free", now)
         with app.db.read() as tx:
-            user = tx.one("user_by_email", email="ann@example.com")
+            user = tx.find_row("user_by_email", email="ann@example.com")
     there = webhooks.Receiver(user["id"], user["uuid"], url)
     woken = threading.Event()
     dispatcher = Dispatcher(app, woken.set)

@@ -6,7 +6,7 @@ import csv
 import zlib
 
 from finapi.app import App
-from finapi.core.files import packaged
+from finapi.core.files import get_package_folder
 from finapi.edgar import companyfacts
 from finapi.edgar.forms import FORMS, XBRL
 from finapi.market.demo import quotes
@@ -22,7 +22,7 @@ APPLE = Party(320193, LISTED, "Apple Inc.")
 def load(app: App) -> int:
     """Store every embedded report, form and list, and made up prices; how many documents were new."""
     quotes.load(app)
-    folder = packaged("finapi.market.demo")
+    folder = get_package_folder("finapi.market.demo")
     new = 0
     # Reports first, which bring the tickers that are told with each filing.
     for form in (XBRL, *(form for form in FORMS if form is not XBRL)):
@@ -42,7 +42,7 @@ def _load_list(app: App, text: str) -> None:
             values = {name: value or None for name, value in row.items()}
             numbers = {name: int(row[name]) for name in ("size", "is_xbrl", "is_inline_xbrl")}
             told = FilingMetadata(evidence=SUBMISSIONS, parties=(APPLE,), **{**values, **numbers})  # type: ignore[arg-type]
-            filings.put(tx, told, now, news=False)
+            filings.upsert(tx, told, now, news=False)
             announce.filing(tx, now, accession=row["accession"])
         tx.run("bump_data_version")
 

@@ -42,7 +42,7 @@ def filing(tx: Transaction, now: datetime, *, accession: str, listed: bool = Fal
     It may be called whenever a document says something of the filing: it is news once. ``listed`` says that
     only a list named it so far, no document of its own.
     """
-    times = tx.one("filing_times", accession=accession)
+    times = tx.find_row("filing_times", accession=accession)
     if times is None or accession.startswith(UNFILED):
         return False
     if listed and not is_recent(now, times["filed_at"], times["accepted_at"]):
@@ -78,7 +78,7 @@ def _hit(tx: Transaction, now: datetime, shown: FilingRow, about: About) -> None
 
 def data_ready(tx: Transaction, now: datetime, *, accession: str) -> None:
     """Announce that the XBRL figures of a filing can be asked for (``data_ready``)."""
-    report = tx.one("latest_report_of", accession=accession)
+    report = tx.find_row("latest_report_of", accession=accession)
     if report is not None:
         told = {**report}
         _of_filing(tx, "data_ready", now, accession, told, documents=told.pop("sha256"))
@@ -157,6 +157,6 @@ def _filed_at(filing: Mapping[str, Any]) -> str | None:
 
 def _about(tx: Transaction, accession: str, form_type: str | None) -> About:
     """Every party of the filing and every ticker of theirs, whose filing it is first."""
-    ciks = tuple(f"{row['cik']:010}" for row in tx.all("parties_in_order", accession=accession))
-    tickers = dict.fromkeys(row["ticker"] for row in tx.all("tickers_of_parties", accession=accession))
+    ciks = tuple(f"{row['cik']:010}" for row in tx.list_rows("parties_in_order", accession=accession))
+    tickers = dict.fromkeys(row["ticker"] for row in tx.list_rows("tickers_of_parties", accession=accession))
     return About(tuple(tickers), ciks, form_type)

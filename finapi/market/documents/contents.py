@@ -93,18 +93,18 @@ def put(
     is kept would be more than ``most_kept`` bytes, compressed, and its words when more than ``most_found`` characters
     would be searched.
     """
-    fresh = bool(documents) and not tx.value("has_documents", filing_id=filing_id)
-    row = tx.one("filing_by_id", id=filing_id)
+    fresh = bool(documents) and not tx.find_value("has_documents", filing_id=filing_id)
+    row = tx.find_row("filing_by_id", id=filing_id)
     assert row is not None
     if fresh:
-        tx.many("insert_documents", [(filing_id, *one) for one in documents])
+        tx.insert_rows("insert_documents", [(filing_id, *one) for one in documents])
         terms = sorted(filings.exhibits(one.type for one in documents))
         key = row["filed_at"] or "", metadata.number(row["accession"])
-        tx.many("insert_terms", [(term, *key) for term in terms])
-    if primary is not None and not tx.value("has_body", filing_id=filing_id):
+        tx.insert_rows("insert_terms", [(term, *key) for term in terms])
+    if primary is not None and not tx.find_value("has_body", filing_id=filing_id):
         media, body = primary.text
         packed = zlib.compress(body, _LEVEL)
-        if tx.value("bodies_size") + len(packed) <= most_kept:
+        if tx.find_value("bodies_size") + len(packed) <= most_kept:
             sha256 = hashlib.sha256(body).hexdigest()
             tx.run("insert_body", filing_id=filing_id, media=media, packed=packed, sha256=sha256)
             fulltext.put(tx, filing_id, row["filed_at"], primary.plain, most_found)
@@ -114,7 +114,7 @@ def put(
 
 def primary(tx: Transaction, accession: str) -> Text | None:
     """The primary document of a filing, or None when it is not kept."""
-    row = tx.one("filing_body", accession=accession)
+    row = tx.find_row("filing_body", accession=accession)
     return None if row is None else Text(row["media"], zlib.decompress(row["packed"]))
 
 
@@ -125,7 +125,7 @@ def index_step(app: App) -> float | None:
     after = done = 0
     while done < STEP and full_text():
         with app.db.read() as tx:
-            row = tx.one("body_unindexed", after=after)
+            row = tx.find_row("body_unindexed", after=after)
         if row is None:
             break
         after = row["filing_id"]
@@ -136,7 +136,7 @@ def index_step(app: App) -> float | None:
             continue
         with app.db.write() as tx:
             # It may have gone meanwhile, or its day have changed.
-            held = tx.one("filing_by_id", id=after) if tx.value("has_body", filing_id=after) else None
+            held = tx.find_row("filing_by_id", id=after) if tx.find_value("has_body", filing_id=after) else None
             if held is not None and not fulltext.put(tx, after, held["filed_at"], plain, app.config.documents_searched):
                 break
         done += 1

@@ -74,11 +74,11 @@ def put_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool
 def settle(tx: Transaction, now: datetime, cik: int | None = None) -> bool:
     """Take over what lists now say of documents that came before them; ``cik`` is the company that was listed."""
     changed = sum(family(form).redate(tx, now) for form in FORMS)
-    for row in tx.all("unfiled", cik=cik) if cik is not None else ():
+    for row in tx.list_rows("unfiled", cik=cik) if cik is not None else ():
         subject = Subject((row["cik"],), row["form"], row["period_of_report"], b"")
         accession = listed(tx, subject)
         if accession is not None:
-            filing_id = tx.value("filing_id", accession=accession)
+            filing_id = tx.find_value("filing_id", accession=accession)
             for form in FORMS:
                 family(form).move(tx, row["id"], filing_id, accession, now)
             tx.run("delete_filing", id=row["id"])

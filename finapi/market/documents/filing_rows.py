@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, TypedDict
 from urllib.parse import quote
 
-from finapi.core.records import Date, Time, Url, made
+from finapi.core.records import Date, Time, Url, build_record
 from finapi.market.documents import metadata
 from finapi.store.db import Row, Transaction
 
@@ -77,8 +77,8 @@ class FilingDetail(FilingRow):
 def rows(tx: Transaction, accessions: Sequence[str]) -> list[FilingRow]:
     """The filings of these accession numbers in their order, as ``/sec/filings`` shows them."""
     wanted = json.dumps(list(accessions))
-    held = {row["accession"]: row for row in tx.all("filings_named", accessions=wanted)}
-    parties, files = (_by_filing(tx.all(query, accessions=wanted)) for query in ("parties_of", "documents_of"))
+    held = {row["accession"]: row for row in tx.list_rows("filings_named", accessions=wanted)}
+    parties, files = (_by_filing(tx.list_rows(query, accessions=wanted)) for query in ("parties_of", "documents_of"))
     ids = {one: held[one]["id"] for one in accessions if one in held}
     return [_shown(held[one], parties[id], files.get(id, [])) for one, id in ids.items()]
 
@@ -102,9 +102,9 @@ def detail(tx: Transaction, accession: str) -> FilingDetail | None:
             "ticker": party["ticker"],
             "role": _ROLES.get(party["rank"]),
         }
-        for party in sorted(tx.all("parties_of", accessions=json.dumps([accession])), key=_standing)
+        for party in sorted(tx.list_rows("parties_of", accessions=json.dumps([accession])), key=_standing)
     ]
-    has_text = bool(tx.value("has_text", accession=accession))
+    has_text = bool(tx.find_value("has_text", accession=accession))
     return {**found[0], "raw_entry_xml": None, "parties": parties, "has_html": has_text}
 
 
@@ -122,7 +122,7 @@ def _shown(row: Row, parties: Sequence[Row], files: Sequence[Row]) -> FilingRow:
     read: list[FilingFile] = []
     data: list[FilingFile] = []
     for file in files:
-        (data if file["type"].startswith(_DATA_TYPES) else read).append(made(FilingFile, file))
+        (data if file["type"].startswith(_DATA_TYPES) else read).append(build_record(FilingFile, file))
     links = [index, document, *(f"{folder}/{quote(one['document'])}" for one in read + data if one["document"])]
     return {
         "id": metadata.number(accession),

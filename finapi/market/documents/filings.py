@@ -47,7 +47,7 @@ class Stored(NamedTuple):
     changed: bool
 
 
-def put(tx: Transaction, told: FilingMetadata, now: datetime, *, news: bool = True) -> Stored:
+def upsert(tx: Transaction, told: FilingMetadata, now: datetime, *, news: bool = True) -> Stored:
     """Store what a document tells of a filing: its row, its parties, and the terms by which it is found.
 
     Every document that tells of a filing comes through here. The caller bumps the data version when the
@@ -72,14 +72,14 @@ def _put(tx: Transaction, told: FilingMetadata, now: datetime) -> Stored:
             companies.put_name(tx, party.cik, party.name, companies.FROM_FILING_LIST, told.filed_at or "")
         # A company may stand twice: it is then what it is first of all.
         ranks[party.cik] = min(party.rank, ranks.get(party.cik, party.rank))
-    held = tx.one("filing_row", accession=told.accession)
+    held = tx.find_row("filing_row", accession=told.accession)
     if held is None:
         filing_id = _insert(tx, told, ranks, iso(now))
-        heartbeats.arrived(tx, "filing", now)
+        heartbeats.record_arrival(tx, "filing", now)
         if told.form is not None and told.form.startswith("8-K"):
-            heartbeats.arrived(tx, "news", now)
+            heartbeats.record_arrival(tx, "news", now)
         return Stored(filing_id, new=True, changed=True)
-    known = {row["cik"]: row["rank"] for row in tx.all("filing_parties", filing_id=held["id"])}
+    known = {row["cik"]: row["rank"] for row in tx.list_rows("filing_parties", filing_id=held["id"])}
     better = {cik: rank for cik, rank in ranks.items() if rank < known.get(cik, CLAIMED + 1)}
     values, evidence = _merged(held, told)
     fresh = {name for name in FIELDS if values[name] != held[name]}
@@ -89,7 +89,7 @@ def _put(tx: Transaction, told: FilingMetadata, now: datetime) -> Stored:
     return Stored(held["id"], new=False, changed=bool(fresh or better))
 
 
-def put_listed(tx: Transaction, cik: int, told: Sequence[ListedFiling], now: datetime) -> bool:
+def upsert_listed(tx: Transaction, cik: int, told: Sequence[ListedFiling], now: datetime) -> bool:
     """Store what the list of a company tells of its filings, in its order; whether anything was new.
 
     What :func:`put` does for each, with those that are new stored at once.
@@ -103,13 +103,13 @@ def put_listed(tx: Transaction, cik: int, told: Sequence[ListedFiling], now: dat
     changed, since = bool(fresh), announce.recent_since(now)
     for one in told:
         if fresh.get(one.accession) is not one:
-            changed |= put(tx, from_list(cik, one), now).changed
+            changed |= upsert(tx, from_list(cik, one), now).changed
         elif (one.accepted or one.filed) >= since[:10] and announce.is_recent(now, one.filed, one.accepted):
             announce.filing(tx, now, accession=one.accession, listed=True)
     return changed
 
 
-def put_dated(tx: Transaction, cik: int, told: Mapping[str, tuple[str, str]], now: datetime) -> int:
+def upsert_dated(tx: Transaction, cik: int, told: Mapping[str, tuple[str, str]], now: datetime) -> int:
     """Store form and day of a company's filings, by accession number; how many were new or told otherwise.
 
     What :func:`put` does for each, with those that are new stored at once.
@@ -121,17 +121,17 @@ def put_dated(tx: Transaction, cik: int, told: Mapping[str, tuple[str, str]], no
     for accession, (form, filed) in told.items():
         if accession in held:
             one = FilingMetadata(accession, INDEX, (Party(cik, LISTED),), form, filed)
-            changed += put(tx, one, now).changed
+            changed += upsert(tx, one, now).changed
         elif announce.is_recent(now, filed):
             announce.filing(tx, now, accession=accession, listed=True)
     return changed
 
 
 def _held(tx: Transaction, accessions: Sequence[str]) -> set[str]:
-    return {row["accession"] for row in tx.all("filings_held", accessions=json.dumps(accessions))}
+    return {row["accession"] for row in tx.list_rows("filings_held", accessions=json.dumps(accessions))}
 
 
-def put_document(
+def upsert_document(
     tx: Transaction, outside: FilingMetadata, inside: FilingMetadata, now: datetime, *, announced: bool = True
 ) -> Stored:
     """Upsert the filing of a document: index or header metadata first, then what the document says of itself.
@@ -143,9 +143,9 @@ def put_document(
         form, period = outside.form or inside.form, outside.period_of_report or inside.period_of_report
         cik = inside.parties[0].cik
         made = tx.run("put_unfiled", accession=outside.accession, cik=cik, form=form, period=period)
-        return Stored(tx.value("filing_id", accession=outside.accession), made > 0, made > 0)
-    stored = put(tx, replace(outside, parties=outside.parties or inside.parties), now, news=False)
-    changed = put(tx, replace(inside, accession=outside.accession), now, news=False).changed
+        return Stored(tx.find_value("filing_id", accession=outside.accession), made > 0, made > 0)
+    stored = upsert(tx, replace(outside, parties=outside.parties or inside.parties), now, news=False)
+    changed = upsert(tx, replace(inside, accession=outside.accession), now, news=False).changed
     if announced:
         announce.filing(tx, now, accession=outside.accession)
     return Stored(stored.id, stored.new, stored.changed | changed)
@@ -169,15 +169,15 @@ def _merged(held: Row, told: FilingMetadata) -> tuple[dict[str, Any], str]:
 
 def _insert(tx: Transaction, told: FilingMetadata, parties: dict[int, int], stamp: str) -> int:
     values = [getattr(told, name) for name in FIELDS]
-    filing_id: int = tx.value("next_filing_id")
+    filing_id: int = tx.find_value("next_filing_id")
     known = told.accession, _primary(parties), _evidence(values, told.evidence)
-    tx.many("insert_filings", [(filing_id, *known, stamp, stamp, *values)])
-    tx.many("put_parties", [(filing_id, cik, rank) for cik, rank in sorted(parties.items())])
+    tx.insert_rows("insert_filings", [(filing_id, *known, stamp, stamp, *values)])
+    tx.insert_rows("put_parties", [(filing_id, cik, rank) for cik, rank in sorted(parties.items())])
     place = told.filed_at or "", number(told.accession)
     _add_terms(tx, {term: [place] for term in _terms(told.form, told.items, told.description, parties)})
     tx.run("count_filings", more=1)
     if told.form is not None:
-        tx.many("add_form_entities", [(told.form, cik, 1) for cik in sorted(parties)])
+        tx.insert_rows("add_form_entities", [(told.form, cik, 1) for cik in sorted(parties)])
     return filing_id
 
 
@@ -186,7 +186,7 @@ def _put_new(tx: Transaction, cik: int, new: Sequence[tuple[str, Values]], evide
     if not new:
         return
     rows, every, terms, stamp = [], [], defaultdict[str, list[Place]](list), iso(now)
-    first = tx.value("next_filing_id")
+    first = tx.find_value("next_filing_id")
     for id, (accession, values) in enumerate(new, first):
         rows.append((id, accession, cik, _evidence(values, evidence), stamp, stamp, *values))
         form, filed, *_, description, items = values[:7]
@@ -197,22 +197,22 @@ def _put_new(tx: Transaction, cik: int, new: Sequence[tuple[str, Values]], evide
             terms[f"d{description}"].append(place)
         for item in set(items.split(",")) if items else ():
             terms[f"i{item}"].append(place)
-    tx.many("insert_filings", rows)
+    tx.insert_rows("insert_filings", rows)
     tx.run("insert_listed_parties", first=first, rank=LISTED)
     tx.run("count_filings", more=len(rows))
     forms = sorted((term, len(places)) for term, places in terms.items() if term.startswith("f"))
-    tx.many("add_form_entities", [(term[1:], cik, count) for term, count in forms])
+    tx.insert_rows("add_form_entities", [(term[1:], cik, count) for term, count in forms])
     _add_terms(tx, {"": every, f"c{cik}": every, **terms})
-    heartbeats.arrived(tx, "filing", now)
+    heartbeats.record_arrival(tx, "filing", now)
     if any(values[0].startswith("8-K") for _, values in new):
-        heartbeats.arrived(tx, "news", now)
+        heartbeats.record_arrival(tx, "news", now)
 
 
 def _add_terms(tx: Transaction, terms: Mapping[str, Sequence[Place]]) -> None:
     """Store under each term the filings that it leads to, which are not there yet, and count them."""
     ordered = sorted(terms.items())
-    tx.many("insert_terms", [(term, *place) for term, places in ordered for place in places])
-    tx.many("add_term_counts", [(term, len(places)) for term, places in ordered if places and _is_counted(term)])
+    tx.insert_rows("insert_terms", [(term, *place) for term, places in ordered for place in places])
+    tx.insert_rows("add_term_counts", [(term, len(places)) for term, places in ordered if places and _is_counted(term)])
 
 
 def _is_counted(term: str) -> bool:
@@ -229,9 +229,9 @@ def _update(tx: Transaction, held: Row, before: dict[int, int], after: dict[int,
     tx.run("update_filing", values, id=held["id"], cik=_primary(after))
     if values["filed_at"] != held["filed_at"]:
         fulltext.move(tx, held["id"], values["filed_at"])
-    tx.many("put_parties", [(held["id"], cik, rank) for cik, rank in sorted(after.items())])
+    tx.insert_rows("put_parties", [(held["id"], cik, rank) for cik, rank in sorted(after.items())])
     key = number(held["accession"])
-    types = exhibits(row["type"] for row in tx.all("filing_documents", filing_id=held["id"]))
+    types = exhibits(row["type"] for row in tx.list_rows("filing_documents", filing_id=held["id"]))
     old, new = (
         {
             (term, told["filed_at"] or "", key)
@@ -240,15 +240,15 @@ def _update(tx: Transaction, held: Row, before: dict[int, int], after: dict[int,
         for told, ciks in ((held, before), (values, after))
     )
     gone, fresh = sorted(old - new), sorted(new - old)
-    tx.many("delete_terms", gone)
-    tx.many("insert_terms", fresh)
+    tx.insert_rows("delete_terms", gone)
+    tx.insert_rows("insert_terms", fresh)
     counted = [(row[0], more) for rows, more in ((gone, -1), (fresh, 1)) for row in rows if _is_counted(row[0])]
-    tx.many("add_term_counts", counted)
-    tx.many("delete_empty_term_counts", {(term,) for term, *_ in gone})
+    tx.insert_rows("add_term_counts", counted)
+    tx.insert_rows("delete_empty_term_counts", {(term,) for term, *_ in gone})
     pairs = {(held["form"], cik) for cik in before if held["form"] is not None}
     wanted = {(values["form"], cik) for cik in after if values["form"] is not None}
-    tx.many("remove_form_entities", sorted(pairs - wanted))
-    tx.many("add_form_entities", [(*pair, 1) for pair in sorted(wanted - pairs)])
+    tx.insert_rows("remove_form_entities", sorted(pairs - wanted))
+    tx.insert_rows("add_form_entities", [(*pair, 1) for pair in sorted(wanted - pairs)])
 
 
 def _primary(parties: dict[int, int]) -> int:

@@ -139,9 +139,9 @@ def end_place(day: str | None) -> int:
 
 def put(tx: Transaction, filing_id: int, filed_at: str | None, text: str, most: int) -> bool:
     """Index a document's text, unless it is indexed, or more than ``most`` characters would be; whether it was."""
-    if not full_text() or tx.value("has_text_indexed", filing_id=filing_id):
+    if not full_text() or tx.find_value("has_text_indexed", filing_id=filing_id):
         return False
-    if tx.value("texts_characters") + len(text) > most:
+    if tx.find_value("texts_characters") + len(text) > most:
         return False
     at = place(filed_at, filing_id)
     packed = zlib.compress(text.encode(), _LEVEL)
@@ -152,7 +152,7 @@ def put(tx: Transaction, filing_id: int, filed_at: str | None, text: str, most: 
 
 def move(tx: Transaction, filing_id: int, filed_at: str | None) -> None:
     """Put a document's words under the day that its filing turned out to have."""
-    row = tx.one("indexed_text", filing_id=filing_id) if full_text() else None
+    row = tx.find_row("indexed_text", filing_id=filing_id) if full_text() else None
     at = place(filed_at, filing_id)
     if row is not None and row["place"] != at:
         low = folded(unpacked(row["packed"]))

@@ -81,7 +81,7 @@ class Clues:
             or self._named((*self.names, self.folder))
             or UNFILED + subject.digest.hex()[:16]
         )
-        filed_at = (beside and beside.filed) or given.filed_at or tx.value("filing_times", accession=accession)
+        filed_at = (beside and beside.filed) or given.filed_at or tx.find_value("filing_times", accession=accession)
         if beside is None:
             return FilingMetadata(accession, OPERATOR if given.filed_at else DOCUMENT, filed_at=filed_at)
         return FilingMetadata(
@@ -100,7 +100,7 @@ class Clues:
 def listed(tx: Transaction, subject: Subject) -> str | None:
     """The one filing that lists of the SEC's name for a company, form and period; None when there is none, or two."""
     for cik in subject.ciks:
-        rows = tx.all("filings_like", cik=cik, form=subject.form, period=subject.period)
+        rows = tx.list_rows("filings_like", cik=cik, form=subject.form, period=subject.period)
         if len(rows) == 1:
             return str(rows[0]["accession"])
     return None

@@ -29,23 +29,25 @@ class Outcome:
     retry: bool = False
 
 
-def of(document: Document, changed: bool, reason: str | None = None, accession: str | None = None) -> Outcome:
+def from_document(
+    document: Document, changed: bool, reason: str | None = None, accession: str | None = None
+) -> Outcome:
     """What came of a document that was read; without a ``reason`` one that changed nothing says so."""
     if changed:
         return Outcome(document.path, document.kind, "ingested", reason, accession)
     return Outcome(document.path, document.kind, "unchanged", reason or "tells nothing new", accession)
 
 
-def refused(document: Document, reason: str, accession: str | None = None, *, retry: bool = False) -> Outcome:
+def refuse(document: Document, reason: str, accession: str | None = None, *, retry: bool = False) -> Outcome:
     """A document that was not stored, and why."""
     return Outcome(document.path, document.kind, "refused", reason, accession, retry)
 
 
-def because(error: ParseError) -> str:
+def format_reason(error: ParseError) -> str:
     """Why a document was refused, with the place in it, its path left to the outcome."""
     return f"{error.place}: {error.reason}" if error.place else error.reason
 
 
-def refusal(document: Document, error: ParseError) -> str:
+def format_refusal(document: Document, error: ParseError) -> str:
     """Why a document was refused: for what is wrong in it, or in another of its filing."""
-    return because(error) if error.file == document.path else f"its filing was refused: {error}"
+    return format_reason(error) if error.file == document.path else f"its filing was refused: {error}"

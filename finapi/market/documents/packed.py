@@ -19,7 +19,7 @@ from finapi.edgar.forms import FORMS, FormFamily
 from finapi.market.documents import families
 from finapi.market.documents.metadata import FilingMetadata
 from finapi.store import heartbeats
-from finapi.store.db import Refused, Transaction
+from finapi.store.db import ConstraintError, Transaction
 
 MAX_UNPACKED = 512 * 1024 * 1024  # bytes; a pack is embedded data, not an archive
 MAGIC = {b"finapi-pack 2 %b\n" % form.name.encode(): form for form in FORMS}
@@ -59,8 +59,8 @@ def load(app: App, data: bytes, file: str) -> int:
                 ):
                     stored += 1
                     for kind in family.arrivals:
-                        heartbeats.arrived(tx, kind, now)
-        except Refused as error:
+                        heartbeats.record_arrival(tx, kind, now)
+        except ConstraintError as error:
             raise ParseError(file, f"line {number}", f"cannot be stored: {error}") from None
         except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
             raise ParseError(file, f"line {number}", f"is not a pack line: {type(error).__name__}") from None

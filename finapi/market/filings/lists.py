@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import TypedDict
 
 from finapi.app import App
-from finapi.core.records import Date, made
+from finapi.core.records import Date, build_record
 from finapi.edgar import getcurrent, indexes, sgml, submissions, tickers
 from finapi.market.documents import families, filings, metadata
 from finapi.market.documents.metadata import FilingMetadata, Party
@@ -89,7 +89,7 @@ def put_index(app: App, rows: Iterable[indexes.IndexRow]) -> bool:
     changed = False
     while batch := list(islice(told, BATCH)):
         with app.db.write() as tx:
-            fresh = sum(filings.put(tx, one, now).changed for one in batch) > 0
+            fresh = sum(filings.upsert(tx, one, now).changed for one in batch) > 0
             if families.settle(tx, now) or fresh:
                 tx.run("bump_data_version")
                 changed = True
@@ -133,12 +133,12 @@ class PageNotIngested(TypedDict):
 
 def not_ingested(tx: Transaction, cik: int) -> list[PageNotIngested]:
     """The older pages of a company's list that a submissions document names and nobody has ingested."""
-    return [made(PageNotIngested, row) for row in tx.all("pages_missing", cik=cik)]
+    return [build_record(PageNotIngested, row) for row in tx.list_rows("pages_missing", cik=cik)]
 
 
 def put_feed(tx: Transaction, page: getcurrent.FeedPage, now: datetime) -> bool:
     """Store the filings that a page of EDGAR's feed tells of."""
-    return sum(filings.put(tx, of_feed(filing), now).changed for filing in reversed(page.filings)) > 0
+    return sum(filings.upsert(tx, of_feed(filing), now).changed for filing in reversed(page.filings)) > 0
 
 
 def of_feed(filing: getcurrent.FeedFiling) -> FilingMetadata:
@@ -159,4 +159,4 @@ def of_feed(filing: getcurrent.FeedFiling) -> FilingMetadata:
 
 def _put_filings(tx: Transaction, cik: int, listed: Iterable[submissions.ListedFiling], now: datetime) -> bool:
     # The oldest first: whoever is told of them is told in their order.
-    return filings.put_listed(tx, cik, sorted(listed, key=attrgetter("filed", "accession")), now)
+    return filings.upsert_listed(tx, cik, sorted(listed, key=attrgetter("filed", "accession")), now)

@@ -16,15 +16,15 @@ from itertools import groupby, islice
 from typing import Any, NamedTuple, TypedDict
 
 from finapi.core import guesses as guesses_of
-from finapi.core.files import packaged
-from finapi.core.records import Date, Time, made
+from finapi.core.files import get_package_folder
+from finapi.core.records import Date, Time, build_record
 from finapi.market.documents import metadata
 from finapi.store.db import Row, Transaction
 
 # Totals are exact up to here where they must be counted row by row.
-MOST_COUNTED = 20_000
-MOST_FORMS = 60  # that one question names, each of which is a walk of its own
-MOST_NAMED = 200  # companies, descriptions and items that its words stand for
+MAX_COUNTED = 20_000
+MAX_FORMS = 60  # that one question names, each of which is a walk of its own
+MAX_NAMED = 200  # companies, descriptions and items that its words stand for
 SKIPPED_AT_ONCE = 10_000  # rows that are passed over in one step
 
 
@@ -89,32 +89,34 @@ def _places(tx: Transaction, question: Question, page: Page) -> list[Place]:
     query = "filings_down" if page.newest_first else "filings_up"
     day, number = page.after or (None, None)
     values = {**_filters(question), "day": day, "number": number, "limit": page.limit}
-    walks = [[Place(*row) for row in tx.all(query, values, term=term)] for term in (families[0] if families else [""])]
+    walks = [
+        [Place(*row) for row in tx.list_rows(query, values, term=term)] for term in (families[0] if families else [""])
+    ]
     # A filing of two of the companies stands in two walks.
     merged = groupby(heapq.merge(*walks, reverse=page.newest_first))
     return [place for place, _ in islice(merged, page.limit)]
 
 
 def total(tx: Transaction, question: Question) -> tuple[int, bool]:
-    """How many filings answer, and whether that is exact: beyond :data:`MOST_COUNTED` it is a lower bound."""
+    """How many filings answer, and whether that is exact: beyond :data:`MAX_COUNTED` it is a lower bound."""
     families = question.families()
     whole = question.first is None and question.last is None
     if whole and (not families or (len(families) == 1 and question.forms)):
         # A filing has one form: the counts of forms add up.
-        counts = [tx.value("term_count", term=term) or 0 for term in (families[0] if families else [""])]
+        counts = [tx.find_value("term_count", term=term) or 0 for term in (families[0] if families else [""])]
         return sum(counts), True
     driving = families[0] if families else [""]
-    counted = int(tx.value("filings_count", _filters(question), terms=json.dumps(driving), most=MOST_COUNTED + 1))
-    return min(counted, MOST_COUNTED), counted <= MOST_COUNTED
+    counted = int(tx.find_value("filings_count", _filters(question), terms=json.dumps(driving), most=MAX_COUNTED + 1))
+    return min(counted, MAX_COUNTED), counted <= MAX_COUNTED
 
 
 def undated(tx: Transaction, question: Question) -> int:
-    """How many filings the days asked for leave out because theirs is not known, up to :data:`MOST_COUNTED`."""
+    """How many filings the days asked for leave out because theirs is not known, up to :data:`MAX_COUNTED`."""
     if question.first is None and question.last is None:
         return 0
     driving = (question.families() or [[""]])[0]
-    values = {**_filters(question), "first": "", "last": "", "most": MOST_COUNTED}
-    return int(tx.value("filings_count", values, terms=json.dumps(driving)))
+    values = {**_filters(question), "first": "", "last": "", "most": MAX_COUNTED}
+    return int(tx.find_value("filings_count", values, terms=json.dumps(driving)))
 
 
 class FilingOfDay(TypedDict):
@@ -129,12 +131,12 @@ class FilingOfDay(TypedDict):
 def of_day(tx: Transaction, day: str, *, limit: int, offset: int, after: int) -> list[FilingOfDay]:
     """The filings of a day in the order of their numbers, behind the number ``after``."""
     values = {"day": day, "after": after, "limit": limit, "offset": offset}
-    return [made(FilingOfDay, row) for row in tx.all("filings_of_day", values)]
+    return [build_record(FilingOfDay, row) for row in tx.list_rows("filings_of_day", values)]
 
 
 def count_of_day(tx: Transaction, day: str) -> int:
     """How many filings bear this day."""
-    return int(tx.value("count_of_day", day=day))
+    return int(tx.find_value("count_of_day", day=day))
 
 
 class Form(TypedDict):
@@ -164,7 +166,7 @@ class FormCount(TypedDict):
 
 def forms(tx: Transaction, text: str | None) -> list[Form]:
     """Forms that are held or described, those with most filings first; ``text`` must occur in form or description."""
-    held = {row["form"]: row for row in tx.all("form_counts")}
+    held = {row["form"]: row for row in tx.list_rows("form_counts")}
     found = [_form(name, held.get(name)) for name in held.keys() | descriptions().keys()]
     if text is not None:
         wanted = text.casefold()
@@ -176,7 +178,7 @@ def forms_named(tx: Transaction, words: Sequence[str]) -> tuple[str, ...]:
     """The forms that words name, with ``*`` for any letters; ValueError for a word that names none, or too many."""
     if not words:
         return ()
-    known = {row["form"] for row in tx.all("form_counts")} | descriptions().keys()
+    known = {row["form"] for row in tx.list_rows("form_counts")} | descriptions().keys()
     found: dict[str, None] = {}
     for word in words:
         wanted = word.upper()
@@ -185,14 +187,14 @@ def forms_named(tx: Transaction, words: Sequence[str]) -> tuple[str, ...]:
             guesses = guesses_of.nearest(wanted, sorted(known))
             raise ValueError(f"{word[:40]!r} is no form that is held{guesses_of.did_you_mean(guesses)}")
         found.update(dict.fromkeys(fits))
-    if len(found) > MOST_FORMS:
-        raise ValueError(f"they name {len(found)} forms, more than {MOST_FORMS}.")
+    if len(found) > MAX_FORMS:
+        raise ValueError(f"they name {len(found)} forms, more than {MAX_FORMS}.")
     return tuple(found)
 
 
 def terms_named(tx: Transaction, text: str) -> tuple[str, ...]:
     """The terms of what has every word of a text: companies with filings by their names, also former ones, descriptions
-    of filings, items of an 8-K by number and title, a form; ValueError for more than :data:`MOST_NAMED`.
+    of filings, items of an 8-K by number and title, a form; ValueError for more than :data:`MAX_NAMED`.
     """
     words = sorted(set(text.lower().split()), key=len, reverse=True)
 
@@ -203,12 +205,12 @@ def terms_named(tx: Transaction, text: str) -> tuple[str, ...]:
     first, second = ([f"%{_escaped(word)}%" for word in words if word.isascii()] + ["%", "%"])[:2]
     values = {"first": first, "second": second}
     found = dict.fromkeys(f"i{item}" for item, title in item_titles().items() if item in words or fits(title))
-    if tx.value("term_count", term=f"f{text.strip().upper()}"):
+    if tx.find_value("term_count", term=f"f{text.strip().upper()}"):
         found[f"f{text.strip().upper()}"] = None
     for query in ("descriptions_like", "companies_of_filings_like"):
-        found |= dict.fromkeys(row["term"] for row in tx.all(query, values) if fits(row["told"]))
-    if len(found) > MOST_NAMED:
-        raise ValueError(f"its words stand for {len(found)} names, descriptions and items, more than {MOST_NAMED}.")
+        found |= dict.fromkeys(row["term"] for row in tx.list_rows(query, values) if fits(row["told"]))
+    if len(found) > MAX_NAMED:
+        raise ValueError(f"its words stand for {len(found)} names, descriptions and items, more than {MAX_NAMED}.")
     return tuple(found)
 
 
@@ -218,7 +220,7 @@ def _escaped(word: str) -> str:
 
 def form(tx: Transaction, name: str) -> Form | None:
     """One form, or None when it is neither held nor described."""
-    row = tx.one("form_count", term=f"f{name}")
+    row = tx.find_row("form_count", term=f"f{name}")
     return _form(name, row) if row is not None or root(name) in descriptions() else None
 
 
@@ -226,19 +228,19 @@ def entities(tx: Transaction, wanted: str | None, *, limit: int, offset: int, af
     """Companies and people by CIK, behind ``after``; of a form, those that are part of a filing of it."""
     query = "entities" if wanted is None else "entities_of_form"
     values = {"form": wanted, "after": after, "limit": limit, "offset": offset}
-    return [made(Entity, row) for row in tx.all(query, values)]
+    return [build_record(Entity, row) for row in tx.list_rows(query, values)]
 
 
 def counts(tx: Transaction) -> Row:
     """Of all data: how many tickers and insiders, the newest filing's time, the last quarter with holdings."""
-    row = tx.one("total_counts")
+    row = tx.find_row("total_counts")
     assert row is not None
     return row
 
 
 def count_of_all(tx: Transaction) -> int:
     """How many filings there are."""
-    return tx.value("term_count", term="") or 0
+    return tx.find_value("term_count", term="") or 0
 
 
 def statistics(tx: Transaction) -> dict[str, Any]:
@@ -246,7 +248,7 @@ def statistics(tx: Transaction) -> dict[str, Any]:
     newest = places(tx, Question(), Page(1))
     return {
         "total_entries": count_of_all(tx),
-        "top_form_types": [made(FormCount, row) for row in tx.all("top_forms", limit=20)],
+        "top_form_types": [build_record(FormCount, row) for row in tx.list_rows("top_forms", limit=20)],
         "latest_filing_date": (newest[0].filed_at or None) if newest else None,
     }
 
@@ -271,12 +273,14 @@ def item_titles() -> dict[str, str]:
 def unknown_items(tx: Transaction, numbers: Sequence[str]) -> list[str]:
     """Those that are no item of a Form 8-K since 2004, and that no filing has. Before, they were 1 to 12."""
     return [
-        one for one in numbers if "." in one and one not in item_titles() and not tx.value("term_count", term=f"i{one}")
+        one
+        for one in numbers
+        if "." in one and one not in item_titles() and not tx.find_value("term_count", term=f"i{one}")
     ]
 
 
 def _table(name: str) -> dict[str, str]:
-    text = (packaged("finapi.market.filings") / name).read_text(encoding="utf-8")
+    text = (get_package_folder("finapi.market.filings") / name).read_text(encoding="utf-8")
     pairs = (line.partition("\t") for line in text.splitlines())
     return {key: told for key, _, told in pairs}
 

@@ -16,8 +16,8 @@ from finapi.market.documents.filing_rows import FilingRow
 from finapi.store.db import Transaction, full_text
 
 # What bounds the work of one call: each word is a list of documents that is read.
-MOST_WORDS, MOST_PREFIXES, LEAST_PREFIX = 16, 2, 3
-MOST_COUNTED = 250  # more of them would be most of a call's work
+MAX_WORDS, MAX_PREFIXES, LEAST_PREFIX = 16, 2, 3
+MAX_COUNTED = 250  # more of them would be most of a call's work
 EXPECTED = 'words, "a phrase", begin*, -without'
 
 _TERM = re.compile(r'(-?)("[^"]*"\*?|\S+)')
@@ -96,10 +96,10 @@ def parsed(text: str) -> TextQuery:
     if not wanted:
         raise _wrong("has no word that must be there")
     every = [*wanted, *without]
-    if sum(len(phrase) for phrase, _ in every) > MOST_WORDS:
-        raise _wrong(f"has more than {MOST_WORDS} words")
-    if sum(prefix for _, prefix in every) > MOST_PREFIXES:
-        raise _wrong(f"has a * more than {MOST_PREFIXES} times")
+    if sum(len(phrase) for phrase, _ in every) > MAX_WORDS:
+        raise _wrong(f"has more than {MAX_WORDS} words")
+    if sum(prefix for _, prefix in every) > MAX_PREFIXES:
+        raise _wrong(f"has a * more than {MAX_PREFIXES} times")
     match = " AND ".join(map(_fts, wanted))
     for one in without:
         match = f"({match}) NOT {_fts(one)}"
@@ -124,26 +124,26 @@ def page(
     _check()
     values = _values(query, scope)
     before = min(before or values["end"], values["end"])
-    rows = tx.all("texts_found", values, before=before, limit=limit + 1, skip=skip)
+    rows = tx.list_rows("texts_found", values, before=before, limit=limit + 1, skip=skip)
     shown = rows[:limit]
     filings = {one["accession_number"]: one for one in filing_rows.rows(tx, [row["accession"] for row in shown])}
     found = [_found(filings[row["accession"]], fulltext.unpacked(row["packed"]), query) for row in shown]
-    counted = tx.value("texts_counted", values, most=MOST_COUNTED + 1)
+    counted = tx.find_value("texts_counted", values, most=MAX_COUNTED + 1)
     following = shown[-1]["place"] if len(rows) > limit else None
-    return TextPage(found, following, min(counted, MOST_COUNTED), counted <= MOST_COUNTED)
+    return TextPage(found, following, min(counted, MAX_COUNTED), counted <= MAX_COUNTED)
 
 
 def undated(tx: Transaction, query: TextQuery, scope: TextScope) -> int:
-    """How many documents found the days leave out because theirs is not known, up to :data:`MOST_COUNTED`."""
+    """How many documents found the days leave out because theirs is not known, up to :data:`MAX_COUNTED`."""
     if scope.first is None and scope.last is None:
         return 0
     values = _values(query, scope._replace(first=None, last=None))
-    return int(tx.value("texts_counted", {**values, "end": fulltext.first_place("0001-01-01")}, most=MOST_COUNTED))
+    return int(tx.find_value("texts_counted", {**values, "end": fulltext.first_place("0001-01-01")}, most=MAX_COUNTED))
 
 
 def held(tx: Transaction) -> TextsHeld:
     """How many documents are kept and searched."""
-    row = tx.one("texts_held")
+    row = tx.find_row("texts_held")
     assert row is not None
     return TextsHeld(*row)
 

@@ -6,7 +6,7 @@ import hashlib
 from functools import cache
 
 from finapi import __version__
-from finapi.core.files import packaged
+from finapi.core.files import get_package_folder
 
 BASES = ("latest", "original")  # of a figure reported several times
 
@@ -15,7 +15,7 @@ BASES = ("latest", "original")  # of a figure reported several times
 def rules() -> str:
     """What figures are made by, in short: this version, its catalogues and modules."""
     digest = hashlib.sha256(__version__.encode())
-    for file in sorted(packaged(__name__).iterdir(), key=lambda file: file.name):
+    for file in sorted(get_package_folder(__name__).iterdir(), key=lambda file: file.name):
         if file.name.endswith((".py", ".toml")):
             digest.update(file.read_bytes())
     return digest.hexdigest()[:16]

@@ -62,7 +62,7 @@ class CompanyBook:
 
 def at_hand(tx: Transaction, cik: int, as_of: str | None = None, currency: str | None = None) -> CompanyBook:
     """What :func:`read` gives, out of the row that is kept where nothing is asked but the company."""
-    kept = tx.value("kept_book", cik=cik, rules=rules()) if as_of is currency is None else None
+    kept = tx.find_value("kept_book", cik=cik, rules=rules()) if as_of is currency is None else None
     return read(tx, cik, as_of, currency) if kept is None else _ready(*kept_books.read(kept), metrics.mapping())
 
 
@@ -78,11 +78,11 @@ def read(
     mapping = mapping or metrics.mapping()
     filings, sets = filings_of(tx, cik, as_of)
     pages = {"sets": json.dumps(sets), "kinds": json.dumps(KINDS)}
-    sums = map(tuple, tx.all("book_sums", pages))
-    faces = Faces(map(tuple, tx.all("book_faces", pages)), mapping, sums)
+    sums = map(tuple, tx.list_rows("book_sums", pages))
+    faces = Faces(map(tuple, tx.list_rows("book_faces", pages)), mapping, sums)
     concepts = _concepts(tx, filings, sets, mapping, faces.meant())
-    rows = tx.all("book_facts", sets=json.dumps(sets), concepts=json.dumps(concepts), first=FIRST, last=LAST)
-    company = tx.one("book_company", cik=cik)
+    rows = tx.list_rows("book_facts", sets=json.dumps(sets), concepts=json.dumps(concepts), first=FIRST, last=LAST)
+    company = tx.find_row("book_company", cik=cik)
     sic, year_end = (company["sic"], company["fiscal_year_end"]) if company else (None, None)
     return made(fact_book.write(filings, rows, mapping, currency, faces), sic, year_end, mapping)
 
@@ -103,13 +103,13 @@ def _ready(book: FactBook, calendar: Calendar, industry: str, mapping: metrics.M
 
 def stamp(tx: Transaction, cik: int) -> int | None:
     """What :func:`read` depends on, as one number: as long as it is the same, so is the book. None without facts."""
-    return tx.value("book_stamp", cik=cik)  # type: ignore[no-any-return]
+    return tx.find_value("book_stamp", cik=cik)  # type: ignore[no-any-return]
 
 
 def filings_of(tx: Transaction, cik: int, as_of: str | None = None) -> tuple[list[SourceFiling], list[int]]:
     """The filings of a company that have facts, in the order of ``fact_book.order``, and their sets of facts."""
     held: dict[SourceFiling, list[int]] = {}
-    for row in tx.all("book_filings", cik=cik, as_of=as_of):
+    for row in tx.list_rows("book_filings", cik=cik, as_of=as_of):
         # A filing ingested in two states has two sets; what the lesser one says is hidden.
         held.setdefault(_filing(row), []).append(row["id"])
     pairs = [(filing, number) for filing in fact_book.order(held) for number in held[filing]]
@@ -118,7 +118,7 @@ def filings_of(tx: Transaction, cik: int, as_of: str | None = None) -> tuple[lis
 
 def ciks(tx: Transaction) -> list[int]:
     """Every company of which facts are held."""
-    return [row["cik"] for row in tx.all("book_companies")]
+    return [row["cik"] for row in tx.list_rows("book_companies")]
 
 
 def industry_of(sic: int | None, book: FactBook) -> str:
@@ -151,10 +151,10 @@ def _concepts(
     """The ids of the concepts that a series can use: the mapped ones, the filer's own that count as one, and those of
     lines whose labels mean one."""
     names = json.dumps([*mapping.units_of, fact_book.SPLIT_RATIO, *(meant - mapping.units_of.keys())])
-    found = {row["id"] for row in tx.all("book_standard_concepts", names=names)}
+    found = {row["id"] for row in tx.list_rows("book_standard_concepts", names=names)}
     pairs = zip(filings, sets, strict=True)
     others = [number for filing, number in pairs if filing.source != SOURCES[COMPANYFACTS]]
-    for row in tx.all("book_own_concepts", sets=json.dumps(others)) if others else ():
+    for row in tx.list_rows("book_own_concepts", sets=json.dumps(others)) if others else ():
         if mapping.concept(row["name"]) is not None:
             found.add(row["id"])
     return sorted(found)

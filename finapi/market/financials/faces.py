@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from finapi.edgar.xbrl.names import is_extension
-from finapi.market.financials.metrics import MOST_PARTS, NO_PRIORITY, Metric, MetricMapping
+from finapi.market.financials.metrics import MAX_PARTS, NO_PRIORITY, Metric, MetricMapping
 
 # The statements whose lines a metric may stand on, by the kinds that sections have.
 _KINDS = {
@@ -55,11 +55,11 @@ _PARTS = {
 
 # What stands between the liabilities and the equity, and the metrics whose lines are no part of it.
 MEZZANINE, MINORITY, EQUITY, LIABILITIES = "temporary_equity", "minority_interest", "total_equity", "total_liabilities"
-MOST_BETWEEN = 8  # lines of a balance sheet below its liabilities and before equity
+MAX_BETWEEN = 8  # lines of a balance sheet below its liabilities and before equity
 COSTS, GROSS = "cost_of_revenue", "gross_profit"
 
 # Of how many lines a sum may be made.
-SUMMED = range(2, MOST_PARTS + 1)
+SUMMED = range(2, MAX_PARTS + 1)
 # A label that says what its line leaves out, and the lines that it then means.
 _WITHOUT = re.compile(
     r"\b(exclu\w*|shown|listed|stated) (of|below|separately|items)|\bexclud|items below", re.IGNORECASE
@@ -349,7 +349,7 @@ class Faces:
             return "", None, (), ""
         equity = min(totals, key=lambda one: self._order(metric, one))
         first = next(place for place, line in enumerate(below) if line.concept in totals)
-        return page[assets].concept, page[liabilities], below[: min(first, MOST_BETWEEN)], equity
+        return page[assets].concept, page[liabilities], below[: min(first, MAX_BETWEEN)], equity
 
     def _closing(self, place: int, page: Sequence[FaceLine], values: Values) -> dict[str, Placed]:
         """The lines that follow the liabilities and close the gap to assets less equity, on every day that has all
@@ -387,7 +387,7 @@ class Faces:
         parts = [(concept, row) for concept, row in every if not self._is_mapped(own, concept)]
         whole = [sum(column, Decimal(0)) for column in zip(*(row for _, row in parts), strict=True)]
         tagged = (row for one, row in zip(between, told, strict=True) if self._is_mapped(metric, one.concept))
-        if whole in tagged or not 0 < len(parts) <= MOST_PARTS:
+        if whole in tagged or not 0 < len(parts) <= MAX_PARTS:
             return {}
         return {MEZZANINE: Placed(tuple(concept for concept, _ in parts), 1)}
 

@@ -66,7 +66,7 @@ class SourceFiling(NamedTuple):
 # How nearly every figure is written. Documents hold texts under numeric units too, and numbers that no statement can
 # mean: what has more digits than decimal arithmetic keeps would be served as another number.
 _PLAIN = re.compile(r"-?[0-9]{1,14}(\.[0-9]{1,14})?")
-MOST_DIGITS = 28
+MAX_DIGITS = 28
 
 # A fact as it is read: concept, unit, end day, days, value, decimals, and the place of its filing among those that
 # come with it. Unpacked by position, so that rows of the database serve as they are.
@@ -401,7 +401,7 @@ def plain(text: str) -> str | None:
     if NUMBER.fullmatch(text) is None:
         return None
     value = Decimal(text)
-    return format(value, "f") if len(value.as_tuple().digits) <= MOST_DIGITS else None
+    return format(value, "f") if len(value.as_tuple().digits) <= MAX_DIGITS else None
 
 
 def _at_period_end(book: FactBook, told: dict[Key, list[Vintage]]) -> dict[Key, list[Vintage]]:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
-from finapi.core.files import packaged
+from finapi.core.files import get_package_folder
 from finapi.edgar.xbrl.names import is_extension
 
 INDUSTRIES = ("commercial", "bank", "insurer", "reit")
@@ -22,7 +22,7 @@ LONGEST = 256
 # The taxonomy of lines that a filing's labels place: "face:capex" is the line that means it, whatever its tag.
 FACE = "face:"
 # Lines whose labels make a sum are "face:capex/1" and on; at most so many.
-MOST_PARTS = 4
+MAX_PARTS = 4
 NO_PRIORITY = 10_000
 # How a figure is made that is the sum of such lines.
 TOGETHER = "the lines of the statement that make it"
@@ -197,7 +197,7 @@ def keys(catalogue: str, table: str) -> list[str]:
 
 
 def _text(catalogue: str) -> str:
-    return packaged("finapi.market.financials").joinpath(catalogue).read_text(encoding="utf-8")
+    return get_package_folder("finapi.market.financials").joinpath(catalogue).read_text(encoding="utf-8")
 
 
 def parse(text: str) -> MetricMapping:
@@ -320,7 +320,7 @@ def _rules(key: str, entry: dict[str, Any], industry: str) -> tuple[Rule, ...]:
         text = "the line of the statement whose label means it, where none stands under a tag"
         made.append(Rule(len(made) + 1, (FACE + key,), (), (), text, ((), ()), unsigned))
     if "parts" in entry:
-        every = [Term(1, (f"{FACE}{key}/{number}",), number > 2) for number in range(1, MOST_PARTS + 1)]
+        every = [Term(1, (f"{FACE}{key}/{number}",), number > 2) for number in range(1, MAX_PARTS + 1)]
         made.append(Rule(len(made) + 1, (), (), tuple(every), TOGETHER, ((), ()), unsigned))
     return tuple(made)
 

@@ -112,9 +112,9 @@ SLACK = 10
 # So many of the last annual reports decide how a company names its years.
 LAST_REPORTS = 3
 # More years than any company has reported in XBRL; what claims more is damaged.
-MOST_YEARS = 80
+MAX_YEARS = 80
 # More periods of one length than quarters in so many years, each reported in several ways: what has more is damaged.
-MOST_PERIODS = 1_000
+MAX_PERIODS = 1_000
 
 # Facts of these metrics prove a period: they stand on every income or cash flow statement.
 PROOFS = (
@@ -252,7 +252,7 @@ def _between(start: int, end: int, evidence: _Evidence) -> list[FiscalSpan]:
     days = end - start + 1
     if days <= SLACK:
         return []
-    if days not in range(YEAR.start) and days < MOST_YEARS * 366:
+    if days not in range(YEAR.start) and days < MAX_YEARS * 366:
         count = max(1, round(days / 365.25))
         cuts = [start + round(days * part / count) for part in range(count + 1)]
         return [FiscalSpan(a, b - 1, "open") for a, b in pairwise(cuts)]
@@ -271,10 +271,10 @@ def _continued(spans: list[FiscalSpan], durations: Sequence[Key]) -> list[Fiscal
         return spans
     first = min(end - days + 1 for end, days in durations)
     last = max(end for end, _ in durations)
-    while first < spans[0].start - SLACK and len(spans) < MOST_YEARS:
+    while first < spans[0].start - SLACK and len(spans) < MAX_YEARS:
         end = spans[0].start - 1
         spans.insert(0, FiscalSpan(end - COMMON_YEAR + 1, end, "open"))
-    while last > spans[-1].end + SLACK and len(spans) < MOST_YEARS:
+    while last > spans[-1].end + SLACK and len(spans) < MAX_YEARS:
         start = spans[-1].end + 1
         spans.append(FiscalSpan(start, start + COMMON_YEAR - 1, "open"))
     return spans
@@ -389,7 +389,7 @@ def _number(span: FiscalSpan, end: int) -> int:
 
 def _clusters(weights: dict[Key, int]) -> list[tuple[tuple[Key, ...], int]]:
     """Periods grouped where they are one reported in several ways, the usual one first; the best proved group first."""
-    left = sorted(weights, key=lambda key: (-weights[key], -key[0], -key[1]))[:MOST_PERIODS]
+    left = sorted(weights, key=lambda key: (-weights[key], -key[0], -key[1]))[:MAX_PERIODS]
     made: list[tuple[list[Key], int]] = []
     for key in left:
         for keys, _ in made:

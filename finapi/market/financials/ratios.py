@@ -11,7 +11,7 @@ from decimal import Context, Decimal
 from functools import cache
 from typing import Any
 
-from finapi.core.files import packaged
+from finapi.core.files import get_package_folder
 from finapi.market.financials import reasons
 
 # Digits of a quotient, and of an amount after its point: a market value of billions keeps its cents.
@@ -63,7 +63,7 @@ class RatioCatalogue:
 @cache
 def catalogue() -> RatioCatalogue:
     """The ratios in force."""
-    return parse(packaged("finapi.market.financials").joinpath("ratios.toml").read_text(encoding="utf-8"))
+    return parse(get_package_folder("finapi.market.financials").joinpath("ratios.toml").read_text(encoding="utf-8"))
 
 
 def parse(text: str) -> RatioCatalogue:

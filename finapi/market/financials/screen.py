@@ -96,21 +96,21 @@ class KnownYear(NamedTuple):
 def known(tx: Transaction, ciks: Iterable[int] | None = None) -> Iterator[KnownYear]:
     """Companies of which facts are held, all or these, by CIK, as they are taken."""
     if ciks is None:
-        rows = tx.each("latest_years", rules=rules())
+        rows = tx.iter_rows("latest_years", rules=rules())
     else:
-        rows = tx.each("latest_years_of", rules=rules(), ciks=json.dumps(list(ciks)))
+        rows = tx.iter_rows("latest_years_of", rules=rules(), ciks=json.dumps(list(ciks)))
     return (KnownYear(*row) for row in rows)
 
 
 def due(tx: Transaction, limit: int) -> list[KnownYear]:
     """Companies whose latest year is to be made."""
-    return [KnownYear(*row) for row in tx.all("latest_years_due", rules=rules(), limit=limit)]
+    return [KnownYear(*row) for row in tx.list_rows("latest_years_due", rules=rules(), limit=limit)]
 
 
 def count_due(tx: Transaction, ciks: Iterable[int] | None = None) -> int:
     """How many companies' latest years are to be made, of all or these."""
     named = None if ciks is None else json.dumps(list(ciks))
-    return tx.value("count_latest_years_due", rules=rules(), ciks=named)  # type: ignore[no-any-return]
+    return tx.find_value("count_latest_years_due", rules=rules(), ciks=named)  # type: ignore[no-any-return]
 
 
 class MadeYear(NamedTuple):
@@ -130,7 +130,7 @@ def keep(tx: Transaction, made: Iterable[tuple[KnownYear, MadeYear]]) -> bool:
     for one, year in made:
         kept = tx.run("keep_latest_year", rules=rules(), figures=year.written, cik=one.cik, stamp=one.stamp)
         if kept and year.book is not None:
-            tx.many("keep_book", [(rules(), year.book, one.cik, one.stamp)])
+            tx.insert_rows("keep_book", [(rules(), year.book, one.cik, one.stamp)])
             changed |= share_splits.put_filed(tx, one.cik, year.splits)
     return changed
 

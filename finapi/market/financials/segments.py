@@ -84,7 +84,7 @@ def by_axis(
 ) -> Segments:
     """Figures of ``concepts`` by the members of an axis (None: the one with most figures), newest points first."""
     filings, sets = company_books.filings_of(tx, cik, question.as_of)
-    rows = tx.all("book_dimensioned_facts", sets=json.dumps(sets), concepts=json.dumps(concepts), least=1)
+    rows = tx.list_rows("book_dimensioned_facts", sets=json.dumps(sets), concepts=json.dumps(concepts), least=1)
     by_axes: dict[str, list[tuple[str, Row]]] = {}
     for row in rows:
         dims = json.loads(row["members"])
@@ -145,7 +145,9 @@ def share_classes(
 ) -> tuple[SourceFiling | None, list[ShareClass]]:
     """The classes of shares on the cover page of the last (or first) report that counts them, and the report."""
     filings, sets = company_books.filings_of(tx, cik, as_of)
-    rows = tx.all("book_dimensioned_facts", sets=json.dumps(sets), concepts=json.dumps([COVER_SHARES, SYMBOL]), least=0)
+    rows = tx.list_rows(
+        "book_dimensioned_facts", sets=json.dumps(sets), concepts=json.dumps([COVER_SHARES, SYMBOL]), least=0
+    )
     counts = [row for row in rows if row["concept"] == COVER_SHARES and row["value"] is not None]
     if not counts:
         return None, []

@@ -29,7 +29,7 @@ ENOUGH = 2
 # A tag that stands for a longer period does not date its split; two days of one split are at most so far apart.
 DATED = 45
 # More ratios than a company tags in twenty years; what has more is damaged.
-MOST_TAGGED = 100
+MAX_TAGGED = 100
 # Counts of shares told before and after a split are as its factor has it, but for so much.
 ROUGHLY = Decimal("1.3")
 
@@ -198,7 +198,7 @@ def _tagged(book: FactBook) -> Iterator[ShareSplit]:
     told = sorted(book.split_ratios, key=lambda one: one[2])
     last = {key: factor for factor, key, _ in told}
     first = {key: place for factor, key, place in reversed(told) if factor == last[key]}
-    for (end, length), place in sorted(first.items(), key=lambda one: one[1])[:MOST_TAGGED]:
+    for (end, length), place in sorted(first.items(), key=lambda one: one[1])[:MAX_TAGGED]:
         factor = last[end, length]
         filing = book.filings[place]
         if filing.filed is not None:

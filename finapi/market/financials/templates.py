@@ -10,13 +10,13 @@ from decimal import Decimal
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypedDict
 
-from finapi.core.files import packaged
+from finapi.core.files import get_package_folder
 from finapi.market.financials import metrics, reasons
 from finapi.market.financials.figures import Cell, Figure, Missing, Status, number, value_of
 from finapi.market.financials.metrics import Term
 
 # Where a source does not tell the precision of a figure (companyfacts), its trailing zeros do, up to millions.
-MOST_ZEROS = 6
+MAX_ZEROS = 6
 
 # Why a line of a total takes nothing of it. One that is there and not known takes what is not known.
 _NOTHING = (*reasons.NO_SUCH_LINE, reasons.REPORTED_NIL)
@@ -69,7 +69,7 @@ class Templates:
 @cache
 def templates() -> Templates:
     """The templates in force."""
-    return parse(packaged("finapi.market.financials").joinpath("templates.toml").read_text(encoding="utf-8"))
+    return parse(get_package_folder("finapi.market.financials").joinpath("templates.toml").read_text(encoding="utf-8"))
 
 
 def parse(text: str) -> Templates:
@@ -313,7 +313,7 @@ def precision(value: str, decimals: str | None) -> int:
     if fraction:
         return len(fraction)
     digits = whole.rstrip("0")
-    return -min(MOST_ZEROS, len(whole) - len(digits)) if digits.strip("-") else 0
+    return -min(MAX_ZEROS, len(whole) - len(digits)) if digits.strip("-") else 0
 
 
 def _left_over(bucket: Bucket, cell_of: CellOf, parents: Mapping[str, str | None]) -> Cell:

@@ -16,7 +16,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
-from finapi.core.records import Date, made
+from finapi.core.records import Date, build_record
 from finapi.market.holdings import doubts, performance, positions, quarters
 from finapi.market.holdings.doubts import Doubted, MarkedDoubt, OthersPrice
 from finapi.market.holdings.funds import FundQuarter, percent, price
@@ -82,14 +82,14 @@ def settle_portion(tx: Transaction, most: int = AT_ONCE) -> bool:
 def _settle_funds(tx: Transaction, most: int) -> int:
     """Count funds quarter by quarter, up to about ``most`` positions; how many quarters and positions that were."""
     counted = 0
-    while counted < most and (row := tx.one("next_fund_uncounted")) is not None:
+    while counted < most and (row := tx.find_row("next_fund_uncounted")) is not None:
         counted += 1 + _settle_next(tx, row["cik"], row["period"])
     return counted
 
 
 def _settle_next(tx: Transaction, cik: int, since: str) -> int:
     """Count the first quarter of a fund that is held ``since`` one, and note from which to go on; its positions."""
-    now, *later = (*tx.all("quarters_of_fund_since", cik=cik, period=since), None)
+    now, *later = (*tx.list_rows("quarters_of_fund_since", cik=cik, period=since), None)
     if now is None:
         tx.run("remove_fund_returns", cik=cik, since=since, until=FOREVER)
         tx.run("fund_counted", cik=cik)
@@ -109,15 +109,15 @@ def _settle_next(tx: Transaction, cik: int, since: str) -> int:
 
 def _settle_costs(tx: Transaction, cik: int, period: str) -> int:
     """Write the costs of a fund's quarter from those of the one before; how many positions it has."""
-    rows = tx.all("costs_of_quarter", cik=cik, period=quarters.before(period))
+    rows = tx.list_rows("costs_of_quarter", cik=cik, period=quarters.before(period))
     before = {row["security_id"]: HeldAt(row["cost"], row["opened"], row["changed"]) for row in rows}
     changed = []
-    rows = tx.all("costs_of_quarter", cik=cik, period=period)
+    rows = tx.list_rows("costs_of_quarter", cik=cik, period=period)
     for row in rows:
         held = carried(row, before.get(row["security_id"], NOT_HELD), period)
         if held != (row["cost"], row["opened"], row["changed"]):
             changed.append((*held, cik, period, row["security_id"]))
-    tx.many("set_costs", changed)
+    tx.insert_rows("set_costs", changed)
     return len(rows)
 
 
@@ -218,14 +218,16 @@ def of_fund(
     """
     place = {"cik": held.cik, "period": held.period}
     splits: dict[int, list[Row]] = {}
-    for row in tx.all("splits_since", place):
+    for row in tx.list_rows("splits_since", place):
         splits.setdefault(row["security_id"], []).append(row)
-    worths = [_valued(row, held.period, splits) for row in map(tuple, tx.all("worth_of_positions", place, sort=sort))]
+    worths = [
+        _valued(row, held.period, splits) for row in map(tuple, tx.list_rows("worth_of_positions", place, sort=sort))
+    ]
     page = _ordered(worths, sort, held.period, descending=descending)[offset : offset + limit]
     why = INCOMPLETE if held.reason == INCOMPLETE else OPENED_BEFORE
-    why = NOT_COUNTED if tx.one("fund_uncounted", cik=held.cik) else why
+    why = NOT_COUNTED if tx.find_row("fund_uncounted", cik=held.cik) else why
     numbers = json.dumps([one.security_id for one in page])
-    rows = {row["security_id"]: row for row in tx.all("positions_with_costs", place, securities=numbers)}
+    rows = {row["security_id"]: row for row in tx.list_rows("positions_with_costs", place, securities=numbers)}
     doubted = doubts.of_fund(tx, held.cik, held.period)
     shown = [_holding(rows[one.security_id], one, held.period, why, doubted.get(one.security_id)) for one in page]
     return _summary(worths, held.period), shown, len(worths)
@@ -273,7 +275,7 @@ def _days(opened: str | None, period: str) -> int | None:
 
 def _holding(row: Row, worth: Valued, period: str, why: str, doubted: Doubted | None) -> HoldingAnalytics:
     cost, days = worth.cost, _days(worth.opened, period)
-    return made(
+    return build_record(
         HoldingAnalytics,
         row,
         shares=worth.shares,
@@ -291,7 +293,7 @@ def _holding(row: Row, worth: Valued, period: str, why: str, doubted: Doubted | 
         # A quarter has 90 to 92 days.
         holding_period_quarters=None if days is None else round(days / 91.3),
         first_added=worth.opened,
-        sector=sectors.of_group(row["sic_group"])[0],
+        sector=sectors.for_group(row["sic_group"])[0],
         last_transaction_quarter=row["changed"],
         **doubts.told(doubted),
         reason=None if cost is not None else why,

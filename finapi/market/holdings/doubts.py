@@ -53,7 +53,7 @@ def settle(db: Database) -> None:
 def settle_portion(tx: Transaction, most: int = AT_ONCE) -> bool:
     """Make some of them anew, or compare some funds with them; whether there was anything."""
     # The one that is doubted is a manager too.
-    rows = tx.all("securities_unpriced", limit=most, least=LEAST_MANAGERS)
+    rows = tx.list_rows("securities_unpriced", limit=most, least=LEAST_MANAGERS)
     if not rows:
         return _compare_funds(tx, min(most, FUNDS_AT_ONCE))
     held = json.loads(f"[{','.join([row['held'] for row in rows])}]")
@@ -62,10 +62,10 @@ def settle_portion(tx: Transaction, most: int = AT_ONCE) -> bool:
         told = value_units.agreed([value / shares for value, shares in largest])
         if told != price:
             changed.append((told, period, security_id))
-    tx.many("set_agreed_price", changed)
+    tx.insert_rows("set_agreed_price", changed)
     # All that hold them: small managers seldom move a price, and then only their own positions are compared.
     places = [place for _, *place in changed]
-    tx.many("forget_far_off_of_security", places)
+    tx.insert_rows("forget_far_off_of_security", places)
     tx.run("note_far_off_of_securities", places=json.dumps(places), far=FAR)
     period, security_id = max((row["period"], row["security_id"]) for row in rows)
     tx.run("securities_priced", period=period, security_id=security_id)
@@ -75,12 +75,12 @@ def settle_portion(tx: Transaction, most: int = AT_ONCE) -> bool:
 
 
 def _compare_funds(tx: Transaction, most: int) -> bool:
-    rows = tx.all("fund_quarters_uncompared", limit=most)
+    rows = tx.list_rows("fund_quarters_uncompared", limit=most)
     for cik, period in rows:
         tx.run("forget_far_off_of_fund", cik=cik, period=period)
         if tx.run("note_far_off_of_fund", cik=cik, period=period, far=FAR):
             tx.run("bump_data_version")
-    tx.many("fund_quarter_compared", [tuple(row) for row in rows])
+    tx.insert_rows("fund_quarter_compared", [tuple(row) for row in rows])
     return len(rows) > 0
 
 
@@ -89,9 +89,9 @@ def wrong(db: Database) -> list[str]:
     found = []
 
     def portion(tx: Transaction, place: tuple[int, str]) -> tuple[int, str] | None:
-        rows = tx.all("fund_quarters_after", cik=place[0], period=place[1], limit=FUNDS_AT_ONCE)
+        rows = tx.list_rows("fund_quarters_after", cik=place[0], period=place[1], limit=FUNDS_AT_ONCE)
         for cik, period in rows:
-            if number := tx.value("far_off_unequal", cik=cik, period=period, far=FAR):
+            if number := tx.find_value("far_off_unequal", cik=cik, period=period, far=FAR):
                 found.append(f"doubts of fund {cik} on {period}: {number} positions were compared otherwise")
         return tuple(rows[-1]) if rows else None
 
@@ -121,20 +121,22 @@ class Doubted(NamedTuple):
 
 def of_fund(tx: Transaction, cik: int, period: str) -> dict[int, Doubted]:
     """The positions in shares of a fund's quarter that are doubted, by the ids of their securities."""
-    return {one.security_id: one for one in _judged(tx, tx.all("far_off_of_fund", _place(period), cik=cik), period)}
+    return {
+        one.security_id: one for one in _judged(tx, tx.list_rows("far_off_of_fund", _place(period), cik=cik), period)
+    }
 
 
 def of_securities(tx: Transaction, securities: str, period: str) -> dict[tuple[int, int], Doubted]:
     """The positions in some securities that are doubted, by CIK and the id of the security; ``securities`` is JSON."""
-    rows = tx.all("far_off_of_securities", _place(period), securities=securities)
+    rows = tx.list_rows("far_off_of_securities", _place(period), securities=securities)
     return {(one.cik, one.security_id): one for one in _judged(tx, rows, period)}
 
 
 def of_quarter(tx: Transaction, period: str) -> list[Doubted]:
     """All positions of a quarter that are doubted, and those that were at the end of the one before and are closed."""
     before = quarters.before(period)
-    held = _judged(tx, tx.all("far_off_of_quarter", _place(period)), period)
-    closed = [row for row in tx.all("far_off_of_quarter", _place(before)) if row["closed_flow"] is not None]
+    held = _judged(tx, tx.list_rows("far_off_of_quarter", _place(period)), period)
+    closed = [row for row in tx.list_rows("far_off_of_quarter", _place(before)) if row["closed_flow"] is not None]
     return held + _judged(tx, closed, before, closed=True)
 
 

@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from finapi.core.errors import ApiError, invalid_param
-from finapi.core.records import Date, made
+from finapi.core.records import Date, build_record
 from finapi.edgar import cusip, tickers
 from finapi.market.holdings import doubts, positions, quarters
 from finapi.market.holdings.funds import bounded, percent, price
@@ -25,7 +25,7 @@ from finapi.market.reference.share_splits import LikelySplit, Worth
 from finapi.store.db import Row, Transaction
 
 # Positions of several funds that one call adds up, and as many of the quarter before: the call is free.
-MOST_ADDED = 6_000
+MAX_ADDED = 6_000
 SORTS = ("fund_flow", "total_value", "fund_count", "fund_change", "share_change", "ticker", "name")
 
 # Members of a security's row that 13F reports do not have: always null, with the reason in the answer's meta.
@@ -89,7 +89,7 @@ def by_security(
         "groups": _groups(wanted["sector"], wanted["industry"]),
         "direction": -1 if wanted["sort_order"] == "desc" else 1,
     }
-    rows, total = tx.page("securities_of_quarter", values)
+    rows, total = tx.list_page("securities_of_quarter", values)
     sums = doubts.sums(doubted, lambda one: one.security_id)
     return [_security(row, sums.get(row["security_id"], doubts.DoubtSum())) for row in rows], total
 
@@ -103,14 +103,14 @@ def _groups(sector: str | None, industry: str | None) -> str | None:
     found = [
         group
         for group in range(100)
-        if (name := sectors.of_group(group)[0]) and wanted in (None, name) and number in (None, group)
+        if (name := sectors.for_group(group)[0]) and wanted in (None, name) and number in (None, group)
     ]
     return json.dumps(found)
 
 
 def _security(row: Row, doubted: doubts.DoubtSum) -> SecurityFlow:
-    sector, industry = sectors.of_group(row["sic_group"])
-    return made(
+    sector, industry = sectors.for_group(row["sic_group"])
+    return build_record(
         SecurityFlow,
         row,
         sector=sector,
@@ -150,11 +150,11 @@ class Volume(TypedDict):
 
 def ranges(tx: Transaction, period: str, doubted: Sequence[doubts.Doubted]) -> tuple[FilterRanges, Volume]:
     """What the filters of a quarter range over, and what funds bought and sold, ``doubted`` of it."""
-    (row,) = tx.all("ranges_of_quarter", period=period)
+    (row,) = tx.list_rows("ranges_of_quarter", period=period)
     doubtful = doubts.summed(doubted)
     names = FilterRanges.__annotations__
     found: Any = {name: {"min": row[f"min_{name}"], "max": row[f"max_{name}"]} for name in names}
-    return found, made(Volume, row, doubted_buy=doubtful.bought, doubted_sell=doubtful.sold)
+    return found, build_record(Volume, row, doubted_buy=doubtful.bought, doubted_sell=doubtful.sold)
 
 
 # ---- one security
@@ -173,7 +173,7 @@ class NamedSecurities:
 
 def of_ticker(tx: Transaction, ticker: str) -> NamedSecurities:
     """The securities of a ticker; the error of :func:`no_cusip` when there are none."""
-    rows = tx.all("securities_of_ticker", ticker=ticker)
+    rows = tx.list_rows("securities_of_ticker", ticker=ticker)
     if not rows:
         raise no_cusip(tx, ticker)
     return _named(rows)
@@ -189,7 +189,7 @@ def no_cusip(tx: Transaction, ticker: str) -> ApiError:
 def of_query(tx: Transaction, text: str) -> NamedSecurities:
     """The securities of a ticker or a CUSIP; a 404 for each reason that there are none."""
     try:
-        row = tx.one("security", cusip=cusip.checked(text))
+        row = tx.find_row("security", cusip=cusip.validate(text))
     except ValueError:
         pass
     else:
@@ -197,7 +197,7 @@ def of_query(tx: Transaction, text: str) -> NamedSecurities:
             raise ApiError("NOT_FOUND", "No 13F report and no mapping in finapi lists this CUSIP.")
         return _named([row])
     try:
-        return of_ticker(tx, tickers.fold(text))
+        return of_ticker(tx, tickers.normalise(text))
     except ValueError:
         raise invalid_param("q", "q must be a ticker or a CUSIP.", expected="AAPL") from None
 
@@ -250,11 +250,11 @@ def holders(
     history of so many, without those for which finapi has no report of the fund.
     """
     values = {"ids": wanted.ids, "period": period, "status": positions.code(status)}
-    found = tx.all("holders", values, limit=limit, offset=offset)
+    found = tx.list_rows("holders", values, limit=limit, offset=offset)
     histories = _histories(tx, wanted, found, period, back) if back > 1 else {}
     doubted = doubts.of_securities(tx, wanted.ids, period)
     rows = [
-        made(
+        build_record(
             Holder,
             row,
             **({"history": histories[int(row["cik"]), row["security_id"]]} if histories else {}),
@@ -265,7 +265,7 @@ def holders(
         )
         for row in found
     ]
-    return rows, tx.value("count_holders", values)
+    return rows, tx.find_value("count_holders", values)
 
 
 def _histories(
@@ -276,12 +276,14 @@ def _histories(
     for _ in range(back - 1):
         ends.append(quarters.before(ends[-1]))
     pairs = json.dumps([(int(row["cik"]), row["security_id"]) for row in holders])
-    rows = tx.all("holder_histories", pairs=pairs, first=ends[-1], last=period)
+    rows = tx.list_rows("holder_histories", pairs=pairs, first=ends[-1], last=period)
     doubted = {one: doubts.of_securities(tx, wanted.ids, one) for one in {row["period"] for row in rows}}
     found: dict[tuple[int, int], list[HolderQuarter]] = {}
     for row in rows:
         whose = row["cik"], row["security_id"]
-        found.setdefault(whose, []).append(made(HolderQuarter, row, **doubts.told(doubted[row["period"]].get(whose))))
+        found.setdefault(whose, []).append(
+            build_record(HolderQuarter, row, **doubts.told(doubted[row["period"]].get(whose)))
+        )
     return found
 
 
@@ -304,13 +306,13 @@ class TrendQuarter(TypedDict):
 def trends(tx: Transaction, wanted: NamedSecurities, limit: int, offset: int) -> list[TrendQuarter]:
     """A security quarter by quarter over all funds, the newest first."""
     return [
-        made(
+        build_record(
             TrendQuarter,
             row,
             **doubted_of(tx, wanted, row["date"]),
             share_change_pct=percent(row["share_change"], row["previous_shares"]),
         )
-        for row in tx.all("trend_of_securities", ids=wanted.ids, limit=limit, offset=offset)
+        for row in tx.list_rows("trend_of_securities", ids=wanted.ids, limit=limit, offset=offset)
     ]
 
 
@@ -326,8 +328,8 @@ def totals(tx: Transaction, wanted: NamedSecurities, period: str | None) -> tupl
     NOT_COVERED when no fund held any.
     """
     ids = wanted.ids
-    found: str | None = period or tx.value("latest_quarter_of_securities", ids=ids)
-    row = found and tx.one("security_totals", ids=ids, period=found)
+    found: str | None = period or tx.find_value("latest_quarter_of_securities", ids=ids)
+    row = found and tx.find_row("security_totals", ids=ids, period=found)
     if not found or not row:
         when = f" for {period}" if period else ""
         raise ApiError("NOT_COVERED", f"{wanted.name} is in no 13F report{when} in finapi.")
@@ -422,7 +424,7 @@ class Basket:
             sums = sorted(sums, key=lambda row: self.changed(row)[0], reverse=descending)
         sums, funds = sums[first : first + size], {int(fund["cik"]): fund for fund in self.filed}
         securities = json.dumps([row["security_id"] for row in sums])
-        names = {row["security_id"]: row for row in tx.all("names_of_basket", self.asked, securities=securities)}
+        names = {row["security_id"]: row for row in tx.list_rows("names_of_basket", self.asked, securities=securities)}
         value = self.value
         return [self._position(row, names[row["security_id"]], funds, value) for row in sums]
 
@@ -445,7 +447,7 @@ class Basket:
             "doubted_prev_value_usd": doubted_before.value,
         }
         unknown: dict[str, Any] = {**dict.fromkeys(known), "doubted_prev_value_usd": 0}
-        return made(
+        return build_record(
             BasketPosition,
             {**dict(row), **dict(name)},
             funds=[funds[cik] for cik in holders[:MAX_NAMED]],
@@ -457,14 +459,14 @@ class Basket:
 
 def basket(tx: Transaction, ciks: Sequence[int], period: str, compared_with: str) -> Basket:
     """The positions in shares of several funds added up; INVALID_PARAM for more than are added up in one call."""
-    names: dict[int, str] = {row["cik"]: row["name"] for row in tx.all("funds_named", ciks=json.dumps(ciks))}
+    names: dict[int, str] = {row["cik"]: row["name"] for row in tx.list_rows("funds_named", ciks=json.dumps(ciks))}
 
     def reported(when: str) -> dict[int, Row]:
-        return {row["cik"]: row for row in tx.all("quarters_of_funds", ciks=json.dumps(ciks), period=when)}
+        return {row["cik"]: row for row in tx.list_rows("quarters_of_funds", ciks=json.dumps(ciks), period=when)}
 
     filed, earlier = reported(period), reported(compared_with)
     both = ((row, earlier.get(cik, row)) for cik, row in filed.items())
-    bounded([max(row["positions"] for row in two) for two in both], MOST_ADDED)
+    bounded([max(row["positions"] for row in two) for two in both], MAX_ADDED)
     common = [cik for cik in filed if filed[cik]["complete"] and cik in earlier and earlier[cik]["complete"]]
     funds: dict[int, BasketFund] = {cik: {"cik": f"{cik:010}", "company_name": names.get(cik)} for cik in ciks}
     pairs = json.dumps([(cik, cik in common) for cik in filed])
@@ -473,7 +475,7 @@ def basket(tx: Transaction, ciks: Sequence[int], period: str, compared_with: str
         [fund for cik, fund in funds.items() if cik in filed],
         [fund for cik, fund in funds.items() if cik not in filed],
         bool(common),
-        tx.all("sums_of_basket", asked),
+        tx.list_rows("sums_of_basket", asked),
         asked,
         _doubted(tx, filed, period),
         _doubted(tx, common, compared_with),

@@ -12,7 +12,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Annotated, Literal, TypedDict
 
 from finapi.core.errors import ApiError, invalid_param
-from finapi.core.records import Date, Time, made
+from finapi.core.records import Date, Time, build_record
 from finapi.edgar import cusip, tickers
 from finapi.market.holdings import doubts, positions, quarters
 from finapi.market.holdings.doubts import Doubted, DoubtedCount, DoubtedValue, DoubtSum, MarkedDoubt, OthersPrice
@@ -27,7 +27,7 @@ STATUSES = ("all", *positions.CHANGES)
 NO_OPTIONS, WITH_OPTIONS, OPTIONS_ONLY = "none", "all", "only"
 
 # Of each kind of change, the positions that moved most.
-MOST_CHANGES = 100
+MAX_CHANGES = 100
 
 # Sorts after every word of a name and every date.
 _AFTER = "\uffff"
@@ -122,7 +122,7 @@ class FundQuarter:
 
 def find_name(tx: Transaction, cik: int) -> str | None:
     """The name of a fund, or None when finapi has no 13F report by it."""
-    name: str | None = tx.value("fund_name", cik=cik)
+    name: str | None = tx.find_value("fund_name", cik=cik)
     return name
 
 
@@ -136,7 +136,7 @@ def name_of(tx: Transaction, cik: int) -> str:
 
 def periods(tx: Transaction, cik: int) -> list[str]:
     """The quarters for which finapi has a fund's holdings, the newest first."""
-    return [row["period"] for row in tx.all("fund_periods", cik=cik)]
+    return [row["period"] for row in tx.list_rows("fund_periods", cik=cik)]
 
 
 def common_period(tx: Transaction, one: int, other: int) -> str | None:
@@ -157,7 +157,7 @@ def quarter(tx: Transaction, cik: int, period: str | None) -> FundQuarter:
 
 def find_quarter(tx: Transaction, cik: int, period: str | None) -> FundQuarter | None:
     """The same, or None."""
-    row = tx.one("fund_quarter_shown", cik=cik, period=period)
+    row = tx.find_row("fund_quarter_shown", cik=cik, period=period)
     if row is None:
         return None
     return FundQuarter(
@@ -168,9 +168,9 @@ def find_quarter(tx: Transaction, cik: int, period: str | None) -> FundQuarter |
         row["positions"],
         bool(row["compared"]),
         row["reason"],
-        made(Fund, row),
-        made(QuarterFiling, row),
-        made(ChangeCounts, row),
+        build_record(Fund, row),
+        build_record(QuarterFiling, row),
+        build_record(ChangeCounts, row),
     )
 
 
@@ -251,22 +251,24 @@ def holdings(
     values["least"] = values["most"] = total = None
     if sort == "value" and descending and search is None and choices is None:
         # What is sorted by value alone needs the names of this page only, and of what is worth the same.
-        told = sorted(json.loads(tx.value("values_of_positions", values)), reverse=True)
+        told = sorted(json.loads(tx.find_value("values_of_positions", values)), reverse=True)
         total, page = len(told), told[offset : offset + limit]
         if not page:
             return [], total
         values |= {"least": page[-1], "most": page[0], "offset": offset - told.index(page[0])}
-    rows, found = tx.page("fund_positions", values)
+    rows, found = tx.list_page("fund_positions", values)
     total = found if total is None else total
     reports = json.dumps(sorted({row["report_id"] for row in rows if row["other_managers"]}))
-    names = {(row["report_id"], row["number"]): row["name"] for row in tx.all("names_of_managers", reports=reports)}
+    names = {
+        (row["report_id"], row["number"]): row["name"] for row in tx.list_rows("names_of_managers", reports=reports)
+    }
     doubted = doubts.of_fund(tx, held.cik, held.period) if doubted is None else doubted
     return [_holding(row, held.value, names, doubted) for row in rows], total
 
 
 def _holding(row: Row, whole: int, names: Mapping[tuple[int, int], str], doubted: Mapping[int, Doubted]) -> FundHolding:
     numbers = [part.strip() for part in (row["other_managers"] or "").split(",") if part.strip()]
-    return made(
+    return build_record(
         FundHolding,
         row,
         other_manager_names=[
@@ -275,7 +277,7 @@ def _holding(row: Row, whole: int, names: Mapping[tuple[int, int], str], doubted
         cusip_valid=cusip.is_valid(row["cusip"]),
         **doubts.told(doubted.get(row["security_id"]) if row["in_shares"] else None),
         pct_of_portfolio=percent(row["value_usd"], whole),
-        voting_authority=made(VotingAuthority, row),
+        voting_authority=build_record(VotingAuthority, row),
         status=positions.change_name(row["status"]),
         change_pct=percent(row["change_shares"], row["previous_shares"]),
     )
@@ -313,19 +315,19 @@ def change_counts(tx: Transaction, held: FundQuarter, options: str) -> ChangeCou
     """How many positions changed in which way, of those that are asked for."""
     if not held.compared or options == WITH_OPTIONS:
         return held.counts
-    rows = tx.all("fund_change_counts", cik=held.cik, period=held.period, options=options)
+    rows = tx.list_rows("fund_change_counts", cik=held.cik, period=held.period, options=options)
     counts = {positions.change_name(row["status"]): row["positions"] for row in rows}
-    return made(ChangeCounts, {name: counts.get(name, 0) for name in positions.CHANGES})
+    return build_record(ChangeCounts, {name: counts.get(name, 0) for name in positions.CHANGES})
 
 
 def changes(tx: Transaction, held: FundQuarter, options: str, doubted: Mapping[int, Doubted]) -> QuarterChanges | None:
-    """The changes of a quarter, of each kind at most :data:`MOST_CHANGES`; None when they are not known."""
+    """The changes of a quarter, of each kind at most :data:`MAX_CHANGES`; None when they are not known."""
     if not held.compared:
         return None
 
     def most(status: str) -> list[PositionChange]:
-        rows, _ = holdings(tx, held, options=options, status=status, doubted=doubted, sort="flow", limit=MOST_CHANGES)
-        return [made(PositionChange, row) for row in rows]
+        rows, _ = holdings(tx, held, options=options, status=status, doubted=doubted, sort="flow", limit=MAX_CHANGES)
+        return [build_record(PositionChange, row) for row in rows]
 
     return {
         "new_buys": most("new"),
@@ -349,10 +351,10 @@ class SectorAllocation(TypedDict):
 
 def sector_allocation(tx: Transaction, held: FundQuarter, doubted: Mapping[int, Doubted]) -> list[SectorAllocation]:
     """The value held by sector, the largest first; ``doubted`` are the quarter's positions."""
-    doubtful = doubts.sums([*doubted.values()], lambda one: sectors.of_group(one.sic_group)[0])
+    doubtful = doubts.sums([*doubted.values()], lambda one: sectors.for_group(one.sic_group)[0])
     by_sector: dict[str | None, list[int]] = {}
-    for row in tx.all("fund_value_by_group", cik=held.cik, period=held.period):
-        sums = by_sector.setdefault(sectors.of_group(row["sic_group"])[0], [0, 0])
+    for row in tx.list_rows("fund_value_by_group", cik=held.cik, period=held.period):
+        sums = by_sector.setdefault(sectors.for_group(row["sic_group"])[0], [0, 0])
         sums[0] += row["value"]
         sums[1] += row["positions"]
     whole = sum(value for value, _ in by_sector.values())
@@ -405,8 +407,8 @@ def history(tx: Transaction, cik: int, number: str) -> tuple[Row, list[Split], l
 
     Listed are the quarters in which the fund held it, and those right after in which it no longer did.
     """
-    security = tx.one("security", cusip=number)
-    rows = [] if security is None else tx.all("position_history", cik=cik, security_id=security["id"])
+    security = tx.find_row("security", cusip=number)
+    rows = [] if security is None else tx.list_rows("position_history", cik=cik, security_id=security["id"])
     if security is None or not rows:
         raise ApiError("NOT_FOUND", "No 13F report by this manager in finapi lists this CUSIP.")
     splits = [(one, _first_after(one, rows)) for one in share_splits.of_security(tx, security["id"])]
@@ -418,8 +420,10 @@ def history(tx: Transaction, cik: int, number: str) -> tuple[Row, list[Split], l
         status = positions.change_name(row["status"])
         at = price(row["value"], row["shares_raw"])
         doubted = doubts.told(doubts.of_fund(tx, cik, row["quarter_date"]).get(security["id"]))
-        shown.append(made(HistoryQuarter, row, shares=shares, implied_price=at, transaction_type=status, **doubted))
-    return security, [made(Split, one, ratio=float(one["factor"])) for one, _ in splits], shown
+        shown.append(
+            build_record(HistoryQuarter, row, shares=shares, implied_price=at, transaction_type=status, **doubted)
+        )
+    return security, [build_record(Split, one, ratio=float(one["factor"])) for one, _ in splits], shown
 
 
 def _first_after(split: Row, rows: Sequence[Row]) -> str:
@@ -452,7 +456,7 @@ def search(tx: Transaction, q: str | None, limit: int, offset: int) -> tuple[lis
     """
     place = {"limit": limit, "offset": offset}
     if q is None:
-        rows, total = tx.page("funds_by_value", place)
+        rows, total = tx.list_page("funds_by_value", place)
     elif re.fullmatch("[0-9]{1,10}", q.strip()):
         found = [fund for fund in all_funds(tx, 1, int(q) - 1) if int(fund["cik"]) == int(q)]
         return found[offset:], len(found)
@@ -463,13 +467,15 @@ def search(tx: Transaction, q: str | None, limit: int, offset: int) -> tuple[lis
         # The others as a pattern for GLOB over the name in capitals; they hold no wildcard.
         rest = "".join(f"* {word}" for word in sorted(words[1:])) + "*"
         values = {"word": words[0], "end": words[0] + _AFTER, "rest": rest, **place}
-        rows, total = tx.page("funds_by_word", values)
-    return [made(FundSummary, row) for row in rows], total
+        rows, total = tx.list_page("funds_by_word", values)
+    return [build_record(FundSummary, row) for row in rows], total
 
 
 def all_funds(tx: Transaction, limit: int, after: int, offset: int = 0) -> list[FundSummary]:
     """Funds in the order of their CIKs, from past ``after`` on."""
-    return [made(FundSummary, row) for row in tx.all("funds_by_cik", limit=limit, after=after, offset=offset)]
+    return [
+        build_record(FundSummary, row) for row in tx.list_rows("funds_by_cik", limit=limit, after=after, offset=offset)
+    ]
 
 
 class QuarterFilingStatistics(TypedDict):
@@ -508,25 +514,25 @@ def latest(
     """13F filings, the newest first, with what they changed, and how many there are."""
     of = "" if cik is None else "_of_fund"
     values = {"cik": cik, "since": since or "", "limit": limit, "offset": offset}
-    rows = tx.all(f"latest_holdings_reports{of}", values)
-    return [filing_shown(row) for row in rows], tx.value(f"count_holdings_reports{of}", values)
+    rows = tx.list_rows(f"latest_holdings_reports{of}", values)
+    return [filing_shown(row) for row in rows], tx.find_value(f"count_holdings_reports{of}", values)
 
 
 def undated(tx: Transaction, cik: int | None, since: str | None) -> int:
     """How many 13F filings ``since`` leaves out because their day is not known."""
-    return int(tx.value("undated_holdings_reports", cik=cik)) if since is not None else 0
+    return int(tx.find_value("undated_holdings_reports", cik=cik)) if since is not None else 0
 
 
 def filing_shown(row: Row) -> FundFiling:
     """The record of a row of the view ``fund_filings``."""
-    statistics = made(
+    statistics = build_record(
         QuarterFilingStatistics,
         row,
         new_positions=row["new"],
         increased_positions=row["increased"],
         decreased_positions=row["decreased"],
     )
-    return made(FundFiling, row, analysis=made(ChangeCounts, row), statistics=statistics)
+    return build_record(FundFiling, row, analysis=build_record(ChangeCounts, row), statistics=statistics)
 
 
 class OtherManager(TypedDict):
@@ -563,8 +569,8 @@ class FundCoverPage(TypedDict):
 
 def cover_page(tx: Transaction, row: Row) -> FundCoverPage:
     """The cover page of a row of the reports, with the managers that it names."""
-    managers = [made(OtherManager, one) for one in tx.all("managers_of_report", report_id=row["id"])]
-    return made(FundCoverPage, row, other_managers=managers)
+    managers = [build_record(OtherManager, one) for one in tx.list_rows("managers_of_report", report_id=row["id"])]
+    return build_record(FundCoverPage, row, other_managers=managers)
 
 
 # ---- how a quarter's reports come in
@@ -594,11 +600,11 @@ class FilingProgress(TypedDict):
 def progress(tx: Transaction, period: str, today: date) -> FilingProgress:
     """How far the reports of a quarter have come in, compared with the quarter before and its deadline."""
     previous = quarters.before(period)
-    (row,) = tx.all("quarter_counts", period=period)
-    earlier = tx.value("quarter_filers", period=previous)
+    (row,) = tx.list_rows("quarter_counts", period=period)
+    earlier = tx.find_value("quarter_filers", period=previous)
     due, next_period = quarters.deadline(period), quarters.after(period)
     next_due = quarters.deadline(next_period)
-    return made(
+    return build_record(
         FilingProgress,
         row,
         period=period,
@@ -633,7 +639,7 @@ class QuarterMetadata(TypedDict):
 def quarter_metadata(tx: Transaction, period: str, today: date) -> QuarterMetadata:
     """The deadline of a quarter, and whether most of its reports have come in."""
     due = quarters.deadline(period)
-    filers, earlier = (tx.value("quarter_filers", period=one) for one in (period, quarters.before(period)))
+    filers, earlier = (tx.find_value("quarter_filers", period=one) for one in (period, quarters.before(period)))
     return {
         "quarter": period,
         "filing_deadline": due.isoformat(),
@@ -644,7 +650,7 @@ def quarter_metadata(tx: Transaction, period: str, today: date) -> QuarterMetada
 
 def latest_quarter(tx: Transaction) -> str:
     """The last quarter for which finapi has holdings; NOT_COVERED when there is none."""
-    period: str | None = tx.value("fund_quarter_before", period=_AFTER)
+    period: str | None = tx.find_value("fund_quarter_before", period=_AFTER)
     if period is None:
         raise ApiError("NOT_COVERED", "finapi has no 13F holdings.")
     return period
@@ -654,6 +660,6 @@ def available_quarters(tx: Transaction) -> list[str]:
     """The quarters for which finapi has holdings, the newest first."""
     found: list[str] = []
     # From one to the next by the index: a list of them all would read every row.
-    while period := tx.value("fund_quarter_before", period=found[-1] if found else _AFTER):
+    while period := tx.find_value("fund_quarter_before", period=found[-1] if found else _AFTER):
         found.append(period)
     return found

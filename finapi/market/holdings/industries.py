@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any, Literal, TypedDict
 
-from finapi.core.records import Date, OneOf, made
+from finapi.core.records import Date, OneOf, build_record
 from finapi.market.holdings import doubts
 from finapi.market.holdings.doubts import Doubted, DoubtedCount, DoubtedFlow, DoubtedValue, DoubtSum
 from finapi.market.holdings.funds import percent
@@ -142,7 +142,7 @@ def settle(db: Database) -> None:
 
 def settle_portion(tx: Transaction) -> bool:
     """Sum a quarter that changed; whether there was one."""
-    period = tx.value("quarter_unsummed")
+    period = tx.find_value("quarter_unsummed")
     if period is not None:
         tx.run("keep_group_sums", period=period, sums=json.dumps(_made(tx, period)))
     return period is not None
@@ -153,7 +153,7 @@ def wrong(db: Database) -> list[str]:
     found = []
 
     def portion(tx: Transaction, place: str) -> str | None:
-        row = tx.one("quarters_summed", period=place)
+        row = tx.find_row("quarters_summed", period=place)
         if row and json.loads(row["sums"]) != _made(tx, row["period"]):
             found.append(f"sums by sector and industry of {row['period']}: are not those of its positions")
         return str(row["period"]) if row else None
@@ -163,16 +163,16 @@ def wrong(db: Database) -> list[str]:
 
 
 def _made(tx: Transaction, period: str) -> _KeptSums:
-    groups = [(group, *one) for group in range(100) if (one := sectors.of_group(group))[0]]
+    groups = [(group, *one) for group in range(100) if (one := sectors.for_group(group))[0]]
     counted = {}
     for by_industry in (True, False):
         labels = {group: json.dumps([sector, industry if by_industry else ""]) for group, sector, industry in groups}
-        for row in tx.all("funds_by_label", period=period, labels=json.dumps(labels)):
+        for row in tx.list_rows("funds_by_label", period=period, labels=json.dumps(labels)):
             counted[row["label"]] = row["funds"]
     return {
-        "groups": [dict(row) for row in tx.all("fund_sums_by_group", period=period)],
+        "groups": [dict(row) for row in tx.list_rows("fund_sums_by_group", period=period)],
         "funds": counted,
-        "moved": [dict(row) for row in tx.all("movers_of_quarter", period=period, limit=MOVERS)],
+        "moved": [dict(row) for row in tx.list_rows("movers_of_quarter", period=period, limit=MOVERS)],
     }
 
 
@@ -181,7 +181,7 @@ def _made(tx: Transaction, period: str) -> _KeptSums:
 
 def sums(tx: Transaction, period: str) -> QuarterSums:
     """What the securities of a quarter sum to."""
-    kept = tx.value("group_sums", period=period)
+    kept = tx.find_value("group_sums", period=period)
     told: _KeptSums = json.loads(kept) if kept is not None else _made(tx, period)
     found: dict[tuple[str, str], GroupSum] = {}
     for row in told["groups"]:
@@ -200,23 +200,23 @@ def sums(tx: Transaction, period: str) -> QuarterSums:
 
 def _places(group: int | None) -> list[tuple[str, str]]:
     """The industry and the sector of a major group; none where it has none."""
-    sector, industry = sectors.of_group(group)
+    sector, industry = sectors.for_group(group)
     return [(sector, industry), (sector, "")] if sector and industry else []
 
 
 def movers(tx: Transaction, quarter: QuarterSums) -> Movers:
     """The securities of each industry into and out of which most money moved."""
     ids = json.dumps([row["security_id"] for row in quarter.moved])
-    names = {row["id"]: row for row in tx.all("securities_named", ids=ids)}
+    names = {row["id"]: row for row in tx.list_rows("securities_named", ids=ids)}
     doubted = doubts.sums(quarter.doubted, lambda one: one.security_id)
     found: dict[tuple[str, str, int], list[FlowMover]] = {}
     for row in quarter.moved:
-        sector, industry = sectors.of_group(row["sic_group"])
+        sector, industry = sectors.for_group(row["sic_group"])
         if sector and industry:
             at = sector, industry, 1 if row["fund_flow"] > 0 else -1
             number = row["security_id"]
             named = {**row, **dict(names[number]), "doubted_count": doubted.get(number, NOT_DOUBTED).count}
-            found.setdefault(at, []).append(made(FlowMover, named))
+            found.setdefault(at, []).append(build_record(FlowMover, named))
     return found
 
 
@@ -307,12 +307,12 @@ def sector_flow(
     def flows(sign: int) -> list[IndustryFlow]:
         found = [part for part in industries if part.sector == one.sector and sign * (part.flow or 0) > 0]
         return [
-            made(IndustryFlow, part.members(), top_movers=movers.get((part.sector, part.industry, sign), []))
+            build_record(IndustryFlow, part.members(), top_movers=movers.get((part.sector, part.industry, sign), []))
             for part in ordered(found, "fund_flow", descending=sign > 0)[:limit]
         ]
 
     both: IndustryFlows = {"inflows": flows(1), "outflows": flows(-1)}
-    return made(SectorFlow, one.members(), compare=_compared(one, earlier), industries=both)
+    return build_record(SectorFlow, one.members(), compare=_compared(one, earlier), industries=both)
 
 
 class SectorTotals(TypedDict):
@@ -358,5 +358,5 @@ class IndustryTotals(TypedDict):
 def industry_totals(one: GroupSum, sector: GroupSum, movers: Movers, earlier: QuarterSums | None) -> IndustryTotals:
     """An industry with its sector's sums, and the securities that moved most in its own direction."""
     moved = movers.get((one.sector, one.industry, 1 if one.sums["flow"] >= 0 else -1), [])
-    parent = made(SectorTotals, sector.members())
-    return made(IndustryTotals, one.members(), sector=parent, top_movers=moved, compare=_compared(one, earlier))
+    parent = build_record(SectorTotals, sector.members())
+    return build_record(IndustryTotals, one.members(), sector=parent, top_movers=moved, compare=_compared(one, earlier))

@@ -111,17 +111,17 @@ def _subject(report: HoldingsReport) -> Subject:
 
 def _pack_rows(tx: Transaction) -> Iterator[tuple[HoldingsReport, FilingMetadata, None]]:
     """Every stored 13F report with its filing, in the order of accession numbers and contents."""
-    for row in tx.all("pack_holdings_reports"):
+    for row in tx.list_rows("pack_holdings_reports"):
         filed = FilingMetadata(
             row["accession"], HEADER, filed_at=row["filed_at"] or None, accepted_at=row["accepted_at"]
         )
-        table = tuple(_holding(one) for one in tx.all("pack_holdings", report_id=row["id"]))
+        table = tuple(_holding(one) for one in tx.list_rows("pack_holdings", report_id=row["id"]))
         yield HoldingsReport(_cover(tx, row), table, row["sha256"], row["documents"]), filed, None
 
 
 def _cover(tx: Transaction, row: Row) -> CoverPage:
     managers: tuple[list[Manager], list[Manager]] = ([], [])
-    for one in tx.all("managers_of_report", report_id=row["id"]):
+    for one in tx.list_rows("managers_of_report", report_id=row["id"]):
         managers[one["included"]].append(Manager(one["number"], one["name"], one["cik"], one["file_number"]))
     values = {name: row[name] for name in CoverPage.__slots__ if name not in ("reported_by", "included")}
     values.update(

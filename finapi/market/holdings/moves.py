@@ -6,7 +6,7 @@ import json
 from decimal import Decimal
 from typing import Annotated, Any, NamedTuple, TypedDict
 
-from finapi.core.records import made
+from finapi.core.records import build_record
 from finapi.market.holdings import doubts, positions, quarters
 from finapi.market.holdings.doubts import MarkedDoubt, OthersPrice, ValueDoubt
 from finapi.market.holdings.funds import FundQuarter, percent
@@ -44,7 +44,7 @@ class FundMove(TypedDict):
 
 def latest(tx: Transaction) -> str | None:
     """The end of the last quarter of which a fund's holdings are held."""
-    period: str | None = tx.value("fund_quarter_before", period="9999-12-31")
+    period: str | None = tx.find_value("fund_quarter_before", period="9999-12-31")
     return period
 
 
@@ -54,12 +54,12 @@ def largest(
     """The largest moves of one kind in a quarter, over all funds or of one; no more than one beyond ``limit``."""
     values: dict[str, Any] = {"period": period, "before": quarters.before(period), "status": positions.code(status)}
     values |= {"cik": fund.cik if fund else None, "limit": limit + 1, "offset": offset}
-    rows = tx.all("moves_of_fund" if fund else "moves_of_all", values)
+    rows = tx.list_rows("moves_of_fund" if fund else "moves_of_all", values)
     securities = json.dumps([row["security_id"] for row in rows])
     now, before = (doubts.of_securities(tx, securities, values[one]) for one in ("period", "before"))
     places = [(int(row["cik"]), row["security_id"]) for row in rows]
     return [
-        made(
+        build_record(
             FundMove,
             row,
             **doubts.told(now.get(place)),
@@ -75,7 +75,7 @@ def largest(
 
 def compared_funds(tx: Transaction, period: str) -> int:
     """Of how many funds the changes of a quarter are known: tables of both quarters are held, and whole."""
-    count: int = tx.value("compared_funds", period=period)
+    count: int = tx.find_value("compared_funds", period=period)
     return count
 
 
@@ -109,10 +109,10 @@ class Overlap(NamedTuple):
 def overlap(tx: Transaction, one: FundQuarter, other: FundQuarter) -> Overlap:
     """What two funds hold alike, each at the end of its quarter."""
     ends = {"period": one.period, "other_period": other.period}
-    rows = tx.all("shared_positions", ends, cik=one.cik, other=other.cik)
+    rows = tx.list_rows("shared_positions", ends, cik=one.cik, other=other.cik)
     own, others = doubts.of_fund(tx, one.cik, one.period), doubts.of_fund(tx, other.cik, other.period)
     shared = [
-        made(
+        build_record(
             SharedPosition,
             row,
             **doubts.told(own.get(at := row["security_id"]))

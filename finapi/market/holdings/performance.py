@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any, NamedTuple, TypedDict
 
-from finapi.core.records import made
+from finapi.core.records import build_record
 from finapi.market.holdings import doubts, quarters
 from finapi.market.holdings.doubts import DoubtedCount, DoubtSum
 from finapi.market.holdings.funds import percent
@@ -40,22 +40,24 @@ def settle_prices(tx: Transaction) -> int:
     """Count the returns of some shares whose prices changed, and of all when a fund's quarter is the first of its day;
     how many shares those were.
     """
-    begun = {quarters.after(row["period"]): row["period"] for row in tx.all("quarters_of_any_fund")}
-    held = {row["period"] for row in tx.all("returned_quarters")}
+    begun = {quarters.after(row["period"]): row["period"] for row in tx.list_rows("quarters_of_any_fund")}
+    held = {row["period"] for row in tx.list_rows("returned_quarters")}
     for period in sorted(begun.keys() - held):
         tx.run("begin_returned_quarter", period=period)
     if begun.keys() - held:
         tx.run("count_all_series")
     spans = [(first, last) for last, first in begun.items()]
-    rows = tx.all("series_uncounted", limit=SERIES_AT_ONCE)
+    rows = tx.list_rows("series_uncounted", limit=SERIES_AT_ONCE)
     for row in rows:
         series = PriceSeries(*row)
         found = {} if series.source == "synthetic" else returns.over(tx, series, spans)
         now = {period: (str(one.earned), int(one.adjusted)) for period, one in found.items()}
-        kept = {one["period"]: (one["earned"], one["adjusted"]) for one in tx.all("returns_of_series", id=series.id)}
+        kept = {
+            one["period"]: (one["earned"], one["adjusted"]) for one in tx.list_rows("returns_of_series", id=series.id)
+        }
         changed = [period for period in {*now, *kept} if now.get(period) != kept.get(period)]
-        tx.many("remove_quarter_return", [(series.id, period) for period in changed])
-        tx.many("insert_quarter_return", [(series.id, one, *now[one]) for one in changed if one in now])
+        tx.insert_rows("remove_quarter_return", [(series.id, period) for period in changed])
+        tx.insert_rows("insert_quarter_return", [(series.id, one, *now[one]) for one in changed if one in now])
         tx.run("series_counted", id=series.id)
     return len(rows)
 
@@ -65,13 +67,13 @@ def settle_quarters(tx: Transaction, most: int) -> int:
     how many quarters and positions those were.
     """
     counted = 0
-    while counted < most and (due := tx.one("quarter_due")) is not None:
+    while counted < most and (due := tx.find_row("quarter_due")) is not None:
         period, begun = due["period"], quarters.before(due["period"])
-        funds = tx.all("funds_of_quarter", period=begun, first=due["first"], limit=FUNDS_AT_ONCE)
+        funds = tx.list_rows("funds_of_quarter", period=begun, first=due["first"], limit=FUNDS_AT_ONCE)
         # What was counted before each: of the first that is less than ``most``.
         before = itertools.accumulate((1 + one["positions"] for one in funds), initial=counted)
         done = [row["cik"] for row, weight in zip(funds, before, strict=False) if weight < most]
-        tx.many("put_fund_return", [_counted(tx, cik, period) for cik in done])
+        tx.insert_rows("put_fund_return", [_counted(tx, cik, period) for cik in done])
         tx.run("quarter_counted_to", period=period, first=done[-1] + 1 if done else 0)
         counted += 1 + sum(1 + one["positions"] for one in funds[: len(done)])
     return counted
@@ -83,17 +85,17 @@ def settle_fund(tx: Transaction, cik: int, period: str, *, whole: bool) -> None:
     """
     if not whole:
         tx.run("remove_fund_return", cik=cik, period=period)
-    elif not tx.value("fund_return_due", cik=cik, period=period):
-        tx.many("put_fund_return", [_counted(tx, cik, period)])
+    elif not tx.find_value("fund_return_due", cik=cik, period=period):
+        tx.insert_rows("put_fund_return", [_counted(tx, cik, period)])
 
 
 def _counted(tx: Transaction, cik: int, period: str) -> tuple[Any, ...]:
     """The row of a fund's return over the quarter that ends on ``period``."""
     before = quarters.before(period)
-    (sums,) = tx.all("shares_held", cik=cik, period=before)
+    (sums,) = tx.list_rows("shares_held", cik=cik, period=before)
     by_ticker: dict[str, tuple[Decimal, Decimal]] = {}
     priced = unadjusted = 0
-    for row in tx.all("returns_of_positions", cik=cik, before=before, period=period):
+    for row in tx.list_rows("returns_of_positions", cik=cik, before=before, period=period):
         earned, value = Decimal(row["earned"]), row["value"]
         priced += value
         unadjusted += 0 if row["adjusted"] else value
@@ -157,13 +159,13 @@ class Leaderboard(NamedTuple):
 
 def latest(tx: Transaction) -> str | None:
     """The last quarter over which some fund's return is known, else the last that could be; None without reports."""
-    period: str | None = tx.value("latest_priced_quarter") or tx.value("latest_quarter_of_returns")
+    period: str | None = tx.find_value("latest_priced_quarter") or tx.find_value("latest_quarter_of_returns")
     return period
 
 
 def is_held(tx: Transaction, period: str) -> bool:
     """Whether finapi has holdings of any fund at the beginning of a quarter."""
-    return tx.one("fund_return_of_quarter", period=period) is not None
+    return tx.find_row("fund_return_of_quarter", period=period) is not None
 
 
 def leaderboard(tx: Transaction, period: str, wanted: Mapping[str, Any]) -> Leaderboard:
@@ -177,8 +179,8 @@ def leaderboard(tx: Transaction, period: str, wanted: Mapping[str, Any]) -> Lead
         "min_aum": 0 if wanted["include_all"] else wanted["min_aum"],
         "direction": -1 if wanted["sort_order"] == "desc" else 1,
     }
-    (counts,) = tx.all("funds_with_returns", values)
-    rows, total = tx.page("funds_by_return", values)
+    (counts,) = tx.list_rows("funds_with_returns", values)
+    rows, total = tx.list_page("funds_by_return", values)
     begun = quarters.before(period)
     found = [_performance(row, doubts.summed(doubts.of_fund(tx, int(row["cik"]), begun).values())) for row in rows]
     return Leaderboard(found, total, counts["funds"], counts["eligible"])
@@ -187,7 +189,7 @@ def leaderboard(tx: Transaction, period: str, wanted: Mapping[str, Any]) -> Lead
 def _performance(row: Row, doubted: DoubtSum) -> FundPerformance:
     known = row["rank"] is not None
     reason = None if known else LITTLE_PRICED if row["priced"] else NOT_PRICED
-    return made(
+    return build_record(
         FundPerformance,
         row,
         portfolio_return_pct=percent(row["gain"], row["priced"]) if known else None,

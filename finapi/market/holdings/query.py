@@ -41,8 +41,8 @@ def covers(tx: Transaction, text: str, limit: int, offset: int) -> CoverPages:
     # One more than are looked at, to know whether there are.
     looked = min(MAX_LOOKED, MAX_TESTS // sum(map(len, choices)))
     values = {"choices": json.dumps(choices), "limit": limit + 1, "offset": offset, "looked": 0 if narrow else looked}
-    rows = tx.all("cover_pages", values, ciks=json.dumps(ciks), accessions=json.dumps(accessions))
-    cut = not narrow and tx.value("more_cover_pages", looked=looked) is not None
+    rows = tx.list_rows("cover_pages", values, ciks=json.dumps(ciks), accessions=json.dumps(accessions))
+    cut = not narrow and tx.find_value("more_cover_pages", looked=looked) is not None
     return CoverPages([funds.cover_page(tx, row) for row in rows[:limit]], len(rows) > limit, cut)
 
 
@@ -59,7 +59,7 @@ def quarter(tx: Transaction, text: str) -> tuple[FundQuarter, str | None]:
     (cik,) = named
     assert cik is not None
     name = funds.name_of(tx, cik)
-    for row in tx.all("fund_quarters_to_test", cik=cik):
+    for row in tx.list_rows("fund_quarters_to_test", cik=cik):
         wanted = [
             [one for one in choice if one["field"] not in _REPORT]
             for choice in choices
@@ -78,7 +78,7 @@ def _fund(tx: Transaction, choice: list[Condition]) -> int | None:
         if one["field"] == "cik" and not one["not"]:
             return int(one["values"][0])
         if one["field"] == "accession" and not one["not"]:
-            cik: int | None = tx.value("fund_of_accession", accession=one["values"][0])
+            cik: int | None = tx.find_value("fund_of_accession", accession=one["values"][0])
             return cik
     return None
 
@@ -107,7 +107,7 @@ def _accession(text: str) -> Condition:
 
 def _day(text: str) -> str:
     # A day may be written with its time, as clients have it.
-    return days.checked(text[:10])
+    return days.validate(text[:10])
 
 
 _DAYS = "a date or [date TO date]"
@@ -131,10 +131,10 @@ def _of_position(tx: Transaction) -> dict[str, QueryField]:
     """Fields of what is held."""
 
     def ticker(text: str) -> Condition:
-        return {"field": "security", "values": _ids(tx, ticker=tickers.fold(text), cusip=None)}
+        return {"field": "security", "values": _ids(tx, ticker=tickers.normalise(text), cusip=None)}
 
     def number(text: str) -> Condition:
-        return {"field": "security", "values": _ids(tx, ticker=None, cusip=cusip.checked(text.upper()))}
+        return {"field": "security", "values": _ids(tx, ticker=None, cusip=cusip.validate(text.upper()))}
 
     return {
         "ticker": QueryField(("holdings.ticker", "ticker"), ticker, "a ticker"),
@@ -143,7 +143,7 @@ def _of_position(tx: Transaction) -> dict[str, QueryField]:
 
 
 def _ids(tx: Transaction, **by: str | None) -> list[int]:
-    return [row["id"] for row in tx.all("securities_to_test", by)]
+    return [row["id"] for row in tx.list_rows("securities_to_test", by)]
 
 
 def _of_names(tx: Transaction) -> dict[str, QueryField]:

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
-from finapi.core.records import Date, made
+from finapi.core.records import Date, build_record
 from finapi.market.holdings import doubts
 from finapi.market.holdings.doubts import DoubtedCount, DoubtedFlow, DoubtedValue, DoubtSum
 from finapi.market.holdings.funds import percent
@@ -118,7 +118,7 @@ class Rotation(TypedDict):
 
 def rotation(tx: Transaction, period: str) -> tuple[Rotation, dict[str, IndustryBucket], Decimal | None]:
     """A quarter's ratios, its buckets, and the part of the value whose issuer's industry is known, in per cent."""
-    rows = tx.all("trades_by_group", period=period)
+    rows = tx.list_rows("trades_by_group", period=period)
     doubted = [one for one in doubts.of_quarter(tx, period) if not one.is_etf]
     buckets = {
         name: _bucket(
@@ -140,14 +140,14 @@ def rotation(tx: Transaction, period: str) -> tuple[Rotation, dict[str, Industry
         "cyclical_defensive_signal": _signal(cyclical, "cyclical", "defensive"),
         "reason": reason,
     }
-    known = sum(row["total_value"] for row in rows if sectors.of_group(row["sic_group"])[0])
+    known = sum(row["total_value"] for row in rows if sectors.for_group(row["sic_group"])[0])
     return found, buckets, percent(known, sum(row["total_value"] for row in rows))
 
 
 def _bucket(rows: Sequence[Row], doubted: DoubtSum) -> IndustryBucket:
     known = [row for row in rows if row["compared"]]
     shown = [
-        made(
+        build_record(
             BucketSector,
             row,
             sector=sectors.industry_of(row["sic_group"]),
@@ -240,7 +240,7 @@ class Signals(NamedTuple):
 
 def cross(tx: Transaction, period: str, within: Window, *, buyers: int, flow: int) -> Signals:
     """The securities with a fund flow above ``flow`` dollars and at least so many insiders who bought."""
-    rows = tx.all("bought_by_both", period=period, start=within.start, end=within.end, buyers=buyers, flow=flow)
+    rows = tx.list_rows("bought_by_both", period=period, start=within.start, end=within.end, buyers=buyers, flow=flow)
     ranks = [
         ("fund_flow", [row["fund_flow"] for row in rows]),
         ("insider_buyers", [row["insider_buyer_count"] for row in rows]),
@@ -255,10 +255,10 @@ def cross(tx: Transaction, period: str, within: Window, *, buyers: int, flow: in
         share = percent(row["fund_flow"], row["total_value"])
         more = {"attractiveness_score": mean, "attractiveness_components": parts}
         more |= doubted.get(row["security_id"], DoubtSum()).members()
-        found.append(made(CrossSignal, row, fund_flow_pct=None if share is None else round(share), **more))
+        found.append(build_record(CrossSignal, row, fund_flow_pct=None if share is None else round(share), **more))
     found.sort(key=lambda one: (-one["attractiveness_score"], -one["fund_flow"], one["cusip"]))
-    (counts,) = tx.all("securities_bought", period=period, flow=flow)
-    return Signals(found, counts["bought"], counts["named"], tx.value("last_insider_purchase"))
+    (counts,) = tx.list_rows("securities_bought", period=period, flow=flow)
+    return Signals(found, counts["bought"], counts["named"], tx.find_value("last_insider_purchase"))
 
 
 def _ranked(values: Sequence[int]) -> list[Decimal]:

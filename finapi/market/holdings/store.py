@@ -24,7 +24,7 @@ from finapi.market.reference import companies, issuers, securities, share_splits
 from finapi.store.db import Row, Transaction
 
 # Positions of a table that are compared with those of other managers, and funds that one report makes doubtful.
-MOST_COMPARED, MOST_DOUBTED = 10, 3
+MAX_COMPARED, MAX_DOUBTED = 10, 3
 
 # Columns of insert_holdings, in their order.
 _OF_ROW = attrgetter("value", "amount", "figi", "discretion", "managers", "sole", "shared", "none")
@@ -35,7 +35,9 @@ def put(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, now: dat
 
     Everything happens in the caller's transaction: the filing is stored whole or not at all.
     """
-    held = identify.held(tx.all("holdings_reports_of_content", cik=report.cik, sha256=report.sha256), filed.accession)
+    held = identify.held(
+        tx.list_rows("holdings_reports_of_content", cik=report.cik, sha256=report.sha256), filed.accession
+    )
     if held is not None:
         return _take_over(tx, report, filed, held, now)
     companies.put_name(tx, report.cik, report.cover.name, companies.FROM_COVER, filed.filed_at or "")
@@ -53,7 +55,7 @@ def put(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, now: dat
 
 def move(tx: Transaction, unfiled_id: int, filing_id: int, accession: str, now: datetime) -> None:
     """Put the reports of an unknown filing under the one that it turned out to be."""
-    rows = tx.all("holdings_reports_of_filing", filing_id=unfiled_id)
+    rows = tx.list_rows("holdings_reports_of_filing", filing_id=unfiled_id)
     for row in rows:
         tx.run("move_holdings_report", id=row["id"], filing_id=filing_id)
         _refile(tx, row["id"])
@@ -67,7 +69,7 @@ def redate(tx: Transaction, now: datetime) -> int:
 
     A trigger notes them, whichever document told.
     """
-    rows = tx.all("redated_holdings_reports")
+    rows = tx.list_rows("redated_holdings_reports")
     for row in rows:
         _refile(tx, row["id"])
     for cik, period in sorted({(row["cik"], row["period"]) for row in rows}):
@@ -81,7 +83,7 @@ def settle(tx: Transaction, cik: int, period: str) -> None:
     """Make what follows from a fund's reports of a quarter anew: that quarter, the next one, and the counts."""
     _settle_quarter(tx, cik, period)
     following = quarters.after(period)
-    if tx.one("fund_quarter", cik=cik, period=following) is not None:
+    if tx.find_row("fund_quarter", cik=cik, period=following) is not None:
         _settle_quarter(tx, cik, following)
     tx.run("count_fund", cik=cik)
 
@@ -92,14 +94,14 @@ def resplit(tx: Transaction, now: datetime) -> int:
     Triggers note the securities and quarters, whichever document told.
     """
     funds_changed: set[tuple[int, str]] = set()
-    due = tx.all("securities_resplit")
+    due = tx.list_rows("securities_resplit")
     found = {one: share_splits.of_quarter(tx, quarters.before(one), one) for one in {row["period"] for row in due}}
     for one in due:
         period = one["period"]
         splits = found[period].get(one["security_id"], ())
         values = {"security_id": one["security_id"], "period": period, "before": quarters.before(period)}
         pairs = []
-        for row in tx.all("positions_resplit", values):
+        for row in tx.list_rows("positions_resplit", values):
             old = _position(tuple(row)[3:])
             new = positions.changed(old.row, old.row._replace(shares=row["held"], value=row["worth"]), splits)
             if new != old:
@@ -130,7 +132,7 @@ def _take_over(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, h
     else:
         _refile(tx, held["id"])
         settle(tx, report.cik, report.cover.period)
-    row = tx.one("holdings_report", id=held["id"])
+    row = tx.find_row("holdings_report", id=held["id"])
     assert row is not None
     if (held["accession"], held["filed_at"]) == (row["accession"], row["filed_at"]):
         return False
@@ -143,7 +145,7 @@ def _announce(tx: Transaction, accession: str, now: datetime) -> None:
     if is_unfiled(accession):
         return
     announce.filing(tx, now, accession=accession)
-    row = tx.one("latest_holdings_report_of_filing", accession=accession)
+    row = tx.find_row("latest_holdings_report_of_filing", accession=accession)
     assert row is not None
     shown = funds.filing_shown(row)
     payload = {
@@ -172,15 +174,15 @@ class _Rows(NamedTuple):
 
 
 def _rows(tx: Transaction, report_id: int) -> _Rows:
-    priced = [_Priced._make(row) for row in tx.all("priced_holdings", report_id=report_id)]
-    named = tx.all("names_in_holdings", report_id=report_id)
+    priced = [_Priced._make(row) for row in tx.list_rows("priced_holdings", report_id=report_id)]
+    named = tx.list_rows("names_in_holdings", report_id=report_id)
     return _Rows(priced, [(one["cusip"], one["issuer"], one["title"]) for one in named])
 
 
 def _refile(tx: Transaction, report_id: int, rows: _Rows | None = None) -> None:
     """Repeat the filing's number and day in the report, and decide its unit by them and its ``rows``."""
     tx.run("refile_holdings_report", id=report_id)
-    row = tx.one("holdings_report", id=report_id)
+    row = tx.find_row("holdings_report", id=report_id)
     assert row is not None
     rows = rows or _rows(tx, report_id)
     told = _prices_told(tx, row["cik"], row["period"], rows.priced)
@@ -204,13 +206,13 @@ def _prices_told(
     tx: Transaction, cik: int, period: str, rows: Sequence[_Priced]
 ) -> list[tuple[float, dict[int, float]]]:
     """Of a table's largest share positions the price as it stands there, and the dollars that others imply, by fund."""
-    largest = nlargest(MOST_COMPARED, (one for one in rows if one.value and one.amount), itemgetter(0))
+    largest = nlargest(MAX_COMPARED, (one for one in rows if one.value and one.amount), itemgetter(0))
     return [
         (
             one.value / one.amount,
             {
                 other["cik"]: other["value"] / other["shares"]
-                for other in tx.all("worth_to_others", security_id=one.security_id, period=period, cik=cik)
+                for other in tx.list_rows("worth_to_others", security_id=one.security_id, period=period, cik=cik)
             },
         )
         for one in largest
@@ -219,14 +221,14 @@ def _prices_told(
 
 def _judge_others(tx: Transaction, report_id: int, cik: int, period: str, rows: _Rows) -> None:
     """Decide anew the units of funds of this quarter whose prices are a thousand times off since this report came."""
-    row = tx.one("holdings_report", id=report_id)
+    row = tx.find_row("holdings_report", id=report_id)
     assert row is not None
     doubted: set[int] = set()
     for own, prices in _prices_told(tx, cik, period, rows.priced):
         told = value_units.agreed([own * row["value_unit"], *prices.values()])
         doubted |= {other for other, price in prices.items() if told is not None and value_units.off(price, told)}
-    for other in sorted(doubted)[:MOST_DOUBTED]:
-        for report in tx.all("reports_of_quarter", cik=other, period=period):
+    for other in sorted(doubted)[:MAX_DOUBTED]:
+        for report in tx.list_rows("reports_of_quarter", cik=other, period=period):
             _refile(tx, report["id"])
         settle(tx, other, period)
 
@@ -234,7 +236,7 @@ def _judge_others(tx: Transaction, report_id: int, cik: int, period: str, rows: 
 def _put_fund(tx: Transaction, cik: int, name: str, as_of: str) -> None:
     if tx.run("put_fund", cik=cik, name=name, as_of=as_of):
         tx.run("delete_fund_words", cik=cik)
-        tx.many("insert_fund_words", [(word, cik) for word in issuers.words(name)])
+        tx.insert_rows("insert_fund_words", [(word, cik) for word in issuers.words(name)])
 
 
 def _put_filing(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, now: datetime) -> int:
@@ -242,12 +244,12 @@ def _put_filing(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, 
     inside = FilingMetadata(
         "", DOCUMENT, parties, form=cover.form, period_of_report=cover.period, file_number=cover.file_number
     )
-    return filings.put_document(tx, filed, inside, now, announced=False).id
+    return filings.upsert_document(tx, filed, inside, now, announced=False).id
 
 
 def _insert_report(tx: Transaction, report: HoldingsReport, filing_id: int) -> int:
     cover = report.cover
-    report_id = tx.insert(
+    report_id = tx.insert_row(
         "insert_holdings_report",
         {name: getattr(cover, name) for name in cover.__slots__},
         filing_id=filing_id,
@@ -258,7 +260,7 @@ def _insert_report(tx: Transaction, report: HoldingsReport, filing_id: int) -> i
         documents=report.documents,
     )
     listed = [(one, 0) for one in cover.reported_by] + [(one, 1) for one in cover.included]
-    tx.many(
+    tx.insert_rows(
         "insert_holdings_managers",
         [
             (report_id, seq, one.number, one.name, int(one.cik) if one.cik else None, one.file_number, inside)
@@ -272,7 +274,7 @@ def _insert_rows(tx: Transaction, report: HoldingsReport, report_id: int) -> _Ro
     names = sorted({(row.issuer, row.title) for row in report.rows})
     name_ids = _name_ids(tx, names)
     if len(name_ids) < len(names):
-        tx.many("insert_holding_names", [one for one in names if one not in name_ids])
+        tx.insert_rows("insert_holding_names", [one for one in names if one not in name_ids])
         name_ids = _name_ids(tx, names)
     # Of several names for one CUSIP in one table the least is taken, whatever their order.
     first: dict[str, tuple[str, str]] = {}
@@ -284,13 +286,13 @@ def _insert_rows(tx: Transaction, report: HoldingsReport, report_id: int) -> _Ro
     for seq, row in enumerate(report.rows, 1):
         told = ids[row.cusip], name_ids[row.issuer, row.title], kind_of(row), int(row.amount_type == "PRN")
         rows.append((report_id, seq, *told, *_OF_ROW(row)))
-    tx.many("insert_holdings", rows)
+    tx.insert_rows("insert_holdings", rows)
     priced = [_Priced(row[6], row[7], row[2]) for row in rows if row[4] == SHARES]
     return _Rows(priced, [(number, *name) for number, name in first.items()])
 
 
 def _name_ids(tx: Transaction, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
-    found = tx.all("holding_name_ids", names=json.dumps(names))
+    found = tx.list_rows("holding_name_ids", names=json.dumps(names))
     return {(issuer, title): id for issuer, title, id in found}
 
 
@@ -298,13 +300,13 @@ def _name_ids(tx: Transaction, names: Sequence[tuple[str, str]]) -> dict[tuple[s
 
 
 def _settle_quarter(tx: Transaction, cik: int, period: str) -> None:
-    reports = {row["id"]: row for row in tx.all("reports_of_quarter", cik=cik, period=period)}
+    reports = {row["id"]: row for row in tx.list_rows("reports_of_quarter", cik=cik, period=period)}
     standing, full = positions.effective(_standing(row) for row in reports.values())
     made: list[FundPosition] = []
     whole = full and all(one.whole for one in standing)
     before = _before(tx, cik, quarters.before(period)) if whole else None
     if standing:
-        rows = (row for one in standing for row in tx.all("holdings_of_report", report_id=one.report_id))
+        rows = (row for one in standing for row in tx.list_rows("holdings_of_report", report_id=one.report_id))
         united = positions.united(map(positions.ReportedRow._make, rows))
         made = positions.compared(united, before, share_splits.of_quarter(tx, quarters.before(period), period))
     _replace(tx, cik, period, made)
@@ -351,10 +353,10 @@ def _standing(row: Row) -> StandingReport:
 
 def _before(tx: Transaction, cik: int, period: str) -> dict[tuple[int, int], positions.ReportedRow] | None:
     """What was held a quarter before; None when that quarter is not known, or not whole."""
-    quarter = tx.one("fund_quarter", cik=cik, period=period)
+    quarter = tx.find_row("fund_quarter", cik=cik, period=period)
     if quarter is None or not quarter["complete"]:
         return None
-    held = (_position(tuple(row)) for row in tx.all("positions_of_quarter", cik=cik, period=period))
+    held = (_position(tuple(row)) for row in tx.list_rows("positions_of_quarter", cik=cik, period=period))
     return {(one.row.kind, one.row.security_id): one.row for one in held if one.status != positions.CLOSED}
 
 
@@ -364,9 +366,9 @@ def _position(values: tuple[Any, ...]) -> FundPosition:
 
 def _replace(tx: Transaction, cik: int, period: str, made: list[FundPosition]) -> None:
     """Write a quarter's positions, and bring its securities' sums from the old ones to the new."""
-    old = [_position(tuple(row)) for row in tx.all("positions_of_quarter", cik=cik, period=period)]
+    old = [_position(tuple(row)) for row in tx.list_rows("positions_of_quarter", cik=cik, period=period)]
     tx.run("delete_positions", cik=cik, period=period)
-    tx.many("insert_positions", sorted((cik, period, *one.row, *one[1:]) for one in made))
+    tx.insert_rows("insert_positions", sorted((cik, period, *one.row, *one[1:]) for one in made))
     tx.run("group_positions", cik=cik, period=period)
     _add_up(tx, period, old, made)
 
@@ -386,9 +388,9 @@ def _add_up(tx: Transaction, period: str, old: list[FundPosition], made: list[Fu
                     pairs = zip(held or repeat(0), share, strict=False)
                     sums[at] = tuple(a + sign * b for a, b in pairs)
     changed = {security_id: share for security_id, share in sums.items() if any(share)}
-    tx.many("add_to_security_quarters", [(period, at, *changed[at]) for at in sorted(changed)])
+    tx.insert_rows("add_to_security_quarters", [(period, at, *changed[at]) for at in sorted(changed)])
     tx.run("mark_securities_unpriced", period=period, securities=json.dumps(sorted(changed)))
     if changed:
         tx.run("mark_groups_unsummed", period=period)
     if old:
-        tx.many("delete_empty_security_quarters", [(period, at) for at in changed])
+        tx.insert_rows("delete_empty_security_quarters", [(period, at) for at in changed])

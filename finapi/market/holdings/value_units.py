@@ -19,7 +19,7 @@ FIRST_DOLLAR_PERIOD = "2022-12-31"
 # of a manager over $100 million does. Above 5 a row in thousands would be a share of more than $5,000.
 CHEAP, DEAR = 1, 5
 # The part of the rows, and of their value, that must speak against the day before it is overruled, in tenths.
-MOST_TENTHS = 6
+MAX_TENTHS = 6
 # Managers who must imply one price, and how far apart their prices and a thousandfold may be: prices of a quarter move.
 LEAST_MANAGERS, ALIKE = 2, 3
 # So many positions must be a thousand times off before all are, unless one at most is beside them.
@@ -91,7 +91,7 @@ def _speaks(rows: Sequence[tuple[int, int]]) -> tuple[bool, bool]:
     worth = sum(value for value, _ in priced)
 
     def most(some: list[int]) -> bool:
-        return 10 * len(some) >= MOST_TENTHS * len(priced) and 10 * sum(some) >= MOST_TENTHS * worth
+        return 10 * len(some) >= MAX_TENTHS * len(priced) and 10 * sum(some) >= MAX_TENTHS * worth
 
     return most(cheap), most(dear)
 
@@ -117,7 +117,7 @@ def _contradicted(unit: int, others: Sequence[tuple[float, Sequence[float]]]) ->
     signs = [off(price, middle) for price, middle in told if middle is not None]
     wrong = signs.count(1 if unit == THOUSANDS else -1)
     # One of several positions may be wrong by itself: ``doubts`` says so of it.
-    return wrong >= min(LEAST_WRONG, len(others) - 1 or 1) > 0 and 10 * wrong >= MOST_TENTHS * len(signs)
+    return wrong >= min(LEAST_WRONG, len(others) - 1 or 1) > 0 and 10 * wrong >= MAX_TENTHS * len(signs)
 
 
 def _total_unit(unit: int, value_total: int | None, row_value: int, rows: int) -> int:

@@ -9,7 +9,7 @@ from functools import partial
 from types import GenericAlias
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
-from finapi.core.records import Date, Members, OneOf, Time, Url, made
+from finapi.core.records import Date, Members, OneOf, Time, Url, build_record
 from finapi.edgar.ownership import FORMS, Owner, OwnershipForm, OwnershipRow
 from finapi.market.insiders import store
 from finapi.market.insiders.trades import FigureMark, IdPage, InsiderCursor, absent, narrowest, page
@@ -17,7 +17,7 @@ from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
 
 ARCHIVES = "https://www.sec.gov/Archives/edgar/data"
-MOST_UNDATED = 10_000  # filings without a day that are counted
+MAX_UNDATED = 10_000  # filings without a day that are counted
 
 
 class FormFilters(NamedTuple):
@@ -48,12 +48,12 @@ def values(filters: FormFilters) -> dict[str, Any]:
 
 
 def undated(tx: Transaction, filters: FormFilters) -> int:
-    """How many filings a window leaves out because their day is not known, up to :data:`MOST_UNDATED`."""
+    """How many filings a window leaves out because their day is not known, up to :data:`MAX_UNDATED`."""
     if filters.since is None and filters.until is None:
         return 0
     # Day 0 is that of forms whose filing day is not known.
-    without = filters._replace(limit=MOST_UNDATED, offset=0, cursor=InsiderCursor(), since=0, until=0)
-    return len(tx.all(query(without), values(without)))
+    without = filters._replace(limit=MAX_UNDATED, offset=0, cursor=InsiderCursor(), since=0, until=0)
+    return len(tx.list_rows(query(without), values(without)))
 
 
 def latest(tx: Transaction, filters: FormFilters) -> IdPage:
@@ -97,11 +97,11 @@ class InsiderFiling(TypedDict):
 
 def objects(tx: Transaction, ids: Sequence[int]) -> list[InsiderFiling]:
     """Filings as lists show them, in the order of ``ids``."""
-    return [_filing(row) for row in tx.all("insider_filings_by_id", ids=json.dumps(list(ids)))]
+    return [_filing(row) for row in tx.list_rows("insider_filings_by_id", ids=json.dumps(list(ids)))]
 
 
 def _filing(row: Row) -> InsiderFiling:
-    sector, industry = sectors.of(row["sic"])
+    sector, industry = sectors.for_sic(row["sic"])
     index, xml = _links(row)
     issuer: _FiledIssuer = {
         "cik": f"{row['issuer_cik']:010}",
@@ -110,7 +110,7 @@ def _filing(row: Row) -> InsiderFiling:
         "sector": sector,
         "industry": industry,
     }
-    return made(InsiderFiling, row, issuer=issuer, xml_url=xml, index_url=index)
+    return build_record(InsiderFiling, row, issuer=issuer, xml_url=xml, index_url=index)
 
 
 def _links(row: Row) -> tuple[str | None, str | None]:
@@ -353,14 +353,14 @@ class PlainForm(_FormHead):
 
 def form(tx: Transaction, accession: str) -> FormAsFiled | None:
     """One form as it was filed; None when it is not held."""
-    found = tx.value("insider_form_of", accession=accession)
+    found = tx.find_value("insider_form_of", accession=accession)
     if found is None:
         return None
-    (row,) = tx.all("insider_forms_by_id", ids=json.dumps([found]))
+    (row,) = tx.list_rows("insider_forms_by_id", ids=json.dumps([found]))
     held = store.unpacked(row["body"])
-    restated = {one["seq"] for one in tx.all("superseded_rows", form_id=found)}
+    restated = {one["seq"] for one in tx.list_rows("superseded_rows", form_id=found)}
     index, xml = _links(row)
-    return made(
+    return build_record(
         FormAsFiled,
         row,
         **_said(held, _FILED, partial(_cell, restated)),
@@ -383,14 +383,17 @@ def form(tx: Transaction, accession: str) -> FormAsFiled | None:
 def plain(tx: Transaction, ids: Sequence[int]) -> list[PlainForm]:
     """Forms in plain values, in the order of ``ids``."""
     return [
-        _plain(row, store.unpacked(row["body"])) for row in tx.all("insider_forms_by_id", ids=json.dumps(list(ids)))
+        _plain(row, store.unpacked(row["body"]))
+        for row in tx.list_rows("insider_forms_by_id", ids=json.dumps(list(ids)))
     ]
 
 
 def _plain(row: Row, held: OwnershipForm) -> PlainForm:
     said = _said(held, _PLAIN, _plain_value)
     owner, signed = said["reportingOwners"][0], held.signature_date
-    return made(PlainForm, row, **said, issuer=_issuer(held), reportingOwner=owner, ownerSignatureNameDate=signed)
+    return build_record(
+        PlainForm, row, **said, issuer=_issuer(held), reportingOwner=owner, ownerSignatureNameDate=signed
+    )
 
 
 def _said(held: OwnershipForm, elements: RowElements, leaf: Callable[[OwnershipRow, int, str], Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Annotated, TypedDict
 
 from finapi.core import days
-from finapi.core.records import Date, made
+from finapi.core.records import Date, build_record
 from finapi.market.insiders import names, store, titles, trades
 from finapi.market.insiders.trades import FigureMarks, FormOwner, InsiderTransaction
 from finapi.market.reference import sectors
@@ -116,22 +116,22 @@ class InsiderProfile(names.InsiderName):
 
 def of_issuer(tx: Transaction, issuer: int, until: str = LATEST) -> list[Row]:
     """Positions in a company's securities, a joint one once, those of the latest day first."""
-    return tx.all("holdings_of_issuer", issuer=issuer, until=until)
+    return tx.list_rows("holdings_of_issuer", issuer=issuer, until=until)
 
 
 def of_insider(tx: Transaction, insider: int, issuer: int | None = None, until: str = LATEST) -> list[Row]:
     """An insider's positions, company by company."""
-    return tx.all("holdings_of_insider", insider=insider, issuer=issuer, until=until)
+    return tx.list_rows("holdings_of_insider", insider=insider, issuer=issuer, until=until)
 
 
 def of_everybody(tx: Transaction, until: str, limit: int, offset: int) -> list[Row]:
     """Everybody's positions as of a day, by issuer and insider."""
-    return tx.all("holdings_of_everybody", until=until, limit=limit, offset=offset)
+    return tx.list_rows("holdings_of_everybody", until=until, limit=limit, offset=offset)
 
 
 def insiders_of_issuer(tx: Transaction, issuer: int) -> int:
     """How many insiders have reported holdings in a company's securities."""
-    return int(tx.value("count_insiders_of_issuer", issuer=issuer))
+    return int(tx.find_value("count_insiders_of_issuer", issuer=issuer))
 
 
 def objects(tx: Transaction, rows: Sequence[Row], *, insider: int | None = None) -> list[InsiderHolding]:
@@ -141,7 +141,7 @@ def objects(tx: Transaction, rows: Sequence[Row], *, insider: int | None = None)
     ``insider`` is whom the answer is about, else the first owner.
     """
     ids = {row["form_id"] for row in rows}
-    forms = {form["id"]: form for form in tx.all("holding_forms", forms=json.dumps(sorted(ids)))}
+    forms = {form["id"]: form for form in tx.list_rows("holding_forms", forms=json.dumps(sorted(ids)))}
     owners = trades.owners_of(tx, ids)
     sums = trades.amounts(tx, {row["under"] for row in rows})
     return [_holding(row, forms[row["form_id"]], owners[row["form_id"]], sums, insider) for row in rows]
@@ -151,7 +151,7 @@ def _holding(
     row: Row, form: Row, owners: list[FormOwner], sums: dict[tuple[int, str], Decimal | None], insider: int | None
 ) -> InsiderHolding:
     shown = trades.shown_owner(owners, insider)
-    sector, industry = sectors.of(form["sic"])
+    sector, industry = sectors.for_sic(form["sic"])
     marks = {}
     if row["amount_owned"] is None:
         marks["amount_owned"] = trades.absent(json.loads(row["amount_notes"] or "[]"))
@@ -159,7 +159,7 @@ def _holding(
     if total is None:
         reason = "not_of_derivatives" if row["is_derivative"] else "amount_missing"
         marks["total_beneficial_ownership"] = trades.absent(reason=reason)
-    return made(
+    return build_record(
         InsiderHolding,
         row,
         **dict(form),
@@ -188,7 +188,7 @@ def summary(rows: Sequence[Row]) -> ShareSums:
         one["total_beneficial"] += amount
     classes = list(sums.values())
     whole = classes[0] if len(classes) == 1 else _NOTHING
-    return made(ShareSums, dict(whole) if len(classes) < 2 else dict.fromkeys(whole), classes=classes)
+    return build_record(ShareSums, dict(whole) if len(classes) < 2 else dict.fromkeys(whole), classes=classes)
 
 
 _NOTHING: ClassSums = {
@@ -211,7 +211,7 @@ def by_company(rows: Sequence[Row]) -> dict[str, list[Row]]:
 def vehicles(rows: Sequence[Row]) -> list[OwnershipVehicle]:
     """In whose hands an insider's shares of one company are."""
     return [
-        made(
+        build_record(
             OwnershipVehicle,
             row,
             nature=row["ownership_nature"],
@@ -236,17 +236,17 @@ def profile(tx: Transaction, insider: int, today: int) -> InsiderProfile:
         for issuer, held in by_company(rows).items()
     }
     roles: dict[bool, list[_InsiderRole]] = {True: [], False: []}
-    for row in tx.all("roles_of_insider", insider=insider):
+    for row in tx.list_rows("roles_of_insider", insider=insider):
         held = companies.get(row["issuer_cik"])
         total = held["total_beneficial_ownership"] if held else None
         names_of_roles = role_names(row["bits"], row["title"])
         ended = store.unpacked(row["body"]).not_subject_to_section_16
         current = not ended and days.number(row["as_of"]) > today - _ROLE_DAYS
-        roles[current].append(made(_InsiderRole, row, roles=names_of_roles, total_beneficial_ownership=total))
-    year = tx.one("year_of_insider", insider=insider, since=today - 365)
+        roles[current].append(build_record(_InsiderRole, row, roles=names_of_roles, total_beneficial_ownership=total))
+    year = tx.find_row("year_of_insider", insider=insider, since=today - 365)
     assert year is not None
     recent = trades.of_insider(tx, insider, trades.TradeFilters(limit=_RECENT)).ids
-    return made(
+    return build_record(
         InsiderProfile,
         year,
         **named,

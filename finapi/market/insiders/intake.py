@@ -13,7 +13,7 @@ from finapi.edgar.ownership import OwnershipForm
 from finapi.market.documents import outcomes
 from finapi.market.documents.families import Family
 from finapi.market.documents.metadata import DOCUMENT, INDEX, FilingMetadata
-from finapi.market.documents.outcomes import UNDATED, Outcome, because
+from finapi.market.documents.outcomes import UNDATED, Outcome, format_reason
 from finapi.market.documents.sources import Document
 from finapi.market.insiders import store
 from finapi.market.reference import companies
@@ -31,7 +31,7 @@ def data_set(app: App, documents: Sequence[Document], only: Set[int] | None = No
     by_kind = {document.kind: document for document in documents}
     if len(by_kind) < len(documents):
         for document in documents:
-            yield outcomes.refused(document, "two tables of one kind lie here: a folder holds one data set")
+            yield outcomes.refuse(document, "two tables of one kind lie here: a folder holds one data set")
         return
     named = {kind.removeprefix(TABLE): document for kind, document in by_kind.items()}
     stored = held = refused = 0
@@ -43,17 +43,17 @@ def data_set(app: App, documents: Sequence[Document], only: Set[int] | None = No
             read = [one for one in portion if not isinstance(one, ParseError)]
             right = [one for one in read if only is None or int(one.form.issuer_cik) in only]
             for error in wrong:
-                yield Outcome(error.file, TABLE + insider_sets.SUBMISSION, "refused", because(error), error.place)
+                yield Outcome(error.file, TABLE + insider_sets.SUBMISSION, "refused", format_reason(error), error.place)
             fresh = _store(app, right)
             stored, held, refused = stored + fresh, held + len(right) - fresh, refused + len(wrong)
             documents[0].entry.moved("filings", stored + held + refused, 0)
     except ParseError as error:
         for document in documents:
-            yield outcomes.refused(document, str(error))
+            yield outcomes.refuse(document, str(error))
         return
     note = f"a data set: {stored} filings stored, {held} held before, {refused} refused"
     for document in documents:
-        yield outcomes.of(document, stored > 0, note)
+        yield outcomes.from_document(document, stored > 0, note)
 
 
 def _store(app: App, portion: list[insider_sets.FiledForm]) -> int:
@@ -66,7 +66,7 @@ def _store(app: App, portion: list[insider_sets.FiledForm]) -> int:
 
 def _pack_rows(tx: Transaction) -> Iterator[tuple[OwnershipForm, FilingMetadata, int | None]]:
     # With the industry of its issuer, which no form says.
-    for row in tx.all("insider_forms_to_pack"):
+    for row in tx.list_rows("insider_forms_to_pack"):
         filed = FilingMetadata(
             row["accession"],
             INDEX if row["source"] == store.FROM_SET else DOCUMENT,

@@ -6,7 +6,7 @@ import json
 from typing import NamedTuple, TypedDict
 
 from finapi.core.errors import ApiError
-from finapi.core.records import made
+from finapi.core.records import build_record
 from finapi.market.insiders import store
 from finapi.store.db import Transaction
 
@@ -52,7 +52,7 @@ def matching(tx: Transaction, query: str, most: int) -> NameMatches:
     """
     cik = _cik(query)
     if cik is not None:
-        insiders = [cik] if tx.value("insider_name", cik=cik) is not None else []
+        insiders = [cik] if tx.find_value("insider_name", cik=cik) is not None else []
         return NameMatches(insiders, [cik], False)
     insiders, cut = _with_words(tx, INSIDERS, query, most)
     issuers, cut_too = _with_words(tx, ISSUERS, query, most)
@@ -71,7 +71,7 @@ def _with_words(tx: Transaction, kind: int, query: str, most: int) -> tuple[list
     for word in sorted(store.words(query), key=len, reverse=True):
         known = None if found is None else json.dumps(sorted(found))
         after = word + "\U0010ffff"
-        rows = tx.all("names_with_word", kind=kind, word=word, after=after, known=known, limit=_MOST_WITH_WORD)
+        rows = tx.list_rows("names_with_word", kind=kind, word=word, after=after, known=known, limit=_MOST_WITH_WORD)
         cut = cut or len(rows) == _MOST_WITH_WORD
         found = {row["cik"] for row in rows}
         if not found:
@@ -82,10 +82,10 @@ def _with_words(tx: Transaction, kind: int, query: str, most: int) -> tuple[list
 
 def named(tx: Transaction, cik: int) -> InsiderOfCompanies:
     """What an insider is called; NOT_FOUND for an unknown one."""
-    row = tx.one("insider_named", cik=cik)
+    row = tx.find_row("insider_named", cik=cik)
     if row is None:
         raise ApiError("NOT_FOUND", "finapi knows no insider with this CIK.")
-    return made(InsiderOfCompanies, row)
+    return build_record(InsiderOfCompanies, row)
 
 
 class InsidersFound(NamedTuple):
@@ -100,11 +100,11 @@ def search(tx: Transaction, query: str, limit: int, offset: int) -> InsidersFoun
     """Insiders whose names match, the most recently active first."""
     cik = _cik(query)
     known, cut = ([cik], False) if cik is not None else _with_words(tx, INSIDERS, query, _MOST_WITH_WORD)
-    rows, total = tx.page("insiders_active", {"ciks": json.dumps(known), "limit": limit, "offset": offset})
+    rows, total = tx.list_page("insiders_active", {"ciks": json.dumps(known), "limit": limit, "offset": offset})
     found = []
     for row in rows:
-        issuers = tx.all("issuers_of_insider", insider=int(row["cik"]))
+        issuers = tx.list_rows("issuers_of_insider", insider=int(row["cik"]))
         latest = issuers[0]["name"] if issuers else None
         tickers = [one["ticker"] for one in issuers if one["ticker"]]
-        found.append(made(InsiderFound, row, latest_company=latest, active_tickers=tickers))
+        found.append(build_record(InsiderFound, row, latest_company=latest, active_tickers=tickers))
     return InsidersFound(found, total, cut)

@@ -33,7 +33,7 @@ def filings(tx: Transaction, text: str, start: int, size: int) -> tuple[list[int
     found: set[tuple[int, int]] = set()
 
     def look(query: str, tested: list[list[Condition]], **values: Any) -> None:
-        rows = tx.all(query, values, choices=json.dumps(tested), limit=MAX_COUNTED + 1)
+        rows = tx.list_rows(query, values, choices=json.dumps(tested), limit=MAX_COUNTED + 1)
         found.update((row["filed_day"], row["id"]) for row in rows)
 
     wide = []
@@ -47,7 +47,7 @@ def filings(tx: Transaction, text: str, start: int, size: int) -> tuple[list[int
     if wide:
         since, until = _filed_between(wide)
         looked = min(MAX_LOOKED, MAX_TESTS // sum(map(len, wide)))
-        bound = tx.value("form_day_looked_to", since=since, until=until, looked=looked)
+        bound = tx.find_value("form_day_looked_to", since=since, until=until, looked=looked)
         cut.append(bound is not None)
         look("forms_of_query", wide, since=since if bound is None else bound, until=until)
     ids = [number for _, number in sorted(found, reverse=True)]
@@ -135,8 +135,8 @@ _DAYS = "a date or [date TO date]"
 _PLAIN = {
     "accession": QueryField(("accessionNo",), _accession, "an accession number"),
     "form": QueryField(("documentType", "formType"), _form, f"one of {', '.join(ownership.FORMS)}"),
-    "filed": QueryField(("filedAt",), lambda text: days.number(days.checked(text[:10])), _DAYS, ranged=True),
-    "period": QueryField(("periodOfReport",), lambda text: days.checked(text[:10]), _DAYS, ranged=True),
+    "filed": QueryField(("filedAt",), lambda text: days.number(days.validate(text[:10])), _DAYS, ranged=True),
+    "period": QueryField(("periodOfReport",), lambda text: days.validate(text[:10]), _DAYS, ranged=True),
     "amendment": QueryField(("isAmendment",), lambda text: {"truth": ownership.truth(text)}, "true or false"),
     "code": QueryField(
         ("transactionCode", "nonDerivativeTable.transactions.coding.code"),

@@ -79,10 +79,10 @@ def put(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: dateti
     text = encoded(form)
     content = hashlib.sha256(text).digest()
     if filed.filed_at is None:
-        filed = replace(filed, filed_at=tx.value("filing_times", accession=filed.accession))
+        filed = replace(filed, filed_at=tx.find_value("filing_times", accession=filed.accession))
     touched: set[int] = set()
     new = True
-    for held in tx.all("held_insider_forms", accession=filed.accession, content=content):
+    for held in tx.list_rows("held_insider_forms", accession=filed.accession, content=content):
         # Under the same number, or the same form with its number unknown on either side.
         if held["accession"] != filed.accession and not (is_unfiled(filed.accession) or is_unfiled(held["accession"])):
             continue
@@ -98,7 +98,7 @@ def put(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: dateti
         _settle_amendments(tx, number)
     tx.run("bump_data_version")
     if new:
-        heartbeats.arrived(tx, "filing", now)
+        heartbeats.record_arrival(tx, "filing", now)
     if new and not is_unfiled(filed.accession):
         _announce(tx, form, filed, now)
     return True
@@ -107,12 +107,12 @@ def put(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: dateti
 def settle(tx: Transaction, now: datetime) -> int:
     """Give forms whose filing or day was unknown what has become known since; how many were settled."""
     settled = 0
-    for row in tx.all("undated_insider_forms"):
+    for row in tx.list_rows("undated_insider_forms"):
         form = unpacked(row["body"])
         accession = row["accession"]
         if is_unfiled(accession):
             accession = identify.listed(tx, subject(form)) or accession
-        filed_at = tx.value("filing_times", accession=accession)
+        filed_at = tx.find_value("filing_times", accession=accession)
         if filed_at is not None:
             evidence = INDEX if row["source"] == FROM_SET else DOCUMENT
             filed = FilingMetadata(accession, evidence, filed_at=filed_at, primary_document=row["document"])
@@ -176,7 +176,7 @@ def _insert(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, text: b
     named = [(word, 1, issuer) for word in words(f"{form.issuer_name} {ticker or ''}")]
     if not is_unfiled(filed.accession):
         _put_filing(tx, form, filed, now)
-    sic = tx.value("company_sic", cik=issuer)
+    sic = tx.find_value("company_sic", cik=issuer)
     _insert_form(tx, form, filed, text, sic, now)
     for position, owner in enumerate(titles.owners(form)):
         cik, name = int(owner.cik), owner.name or f"CIK {owner.cik}"
@@ -192,8 +192,11 @@ def _insert(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, text: b
             title=owner.officer_title,
             other=owner.other_text,
         )
-    tx.many("insert_insider_words", named)
-    tx.run("count_insider_transactions", more=tx.many("insert_insider_transactions", _transactions(form, filed, sic)))
+    tx.insert_rows("insert_insider_words", named)
+    tx.run(
+        "count_insider_transactions",
+        more=tx.insert_rows("insert_insider_transactions", _transactions(form, filed, sic)),
+    )
     _insert_positions(tx, form, filed, number, day)
 
 
@@ -242,7 +245,7 @@ def symbol(text: str | None) -> str | None:
         return None
     plain = text.rpartition(":")[2].strip(" ()[]\"'")
     try:
-        ticker = tickers.fold(plain)
+        ticker = tickers.normalise(plain)
     except ValueError:
         return None
     return None if ticker in _NO_TICKER else ticker
@@ -263,7 +266,7 @@ def _put_filing(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now
     )
     outside = replace(filed, primary_document=None)
     # A line of a data set is no news: what is told of it are its transactions.
-    filings.put_document(tx, outside, inside, now, announced=_source(filed) == FROM_DOCUMENT)
+    filings.upsert_document(tx, outside, inside, now, announced=_source(filed) == FROM_DOCUMENT)
 
 
 def _transactions(form: OwnershipForm, filed: FilingMetadata, sic: int | None) -> list[tuple[Any, ...]]:
@@ -301,20 +304,20 @@ def _trade(form: OwnershipForm, row: OwnershipRow) -> int:
 def _insert_positions(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, number: int, day: int) -> None:
     held = positions.of(form.rows)
     rows = [(number, one.seq, number, *_OF_POSITION(one), json.dumps(one.notes) if one.notes else None) for one in held]
-    tx.many("insert_insider_positions", rows)
+    tx.insert_rows("insert_insider_positions", rows)
     as_of, issuer = positions.as_of(form, filed.filed_at), int(form.issuer_cik)
     for derivative, cls in sorted({(one.derivative, one.cls) for one in held}):
         for owner in titles.owners(form):
             cik = int(owner.cik)
             tx.run("put_insider_stake", issuer_cik=issuer, owner_cik=cik, derivative=derivative, cls=cls)
-            stake = tx.value("insider_stake_id", issuer_cik=issuer, owner_cik=cik, derivative=derivative, cls=cls)
+            stake = tx.find_value("insider_stake_id", issuer_cik=issuer, owner_cik=cik, derivative=derivative, cls=cls)
             tx.run("insert_insider_stake_form", stake_id=stake, as_of=as_of, filed_day=day, form_id=number)
 
 
 def _announce(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: datetime) -> None:
     if _source(filed) == FROM_SET and not announce.is_recent(now, filed.filed_at):
         return  # history, which is not worth putting together what nobody will be told
-    ids = [row["id"] for row in tx.all("transactions_of_form", form_id=form_id(filed.accession))]
+    ids = [row["id"] for row in tx.list_rows("transactions_of_form", form_id=form_id(filed.accession))]
     news = [
         announce.News(
             {**transaction, "accession_number": filed.accession},
@@ -379,8 +382,8 @@ def _linked(tx: Transaction, start: int) -> list[DbRow]:
         number = waiting.pop()
         if number in found:
             continue
-        row = tx.one("insider_form_to_link", id=number)
+        row = tx.find_row("insider_form_to_link", id=number)
         assert row is not None
         found[number] = row
-        waiting += [near["id"] for near in tx.all("insider_forms_linked", id=number) if near["id"] not in found]
+        waiting += [near["id"] for near in tx.list_rows("insider_forms_linked", id=number) if near["id"] not in found]
     return list(found.values())

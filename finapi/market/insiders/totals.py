@@ -13,7 +13,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from finapi.core import days
-from finapi.core.records import Date, OneOf, made
+from finapi.core.records import Date, OneOf, build_record
 from finapi.market.insiders import trades
 from finapi.market.insiders.trades import TradeFilters
 from finapi.market.reference import sectors
@@ -84,7 +84,7 @@ _NO_TRADES: dict[str, int | None] = {**dict.fromkeys(TradeSums.__annotations__, 
 
 def of_issuer(tx: Transaction, issuer: int, filters: TradeFilters) -> TradeSums:
     """The sums of one company."""
-    row = tx.one("sums_by_issuer", _values(filters, issuer))
+    row = tx.find_row("sums_by_issuer", _values(filters, issuer))
     return _sums(_NO_TRADES if row is None else dict(row))
 
 
@@ -114,7 +114,7 @@ class SummedIssuer(NamedTuple):
 
 def by_issuer(tx: Transaction, filters: TradeFilters) -> list[SummedIssuer]:
     """The sums of every company with trades."""
-    return [SummedIssuer(row["issuer_cik"], row) for row in tx.all("sums_by_issuer", _values(filters))]
+    return [SummedIssuer(row["issuer_cik"], row) for row in tx.list_rows("sums_by_issuer", _values(filters))]
 
 
 def _values(filters: TradeFilters, issuer: int | None = None) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def _sums(row: dict[str, Any]) -> TradeSums:
     scores = {name: _ratio(buys - sells, buys + sells) for name, (buys, sells, _) in pairs.items()}
     scores["buy_sell_ratio"] = _ratio(row["total_buys"], row["total_sells"])
     reasons = {"buy_sell_ratio": "no_sales", **{name: reason for name, (_, _, reason) in pairs.items()}}
-    return made(
+    return build_record(
         TradeSums,
         row,
         **scores,
@@ -170,9 +170,9 @@ def by_group(tx: Transaction, filters: TradeFilters, *, by_industry: bool) -> li
     without a SIC code stand together under the group None.
     """
     name = sectors.industry_of if by_industry else sectors.sector_of
-    rows = tx.all("sums_by_group", _values(filters), by_industry=by_industry)
+    rows = tx.list_rows("sums_by_group", _values(filters), by_industry=by_industry)
     return [
-        made(TradeGroup, row, group=name(row["grouped"]), net_value=row["buy_value"] - row["sell_value"])
+        build_record(TradeGroup, row, group=name(row["grouped"]), net_value=row["buy_value"] - row["sell_value"])
         for row in rows
     ]
 
@@ -201,11 +201,11 @@ def clusters(
 ) -> list[InsiderCluster]:
     """Companies in which at least so many insiders bought, or sold, for ``least`` dollars; the most insiders first."""
     values = _values(filters, issuer)
-    rows = tx.all("clusters", values, min_insiders=min_insiders, least=least)
+    rows = tx.list_rows("clusters", values, min_insiders=min_insiders, least=least)
     issuers = issuers_named(tx, [row["issuer_cik"] for row in rows])
     places = json.dumps([[row["issuer_cik"], row["direction"], row["first_day"], row["last_day"]] for row in rows])
     traded: list[list[Row]] = [[] for _ in rows]
-    for trade in tx.all("trades_of_clusters", values, clusters=places):
+    for trade in tx.list_rows("trades_of_clusters", values, clusters=places):
         traded[trade["place"]].append(trade)
     return [_cluster(row, of, issuers[row["issuer_cik"]]) for row, of in zip(rows, traded, strict=True)]
 
@@ -218,7 +218,7 @@ def _cluster(row: Row, traded: Sequence[Row], issuer: IssuerInSector) -> Insider
     if of_priced:
         paid = sum(Decimal(str(one["exact"])) for one in priced)
         average = (paid / of_priced).quantize(_PLACES, ROUND_HALF_EVEN)
-    return made(
+    return build_record(
         InsiderCluster,
         row,
         **issuer,
@@ -233,9 +233,9 @@ def _cluster(row: Row, traded: Sequence[Row], issuer: IssuerInSector) -> Insider
 def issuers_named(tx: Transaction, ciks: Sequence[int]) -> dict[int, IssuerInSector]:
     """How answers name these companies, by CIK."""
     found = {}
-    for row in tx.all("issuers_named", ciks=json.dumps(sorted(set(ciks)))):
-        sector, industry = sectors.of(row["sic"])
-        found[row["cik"]] = made(IssuerInSector, row, sector=sector, industry=industry)
+    for row in tx.list_rows("issuers_named", ciks=json.dumps(sorted(set(ciks)))):
+        sector, industry = sectors.for_sic(row["sic"])
+        found[row["cik"]] = build_record(IssuerInSector, row, sector=sector, industry=industry)
     return found
 
 
@@ -297,8 +297,8 @@ class MarketOverview(TypedDict):
 
 def overview(tx: Transaction, since: int, period_days: int | None) -> MarketOverview:
     """The market as a whole since a filing day, so many days ago."""
-    by_day = tx.all("trade_days", since=since)
-    large = [row["id"] for row in tx.all("largest_trades", since=since, limit=10)]
+    by_day = tx.list_rows("trade_days", since=since)
+    large = [row["id"] for row in tx.list_rows("largest_trades", since=since, limit=10)]
     return {
         "period_days": period_days,
         "volume": {
@@ -307,9 +307,9 @@ def overview(tx: Transaction, since: int, period_days: int | None) -> MarketOver
             "buy_count": sum(row["buys"] for row in by_day),
             "sell_count": sum(row["sells"] for row in by_day),
         },
-        "top_tickers": [made(_TopIssuer, row) for row in tx.all("top_issuers", since=since, limit=10)],
+        "top_tickers": [build_record(_TopIssuer, row) for row in tx.list_rows("top_issuers", since=since, limit=10)],
         "recent_large_tx": [
-            made(
+            build_record(
                 _LargeTrade,
                 one,
                 date=one["transaction_date"],
@@ -319,10 +319,10 @@ def overview(tx: Transaction, since: int, period_days: int | None) -> MarketOver
             )
             for one in trades.objects(tx, large)
         ],
-        "daily_trend": [made(_TradeDay, row, date=_day(row["filed_day"])) for row in by_day],
-        "top_insiders": [made(_TopInsider, row) for row in tx.all("top_insiders", since=since, limit=10)],
+        "daily_trend": [build_record(_TradeDay, row, date=_day(row["filed_day"])) for row in by_day],
+        "top_insiders": [build_record(_TopInsider, row) for row in tx.list_rows("top_insiders", since=since, limit=10)],
         "recent_clusters": [
-            made(
+            build_record(
                 _RecentCluster,
                 one,
                 insiders=one["insider_count"],

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, NamedTuple, TypedDict
 
-from finapi.core.records import Date, OneOf, Time, made
+from finapi.core.records import Date, OneOf, Time, build_record
 from finapi.edgar.ownership import FORMS
 from finapi.market.insiders import titles
 from finapi.market.insiders.amendments import fold
@@ -139,7 +139,7 @@ def _few(tx: Transaction, filters: TradeFilters, *indexes: str) -> str | None:
         "value": filters.min_value is not None,
     }
     asked = [name for name in indexes if given[name]]
-    found = {name: tx.value(f"how_few_trades_by_{name}", filters._asdict(), few=_FEW) for name in asked}
+    found = {name: tx.find_value(f"how_few_trades_by_{name}", filters._asdict(), few=_FEW) for name in asked}
     best = min(found, key=found.__getitem__, default="")
     return f"few_trades_by_{best}" if best and found[best] < _FEW else None
 
@@ -163,17 +163,17 @@ def _counts(filters: TradeFilters, query: str, by: str) -> str | None:
 
 def undated(tx: Transaction, filters: TradeFilters, *, issuer: int | None = None, directed: bool = False) -> int:
     """How many transactions of a company, or of all, windows leave out for lack of a date; ``directed``: of P and S."""
-    return int(tx.value("undated_trades", filters._asdict(), issuer=issuer, directed=directed))
+    return int(tx.find_value("undated_trades", filters._asdict(), issuer=issuer, directed=directed))
 
 
 def undated_of_insider(tx: Transaction, insider: int, filters: TradeFilters) -> int:
     """The same of an insider's."""
-    return int(tx.value("undated_trades_of_insider", filters._asdict(), insider=insider))
+    return int(tx.find_value("undated_trades_of_insider", filters._asdict(), insider=insider))
 
 
 def undated_of_any(tx: Transaction, insiders: Sequence[int], issuers: Sequence[int], filters: TradeFilters) -> int:
     """The same of what :func:`of_any` finds."""
-    return int(tx.value("undated_trades_of_any", filters._asdict(), **_ciks(insiders, issuers)))
+    return int(tx.find_value("undated_trades_of_any", filters._asdict(), **_ciks(insiders, issuers)))
 
 
 def _ciks(insiders: Sequence[int], issuers: Sequence[int]) -> dict[str, Any]:
@@ -193,11 +193,11 @@ def _page(
 
 def page(tx: Transaction, query: str, values: Mapping[str, Any], count: str | None) -> IdPage:
     """The first ``limit`` rows that a query finds behind a cursor, counted by the query ``count``."""
-    rows = tx.all(query, values, limit=values["limit"] + 1)
+    rows = tx.list_rows(query, values, limit=values["limit"] + 1)
     shown, after = rows[: values["limit"]], None
     if len(rows) > len(shown):
         after = str(InsiderCursor(*(shown[-1][name] for name in ("value", "filed_day", "form_id", "seq"))))
-    return IdPage([row["id"] for row in shown], after, tx.value(count, values) if count else None)
+    return IdPage([row["id"] for row in shown], after, tx.find_value(count, values) if count else None)
 
 
 def narrowest(filters: NamedTuple, *names: str) -> str:
@@ -304,7 +304,7 @@ def objects(
     ``collapse`` of all owners together; ``owners`` always lists all of them. A figure that is null stands in
     ``marks`` with its reason.
     """
-    rows = tx.all("trades_by_id", ids=json.dumps(list(ids)))
+    rows = tx.list_rows("trades_by_id", ids=json.dumps(list(ids)))
     forms = {row["form_id"] for row in rows}
     owners, held = owners_of(tx, forms), amounts(tx, forms)
     return [_transaction(row, owners[row["form_id"]], held, insider, collapse=collapse) for row in rows]
@@ -313,9 +313,9 @@ def objects(
 def owners_of(tx: Transaction, forms: Iterable[int]) -> dict[int, list[FormOwner]]:
     """The owners of each of these forms, in the form's order."""
     found: dict[int, list[FormOwner]] = {}
-    for row in tx.all("owners_of_forms", forms=json.dumps(sorted(forms))):
+    for row in tx.list_rows("owners_of_forms", forms=json.dumps(sorted(forms))):
         title = titles.title(row["officer_title"])
-        owner = made(FormOwner, row, officer_title_standardized=title.name if title else None)
+        owner = build_record(FormOwner, row, officer_title_standardized=title.name if title else None)
         found.setdefault(row["form_id"], []).append(owner)
     return found
 
@@ -327,14 +327,14 @@ def shown_owner(owners: Sequence[FormOwner], insider: int | None) -> FormOwner:
 
 def next_earnings(tx: Transaction, asked: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """The first day after a day, within a year, on which a company filed an item 2.02, by its CIK and that day."""
-    rows = tx.all("next_earnings", asked=json.dumps(sorted(set(asked))))
+    rows = tx.list_rows("next_earnings", asked=json.dumps(sorted(set(asked))))
     return {(row["issuer"], row["day"]): row["filed_at"] for row in rows if row["filed_at"] is not None}
 
 
 def amounts(tx: Transaction, forms: Iterable[int]) -> dict[tuple[int, str], Decimal | None]:
     """Shares held of a class after each of these forms, over all vehicles; None where one gives no amount."""
     held: dict[tuple[int, str], Decimal | None] = {}
-    for row in tx.all("amounts_under_forms", forms=json.dumps(sorted(forms))):
+    for row in tx.list_rows("amounts_under_forms", forms=json.dumps(sorted(forms))):
         key = (row["under"], row["class"])
         so_far = held.get(key, Decimal())
         held[key] = None if so_far is None or row["amount"] is None else so_far + Decimal(row["amount"])
@@ -350,8 +350,8 @@ def _transaction(
     collapse: bool,
 ) -> InsiderTransaction:
     cls = fold(row["security_type"])
-    sector, industry = sectors.of(row["sic"])
-    return made(
+    sector, industry = sectors.for_sic(row["sic"])
+    return build_record(
         InsiderTransaction,
         row,
         transaction_description=DESCRIPTIONS.get(row["transaction_code"]),

@@ -44,7 +44,7 @@ def listed(tx: Transaction) -> list[dict[str, Any]]:
     """The companies that are followed: ``cik`` of ten digits, ``ticker``, ``name``, ``added_at``."""
     return [
         {"cik": f"{row['cik']:010}", "ticker": row["ticker"], "name": row["name"], "added_at": row["added_at"]}
-        for row in tx.all("followed")
+        for row in tx.list_rows("followed")
     ]
 
 
@@ -56,7 +56,7 @@ def note(
     Of followed companies all are, or the ``forms``. The first time, the lists of followed companies that are part of it
     are due at once: they say more of it.
     """
-    followed = [row["cik"] for row in tx.all("followed_among", ciks=json.dumps(list(ciks)))]
+    followed = [row["cik"] for row in tx.list_rows("followed_among", ciks=json.dumps(list(ciks)))]
     if form in FETCHED or (followed and (not forms or form.removesuffix("/A") in forms)):
         # Whichever party's folder it lies in: all of them hold it.
         cik = followed[0] if followed else ciks[0]
@@ -71,7 +71,7 @@ def note_recent(tx: Transaction, now: datetime, cik: int, days: int, forms: Sequ
     Without any its figures, and the forms that are fetched of everybody.
     """
     since = (now - timedelta(days=days)).date().isoformat()
-    for row in tx.all("recent_filings_of", cik=cik, since=since):
+    for row in tx.list_rows("recent_filings_of", cik=cik, since=since):
         usual = row["is_xbrl"] or row["form"] in FETCHED
         if row["form"].removesuffix("/A") in forms if forms else usual:
             tx.run("want_documents", accession=row["accession"], cik=cik, form=row["form"], now=iso(now))
@@ -81,13 +81,13 @@ def due(tx: Transaction, now: datetime, limit: int) -> list[Row]:
     """The filings whose documents are to be fetched now: ``accession``, ``cik``, ``form``, ``tries``."""
     # Later than any schedule says: the clock was put back.
     latest = iso(now + timedelta(seconds=LATEST))
-    return tx.all("documents_due", now=iso(now), latest=latest, limit=limit)
+    return tx.list_rows("documents_due", now=iso(now), latest=latest, limit=limit)
 
 
 def lists_due(tx: Transaction, now: datetime, limit: int) -> list[int]:
     """The companies whose lists of filings are to be fetched now."""
     latest = iso(now + timedelta(seconds=LATEST))
-    return [row["cik"] for row in tx.all("followed_due", now=iso(now), latest=latest, limit=limit)]
+    return [row["cik"] for row in tx.list_rows("followed_due", now=iso(now), latest=latest, limit=limit)]
 
 
 def ended(tx: Transaction, accession: str, now: datetime, refused: str | None) -> None:
@@ -109,20 +109,20 @@ def put_off(tx: Transaction, row: Row, now: datetime, reason: str, least: float 
 
 def in_trouble(tx: Transaction) -> list[dict[str, Any]]:
     """The documents that were given up, then those put off: ``accession``, ``cik``, ``form``, ``state`` and why."""
-    return [dict(row) for row in tx.all("documents_in_trouble")]
+    return [dict(row) for row in tx.list_rows("documents_in_trouble")]
 
 
 def refused_files(tx: Transaction, limit: int) -> list[Row]:
     """The files that the last ingests refused and none has taken since: ``path``, ``kind``, ``reason`` and ``at``."""
-    return tx.all("refused_files", limit=limit)
+    return tx.list_rows("refused_files", limit=limit)
 
 
 def states(tx: Transaction) -> list[Row]:
     """Where the poller stands: ``name`` and ``value`` of each of its watermarks."""
-    return tx.all("poll_states")
+    return tx.list_rows("poll_states")
 
 
-def retry(app: App, accessions: Sequence[str | None], now: datetime, by: audit.By | None = None) -> list[int]:
+def retry(app: App, accessions: Sequence[str | None], now: datetime, by: audit.Actor | None = None) -> list[int]:
     """Ask for these of :func:`in_trouble` (None: all) again at once, and as often as at first; how many those are.
 
     CONFLICT on a node that answers on a copy.
@@ -134,18 +134,18 @@ def retry(app: App, accessions: Sequence[str | None], now: datetime, by: audit.B
         return [0] * len(accessions)
     # Written down first, in the other store: it refuses whoever may not.
     with app.accounts.write() as tx:
-        audit.put(tx, by, "retry", now, said=" ".join(one or "all" for one in accessions))
+        audit.record_action(tx, by, "retry", now, detail=" ".join(one or "all" for one in accessions))
     with app.db.write() as tx:
         return [tx.run("retry_documents", accession=accession, now=iso(now)) for accession in accessions]
 
 
 def given_up(tx: Transaction) -> int:
     """How many documents were given up."""
-    number: int = tx.value("count_documents_given_up")
+    number: int = tx.find_value("count_documents_given_up")
     return number
 
 
 def queue_depth(tx: Transaction, now: datetime) -> int:
     """How many filings wait for their documents to be fetched."""
-    waiting: int = tx.value("count_documents_due", now=iso(now))
+    waiting: int = tx.find_value("count_documents_due", now=iso(now))
     return waiting

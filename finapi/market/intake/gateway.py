@@ -134,7 +134,7 @@ class Gateway:
         headers = {"Accept-Encoding": "gzip"}
         if conditional:
             with self._app.db.read() as tx:
-                row = tx.one("validator", url=self._url(host, path))
+                row = tx.find_row("validator", url=self._url(host, path))
             known = {"If-None-Match": row["etag"], "If-Modified-Since": row["last_modified"]} if row else {}
             headers.update((name, text) for name, text in known.items() if text)
         return self._ask(host, path, headers, MAX_DOCUMENT, may_fail)
@@ -144,8 +144,8 @@ class Gateway:
 
     def _ask(self, host: Host, path: str, headers: dict[str, str], most: int, may_fail: bool) -> Fetched:
         with self._app.db.read() as tx:
-            until = tx.value("poll_state", name="blocked_until")
-            reason = tx.value("poll_state", name="blocked_reason")
+            until = tx.find_value("poll_state", name="blocked_until")
+            reason = tx.find_value("poll_state", name="blocked_reason")
         now = self._app.clock.now()
         # Beyond the longest that anybody asks for: the clock was put back.
         if until is not None and iso(now) < until <= iso(now + timedelta(seconds=LONGEST_RETRY_AFTER)):
@@ -258,7 +258,7 @@ class Gateway:
         now = self._app.clock.now()
         told = _retry_after(retry_after, now)
         with self._app.db.write() as tx:
-            times = int(tx.value("poll_state", name="blocked_times") or 0)
+            times = int(tx.find_value("poll_state", name="blocked_times") or 0)
             wait = min(seconds * 2 ** min(times, 10), LONGEST_BACK_OFF) if told is None else told
             until = now + timedelta(seconds=wait)
             tx.run("put_poll_state", name="blocked_until", value=iso(until))

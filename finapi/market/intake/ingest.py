@@ -29,7 +29,7 @@ from finapi.market.documents.sources import Document, Group, Unreadable
 from finapi.market.filings import lists
 from finapi.market.intake import following, single_documents
 from finapi.store import heartbeats
-from finapi.store.db import Failing, Transaction
+from finapi.store.db import OperationalError, Transaction
 
 log = logging.getLogger("finapi.ingest")
 
@@ -82,7 +82,7 @@ def run(
                 now = app.clock.now()
                 _finish(tx, now)
                 tx.run("remove_refused_files", paths=json.text(mended))
-                tx.many("put_refused_file", [(one.path, one.kind, one.reason, iso(now)) for one in refused])
+                tx.insert_rows("put_refused_file", [(one.path, one.kind, one.reason, iso(now)) for one in refused])
                 tx.run("prune_refused_files", keep=REFUSED_KEPT)
     return counted(counts)
 
@@ -206,13 +206,13 @@ def _guarded(documents: Sequence[Document], work: Callable[[], Iterable[Outcome]
     try:
         return list(work())
     except ParseError as error:
-        return [outcomes.refused(one, outcomes.refusal(one, error)) for one in documents]
-    except Failing as error:
-        return [outcomes.refused(one, f"cannot be stored: {error}", retry=True) for one in documents]
+        return [outcomes.refuse(one, outcomes.format_refusal(one, error)) for one in documents]
+    except OperationalError as error:
+        return [outcomes.refuse(one, f"cannot be stored: {error}", retry=True) for one in documents]
     except Exception:
         log.exception("ingest of %s failed", documents[0].path)
         reason = "cannot be read for a reason that finapi did not foresee; its log says more"
-        return [outcomes.refused(one, reason) for one in documents]
+        return [outcomes.refuse(one, reason) for one in documents]
 
 
 def _stored(app: App, documents: Sequence[Document], parse: Callable[[], Put], also: Also | None) -> Sequence[Outcome]:
@@ -266,9 +266,9 @@ def _filing(family: Family, documents: Sequence[Document], clues: Clues) -> Put:
         stored = family.put(tx, content, filed, now)
         if stored:
             for kind in family.arrivals:
-                heartbeats.arrived(tx, kind, now)
+                heartbeats.record_arrival(tx, kind, now)
         note = family.note(content, filed) if stored else HELD
-        return [outcomes.of(one, stored, note, filed.accession) for one in documents]
+        return [outcomes.from_document(one, stored, note, filed.accession) for one in documents]
 
     return put
 
@@ -278,15 +278,15 @@ def _page(app: App, page: Document, accession: str) -> Put:
     primary = contents.text(page.read(), page.name, app.config.document_bytes)
 
     def put(tx: Transaction, now: datetime) -> list[Outcome]:
-        row = tx.one("filing_row", accession=accession)
+        row = tx.find_row("filing_row", accession=accession)
         if primary is None or row is None or row["primary_document"] not in (None, page.name):
             return [single_documents.unread(page)]
         named = FilingMetadata(accession, metadata.DOCUMENT, primary_document=page.name)
-        changed = filings.put(tx, named, now, news=False).changed
+        changed = filings.upsert(tx, named, now, news=False).changed
         changed |= _kept(app, tx, row["id"], [], primary)
         if changed:
             tx.run("bump_data_version")
-        return [outcomes.of(page, changed, None, accession)]
+        return [outcomes.from_document(page, changed, None, accession)]
 
     return put
 
@@ -325,7 +325,7 @@ def _full_submission(app: App, submission: Document, given: Given) -> Put:
         found = [outcome for put_filing in puts for outcome in put_filing(tx, now)]
         if not found:
             reasons = (families.family(form).unread.get(header.form) for form in FORMS)
-            return [outcomes.of(submission, changed, next(filter(None, reasons), None), header.accession)]
+            return [outcomes.from_document(submission, changed, next(filter(None, reasons), None), header.accession)]
         worst = found[0]
         if changed and worst.outcome == "unchanged":
             worst = replace(worst, outcome="ingested", reason=None)
@@ -345,7 +345,7 @@ def _put_submission(
 ) -> bool:
     """Store a filing as its own header and list of documents tell of it; whether anything was new."""
     said = metadata.from_header(header, size)
-    stored = filings.put(tx, said, now, news=False)
+    stored = filings.upsert(tx, said, now, news=False)
     changed = stored.changed | lists.put_parties(tx, header)
     if lines:
         # A list of filings may name the document's rendering instead, which says more to a reader.
@@ -356,7 +356,7 @@ def _put_submission(
             primary_document=lines[0].filename,
             description=lines[0].description,
         )
-        changed |= filings.put(tx, first, now, news=False).changed
+        changed |= filings.upsert(tx, first, now, news=False).changed
         changed |= _kept(app, tx, stored.id, lines, primary)
     changed |= families.put_header(tx, header, now)
     changed |= families.settle(tx, now)

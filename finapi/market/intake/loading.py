@@ -128,7 +128,7 @@ class Loader:
         self._document(TICKERS.rpartition("/")[2], fetched)
         known, unknown = named(self._app, texts)
         with self._app.db.read() as tx:
-            ciks = [*known.values(), *(row["cik"] for row in tx.all("companies_by_place", limit=top))]
+            ciks = [*known.values(), *(row["cik"] for row in tx.list_rows("companies_by_place", limit=top))]
         return list(dict.fromkeys(ciks)), unknown
 
     def plan(self, ciks: Sequence[int], years: int) -> LoadPlan:
@@ -144,7 +144,9 @@ class Loader:
             *((one, None) for one in quarters(now, years)),
         ]:
             with self._app.db.read() as tx:
-                done = {row["cik"] for row in tx.all("loaded_since", path=path, since=iso(since) if since else "")}
+                done = {
+                    row["cik"] for row in tx.list_rows("loaded_since", path=path, since=iso(since) if since else "")
+                }
             of = frozenset(ciks) - done
             one = self._looked_at(path, of) if of else None
             if one is not None:
@@ -198,7 +200,7 @@ class Loader:
         file.parent.mkdir(mode=0o700, exist_ok=True)
         mark, version = f"load {one.path}", f"{one.size} {one.version}"
         with self._app.db.write() as tx:
-            if tx.value("poll_state", name=mark) != version:
+            if tx.find_value("poll_state", name=mark) != version:
                 file.unlink(missing_ok=True)
                 tx.run("put_poll_state", name=mark, value=version)
         with file.open("ab") as stream:

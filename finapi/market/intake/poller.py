@@ -27,7 +27,7 @@ from finapi.market.intake.gateway import BackOff, Fetched, Host
 from finapi.market.reference import companies
 from finapi.net.outbound import RequestStopped
 from finapi.store import heartbeats
-from finapi.store.db import Row, Transaction, Unwritable
+from finapi.store.db import Row, StoreUnwritableError, Transaction
 
 log = logging.getLogger("finapi.poller")
 
@@ -142,7 +142,7 @@ class Poller:
     def read_feed(self) -> None:
         """Store what the feed tells of, page by page back to what was read before."""
         with self._app.db.read() as tx:
-            read_to = tx.value("poll_state", name=self._mark)
+            read_to = tx.find_value("poll_state", name=self._mark)
         enough = None
         if read_to is not None:
             enough = iso(datetime.fromisoformat(read_to) - timedelta(seconds=SLACK))
@@ -201,7 +201,7 @@ class Poller:
         with self._app.db.write() as tx:
             # The oldest first: whoever is told of them is told in their order.
             for filing in reversed(told):
-                stored = filings.put(tx, lists.of_feed(filing), now, news=False)
+                stored = filings.upsert(tx, lists.of_feed(filing), now, news=False)
                 changed |= stored.changed
                 self.counts.filings += stored.new
                 # What the feed tells of is news by being there.
@@ -220,8 +220,8 @@ class Poller:
         now = self._app.clock.now()
         last = (now - INDEX_AFTER).date() - timedelta(days=1)
         with self._app.db.read() as tx:
-            done = tx.value("poll_state", name="indexed_through")
-            again = tx.value("poll_state", name="index_again_at")
+            done = tx.find_value("poll_state", name="indexed_through")
+            again = tx.find_value("poll_state", name="index_again_at")
         day = date.fromisoformat(done) + timedelta(days=1) if done else last - timedelta(days=INDEX_DAYS - 1)
         while day <= last and day.weekday() >= 5:
             day += timedelta(days=1)
@@ -288,7 +288,7 @@ class Poller:
             return
         for outcome in ingest.document(self._app, name, fetched.body, lambda tx, found: None):
             if outcome.retry:
-                raise Unwritable(outcome.reason)
+                raise StoreUnwritableError(outcome.reason)
             if outcome.outcome in ("refused", "skipped"):
                 raise ParseError(fetched.url, "", outcome.reason or "")
 
@@ -338,7 +338,7 @@ class Poller:
         failed = next((one.reason for one in outcomes if one.retry), None)
         if failed is not None:
             self._put_off(row, failed)
-            raise Unwritable(failed)
+            raise StoreUnwritableError(failed)
 
     def _put_off(self, row: Row, reason: str, least: float = 0.0) -> None:
         """Ask for a document again later, or give it up."""

@@ -13,7 +13,7 @@ from finapi.app import App
 from finapi.core.errors import ParseError
 from finapi.edgar import companyfacts, cusip, getcurrent, indexes, sgml, submissions, tickers
 from finapi.market.documents import families, filings, metadata, outcomes
-from finapi.market.documents.outcomes import Outcome, because
+from finapi.market.documents.outcomes import Outcome, format_reason
 from finapi.market.documents.sources import Document
 from finapi.market.filings import lists
 from finapi.market.prices import price_csv, prices
@@ -50,13 +50,13 @@ def unread(document: Document) -> Outcome:
     """The outcome of a document that finapi does not store."""
     if document.kind in _COMPANIONS or _OF_A_SET.fullmatch(document.name):
         return Outcome(document.path, document.kind, "skipped", _COMPANION)
-    return outcomes.refused(document, _REFUSALS.get(document.kind, "is not a document that finapi reads"))
+    return outcomes.refuse(document, _REFUSALS.get(document.kind, "is not a document that finapi reads"))
 
 
 def form_index(app: App, document: Document) -> list[Outcome]:
     """Store an index of EDGAR, which is too long for one transaction."""
     rows = list(indexes.rows(document.read(), document.path))
-    return [outcomes.of(document, lists.put_index(app, rows))]
+    return [outcomes.from_document(document, lists.put_index(app, rows))]
 
 
 def _told(document: Document, store: Callable[[Transaction, datetime], bool], reason: str | None = None) -> Put:
@@ -66,7 +66,7 @@ def _told(document: Document, store: Callable[[Transaction, datetime], bool], re
         changed = store(tx, now)
         if changed:
             tx.run("bump_data_version")
-        return [outcomes.of(document, changed, reason)]
+        return [outcomes.from_document(document, changed, reason)]
 
     return put
 
@@ -104,7 +104,7 @@ def _atom_feed(document: Document) -> Put:
     page = getcurrent.page(document.read(), document.path)
     reason = None
     if page.refused:
-        reason = f"{len(page.refused)} entries are left out, the first: {because(page.refused[0])}"
+        reason = f"{len(page.refused)} entries are left out, the first: {format_reason(page.refused[0])}"
     return _told(document, lambda tx, now: lists.put_feed(tx, page, now), reason)
 
 
@@ -116,7 +116,7 @@ def _header(document: Document) -> Put:
     header = sgml.header(data, document.path)
 
     def store(tx: Transaction, now: datetime) -> bool:
-        stored = filings.put(tx, metadata.from_header(header, None), now)
+        stored = filings.upsert(tx, metadata.from_header(header, None), now)
         headed = families.put_header(tx, header, now)
         families.settle(tx, now)
         return stored.changed | headed
@@ -136,7 +136,7 @@ def prices_of(document: Document, ticker: str | None) -> Put:
         notes = [f"prices of {named}"] if named else []
         notes += [f"{made.left_out_count} rows are left out: {'; '.join(made.left_out)}"] if made.left_out else []
         notes += [note] if note else [] if changed else ["tells nothing new"]
-        return [outcomes.of(document, changed > 0, "; ".join(notes) or None)]
+        return [outcomes.from_document(document, changed > 0, "; ".join(notes) or None)]
 
     return put
 
@@ -147,11 +147,11 @@ def _companyfacts(document: Document) -> Put:
     def put(tx: Transaction, now: datetime) -> list[Outcome]:
         stored = factsets.put_companyfacts(tx, made, now)
         if stored:
-            heartbeats.arrived(tx, "xbrl_run", now)
+            heartbeats.record_arrival(tx, "xbrl_run", now)
         notes = [] if stored else ["every figure of it is held already"]
         if made.backward:
             notes.append(f"{made.backward} rows end before they start and are left out")
-        return [outcomes.of(document, stored, "; ".join(notes) or None)]
+        return [outcomes.from_document(document, stored, "; ".join(notes) or None)]
 
     return put
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Annotated, Any, NamedTuple, TypedDict
 
-from finapi.core.records import Time, made
+from finapi.core.records import Time, build_record
 from finapi.market.ownership import positions
 from finapi.market.ownership.owners import Source
 from finapi.market.ownership.positions import Divider, Gaps, SharesOutstanding, ToldFigure
@@ -99,7 +99,7 @@ def of_issuer(tx: Transaction, company: Company) -> OwnershipConcentration:
         "gaps": _gaps({"heldPercent": held}, gap)
         | _gaps({"unknownPercent": unknown}, "forms_overlap" if held else gap),
     }
-    return made(
+    return build_record(
         OwnershipConcentration,
         plain,
         issuerCik=company.padded_cik,
@@ -148,7 +148,7 @@ def _groups(tx: Transaction, issuer: int) -> dict[str, str]:
             holder = leader[holder]
         return holder
 
-    for _, rows in groupby(tx.all("filers_together", issuer=issuer), key=lambda row: row["id"]):
+    for _, rows in groupby(tx.list_rows("filers_together", issuer=issuer), key=lambda row: row["id"]):
         first, *others = [row["holder"] for row in rows]
         for other in others:
             leader[lead(other)] = lead(first)
@@ -158,7 +158,7 @@ def _groups(tx: Transaction, issuer: int) -> dict[str, str]:
 def _shown(tx: Transaction, counted: Sequence[_Part]) -> list[CountedHolder]:
     told = positions.with_filings(tx, [one.figure for one in counted])
     return [
-        made(
+        build_record(
             CountedHolder,
             {**held},
             holderUuid=part.figure.holder,

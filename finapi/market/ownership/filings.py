@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
-from finapi.core.records import Date, OneOf, Time, made
+from finapi.core.records import Date, OneOf, Time, build_record
 from finapi.edgar.schedules import FORMS
 from finapi.market.ownership import bodies, holders, purposes
 from finapi.market.reference import sectors, share_splits
@@ -116,8 +116,8 @@ def listed(tx: Transaction, narrow: ScheduleFilters, limit: int, offset: int) ->
         named, counted = f"schedules_of_issuer_{turned}", "schedules_of_issuer_count"
     else:
         named, counted = f"schedules_of_all_{turned}", "schedules_of_all_count"
-    rows = tx.all(named, values, limit=limit, offset=offset)
-    return shown(tx, [(row["id"], row["seq"]) for row in rows]), int(tx.value(counted, values))
+    rows = tx.list_rows(named, values, limit=limit, offset=offset)
+    return shown(tx, [(row["id"], row["seq"]) for row in rows]), int(tx.find_value(counted, values))
 
 
 def undated(tx: Transaction, narrow: ScheduleFilters) -> int:
@@ -138,20 +138,22 @@ def of_names(tx: Transaction, text: str) -> list[str]:
     words = holders.folded(text).split()[:10]
     if not words:
         return []
-    rows = tx.all("holders_of_words", words=json.dumps(words), count=len(words), limit=_NAMES)
+    rows = tx.list_rows("holders_of_words", words=json.dumps(words), count=len(words), limit=_NAMES)
     return [row["holder"] for row in rows]
 
 
 def of_accession(tx: Transaction, accession: str) -> ScheduleFiling:
     """The row of a filing that is held, with the figures of its lead."""
-    row = tx.one("schedule_lead", accession=accession)
+    row = tx.find_row("schedule_lead", accession=accession)
     assert row is not None
     return shown(tx, [(row["id"], row["lead_seq"])])[0]
 
 
 def shown(tx: Transaction, places: Sequence[tuple[int, int]]) -> list[ScheduleFiling]:
     """The filings of these places (filing, person) in their order."""
-    rows = {(row["filing_id"], row["seq"]): row for row in tx.all("schedules_shown", places=json.dumps(list(places)))}
+    rows = {
+        (row["filing_id"], row["seq"]): row for row in tx.list_rows("schedules_shown", places=json.dumps(list(places)))
+    }
     splits: dict[str, list[Row]] = {}
     return [_shown(tx, rows[place[0], place[1]], splits) for place in places]
 
@@ -165,7 +167,7 @@ def _shown(tx: Transaction, row: Row, splits: dict[str, list[Row]]) -> ScheduleF
         factor = split_factor(known, row["prior_day"], row["day"])
     change = None if shares is None or had is None else shares - had * (factor or 1)
     points = None if percent is None or before is None else percent - before
-    return made(
+    return build_record(
         ScheduleFiling,
         row,
         issuerCik=f"{row['issuer_cik']:010}",
@@ -270,13 +272,13 @@ class QueriedSchedule(TypedDict):
 
 def queried(row: ScheduleFiling) -> QueriedSchedule:
     """A filing as the query endpoint names it."""
-    return made(
+    return build_record(
         QueriedSchedule,
         {**row},
         accessionNo=row["accessionNumber"],
         issuer={"name": row["nameOfIssuer"], "cik": row["issuerCik"], "ticker": row["issuerTicker"]},
         filer={"name": row["filerName"], "cik": row["filerCik"]},
-        ownership=made(QueriedOwnership, {**row}),
+        ownership=build_record(QueriedOwnership, {**row}),
     )
 
 
@@ -333,7 +335,7 @@ class ListedSchedule(ScheduleFiling):
 def with_positions(tx: Transaction, rows: Sequence[ScheduleFiling]) -> list[ListedSchedule]:
     """The filings with everybody on their covers."""
     found: dict[str, list[SchedulePosition]] = {}
-    for row in tx.all("persons_of_filings", accessions=json.dumps([one["accessionNumber"] for one in rows])):
+    for row in tx.list_rows("persons_of_filings", accessions=json.dumps([one["accessionNumber"] for one in rows])):
         found.setdefault(row["accession"], []).append(_position(row))
     return [{**one, "positions": found[one["accessionNumber"]]} for one in rows]
 
@@ -372,12 +374,12 @@ class ScheduleDetail(TypedDict):
 
 def detail(tx: Transaction, accession: str) -> ScheduleDetail | None:
     """One filing; None when it is not held."""
-    row = tx.one("schedule_detail", accession=accession)
+    row = tx.find_row("schedule_detail", accession=accession)
     if row is None:
         return None
     said = bodies.unpacked(row["body"])
-    sector, industry = sectors.of(row["sic"])
-    persons = tx.all("persons_of_filing", filing_id=row["id"])
+    sector, industry = sectors.for_sic(row["sic"])
+    persons = tx.list_rows("persons_of_filing", filing_id=row["id"])
     hole = "not_reported" if row["source"] else "cover_not_in_xml"
     issuer: ScheduleIssuer = {
         "cik": f"{row['issuer_cik']:010}",
@@ -386,7 +388,7 @@ def detail(tx: Transaction, accession: str) -> ScheduleDetail | None:
         "sector": sector,
         "industry": industry,
     }
-    return made(
+    return build_record(
         ScheduleDetail,
         row,
         issuer=issuer,
@@ -409,12 +411,12 @@ def detail(tx: Transaction, accession: str) -> ScheduleDetail | None:
 def flags(bits: int | None) -> IntentFlags:
     """The intents of Item 4 by name."""
     named: Mapping[str, Any] = purposes.named(bits)
-    return made(IntentFlags, {**named})
+    return build_record(IntentFlags, {**named})
 
 
 def _person(row: Row, comment: str | None, leads: bool, hole: str) -> SchedulePerson:
     figures = {"percentOfClass": _number(row["percent"]), "sharesOwned": _number(row["shares"])}
-    return made(
+    return build_record(
         SchedulePerson,
         row,
         **figures,
@@ -439,7 +441,7 @@ def _position(row: Row) -> SchedulePosition:
         "sharedDispositivePower": _number(row["shared_dispositive"]),
     }
     hole = "not_reported" if row["source"] else "cover_not_in_xml"
-    return made(
+    return build_record(
         SchedulePosition,
         row,
         **figures,

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any, NamedTuple, TypedDict
 
-from finapi.core.records import made
+from finapi.core.records import build_record
 from finapi.market.ownership.filings import split_factor
 from finapi.market.reference import sectors, share_splits
 from finapi.store.db import Row, Transaction
 
 # Days that a window spans at most: what is counted is read.
-MOST_DAYS = 366
+MAX_DAYS = 366
 DEFAULT_DAYS = 30
 DIRECTIONS = ("increase", "decrease", "unchanged")
 
@@ -126,13 +126,13 @@ def grouped(
 ) -> tuple[list[ScheduleGroup], int, ScheduleCoverage]:
     """A page of groups by ticker, sector or industry, those with most filings first; how many, and their coverage."""
     told: dict[int, _ToldOfCompany] = {}
-    for row in tx.all("scheduled_by_issuer", narrow._asdict()):
+    for row in tx.list_rows("scheduled_by_issuer", narrow._asdict()):
         told.setdefault(row["issuer_cik"], _ToldOfCompany([], [])).counts.append(row)
     for issuer, change, close in _flows(tx, narrow):
         told[issuer].flows.append((change, close))
     groups: dict[str, list[Row]] = {}
-    for company in tx.all("issuers_grouped", ciks=json.dumps(sorted(told)), grouped_by=grouped_by):
-        sector, industry = sectors.of(company["sic"])
+    for company in tx.list_rows("issuers_grouped", ciks=json.dumps(sorted(told)), grouped_by=grouped_by):
+        sector, industry = sectors.for_sic(company["sic"])
         name = {"ticker": company["ticker"], "sector": sector, "industry": industry}[grouped_by]
         if name is not None:
             groups.setdefault(name, []).append(company)
@@ -144,7 +144,7 @@ def grouped(
 
 def count(tx: Transaction, narrow: FlowFilters) -> int:
     """How many filings there are."""
-    return int(tx.value("scheduled_count", narrow._asdict()))
+    return int(tx.find_value("scheduled_count", narrow._asdict()))
 
 
 def _united(parts: Iterable[_ToldOfCompany]) -> _ToldOfCompany:
@@ -162,8 +162,8 @@ def _group(name: str, companies: Sequence[Row], told: _ToldOfCompany, grouped_by
         "filings": told.filings,
         "companies": len(companies),
         "holders": len({holder for row in told.counts for holder in json.loads(row["holders"])}),
-        "form_13d": made(ActivistFlows, told.changes("13D"), **told.dollars()),
-        "form_13g": made(ScheduleChanges, told.changes("13G")),
+        "form_13d": build_record(ActivistFlows, told.changes("13D"), **told.dollars()),
+        "form_13g": build_record(ScheduleChanges, told.changes("13G")),
         "conversions": {"to_13d": to_13d, "to_13g": to_13g, "total": to_13d + to_13g},
     }
 
@@ -171,7 +171,7 @@ def _group(name: str, companies: Sequence[Row], told: _ToldOfCompany, grouped_by
 def _flows(tx: Transaction, narrow: FlowFilters) -> Iterator[tuple[int, Decimal, str | None]]:
     """Of each 13D after another its issuer, the shares added since, and their price where one is held."""
     splits: dict[str, list[Row]] = {}
-    for row in tx.all("scheduled_flows", narrow._asdict()):
+    for row in tx.list_rows("scheduled_flows", narrow._asdict()):
         had = Decimal(row["had"])
         if row["acted"]:
             known = splits.setdefault(row["ticker"], share_splits.of_ticker(tx, row["ticker"]))

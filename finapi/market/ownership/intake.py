@@ -24,7 +24,7 @@ def _note(schedule: Schedule, filed: FilingMetadata) -> str | None:
 
 
 def _pack_rows(tx: Transaction) -> Iterator[tuple[Schedule, FilingMetadata, int]]:
-    for row in tx.all("schedules_to_pack"):
+    for row in tx.list_rows("schedules_to_pack"):
         evidence = DOCUMENT if row["source"] == store.FROM_DOCUMENT else HEADER
         filed = FilingMetadata(
             row["accession"],

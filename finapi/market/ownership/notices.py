@@ -11,7 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
-from finapi.core.records import Date, OneOf, Time, Url, made
+from finapi.core.records import Date, OneOf, Time, Url, build_record
 from finapi.edgar import sale_notices
 from finapi.edgar.forms import SALE_NOTICES
 from finapi.edgar.sale_notices import FORMS, SaleNotice
@@ -39,9 +39,9 @@ def put(tx: Transaction, notice: SaleNotice, filed: FilingMetadata, now: datetim
     text = _encoded(notice)
     content = hashlib.sha256(text).digest()
     if filed.filed_at is None:
-        filed = replace(filed, filed_at=tx.value("filing_times", accession=filed.accession))
+        filed = replace(filed, filed_at=tx.find_value("filing_times", accession=filed.accession))
     new = True
-    for held in tx.all("held_sale_notices", accession=filed.accession, content=content):
+    for held in tx.list_rows("held_sale_notices", accession=filed.accession, content=content):
         if held["accession"] != filed.accession and not (is_unfiled(filed.accession) or is_unfiled(held["accession"])):
             continue
         if not _gives_way(held, filed, content):
@@ -52,7 +52,7 @@ def put(tx: Transaction, notice: SaleNotice, filed: FilingMetadata, now: datetim
     _insert(tx, notice, filed, text, now)
     tx.run("bump_data_version")
     if new:
-        heartbeats.arrived(tx, "filing", now)
+        heartbeats.record_arrival(tx, "filing", now)
     if new and not is_unfiled(filed.accession):
         _announce(tx, filed.accession, now)
     return True
@@ -61,11 +61,11 @@ def put(tx: Transaction, notice: SaleNotice, filed: FilingMetadata, now: datetim
 def settle(tx: Transaction, now: datetime) -> int:
     """Give notices whose filing or day was unknown what has become known since; how many were settled."""
     settled = 0
-    for row in tx.all("undated_sale_notices"):
+    for row in tx.list_rows("undated_sale_notices"):
         notice, accession = _made(row["body"]), row["accession"]
         if is_unfiled(accession):
             accession = identify.listed(tx, _subject(notice)) or accession
-        filed_at = tx.value("filing_times", accession=accession)
+        filed_at = tx.find_value("filing_times", accession=accession)
         if filed_at is not None:
             filed = FilingMetadata(accession, DOCUMENT, filed_at=filed_at, primary_document=row["document"])
             settled += put(tx, notice, filed, now)
@@ -109,7 +109,7 @@ def _insert(tx: Transaction, notice: SaleNotice, filed: FilingMetadata, text: by
         parties += [Party(filer, RANKS["filed_by"])] if filer else []
         named = filed.primary_document if (filed.primary_document or "").endswith(".xml") else None
         inside = FilingMetadata(filed.accession, DOCUMENT, parties, form=notice.form, primary_document=named)
-        filings.put_document(tx, replace(filed, primary_document=None), inside, now)
+        filings.upsert_document(tx, replace(filed, primary_document=None), inside, now)
     tx.run(
         "insert_sale_notice",
         id=number,
@@ -131,11 +131,11 @@ def _insert(tx: Transaction, notice: SaleNotice, filed: FilingMetadata, text: by
         (number, seq, one.title, one.broker, one.units, one.value, one.outstanding, one.date, one.exchange)
         for seq, one in enumerate(notice.sales, 1)
     ]
-    tx.many("insert_sale_notice_lines", lines)
+    tx.insert_rows("insert_sale_notice_lines", lines)
 
 
 def _announce(tx: Transaction, accession: str, now: datetime) -> None:
-    row = tx.one("sale_notice_by_accession", accession=accession)
+    row = tx.find_row("sale_notice_by_accession", accession=accession)
     assert row is not None
     shown = objects(tx, [row["id"]])[0]
     names = ("ticker", "issuer_cik", "seller_name", "approximate_sale_date", "shares", "aggregate_market_value")
@@ -144,7 +144,7 @@ def _announce(tx: Transaction, accession: str, now: datetime) -> None:
 
 
 def _pack_rows(tx: Transaction) -> Iterator[tuple[SaleNotice, FilingMetadata, None]]:
-    for row in tx.all("sale_notices_to_pack"):
+    for row in tx.list_rows("sale_notices_to_pack"):
         filed = FilingMetadata(
             row["accession"],
             DOCUMENT,
@@ -257,8 +257,8 @@ def latest(tx: Transaction, narrow: NoticeFilters, limit: int, offset: int) -> t
     found = "sale_notices_of_issuer" if narrow.issuer is not None else "sale_notices_of_all"
     found = "sale_notices_of_filer" if narrow.filer is not None else found
     values = narrow._asdict()
-    ids = [row["id"] for row in tx.all(found, values, limit=limit, offset=offset)]
-    return objects(tx, ids), int(tx.value(f"{found}_count", values))
+    ids = [row["id"] for row in tx.list_rows(found, values, limit=limit, offset=offset)]
+    return objects(tx, ids), int(tx.find_value(f"{found}_count", values))
 
 
 def undated(tx: Transaction, narrow: NoticeFilters) -> int:
@@ -268,7 +268,7 @@ def undated(tx: Transaction, narrow: NoticeFilters) -> int:
 
 def objects(tx: Transaction, ids: list[int]) -> list[ProposedSaleNotice]:
     """The notices of these ids in their order."""
-    rows = {row["id"]: row for row in tx.all("sale_notices_shown", ids=json.dumps(ids))}
+    rows = {row["id"]: row for row in tx.list_rows("sale_notices_shown", ids=json.dumps(ids))}
     return [_shown(rows[one]) for one in ids]
 
 
@@ -279,7 +279,7 @@ def _shown(row: Row) -> ProposedSaleNotice:
     folder = f"{filing_rows.ARCHIVES}/{row['cik']}/{accession.replace('-', '')}"
     known = not is_unfiled(accession)
     document = row["document"] if known and (row["document"] or "").endswith(".xml") else None
-    return made(
+    return build_record(
         ProposedSaleNotice,
         row,
         **figures,

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple, TypedDict
 
 from finapi.core import days
 from finapi.core.errors import ApiError
-from finapi.core.records import Date, OneOf, Time, made
+from finapi.core.records import Date, OneOf, Time, build_record
 from finapi.market.ownership import holders
 from finapi.store.db import Row, Transaction
 
@@ -180,9 +180,12 @@ def search(
         named, cut = _of_words(tx, query)
         ids = named if ids is None else ids & named
     if ids is None:
-        rows, total = tx.all("holders_of_kind", place, kind=kind), int(tx.value("holders_of_kind_count", kind=kind))
+        rows, total = (
+            tx.list_rows("holders_of_kind", place, kind=kind),
+            int(tx.find_value("holders_of_kind_count", kind=kind)),
+        )
     else:
-        rows, total = tx.page("holders_of_ids", {"ids": json.dumps(sorted(ids)), "kind": kind, **place})
+        rows, total = tx.list_page("holders_of_ids", {"ids": json.dumps(sorted(ids)), "kind": kind, **place})
     return HoldersFound([shown(row) for row in rows], total, cut)
 
 
@@ -194,7 +197,7 @@ def _of_words(tx: Transaction, query: str) -> tuple[set[str], bool]:
     found: set[str] | None = None
     cut = False
     for word in sorted(dict.fromkeys(holders.folded(text).split()[:10]), key=len, reverse=True):
-        held = {row["holder"] for row in tx.all("holders_with_word", word=word, limit=_MOST_WITH_WORD)}
+        held = {row["holder"] for row in tx.list_rows("holders_with_word", word=word, limit=_MOST_WITH_WORD)}
         cut = cut or len(held) >= _MOST_WITH_WORD
         found = held if found is None else found & held
     return found or set(), cut
@@ -203,7 +206,9 @@ def _of_words(tx: Transaction, query: str) -> tuple[set[str], bool]:
 def shown(row: Row) -> ListedHolder:
     """A holder as lists show it."""
     roles = _roles(row)
-    return made(ListedHolder, row, **roles, holder_uuid=row["id"], cik=_padded(row), filing_count=row["filings"])
+    return build_record(
+        ListedHolder, row, **roles, holder_uuid=row["id"], cik=_padded(row), filing_count=row["filings"]
+    )
 
 
 def _roles(row: Row) -> dict[str, Any]:
@@ -219,7 +224,7 @@ def _padded(row: Row) -> str | None:
 def found(tx: Transaction, holder: str) -> Row:
     """The row of a holder by its UUID or CIK; NOT_FOUND when nothing of it is held."""
     holder = holders.of_cik(int(holder)) if holder.isdigit() else holder.lower()
-    row = tx.one("holders_of_ids", ids=json.dumps([holder]), kind=None, limit=1, offset=0)
+    row = tx.find_row("holders_of_ids", ids=json.dumps([holder]), kind=None, limit=1, offset=0)
     if row is None:
         raise ApiError("NOT_FOUND", f"finapi knows no holder {holder}; /ownership/holders lists them.")
     return row
@@ -228,8 +233,8 @@ def found(tx: Transaction, holder: str) -> Row:
 def profile(tx: Transaction, holder: str) -> HolderProfile:
     """A holder with its names, and how much it filed."""
     row = found(tx, holder)
-    names = [one["name"] for one in tx.all("holder_names", _key(row))]
-    return made(
+    names = [one["name"] for one in tx.list_rows("holder_names", _key(row))]
+    return build_record(
         HolderProfile,
         row,
         **_roles(row),
@@ -248,16 +253,16 @@ def _key(row: Row) -> dict[str, Any]:
 
 def _counted(tx: Transaction, row: Row) -> dict[str, int]:
     """How many filings of a holder are held, by family."""
-    return dict(tx.all("filings_of_holder_count", _key(row))[0])
+    return dict(tx.list_rows("filings_of_holder_count", _key(row))[0])
 
 
 def _filed(tx: Transaction, row: Row, source: str | None, limit: int, offset: int) -> list[Row]:
-    return tx.all("filings_of_holder", _key(row), source=source, limit=limit, offset=offset, upto=limit + offset)
+    return tx.list_rows("filings_of_holder", _key(row), source=source, limit=limit, offset=offset, upto=limit + offset)
 
 
 def _spanned(tx: Transaction, row: Row) -> dict[str, str | None]:
     """When a holder filed first, and last."""
-    day, newest = tx.value("first_filing_of_holder", _key(row)), _filed(tx, row, None, 1, 0)
+    day, newest = tx.find_value("first_filing_of_holder", _key(row)), _filed(tx, row, None, 1, 0)
     first = None if day is None else f"{days.iso(day)}T00:00:00.000Z"
     return {"first_filing_at": first, "last_filing_at": newest[0]["filed_at"] if newest else None}
 
@@ -267,7 +272,7 @@ def history(tx: Transaction, row: Row, source: str | None, limit: int, offset: i
     rows = _filed(tx, row, source, limit, offset)
     told = actions(tx, [(one["source"], one["id"]) for one in rows])
     counts = _counted(tx, row)
-    page = [made(HolderFiling, one, action=told[one["source"], one["id"]]) for one in rows]
+    page = [build_record(HolderFiling, one, action=told[one["source"], one["id"]]) for one in rows]
     return page, counts[source] if source else sum(counts.values())
 
 
@@ -277,7 +282,7 @@ def actions(tx: Transaction, places: Sequence[tuple[str, int]]) -> dict[tuple[st
     told |= {one: word for one in places for source, word in _ALONE if one[0] == source}
     for source, action in (("form_4", _traded), ("form_13dg", _moved), ("form_13f", _reported)):
         ids = json.dumps([number for family, number in places if family == source])
-        told |= {(source, one["id"]): action(one) for one in tx.all(f"{source}_told", ids=ids)}
+        told |= {(source, one["id"]): action(one) for one in tx.list_rows(f"{source}_told", ids=ids)}
     return told
 
 
@@ -314,9 +319,9 @@ def cross_reference(tx: Transaction, row: Row, limit: int, offset: int) -> Cross
         more: dict[int, dict[str, Any]] = {}
         if source in ("form_13f", "form_13dg"):
             ids = json.dumps([one["id"] for one in rows])
-            more = {one["id"]: dict(one) for one in tx.all(f"{source}_told", ids=ids)}
+            more = {one["id"]: dict(one) for one in tx.list_rows(f"{source}_told", ids=ids)}
         families[source] = [
-            made(
+            build_record(
                 _RECORDS[source],
                 {**dict(one), **more.get(one["id"], {})},
                 issuer_cik=one["issuerCik"],
@@ -325,11 +330,11 @@ def cross_reference(tx: Transaction, row: Row, limit: int, offset: int) -> Cross
             for one in rows
         ]
     counts = _counted(tx, row)
-    summary = made(
+    summary = build_record(
         HolderSummary,
         {f"{name}_count": count for name, count in counts.items()},
         **_spanned(tx, row),
         total_filings=sum(counts.values()),
-        unique_issuers=tx.value("issuers_of_holder_count", _key(row)),
+        unique_issuers=tx.find_value("issuers_of_holder_count", _key(row)),
     )
-    return made(CrossReference, {**families, "holder_uuid": row["id"], "name": row["name"]}, summary=summary)
+    return build_record(CrossReference, {**families, "holder_uuid": row["id"], "name": row["name"]}, summary=summary)

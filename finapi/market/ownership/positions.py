@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from finapi.core import days
 from finapi.core.errors import ApiError
-from finapi.core.records import Date, OneOf, Time, made
+from finapi.core.records import Date, OneOf, Time, build_record
 from finapi.market.financials import segments
 from finapi.market.holdings import quarters
 from finapi.market.holdings.positions import change_name
@@ -239,17 +239,17 @@ def _is_common(title: str) -> bool:
 
 def of_everybody(tx: Transaction, issuer: int) -> dict[str, list[ToldFigure]]:
     """The figures that hold now, by holder: without options, derivatives and what a later report no longer has."""
-    latest = tx.value("latest_quarter_of_issuer", issuer=issuer)
+    latest = tx.find_value("latest_quarter_of_issuer", issuer=issuer)
     # Within 45 days of a quarter's end many have reported the quarter before alone; older reports tell of nothing now.
     key = {"issuer": issuer, "latest": latest, "before": latest and quarters.before(latest), "cik": None, "until": LAST}
     found: dict[str, list[ToldFigure]] = {}
     # Thousands of managers hold a large company: what is made of each row counts.
-    for day, number, cik, _, title, cusip, shares, value, _ in tx.all("managers_now", key):
+    for day, number, cik, _, title, cusip, shares, value, _ in tx.list_rows("managers_now", key):
         holder = holders.of_cik(cik)
         one = ToldFigure("form_13f", day, number, holder, Decimal(shares), None, value, title, cusip)
         found.setdefault(holder, []).append(one)
     for query, source in (("owners_now", "form_13dg"), ("insiders_now", "form_4")):
-        for row in tx.all(query, key):
+        for row in tx.list_rows(query, key):
             one = _told(source, row)
             found.setdefault(one.holder, []).append(one)
     return found
@@ -258,10 +258,10 @@ def of_everybody(tx: Transaction, issuer: int) -> dict[str, list[ToldFigure]]:
 def of_holder(tx: Transaction, holder: Row, issuer: int, until: str) -> list[ToldFigure]:
     """The figures of a holder that hold on a day, by what forms tell of days up to it; 0 of what was sold."""
     key = {"issuer": issuer, "cik": holder["cik"], "holder": holder["id"], "until": until}
-    figures = [_told("form_13dg", row) for row in tx.all("owner_then", key)]
+    figures = [_told("form_13dg", row) for row in tx.list_rows("owner_then", key)]
     if holder["cik"] is not None:
-        figures += [_told("form_13f", row) for row in tx.all("manager_then", key)]
-        figures += [_told("form_4", row) for row in tx.all("insiders_now", key)]
+        figures += [_told("form_13f", row) for row in tx.list_rows("manager_then", key)]
+        figures += [_told("form_4", row) for row in tx.list_rows("insiders_now", key)]
     # Of a class that was left while another is held, nothing is to be told.
     return [one for one in figures if one.shares != 0] or figures[:1]
 
@@ -317,7 +317,7 @@ def of_issuer(
     named = _named(tx, (holder for holder, _ in page))
     figures = _shown(tx, [figure for holder, _ in page for figure in found[holder]])
     rows = [
-        made(
+        build_record(
             IssuerHolder,
             {**owners.shown(named[holder])},
             shares_held=stands.shares,
@@ -335,7 +335,7 @@ def of_issuer(
 def _named(tx: Transaction, wanted: Iterable[str]) -> dict[str, Row]:
     """The rows of holders."""
     ids = sorted(set(wanted))
-    rows = tx.all("holders_of_ids", ids=json.dumps(ids), kind=None, limit=len(ids), offset=0)
+    rows = tx.list_rows("holders_of_ids", ids=json.dumps(ids), kind=None, limit=len(ids), offset=0)
     return {row["id"]: row for row in rows}
 
 
@@ -368,13 +368,15 @@ def _shown(tx: Transaction, figures: Sequence[ToldFigure]) -> dict[str, list[Hel
 def with_filings(tx: Transaction, figures: Sequence[ToldFigure]) -> list[HeldFigure]:
     """The figures with their filings, in their order."""
     ids = {source: json.dumps(sorted({one.id for one in figures if one.source == source})) for source in owners.SOURCES}
-    filings = {(row["source"], row["id"]): dict(row) for row in tx.all("filings_of_figures", ids)}
+    filings = {(row["source"], row["id"]): dict(row) for row in tx.list_rows("filings_of_figures", ids)}
     rows = []
     for one in figures:
         told = "not_reported" if one.source == "form_13dg" else "not_of_this_form"
         gaps = {"shares": one.gap if one.shares is None else None, "percent": told if one.percent is None else None}
         gaps = {name: gap for name, gap in gaps.items() if gap}
-        rows.append(made(HeldFigure, {**filings[one.source, one.id], **one._asdict()}, day=one.day or None, gaps=gaps))
+        rows.append(
+            build_record(HeldFigure, {**filings[one.source, one.id], **one._asdict()}, day=one.day or None, gaps=gaps)
+        )
     return rows
 
 
@@ -389,7 +391,7 @@ def current(tx: Transaction, holder: Row, issuer: Company, until: str) -> Holder
     dated = EventFilters("0001-01-01", limit=1)
     count = events(tx, issuer.cik, holder, dated)[1]
     oldest = events(tx, issuer.cik, holder, dated._replace(offset=count - 1))[0] if count else []
-    return made(
+    return build_record(
         HolderPosition,
         {"holderUuid": holder["id"], "holderName": holder["name"], "issuerTicker": issuer.ticker},
         issuerCik=issuer.padded_cik,
@@ -431,7 +433,7 @@ def events(tx: Transaction, issuer: int, holder: Row | None, asked: EventFilters
         if name == "form_13f":
             rows, count = _of_managers(tx, key) if holder is None else _of_manager(tx, key)
         else:
-            rows, count = tx.all(f"{name}_events", key), int(tx.value(f"{name}_events_count", key))
+            rows, count = tx.list_rows(f"{name}_events", key), int(tx.find_value(f"{name}_events_count", key))
         found += [_told(name, row) for row in rows]
         total += count
     # As the queries order what they cut off: positions of one value by manager, others by filing.
@@ -444,19 +446,19 @@ def events(tx: Transaction, issuer: int, holder: Row | None, asked: EventFilters
 
 
 def _of_manager(tx: Transaction, key: Mapping[str, Any]) -> tuple[list[Row], int]:
-    rows = tx.all("manager_events", key)
+    rows = tx.list_rows("manager_events", key)
     return rows, len(rows)
 
 
 def _of_managers(tx: Transaction, key: Mapping[str, Any]) -> tuple[list[Row], int]:
     """Positions of the latest quarters until they are enough, each quarter's by value; and how many there are."""
-    told = tx.all("quarters_with_events", key)
+    told = tx.list_rows("quarters_with_events", key)
     found: list[Row] = []
     for period, securities in groupby(told, key=lambda row: row["period"]):
         if len(found) >= key["upto"]:
             break
         for one in securities:
-            found += tx.all("managers_events", key, security_id=one["security_id"], period=period)
+            found += tx.list_rows("managers_events", key, security_id=one["security_id"], period=period)
     return found, sum(row["events"] for row in told)
 
 
@@ -465,7 +467,7 @@ def history(tx: Transaction, issuer: int, holder: Row, asked: EventFilters) -> t
     page, total = events(tx, issuer, holder, asked)
     names = {"shares": "postEventShares", "percent": "postEventPercent"}
     rows = [
-        made(
+        build_record(
             PositionEvent,
             {**held},
             eventDate=held["day"],
@@ -488,7 +490,7 @@ def timeline(tx: Transaction, issuer: int, asked: EventFilters) -> tuple[list[Is
     named = _named(tx, (one.holder for one in page))
     names = {"shares": "shares_after", "percent": "percent_after"}
     rows = [
-        made(
+        build_record(
             IssuerEvent,
             {**held},
             event_at=timed(held["day"]),

@@ -6,7 +6,7 @@ import json
 from decimal import Decimal
 from typing import Annotated, Any, Literal, TypedDict
 
-from finapi.core.records import Date, OneOf, Time, made
+from finapi.core.records import Date, OneOf, Time, build_record
 from finapi.edgar.schedules import FORMS
 from finapi.market.ownership.filings import Holes, ScheduleFilters
 from finapi.store.db import Row, Transaction
@@ -51,22 +51,25 @@ class PortfolioStake(StakePlace):
 
 def of_issuer(tx: Transaction, cik: int) -> list[BeneficialOwner]:
     """Everybody who told of owning securities of a company, as last told, the latest first."""
-    rows = tx.all("stakes_of_issuer", cik=cik, limit=MOST)
+    rows = tx.list_rows("stakes_of_issuer", cik=cik, limit=MOST)
     return [
-        made(BeneficialOwner, row, **_told(row), filerCik=_padded(row["cik"]), filerName=row["name"]) for row in rows
+        build_record(BeneficialOwner, row, **_told(row), filerCik=_padded(row["cik"]), filerName=row["name"])
+        for row in rows
     ]
 
 
 def of_holder(tx: Transaction, cik: int, limit: int, offset: int) -> tuple[list[PortfolioStake], int]:
     """A page of what a holder told of, as last told, the latest first; and how much there is."""
-    rows = tx.all("stakes_of_holder", cik=cik, limit=limit, offset=offset)
-    total = int(tx.value("stakes_of_holder_count", cik=cik))
-    return [made(PortfolioStake, row, **_told(row), issuerCik=_padded(row["issuer_cik"])) for row in rows], total
+    rows = tx.list_rows("stakes_of_holder", cik=cik, limit=limit, offset=offset)
+    total = int(tx.find_value("stakes_of_holder_count", cik=cik))
+    return [
+        build_record(PortfolioStake, row, **_told(row), issuerCik=_padded(row["issuer_cik"])) for row in rows
+    ], total
 
 
 def name_of(tx: Transaction, cik: int) -> str | None:
     """What a holder was called when it last filed; None when no schedule names it."""
-    name: str | None = tx.value("schedule_holder_name", cik=cik)
+    name: str | None = tx.find_value("schedule_holder_name", cik=cik)
     return name
 
 
@@ -103,17 +106,17 @@ class ScheduleConversion(TypedDict):
 
 def conversions(tx: Transaction, since: int, limit: int, offset: int) -> tuple[list[ScheduleConversion], int]:
     """A page of the filings by which filers went over to the other schedule, the latest first; how many there are."""
-    rows = tx.all("schedule_conversions", since=since, limit=limit, offset=offset)
+    rows = tx.list_rows("schedule_conversions", since=since, limit=limit, offset=offset)
     found = [
-        made(ScheduleConversion, row, filerCik=_padded(row["cik"]), issuerCik=_padded(row["issuer_cik"]))
+        build_record(ScheduleConversion, row, filerCik=_padded(row["cik"]), issuerCik=_padded(row["issuer_cik"]))
         for row in rows
     ]
-    return found, int(tx.value("schedule_conversions_count", since=since))
+    return found, int(tx.find_value("schedule_conversions_count", since=since))
 
 
 def undated_conversions(tx: Transaction) -> int:
     """How many have no filing day."""
-    return int(tx.value("schedule_conversions_undated"))
+    return int(tx.find_value("schedule_conversions_undated"))
 
 
 # ---- thresholds
@@ -151,11 +154,12 @@ def crossings(
         "since": narrow.since,
         "until": narrow.until,
     }
-    rows = tx.all("threshold_crossings", values, limit=limit, offset=offset)
+    rows = tx.list_rows("threshold_crossings", values, limit=limit, offset=offset)
     found = [
-        made(ThresholdCrossing, row, filerCik=_padded(row["cik"]), issuerCik=_padded(row["issuer_cik"])) for row in rows
+        build_record(ThresholdCrossing, row, filerCik=_padded(row["cik"]), issuerCik=_padded(row["issuer_cik"]))
+        for row in rows
     ]
-    return found, int(tx.value("threshold_crossings_count", values))
+    return found, int(tx.find_value("threshold_crossings_count", values))
 
 
 # ---- groups
@@ -195,22 +199,22 @@ class OwnerGroup(TypedDict):
 def groups(tx: Transaction, issuer: int | None, active: bool, limit: int, offset: int) -> tuple[list[OwnerGroup], int]:
     """A page of groups, those that filed last first; how many there are."""
     narrow = {"issuer": issuer, "active": active}
-    rows = tx.all("owner_groups", narrow, limit=limit, offset=offset)
+    rows = tx.list_rows("owner_groups", narrow, limit=limit, offset=offset)
     latest = json.dumps([row["filing_id"] for row in rows])
-    lines = {row["latest"]: row for row in tx.all("lines_of_groups", ids=latest)}
+    lines = {row["latest"]: row for row in tx.list_rows("lines_of_groups", ids=latest)}
     members: dict[int, list[GroupMember]] = {}
-    for row in tx.all("members_of_groups", ids=latest):
-        member = made(GroupMember, row, memberCik=_padded(row["cik"]))
+    for row in tx.list_rows("members_of_groups", ids=latest):
+        member = build_record(GroupMember, row, memberCik=_padded(row["cik"]))
         members.setdefault(row["latest"], []).append(member)
     found = [_group(row, lines[row["filing_id"]], members.get(row["filing_id"], [])) for row in rows]
-    return found, int(tx.value("owner_groups_count", narrow))
+    return found, int(tx.find_value("owner_groups_count", narrow))
 
 
 def _group(row: Row, line: Row, members: list[GroupMember]) -> OwnerGroup:
     told = _told(row)
     figures = {"aggregatePercent": told["latestPercent"], "aggregateShares": told["latestShares"]}
     hole = "not_reported" if row["source"] else "cover_not_in_xml"
-    return made(
+    return build_record(
         OwnerGroup,
         row,
         **figures,

@@ -41,9 +41,9 @@ def put(tx: Transaction, schedule: Schedule, filed: FilingMetadata, now: datetim
     text = bodies.encoded(schedule)
     content = hashlib.sha256(text).digest()
     if filed.filed_at is None:
-        filed = replace(filed, filed_at=tx.value("filing_times", accession=filed.accession))
+        filed = replace(filed, filed_at=tx.find_value("filing_times", accession=filed.accession))
     new = True
-    for held in tx.all("held_schedules", accession=filed.accession, content=content):
+    for held in tx.list_rows("held_schedules", accession=filed.accession, content=content):
         if held["accession"] != filed.accession and not (is_unfiled(filed.accession) or is_unfiled(held["accession"])):
             continue
         if not _gives_way(held, filed, content, source):
@@ -54,7 +54,7 @@ def put(tx: Transaction, schedule: Schedule, filed: FilingMetadata, now: datetim
     _insert(tx, schedule, filed, text, source, now)
     tx.run("bump_data_version")
     if new:
-        heartbeats.arrived(tx, "filing", now)
+        heartbeats.record_arrival(tx, "filing", now)
     if new and source == FROM_DOCUMENT and not is_unfiled(filed.accession):
         _announce(tx, filed.accession, now)
     return True
@@ -77,11 +77,11 @@ def put_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool
 def settle(tx: Transaction, now: datetime) -> int:
     """Give schedules whose filing or day was unknown what has become known since; how many were settled."""
     settled = 0
-    for row in tx.all("undated_schedules"):
+    for row in tx.list_rows("undated_schedules"):
         schedule, accession = bodies.unpacked(row["body"]), row["accession"]
         if is_unfiled(accession):
             accession = identify.listed(tx, subject(schedule)) or accession
-        filed_at = tx.value("filing_times", accession=accession)
+        filed_at = tx.find_value("filing_times", accession=accession)
         if filed_at is not None:
             filed = FilingMetadata(accession, DOCUMENT, filed_at=filed_at, primary_document=row["document"])
             settled += put(tx, schedule, filed, now, row["source"])
@@ -128,11 +128,11 @@ def _insert(
     companies.put_name(tx, issuer, schedule.issuer_name, companies.FROM_FILING_LIST, filed.filed_at or "")
     parties = _parties(schedule)
     if source == FROM_HEADER:
-        filings.put(tx, replace(filed, parties=parties, form=schedule.form), now, news=False)
+        filings.upsert(tx, replace(filed, parties=parties, form=schedule.form), now, news=False)
     elif not is_unfiled(filed.accession):
         named = filed.primary_document if (filed.primary_document or "").endswith(".xml") else None
         inside = FilingMetadata(filed.accession, DOCUMENT, parties, form=schedule.form, primary_document=named)
-        filings.put_document(tx, replace(filed, primary_document=None), inside, now)
+        filings.upsert_document(tx, replace(filed, primary_document=None), inside, now)
     cusip = schedule.cusips[0] if schedule.cusips else ""
     leading = schedule.persons[lead(schedule.persons)]
     tx.run(
@@ -166,7 +166,7 @@ def _insert(
         place = {"filing_id": filing, "seq": seq, "issuer_cik": issuer, "cusip": cusip, "filed_day": day}
         percent, types = believed(one.percent), " ".join(one.types)
         tx.run("insert_schedule_person", values, **place, holder=holder, cik=cik, percent=percent, types=types)
-        tx.many(
+        tx.insert_rows(
             "insert_schedule_words", [(word, holder) for word in dict.fromkeys(holders.folded(one.name).split()[:20])]
         )
         _link(tx, issuer, holder, day, filing)
@@ -211,7 +211,7 @@ def _is_exit(schedule: Schedule, leading: ReportingPerson) -> bool:
 
 def _remove(tx: Transaction, filing: int) -> None:
     """Take a filing out, and close the chains that it was in."""
-    persons = tx.all("persons_of_schedule", filing_id=filing)
+    persons = tx.list_rows("persons_of_schedule", filing_id=filing)
     tx.run("delete_schedule", id=filing)
     for one in persons:
         _link(tx, one["issuer_cik"], one["holder"], one["filed_day"], filing)
@@ -220,7 +220,7 @@ def _remove(tx: Transaction, filing: int) -> None:
 def _link(tx: Transaction, issuer: int, holder: str, day: int, filing: int) -> None:
     """Work out anew what each row of a chain follows, from a filing's place on."""
     chain = {"issuer_cik": issuer, "holder": holder}
-    for row in tx.all("schedule_chain_from", chain, filed_day=day, filing_id=filing, limit=_CHAIN):
+    for row in tx.list_rows("schedule_chain_from", chain, filed_day=day, filing_id=filing, limit=_CHAIN):
         tx.run("link_schedule_person", id=row["id"])
         if row["seq"] == row["lead_seq"]:
             tx.run("link_schedule", id=row["filing_id"])

@@ -135,7 +135,7 @@ def _parts(name: str) -> tuple[tuple[str, ...], ...]:
 
 def _folded(part: str) -> str:
     try:
-        return "" if part.isdigit() else tickers.fold(part)
+        return "" if part.isdigit() else tickers.normalise(part)
     except ValueError:
         return ""
 
@@ -151,7 +151,7 @@ def _row(cells: list[str], columns: dict[str, int]) -> PriceRow:
 
     symbol = _cell(cells, columns, "ticker")
     row = PriceRow(
-        ticker=tickers.fold(symbol) if "ticker" in columns else "",
+        ticker=tickers.normalise(symbol) if "ticker" in columns else "",
         date=_date(_cell(cells, columns, "date")),
         open=number("open"),
         high=number("high"),

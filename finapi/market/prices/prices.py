@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypedDict
 
 from finapi.core import days
 from finapi.core.errors import ParseError
-from finapi.core.records import Date, made
+from finapi.core.records import Date, build_record
 from finapi.edgar import tickers
 from finapi.market.prices.price_csv import PriceRow, Prices
 from finapi.market.reference import companies
@@ -88,7 +88,7 @@ def named(tx: Transaction, prices: Prices, given: str | None, file: str) -> str:
     if given is not None:
         return given
     words = json.dumps([part for parts in prices.parts for part in parts])
-    known = {row["ticker"] for row in tx.all("known_tickers", words=words)}
+    known = {row["ticker"] for row in tx.list_rows("known_tickers", words=words)}
     found = {part for first, *parts in filter(None, prices.parts) for part in ([first] if first in known else parts)}
     several = sorted(found & known)
     if len(several) == 1:
@@ -143,7 +143,7 @@ def find(tx: Transaction, text: str) -> PriceSeries | None:
 def of_ticker(tx: Transaction, ticker: str | None) -> PriceSeries | None:
     """The prices of exactly this ticker, folded, or None."""
     try:
-        row = tx.one("price_series", ticker=tickers.fold(ticker or ""))
+        row = tx.find_row("price_series", ticker=tickers.normalise(ticker or ""))
     except ValueError:
         return None
     return None if row is None else PriceSeries(*row)
@@ -165,8 +165,8 @@ def page(
     close is the one of the file; with none, what is adjusted is null.
     """
     place = {"first": first or "", "last": last or "9999", "limit": limit, "offset": offset}
-    rows = tx.all("prices_page", place, series_id=series.id)
-    later = actions(tx.all("price_actions", series_id=series.id))
+    rows = tx.list_rows("prices_page", place, series_id=series.id)
+    later = actions(tx.list_rows("price_actions", series_id=series.id))
     shown: list[PriceDay] = []
     with localcontext(prec=28):
         factor, split = ONE, ONE
@@ -183,7 +183,9 @@ def page(
             scaled = {name: _scaled(row[name], scale) for name in ("open", "high", "low", "close")}
             adj_close = Decimal(of_file) if of_file else _scaled(row["close"], known)
             reason = None if adj_close is not None else "no_dividends_or_splits_held"
-            shown.append(made(PriceDay, row, **scaled, volume=volume, adj_close=adj_close, adj_close_reason=reason))
+            shown.append(
+                build_record(PriceDay, row, **scaled, volume=volume, adj_close=adj_close, adj_close_reason=reason)
+            )
     return shown
 
 
@@ -193,12 +195,12 @@ def close_on(tx: Transaction, ticker: str | None, day: str, *, within: int = STA
     It is in the shares of that day: what a file has divided by later splits is multiplied again.
     """
     series = of_ticker(tx, ticker)
-    row = tx.one("close_before", series_id=series.id, day=day) if series is not None else None
+    row = tx.find_row("close_before", series_id=series.id, day=day) if series is not None else None
     if series is None or row is None or days.number(day) - days.number(row["date"]) > within:
         return None
     with localcontext(prec=28):
         close = Decimal(row["close"])
-        for action in actions(tx.all("price_actions", series_id=series.id)):
+        for action in actions(tx.list_rows("price_actions", series_id=series.id)):
             if action.date > row["date"]:
                 close *= action.undone
     return Close(series.ticker, row["date"], close.normalize(), series.source)
@@ -243,7 +245,7 @@ def _series_for(tx: Transaction, ticker: str, synthetic: bool) -> int | None:
         tx.run("delete_series", id=held.id)
         held = None
     if held is None:
-        return tx.insert("insert_series", ticker=ticker, synthetic=int(synthetic))
+        return tx.insert_row("insert_series", ticker=ticker, synthetic=int(synthetic))
     return None if synthetic and held.source == "csv" else held.id
 
 
@@ -253,8 +255,8 @@ Values = dict[tuple[str, ...], tuple[object, ...]]
 def _put(tx: Transaction, what: str, series_id: int, values: Values, vintage: str) -> int:
     """How many ``prices`` or ``actions``, by day (and kind), are new or changed; those of a later vintage stay."""
     size, dates = (2 if what == "actions" else 1), [key[0] for key in values]
-    rows = tx.all(f"held_{what}", series_id=series_id, first=min(dates, default=""), last=max(dates, default=""))
+    rows = tx.list_rows(f"held_{what}", series_id=series_id, first=min(dates, default=""), last=max(dates, default=""))
     held = {tuple(row)[:size]: tuple(row)[size:] for row in rows}
     better = {key: put for key, put in values.items() if key not in held or held[key][-1] < vintage}
-    tx.many(f"put_{what}", [(series_id, *key, *put, vintage) for key, put in better.items()])
+    tx.insert_rows(f"put_{what}", [(series_id, *key, *put, vintage) for key, put in better.items()])
     return sum(put != held.get(key, ())[:-1] for key, put in better.items())

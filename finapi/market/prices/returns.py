@@ -47,9 +47,9 @@ class QuarterReturn(NamedTuple):
 
 def over(tx: Transaction, series: PriceSeries, spans: Iterable[tuple[str, str]]) -> dict[str, QuarterReturn]:
     """The returns of a ticker from one day to another by the latter, of those spans with a close at both ends."""
-    acts = prices.actions(tx.all("price_actions", series_id=series.id)) if series.acted else ()
+    acts = prices.actions(tx.list_rows("price_actions", series_id=series.id)) if series.acted else ()
     found: dict[str, QuarterReturn] = {}
-    for row in tx.all("closes_of_spans", series_id=series.id, spans=json.dumps(list(spans))):
+    for row in tx.list_rows("closes_of_spans", series_id=series.id, spans=json.dumps(list(spans))):
         first, last = (json.loads(one or "null") for one in (row["at_first"], row["at_last"]))
         if first and last and _is_of(first[0], row["first"]) and _is_of(last[0], row["last"]):
             by_file = not series.acted and bool(first[2] and last[2])
@@ -76,10 +76,12 @@ def after(tx: Transaction, asked: Iterable[tuple[str, str]]) -> dict[tuple[str, 
     wanted = sorted(set(asked))
     series = {ticker: prices.of_ticker(tx, ticker) for ticker in {ticker for ticker, _ in wanted}}
     held = {ticker: one for ticker, one in series.items() if one is not None}
-    acts = {one.id: prices.actions(tx.all("price_actions", series_id=one.id)) for one in held.values() if one.acted}
+    acts = {
+        one.id: prices.actions(tx.list_rows("price_actions", series_id=one.id)) for one in held.values() if one.acted
+    }
     places = json.dumps([(held[ticker].id, day) for ticker, day in wanted if ticker in held])
     closes: dict[tuple[int, str], dict[int, list[str]]] = {}
-    for row in tx.all("closes_around", asked=places):
+    for row in tx.list_rows("closes_around", asked=places):
         found = {after: row[f"after_{after}"] for after in (0, *AFTER)}
         closes[row["series_id"], row["day"]] = {after: json.loads(one) for after, one in found.items() if one}
     return {

@@ -79,5 +79,5 @@ def rows_of(tx: Transaction, dataset: Dataset, period: FiledPeriod) -> Iterator[
     first, last = period.first.isoformat(), period.last.isoformat()
     # Day 0 is that of forms whose day is not known.
     numbers = {"first_day": max(1, days.number(first)), "last_day": days.number(last)}
-    for filing in tx.each(dataset.filings, {**dataset.values, "first": first, "last": last, **numbers}):
-        yield from tx.each(dataset.rows, dict(filing))
+    for filing in tx.iter_rows(dataset.filings, {**dataset.values, "first": first, "last": last, **numbers}):
+        yield from tx.iter_rows(dataset.rows, dict(filing))

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypedDict
 
 from finapi.core import guesses
 from finapi.core.errors import ApiError, invalid_param
-from finapi.core.records import Date, made
+from finapi.core.records import Date, build_record
 from finapi.edgar import tickers
 from finapi.market.reference import issuers, securities
 from finapi.store.db import Row, Transaction
@@ -40,11 +40,13 @@ def find(tx: Transaction, text: str, name: str = "ticker") -> Company:
     ticker today.
     """
     if text.isascii() and text.isdigit() and len(text) <= 10:
-        rows = tx.all("company_by_cik", cik=int(text))
+        rows = tx.list_rows("company_by_cik", cik=int(text))
     else:
         rows = _holders(tx, text, name)
         # A cover page tells of its day only: of two, the later one. Lists tell of today.
-        rivals = [made(TickerHolder, row) for row in rows if row["current"] and row["source"] == rows[0]["source"]]
+        rivals = [
+            build_record(TickerHolder, row) for row in rows if row["current"] and row["source"] == rows[0]["source"]
+        ]
         if len(rivals) > 1 and rows[0]["source"] > FROM_COVER:
             details = {"param": name, "allowed": [one["cik"] for one in rivals], "candidates": rivals}
             raise ApiError("INVALID_PARAM", "Several companies have this ticker; ask by CIK.", details=details)
@@ -60,7 +62,7 @@ def _unknown(tx: Transaction, text: str) -> ApiError:
     if not word.isdigit():
         key = issuers.stem(text)
         values = {"key": key, "end": key + "\uffff", "slips": json.dumps(guesses.one_slip(word))}
-        near = [row["ticker"] for row in tx.all("tickers_near", values)]
+        near = [row["ticker"] for row in tx.list_rows("tickers_near", values)]
     message = f"No company with the ticker or CIK {word} is known{guesses.did_you_mean(near)}"
     return ApiError("UNKNOWN_TICKER", message, details={"given": word, "nearest": near})
 
@@ -85,31 +87,31 @@ class FormerName(TypedDict):
 
 def holders(tx: Transaction, text: str) -> list[TickerHolder]:
     """The companies of a ticker in any spelling, the best first: those that have it, then those that had it."""
-    return [made(TickerHolder, row) for row in _holders(tx, text, "ticker")]
+    return [build_record(TickerHolder, row) for row in _holders(tx, text, "ticker")]
 
 
 def _holders(tx: Transaction, text: str, name: str) -> list[Row]:
     try:
-        ticker = tickers.fold(text)
+        ticker = tickers.normalise(text)
     except ValueError:
         raise invalid_param(name, f"{name} must be a ticker or a CIK.", expected="AAPL") from None
-    rows = tx.all("holders_of_ticker", ticker=ticker)
+    rows = tx.list_rows("holders_of_ticker", ticker=ticker)
     if not rows and "-" not in ticker:
         # BRKB: written without any mark. If it could be two tickers, it is neither.
-        meant = tx.all("ticker_squeezed", ticker=ticker)
+        meant = tx.list_rows("ticker_squeezed", ticker=ticker)
         if len(meant) == 1:
-            rows = tx.all("holders_of_ticker", ticker=meant[0]["ticker"])
+            rows = tx.list_rows("holders_of_ticker", ticker=meant[0]["ticker"])
     return rows
 
 
 def former_names(tx: Transaction, cik: int) -> list[FormerName]:
     """The former names of a company, the last one first."""
-    return [made(FormerName, row) for row in tx.all("former_names", cik=cik)]
+    return [build_record(FormerName, row) for row in tx.list_rows("former_names", cik=cik)]
 
 
 def by_cik(tx: Transaction, cik: int) -> Company:
     """The company of a CIK that is known to be there."""
-    (row,) = tx.all("company_by_cik", cik=cik)
+    (row,) = tx.list_rows("company_by_cik", cik=cik)
     return Company(row["cik"], row["company_name"], row["ticker"])
 
 
@@ -166,7 +168,7 @@ class CompanyAttributes(NamedTuple):
 
 def attributes(tx: Transaction, cik: int) -> CompanyAttributes:
     """What the best source says about a company."""
-    row = tx.one("company_attributes", cik=cik)
+    row = tx.find_row("company_attributes", cik=cik)
     return CompanyAttributes(None, None, None) if row is None else CompanyAttributes(*row)
 
 

@@ -103,7 +103,7 @@ def put_failed(tx: Transaction, rows: Sequence[FailedSecurity]) -> int:
 
     The SEC writes symbols without marks: the one ticker that is BRKB without its hyphen is meant, if one is.
     """
-    squeezed = {row["squeezed"]: row["ticker"] for row in tx.all("tickers_squeezed")}
+    squeezed = {row["squeezed"]: row["ticker"] for row in tx.list_rows("tickers_squeezed")}
     changed: dict[str, tuple[str, str | None]] = {}
     symbols = set()
     for row in rows:
@@ -112,7 +112,7 @@ def put_failed(tx: Transaction, rows: Sequence[FailedSecurity]) -> int:
             changed[row.cusip] = (row.name, None)
             symbols.add(ticker)
     # Who bore a symbol before may have lost it.
-    others = [row["cusip"] for row in tx.all("same_symbol", tickers=json.dumps(sorted(symbols)))]
+    others = [row["cusip"] for row in tx.list_rows("same_symbol", tickers=json.dumps(sorted(symbols)))]
     securities.name(tx, changed, others)
     return len(changed)
 
@@ -144,13 +144,13 @@ def _row(cells: dict[str, str]) -> CusipMapping:
     if group is not None and group not in issuers.GROUPS:
         raise ValueError(f"{group[:20]!r} is not one of {', '.join(issuers.GROUPS)}")
     return CusipMapping(
-        cusip=cusip.checked(cells.get("cusip", "")),
-        ticker=tickers.fold(cells["ticker"]) if cells.get("ticker") else None,
+        cusip=cusip.validate(cells.get("cusip", "")),
+        ticker=tickers.normalise(cells["ticker"]) if cells.get("ticker") else None,
         cik=int(identity.cik(cells["cik"])) if cells.get("cik") else None,
         issuer=cells.get("issuer") or None,
         security_group=group,
         figi=cells.get("figi") or None,
-        successor=cusip.checked(cells["successor"]) if cells.get("successor") else None,
+        successor=cusip.validate(cells["successor"]) if cells.get("successor") else None,
         effective_date=_day(cells.get("effective_date")),
         reason=cells.get("reason") or None,
         as_of=_day(cells.get("as_of")) or "",
@@ -158,4 +158,4 @@ def _row(cells: dict[str, str]) -> CusipMapping:
 
 
 def _day(text: str | None) -> str | None:
-    return days.checked(text) if text else None
+    return days.validate(text) if text else None

@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from finapi.core.errors import invalid_param
-from finapi.core.files import packaged
+from finapi.core.files import get_package_folder
 
 
 class Industry(NamedTuple):
@@ -22,12 +22,12 @@ class Industry(NamedTuple):
     name: str
 
 
-def of(sic: int | None) -> tuple[str | None, str | None]:
+def for_sic(sic: int | None) -> tuple[str | None, str | None]:
     """Sector and industry of a SIC code; (None, None) without one or for a code of no group."""
-    return of_group(None if sic is None else sic // 100)
+    return for_group(None if sic is None else sic // 100)
 
 
-def of_group(group: int | None) -> tuple[str | None, str | None]:
+def for_group(group: int | None) -> tuple[str | None, str | None]:
     """Sector and industry of a major group, the first two digits of a SIC code."""
     found = None if group is None else _groups().get(group)
     return (found.sector, found.name) if found else (None, None)
@@ -40,7 +40,7 @@ def sector_of(letter: str | None) -> str | None:
 
 def industry_of(group: int | None) -> str | None:
     """The name of a major group's industry."""
-    return of_group(group)[1]
+    return for_group(group)[1]
 
 
 def division(text: str) -> str:
@@ -103,6 +103,6 @@ _CALLED = {
 
 @cache
 def _groups() -> dict[int, Industry]:
-    text = (packaged("finapi.market.reference") / "sectors.tsv").read_text(encoding="utf-8")
+    text = (get_package_folder("finapi.market.reference") / "sectors.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines()[1:])
     return {int(number): Industry(int(number), letter, sector, name) for number, letter, sector, name in rows}

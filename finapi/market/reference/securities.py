@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
-from finapi.core.records import Date, made
+from finapi.core.records import Date, build_record
 from finapi.edgar import cusip, tickers
 from finapi.market.reference import issuers
 from finapi.store.db import Row, Transaction
@@ -22,24 +22,24 @@ MAX_CHAIN = 50
 def ids(tx: Transaction, named: Mapping[str, tuple[str, str]]) -> dict[str, int]:
     """The ids of CUSIPs, made where they are new with the (issuer, class) given."""
     wanted = json.dumps(sorted(named))
-    known: dict[str, int] = {row["cusip"]: row["id"] for row in tx.all("security_ids", cusips=wanted)}
+    known: dict[str, int] = {row["cusip"]: row["id"] for row in tx.list_rows("security_ids", cusips=wanted)}
     missing = [number for number in sorted(named) if number not in known]
     if missing:
-        tx.many("insert_securities", [_fresh(number, *named[number]) for number in missing])
-        known.update((row["cusip"], row["id"]) for row in tx.all("security_ids", cusips=wanted))
+        tx.insert_rows("insert_securities", [_fresh(number, *named[number]) for number in missing])
+        known.update((row["cusip"], row["id"]) for row in tx.list_rows("security_ids", cusips=wanted))
         _insert_words(tx, {known[number]: named[number][0] for number in missing})
     return known
 
 
 def _put_words(tx: Transaction, issuer_names: Mapping[int, str]) -> None:
     """Store the words by which the securities of some ids are searched."""
-    tx.many("delete_security_words", [(one,) for one in issuer_names])
+    tx.insert_rows("delete_security_words", [(one,) for one in issuer_names])
     _insert_words(tx, issuer_names)
 
 
 def _insert_words(tx: Transaction, issuer_names: Mapping[int, str]) -> None:
     words = [(word, one) for one, issuer in issuer_names.items() for word in issuers.words(issuer)]
-    tx.many("insert_security_words", words)
+    tx.insert_rows("insert_security_words", words)
 
 
 def report(tx: Transaction, named: Iterable[tuple[str, str, str]], seen: str) -> None:
@@ -48,7 +48,7 @@ def report(tx: Transaction, named: Iterable[tuple[str, str, str]], seen: str) ->
     ``seen`` is the filing's day and accession number.
     """
     told = {number: (issuer, title) for number, issuer, title in named}
-    held = {row["cusip"]: row for row in tx.all("securities_seen", cusips=json.dumps(list(told)))}
+    held = {row["cusip"]: row for row in tx.list_rows("securities_seen", cusips=json.dumps(list(told)))}
     newer = {
         number: names
         for number, names in told.items()
@@ -60,7 +60,7 @@ def report(tx: Transaction, named: Iterable[tuple[str, str, str]], seen: str) ->
     other = {
         number: names for number, names in newer.items() if names != (held[number]["issuer"], held[number]["title"])
     }
-    tx.many("report_security", [(*_fresh(number, *names)[1:], seen, number) for number, names in other.items()])
+    tx.insert_rows("report_security", [(*_fresh(number, *names)[1:], seen, number) for number, names in other.items()])
     # What follows from names that are told again is there.
     renamed = {number: one for number, one in newer.items() if one[0] != held[number]["issuer"]}
     _put_words(tx, {held[number]["id"]: issuer for number, (issuer, _) in renamed.items()})
@@ -79,7 +79,7 @@ def name(tx: Transaction, named: Mapping[str, tuple[str, str | None]], successor
     for number, (issuer, group) in named.items():
         if tx.run("name_unseen_security", cusip=number, issuer=issuer, key=issuers.issuer_key(issuer)):
             _put_words(tx, {known[number]: issuer})
-        (held,) = tx.all("security", cusip=number)
+        (held,) = tx.list_rows("security", cusip=number)
         meant = group or issuers.group(held["issuer"], held["title"])
         tx.run("group_security", cusip=number, security_group=meant)
     tx.run("settle_securities", cusips=json.dumps(list(numbers)))
@@ -120,7 +120,7 @@ class SecurityMatch(Security):
 
 def _security(row: Row) -> Security:
     day, _, accession = row["seen"].partition(" ")
-    return made(
+    return build_record(
         Security,
         row,
         cusip_valid=cusip.is_valid(row["cusip"]),
@@ -135,29 +135,31 @@ def _security(row: Row) -> Security:
 
 def by_cusip(tx: Transaction, number: str) -> Security | None:
     """The security of a CUSIP, or None when no 13F report and no mapping names it."""
-    row = tx.one("security", cusip=number)
+    row = tx.find_row("security", cusip=number)
     return None if row is None else _security(row)
 
 
 def by_ticker(tx: Transaction, ticker: str) -> list[Security]:
     """The securities of a ticker, the one reported last first; at most 50."""
-    return [_security(row) for row in tx.all("securities_of_ticker", ticker=ticker)]
+    return [_security(row) for row in tx.list_rows("securities_of_ticker", ticker=ticker)]
 
 
 def by_company(tx: Transaction, cik: int, limit: int, offset: int) -> list[Security]:
     """The securities of a company in the order of their CUSIPs."""
-    return [_security(row) for row in tx.all("securities_of_cik", cik=cik, limit=limit, offset=offset)]
+    return [_security(row) for row in tx.list_rows("securities_of_cik", cik=cik, limit=limit, offset=offset)]
 
 
 def by_issuer(tx: Transaction, cusip6: str, limit: int, offset: int) -> list[Security]:
     """The securities whose CUSIP begins with an issuer's six characters."""
     values = {"first": cusip6, "end": cusip6 + "\uffff", "limit": limit, "offset": offset}
-    return [_security(row) for row in tx.all("securities_of_cusip6", values)]
+    return [_security(row) for row in tx.list_rows("securities_of_cusip6", values)]
 
 
 def many(tx: Transaction, numbers: Sequence[str]) -> dict[str, Security]:
     """The securities of several CUSIPs by CUSIP, those that are known."""
-    return {row["cusip"]: _security(row) for row in tx.all("securities_of_cusips", cusips=json.dumps(list(numbers)))}
+    return {
+        row["cusip"]: _security(row) for row in tx.list_rows("securities_of_cusips", cusips=json.dumps(list(numbers)))
+    }
 
 
 def search(tx: Transaction, text: str, limit: int, offset: int) -> tuple[list[SecurityMatch], int]:
@@ -182,7 +184,7 @@ def search(tx: Transaction, text: str, limit: int, offset: int) -> tuple[list[Se
         "limit": limit,
         "offset": offset,
     }
-    rows, total = tx.page("search_securities", values)
+    rows, total = tx.list_page("search_securities", values)
     return [{**_security(row), "score": row["score"]} for row in rows], total
 
 
@@ -201,7 +203,7 @@ def chain(tx: Transaction, number: str) -> list[ChainLink]:
 
     def follow(query: str, line: list[str], most: int) -> list[str]:
         # A mapping may go round in a circle.
-        while len(line) < most and (found := tx.value(query, cusip=line[-1])) and found not in line:
+        while len(line) < most and (found := tx.find_value(query, cusip=line[-1])) and found not in line:
             line.append(found)
         return line
 
@@ -209,8 +211,8 @@ def chain(tx: Transaction, number: str) -> list[ChainLink]:
     line = follow("successor_of_cusip", before[::-1], 2 * MAX_CHAIN)
     links: list[ChainLink] = []
     for place, one in enumerate(line):
-        held = tx.one("security", cusip=one)
-        replaced = tx.one("cusip_mapping", cusip=line[place - 1]) if place else None
+        held = tx.find_row("security", cusip=one)
+        replaced = tx.find_row("cusip_mapping", cusip=line[place - 1]) if place else None
         links.append(
             {
                 "cusip": one,
@@ -248,14 +250,14 @@ def complete(tx: Transaction, text: str, limit: int, offset: int) -> tuple[list[
         "limit": limit,
         "offset": offset,
     }
-    rows, total = tx.page("complete_tickers", values)
-    return [made(TickerMatch, row, rank=rank) for rank, row in enumerate(rows, offset + 1)], total
+    rows, total = tx.list_page("complete_tickers", values)
+    return [build_record(TickerMatch, row, rank=rank) for rank, row in enumerate(rows, offset + 1)], total
 
 
 def counts(tx: Transaction) -> dict[str, Any]:
     """How many securities are known in all and by group, and for how many the ticker and the company are."""
-    groups = {row["security_group"]: row["securities"] for row in tx.all("count_security_groups")}
-    (row,) = tx.all("count_securities")
+    groups = {row["security_group"]: row["securities"] for row in tx.list_rows("count_security_groups")}
+    (row,) = tx.list_rows("count_securities")
     return {"groups": {name: groups.get(name, 0) for name in issuers.GROUPS}, **dict(row)}
 
 
@@ -263,12 +265,12 @@ def settle_company(tx: Transaction, cik: int, key: str | None = None) -> None:
     """Find ticker and company again for the securities that may be this company's, now that more is known of it:
     ``key`` is a name that it bears too.
     """
-    keys = [row["key"] for row in tx.all("keys_of_company", cik=cik)] if key is None else [key]
+    keys = [row["key"] for row in tx.list_rows("keys_of_company", cik=cik)] if key is None else [key]
     stems = {one.partition(" ")[0] for one in keys}
     cut = [f"{stem[:length]}*" for stem in stems for length in range(1, len(stem) + 1)]
     numbers = [
         row["cusip"]
-        for row in tx.all("securities_of_company", cik=cik, stems=json.dumps([*stems]), cut=json.dumps(cut))
+        for row in tx.list_rows("securities_of_company", cik=cik, stems=json.dumps([*stems]), cut=json.dumps(cut))
     ]
     if numbers:
         tx.run("settle_securities", cusips=json.dumps(numbers))

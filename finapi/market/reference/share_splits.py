@@ -57,18 +57,18 @@ class LikelySplit(NamedTuple):
 
 def of_ticker(tx: Transaction, ticker: str | None) -> list[Row]:
     """The splits of a ticker that files of prices tell, the newest first: ``date`` and ``value``."""
-    return tx.all("splits_of_ticker", ticker=ticker)
+    return tx.list_rows("splits_of_ticker", ticker=ticker)
 
 
 def of_security(tx: Transaction, security_id: int) -> list[Row]:
     """All splits of a security, the newest first: ``factor``, ``source``, ``date``, ``after`` and ``until``."""
-    return tx.all("splits_of_security", security_id=security_id)
+    return tx.list_rows("splits_of_security", security_id=security_id)
 
 
 def of_quarter(tx: Transaction, before: str, period: str) -> dict[int, list[LikelySplit]]:
     """The splits that may have been in a quarter, by the ids of securities."""
     found: dict[int, list[LikelySplit]] = {}
-    for row in tx.all("splits_of_quarter", before=before, period=period):
+    for row in tx.list_rows("splits_of_quarter", before=before, period=period):
         found.setdefault(row["security_id"], []).append(likely(row, before, period))
     return found
 
@@ -82,10 +82,10 @@ def likely(row: Row, before: str, until: str) -> LikelySplit:
 
 def put_filed(tx: Transaction, cik: int, splits: Sequence[FiledSplit]) -> bool:
     """Keep what a company's filings tell of its splits instead of what they told; whether that is anything else."""
-    held = [FiledSplit(*row) for row in tx.all("filed_splits", cik=cik)]
+    held = [FiledSplit(*row) for row in tx.list_rows("filed_splits", cik=cik)]
     wanted = sorted({(one.until, one.factor): one for one in splits}.values(), key=lambda one: (one.until, one.factor))
     if held == wanted:
         return False
     tx.run("delete_filed_splits", cik=cik)
-    tx.many("insert_filed_splits", [(cik, *one) for one in wanted])
+    tx.insert_rows("insert_filed_splits", [(cik, *one) for one in wanted])
     return True

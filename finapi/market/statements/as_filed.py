@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypedDict
 
-from finapi.core.days import shifted
-from finapi.core.records import Date, made
+from finapi.core.days import shift
+from finapi.core.records import Date, build_record
 from finapi.market.statements import kinds, layout
 from finapi.market.statements.facts import Decimals
 from finapi.market.statements.factsets import FSDS, SOURCES
@@ -128,18 +128,18 @@ def find_reports(
     """
     forms = json.dumps([one for one in FORMS[period] if form is None or one == form.upper()])
     asked = {"cik": cik, "forms": forms, "year": year, "as_of": as_of, "basis": basis}
-    return [FiledReport(*row) for row in tx.all("select_reports", asked, most=most)]
+    return [FiledReport(*row) for row in tx.list_rows("select_reports", asked, most=most)]
 
 
 def report_of_filing(tx: Transaction, accession: str) -> FiledReport | None:
     """The report of an accession number (with dashes, or ``unfiled-...``), or None."""
-    row = tx.one("report_of_filing", accession=accession)
+    row = tx.find_row("report_of_filing", accession=accession)
     return None if row is None else FiledReport(*row)
 
 
 def periods_held(tx: Transaction, cik: int) -> list[dict[str, str]]:
     """The forms and periods that are held of a company, newest first, at most 20."""
-    return [dict(row) for row in tx.all("periods_held", cik=cik)]
+    return [dict(row) for row in tx.list_rows("periods_held", cik=cik)]
 
 
 def of_report(
@@ -152,11 +152,11 @@ def of_report(
     statements: dict[str, FiledStatement] = {}
     reasons: dict[str, str] = {}
     counted: Counter[str] = Counter()
-    whole = tx.value("report_whole", report_id=held.id) or 0
+    whole = tx.find_value("report_whole", report_id=held.id) or 0
     asked = {"report_id": held.id, "dimensioned": not consolidated_only, "whole": whole}
     # A data set does not say which periods and members a page shows: a line that the filing tells in others is kept.
     every = held.source == SOURCES[FSDS] and not consolidated_only
-    for section in tx.all("statement_sections", report_id=held.id):
+    for section in tx.list_rows("statement_sections", report_id=held.id):
         kind = section["kind"]
         if wanted and kind not in wanted:
             continue
@@ -177,22 +177,24 @@ def of_report(
 
 def entity_of(tx: Transaction, held: FiledReport) -> dict[str, str] | None:
     """The axis and member under which a report tells the whole company, where it tells nothing without dimensions."""
-    row = tx.one("report_whole", report_id=held.id)
+    row = tx.find_row("report_whole", report_id=held.id)
     return None if row is None else json.loads(row["members"])
 
 
 def _statement(tx: Transaction, section: Row, asked: dict[str, Any], *, every: bool) -> FiledStatement:
-    columns = tx.all("statement_columns", asked, section_id=section["id"])
-    found = tx.all("statement_facts", asked, section_id=section["id"])
+    columns = tx.list_rows("statement_columns", asked, section_id=section["id"])
+    found = tx.list_rows("statement_facts", asked, section_id=section["id"])
     facts, rows = _Facts(found), list[StatementRow]()
-    for line in tx.all("statement_lines", section_id=section["id"]):
+    for line in tx.list_rows("statement_lines", section_id=section["id"]):
         heading = line["nature"] == layout.HEADING
         rows.extend([_heading(line)] if heading else _item_rows(line, columns, facts, every=every))
     return {
         "slot": kinds.slot_of(section["kind"]),
         "role_uri": section["role_uri"] or None,
         "definition": section["definition"] or None,
-        "columns": [made(StatementColumn, column, dims=json.loads(column["members"]) or None) for column in columns],
+        "columns": [
+            build_record(StatementColumn, column, dims=json.loads(column["members"]) or None) for column in columns
+        ],
         "rows": _without_empty_headings(rows),
     }
 
@@ -219,7 +221,7 @@ class _Facts:
             column["dimension_id"],
         )
         if line["placement"] == layout.OPENS and start is not None:
-            return self._facts.get((concept, None, shifted(start, -1), dims), {})
+            return self._facts.get((concept, None, shift(start, -1), dims), {})
         if start is not None:
             found = self._facts.get((concept, start, end, dims))
             if found:
@@ -250,11 +252,13 @@ def _item(line: Row, unit: str, cells: Sequence[Row | None]) -> StatementRow:
     ]
     # The precision that every value of the row has.
     least = min(rounded) if rounded else "INF" if decimals else None
-    return made(StatementRow, line, abstract=False, unit=unit or None, decimals=least, values=values, marks=marks)
+    return build_record(
+        StatementRow, line, abstract=False, unit=unit or None, decimals=least, values=values, marks=marks
+    )
 
 
 def _heading(line: Row) -> StatementRow:
-    return made(StatementRow, line, abstract=True, unit=None, decimals=None, values=[], marks=[])
+    return build_record(StatementRow, line, abstract=True, unit=None, decimals=None, values=[], marks=[])
 
 
 def _without_empty_headings(rows: Sequence[StatementRow]) -> list[StatementRow]:

@@ -97,9 +97,9 @@ def put_quarter(app: App, documents: Sequence[Document], only: Set[int] | None =
         summary += f", {counts[None]} refused"
     for document in documents:
         if problem:
-            yield outcomes.refused(document, problem.removeprefix(f"{document.path}: "))
+            yield outcomes.refuse(document, problem.removeprefix(f"{document.path}: "))
         else:
-            yield outcomes.of(document, counts[True] > 0, summary)
+            yield outcomes.from_document(document, counts[True] > 0, summary)
 
 
 def ingest(app: App, tables: Mapping[str, Entry], only: Set[int] | None = None) -> Iterator[Result]:
@@ -197,7 +197,7 @@ def _put(
     tx: Transaction, filing: SubRow, made: report.Report | ParseError, now: datetime, known: factsets.Known
 ) -> Result:
     if isinstance(made, ParseError):
-        return Result(filing.accession, None, outcomes.because(made))
+        return Result(filing.accession, None, outcomes.format_reason(made))
     filed = FilingMetadata(
         filing.accession, INDEX, form=filing.form, filed_at=filing.filed, accepted_at=filing.accepted
     )
@@ -205,7 +205,7 @@ def _put(
     told = companies.Attributes(filing.sic, filing.fiscal_year_end, filing.state)
     companies.put_attributes(tx, filing.cik, told, 0, filing.filed)
     if stored:
-        heartbeats.arrived(tx, "xbrl_run", now)
+        heartbeats.record_arrival(tx, "xbrl_run", now)
     return Result(filing.accession, stored)
 
 

@@ -218,9 +218,11 @@ def of_sets(
     concept, unit = _NamesById(tx, "concept_name"), _NamesById(tx, "unit_name")
     members = _NamesById(tx, "dimension_members")
     for one in sets:
-        rows = tx.all("plain_facts" if wanted is None else "plain_facts_of_concepts", id=one["id"], concepts=wanted)
+        rows = tx.list_rows(
+            "plain_facts" if wanted is None else "plain_facts_of_concepts", id=one["id"], concepts=wanted
+        )
         if dimensioned:
-            rows += tx.all("dimensioned_facts", id=one["id"], concepts=wanted)
+            rows += tx.list_rows("dimensioned_facts", id=one["id"], concepts=wanted)
         filing = one["accession"], one["form"], one["filed_at"], SOURCES[one["source"]]
         facts = [
             FiledFact(
@@ -245,7 +247,7 @@ class _NamesById(dict[int, str]):
         self._tx, self._query = tx, query
 
     def __missing__(self, number: int) -> str:
-        self[number] = name = str(self._tx.value(self._query, id=number))
+        self[number] = name = str(self._tx.find_value(self._query, id=number))
         return name
 
 
@@ -262,15 +264,15 @@ def sets_of(
     ``amendments`` ``current`` leaves out a report of a company that a later one for the same period replaces.
     """
     if accession is not None:
-        return tx.all("fact_sets_of_filing", accession=accession, cik=cik, as_of=as_of)
-    rows = tx.all("fact_sets_of_cik", cik=cik, as_of=as_of)
+        return tx.list_rows("fact_sets_of_filing", accession=accession, cik=cik, as_of=as_of)
+    rows = tx.list_rows("fact_sets_of_cik", cik=cik, as_of=as_of)
     current = {row["accession"] for row in rows} if amendments == "all" else _current(rows)
     return [row for row in rows if row["accession"] in current]
 
 
 def is_current(tx: Transaction, cik: int, accession: str) -> bool:
     """Whether no later report of the company is for the same period and of the same form, amended or not."""
-    return accession in _current(tx.all("fact_sets_of_cik", cik=cik, as_of=None))
+    return accession in _current(tx.list_rows("fact_sets_of_cik", cik=cik, as_of=None))
 
 
 def _current(rows: Iterable[Row]) -> set[str]:
@@ -305,7 +307,7 @@ def count(tx: Transaction, one: Row, filters: FactFilters) -> int:
     """How many facts of a set are wanted, whatever their dimensions are."""
     wanted = None if filters.concepts is None else json.dumps(sorted(set(filters.concepts)))
     ends = {name: day and days.number(day) for name, day in (("first", filters.first), ("last", filters.last))}
-    found: int = tx.value("count_facts", ends, id=one["id"], concepts=wanted, dimensioned=filters.dimensioned)
+    found: int = tx.find_value("count_facts", ends, id=one["id"], concepts=wanted, dimensioned=filters.dimensioned)
     return found
 
 
@@ -364,7 +366,7 @@ class CompanyFact(NamedTuple):
 def concept(tx: Transaction, text: str) -> tuple[int, str]:
     """The id and full name of a concept given with or without its taxonomy; NOT_FOUND when none is held."""
     names = spellings([text]) or []
-    rows = tx.all("concepts_called", names=json.dumps(names))
+    rows = tx.list_rows("concepts_called", names=json.dumps(names))
     if not rows:
         raise ApiError("NOT_FOUND", "finapi has no fact of this concept.")
     best = min(rows, key=lambda row: names.index(row["name"]))
@@ -376,7 +378,7 @@ def by_concept(
 ) -> tuple[list[CompanyFact], int]:
     """A page of the figures of a concept, whosever, the latest first; how many there are in all between two days."""
     asked = {"concept": concept_id, "first": days.number(first or _FIRST), "last": days.number(last or _LAST)}
-    counted = [(row["end_day"], row["number"]) for row in tx.all("days_of_concept", asked)]
+    counted = [(row["end_day"], row["number"]) for row in tx.list_rows("days_of_concept", asked)]
     passed = [0, *accumulate(number for _, number in counted)]
     total = passed[-1]
     if offset >= total:
@@ -395,7 +397,7 @@ def _across(tx: Transaction, concept_id: int, ends: tuple[int, int], lengths: tu
     asked = {"concept": concept_id, "first": ends[0], "last": ends[1], "shortest": lengths[0], "longest": lengths[1]}
     units = _NamesById(tx, "unit_name")
     found = []
-    for cik, accession, form, filed, sic, end, length, unit, value in tx.all("rows_of_concept", asked):
+    for cik, accession, form, filed, sic, end, length, unit, value in tx.list_rows("rows_of_concept", asked):
         start = days.iso(end - length + 1) if length else None
         found.append(CompanyFact(cik, accession, form, filed, sic, start, days.iso(end), units[unit], value))
     return found
@@ -434,7 +436,7 @@ def aggregate(
         found = _across(tx, concept_id, _middle_in(year, quarter or 4), (0, 0))
     best: dict[str, dict[int, CompanyFact]] = {}
     for one in found:
-        unwanted = (ciks and one.cik not in ciks) or (sector is not None and sectors.of(one.sic)[0] != sector)
+        unwanted = (ciks and one.cik not in ciks) or (sector is not None and sectors.for_sic(one.sic)[0] != sector)
         if one.value is not None and not unwanted:
             of_unit = best.setdefault(one.unit, {})
             of_unit[one.cik] = max(of_unit.get(one.cik, one), one, key=_standing)

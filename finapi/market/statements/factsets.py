@@ -31,14 +31,14 @@ Row = tuple[int, int, int, int, int, int, str | None, str | None]
 
 def insert_set(tx: Transaction, filing_id: int, cik: int, source: int, report_id: int | None = None) -> int:
     """The id of a new set of facts."""
-    return tx.insert("insert_fact_set", filing_id=filing_id, cik=cik, source=source, report_id=report_id)
+    return tx.insert_row("insert_fact_set", filing_id=filing_id, cik=cik, source=source, report_id=report_id)
 
 
 def insert(tx: Transaction, rows: list[Row]) -> None:
     """Add the facts of a new set, which are unlike each other in their first six members."""
     # Sorted by key: the table is clustered by it, so that every row is appended.
     rows.sort()
-    tx.many("insert_facts", rows)
+    tx.insert_rows("insert_facts", rows)
 
 
 def put_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> bool:
@@ -61,12 +61,12 @@ def put_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> 
         concept, unit = concepts[series.concept], units[series.unit]
         rows += [(sets[one], concept, last, length, unit, value) for one, last, length, value in series.rows]
     rows.sort(key=itemgetter(0))
-    changed = tx.many("put_facts", rows)
+    changed = tx.insert_rows("put_facts", rows)
     if changed:
         tx.run("facts_changed", cik=cik)
     wanted = json.dumps([*sets.values()])
     tx.run("count_sets", ids=wanted)
-    for row in tx.all("fact_sets_with_others", ids=wanted):
+    for row in tx.list_rows("fact_sets_with_others", ids=wanted):
         settle(tx, row["id"])
     if changed or new:
         tx.run("bump_data_version")
@@ -79,18 +79,18 @@ def _sets(tx: Transaction, document: CompanyFacts, now: datetime) -> tuple[dict[
     from finapi.market.documents import filings
 
     cik, years = document.cik, document.fiscal_years
-    new = filings.put_dated(tx, cik, document.filings, now)
+    new = filings.upsert_dated(tx, cik, document.filings, now)
     sets = _held(tx, cik)
-    new += tx.many("label_fact_sets", [(year, sets[one], year) for one, year in years.items() if one in sets])
+    new += tx.insert_rows("label_fact_sets", [(year, sets[one], year) for one, year in years.items() if one in sets])
     missing = [(cik, COMPANYFACTS, years.get(one), one) for one in document.filings if one not in sets]
     if missing:
-        new += tx.many("insert_fact_sets_of_company", missing)
+        new += tx.insert_rows("insert_fact_sets_of_company", missing)
         sets = _held(tx, cik)
     return {accession: sets[accession] for accession in document.filings}, new
 
 
 def _held(tx: Transaction, cik: int) -> dict[str, int]:
-    return {row["accession"]: row["id"] for row in tx.all("fact_sets_of_company", cik=cik, source=COMPANYFACTS)}
+    return {row["accession"]: row["id"] for row in tx.list_rows("fact_sets_of_company", cik=cik, source=COMPANYFACTS)}
 
 
 def settle_whole(tx: Transaction, set_id: int) -> None:
@@ -100,7 +100,7 @@ def settle_whole(tx: Transaction, set_id: int) -> None:
 
 def settle(tx: Transaction, set_id: int) -> None:
     """Let the best source speak for the filing and company of a set, hide what the others repeat, and count them."""
-    beside = tx.all("fact_sets_beside", id=set_id)
+    beside = tx.list_rows("fact_sets_beside", id=set_id)
     best = beside[0]
     supplement = next((one["id"] for one in beside if one["source"] == FSDS), None)
     for one in beside if len(beside) > 1 else ():
@@ -123,9 +123,9 @@ def ids(tx: Transaction, table: str, names: Iterable[str], known: Known | None =
     ordered: Sequence[str] = sorted(name for name in names if name not in found)
     if ordered:
         wanted = json.dumps(ordered)
-        found.update((row[0], row[1]) for row in tx.all(f"{table}_ids", names=wanted))
+        found.update((row[0], row[1]) for row in tx.list_rows(f"{table}_ids", names=wanted))
     missing = [(name,) for name in ordered if name not in found]
     if missing:
-        tx.many(f"insert_{table}s", missing)
-        found.update((row[0], row[1]) for row in tx.all(f"{table}_ids", names=wanted))
+        tx.insert_rows(f"insert_{table}s", missing)
+        found.update((row[0], row[1]) for row in tx.list_rows(f"{table}_ids", names=wanted))
     return found

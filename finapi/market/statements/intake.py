@@ -93,7 +93,7 @@ def _holds(kind: str, data: bytes, links: str) -> bool:
 
 def _pack_rows(tx: Transaction) -> Iterator[tuple[Report, FilingMetadata, None]]:
     """Every stored report with its filing, in the order of accession numbers and contents."""
-    for row in tx.all("pack_reports"):
+    for row in tx.list_rows("pack_reports"):
         filed = FilingMetadata(
             row["accession"],
             SUBMISSIONS,
@@ -109,12 +109,12 @@ def _report(tx: Transaction, row: Row) -> Report:
     """A report read back from its rows."""
     place: dict[tuple[str | None, str, str], int] = {}
     facts = []
-    for fact in tx.all("pack_facts", report_id=row["id"]):
+    for fact in tx.list_rows("pack_facts", report_id=row["id"]):
         period = (fact["start_date"], fact["end_date"], fact["members"])
         context = place.setdefault(period, len(place))
         facts.append(Fact(fact["concept"], context, fact["unit"], fact["value"], fact["decimals"]))
     contexts = [Context(seq, start, end, _dims(members)) for seq, (start, end, members) in enumerate(place, 1)]
-    tickers = tuple(ticker["ticker"] for ticker in tx.all("pack_tickers", cik=row["cik"]))
+    tickers = tuple(ticker["ticker"] for ticker in tx.list_rows("pack_tickers", cik=row["cik"]))
     return Report(
         cover=Cover(**{name: row[name] for name in _COVER}, tickers=tickers),
         source=row["source"],
@@ -122,19 +122,20 @@ def _report(tx: Transaction, row: Row) -> Report:
         documents=row["documents"],
         contexts=contexts,
         facts=facts,
-        sections=[_section(tx, section) for section in tx.all("pack_sections", report_id=row["id"])],
+        sections=[_section(tx, section) for section in tx.list_rows("pack_sections", report_id=row["id"])],
     )
 
 
 def _section(tx: Transaction, row: Row) -> Section:
     lines = [
-        Line(**{**dict(line), "negated": bool(line["negated"])}) for line in tx.all("pack_lines", section_id=row["id"])
+        Line(**{**dict(line), "negated": bool(line["negated"])})
+        for line in tx.list_rows("pack_lines", section_id=row["id"])
     ]
     columns = [
         layout.Column(column["context_seq"], column["start_date"], column["end_date"], _dims(column["members"]))
-        for column in tx.all("statement_columns", section_id=row["id"], dimensioned=True, whole=0)
+        for column in tx.list_rows("statement_columns", section_id=row["id"], dimensioned=True, whole=0)
     ]
-    sums = [Sum(*one) for one in tx.all("section_sums", section_id=row["id"])]
+    sums = [Sum(*one) for one in tx.list_rows("section_sums", section_id=row["id"])]
     return Section(row["role_uri"], row["definition"], row["kind"], lines, columns, sums)
 
 

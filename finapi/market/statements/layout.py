@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from finapi.core.days import length, number, shifted
+from finapi.core.days import length, number, shift
 
 ITEM, HEADING, STRUCTURE = 0, 1, 2
 AS_IT_IS, OPENS, CLOSES = 0, 1, 2
@@ -193,7 +193,7 @@ class _Grid:
         closed: dict[str, list[Period]] = {}
         durations = list(periods)
         for period in durations:
-            opened.setdefault(shifted(period[0] or "", -1), []).append(period)
+            opened.setdefault(shift(period[0] or "", -1), []).append(period)
             closed.setdefault(period[1], []).append(period)
         placed = sum(map(len, periods.values()))
         if len(durations) > MAX_PERIODS:
@@ -238,7 +238,7 @@ class _Grid:
         """Whether a period leads from a balance that is there to a balance that is there."""
         told = [self._told.periods[index] for index in {index for _, index in facts}]
         balances = {end for start, end in told if start is None}
-        return period[0] is not None and {shifted(period[0], -1), period[1]} <= balances
+        return period[0] is not None and {shift(period[0], -1), period[1]} <= balances
 
     def _in_order(self, periods: Mapping[Period, set[Placed]]) -> list[Column]:
         """Shorter durations first, in one length the later first, then instants; dimensioned columns last.

@@ -6,7 +6,7 @@ import re
 from typing import Annotated, Literal, TypedDict
 
 from finapi.core import days
-from finapi.core.records import Date, OneOf, made
+from finapi.core.records import Date, OneOf, build_record
 from finapi.edgar import tickers
 from finapi.market.statements import as_filed, facts, kinds
 from finapi.market.statements.factsets import SOURCES
@@ -25,13 +25,13 @@ def search(tx: Transaction, text: str, limit: int, offset: int) -> list[CompanyF
     """Companies whose ticker, name or CIK is like a text, the likeliest first; each once."""
     folded = " ".join(text.lower().split())
     try:
-        ticker = tickers.fold(text.strip())
+        ticker = tickers.normalise(text.strip())
     except ValueError:
         ticker = ""
     number = int(folded) if folded.isascii() and folded.isdigit() and len(folded) <= 10 else -1
     like = re.sub(r"[\\%_]", r"\\\g<0>", folded)
     values = {"cik": number, "ticker": ticker, "text": folded, "like": f"%{like}%", "limit": limit, "offset": offset}
-    return [made(CompanyFound, row) for row in tx.all("companies_like", values)]
+    return [build_record(CompanyFound, row) for row in tx.list_rows("companies_like", values)]
 
 
 # ---- what is held
@@ -51,11 +51,11 @@ class Coverage(TypedDict):
 
 def coverage(tx: Transaction, cik: int) -> Coverage:
     """How many filings of a company are held with figures, from which best source, and from when to when."""
-    held = tx.one("coverage_of_company", cik=cik)
-    periods = tx.one("periods_of_company", cik=cik)
+    held = tx.find_row("coverage_of_company", cik=cik)
+    periods = tx.find_row("periods_of_company", cik=cik)
     assert held is not None
     assert periods is not None
-    made = _coverage(held["filings"], tx.value("filings_of_company", cik=cik))
+    made = _coverage(held["filings"], tx.find_value("filings_of_company", cik=cik))
     made["stratum"] = SOURCES[held["source"]] if held["filings"] else None
     made["first_period"] = None if periods["first"] is None else days.iso(periods["first"])
     made["last_period"] = None if periods["last"] is None else days.iso(periods["last"])
@@ -64,9 +64,9 @@ def coverage(tx: Transaction, cik: int) -> Coverage:
 
 def coverage_of_all(tx: Transaction) -> tuple[Coverage, int]:
     """The same over every company that is held, and how many those are."""
-    held = tx.one("coverage_of_all")
+    held = tx.find_row("coverage_of_all")
     assert held is not None
-    return _coverage(held["filings"], tx.value("filings_of_all")), held["companies"]
+    return _coverage(held["filings"], tx.find_value("filings_of_all")), held["companies"]
 
 
 class CompanyHeld(TypedDict):
@@ -81,7 +81,7 @@ class CompanyHeld(TypedDict):
 def covered(tx: Transaction, cik: int | None, limit: int, offset: int) -> list[CompanyHeld]:
     """The companies of which figures are held, by CIK; of one alone, if it is one of them."""
     values = {"first": cik or 0, "last": cik or 10**10, "limit": limit, "offset": offset}
-    return [made(CompanyHeld, row) for row in tx.all("covered_companies", values)]
+    return [build_record(CompanyHeld, row) for row in tx.list_rows("covered_companies", values)]
 
 
 def _coverage(indexed: int, total: int) -> Coverage:
@@ -134,9 +134,9 @@ class ReportIndex(TypedDict):
 
 def index(tx: Transaction, held: as_filed.FiledReport) -> ReportIndex:
     """The sections of a report as ``/xbrl/filing/{accession}/index`` lists them."""
-    filing = tx.one("filing_row", accession=held.accession)
+    filing = tx.find_row("filing_row", accession=held.accession)
     inline = filing["is_inline_xbrl"] if filing is not None else None
-    sections = tx.all("report_sections", report_id=held.id)
+    sections = tx.list_rows("report_sections", report_id=held.id)
     return {
         "accession_no": held.accession,
         "cik": f"{held.cik:010}",

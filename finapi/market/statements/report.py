@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from finapi.core import days
 from finapi.core.errors import ParseError
-from finapi.core.files import packaged
+from finapi.core.files import get_package_folder
 from finapi.edgar import tickers, xbrl
 from finapi.market.statements import kinds, layout
 from finapi.market.statements.layout import (
@@ -140,7 +140,7 @@ def with_columns(
 @cache
 def us_gaap_balances() -> Mapping[str, str]:
     """The balance attribute of us-gaap elements by local name; filings do not repeat the taxonomy."""
-    text = (packaged("finapi.market.statements") / "balances.tsv").read_text(encoding="utf-8")
+    text = (get_package_folder("finapi.market.statements") / "balances.tsv").read_text(encoding="utf-8")
     return dict(line.split("\t") for line in text.splitlines() if not line.startswith("#"))
 
 
@@ -328,7 +328,7 @@ def _tickers(symbols: Iterable[str]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for symbol in symbols:
         try:
-            folded = tickers.fold(symbol.strip())
+            folded = tickers.normalise(symbol.strip())
         except ValueError:
             continue  # "N/A", "None (see below)": a cover page without a symbol
         if folded not in ("NONE", "N-A", "NA"):

@@ -31,7 +31,7 @@ def put(
     that reports before it in the same transaction have met.
     """
     cover = report.cover
-    rows = tx.all("filings_of_content", cik=cover.cik, sha256=report.sha256)
+    rows = tx.list_rows("filings_of_content", cik=cover.cik, sha256=report.sha256)
     held = identify.held(rows, filed.accession)
     if held is not None:
         return _take_over(tx, report, filed, held, now)
@@ -77,7 +77,7 @@ def _take_over(tx: Transaction, report: Report, filed: FilingMetadata, held: Row
 
 def move(tx: Transaction, unfiled_id: int, filing_id: int, accession: str, now: datetime) -> None:
     """Put the reports of an unknown filing under the one that it turned out to be."""
-    moved = tx.all("fact_sets_in", filing_id=unfiled_id)
+    moved = tx.list_rows("fact_sets_in", filing_id=unfiled_id)
     tx.run("move_reports", filing_id=filing_id, unfiled_id=unfiled_id)
     tx.run("move_fact_sets", filing_id=filing_id, unfiled_id=unfiled_id)
     for row in moved:
@@ -116,11 +116,11 @@ def _put_filing(tx: Transaction, report: Report, filed: FilingMetadata, now: dat
         inside = FilingMetadata(
             "", DOCUMENT, parties, form=cover.form, period_of_report=cover.period_of_report, is_xbrl=1
         )
-    return filings.put_document(tx, filed, inside, now, announced=False)
+    return filings.upsert_document(tx, filed, inside, now, announced=False)
 
 
 def _insert_report(tx: Transaction, report: Report, filing_id: int) -> int:
-    return tx.insert(
+    return tx.insert_row(
         "insert_report",
         asdict(report.cover),
         filing_id=filing_id,
@@ -136,7 +136,7 @@ def _insert_sections(tx: Transaction, report: Report, report_id: int, ids: _Ids)
     lines: list[tuple[object, ...]] = []
     columns: list[tuple[object, ...]] = []
     sums: list[tuple[object, ...]] = []
-    first: int = tx.value("next_section_id") if report.sections else 0
+    first: int = tx.find_value("next_section_id") if report.sections else 0
     for seq, section in enumerate(report.sections, 1):
         section_id = first + seq - 1
         sections.append((section_id, report_id, seq, section.role_uri, section.definition, section.kind))
@@ -148,10 +148,10 @@ def _insert_sections(tx: Transaction, report: Report, report_id: int, ids: _Ids)
             columns.append((section_id, place, dims, column.context_seq, column.start, column.end))
         for place, sum in enumerate(section.sums, 1):
             sums.append((section_id, ids.concepts[sum.total], place, ids.concepts[sum.item], sum.weight))
-    tx.many("insert_sections", sections)
-    tx.many("insert_lines", lines)
-    tx.many("insert_columns", columns)
-    tx.many("insert_sums", sums)
+    tx.insert_rows("insert_sections", sections)
+    tx.insert_rows("insert_lines", lines)
+    tx.insert_rows("insert_columns", columns)
+    tx.insert_rows("insert_sums", sums)
 
 
 class _Ids(NamedTuple):

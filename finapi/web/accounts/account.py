@@ -16,7 +16,7 @@ from finapi.web.http.messages import Response
 from finapi.web.http.params import FREE_OFFSET, Field, Param, limit, offset
 from finapi.web.http.schema import Envelope
 
-MOST_DOLLARS = 1_000_000
+MAX_DOLLARS = 1_000_000
 
 UPDATE_BODY = (
     Field("webhook_url", "url", nullable=True, example="https://example.com/hook"),
@@ -39,7 +39,7 @@ QUOTA_BODY = (
         "number",
         required=True,
         least=0,
-        most=MOST_DOLLARS,
+        most=MAX_DOLLARS,
         help="Dollars from the wallet, to the cent; 100 tokens each.",
         example=12.5,
     ),

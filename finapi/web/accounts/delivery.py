@@ -17,7 +17,7 @@ TARGET_BODY = (
         "integer",
         nullable=True,
         least=sniper.LEAST_MINUTES,
-        most=sniper.MOST_MINUTES,
+        most=sniper.MAX_MINUTES,
         help="Length of the window; 60 if neither this nor end_time is given.",
         example=60,
     ),

@@ -116,7 +116,7 @@ _CURSOR = cursor("2025-05-02_32019325000057", "([0-9]{4}-[0-9]{2}-[0-9]{2})?_[0-
 _Q = Param(
     "q",
     help="Words that all stand in a name (also a former one), a description, or an 8-K item's number or title; "
-    f"400 when they stand for more than {search.MOST_NAMED} of those.",
+    f"400 when they stand for more than {search.MAX_NAMED} of those.",
     example="restatement",
 )
 LIST_PARAMS = (
@@ -140,7 +140,7 @@ LIST_PARAMS = (
         "boolean",
         default=True,
         help="Whether to count all filings that match. Where they must be counted one by one, counting stops at "
-        f"{search.MOST_COUNTED} and total_exact is false.",
+        f"{search.MAX_COUNTED} and total_exact is false.",
         example="false",
     ),
 )

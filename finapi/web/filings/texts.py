@@ -38,7 +38,7 @@ SEARCH_PARAMS = (
     Param(
         "q",
         required=True,
-        help=f"Words that must all stand in a document, at most {text_search.MOST_WORDS}: {text_search.EXPECTED}.",
+        help=f"Words that must all stand in a document, at most {text_search.MAX_WORDS}: {text_search.EXPECTED}.",
         example='"net income" revenue',
     ),
     *filings.COMPANY_AND_FORM,

@@ -25,7 +25,7 @@ _DATES = (
 )
 
 XBRL_PARAMS = (
-    replace(ACCESSION, place="query", required=False),
+    replace(ACCESSION, location="query", required=False),
     Param("cik", "cik", help="The company, by CIK.", example="320193"),
     Param("as_of", "date", help="Use only what was filed up to this date.", example="2025-12-31"),
     Param("tag", "words", help="Concepts, with or without taxonomy.", example="us-gaap:Assets,Revenues"),
@@ -43,7 +43,7 @@ XBRL_PARAMS = (
 )
 LIST_PARAMS = (
     _TICKER,
-    replace(ACCESSION, name="accession_number", place="query", required=False),
+    replace(ACCESSION, name="accession_number", location="query", required=False),
     Param("concept", "words", help="Concepts, with or without taxonomy.", example="us-gaap:Assets"),
     Param("form_type", help="Only from this form.", example="10-K"),
     *_DATES,

@@ -42,7 +42,7 @@ def of_ticker(call: Call) -> Response:
         row = overview.newest(held, series.price_of(tx, company))
         if row is None:
             raise ApiError("NOT_COVERED", f"finapi has no fiscal year of {company.name} with revenue or net income.")
-        sector, industry = sectors.of(tx.value("company_sic", cik=company.cik))
+        sector, industry = sectors.for_sic(tx.find_value("company_sic", cik=company.cik))
         data = overview.answer(company, sector, industry, row)
         named = row.named()
         close = prices.close_on(tx, company.ticker, named["period_end"], within=prices.EVER)

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, TypedDict
 
 from finapi.app import App
-from finapi.core.errors import ApiError, StoreFailing, invalid_param
+from finapi.core.errors import ApiError, StoreUnavailableError, invalid_param
 from finapi.core.records import Date
 from finapi.market.financials import screen
 from finapi.market.financials.rows import FigureSeries, PriceSource
@@ -19,7 +19,7 @@ from finapi.market.financials.series import SeriesQuestion, chosen
 from finapi.market.intake import ingest
 from finapi.market.prices import prices
 from finapi.market.reference import companies
-from finapi.store.db import Failed, Transaction
+from finapi.store.db import DatabaseError, Transaction
 from finapi.web.financials import series
 from finapi.web.financials.company import AS_OF, BASIS
 from finapi.web.http.call import Call
@@ -31,7 +31,7 @@ log = logging.getLogger("finapi.screen")
 
 AT_ONCE = 20  # companies whose latest years are made before they are kept
 # By one screen, which takes a second or two: after an upgrade a worker makes those of all companies anew.
-MOST_MADE = 100
+MAX_MADE = 100
 
 PARAMS = (
     *(
@@ -153,7 +153,7 @@ def _named(tx: Transaction, params: Mapping[str, Any]) -> set[int] | None:
 
 def _refuse_many(due: int) -> None:
     """UNAVAILABLE where a screen might have to make too many years: at once, as its work would hold up the worker's."""
-    if due > MOST_MADE:
+    if due > MAX_MADE:
         message = f"Figures of {due:,} companies changed, by an upgrade or an import, and are being made anew."
         raise ApiError("UNAVAILABLE", message, details={"due": due}, headers={"Retry-After": "10"})
 
@@ -167,7 +167,7 @@ def _made(tx: Transaction, cik: int) -> MadeYear:
     company = companies.by_cik(tx, cik)
     try:
         return screen.made(tx, company, series.price_of(tx, company))
-    except (ApiError, StoreFailing, Failed, MemoryError):
+    except (ApiError, StoreUnavailableError, DatabaseError, MemoryError):
         raise  # what is wrong is not the company
     except Exception as error:
         log.exception("CIK %d is on no screen until its data change: its latest year cannot be made", cik)
@@ -184,7 +184,7 @@ def keep_latest(app: App) -> None:
         if not made:
             break
         # What is kept in memory does not depend on it, but for holdings, which are settled then.
-        resplit |= app.db.share(lambda tx, made=made: screen.keep(tx, made))  # type: ignore[misc]
+        resplit |= app.db.write_batched(lambda tx, made=made: screen.keep(tx, made))  # type: ignore[misc]
     if resplit:
         ingest.settle(app)
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypedDict
 
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError
-from finapi.core.records import Date, Time, made
+from finapi.core.records import Date, Time, build_record
 from finapi.market.reference import companies
 from finapi.market.statements import as_filed, kinds
 from finapi.market.statements.as_filed import AbsentStatement, FiledReport, FiledStatement
@@ -122,7 +122,7 @@ def _answer(call: Call, company: companies.Company, report: FiledReport, tx: Tra
         details = {"cik": company.padded_cik, "accession": report.accession, "absent": absent}
         raise ApiError("NOT_COVERED", f"{report.accession} has no such statement.", details=details)
     names = company_names(company)
-    meta = made(
+    meta = build_record(
         StatementsMeta,
         report._asdict(),
         **names,

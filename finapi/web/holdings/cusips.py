@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TypedDict
 
 from finapi.core.errors import ApiError
-from finapi.core.records import Date, made
+from finapi.core.records import Date, build_record
 from finapi.edgar import cusip
 from finapi.market.holdings import flows, funds
 from finapi.market.reference import companies, securities
@@ -141,17 +141,17 @@ def batch(call: Call) -> Response:
 
 def _checked(text: str) -> str | None:
     try:
-        return cusip.checked(text)
+        return cusip.validate(text)
     except ValueError:
         return None
 
 
 def _result(text: str, number: str | None, found: Security | None) -> CusipResult:
     if found is not None:
-        return made(CusipResult, found, reason=None if found["ticker"] else "ticker_not_known")
+        return build_record(CusipResult, found, reason=None if found["ticker"] else "ticker_not_known")
     unknown = dict.fromkeys(("ticker", "issuer_name", "cik", "security_group", "evidence"))
     reason = "invalid_cusip" if number is None else "unknown_cusip"
-    return made(CusipResult, unknown, cusip=number or text[:20], cusip6=(number or text)[:6], reason=reason)
+    return build_record(CusipResult, unknown, cusip=number or text[:20], cusip6=(number or text)[:6], reason=reason)
 
 
 CHAIN = answer(cusip=str, chain=list[ChainLink], current_ticker=str | None)

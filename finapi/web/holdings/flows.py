@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict
 
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError
-from finapi.core.records import Date, OneOf, Time, made
+from finapi.core.records import Date, OneOf, Time, build_record
 from finapi.market.financials import reasons
 from finapi.market.holdings import doubts, flows, funds, industries, quarters
 from finapi.market.holdings.doubts import DoubtedCount, DoubtedFlow, DoubtedValue, MarkedDoubt, OthersPrice
@@ -389,7 +389,7 @@ def search_holdings(call: Call) -> Response:
         "cusip_chain": [link["cusip"] for link in chain],
         "evidence": wanted.evidence,
     }
-    shown = [made(FoundHolder, row, value_usd=row["value"], change_shares=row["chg_shares"]) for row in rows]
+    shown = [build_record(FoundHolder, row, value_usd=row["value"], change_shares=row["chg_shares"]) for row in rows]
     meta = {"total": total, "has_more": place["offset"] + place["limit"] < total}
     members = {"query": query, "resolved": resolved, "period": period, "holders": shown, "count": len(shown)}
     return call.listed({**members, "meta": {**meta, **doubted}}, meta)
@@ -410,7 +410,7 @@ BASKET_PARAMS = (
         each="cik",
         required=True,
         most=MAX_BASKET,
-        help=f"At most {MAX_BASKET} CIKs, of funds with at most {flows.MOST_ADDED:,} holdings together.",
+        help=f"At most {MAX_BASKET} CIKs, of funds with at most {flows.MAX_ADDED:,} holdings together.",
         example="1067983,1061768",
     ),
     Param("period", "quarter", required=True, help="End of a quarter.", example="2026-03-31"),

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypedDict
 from finapi.core import records
 from finapi.core.errors import invalid_param
 from finapi.core.json import dumps, pieces
-from finapi.core.records import Date, made
+from finapi.core.records import Date, build_record
 from finapi.market.holdings import doubts, funds, quarters, query
 from finapi.market.holdings.doubts import DoubtedCount, MarkedDoubt, OthersPrice
 from finapi.market.holdings.funds import ChangeCounts, FundCoverPage, FundFiling, FundHolding, FundQuarter, FundSummary
@@ -17,16 +17,16 @@ from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import CUSIP, MANAGER, OFFSET, Field, Param, limit
-from finapi.web.http.schema import answer, part, windowed
+from finapi.web.http.schema import answer, part, with_windows
 
 MAX_HOLDINGS = 1_000
 MAX_FREE_HOLDINGS = 500
 MAX_BULK_CIKS = 50
 MAX_BULK_HOLDINGS = 200
 # Of all funds together: so many take some 50 ms.
-MOST_BULK_HOLDINGS = 500
+MAX_TOTAL_BULK_HOLDINGS = 500
 # What each fund has is sorted for its page: of several funds so many are.
-MOST_BULK_SORTED = 20_000
+MAX_BULK_SORTED = 20_000
 MAX_FUNDS = 5_000
 
 
@@ -204,8 +204,8 @@ SIZE = Param(
     most=MAX_BULK_HOLDINGS,
     clamp=True,
     example="50",
-    help=f"Holdings of each fund, at most {MAX_BULK_HOLDINGS}, and {MOST_BULK_HOLDINGS:,} of all funds together; "
-    f"meta.size says how many, and from goes on behind them. Several funds may have {MOST_BULK_SORTED:,} together.",
+    help=f"Holdings of each fund, at most {MAX_BULK_HOLDINGS}, and {MAX_TOTAL_BULK_HOLDINGS:,} of all funds together; "
+    f"meta.size says how many, and from goes on behind them. Several funds may have {MAX_BULK_SORTED:,} together.",
 )
 BULK_PARAMS = (
     PERIOD,
@@ -254,12 +254,12 @@ BULK = answer(
 def bulk(call: Call) -> Response:
     """Several funds at once, each with its own status; an unknown CIK does not fail the others."""
     ciks, detail = dict.fromkeys(call.body["ciks"]), call.params["detail"]
-    size = min(call.params["size"], MOST_BULK_HOLDINGS // len(ciks))
+    size = min(call.params["size"], MAX_TOTAL_BULK_HOLDINGS // len(ciks))
     counts = dict.fromkeys(("ok", "no_filing", "unknown_cik"), 0)
     with call.app.db.read() as tx:
         if detail == "full":
             held = [funds.find_quarter(tx, cik, call.params["period"]) for cik in ciks]
-            funds.bounded([one.positions for one in held if one], MOST_BULK_SORTED)
+            funds.bounded([one.positions for one in held if one], MAX_BULK_SORTED)
         found = (_of_bulk(call, tx, cik, size, counts) for cik in ciks)
         # Position by position: the names of the other managers can make one long.
         shown = ({**one, "holdings": one["holdings"] and iter(one["holdings"])} for one in found)
@@ -381,7 +381,7 @@ def query_holdings(call: Call) -> Response:
 
 
 def _queried(row: FundHolding, with_changes: bool) -> QueriedHolding:
-    return made(
+    return build_record(
         QueriedHolding,
         row,
         issuer_name=row["name_of_issuer"],
@@ -426,7 +426,7 @@ LATEST_PARAMS = (
 FUNDS = answer(funds=list[FundSummary], count=int, meta=part(has_more=bool, next_cursor=str | None, limit=int))
 FOUND_FUNDS = answer(results=list[FundSummary], count=int)
 FILERS = answer(filers=list[FundSummary], meta=part(total=int, limit=int, has_more=bool))
-LATEST = answer(data=list[FundFiling], meta=windowed(**records.members(OffsetPage), since=Date | None))
+LATEST = answer(data=list[FundFiling], meta=with_windows(**records.members(OffsetPage), since=Date | None))
 
 
 def all_funds(call: Call) -> Response:

@@ -7,7 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 from finapi.core.errors import ApiError
-from finapi.core.files import packaged
+from finapi.core.files import get_package_folder
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response, held_etag
 from finapi.web.http.params import in_path
@@ -32,7 +32,7 @@ class StaticFile(NamedTuple):
 def files() -> dict[str, StaticFile]:
     """Every static file by its name."""
     found = {}
-    for entry in packaged("finapi.web.html").joinpath("static").iterdir():
+    for entry in get_package_folder("finapi.web.html").joinpath("static").iterdir():
         kind = KINDS.get(entry.name.rpartition(".")[2])
         if kind is not None:
             data = entry.read_bytes()

@@ -72,7 +72,7 @@ class Param:
 
     name: str
     kind: Kind = "text"
-    place: Literal["path", "query", "body"] = "query"
+    location: Literal["path", "query", "body"] = "query"
     default: Any = None
     required: bool = False
     allowed: tuple[str, ...] = ()
@@ -149,7 +149,7 @@ class Param:
 class Field(Param):
     """A member of a JSON body. A "boolean" may be ``allowed`` one of its values only; "words" are read as a list."""
 
-    place: Literal["path", "query", "body"] = "body"
+    location: Literal["path", "query", "body"] = "body"
     nullable: bool = False
     # Another field, one of the two being needed.
     instead_of: str = ""
@@ -176,7 +176,7 @@ def read_all(params: Sequence[Param], path: Mapping[str, str], query: Mapping[st
     values: dict[str, Any] = {}
     names = {param.name for param in params}
     for param in params:
-        given = [path[param.name]] if param.place == "path" else query.get(_given_as(param.name, query, names), [])
+        given = [path[param.name]] if param.location == "path" else query.get(_given_as(param.name, query, names), [])
         if not given or (param.empty and given == [""]):
             if param.required:
                 raise param.wrong("is required", expected=param.kind)
@@ -244,7 +244,7 @@ def cursor(example: str, pattern: str) -> Param:
 
 def in_path(name: str, kind: Kind = "text", help: str = "", example: str = "") -> Param:
     """A parameter that is a segment of the path."""
-    return Param(name, kind, place="path", required=True, help=help, example=example)
+    return Param(name, kind, location="path", required=True, help=help, example=example)
 
 
 OFFSET = offset()
@@ -409,13 +409,13 @@ def _any_accession(text: str) -> str:
 _ACCESSION_WORDS = ("an accession number such as 0000320193-25-000057", "0000320193-25-000057")
 # What a text of a kind is read by (ValueError for what is none), and what its refusal says and expects.
 _TEXTS: dict[Kind, tuple[Callable[[str], Any], str, str]] = {
-    "date": (days.checked, "a date, YYYY-MM-DD", "date YYYY-MM-DD"),
+    "date": (days.validate, "a date, YYYY-MM-DD", "date YYYY-MM-DD"),
     "quarter": (quarters.checked, "the last day of a calendar quarter, YYYY-MM-DD", "2025-09-30"),
     "cik": (lambda text: int(identity.cik(text)), "a CIK: a number of at most ten digits", "0000320193"),
     "accession": (_accession, *_ACCESSION_WORDS),
     "any_accession": (_any_accession, *_ACCESSION_WORDS),
-    "cusip": (cusip.checked, "a CUSIP: nine characters, the last of them a check digit", "037833100"),
-    "ticker": (tickers.fold, "a ticker or a CIK", "AAPL"),
+    "cusip": (cusip.validate, "a CUSIP: nine characters, the last of them a check digit", "037833100"),
+    "ticker": (tickers.normalise, "a ticker or a CIK", "AAPL"),
     "email": (_email, "an email address", "email"),
     "url": (_url, "an http or https URL", "url"),
 }
@@ -428,7 +428,7 @@ def _checked(param: Param, value: Any) -> Any:
         return value
     if param.kind == "words":
         words = [_read_text(param, param.each, word) for word in value]
-        return words if param.place == "body" else tuple(words)
+        return words if param.location == "body" else tuple(words)
     if param.kind == "new_password":
         passwords.check_new(value, param.name, common="allowed")  # judged with the settings in hand
     return value if param.kind == "boolean" else _read_text(param, param.kind, value)
@@ -470,7 +470,7 @@ def _bounded(param: Param, number: Any) -> Any:
         return least
     if (least is not None and number < least) or (most is not None and number > most):
         raise param.wrong(f"must be{param.bounds}", expected=f"{param.kind}{param.bounds}")
-    short = param.kind == "integer" and param.place != "body"
+    short = param.kind == "integer" and param.location != "body"
     greatest = max(GREATEST_INTEGER, most or 0) if short else GREATEST
     if abs(number) > greatest:
         raise param.wrong("is too large", expected=f"at most {greatest}")

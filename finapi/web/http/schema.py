@@ -79,7 +79,7 @@ class Windows(TypedDict):
     clamped: Annotated[dict[str, str], "Windows that were given beyond their bounds, as they were given."]
 
 
-def windowed(**members: Any) -> Members:
+def with_windows(**members: Any) -> Members:
     """An object of these members and those of :class:`Windows`."""
     return Members({**members, **records.members(Windows)})
 

@@ -13,7 +13,7 @@ from finapi.market.reference.companies import Company
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, TICKER, Param, in_path
-from finapi.web.http.schema import answer, windowed
+from finapi.web.http.schema import answer, with_windows
 from finapi.web.insiders import filters
 from finapi.web.insiders.filters import COMPANY, CURSOR, LIMIT, InsiderPaging
 
@@ -48,8 +48,10 @@ FORM_PARAMS = (
 
 
 _DAYS = {"from_date": Date | None, "to_date": Date | None}
-FILINGS = answer(data=list[InsiderFiling], meta=windowed(pagination=InsiderPaging, **_DAYS))
-FILINGS_OF_ISSUER = answer(data=list[InsiderFiling], meta=windowed(pagination=InsiderPaging, company=COMPANY, **_DAYS))
+FILINGS = answer(data=list[InsiderFiling], meta=with_windows(pagination=InsiderPaging, **_DAYS))
+FILINGS_OF_ISSUER = answer(
+    data=list[InsiderFiling], meta=with_windows(pagination=InsiderPaging, company=COMPANY, **_DAYS)
+)
 FORM = answer(data=FormAsFiled, meta=Object)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict
 
 from finapi.core.clock import iso
 from finapi.core.errors import invalid_param
-from finapi.core.records import Date, Object, Time, made
+from finapi.core.records import Date, Object, Time, build_record
 from finapi.market.insiders import totals, trades
 from finapi.market.insiders.titles import C_SUITE
 from finapi.market.insiders.totals import (
@@ -27,14 +27,14 @@ from finapi.web.http import params
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, TICKER, Param
-from finapi.web.http.schema import Windows, answer, part, windowed
+from finapi.web.http.schema import Windows, answer, part, with_windows
 from finapi.web.insiders import filters
 from finapi.web.insiders.filters import INDUSTRY, NO_CASHLESS, NO_COVER, NO_PLAN, SECTOR, TRADE_DAYS
 
 # Sums over more days than these take longer than an answer may.
 MAX_SUMMED = 366
-MOST_CLUSTERS = 100
-SIGNAL_DAYS, SIGNAL_INSIDERS, MOST_SIGNALS = 30, 2, 10
+MAX_CLUSTERS = 100
+SIGNAL_DAYS, SIGNAL_INSIDERS, MAX_SIGNALS = 30, 2, 10
 
 _SORTS = ("sentiment", "abs_sentiment", "net_value", "abs_net_value", "total_transactions")
 _GROUP_SORTS = ("abs_net_value", "net_value", "buy_value", "sell_value", "transaction_count", "group")
@@ -92,7 +92,7 @@ CLUSTER_PARAMS = (
     TRADE_DAYS,
     filters.OF_COMPANY,
     _least("min_insiders", 3, "Minimum number of insiders."),
-    params.limit(MOST_CLUSTERS, MOST_CLUSTERS, "Clusters"),
+    params.limit(MAX_CLUSTERS, MAX_CLUSTERS, "Clusters"),
     OFFSET,
     *(
         replace(param, default=True)
@@ -152,13 +152,13 @@ class WindowOverview(MarketOverview, Windows):
 OVERVIEW = WindowOverview
 CLUSTERS = list[InsiderCluster]
 _WINDOWS = filters.WINDOWS
-SUMMARY = answer(data=IssuerSums, meta=windowed(**_WINDOWS, days=int | None))
+SUMMARY = answer(data=IssuerSums, meta=with_windows(**_WINDOWS, days=int | None))
 GROUPS = answer(
-    data=list[TradeGroup], meta=windowed(total=int, limit=int, offset=int, has_more=bool, group_by=str, **_WINDOWS)
+    data=list[TradeGroup], meta=with_windows(total=int, limit=int, offset=int, has_more=bool, group_by=str, **_WINDOWS)
 )
 SCREEN = part(
     results=list[ScreenedIssuer],
-    meta=windowed(
+    meta=with_windows(
         **_WINDOWS,
         total_results=int,
         returned=int,
@@ -265,17 +265,17 @@ def _bounded(call: Call, filed_days: str = "filed_at_days", *, of_all: bool = Tr
 def signals(call: Call) -> Response:
     """The clusters of the last thirty days, purchases and sales apart, the greatest value first."""
     since = filters.since(call.now, SIGNAL_DAYS)
-    narrow = TradeFilters(MOST_CLUSTERS, since=since, no_plan=True, no_cashless=True, no_cover=True)
+    narrow = TradeFilters(MAX_CLUSTERS, since=since, no_plan=True, no_cashless=True, no_cover=True)
     with call.app.db.read() as tx:
         found = totals.clusters(tx, narrow, SIGNAL_INSIDERS)
         undated = trades.undated(tx, narrow, directed=True)
     found.sort(key=lambda one: (-one["total_value"], one["issuer_cik"]))
     sides = {
         side: [
-            made(ClusterSignal, one, signal=f"cluster_{side}", latest_date=one["last_date"])
+            build_record(ClusterSignal, one, signal=f"cluster_{side}", latest_date=one["last_date"])
             for one in found
             if one["cluster_type"] == side
-        ][:MOST_SIGNALS]
+        ][:MAX_SIGNALS]
         for side in ("buy", "sell")
     }
     meta = {

@@ -20,7 +20,7 @@ from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, TICKER, Field, Param, in_path
-from finapi.web.http.schema import answer, part, windowed
+from finapi.web.http.schema import answer, part, with_windows
 from finapi.web.insiders import filters
 from finapi.web.insiders.filters import CURSOR, LIMIT, OUTCOME, OWNERS, TOTAL, TRADE_DAYS, InsiderPaging
 
@@ -79,14 +79,15 @@ class TransactionInList(InsiderTransaction):
     outcome: NotRequired[Annotated[TradeOutcome, "With `include_outcome`."]]
 
 
-TRADES = answer(data=list[TransactionInList], meta=windowed(pagination=InsiderPaging, **filters.DAYS))
-TRADES_OF_ISSUER = answer(data=list[TransactionInList], meta=windowed(pagination=InsiderPaging, **filters.WINDOWS))
+TRADES = answer(data=list[TransactionInList], meta=with_windows(pagination=InsiderPaging, **filters.DAYS))
+TRADES_OF_ISSUER = answer(data=list[TransactionInList], meta=with_windows(pagination=InsiderPaging, **filters.WINDOWS))
 TRADES_OF_INSIDER = answer(
-    data=list[TransactionInList], meta=windowed(pagination=InsiderPaging, insider=InsiderOfCompanies, **filters.DAYS)
+    data=list[TransactionInList],
+    meta=with_windows(pagination=InsiderPaging, insider=InsiderOfCompanies, **filters.DAYS),
 )
 TRADES_FOUND = answer(
     data=list[TransactionInList],
-    meta=windowed(
+    meta=with_windows(
         **filters.WINDOWS,
         total=int | None,
         limit=int,

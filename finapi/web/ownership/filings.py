@@ -29,7 +29,7 @@ from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Field, Param, in_path, limit
-from finapi.web.http.schema import answer, part, windowed
+from finapi.web.http.schema import answer, part, with_windows
 
 # Pages of the greatest size: what is skipped is read.
 _MOST_PAGES = 10_000
@@ -151,15 +151,15 @@ PORTFOLIO_PARAMS = (in_path("cik", "cik", help="CIK of the holder.", example="00
 
 _DAYS: dict[str, Any] = {"dateFrom": Date | None, "dateTo": Date | None}
 _PAGED: dict[str, Any] = {"total": int, "limit": int, "page": int, "size": int, "totalPages": int, "has_more": bool}
-LIST = answer(filings=list[ListedSchedule], meta=windowed(**_PAGED, **_DAYS))
-ACTIVISTS = answer(activists=list[ScheduleFiling], meta=windowed(**_PAGED, **_DAYS))
-CONVERSIONS = answer(conversions=list[ScheduleConversion], meta=windowed(**_PAGED, dateFrom=Date | None))
+LIST = answer(filings=list[ListedSchedule], meta=with_windows(**_PAGED, **_DAYS))
+ACTIVISTS = answer(activists=list[ScheduleFiling], meta=with_windows(**_PAGED, **_DAYS))
+CONVERSIONS = answer(conversions=list[ScheduleConversion], meta=with_windows(**_PAGED, dateFrom=Date | None))
 GROUPS = answer(data=list[OwnerGroup], meta=part(**_PAGED))
 DETAIL = answer(**records.members(ScheduleDetail))
 QUERIED = answer(
     data=list[QueriedSchedule], meta=part(total=part(value=int, relation=Literal["eq"]), **{"from": int, "size": int})
 )
-CROSSINGS = answer(crossings=list[ThresholdCrossing], meta=windowed(**_PAGED, **_DAYS))
+CROSSINGS = answer(crossings=list[ThresholdCrossing], meta=with_windows(**_PAGED, **_DAYS))
 SUMMARY = answer(
     issuerCik=str, issuerTicker=str | None, nameOfIssuer=str, asOf=Time | None, beneficialOwners=list[BeneficialOwner]
 )

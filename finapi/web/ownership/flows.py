@@ -9,11 +9,11 @@ from finapi.core.errors import invalid_param
 from finapi.core.records import Date
 from finapi.market.ownership import flows
 from finapi.market.ownership.filings import FORM_TYPES
-from finapi.market.ownership.flows import DEFAULT_DAYS, MOST_DAYS, FlowFilters, ScheduleCoverage, ScheduleGroup
+from finapi.market.ownership.flows import DEFAULT_DAYS, MAX_DAYS, FlowFilters, ScheduleCoverage, ScheduleGroup
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, limit
-from finapi.web.http.schema import answer, windowed
+from finapi.web.http.schema import answer, with_windows
 
 PARAMS = (
     Param(
@@ -27,7 +27,7 @@ PARAMS = (
         "dateTo",
         "date",
         window=True,
-        help=f"Last filing day, by default today; {MOST_DAYS} days at most.",
+        help=f"Last filing day, by default today; {MAX_DAYS} days at most.",
         example="2025-12-31",
     ),
     Param(
@@ -35,7 +35,7 @@ PARAMS = (
         "integer",
         default=DEFAULT_DAYS,
         least=1,
-        most=MOST_DAYS,
+        most=MAX_DAYS,
         window=True,
         help="Days before dateTo, where dateFrom is not given.",
         example="90",
@@ -61,7 +61,7 @@ PARAMS = (
 )
 LIST = answer(
     data=list[ScheduleGroup],
-    meta=windowed(
+    meta=with_windows(
         groupBy=str,
         dateFrom=Date,
         dateTo=Date,
@@ -126,11 +126,11 @@ def _window(call: Call) -> tuple[str, str, int | None]:
         # No filing is older than EDGAR; what is before the day of number 1 is its own window.
         span = span or DEFAULT_DAYS
         return days.iso(max(until - span, min(until, 1))), last, span
-    if until - days.number(first) > MOST_DAYS:
+    if until - days.number(first) > MAX_DAYS:
         raise invalid_param(
             "dateFrom",
-            f"dateFrom must be at most {MOST_DAYS} days before dateTo.",
-            expected=f"a day from {days.iso(until - MOST_DAYS)} on",
+            f"dateFrom must be at most {MAX_DAYS} days before dateTo.",
+            expected=f"a day from {days.iso(until - MAX_DAYS)} on",
         )
     return first, last, None
 

@@ -13,7 +13,7 @@ from finapi.web.holdings.funds import OffsetPage, paging
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, in_path, limit
-from finapi.web.http.schema import answer, windowed
+from finapi.web.http.schema import answer, with_windows
 
 _NARROW = (
     limit(50, 500),
@@ -31,7 +31,7 @@ INSIDER_PARAMS = (
     _OF_COMPANY,
 )
 LIST = answer(
-    data=list[ProposedSaleNotice], meta=windowed(pagination=OffsetPage, from_date=Date | None, to_date=Date | None)
+    data=list[ProposedSaleNotice], meta=with_windows(pagination=OffsetPage, from_date=Date | None, to_date=Date | None)
 )
 
 

@@ -19,7 +19,7 @@ EXAMPLE = "f1a9c1c0-0000-8000-8000-000001067983"
 def holder(name: str) -> Param:
     """The parameter of a path that says which holder."""
     help = "UUID of the holder, as /ownership/holders has it, or its CIK."
-    return Param(name, place="path", required=True, pattern=_UUID, help=help, example=EXAMPLE)
+    return Param(name, location="path", required=True, pattern=_UUID, help=help, example=EXAMPLE)
 
 
 SOURCE = "Only of Forms 3, 4 and 5 (form_4), 13F, Schedules 13D and 13G, or Form 144."

@@ -40,8 +40,8 @@ def shown(call: Call, stands_for: Sequence[str], make: Callable[[], Response]) -
 
 def open_to_all(call: Call, make: Callable[[], Response], *, kept: bool = True) -> Response:
     """A page that may be shown, 304 to whoever has it as it is now; ``kept`` in memory where all see the same."""
-    with call.app.db.glance() as tx:
-        version = tx.value("data_version")
+    with call.app.db.read_one() as tx:
+        version = tx.find_value("data_version")
     tag = _tag(call, version, own=not kept)
     headers = {"ETag": f'W/"{tag}"', "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
     if held_etag(call.request.headers.get("if-none-match", ""), tag) is not None:

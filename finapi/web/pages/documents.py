@@ -11,7 +11,7 @@ from typing import Any
 
 from finapi.accounts import plans
 from finapi.core.clock import iso
-from finapi.core.files import packaged
+from finapi.core.files import get_package_folder
 from finapi.mcp import VERSIONS
 from finapi.web.html import figures
 from finapi.web.html.frame import page
@@ -161,5 +161,5 @@ def security(call: Call) -> Response:
 
 @cache
 def _changelog() -> Html:
-    text = (packaged("finapi.web.pages") / "CHANGELOG.md").read_text(encoding="utf-8")
+    text = (get_package_folder("finapi.web.pages") / "CHANGELOG.md").read_text(encoding="utf-8")
     return markdown(text.partition("\n")[2])

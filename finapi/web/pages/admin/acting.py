@@ -8,7 +8,7 @@ from functools import wraps
 from typing import NamedTuple
 
 from finapi.accounts import audit, invites, plans, sessions, users
-from finapi.accounts.audit import By
+from finapi.accounts.audit import Actor
 from finapi.core.errors import ApiError, UsageError, invalid_param
 from finapi.delivery import replacing, webhooks
 from finapi.market.intake import following
@@ -23,7 +23,7 @@ from finapi.web.pages.asked import with_query
 from finapi.web.pages.member import signing_in
 
 ACTION_PARAMS = (in_path("action"),)
-MOST_TOKENS, MOST_DAYS, MOST_NOTE = 10**12, 3650, 200
+MAX_TOKENS, MAX_DAYS, MAX_NOTE = 10**12, 3650, 200
 
 Fields = Mapping[str, str]
 Handler = Callable[[Call], Response]
@@ -32,7 +32,7 @@ Handler = Callable[[Call], Response]
 class Act(NamedTuple):
     """What a form does, the page that it stands on, and what is said when it is done."""
 
-    do: Callable[[Call, Fields, By], None]
+    do: Callable[[Call, Fields, Actor], None]
     place: str
     said: str
     asks: bool = True  # for the password
@@ -98,7 +98,7 @@ def act(call: Call) -> Response:
     return cookie.see(with_query(place, done=name))
 
 
-def _confirmed(call: Call, fields: Fields, asks: bool) -> By:
+def _confirmed(call: Call, fields: Fields, asks: bool) -> Actor:
     """Who acts by this form; INVALID_CREDENTIALS without the password, LOGIN_LOCKED after too many wrong ones."""
     caller, once = call.caller, fields.get("once", "")
     assert caller is not None
@@ -109,7 +109,7 @@ def _confirmed(call: Call, fields: Fields, asks: bool) -> By:
         address = call.request.address
         if sessions.confirm(call.app, caller.email, body["password"], address, call.now)["id"] != caller.id:
             raise ApiError("FORBIDDEN", "This is the password of another account.")
-    return By(caller.id, call.request.address, once)
+    return Actor(caller.id, call.request.address, once)
 
 
 def _refused(call: Call, place: str, error: ApiError) -> Response:
@@ -137,56 +137,56 @@ def _number(fields: Fields, name: str, most: int) -> int:
     return int(text)
 
 
-def _lock(call: Call, fields: Fields, by: By) -> None:
+def _lock(call: Call, fields: Fields, by: Actor) -> None:
     users.set_locked(call.app, _email(call, fields), True, call.now, by)
 
 
-def _unlock(call: Call, fields: Fields, by: By) -> None:
+def _unlock(call: Call, fields: Fields, by: Actor) -> None:
     users.set_locked(call.app, _email(call, fields), False, call.now, by)
 
 
-def _revoke(call: Call, fields: Fields, by: By) -> None:
+def _revoke(call: Call, fields: Fields, by: Actor) -> None:
     replacing.revoke(call.app, _email(call, fields), call.now, by)
 
 
-def _plan(call: Call, fields: Fields, by: By) -> None:
+def _plan(call: Call, fields: Fields, by: Actor) -> None:
     plans.check(call.app.config, fields.get("plan", ""))
     plans.change_plan(call.app, _user_id(call, fields), fields["plan"], call.now, by)
 
 
-def _credit(call: Call, fields: Fields, by: By) -> None:
+def _credit(call: Call, fields: Fields, by: Actor) -> None:
     users.add_credit(call.app, _email(call, fields), plans.cents(fields.get("amount", "").strip()), call.now, by)
 
 
-def _grant(call: Call, fields: Fields, by: By) -> None:
-    tokens = _number(fields, "tokens", MOST_TOKENS)
+def _grant(call: Call, fields: Fields, by: Actor) -> None:
+    tokens = _number(fields, "tokens", MAX_TOKENS)
     plans.grant(call.app, _user_id(call, fields), tokens, call.now, by)
 
 
-def _invite(call: Call, fields: Fields, by: By) -> None:
-    note, days = fields.get("note", "").strip(), fields.get("days") and _number(fields, "days", MOST_DAYS)
-    if not note.isprintable() or len(note) > MOST_NOTE:
-        raise invalid_param("note", f"note must be printable and of at most {MOST_NOTE} characters.")
+def _invite(call: Call, fields: Fields, by: Actor) -> None:
+    note, days = fields.get("note", "").strip(), fields.get("days") and _number(fields, "days", MAX_DAYS)
+    if not note.isprintable() or len(note) > MAX_NOTE:
+        raise invalid_param("note", f"note must be printable and of at most {MAX_NOTE} characters.")
     invites.create(call.app, call.now, lifetime=timedelta(days=days) if days else None, note=note or None, by=by)
 
 
-def _revoke_invite(call: Call, fields: Fields, by: By) -> None:
+def _revoke_invite(call: Call, fields: Fields, by: Actor) -> None:
     invites.revoke(call.app, fields.get("code", ""), call.now, by)
 
 
-def _retry(call: Call, fields: Fields, by: By) -> None:
+def _retry(call: Call, fields: Fields, by: Actor) -> None:
     if not sum(following.retry(call.app, [fields.get("accession") or None], call.now, by)):
         raise ApiError("CONFLICT", "There is nothing to retry.")
 
 
-def _redeliver(call: Call, fields: Fields, by: By) -> None:
+def _redeliver(call: Call, fields: Fields, by: Actor) -> None:
     user_id, delivery = _user_id(call, fields), fields.get("delivery_id", "")
     webhooks.redeliver(
         call.app,
         user_id,
         delivery,
         call.now,
-        lambda tx, _: audit.put(tx, by, "redeliver", call.now, user_id, delivery),
+        lambda tx, _: audit.record_action(tx, by, "redeliver", call.now, user_id, delivery),
     )
 
 

@@ -57,7 +57,7 @@ def health(call: Call) -> Response:
     with app.db.read() as tx:
         given_up = following.given_up(tx)
     with app.accounts.read() as tx:
-        rows = audit.listed(tx, 10)
+        rows = audit.list_actions(tx, 10)
     waits = [(name.capitalize(), f"{number:,}") for name, number in {**waiting, "given up": given_up}.items()]
     sizes = {name: f"{size / 1e6:,.1f} MB" for name, size in app.db.sizes().items()}
     size = figures.facts([("Database", sizes["pages"]), ("Unused", sizes["free"]), ("Log", sizes["wal"])], "held")
@@ -240,7 +240,7 @@ def deliveries(call: Call) -> Response:
 def log(call: Call) -> Response:
     """The page at ``/admin/audit``."""
     with call.app.accounts.read() as tx:
-        rows = audit.listed(tx, SHOWN, call.params["before"])
+        rows = audit.list_actions(tx, SHOWN, call.params["before"])
     more = len(rows) == SHOWN and h.p(h.a("Older", href=with_query("/admin/audit", before=rows[-1]["id"])))
     return _page(call, "/admin/audit", _log(rows), more)
 

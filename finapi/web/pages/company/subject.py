@@ -138,7 +138,7 @@ def load_of(subject: ShownCompany) -> str | None:
 
 def _facts(subject: ShownCompany) -> list[Child]:
     company, told = subject.company, subject.attributes
-    sector, industry = sectors.of(told.sic)
+    sector, industry = sectors.for_sic(told.sic)
     end = told.fiscal_year_end or ""
     month = _MONTHS[int(end[:2]) - 1] if end[:2].isdigit() and 0 < int(end[:2]) <= 12 else ""
     named = [

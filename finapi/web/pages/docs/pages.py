@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from finapi.core.errors import ApiError
-from finapi.core.files import packaged
+from finapi.core.files import get_package_folder
 from finapi.web.html import frame
 from finapi.web.html.markdown import inline, markdown
 from finapi.web.html.tags import Html, h, html
@@ -164,7 +164,7 @@ def _models(call: Call) -> Response:
 
 @cache
 def _guide(name: str) -> str:
-    return (packaged("finapi.web.pages.docs") / "guides" / f"{name}.md").read_text("utf-8")
+    return (get_package_folder("finapi.web.pages.docs") / "guides" / f"{name}.md").read_text("utf-8")
 
 
 def _title(name: str) -> str:
