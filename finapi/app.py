@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("finapi.store")
 
-STATUS_SECONDS = 30.0  # that /status is kept (SPEC "Limits": status cache)
+STATUS_SECONDS = 30.0  # that /status is kept (DECISIONS 5)
 
 PAGE_BYTES = 8 * 1024 * 1024  # of pages that were shown and may be again
 
@@ -296,7 +296,7 @@ def _app(
 
 
 def limiters(config: Config) -> dict[str, Limiter]:
-    """One limiter for each zone of CONTRACT 5 that has routes; buckets hold what may pass at once less one."""
+    """One limiter for each zone of DECISIONS 5 that has routes; buckets hold what may pass at once less one."""
 
     def minutely(requests: int, burst: int | None = None) -> Limit:
         return Limit(requests, 60.0, requests - 1 if burst is None else burst)

@@ -1,6 +1,6 @@
 """The command line: words into a verb of ``verbs``, done here or handed to the server; the only printer.
 
-A verb that writes runs on the data directory itself, or is handed to the server that holds it (CONTRACT 12).
+A verb that writes runs on the data directory itself, or is handed to the server that holds it (DECISIONS 12).
 Exit status: 0 done, 1 not all done, 2 a mistake in the words or the settings, 128 and the signal when it was cut off.
 Errors are one line.
 """

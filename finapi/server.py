@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("finapi.server")
 
-# For attempts that are under way at a stop: with the calls' drain_timeout less than the 10 s of CONTRACT 12.
+# For attempts that are under way at a stop: with the calls' drain_timeout less than the 10 s of DECISIONS 12.
 WEBHOOK_DRAIN = 2.0  # seconds
 
 # For the lock of a process that has just died to be taken from it.

@@ -219,7 +219,7 @@ def test_the_same_documents_in_another_folder_are_the_same_filing(app: App, copy
     assert {outcome.outcome for outcome in run(app, copy("elsewhere")).values()} == {"unchanged"}
 
 
-# ---- accession and filing date (CONTRACT 6)
+# ---- accession and filing date (DECISIONS 6)
 
 
 def test_without_any_source_the_filing_is_unfiled_and_invisible_to_as_of(app: App) -> None:

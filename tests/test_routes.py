@@ -182,7 +182,7 @@ def test_a_route_declares_its_path_parameters(one: Route) -> None:
 
 def test_every_route_has_a_limit_but_those_whose_answer_is_in_memory() -> None:
     assert {route.path for route in ROUTES if route.zone is None} == {
-        # CONTRACT 5: free.
+        # DECISIONS 5: free.
         "/livez",
         "/readyz",
         "/openapi.json",

@@ -83,7 +83,7 @@ def test_a_thread_that_cannot_be_had_leaves_the_check_to_the_next_round(
     assert checks.of({"a": works}) == {"a": Check("answered", 0)}
 
 
-# The rows of SPEC "Service health classification per check", each side of its second.
+# The rows of DECISIONS 11, each side of its second.
 @pytest.mark.parametrize(
     ("outcome", "ms", "health"),
     [

@@ -1,4 +1,4 @@
-"""Tokens: what a call costs, taken before it runs and given back when it fails (SPEC "Errors", CONTRACT 4)."""
+"""Tokens: what a call costs, taken before it runs and given back when it fails (DECISIONS 4)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ SESSION_ID_BYTES = 24
 
 AUDIENCE = "finapi"
 ALGORITHM = "HS256"
-INVITE_LIFETIME = 15 * 60  # seconds (CONTRACT 3)
+INVITE_LIFETIME = 15 * 60  # seconds (DECISIONS 3)
 
 # How a webhook secret begins, so that it is known for one wherever it turns up.
 WEBHOOK_SECRET = "whsec_"
@@ -60,7 +60,7 @@ class SessionClaims(NamedTuple):
 
 
 def api_key(secrets: Sequence[bytes], user_uuid: str, key_uuid: str) -> str:
-    """The API key of a user's key record: 32 lowercase hex characters (CONTRACT 1)."""
+    """The API key of a user's key record: 32 lowercase hex characters (DECISIONS 1)."""
     return _derive(secrets[0], "api-key", user_uuid, key_uuid).hex()[:API_KEY_LENGTH]
 
 

@@ -1,4 +1,4 @@
-"""Plans: how many tokens a period brings, when it ends, and what is bought or granted beside (CONTRACT 4).
+"""Plans: how many tokens a period brings, when it ends, and what is bought or granted beside (DECISIONS 4).
 
 A period brings its quota anew. Tokens that were bought or granted carry over, and are spent after the quota.
 """
@@ -27,7 +27,7 @@ PERIOD_MONTHS: dict[str, int | None] = {"free": 1, "weekly": None, "monthly": 1,
 INTERVALS: dict[int | None, Literal["week", "month", "year"]] = {1: "month", None: "week", 12: "year"}
 MONTHS = {interval: months for months, interval in INTERVALS.items()}
 
-# SPEC "Limits": 100 requests for a dollar, so that a cent buys one.
+# DECISIONS 5: 100 requests for a dollar, so that a cent buys one.
 TOKENS_PER_CENT = 1
 
 # Refills in one transaction, and between looks when none is due: calls refill their own account.
@@ -176,7 +176,7 @@ def purchase(
 
 
 class Balance(TypedDict):
-    """What is left, what the plan brings, and when it does so again (wire.json)."""
+    """What is left, what the plan brings, and when it does so again."""
 
     current_balance: int
     plan: str
@@ -205,7 +205,7 @@ def balance(tx: Transaction, config: Config, user_id: int, now: datetime) -> Bal
 
 
 class PlanSubscription(TypedDict):
-    """The plan and its counters (wire.json)."""
+    """The plan and its counters."""
 
     reach_limit_api: int
     total_limit_api: int
@@ -220,7 +220,7 @@ def subscription(tx: Transaction, user_id: int) -> PlanSubscription:
 
 
 class Plan(TypedDict):
-    """A plan (wire.json). The operator puts accounts on plans; a price, in dollars, is one that the operator told."""
+    """A plan. The operator puts accounts on plans; a price, in dollars, is one that the operator told."""
 
     id: int
     name: str
@@ -256,7 +256,7 @@ def listed(config: Config) -> Iterator[Plan]:
 
 
 class WalletChange(TypedDict):
-    """Dollars added to the wallet, or spent on tokens (wire.json)."""
+    """Dollars added to the wallet, or spent on tokens."""
 
     id: str
     created_at: Time

@@ -1,7 +1,7 @@
 """Verification links, reset links and the mails that carry them.
 
 A mail waits in the queue as a template and a row's id; the link, the key and the address are put in when it
-is sent (CONTRACT 3).
+is sent (DECISIONS 3).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def open_verification(tx: Transaction, app: App, user_id: int, now: datetime) ->
 
 
 def renew_verification(tx: Transaction, app: App, user_id: int, now: datetime) -> None:
-    """Queue a new verification mail if the last link has expired (SPEC: re-issued on login)."""
+    """Queue a new verification mail if the last link has expired (DECISIONS 3)."""
     if tx.find_value("live_verification_of", user_id=user_id, now=iso(now)) is None:
         mail.enqueue(tx, VERIFY, open_verification(tx, app, user_id, now), now)
 
@@ -127,7 +127,7 @@ def is_verified(app: App, tx: Transaction, token: str, now: datetime) -> bool:
 
 
 def forget_password(app: App, email: str, now: datetime) -> None:
-    """Queue a reset mail unless a live token exists; the same work whatever the email is (SPEC)."""
+    """Queue a reset mail unless a live token exists; the same work whatever the email is (DECISIONS 3)."""
     expires_at = iso(now + timedelta(seconds=app.config.reset_lifetime))
     values = {"email": users.normal(email), "uuid": app.new_uuid(), "now": iso(now), "expires_at": expires_at}
     with app.accounts.write() as tx:

@@ -1,4 +1,4 @@
-"""Registration, login and logout (SPEC "States and transitions")."""
+"""Registration, login and logout (DECISIONS 3)."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _by_password(app: App, email: str, key: bytes, password: str, address: str, 
     seconds = logins.failed(app, key, seconds, now)
     if seconds is not None:
         raise _locked(seconds)
-    # Whatever the password is, an unverified account answers 400 (SPEC "States and transitions").
+    # Whatever the password is, an unverified account answers 400 (DECISIONS 3).
     if user is None or user["locked_at"] or user["verify_email"]:
         raise ApiError("INVALID_CREDENTIALS", WRONG)
     return user

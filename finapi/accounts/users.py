@@ -19,7 +19,7 @@ from finapi.store.db import ConstraintError, Row, Transaction, is_unique_violati
 # Under which the database tells that a key is none any more.
 KEYS = "keys"
 
-# Event types that an account may switch on (CONTRACT 9); sniper.filing_hit is always on.
+# Event types that an account may switch on (DECISIONS 9); sniper.filing_hit is always on.
 TOPICS = ("sniper.window_expired", *forms.TOPICS)
 
 
@@ -52,7 +52,7 @@ class NewUser(NamedTuple):
 
 
 class UserPlan(TypedDict):
-    """The Userplan object of SPEC "Resources"."""
+    """The Userplan object of DECISIONS 3."""
 
     id: int
     userId: str
@@ -66,7 +66,7 @@ class UserPlan(TypedDict):
 
 
 class User(TypedDict):
-    """The User object of SPEC "Resources"."""
+    """The User object of DECISIONS 3."""
 
     id: int
     uuid: Annotated[str, Format("uuid")]
@@ -99,7 +99,7 @@ class DocumentLimit(TypedDict):
 
 
 class DeviceLimit(TypedDict):
-    """The UserDeviceLimit object of SPEC "Resources"."""
+    """The UserDeviceLimit object of DECISIONS 3."""
 
     id: int
     userId: str
@@ -202,7 +202,7 @@ def insert(
 
 
 def profile(app: App, tx: Transaction, user_id: int, now: datetime) -> User:
-    """The User object of SPEC "Resources", with its Userplan (None when the plan row is missing)."""
+    """The User object of DECISIONS 3, with its Userplan (None when the plan row is missing)."""
     row, plan = tx.find_row("user_profile", id=user_id, now=iso(now)), tx.find_row("userplan", user_id=user_id)
     assert row is not None
     key = row["uuid"], row["key_uuid"] or ""

@@ -116,7 +116,7 @@ class MovableClock:
 
 @lru_cache(maxsize=256)
 def iso(moment: datetime) -> str:
-    """``moment`` as every document and row of finapi spells it: ``YYYY-MM-DDTHH:MM:SS.mmmZ`` (CONTRACT 2)."""
+    """``moment`` as every document and row of finapi spells it: ``YYYY-MM-DDTHH:MM:SS.mmmZ`` (DECISIONS 2)."""
     at = moment.astimezone(UTC)
     # isoformat, and a text with formats in braces, take twice as long.
     day, time_of_day = (at.year, at.month, at.day), (at.hour, at.minute, at.second, at.microsecond // 1000)

@@ -1,6 +1,6 @@
 """Every setting, its type, unit, default and reason; and where each value came from.
 
-Precedence (CONTRACT 12): flags over ``FINAPI_*`` over ``--config FILE`` (TOML) over the defaults here.
+Precedence (DECISIONS 12): flags over ``FINAPI_*`` over ``--config FILE`` (TOML) over the defaults here.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ class Config:
     # A request's head of a kilobyte takes longer than this only from a sender who wants it to.
     header_timeout: float = _setting(15.0, "seconds for the head of a request to arrive", least=0.05)
     channel_timeout: float = _setting(60.0, "seconds that an idle connection is kept", least=0.05)
-    body_limit: int = _setting(50 * MIB, "bytes of a request body (SPEC: 50 MB)", least=0)
+    body_limit: int = _setting(50 * MIB, "bytes of a request body (API default: 50 MB)", least=0)
     # A body that comes with its head, or within half a second, is none of these.
     bodies_at_once: int = _setting(64, "long or slow request bodies arriving at once", least=1)
     bodies_per_address: int = _setting(16, "of them from one address", least=1)
     # Temporary files lie in memory where /tmp does.
     spool_bytes: int = _setting(256 * MIB, "bytes of long bodies and unread answers in temporary files", least=0)
-    server_timeout: float = _setting(300.0, "seconds that a call may take (SPEC: 300)", least=0.05)
+    server_timeout: float = _setting(300.0, "seconds that a call may take (API default: 300)", least=0.05)
     # A statement is about 10 KB: the questions that are asked all the time fit several times over.
     answer_bytes: int = _setting(16 * MIB, "bytes of answers kept for the next who asks the same", least=0)
     # Fewer than the threads, for each takes up to three times its bytes of memory and most of a second of the core.
@@ -129,10 +129,10 @@ class Config:
     # With those computed fewer than the threads, so that logins cannot hold every one of them.
     hashes_waiting: int = _setting(6, "logins waiting for a hash; of more, those with the least claim get 503", least=0)
     hash_wait: float = _setting(5.0, "seconds that a login waits for its turn", least=0)
-    session_lifetime: int = _setting(3600, "seconds that a session token lives (SPEC: 1 hour)", least=1)
-    device_limit: int = _setting(2, "sessions of a user at once (SPEC: 2)", least=1)
+    session_lifetime: int = _setting(3600, "seconds that a session token lives (API default: 1 hour)", least=1)
+    device_limit: int = _setting(2, "sessions of a user at once (API default: 2)", least=1)
     verification_lifetime: int = _setting(86_400, "seconds that a verification link lives", least=1)
-    reset_lifetime: int = _setting(86_400, "seconds that a reset token lives (SPEC: 24 h)", least=1)
+    reset_lifetime: int = _setting(86_400, "seconds that a reset token lives (API default: 24 h)", least=1)
     invite_token_lifetime: int = _setting(900, "seconds that an invite token lives", least=1)
     lockout_emails: int = _setting(100_000, "emails whose failed logins are counted at once", least=16)
 
@@ -176,7 +176,7 @@ class Config:
     log_format: Literal["text", "json"] = _setting("text", "access and event log on stderr")
     log_level: Literal["debug", "info", "warning", "error"] = _setting("info", "least level that is logged")
 
-    # SPEC "Limits"; nginx's limit_req with nodelay: rate a minute and burst.
+    # DECISIONS 5; nginx's limit_req with nodelay: rate a minute and burst.
     financials_per_minute: int = _setting(30, "financials endpoints: requests a minute", least=1)
     financials_burst: int = _setting(10, "financials endpoints: burst beyond the rate", least=0)
     xbrl_per_minute: int = _setting(120, "XBRL endpoints: requests a minute", least=1)
@@ -218,15 +218,15 @@ class Config:
     )
     poll_every: float = _setting(0.0, "seconds between looks at EDGAR's feed by serve; 0: none", least=0)
 
-    # SPEC "Webhook delivery".
+    # DECISIONS 9.
     webhook_allow: tuple[str, ...] = _setting(
         (), "CIDR ranges that webhooks may reach although they are not public, plain http there too"
     )
-    webhook_timeout: float = _setting(10.0, "seconds for a receiver's reply (SPEC: 10)", least=0.05)
+    webhook_timeout: float = _setting(10.0, "seconds for a receiver's reply (API default: 10)", least=0.05)
     webhook_retries: tuple[str, ...] = _setting(
-        ("10", "60", "300"), "seconds after which a failed delivery is tried again, in turn (SPEC: 10, 60, 300)"
+        ("10", "60", "300"), "seconds after which a failed delivery is tried again, in turn (API default: 10, 60, 300)"
     )
-    # SPEC promises every event its attempts: a URL rests only where the operator says so.
+    # Every event is promised its attempts: a URL is paused only where the operator configures it.
     webhook_rest: float = _setting(
         0.0, "seconds that a URL rests after five drops in a row, its events dropped unsent; 0: never", least=0
     )
@@ -238,7 +238,7 @@ class Config:
     feeds_paid: int = _setting(5, "feed connections at once, other plans", least=0)
     feed_catchup: int = _setting(20, "events that a new feed connection is replayed", least=0)
 
-    # CONTRACT 4: tokens of a plan's period.
+    # DECISIONS 4: tokens of a plan's period.
     free_tokens: int = _setting(2_000, "tokens a month of the plan free", least=0)
     weekly_tokens: int = _setting(50_000, "tokens a week of the plan weekly", least=0)
     monthly_tokens: int = _setting(200_000, "tokens a month of the plan monthly", least=0)

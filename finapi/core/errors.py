@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-# Every code that a response may carry, with its HTTP status: those of CONTRACT 2, and the server's own.
+# Every code that a response may carry, with its HTTP status: those of DECISIONS 2, and the server's own.
 STATUS_OF: dict[str, int] = {
     "BAD_REQUEST": 400,
     "INVALID_PARAM": 400,

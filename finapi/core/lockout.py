@@ -1,7 +1,7 @@
 """The login lockout: wrong passwords counted by email, and the locks that the counts bring.
 
-SPEC "Login failures": the 5th consecutive failure locks for 60 s, the 10th for 5 min, the 20th for 1 hour, and
-CONTRACT 3: every further one counts as the 20th. An email that nobody registered is counted like any other, so a
+DECISIONS 3: the 5th consecutive failure locks for 60 s, the 10th for 5 min, the 20th for 1 hour, and
+DECISIONS 3: every further one counts as the 20th. An email that nobody registered is counted like any other, so a
 lock tells nothing about it. ``now`` is monotonic seconds.
 
 Many guesses could pass a check of the counter before the first of them is counted. Each attempt is therefore reserved

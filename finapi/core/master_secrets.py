@@ -1,7 +1,7 @@
 """The master secrets: where they are kept, who may read them, and how one is put in front or taken away.
 
 They stand newest first, a line of hex each, in the file ``secrets`` of the data directory, or in the setting of that
-name. New credentials are derived from the first; the rest go on verifying what they made (DESIGN "Secrets").
+name. New credentials are derived from the first; the rest go on verifying what they made (DECISIONS 15).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from finapi.core import logs
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-# Seconds; from an answer out of a cache to the time that a call may take (SPEC: 300).
+# Seconds; from an answer out of a cache to the time that a call may take (DECISIONS 5).
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 300.0)
 
 

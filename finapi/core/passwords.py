@@ -1,6 +1,6 @@
 """Passwords: which may be chosen, and argon2id with a bound on how much of it runs at once.
 
-The only module that imports argon2, and not before the first password (DESIGN "Start-up"). A password is
+The only module that imports argon2, and not before the first password (DECISIONS 15). A password is
 used as it was sent: nothing is trimmed, folded or normalised, and every character counts, NUL included.
 """
 
@@ -20,7 +20,7 @@ from finapi.core.turns import Turns
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
-# Characters, not bytes (CONTRACT 1).
+# Characters, not bytes (DECISIONS 1).
 MIN_LENGTH = 8
 MAX_LENGTH = 1024
 

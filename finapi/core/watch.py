@@ -24,7 +24,7 @@ Outcome = Literal["answered", "recovered", "refused", "timeout", "failing", "wro
 Health = Literal["healthy", "degraded", "down"]
 Status = Literal["operational", "degraded", "down"]
 
-# SPEC "Service health classification per check": the class of an outcome that was quick, and of a slow one.
+# DECISIONS 11: the class of an outcome that was quick, and of a slow one.
 CLASSES: Mapping[Outcome, tuple[Health, Health]] = {
     "answered": ("healthy", "degraded"),
     "recovered": ("degraded", "degraded"),

@@ -44,7 +44,7 @@ SLOW_SECONDS = 1.0
 # After this an attempt without an end has come to nothing, in seconds: far beyond the limit of any attempt.
 LEASE_SECONDS = 60
 
-RESPONSE_BYTES = 2048  # of a reply that are kept (CONTRACT 9)
+RESPONSE_BYTES = 2048  # of a reply that are kept (DECISIONS 9)
 KEEP = timedelta(days=30)  # how long deliveries that cannot be signed are held
 HOLD = timedelta(minutes=5)  # between two looks whether an account can sign again; a new secret is noticed at once
 FORGET_SECONDS = 3600.0  # between two looks for those that are older
@@ -61,7 +61,7 @@ State = Literal["delivered", "retry_pending", "dropped"]
 def after(failures: int, delays: tuple[float, ...]) -> tuple[State, float | None]:
     """The state after the nth failure in a row, and in how many seconds the next attempt is due.
 
-    SPEC "Webhook delivery": one retry for each of ``delays`` (10, 60 and 300 s), then the event is dropped.
+    DECISIONS 9: one retry for each of ``delays`` (10, 60 and 300 s), then the event is dropped.
     """
     if failures <= len(delays):
         return "retry_pending", delays[failures - 1]

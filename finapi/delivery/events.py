@@ -18,7 +18,7 @@ from finapi.store.db import Row, Transaction
 
 MAIN, INSIDER, HOLDINGS = "main-api", "insider-api", "13f-live"
 
-# Which events a feed tells of (CONTRACT 10).
+# Which events a feed tells of (DECISIONS 10).
 TYPES: dict[str, tuple[str, ...]] = {
     feed: (("new_filing",) if feed == MAIN else ())
     + tuple(type for form in FORMS if form.feed == feed for type in form.events)

@@ -1,4 +1,4 @@
-"""Sniper targets: a company watched for a filing for a time (CONTRACT 9, ``wire.json``).
+"""Sniper targets: a company watched for a filing for a time (DECISIONS 9).
 
 What happens to a target is in one table, :data:`MOVES`. A hit is found in the transaction that stores the
 filing; windows open and close by the clock, when ``advance`` is called and, for whoever asks, at once.
@@ -36,7 +36,7 @@ MOVES: dict[tuple[str, str], tuple[str, Reason | None]] = {
 # The events that an owner is told of.
 HIT, EXPIRED = "sniper.filing_hit", "sniper.window_expired"
 
-# wire.json's processing_state, by state.
+# The API's ``processing_state`` for each state.
 PROCESSING = {CREATED: "scheduled", ACTIVE: "watching", STOPPED: "resolved"}
 
 WINDOW_MINUTES = 60  # when nothing is said of it; 1 to 1440 otherwise

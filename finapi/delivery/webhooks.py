@@ -1,4 +1,4 @@
-"""Webhooks: what accounts are told, written in the transaction that caused it (SPEC "Events", CONTRACT 9).
+"""Webhooks: what accounts are told, written in the transaction that caused it (DECISIONS 9).
 
 A delivery is a row of the outbox. ``dispatch`` sends it; here it is made, listed, put back and signed.
 """
@@ -43,7 +43,7 @@ class Receiver(NamedTuple):
 
 
 class WebhookEvent(NamedTuple):
-    """What is told (SPEC "Outbound webhook"). ``subject`` names the occasion within its type.
+    """What is told (DECISIONS 9). ``subject`` names the occasion within its type.
 
     The same subject makes the same ``delivery_id`` for a user, so that nothing is told twice. ``payload`` is a JSON
     object, or its text.

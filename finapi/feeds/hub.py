@@ -30,7 +30,7 @@ from finapi.feeds.messages import FeedMessage, Filter, Since
 
 UNAUTHORIZED, TOO_MANY, GOING_AWAY, TRY_AGAIN_LATER = 4401, 4429, 1001, 1013
 
-MAX_BEHIND = 1_000  # messages (CONTRACT 10)
+MAX_BEHIND = 1_000  # messages (DECISIONS 10)
 STALL_SECONDS = 5.0
 SLOW_SECONDS = 60.0
 BATCH = 100  # events read from the journal at once

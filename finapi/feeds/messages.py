@@ -60,7 +60,7 @@ class FeedMessage:
 
 
 def of_event(event: Event, *, catching_up: bool) -> FeedMessage:
-    """The message of an event of the journal (CONTRACT 10)."""
+    """The message of an event of the journal (DECISIONS 10)."""
     beside = ',"is_catchup":true' if catching_up else ""
     text = (
         f'{{"type":"{event.type}","seq":{event.seq},"epoch":{event.epoch},'

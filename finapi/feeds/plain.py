@@ -14,7 +14,7 @@ from finapi.feeds.messages import FeedMessage
 from finapi.feeds.websocket import MAX_MESSAGE, PING_SECONDS, WebSocket
 from finapi.httpd.settings import HandedOver
 
-GREETING_SECONDS = 5.0  # for the first message to bring a key (CONTRACT 10)
+GREETING_SECONDS = 5.0  # for the first message to bring a key (DECISIONS 10)
 MAX_HELD = 64  # messages behind a key that is being looked up
 BUSY = "The service is busy."
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from websockets.protocol import Protocol
 
 MAX_MESSAGE = 65_536  # bytes that a client may say at once
-PING_SECONDS = 20.0  # between pings (CONTRACT 10), and for the answer to one
+PING_SECONDS = 20.0  # between pings (DECISIONS 10), and for the answer to one
 PONG_SECONDS = 20.0
 CLOSE_SECONDS = 5.0  # for the client to close too
 MAX_REASON = 120  # bytes; RFC 6455 section 5.5 allows 123

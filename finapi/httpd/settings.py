@@ -46,9 +46,9 @@ class ListenSettings(NamedTuple):
     header_timeout: float = 15.0  # from the first byte of a head to its last; without a byte of a body
     min_rate: int = 500  # bytes a second of a body or an answer, on average; Apache's RequestReadTimeout has the same
     transfer_timeout: float = 120.0  # for a body or an answer of any length: what is long has to be faster than that
-    server_timeout: float = 300.0  # from the end of the request to the beginning of the answer (SPEC: 300)
+    server_timeout: float = 300.0  # from the end of the request to the beginning of the answer (API default: 300)
     header_limit: int = 65_536  # request line and header fields together
-    body_limit: int = 52_428_800  # after chunks are joined (SPEC: 50 MB)
+    body_limit: int = 52_428_800  # after chunks are joined (API default: 50 MB)
     bodies_at_once: int = 64  # that take their time to arrive
     bodies_per_address: int = 16
     held_limit: int = 33_554_432  # of long bodies and of answers not read, in memory

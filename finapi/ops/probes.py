@@ -1,4 +1,4 @@
-"""The probes of CONTRACT 11: each tries the component that has its name here, and none is a constant.
+"""The probes of DECISIONS 11: each tries the component that has its name here, and none is a constant.
 
 Whoever starts a component adds its probe to ``app.watch.probes``; one that nobody started has none.
 """

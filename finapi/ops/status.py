@@ -21,7 +21,7 @@ from finapi.ops.watchdog import DAY, HOUR
 from finapi.store import heartbeats
 from finapi.store.db import DatabaseError, Transaction
 
-# CONTRACT 1: the nine names of the spec's history, two other names of theirs, and the watchdog; in this order.
+# DECISIONS 1: the nine names of the spec's history, two other names of theirs, and the watchdog; in this order.
 SERVICES = (
     "main_api",
     "insider_api",
@@ -42,8 +42,8 @@ ALIASES = {"insider_module": "insider_api", "13f_worker": "sec_13f_worker"}
 
 FIRST_SECONDS = 1.0  # that an answer waits for the first round of checks
 
-MAX_DAYS = 90  # more are clamped (SPEC)
-MAX_BUCKETS = 200  # of a service; above it days are answered instead of hours (SPEC)
+MAX_DAYS = 90  # more are clamped (DECISIONS 11)
+MAX_BUCKETS = 200  # of a service; above it days are answered instead of hours (DECISIONS 11)
 
 Overall = Literal["operational", "degraded", "partial_outage", "major_outage"]
 Resolution = Literal["hourly", "daily"]
@@ -123,7 +123,7 @@ def components(app: App) -> dict[str, ComponentStatus]:
 
 
 def overall(statuses: Iterable[Status]) -> Overall:
-    """The overall status of components: CONTRACT 11."""
+    """The overall status of components: DECISIONS 11."""
     found = list(statuses)
     if "down" in found:
         return "major_outage" if found.count("down") > 1 else "partial_outage"

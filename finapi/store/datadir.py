@@ -1,6 +1,6 @@
 """The data directory: one process writes it, and other verbs hand their work to that process.
 
-SQLite before 3.51.3 can corrupt a WAL when two connections write at once (DESIGN "SQLite"): its one writer locks the
+SQLite before 3.51.3 can corrupt a WAL when two connections write at once (DECISIONS 15): its one writer locks the
 directory. Beside a running server a verb sends its words over a Unix socket, and the server does the work.
 """
 

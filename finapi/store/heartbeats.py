@@ -11,11 +11,11 @@ from typing import Literal, NamedTuple
 from finapi.core.clock import iso
 from finapi.store.db import Database, Transaction
 
-# The components of CONTRACT 11 that beat: the steps that store filings, 13F reports and 8-K news, and whatever asks
+# The components of DECISIONS 11 that beat: the steps that store filings, 13F reports and 8-K news, and whatever asks
 # EDGAR or reads its archive. The store is beaten into to see whether it takes anything.
 Component = Literal["sec_worker", "sec_13f_worker", "news_daemon", "sec_gateway", "postgres_db"]
 
-# What the times of `data_freshness` are about (SPEC "Service status entry").
+# What the times of `data_freshness` are about (DECISIONS 11).
 Kind = Literal["filing", "13f_batch", "xbrl_run", "news"]
 
 KINDS: tuple[Kind, ...] = ("filing", "13f_batch", "xbrl_run", "news")

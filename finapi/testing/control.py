@@ -1,4 +1,4 @@
-"""What ``/_control/*`` does to a world (CONTRACT 13)."""
+"""What ``/_control/*`` does to a world (DECISIONS 13)."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def by_wsgi(application: WSGIApplication) -> Send:
 
 
 class Control:
-    """What can be done to a world of a fixture: CONTRACT 13, a method for each call."""
+    """What can be done to a world of a fixture: DECISIONS 13, a method for each call."""
 
     def __init__(self, control_url: str, token: str, send: Send, world: str = "") -> None:
         self._url = control_url

@@ -84,7 +84,7 @@ class Verb(NamedTuple):
     note: str = ""
     # Whether it reads or writes no data directory, so that its --help shows no --data-dir.
     storeless: bool = False
-    # Whether it makes a data directory where there is none (CONTRACT 12).
+    # Whether it makes a data directory where there is none (DECISIONS 12).
     makes: bool = False
     # What a long one says when it is cut off by Ctrl-C or SIGTERM: what is kept, and how to go on.
     interrupted: str = ""

@@ -168,7 +168,7 @@ def _tag(path: str) -> str:
 
 
 def _webhook(name: str) -> dict[str, Any]:
-    """What a receiver is sent for an event of this type (SPEC "Events", CONTRACT 9)."""
+    """What a receiver is sent for an event of this type (DECISIONS 9)."""
     summary, schema, body = EVENTS[name]
     return {
         "operationId": f"on_{re.sub(r'[.]', '_', name)}",

@@ -1,4 +1,4 @@
-"""What this service promises, as it is in force: limits, metering, versions, freshness, tools (SPEC "policy")."""
+"""What this service promises, as it is in force: limits, metering, versions, freshness, tools (DECISIONS 2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prices by day, over HTTP (CONTRACT 8)."""
+"""Prices by day, over HTTP (DECISIONS 8)."""
 
 from __future__ import annotations
 

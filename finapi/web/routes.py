@@ -178,7 +178,7 @@ ROUTES: tuple[Route, ...] = (
         "Security contact (RFC 9116)",
         page=True,
     ),
-    # No zone: a cache of 30 s stands in front of the limits (CONTRACT 5).
+    # No zone: a cache of 30 s stands in front of the limits (DECISIONS 5).
     Route(
         "GET",
         API + "/status",

@@ -1,4 +1,4 @@
-"""The status of the service for programs: now, in the past, as a badge and as a feed (SPEC "GET /status")."""
+"""The status of the service for programs: now, in the past, as a badge and as a feed (DECISIONS 11)."""
 
 from __future__ import annotations
 

@@ -364,7 +364,7 @@ class WsgiApp:
         with ExitStack() as charge:
             charge.enter_context(billing.charged(app, user_id, route.name, route.cost, exchange.request_id))
             try:
-                # Inside the charge: a balance below the cost is 402 whatever else is wrong (CONTRACT 4).
+                # Inside the charge: a balance below the cost is 402 whatever else is wrong (DECISIONS 4).
                 if wrong is not None:
                     raise wrong
                 response = self._answered(call, exchange.tag)
@@ -417,7 +417,7 @@ class WsgiApp:
                 raise
         answer = json.loads(kept)
         if "request_id" in answer:
-            # Each call has an id of its own, this one too (CONTRACT 2).
+            # Each call has an id of its own, this one too (DECISIONS 2).
             answer |= {"request_id": call.request_id, "timestamp": iso(call.now)}
         return Response(200, dumps(answer), headers={"Idempotent-Replayed": "true"})
 
@@ -445,7 +445,7 @@ class WsgiApp:
         if decision.allowed:
             return decision
         headers = {}
-        # The gateway zones carry no rate-limit headers on a 429 (SPEC "Errors" 1).
+        # The gateway zones carry no rate-limit headers on a 429 (DECISIONS 5).
         if name not in GATEWAY_ZONES:
             headers = decision.headers(self.app.clock.now())
         raise ApiError("RATE_LIMIT_EXCEEDED", "Too many requests. Try again later.", headers=headers)

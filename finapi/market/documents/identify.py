@@ -1,4 +1,4 @@
-"""Which filing a document belongs to: the one way for XBRL, ownership forms and 13F reports (CONTRACT 6)."""
+"""Which filing a document belongs to: the one way for XBRL, ownership forms and 13F reports (DECISIONS 6)."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from finapi.edgar import sgml, submissions
 
 
-# Where a statement about a filing is from, the better the higher (CONTRACT 6 puts them in this order): a data
+# Where a statement about a filing is from, the better the higher (DECISIONS 6 puts them in this order): a data
 # set whose dates are rounded, a document that was filed, an index of EDGAR, a submissions list, the operator, the
 # filing's own header.
 ROUNDED, DOCUMENT, INDEX, SUBMISSIONS, OPERATOR, HEADER = 0, 1, 2, 3, 4, 5

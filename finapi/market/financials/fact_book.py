@@ -31,7 +31,7 @@ LIKE_DAYS = 1_100
 # How filings tag the ratio of a split.
 SPLIT_RATIO = "us-gaap:StockholdersEquityNoteStockSplitConversionRatio1"
 
-# How much a filing's figures are worth (EDGAR.md): periodic reports; those of unknown filing day; other forms
+# How much a filing's figures are worth (DECISIONS 14): periodic reports; those of unknown filing day; other forms
 # (8-K, registration statements); proxy statements, which repeat figures rounded.
 PERIODIC, UNFILED, OTHER, PROXY = range(4)
 

@@ -538,7 +538,7 @@ class FigureResolver:
     # ---- quarters out of longer durations
 
     def _subtracted(self, metric: Metric, period: Period) -> Cell:
-        """A quarter as the year (or year to date) less what came before it in the year (EDGAR.md)."""
+        """A quarter as the year (or year to date) less what came before it in the year (DECISIONS 14)."""
         span, number = period.span, period.number
         totals = self.calendar.to_date.get((span, number), ())
         if number == 1 and totals:

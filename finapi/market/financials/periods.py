@@ -1,7 +1,7 @@
 """A company's fiscal calendar out of the dates of its facts: years, transition periods, quarters, years to date.
 
 Never out of the ``fy`` and ``fp`` of a fact, which describe the filing that repeats it. How the company names its
-years is the one thing taken from the filings' own words (CONTRACT 7). Days are numbers, as in ``core/days.py``.
+years is the one thing taken from the filings' own words (DECISIONS 7). Days are numbers, as in ``core/days.py``.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def quarter_name(span: FiscalSpan, number: int) -> str:
     return f"TQ{number}" if span.kind == "transition" else f"Q{number}"
 
 
-# EDGAR.md: how many days each kind of duration has, 52/53-week years and stubs included.
+# DECISIONS 14: how many days each kind of duration has, 52/53-week years and stubs included.
 QUARTER = range(70, 121)
 HALF = range(140, 230)
 NINE_MONTHS = range(230, 330)

@@ -20,8 +20,8 @@ from finapi.market.reference.companies import Company
 from finapi.market.reference.share_splits import FiledSplit
 from finapi.store.db import Transaction
 
-# The names in wire.json: the derived figures and the ratios. The parameters of routes are made of them, at each start:
-# read off the headings of the catalogues, which take a hundred times as long to read whole.
+# The keys of the derived figures and the ratios, as existing clients write them. Every start builds route parameters
+# from them, so only the headings of the catalogues are read: reading everything takes a hundred times as long.
 KEYS = (*metrics.keys("metrics.toml", "derived"), *metrics.keys("ratios.toml", "ratio"))
 PRIMITIVES = tuple(metrics.keys("metrics.toml", "metric"))
 

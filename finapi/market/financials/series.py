@@ -1,5 +1,5 @@
 """Series of standardised figures as answers: rows of cells with their provenance, and the proof of a cell
-(CONTRACT 7)."""
+(DECISIONS 7)."""
 
 from __future__ import annotations
 

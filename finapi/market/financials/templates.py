@@ -162,7 +162,7 @@ class FilledBucket(TypedDict):
 
 
 class FilledStatement(TypedDict):
-    """A statement of a template in one row (CONTRACT 7)."""
+    """A statement of a template in one row (DECISIONS 7)."""
 
     lines: list[FilledLine]
     subtotals: list[Receipt]

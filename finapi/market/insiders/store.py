@@ -34,7 +34,7 @@ FROM_SET, FROM_DOCUMENT = 0, 1
 # How far the names and tickers on these forms are to be trusted: less than a cover page.
 FROM_FORM = companies.FROM_FILING_LIST
 
-# What insider.transaction.created tells of a transaction, beside its filing (CONTRACT 9).
+# What insider.transaction.created tells of a transaction, beside its filing (DECISIONS 9).
 PAYLOAD = (
     "ticker",
     "issuer_cik",

@@ -2,7 +2,7 @@
 
 What the SEC answers instead of data: 403 or 429 with a page when the rate was exceeded, 503 when it is busy,
 sometimes a page with 200; 404, or 403 with a few lines of XML from its storage, for what does not exist
-(EDGAR.md, ``edgar/http_errors``). Nothing is asked before the time that follows from it has passed, however
+(DECISIONS 14, ``edgar/http_errors``). Nothing is asked before the time that follows from it has passed, however
 often finapi is restarted meanwhile.
 """
 

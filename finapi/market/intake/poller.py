@@ -44,7 +44,7 @@ HOLIDAY_DAYS = 3  # an index that is not there by then will not come: nothing wa
 INDEX_AGAIN = timedelta(hours=1)  # between two looks for an index that should be there
 LIST_AGAIN = timedelta(hours=1)  # after a look at a company's list that came to nothing
 
-# The workers of CONTRACT 11, and the parts of a pass without which each does not do its work.
+# The workers of DECISIONS 11, and the parts of a pass without which each does not do its work.
 WORKERS: Mapping[heartbeats.Component, tuple[str, ...]] = {
     "sec_worker": ("feed", "indexes", "lists"),
     "sec_13f_worker": ("feed",),

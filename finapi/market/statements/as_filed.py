@@ -1,4 +1,4 @@
-"""Statements as filed: rows read in one transaction and arranged; nothing is parsed here (CONTRACT 6)."""
+"""Statements as filed: rows read in one transaction and arranged; nothing is parsed here (DECISIONS 6)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = kinds.KINDS
 # The rules that choose and arrange; raised when the same documents would be answered differently.
 ENGINE_VERSION = 1
 
-# CONTRACT 6: which forms a period means, amendments and transition reports included.
+# DECISIONS 6: which forms a period means, amendments and transition reports included.
 FORMS = {
     "A": ("10-K", "10-K/A", "10-KT", "10-KT/A", "10-K405", "10-K405/A", "20-F", "20-F/A", "40-F", "40-F/A"),
     "Q": ("10-Q", "10-Q/A", "10-QT", "10-QT/A"),

@@ -1,4 +1,4 @@
-"""Which sections of a filing are statements, and of which kind (CONTRACT 6).
+"""Which sections of a filing are statements, and of which kind (DECISIONS 6).
 
 The kind follows from the title in the role's definition ("0000003 - Statement - CONSOLIDATED BALANCE
 SHEETS"); where no schema gives one, from the last part of the role's URI and from the root concept. Titles

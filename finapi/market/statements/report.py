@@ -163,7 +163,7 @@ def _merge_contexts(file: str, instance: xbrl.Instance) -> tuple[list[Context], 
 
 
 def _merge_facts(instance: xbrl.Instance, index_of: Mapping[str, int]) -> list[Fact]:
-    """One fact for each concept, context and unit: a value before a nil, then the most decimals (EDGAR.md)."""
+    """One fact for each concept, context and unit: a value before a nil, then the most decimals (DECISIONS 14)."""
     best: dict[tuple[str, int, str], Fact] = {}
     for concept, context, unit, decimals, value, *_ in instance.facts:
         key = (concept, index_of[context], instance.units[unit] if unit else "")

@@ -1,4 +1,4 @@
-"""The caller's own account, and what it has, spends and may still ask (CONTRACT 3 and 4)."""
+"""The caller's own account, and what it has, spends and may still ask (DECISIONS 3 and 4)."""
 
 from __future__ import annotations
 

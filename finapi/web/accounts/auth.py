@@ -1,4 +1,4 @@
-"""Registration, verification, login and passwords, over HTTP (SPEC "Endpoints", CONTRACT 3)."""
+"""Registration, verification, login and passwords, over HTTP (DECISIONS 3)."""
 
 from __future__ import annotations
 

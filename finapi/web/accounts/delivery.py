@@ -1,4 +1,4 @@
-"""Sniper targets, webhook deliveries and the secret that signs them, over HTTP (CONTRACT 9, ``wire.json``)."""
+"""Sniper targets, webhook deliveries and the secret that signs them, over HTTP (DECISIONS 9)."""
 
 from __future__ import annotations
 
@@ -122,6 +122,6 @@ def _company(call: Call, text: str) -> sniper.Watched:
         except ApiError as error:
             if error.code != "UNKNOWN_TICKER" or "ticker" not in call.body:
                 raise
-            # What is wrong in a body is the caller's 400 (CONTRACT 2).
+            # What is wrong in a body is the caller's 400 (DECISIONS 2).
             raise invalid_param("ticker", error.message, expected="a ticker or CIK that is known") from None
     return sniper.Watched(company.cik, company.ticker or company.padded_cik)

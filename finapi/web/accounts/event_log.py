@@ -1,4 +1,4 @@
-"""The events of a feed for clients that ask rather than listen (CONTRACT 10).
+"""The events of a feed for clients that ask rather than listen (DECISIONS 10).
 
 The same path with ``Accept: text/event-stream`` stays open and is answered by ``finapi/feeds``.
 """

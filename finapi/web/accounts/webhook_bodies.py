@@ -1,4 +1,4 @@
-"""What receivers are sent: the body of every type of event, with an example (SPEC "Events").
+"""What receivers are sent: the body of every type of event, with an example (DECISIONS 9).
 
 ``EVENTS`` is what ``/openapi.json`` publishes under ``webhooks``; the whole body is described, the members
 around the payload included.

@@ -1,4 +1,4 @@
-"""Filings over HTTP: the list, one filing and its text, the filings of a day (CONTRACT 8)."""
+"""Filings over HTTP: the list, one filing and its text, the filings of a day (DECISIONS 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms, the companies that file them, and how much is held, over HTTP (CONTRACT 8)."""
+"""Forms, the companies that file them, and how much is held, over HTTP (DECISIONS 8)."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ def aggregate(call: Call) -> Response:
 
 
 def _in_body(tx: Transaction, text: str) -> int:
-    """CONTRACT 2: an unknown ticker in a body is a wrong parameter."""
+    """DECISIONS 2: an unknown ticker in a body is a wrong parameter."""
     try:
         return companies.find(tx, text).cik
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""Time series of standardised figures over HTTP (CONTRACT 7)."""
+"""Time series of standardised figures over HTTP (DECISIONS 7)."""
 
 from __future__ import annotations
 

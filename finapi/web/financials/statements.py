@@ -1,4 +1,4 @@
-"""Statements as filed, over HTTP (CONTRACT 6)."""
+"""Statements as filed, over HTTP (DECISIONS 6)."""
 
 from __future__ import annotations
 

@@ -26,11 +26,11 @@ from finapi.web.http.tables import CSV, FORMATS, TABLES, csv_table, json_lines
 if TYPE_CHECKING:
     from finapi.client.exchange import ApiAnswer, ApiRequest
 
-# What a table says beside its rows (wire.json's meta).
+# What a table says beside its rows (the API's ``meta``).
 PAGING_HEADERS = {"has_more": "X-Has-More", "next_cursor": "X-Next-Cursor", "total": "X-Total-Count"}
 WINDOW_HEADER = "X-Window"
 
-# Who may call (CONTRACT 4): nobody in particular, a key (all data), a session (the account itself), or either.
+# Who may call (DECISIONS 4): nobody in particular, a key (all data), a session (the account itself), or either.
 Auth = Literal["none", "key", "session", "either"]
 # What a 401 says to people, and to programs (RFC 9110 11.6.1).
 _NEEDED = {
@@ -68,21 +68,20 @@ def unauthorized(auth: Auth, request: Request) -> ApiError:
 API = "/api/v1"
 INSIDERS = API + "/insiders"
 
-# CONTRACT 1: the routes of the insider service stand under a second prefix too, and under a third that wire.json has,
-# which no document shows.
+# Two older prefixes of the insider service (DECISIONS 1). Existing clients use the second one; no document lists it.
 ALIASES = ("/insider-module/api/insiders/", "/api/insiders/")
 
-# Zones that count by caller, where one is known (CONTRACT 5); registration counts by address and email.
+# Zones that count by caller, where one is known (DECISIONS 5); registration counts by address and email.
 CALLER_ZONES = ("app", "financials", "xbrl", "insider", "sql")
 
-# Bytes of a JSON body that is parsed (CONTRACT 1): where a credential is asked for first, and where anybody may send
+# Bytes of a JSON body that is parsed (DECISIONS 1): where a credential is asked for first, and where anybody may send
 # one, as parsing holds the interpreter.
 AUTHENTICATED_BODY, PUBLIC_BODY = 1024 * 1024, 64 * 1024
 
 # Bytes from which on an answer needs one of few places: of smaller ones every thread may hold one.
 LARGE_ANSWER = 1 << 20
 
-# The zones that CONTRACT 5 has a gateway answer for: their 429 carries no headers.
+# The zones that DECISIONS 5 has a gateway answer for: their 429 carries no headers.
 GATEWAY_ZONES = ("financials", "xbrl")
 
 
@@ -135,7 +134,7 @@ class Route:
     """One line of the API. ``path`` holds ``{name}`` where a segment is a parameter.
 
     ``cost`` is in tokens; ``zone`` names the limit that binds it; ``cacheable`` says that the answer depends
-    on its parameters and the market data only, so that its ETag is known before the work (CONTRACT 2);
+    on its parameters and the market data only, so that its ETag is known before the work (DECISIONS 2);
     ``lists`` that it answers through :meth:`Call.rows` or :meth:`Call.listed`, its rows in the member ``rows_in``
     of the answer (``data.holders`` for one inside another); ``idempotent`` that it answers through
     :meth:`Call.settled`, so that it takes an ``Idempotency-Key``. ``shape`` is what its 200 body is.
@@ -160,9 +159,9 @@ class Route:
     rows_in: str = "data"
     # Makes a table of an answer that has no list of flat rows.
     tabled: Callable[[Mapping[str, Any]], FlatTable] | None = None
-    # Parameters of ``wire.json`` that are not served and not ignored either: without its filter a list is wrong.
+    # Documented parameters that are not served and not ignored either: without its filter a list is wrong.
     unserved: tuple[str, ...] = ()
-    # The key may also stand in the body, as ``api_key`` (wire.json).
+    # The key may also stand in the body, as ``api_key``.
     key_in_body: bool = False
     # The key may also come as ``Authorization: Bearer``, which is all that some hosts send.
     key_as_bearer: bool = False
@@ -281,7 +280,7 @@ def own_end(request_id: str, now: datetime) -> bytes:
 
 
 def limiter(zone: str, caller: Caller | None) -> str:
-    """The limiter of a zone: the insider service has one for paid plans (SPEC "Limits")."""
+    """The limiter of a zone: the insider service has one for paid plans (DECISIONS 5)."""
     paid = zone == "insider" and caller is not None and caller.plan not in (None, "free")
     return "insider_paid" if paid else zone
 
@@ -333,7 +332,7 @@ class Call(NamedTuple):
         return limiter(zone, self.caller)
 
     def envelope(self, data: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
-        """What a data endpoint answers (CONTRACT 2)."""
+        """What a data endpoint answers (DECISIONS 2)."""
         return {
             "status": "success",
             "data": data,
@@ -400,7 +399,7 @@ class Call(NamedTuple):
         return self.table(rows, meta) or self.success(list(rows), meta)
 
     def bare(self, rows: Sequence[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response:
-        """A list as the whole body, as some answers of ``wire.json`` are; ``meta`` goes into headers."""
+        """Return a list as the complete body, as existing clients expect of some routes. ``meta`` goes into headers."""
         return self.table(rows, meta) or Response(200, dumps(rows), headers=self.beside(meta))
 
     def table(self, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response | None:
@@ -432,7 +431,7 @@ class Call(NamedTuple):
         return {**headers, WINDOW_HEADER: ", ".join(said)} if said else headers
 
     def windows(self, undated: int = 0) -> dict[str, Any]:
-        """The windows that a list is narrowed to by their names, for its meta (CONTRACT 2): what applies, given or by
+        """The windows that a list is narrowed to by their names, for its meta (DECISIONS 2): what applies, given or by
         default, what was given where that is another, and how many rows they leave out for lack of a date."""
         used = {one.name: self.params[one.name] for one in self.route.params if one.window}
         return {**used, "undated_left_out": undated, "clamped": self.params["clamped"]}

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, quote, unquote
 from finapi.core.errors import ApiError
 from finapi.core.json import strict_decoder
 
-GZIP_FROM = 1024  # bytes; CONTRACT 2
+GZIP_FROM = 1024  # bytes; DECISIONS 2
 FILE = "application/octet-stream"  # a file as it lies there; its name says what it is
 
 # Content-Security-Policy of an answer that has none of its own: nothing of it is rendered, and no page frames it.
@@ -204,7 +204,7 @@ def is_trusted(peer: str, trusted_proxies: tuple[str, ...]) -> bool:
 
 
 def client_address(peer: str, forwarded: str, trusted_proxies: tuple[str, ...]) -> str:
-    """Whom a limit charges: the peer, or what a trusted proxy says of it; IPv6 as its /64 (CONTRACT 5).
+    """Whom a limit charges: the peer, or what a trusted proxy says of it; IPv6 as its /64 (DECISIONS 5).
 
     ``X-Forwarded-For`` is read from the right, skipping trusted proxies: what stands further left is what
     the caller claims of itself. Of more than MAX_HOPS hops the rest is not looked at.

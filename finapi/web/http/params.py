@@ -1,4 +1,4 @@
-"""Parameters of paths and queries and members of bodies, as routes declare them, and their strict reader (CONTRACT 2).
+"""Parameters of paths and queries and members of bodies, as routes declare them, and their strict reader (DECISIONS 2).
 
 A declaration is the one place that says what a parameter is: the reader and ``/openapi.json`` both come from it.
 Unknown names are ignored; a value that is not of its kind is 400 INVALID_PARAM.
@@ -86,7 +86,7 @@ class Param:
     most: int | None = None
     clamp: bool | Literal["above"] = False
     open: bool = False
-    # An empty value is none given: ``wire.json`` has it as the default.
+    # An empty value means that none was given: it is the documented default.
     empty: bool = False
     each: Kind = "text"
     # What a text that has no kind of its own looks like, or a "cursor" of this list.

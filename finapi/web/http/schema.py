@@ -45,7 +45,7 @@ Meta = TypeVar("Meta")
 
 
 class Envelope(TypedDict, Generic[Data, Meta]):
-    """What ``Call.success`` and ``Call.rows`` answer (CONTRACT 2)."""
+    """What ``Call.success`` and ``Call.rows`` answer (DECISIONS 2)."""
 
     status: Literal["success"]
     data: Data
@@ -199,7 +199,7 @@ def described(schema: Schema, description: str) -> Schema:
 
 
 def envelope(data: Schema, meta: Schema | None = None) -> Schema:
-    """What ``Call.success`` answers (CONTRACT 2): ``data`` and ``meta`` with the id and time of the call."""
+    """What ``Call.success`` answers (DECISIONS 2): ``data`` and ``meta`` with the id and time of the call."""
     return obj(
         status=const("success"),
         data=data,

@@ -1,4 +1,4 @@
-"""Filings of ownership forms over HTTP (CONTRACT 8)."""
+"""Filings of ownership forms over HTTP (DECISIONS 8)."""
 
 from __future__ import annotations
 

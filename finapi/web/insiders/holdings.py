@@ -1,4 +1,4 @@
-"""What insiders hold, and who they are, over HTTP (CONTRACT 8)."""
+"""What insiders hold, and who they are, over HTTP (DECISIONS 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums over insiders' trades over HTTP: by company, cluster, sector and for the whole market (CONTRACT 8)."""
+"""Sums over insiders' trades over HTTP: by company, cluster, sector and for the whole market (DECISIONS 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Insiders' transactions over HTTP, and the query over their forms (CONTRACT 8)."""
+"""Insiders' transactions over HTTP, and the query over their forms (DECISIONS 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages that links in mails lead to: plain HTML that works without scripts (CONTRACT 3).
+"""The pages that links in mails lead to: plain HTML that works without scripts (DECISIONS 3).
 
 A reset link's token stands in the page's address and in a hidden field of its form: no script, no referrer,
 nothing loaded from elsewhere, nothing kept by a cache.
