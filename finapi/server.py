@@ -16,7 +16,7 @@ from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from finapi.accounts import billing
+from finapi.accounts import billing, users
 from finapi.app import App, elsewhere
 from finapi.core import memory, metrics
 from finapi.core.background import PATIENCE, Worker
@@ -125,6 +125,9 @@ def running(
         application.app = app
         app.metrics.measure(metrics.QUEUE, lambda: {("http",): float(listener.waiting)})
         app.metrics.measure(metrics.FEED_CONNECTIONS, feeds.readers)
+        # A key that was replaced must not come back while accounts cannot be reached. A node of the role api starts to
+        # hear what other nodes commit with its first listener.
+        app.accounts.listen(users.KEYS, app.callers.clear)
         workers, pollers = (_workers(app), _pollers(app)) if works else (_of_a_copy(app), [])
         # What only the start read.
         app.db.rest()

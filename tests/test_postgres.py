@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import threading
 import time
 from collections import defaultdict
@@ -16,13 +17,14 @@ import pytest
 
 from finapi import app as apps
 from finapi import server
-from finapi.accounts import archive, audit, billing, logins, users
+from finapi.accounts import archive, audit, billing, logins, recovery, users
 from finapi.app import App
 from finapi.cli import main
 from finapi.core import lockout
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, StoreUnavailableError, UsageError
+from finapi.delivery import replacing
 from finapi.market.intake import ingest
 from finapi.market.intake.ingest import Given
 from finapi.ops import moving, proof
@@ -34,6 +36,7 @@ from tests import postgres_cluster
 from tests.client import Client
 from tests.conftest import NOW
 from tests.postgres_cluster import Cluster
+from tests.process import eventually, get
 from tests.stores import stores_of_queries
 
 pytestmark = [
@@ -553,6 +556,46 @@ def test_a_node_without_the_secrets_of_the_worker_is_refused(tmp_path: Path, url
         with pytest.raises(ApiError) as refused:
             ingest.run(app, [], Given(), lambda outcome: None)
     assert refused.value.code == "CONFLICT"
+
+
+def test_a_key_that_is_replaced_elsewhere_ends_on_every_node(tmp_path: Path, url: str, cluster: Cluster) -> None:
+    config = directory(tmp_path)
+    moving.to_postgres(replace(config, accounts_url=url), "postgresql:///x")
+    place = tmp_path / "node"
+    place.mkdir(mode=0o700)
+    backup.copy(config.data_dir / "finapi.db", place).replace(place / "finapi.db")
+    shutil.copy(config.data_dir / "secrets", place)
+    free = "/api/v1/form-13f/funds"
+    with opened(replace(config, accounts_url=url)) as worker:
+        cat = users.create(worker, "cat@example.com", "pro", worker.clock.now())
+        dan = users.create(worker, "dan@example.com", "pro", worker.clock.now())
+        eve = users.create(worker, "eve@example.com", "pro", worker.clock.now())
+        node = replace(config, data_dir=place, accounts_url=url, role="api", port=0)
+        with server.running(node, lambda *words: 0) as api:
+            where = ("127.0.0.1", api.port)
+            assert [get(where, free, user.api_key).status for user in (cat, dan, eve)] == [200, 200, 200]
+            users.rotate_key(worker, eve.id, worker.clock.now())
+            recovery.forget_password(worker, cat.email, worker.clock.now())
+            recovery.send_due(worker)
+            token = link_in_mail(config)
+            replacing.reset_password(
+                worker, token, "another horse battery", "192.0.2.1", worker.clock.now(), replace_credentials=True
+            )
+            eventually(lambda: get(where, free, cat.api_key).status == 401, 5)
+            # Neither does it come back while nobody can be looked up.
+            assert get(where, free, dan.api_key).status == 200
+            cluster.stop()
+            try:
+                assert [get(where, free, user.api_key).status for user in (cat, dan, eve)] == [401, 200, 503]
+            finally:
+                cluster.start()
+
+
+def link_in_mail(config: Config) -> str:
+    """Return the token of the only mail that the server wrote."""
+    (file,) = (config.data_dir / "mail").glob("*.eml")
+    (token,) = set(re.findall(r"token=3?D?(r[^\s\"<]+)", file.read_text().replace("=\n", "")))
+    return str(token)
 
 
 def test_a_backup_says_that_accounts_are_elsewhere(

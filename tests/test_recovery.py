@@ -8,10 +8,11 @@ from datetime import timedelta
 
 import pytest
 
-from finapi.accounts import recovery, sessions, users
+from finapi.accounts import recovery, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError
+from finapi.delivery import replacing
 from finapi.net import mail
 from finapi.net.letters import MailError
 from finapi.net.mail import Memory
@@ -102,9 +103,11 @@ def test_the_verification_mail_word_for_word(app: App) -> None:
     assert (message["To"], message["From"]) == (ANN, "finapi <finapi@localhost>")
     token = token_in(message)
     assert text_of(message) == (
-        "An account was made with this email address. Follow the link within 24 hours to verify it:\n\n"
+        "Someone registered a finapi account with this email address. If it was you, follow this link within 24 hours "
+        "to confirm the address:\n\n"
         f"https://api.example.com/api/v1/auth/verifyEmail?token={token}\n\n"
-        "Until then the API key works, but nobody can log in. If it was not you, do nothing.\n"
+        "Confirm only if you registered: otherwise someone else gets an account in your name. If it was not you, "
+        "ignore this mail. Nobody can log in until the address is confirmed.\n"
     )
 
 
@@ -115,9 +118,9 @@ def test_the_reset_mail_word_for_word(app: App) -> None:
     (message,) = sent(app, RESET)
     token = token_in(message)
     assert text_of(message) == (
-        "A new password was asked for. Follow the link within 24 hours to set one:\n\n"
+        "Someone requested a new password for your finapi account. Follow this link within 24 hours to set one:\n\n"
         f"https://api.example.com/api/v1/auth/verifyPasswordLink?token={token}\n\n"
-        "If it was not you, do nothing: the password stays as it is.\n"
+        "If it was not you, ignore this mail: your password stays as it is.\n"
     )
 
 
@@ -202,7 +205,7 @@ def test_a_mail_whose_token_was_used_while_it_waited_is_dropped(app: App, clock:
     transport.after = MailError("the server took longer than 10 s")
     failing = through(app, transport)
     recovery.send_due(failing)
-    sessions.change_password(app, token_in(transport.memory.messages()[0]), NEW, "192.0.2.1", NOW)
+    replacing.reset_password(app, token_in(transport.memory.messages()[0]), NEW, "192.0.2.1", NOW)
     clock.advance(60)
     recovery.send_due(app)
     assert sent(app, RESET) == []
@@ -256,7 +259,7 @@ def stale_mail_of_ann(app: App) -> App:
     transport.after = MailError("the server took longer than 10 s")
     failing = through(app, transport)
     recovery.send_due(failing)
-    sessions.change_password(app, token_in(transport.memory.messages()[0]), NEW, "192.0.2.1", NOW)
+    replacing.reset_password(app, token_in(transport.memory.messages()[0]), NEW, "192.0.2.1", NOW)
     forget(app, BOB)
     return failing
 
@@ -371,7 +374,7 @@ def test_a_reset_changes_nothing_of_another_user(app: App) -> None:
     forget(app)
     forget(app, BOB)
     drain(app)
-    sessions.change_password(app, token_in(sent(app, RESET, ANN)[0]), NEW, "192.0.2.1", NOW)
+    replacing.reset_password(app, token_in(sent(app, RESET, ANN)[0]), NEW, "192.0.2.1", NOW)
     assert opens(app, token_in(sent(app, RESET, BOB)[0]))
     with app.db.read() as tx:
         bob = tx.find_row("user_by_email", email=BOB)

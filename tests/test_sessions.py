@@ -19,6 +19,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
 from finapi.core.passwords import Hasher
+from finapi.delivery import replacing
 from finapi.store.db import ConstraintError
 from tests.client import AUTH, PASSWORD, Answer, Client, invite_token, login, sent, sign_up, token_in
 from tests.conftest import ACCOUNTS, NOW
@@ -97,7 +98,7 @@ def reset_token(client: Client) -> str:
 def test_a_login_whose_password_was_changed_meanwhile_is_401(client: Client, app: App) -> None:
     sign_up(client)
     token = reset_token(client)
-    while_hashing(app, "verify", lambda: sessions.change_password(app, token, OTHER, ADDRESS, NOW))
+    while_hashing(app, "verify", lambda: replacing.reset_password(app, token, OTHER, ADDRESS, NOW))
     assert login(client).status == 401
     assert count(app, "sessions") == 0
 
@@ -133,9 +134,9 @@ def test_a_login_brings_the_hash_up_to_the_profile_in_force(client: Client, app:
 def test_of_two_resets_with_one_token_the_later_to_commit_is_refused(client: Client, app: App) -> None:
     sign_up(client)
     token = reset_token(client)
-    while_hashing(app, "hash", lambda: sessions.change_password(app, token, OTHER, ADDRESS, NOW))
+    while_hashing(app, "hash", lambda: replacing.reset_password(app, token, OTHER, ADDRESS, NOW))
     with pytest.raises(ApiError) as raised:
-        sessions.change_password(app, token, "a third horse battery", ADDRESS, NOW)
+        replacing.reset_password(app, token, "a third horse battery", ADDRESS, NOW)
     assert raised.value.code == "INVALID_TOKEN"
     assert login(client, password=OTHER).status == 200
 

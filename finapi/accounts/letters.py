@@ -8,13 +8,15 @@ from finapi.net.letters import Letter
 _TEXTS = {
     "verify": (
         "Verify your email address",
-        "An account was made with this email address. Follow the link within {lifetime} to verify it:",
-        "Until then the API key works, but nobody can log in. If it was not you, do nothing.",
+        "Someone registered a finapi account with this email address. If it was you, follow this link within "
+        "{lifetime} to confirm the address:",
+        "Confirm only if you registered: otherwise someone else gets an account in your name. If it was not you, "
+        "ignore this mail. Nobody can log in until the address is confirmed.",
     ),
     "reset": (
         "Set a new password",
-        "A new password was asked for. Follow the link within {lifetime} to set one:",
-        "If it was not you, do nothing: the password stays as it is.",
+        "Someone requested a new password for your finapi account. Follow this link within {lifetime} to set one:",
+        "If it was not you, ignore this mail: your password stays as it is.",
     ),
     "welcome": (
         "Your API key",

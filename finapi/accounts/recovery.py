@@ -136,7 +136,11 @@ def forget_password(app: App, email: str, now: datetime) -> None:
 
 
 def live_reset(app: App, tx: Transaction, token: str, now: datetime) -> Row:
-    """The row of a reset token that is live (id, uuid, email); INVALID_TOKEN otherwise. Uses nothing up."""
+    """Return the row of a live reset token: id, user_id, uuid, email, is_first. Nothing is used up.
+
+    ``is_first`` is 1 while the account still has the password of its registration. Raise INVALID_TOKEN for a token that
+    is unknown, used or expired.
+    """
     return _live_row(app, tx, RESET, token, now)
 
 

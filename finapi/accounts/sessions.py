@@ -29,6 +29,16 @@ class Login:
     user: User
 
 
+@dataclass(frozen=True, slots=True)
+class PasswordReset:
+    """A reset token and a new password that have been checked, ready to be written."""
+
+    id: int
+    uuid: str
+    email_key: bytes  # The email as the lockout counts it
+    password_hash: str
+
+
 def register(app: App, email: str, password: str, invite_token: str, address: str, now: datetime) -> None:
     """Make an unverified account out of an invite, and send its verification mail.
 
@@ -140,25 +150,37 @@ def end_others(app: App, user_id: int, session: bytes) -> None:
         tx.run("delete_other_sessions", user_id=user_id, fingerprint=session)
 
 
-def change_password(app: App, token: str, password: str, address: str, now: datetime) -> None:
-    """Set a new password by a reset token; 400 INVALID_TOKEN when it is not one or not live.
+def prepare_reset(app: App, token: str, password: str, address: str, now: datetime) -> PasswordReset:
+    """Check a reset token and a new password, and hash the password. The token is not used up yet.
 
-    The token is used up in the transaction of the change, which also ends every session; the lockout clears.
+    Raise INVALID_TOKEN for a token that is unknown, used or expired, and INVALID_PARAM for a password that is refused.
     """
     with app.accounts.read() as tx:
         reset = recovery.live_reset(app, tx, token, now)
     passwords.check_new(password, "newpassword", common=app.config.common_passwords)
-    stored, key = app.hasher.hash(password, ("address", address)), lockout.key_of(reset["email"])
-    with app.accounts.write() as tx:
-        user_id = tx.find_value("consume_reset", id=reset["id"], uuid=reset["uuid"], now=iso(now))
-        if user_id is None:
-            raise recovery.invalid_token()
-        tx.run("set_password", id=user_id, password=stored, now=iso(now))
-        # Who can read the mailbox has verified the address.
-        tx.run("set_verified", id=user_id, now=iso(now))
-        tx.run("delete_sessions", user_id=user_id)
-        tx.run("forget_login_failures", email=key)
-    app.lockouts.reset(key)
+    return PasswordReset(
+        id=reset["id"],
+        uuid=reset["uuid"],
+        email_key=lockout.key_of(reset["email"]),
+        password_hash=app.hasher.hash(password, ("address", address)),
+    )
+
+
+def apply_reset(tx: Transaction, reset: PasswordReset, now: datetime) -> int:
+    """Set the new password, use up the token and end every session. Return the user's id.
+
+    Raise INVALID_TOKEN if the token has been used in the meantime. After the commit the caller clears the lockout of
+    ``email_key`` in memory.
+    """
+    user_id: int | None = tx.find_value("consume_reset", id=reset.id, uuid=reset.uuid, now=iso(now))
+    if user_id is None:
+        raise recovery.invalid_token()
+    tx.run("set_password", id=user_id, password=reset.password_hash, now=iso(now))
+    # The link proves that the mailbox can be read, which is what a verification shows.
+    tx.run("set_verified", id=user_id, now=iso(now))
+    tx.run("delete_sessions", user_id=user_id)
+    tx.run("forget_login_failures", email=reset.email_key)
+    return user_id
 
 
 def set_password(app: App, user_id: int, password: str, now: datetime, by: audit.Actor | None = None) -> None:

@@ -4596,6 +4596,8 @@ class PostAuthForgetpasswordGiven(TypedDict, total=False):
 class PutAuthNewpasswordGiven(TypedDict, total=False):
     token: Required[str]
     newpassword: Required[str]
+    replace_credentials: bool | None
+    remove_receivers: bool | None
 
 class PutUserGiven(TypedDict, total=False):
     webhook_url: str | None | None

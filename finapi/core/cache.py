@@ -63,6 +63,13 @@ class Cache:
                 self._kept.move_to_end(key)
             return missing if held is None else held[0]
 
+    def clear(self) -> None:
+        """Forget every value, including those that would serve where making one fails."""
+        with self._lock:
+            # No version is current: a value that is being made for the last one is not kept either.
+            self._version, self._weight = object(), 0
+            self._kept, self._before = OrderedDict(), OrderedDict()
+
     def _keep(self, version: Hashable, key: Hashable, value: Any) -> None:
         weight = self._weigh(value)
         with self._lock:

@@ -1,4 +1,8 @@
-"""Credentials that the operator replaces, and the mails that tell their owners (after a master secret has leaked)."""
+"""Credentials that are replaced: by the operator after a master secret has leaked, or by their owner.
+
+The owner does it with a password reset. Someone may have registered the owner's address first: that person chose the
+password and knows the API key and the webhook secret, and a new password alone ends only their sessions.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from finapi.accounts import audit, users
+from finapi.accounts import audit, sessions, users
 from finapi.accounts.recovery import NEW_KEY, NEW_WEBHOOK_SECRET
 from finapi.app import App
-from finapi.delivery import webhooks
+from finapi.delivery import sniper, webhooks
 from finapi.net import mail
 from finapi.store.db import Transaction
 
@@ -22,6 +26,47 @@ class Replaced:
 
     api_keys: int
     webhook_secrets: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiverSummary:
+    """The hosts that an account's events are sent to, and the number of its sniper targets that have not stopped."""
+
+    hosts: list[str]
+    open_targets: int
+
+
+def summarise_receivers(tx: Transaction, user_id: int) -> ReceiverSummary:
+    """Return what ``remove_receivers`` of :func:`reset_password` would remove."""
+    return ReceiverSummary(webhooks.list_receiver_hosts(tx, user_id), sniper.count_open(tx, user_id))
+
+
+def reset_password(
+    app: App,
+    token: str,
+    password: str,
+    address: str,
+    now: datetime,
+    *,
+    replace_credentials: bool = False,
+    remove_receivers: bool = False,
+) -> None:
+    """Set a new password by a reset token, and end every session and the lockout.
+
+    With ``replace_credentials`` the API key and the webhook secret are replaced in the same transaction. With
+    ``remove_receivers`` the account's receiver is removed, its sniper targets are stopped, and its deliveries that have
+    not arrived are dropped. Raise INVALID_TOKEN or INVALID_PARAM, and change nothing then.
+    """
+    reset = sessions.prepare_reset(app, token, password, address, now)
+    with app.accounts.write() as tx:
+        user_id = sessions.apply_reset(tx, reset, now)
+        if remove_receivers:
+            sniper.stop_all(tx, user_id, now)
+            webhooks.remove_receiver(tx, user_id, now)
+        if replace_credentials:
+            users.rotated_key(tx, app, user_id, now)
+            webhooks.replace_secret(tx, app, user_id, now)
+    app.lockouts.reset(reset.email_key)
 
 
 def replace_one(app: App, email: str, now: datetime, webhooks_too: bool, by: audit.Actor | None = None) -> str:

@@ -184,6 +184,17 @@ def stop(app: App, user_id: int, target_id: str, now: datetime, finish: Finish[T
         return finish(tx, build_record(StoppedTarget, row, status=row["state"], slots_available=slots))
 
 
+def count_open(tx: Transaction, user_id: int) -> int:
+    """Return how many of a user's targets have not stopped."""
+    return len(tx.list_rows("open_targets_of_user", user_id=user_id))
+
+
+def stop_all(tx: Transaction, user_id: int, now: datetime) -> None:
+    """Stop every target of a user. Nothing is sent about it, not even for windows that have just ended."""
+    for row in tx.list_rows("open_targets_of_user", user_id=user_id):
+        _move(tx, row, "window_expired" if row["end_time"] <= iso(now) else "manual_stop", now)
+
+
 def listed(
     app: App,
     tx: Transaction,

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, NamedTuple, TypedDict, TypeVar, cast
+from urllib.parse import urlsplit
 
 from finapi.accounts import credentials
 from finapi.app import App
@@ -31,6 +32,7 @@ Finish = Callable[[Transaction, Mapping[str, Any]], T]
 
 TOPIC = WEBHOOKS
 OVERLAP = timedelta(hours=24)  # that the secret before a rotation goes on signing
+RECEIVER_REMOVED = "not sent: the receivers were removed when the password was reset"
 ATTEMPTS_SHOWN = 10  # of a delivery: two rounds and more
 
 
@@ -285,6 +287,32 @@ def rotated_secret(tx: Transaction, app: App, user_id: int, now: datetime) -> We
     if tx.run("release_deliveries", user_id=user_id, now=iso(now)):
         tx.announce(TOPIC)
     return _secret(app, tx, user_id, now)
+
+
+def replace_secret(tx: Transaction, app: App, user_id: int, now: datetime) -> None:
+    """Replace a user's signing secret, if there is one. The old secret, and any before it, stop signing immediately.
+
+    This is for a secret that somebody else may know. In the overlap of a rotation, receivers have a reason to go on
+    accepting the old secret, and whoever knows it could forge messages to them.
+    """
+    if not has_secret(tx, user_id):
+        return
+    row = _secret_row(app, tx, user_id, now)
+    tx.run("replace_webhook_secret", _new_secret(app, row), user_id=user_id, now=iso(now))
+    if tx.run("release_deliveries", user_id=user_id, now=iso(now)):
+        tx.announce(TOPIC)
+
+
+def list_receiver_hosts(tx: Transaction, user_id: int) -> list[str]:
+    """Return the hosts that an account's events are sent to: its own receiver's and those of its open targets."""
+    return sorted({urlsplit(row["url"]).netloc for row in tx.list_rows("receiver_urls", user_id=user_id)})
+
+
+def remove_receiver(tx: Transaction, user_id: int, now: datetime) -> None:
+    """Remove an account's receiver and drop every delivery that has not arrived yet, also those under way."""
+    tx.run("remove_webhook_url", user_id=user_id, now=iso(now))
+    tx.run("drop_waiting_deliveries", user_id=user_id, now=iso(now), reason=RECEIVER_REMOVED)
+    tx.run("delete_failing_receivers", user_id=user_id)
 
 
 def has_secret(tx: Transaction, user_id: int) -> bool:

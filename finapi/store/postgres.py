@@ -366,13 +366,27 @@ class Postgres(Database):
                 self._hears.start()
 
     def _hear(self) -> None:
-        """Hear what other processes commit; while that cannot be heard, it may be anything each second."""
+        """Hear what other processes commit until the store is closed.
+
+        While no connection can be made for that and others work, anything may have been committed: every listener is
+        called each second. While the database is away none is: callers are served by what was known before.
+        """
         while not self._over.is_set():
-            with suppress(Away, psycopg.Error, sqlite3.ProgrammingError):
-                self._hear_on(self._connect())
-            if self.trouble is None:
+            connection = self._connect_to_hear()
+            if connection is not None:
+                # What was committed before this connection is not heard.
                 self._changed(self._listeners)
+                with suppress(Away, psycopg.Error):
+                    self._hear_on(connection)
             self._over.wait(HEAR_SECONDS)
+            if connection is None and self.trouble is None:
+                self._changed(self._listeners)
+
+    def _connect_to_hear(self) -> Any:
+        """Return a connection, or None if none can be made, which is the store's trouble from then on."""
+        with suppress(Away, sqlite3.ProgrammingError), self._judged():
+            return self._connect()
+        return None
 
     def _hear_on(self, connection: Any) -> None:
         works = False

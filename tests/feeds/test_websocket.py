@@ -17,13 +17,14 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from finapi.accounts import users
+from finapi.accounts import recovery, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
-from finapi.delivery import events
+from finapi.delivery import events, replacing
 from finapi.delivery.events import About
 from finapi.feeds import loop
 from finapi.feeds.hub import Hub
+from tests.client import sent, token_in
 from tests.conftest import NOW
 from tests.feeds import SECONDS, Service, key, message, running, tell
 from tests.process import eventually
@@ -195,6 +196,19 @@ def test_a_rotated_key_ends_its_connections(service: Service) -> None:
     with opened(service.url(token=user.api_key)) as client:
         service.settled(connections=1, readers=1)
         users.rotate_key(service.app, user.id, NOW)
+        assert closing(client) == (4401, "A valid API key is needed.")
+
+
+def test_new_credentials_at_a_reset_end_the_connections_of_the_old_key(service: Service) -> None:
+    user = users.create(service.app, "ann@example.com", "pro", NOW)
+    with opened(service.url(token=user.api_key)) as client:
+        service.settled(connections=1, readers=1)
+        recovery.forget_password(service.app, "ann@example.com", service.app.clock.now())
+        recovery.send_due(service.app)
+        token = token_in(sent(service.app, "Set a new password")[0])
+        replacing.reset_password(
+            service.app, token, "another horse battery", "192.0.2.1", service.app.clock.now(), replace_credentials=True
+        )
         assert closing(client) == (4401, "A valid API key is needed.")
 
 

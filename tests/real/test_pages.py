@@ -130,6 +130,32 @@ def test_a_person_verifies_the_email_and_sets_a_new_password(demo: Running, tmp_
     assert [login(demo, password) for password in (PASSWORD, NEW)] == [401, 200]
 
 
+def test_the_owner_of_an_address_takes_the_account_back(demo: Running, tmp_path: Path) -> None:
+    register(demo)
+    assert demo.get(link(demo, "Verify your email address").removeprefix(demo.url)).status == 200
+    session = post(demo, "login", email=EMAIL, password=PASSWORD).json
+    key, headers = session["user"]["api_key"], {"Authorization": f"Bearer {session['token']}"}
+    assert demo.call("PUT", f"{API}/user/", {"webhook_url": "https://evil.example/hook"}, headers).status == 200
+    with browser(tmp_path / "profile") as page:
+        page.open(reset_link(demo))
+        boxes = page.driver.find_elements("css selector", "input[type=checkbox]")
+        assert [(box.get_attribute("name"), box.is_selected()) for box in boxes] == [
+            ("replace_credentials", True),
+            ("remove_receivers", True),
+        ]
+        assert "This account has webhooks to evil.example." in page.text("#remove_receivers-explained")
+        for width in (390, 1280):
+            page.show(width, "light")
+            assert page.driver.execute_script("return document.documentElement.scrollWidth - window.innerWidth") <= 0
+        page.send_form(NEW)
+        assert "The API key and the webhook secret have been replaced." in page.text("main")
+        assert "The webhook receivers have been removed" in page.text("main")
+    user = post(demo, "login", email=EMAIL, password=NEW).json["user"]
+    assert user["webhook_url"] is None
+    balance = f"{API}/account/balance"
+    assert [demo.get(balance, each).status for each in (key, user["api_key"])] == [401, 200]
+
+
 def test_the_browser_itself_refuses_a_password_that_is_too_short(demo: Running, tmp_path: Path) -> None:
     register(demo)
     with browser(tmp_path / "profile") as page:

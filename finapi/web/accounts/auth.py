@@ -8,6 +8,7 @@ from urllib.parse import quote
 from finapi.accounts import invites, recovery, sessions
 from finapi.accounts.users import User
 from finapi.core.errors import ApiError
+from finapi.delivery import replacing
 from finapi.web.html.frame import problem
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -15,6 +16,8 @@ from finapi.web.http.params import Field, Param
 
 GENERIC_RESET = "If the email is registered, a link to set a new password has been sent."
 GENERIC_RESEND = "If the email waits for its verification, a new link has been sent."
+CREDENTIALS_REPLACED = "The API key and the webhook secret have been replaced."
+RECEIVERS_REMOVED = "The webhook receivers have been removed and the sniper targets stopped."
 
 EMAIL = Field("email", "email", required=True, example="ann@example.com")
 # Where an unknown or malformed email simply fails, as an unknown one does.
@@ -33,6 +36,18 @@ EMAIL_BODY = (ANY_EMAIL,)
 NEW_PASSWORD_BODY = (
     Field("token", "text", required=True, example="r1.x"),
     Field("newpassword", "new_password", required=True, example="correct horse battery"),
+    Field(
+        "replace_credentials",
+        "boolean",
+        help="Also replace the API key and the webhook secret. The old ones end immediately.",
+        example="true",
+    ),
+    Field(
+        "remove_receivers",
+        "boolean",
+        help="Also remove webhook_url, stop every sniper target and drop the deliveries that have not arrived.",
+        example="true",
+    ),
 )
 TOKEN_PARAMS = (Param("token", required=True, help="The token of the link.", example="v1.x"),)
 
@@ -127,6 +142,22 @@ def verify_password_link(call: Call) -> Response:
 
 
 def new_password(call: Call) -> Response:
-    """A new password by a reset token."""
-    sessions.change_password(call.app, call.body["token"], call.body["newpassword"], call.request.address, call.now)
-    return call.plain({"message": "Password updated successfully."})
+    """Set a new password by a reset token."""
+    body = call.body
+    replace_credentials = body.get("replace_credentials", False)
+    remove_receivers = body.get("remove_receivers", False)
+    replacing.reset_password(
+        call.app,
+        body["token"],
+        body["newpassword"],
+        call.request.address,
+        call.now,
+        replace_credentials=replace_credentials,
+        remove_receivers=remove_receivers,
+    )
+    sentences = ["Password updated successfully."]
+    if replace_credentials:
+        sentences.append(CREDENTIALS_REPLACED)
+    if remove_receivers:
+        sentences.append(RECEIVERS_REMOVED)
+    return call.plain({"message": " ".join(sentences)})

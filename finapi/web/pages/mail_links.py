@@ -6,42 +6,83 @@ nothing loaded from elsewhere, nothing kept by a cache.
 
 from __future__ import annotations
 
-from finapi.accounts import recovery, sessions
+from dataclasses import dataclass
+
+from finapi.accounts import recovery
 from finapi.core.errors import ApiError
+from finapi.delivery import replacing
+from finapi.delivery.replacing import ReceiverSummary
+from finapi.web.accounts.auth import CREDENTIALS_REPLACED, RECEIVERS_REMOVED
+from finapi.web.html import figures
 from finapi.web.html.frame import page, problem
-from finapi.web.html.tags import Html, h
+from finapi.web.html.tags import Html, h, html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 
 TITLE = "Set a new password"
 
 
+@dataclass(frozen=True, slots=True)
+class ResetForm:
+    """The contents of the form for a new password: hidden fields, the boxes that are ticked, what they would remove."""
+
+    token: str
+    email: str
+    replace_credentials: bool
+    remove_receivers: bool
+    receivers: ReceiverSummary
+
+
 def reset_password(call: Call) -> Response:
-    """The form for a new password, or what to do when the link has been used or has expired."""
+    """Show the form for a new password, or the reason why the link does not work.
+
+    The boxes are ticked at the first reset after the registration: until then whoever registered knows the credentials.
+    """
     token = call.request.query.get("token", [""])[0]
     try:
         with call.app.accounts.read() as tx:
             reset = recovery.live_reset(call.app, tx, token, call.now)
+            receivers = replacing.summarise_receivers(tx, reset["user_id"])
     except ApiError as error:
         return problem(call, TITLE, f"{error.message} Request a new one.", error.status)
-    return page(call, TITLE, _form(token, reset["email"]), secret=True)
+    is_first = bool(reset["is_first"])
+    form = ResetForm(token, reset["email"], is_first, is_first, receivers)
+    return page(call, TITLE, _render_form(form), secret=True)
 
 
 def set_password(call: Call) -> Response:
-    """What came of the form: done, or the form again with what is wrong."""
-    form = call.request.read_form()
-    token, password = form.get("token", ""), form.get("newpassword", "")
+    """Set the password that the form contains, or show the form again with what is wrong."""
+    fields = call.request.read_form()
+    token, password = fields.get("token", ""), fields.get("newpassword", "")
+    replace_credentials, remove_receivers = "replace_credentials" in fields, "remove_receivers" in fields
     try:
-        sessions.change_password(call.app, token, password, call.request.address, call.now)
+        with call.app.accounts.read() as tx:
+            reset = recovery.live_reset(call.app, tx, token, call.now)
+            receivers = replacing.summarise_receivers(tx, reset["user_id"])
+        replacing.reset_password(
+            call.app,
+            token,
+            password,
+            call.request.address,
+            call.now,
+            replace_credentials=replace_credentials,
+            remove_receivers=remove_receivers,
+        )
     except ApiError as error:
         if error.status >= 500:
             raise
         if error.code != "INVALID_PARAM":
             return problem(call, TITLE, f"{error.message} Request a new one.", error.status)
-        again = _form(token, form.get("username", ""), wrong=True)
-        return problem(call, TITLE, error.message, error.status, again)
-    done = h.p("Your password has been changed and every session has ended. Log in again.")
-    return page(call, "Password changed", done, secret=True)
+        form = ResetForm(token, reset["email"], replace_credentials, remove_receivers, receivers)
+        return problem(call, TITLE, error.message, error.status, _render_form(form, wrong=True))
+    return page(
+        call,
+        "Password changed",
+        h.p("Your password has been changed and every session has ended. Log in again."),
+        replace_credentials and h.p(CREDENTIALS_REPLACED, " Log in to see the new ones."),
+        remove_receivers and h.p(RECEIVERS_REMOVED),
+        secret=True,
+    )
 
 
 def email_verified(call: Call) -> Response:
@@ -60,11 +101,11 @@ def email_verified(call: Call) -> Response:
     return page(call, "Email verified", h.p("Your email address is verified. You can log in now."), secret=True)
 
 
-def _form(token: str, email: str = "", *, wrong: bool = False) -> Html:
+def _render_form(form: ResetForm, *, wrong: bool = False) -> Html:
     return h.form(
-        h.input(type="hidden", name="token", value=token),
+        h.input(type="hidden", name="token", value=form.token),
         # The hidden name lets a password manager save the right account.
-        email and h.input(type="hidden", name="username", autocomplete="username", value=email),
+        h.input(type="hidden", name="username", autocomplete="username", value=form.email),
         h.label("New password for finapi, 8 characters or more", for_="newpassword"),
         h.input(
             id="newpassword",
@@ -78,7 +119,44 @@ def _form(token: str, email: str = "", *, wrong: bool = False) -> Html:
             aria_invalid="true" if wrong else None,
             aria_describedby="problem" if wrong else None,
         ),
+        _render_checkbox(
+            "replace_credentials",
+            "Also replace the API key and the webhook secret",
+            form.replace_credentials,
+            "Do this if someone else may know them, for example because they registered your email address before you "
+            "did. Programs that use the API key stop working until you give them the new one, and their feeds are "
+            "closed. The old webhook secret stops signing immediately: your receivers must learn the new one before "
+            "they accept another message.",
+        ),
+        _has_receivers(form.receivers)
+        and _render_checkbox(
+            "remove_receivers",
+            "Also remove the webhook receivers and stop the sniper targets",
+            form.remove_receivers,
+            f"This account has {_describe_receivers(form.receivers)}. If you did not set that up, whoever did receives "
+            "its events. Nothing more is sent until you set a receiver again.",
+        ),
         h.button("Set password"),
         method="post",
         action="/reset-password",
     )
+
+
+def _render_checkbox(name: str, label: str, ticked: bool, explanation: str) -> Html:
+    return html(
+        h.label(h.input(type="checkbox", name=name, checked=ticked, aria_describedby=f"{name}-explained"), " ", label),
+        h.p(explanation, id=f"{name}-explained", class_="quiet"),
+    )
+
+
+def _has_receivers(receivers: ReceiverSummary) -> bool:
+    return bool(receivers.hosts or receivers.open_targets)
+
+
+def _describe_receivers(receivers: ReceiverSummary) -> str:
+    parts = []
+    if receivers.hosts:
+        parts.append(f"webhooks to {', '.join(receivers.hosts)}")
+    if receivers.open_targets:
+        parts.append(figures.many(receivers.open_targets, "sniper target"))
+    return " and ".join(parts)

@@ -24,7 +24,9 @@ WHERE resets.expires_at <= :now
 RETURNING id
 
 -- name: reset
-SELECT resets.id, resets.user_id, resets.uuid, resets.expires_at, users.email
+-- The serial counts changes of the password: 0 is that of the registration.
+SELECT resets.id, resets.user_id, resets.uuid, resets.expires_at, users.email,
+    (users.password_serial = 0 AND users.password IS NOT NULL) AS is_first
 FROM resets
 JOIN users ON users.id = resets.user_id
 WHERE resets.id = :id

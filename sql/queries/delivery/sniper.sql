@@ -47,6 +47,9 @@ WHERE cik IN (SELECT CAST(value AS BIGINT) FROM json_each(:ciks)) AND state <> '
     AND end_time > :now
 ORDER BY id
 
+-- name: open_targets_of_user
+SELECT * FROM sniper_targets WHERE user_id = :user_id AND state <> 'STOPPED' ORDER BY id
+
 -- name: targets_ending
 SELECT * FROM sniper_targets WHERE state <> 'STOPPED' AND end_time <= :now ORDER BY end_time LIMIT :limit
 

@@ -78,6 +78,28 @@ SET previous_uuid = uuid, previous_fingerprint = fingerprint, previous_until = :
     uuid = :uuid, fingerprint = :fingerprint, made_with = :made_with, refused = 0, created_at = :now
 WHERE user_id = :user_id
 
+-- name: replace_webhook_secret
+UPDATE webhook_secrets
+SET previous_uuid = NULL, previous_fingerprint = NULL, previous_until = NULL,
+    uuid = :uuid, fingerprint = :fingerprint, made_with = :made_with, refused = 0, created_at = :now
+WHERE user_id = :user_id
+
+-- name: remove_webhook_url
+UPDATE users SET webhook_url = NULL, updated_at = :now WHERE id = :user_id AND webhook_url IS NOT NULL
+
+-- name: receiver_urls
+-- Of an account and of its targets that have not stopped.
+SELECT webhook_url AS url FROM users WHERE id = :user_id AND webhook_url IS NOT NULL
+UNION
+SELECT webhook_url AS url FROM sniper_targets
+WHERE user_id = :user_id AND state <> 'STOPPED' AND webhook_url IS NOT NULL
+ORDER BY url
+
+-- name: drop_waiting_deliveries
+UPDATE deliveries
+SET state = 'dropped', due_at = NULL, done_at = :now, held_at = NULL, last_error = :reason
+WHERE user_id = :user_id AND state IN ('pending', 'sending', 'retry_pending')
+
 -- name: release_deliveries
 UPDATE deliveries SET due_at = :now, held_at = NULL, last_error = NULL WHERE user_id = :user_id AND held_at IS NOT NULL
 
