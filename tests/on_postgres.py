@@ -135,15 +135,15 @@ class Bridged(db.Transaction):
 
     __slots__ = ()
 
-    def insert(self, query: str, values: Any = db.NO_VALUES, /, **more: Any) -> int:
+    def insert_row(self, query: str, values: Any = db.NO_VALUES, /, **more: Any) -> int:
         """What it is, in the store that has the table."""
         bridge: Any = self._connection
         if not bridge.is_elsewhere(self._queries[query]):
-            return super().insert(query, values, **more)
+            return super().insert_row(query, values, **more)
         with bridge.home.accounts._within() as tx:
             return int(tx.insert_row(query, values, **more))
 
-    insert_last = insert
+    insert_last = insert_row
 
 
 _made, _plain = db.Database.__init__, db.Transaction

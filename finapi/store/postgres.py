@@ -168,7 +168,7 @@ class PostgresTransaction(Transaction):
         self.begun = False
         self.ended = False
 
-    def insert(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> int:
+    def insert_row(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> int:
         """Execute an INSERT; the id that it made."""
         row = self._send(self._text(query, {**values, **more}) + " RETURNING id").fetchone()
         return row[0] if row else 0
@@ -176,9 +176,9 @@ class PostgresTransaction(Transaction):
     def insert_last(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> int:
         """An INSERT that ends the transaction, in the same round trip; the id that it made."""
         self.ended = True
-        return self.insert(query, values, **more)
+        return self.insert_row(query, values, **more)
 
-    def many(self, query: str, rows: Iterable[Sequence[Any]]) -> int:
+    def insert_rows(self, query: str, rows: Iterable[Sequence[Any]]) -> int:
         """Execute a statement once for each row, with whatever comes next; -1, as nobody knows yet how many rows."""
         self._waiting += [self._text(query, tuple(row)) for row in rows]
         return -1
