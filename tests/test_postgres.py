@@ -8,6 +8,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -32,8 +33,13 @@ from finapi.ops.opened import opened
 from finapi.store import backup, db
 from finapi.store.db import Transaction
 from finapi.store.tables import ACCOUNTS
+from finapi.web.accounts import account
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.routes import ROUTES
 from tests import postgres_cluster
-from tests.client import Client
+from tests.api import client_of
+from tests.client import PASSWORD, Answer, Client, session_of
 from tests.conftest import NOW
 from tests.postgres_cluster import Cluster
 from tests.process import eventually, get
@@ -49,6 +55,8 @@ from finapi.store import postgres  # noqa: E402
 
 # Of the test server, whose worlds are layers over a file.
 OF_THE_FILE = {"next_happening", "happenings", "count_hours_passed", "sum_days_passed"}
+
+QUOTA = "/api/v1/billing/quota"
 
 # The schema that accounts began with in PostgreSQL.
 FIRST = 47
@@ -208,6 +216,31 @@ def test_a_key_that_one_node_changes_is_unknown_to_the_others(node: Callable[...
     assert heard.wait(10)
     assert other.accounts.write_count > before
     assert users.by_key(other, user.api_key) is None
+
+
+def test_parallel_repeats_on_two_nodes_buy_once(node: Callable[..., App]) -> None:
+    nodes = [node(app_per_minute=1_000) for _ in range(2)]
+    users.create(nodes[0], "ann@example.com", "pro", NOW, password=PASSWORD)
+    users.add_credit(nodes[0], "ann@example.com", 100, NOW)
+    session = session_of(Client(nodes[0]))
+    barrier = threading.Barrier(12, timeout=20)
+
+    def buy(call: Call) -> Response:
+        barrier.wait()  # No call has found a stored response.
+        return account.buy_quota(call)
+
+    routes = [replace(route, handler=buy) if route.path == QUOTA else route for route in ROUTES]
+    clients = [client_of(app, None, *routes) for app in nodes] * 6
+
+    def send(client: Client) -> Answer:
+        headers = {"Idempotency-Key": "k1"}
+        return client.post(QUOTA, {"amount_dollars": 1}, session=session, headers=headers)
+
+    with ThreadPoolExecutor(12) as pool:
+        answers = [future.result(timeout=30) for future in [pool.submit(send, client) for client in clients]]
+    assert [answer.status for answer in answers] == [200] * 12
+    assert sum("idempotent-replayed" not in answer.headers for answer in answers) == 1
+    assert left(nodes[1]) == 500_100
 
 
 def test_what_a_dead_node_left_open_is_refunded_when_no_call_can_be_behind_it(

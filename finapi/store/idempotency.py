@@ -1,7 +1,9 @@
-"""Calls that are made once however often they are sent: ``Idempotency-Key`` on POSTs that change something.
+"""Calls with an ``Idempotency-Key``: done once however often they are sent, and answered alike for 24 hours.
 
-The answer is kept in the transaction that did the work, by account, route and key, for 24 hours. Of two calls at once
-the one that commits second is rolled back and gets the kept answer too. An error is not kept: it changed nothing.
+The response is stored in the transaction that does the work, by account, route and key. So there is never an effect
+without its stored response, nor the other way round. Calls with one key that run in parallel write one after the
+other. All but the first are refused or rolled back, and then find the response that the first one stored. An error is
+not stored: it changed nothing, and a repeat is a new attempt.
 """
 
 from __future__ import annotations
@@ -16,37 +18,40 @@ from finapi.core.errors import ApiError, invalid_param
 from finapi.store.db import Transaction
 
 HEADER = "Idempotency-Key"
-KEPT = timedelta(hours=24)
+STORED_FOR = timedelta(hours=24)
 
 KEY = r"[\x21-\x7e]{1,255}"
 
 
-class Once(NamedTuple):
-    """A call that carries a key: who calls what, under which key, and what is asked for (its SHA-256)."""
+class IdempotentCall(NamedTuple):
+    """A call that carries a key. ``body_hash`` is the SHA-256 of what it asks for."""
 
     user_id: int
     route: str
     key: str
-    body: bytes
+    body_hash: bytes
 
-    def answered(self, tx: Transaction, now: datetime) -> bytes | None:
-        """The answer that was given to this call, or None; CONFLICT when the key was used to ask for something else."""
-        row = tx.find_row("kept_answer", self._asdict(), since=iso(now - KEPT))
+    def find_response(self, tx: Transaction, now: datetime) -> bytes | None:
+        """Return the response that was stored for this call, or None.
+
+        Raise CONFLICT if the key was used for another body or path.
+        """
+        row = tx.find_row("stored_response", self._asdict(), since=iso(now - STORED_FOR))
         if row is None:
             return None
-        if row["body"] != self.body:
+        if row["body"] != self.body_hash:
             raise ApiError("CONFLICT", f"This {HEADER} was used with another body or path.")
-        answer: bytes = row["answer"]
-        return answer
+        response: bytes = row["answer"]
+        return response
 
-    def keep(self, tx: Transaction, answer: bytes, now: datetime) -> None:
-        """Remember the answer; ``db.ConstraintError`` when the same call was answered meanwhile."""
-        tx.run("forget_answers", before=iso(now - KEPT))
-        tx.run("keep_answer", self._asdict(), answer=answer, now=iso(now))
+    def store_response(self, tx: Transaction, response: bytes, now: datetime) -> None:
+        """Store the response. Raise ``db.ConstraintError`` if a parallel call stored one: its work is done already."""
+        tx.run("delete_old_responses", before=iso(now - STORED_FOR))
+        tx.run("insert_stored_response", self._asdict(), response=response, now=iso(now))
 
 
-def once(user_id: int, route: str, key: str, body: bytes) -> Once:
-    """The call of a user with this ``Idempotency-Key`` that asks for this; INVALID_PARAM for a key that is none."""
+def build_call(user_id: int, route: str, key: str, body: bytes) -> IdempotentCall:
+    """Return a user's call with this key. Raise INVALID_PARAM if the key is not valid."""
     if not re.fullmatch(KEY, key):
         raise invalid_param(HEADER, f"{HEADER} must be 1 to 255 visible ASCII characters.", expected="1-255 characters")
-    return Once(user_id, route, key, hashlib.sha256(body).digest())
+    return IdempotentCall(user_id, route, key, hashlib.sha256(body).digest())

@@ -197,7 +197,8 @@ _IDEMPOTENCY_KEY = {
     "name": idempotency.HEADER,
     "in": "header",
     "required": False,
-    "description": "A repeat with the same key within 24 hours gets the same answer and has no further effect.",
+    "description": "A repeat with the same key within 24 hours gets the same answer and has no further effect, also if "
+    "both are sent at the same time. Errors are not stored. The same key with another body is 409.",
     "schema": {"type": "string", "pattern": idempotency.KEY, "maxLength": 255},
     "example": "order-2025-0117",
 }

@@ -24,7 +24,7 @@ from finapi.core.json import dumps
 from finapi.core.limits import Decision
 from finapi.core.watch import MARK
 from finapi.store import idempotency
-from finapi.store.db import ConstraintError
+from finapi.store.idempotency import IdempotentCall
 from finapi.web import exports
 from finapi.web.exchange import (
     Exchange,
@@ -329,7 +329,7 @@ class WsgiApp:
         if route.idempotent and idempotency.HEADER.lower() in request.headers:
             if wrong is not None:
                 raise wrong
-            return self._once(call)
+            return self._answer_idempotent(call)
         return self._charged(call, exchange, wrong)
 
     def _asked_within(self, outer: Request, asked: ApiRequest) -> ApiAnswer:
@@ -397,29 +397,34 @@ class WsgiApp:
             call.hold_large()
         return ended(kept, call.own_end)
 
-    def _once(self, call: Call) -> Response:
-        """The answer of a call with an ``Idempotency-Key``: the kept one, or that of doing it now."""
+    def _answer_idempotent(self, call: Call) -> Response:
+        """Answer a call with an ``Idempotency-Key``: do it, or return the response stored under its key.
+
+        A parallel call with the same key may do the work between the first look-up and the handler. The handler is
+        then refused because of that work, or rolled back, and the stored response is the answer.
+        """
         assert call.caller is not None
         key = call.request.headers[idempotency.HEADER.lower()]
-        # Whatever is asked for: what stands in the path as well as in the body.
-        asked = dumps([sorted(call.params.items()), sorted(call.body.items())])
-        once = idempotency.once(call.caller.id, call.route.name, key, asked)
-        try:
-            with self.app.accounts.read() as tx:
-                kept = once.answered(tx, call.now)
-            if kept is None:
-                return call.route.handler(call._replace(once=once))
-        except ConstraintError:
-            # Another call with this key was first; what this one did is rolled back.
-            with self.app.accounts.read() as tx:
-                kept = once.answered(tx, call.now)
-            if kept is None:
-                raise
-        answer = json.loads(kept)
-        if "request_id" in answer:
+        # Parameters of the path are part of what is asked for.
+        body = dumps([sorted(call.params.items()), sorted(call.body.items())])
+        idempotent_call = idempotency.build_call(call.caller.id, call.route.name, key, body)
+        stored_response = self._find_stored_response(idempotent_call, call.now)
+        if stored_response is None:
+            try:
+                return call.route.handler(call._replace(idempotent_call=idempotent_call))
+            except Exception:
+                stored_response = self._find_stored_response(idempotent_call, call.now)
+                if stored_response is None:
+                    raise
+        body_members = json.loads(stored_response)
+        if "request_id" in body_members:
             # Each call has an id of its own, this one too (DECISIONS 2).
-            answer |= {"request_id": call.request_id, "timestamp": iso(call.now)}
-        return Response(200, dumps(answer), headers={"Idempotent-Replayed": "true"})
+            body_members |= {"request_id": call.request_id, "timestamp": iso(call.now)}
+        return Response(200, dumps(body_members), headers={"Idempotent-Replayed": "true"})
+
+    def _find_stored_response(self, idempotent_call: IdempotentCall, now: datetime) -> bytes | None:
+        with self.app.accounts.read() as tx:
+            return idempotent_call.find_response(tx, now)
 
     def _authenticate(self, request: Request, route: Route, now: datetime) -> Caller | None:
         said = request.headers.get("authorization", "")

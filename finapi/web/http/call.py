@@ -16,7 +16,7 @@ from finapi.core.clock import iso
 from finapi.core.errors import ApiError
 from finapi.core.json import dumps, pieces
 from finapi.store.db import Transaction
-from finapi.store.idempotency import Once
+from finapi.store.idempotency import IdempotentCall
 from finapi.web.http.late import LateName
 from finapi.web.http.messages import Request, Response
 from finapi.web.http.params import Field, Param
@@ -305,7 +305,8 @@ class Call(NamedTuple):
     held: list[Callable[[], None]]
     # Gives the route table, for answers about the API itself.
     route_table: Callable[[], Sequence[Route]] = tuple
-    once: Once | None = None
+    # Set if the call carries an Idempotency-Key: its response is stored with its work.
+    idempotent_call: IdempotentCall | None = None
     # Makes another call of the API as this caller: through its key, limits, ledger and ETag.
     ask: Callable[[ApiRequest], ApiAnswer] | None = None
     # Where an export takes the rows from, instead of an answer.
@@ -445,13 +446,13 @@ class Call(NamedTuple):
         return Response(200, dumps({"status": "success", **members})[:-1], end=self.own_end)
 
     def settled(self, tx: Transaction, answer: Mapping[str, Any]) -> Response:
-        """``answer``, kept in the transaction that did the work: the same ``Idempotency-Key`` gets it again.
+        """Return ``answer`` as the response, stored for repeats with the same ``Idempotency-Key``.
 
-        Passed to the function that opens that transaction, which calls it last.
+        Pass this to the function that opens the transaction and does the work. It is called there, last.
         """
         response = Response(200, dumps(answer))
-        if self.once is not None:
-            self.once.keep(tx, response.body, self.now)
+        if self.idempotent_call is not None:
+            self.idempotent_call.store_response(tx, response.body, self.now)
         return response
 
     def plain(self, answer: Mapping[str, Any]) -> Response:

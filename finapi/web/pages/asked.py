@@ -59,7 +59,7 @@ class Ask(NamedTuple):
         given = dict(self.given)
         params = read_all(route.params, given, {name: [value] for name, value in given.items()})
         request = call.request._replace(headers={"accept": accept}, query={})
-        return route.handler(call._replace(route=route, request=request, params=params, body={}, once=None))
+        return route.handler(call._replace(route=route, request=request, params=params, body={}, idempotent_call=None))
 
     def answer(self, call: Call) -> Any:
         """The same as values; figures are exact."""
