@@ -28,9 +28,9 @@ from finapi.net import addresses, mail
 from finapi.net.dial import Resolver, system_resolver
 from finapi.net.mail import Post, Transport
 from finapi.net.outbound import Outbound, Reach
-from finapi.store import backup, sandbox
+from finapi.store import backup, sandbox, schema
 from finapi.store.datadir import DATABASE
-from finapi.store.db import Database, DatabaseError, Row, newest_version
+from finapi.store.db import Database, DatabaseError, Row
 from finapi.store.sandbox import Budget, Sandbox
 from finapi.store.shelf import Shelf
 
@@ -217,7 +217,7 @@ def _are_in(store: Database) -> bool:
 def _copy_before_upgrade(config: Config, path: Path) -> None:
     """Keep a copy of a database whose schema is about to change, so that there is a way back; of the last two."""
     version = backup.version_of(path)
-    if not 0 < version < newest_version() or config.upgrade_copy == "no":
+    if not 0 < version < schema.newest_version() or config.upgrade_copy == "no":
         return
     try:
         made = backup.copy(path, config.data_dir)
@@ -225,7 +225,7 @@ def _copy_before_upgrade(config: Config, path: Path) -> None:
         raise UsageError(f"{error}; without a copy: --upgrade-copy no") from None
     made.replace(path.with_name(f"{path.name}.schema-{version:04}"))
     log.warning(
-        "the schema goes from %d to %d; %s.schema-%04d is the way back", version, newest_version(), path, version
+        "the schema goes from %d to %d; %s.schema-%04d is the way back", version, schema.newest_version(), path, version
     )
     for old in sorted(config.data_dir.glob(f"{path.name}.schema-[0-9][0-9][0-9][0-9]"))[:-UPGRADE_COPIES]:
         old.unlink()

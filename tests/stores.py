@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import linecache
 import re
+import shutil
 import sqlite3
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -19,7 +20,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from finapi.store import db
+from finapi.store import db, schema, sql_files
 from finapi.store.tables import ACCOUNTS
 
 READ, INSERT, UPDATE, DELETE = 20, 18, 23, 9
@@ -27,10 +28,18 @@ READ, INSERT, UPDATE, DELETE = 20, 18, 23, 9
 _PACKAGE = Path(__file__).parents[1] / "finapi"
 
 
-def with_migrations(monkeypatch: pytest.MonkeyPatch, scripts: Sequence[str]) -> None:
-    """Have a schema that these scripts make."""
-    monkeypatch.setattr(db, "migrations", lambda: scripts)
-    monkeypatch.setattr(db, "newest_version", lambda: len(scripts))
+def add_migrations(monkeypatch: pytest.MonkeyPatch, directory: Path, files: Mapping[str, str]) -> None:
+    """Add migrations, by their paths in ``sql``: the SQL files are copied to a new ``directory`` and read there."""
+    root = sql_files._root()
+    if directory != root:
+        shutil.copytree(root, directory)
+    for name, script in files.items():
+        (directory / name).parent.mkdir(exist_ok=True)
+        (directory / name).write_text(script)
+    monkeypatch.setattr(sql_files, "_root", lambda: directory)
+    for function in ("migrations", "empty"):
+        # Not what the cache has of the SQL files before.
+        monkeypatch.setattr(schema, function, cache(getattr(schema, function).__wrapped__))
 
 
 @cache
@@ -45,7 +54,7 @@ def nothings(query: str) -> Any:
 def stores_of_queries() -> dict[str, set[str]]:
     """The stores whose tables a query names, views and triggers followed: "accounts", "market"."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    db.migrate(connection)
+    schema.create(connection)
     tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     found: dict[str, set[str]] = {name: set() for name in db.named_queries()}
     for name, query in db.named_queries().items():

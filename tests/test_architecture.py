@@ -79,6 +79,7 @@ ALONE = {
         "store.copies",
         "store.db",
         "store.layered",
+        "store.schema",
         "store.sandbox",
         "store.backup",
         "store.postgres",
@@ -276,10 +277,8 @@ def test_only_the_database_executes_sql() -> None:
         # waitress calls the running of a task execute(), without arguments.
         if isinstance(node, ast.Call) and sql.fullmatch(ast.unparse(node.func)) and node.args
     ]
-    assert {place.partition(":")[0] for place in found} == {
-        f"finapi/store/{name}.py"
-        for name in ("backup", "checkpoints", "connections", "copies", "db", "layered", "postgres", "sandbox")
-    }
+    rooms = ("backup", "checkpoints", "connections", "copies", "db", "layered", "postgres", "sandbox", "schema")
+    assert {place.partition(":")[0] for place in found} == {f"finapi/store/{name}.py" for name in rooms}
 
 
 def test_handlers_hold_no_sql() -> None:

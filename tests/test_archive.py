@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import sqlite3
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -349,33 +348,3 @@ def test_sums_are_kept_for_as_long_as_they_are_shown_and_longer(
     archive.step(app)
     assert rows(app, "SELECT * FROM ledger_days") == []
     assert archive.wrong(app) == []
-
-
-def test_a_ledger_of_before_is_summed_and_marked(tmp_path: Path) -> None:
-    from finapi.store import db
-
-    connection = sqlite3.connect(tmp_path / "old.db", isolation_level=None)
-    scripts = db.migrations()
-    number = next(place for place, script in enumerate(scripts) if "ledger_summed" in script)
-    for script in scripts[:number]:
-        connection.executescript(script)
-    connection.executescript("""
-        INSERT INTO users (id, uuid, email, usertype, verify_email, created_at, updated_at)
-        VALUES (7, 'u', 'ann@example.com', 'user', 1, '2026', '2026');
-        INSERT INTO ledger (id, user_id, delta, reason, endpoint, request_id, status, open, created_at) VALUES
-            (3, 7, 500, 'grant', NULL, NULL, NULL, 0, '2026-01-30T10:00:00.000Z'),
-            (4, 7, -25, 'debit', 'GET /x', 'r1', 200, 0, '2026-01-30T10:00:00.000Z'),
-            (5, 7, -10, 'debit', 'GET /x', 'r2', 500, 0, '2026-01-31T10:00:00.000Z'),
-            (6, 7, 10, '5xx_refund', 'GET /x', 'r2', 500, 0, '2026-01-31T10:00:00.000Z');
-    """)
-    connection.executescript(f"PRAGMA user_version={number}")
-    db.migrate(connection)
-
-    def found(sql: str) -> list[tuple[object, ...]]:
-        return connection.execute(sql).fetchall()
-
-    assert found("SELECT id, delta FROM ledger ORDER BY id") == [(3, 500), (4, -25), (5, -10), (6, 10)]
-    assert found("SELECT * FROM ledger_days") == [(7, "2026-01-30", "GET /x", 25, 1), (7, "2026-01-31", "GET /x", 0, 1)]
-    assert found("SELECT * FROM ledger_marks") == [("2026-01-30", 2), ("2026-01-31", 4)]
-    assert found("SELECT last_id FROM ledger_summed") == [(6,)]
-    connection.close()

@@ -31,14 +31,13 @@ from finapi.market.documents import filings, metadata
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.ops import backups, proof
 from finapi.ops.opened import opened
-from finapi.store import backup, db
+from finapi.store import backup, db, schema
 from finapi.store.connections import PUT_BACK
 from finapi.store.db import Transaction
 from tests.conftest import NOW
 from tests.feeds import tell
 from tests.process import finapi, serve
 from tests.receiver import receiver
-from tests.stores import with_migrations
 
 NOON = "2026-01-31T12:00:00.000Z"
 ANN = "ann@example.com"
@@ -534,83 +533,6 @@ def test_the_verbs_list_the_calls_that_had_not_ended(
     assert line.endswith("; 2 calls that had not ended: 30 tokens refunded")
 
 
-# ---- upgrades
-
-
-# Of those between, the long run tries all.
-OLDER = range(1, len(db.migrations()))
-OFTEN = {1, 12, 24, *OLDER[-2:]}
-
-
-@pytest.mark.parametrize(
-    "version", [one if one in OFTEN else pytest.param(one, marks=pytest.mark.slow) for one in OLDER]
-)
-def test_every_older_schema_is_brought_up_to_date_with_a_copy_of_what_was(
-    config: Config, monkeypatch: pytest.MonkeyPatch, version: int
-) -> None:
-    config.data_dir.mkdir(mode=0o700)
-    path = config.data_dir / "finapi.db"
-    scripts = db.migrations()
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        with_migrations(monkeypatch, scripts[:version])
-        db.migrate(connection)
-        monkeypatch.undo()
-        stamp = "2026-01-01T00:00:00.000Z"
-        connection.execute(
-            "INSERT INTO users (uuid, email, created_at, updated_at) VALUES ('u', 'a@b.c', ?, ?)", [stamp] * 2
-        )
-        connection.execute(
-            "INSERT INTO userplans (user_id, plan, total_limit_api, current_period_end, created_at, updated_at) "
-            "VALUES (1, 'free', 2000, '2027-01-01T00:00:00.000Z', ?, ?)",
-            [stamp] * 2,
-        )
-        connection.execute(
-            "INSERT INTO ledger (user_id, delta, reason, created_at) VALUES (1, 2000, 'refill', ?)", [stamp]
-        )
-    app = apps.on_disk(config, FixedClock(NOW))
-    try:
-        seen = proof.of(app.db, config)
-        assert (seen["problems"], seen["counts"]["accounts"], seen["counts"]["ledger_rows"]) == ([], 1, 1)
-        assert users.create(app, ANN, "free", NOW).id == 2
-    finally:
-        app.db.close()
-    copy = config.data_dir / f"finapi.db.schema-{version:04}"
-    assert found(copy, "PRAGMA user_version") == [(version,)]
-    assert found(copy, "SELECT email FROM users") == [("a@b.c",)]
-
-
-@pytest.mark.parametrize(("wanted", "kept"), [("yes", ["0002", "0003"]), ("no", ["0001", "0002"])])
-def test_copies_of_the_last_two_schemas_stay_and_none_is_made_on_demand(
-    config: Config, monkeypatch: pytest.MonkeyPatch, wanted: Any, kept: list[str]
-) -> None:
-    config.data_dir.mkdir(mode=0o700)
-    scripts = db.migrations()
-    with contextlib.closing(sqlite3.connect(config.data_dir / "finapi.db", isolation_level=None)) as connection:
-        with_migrations(monkeypatch, scripts[:3])
-        db.migrate(connection)
-        monkeypatch.undo()
-    for version in (1, 2):
-        (config.data_dir / f"finapi.db.schema-{version:04}").touch()
-    for _ in range(2):
-        apps.on_disk(replace(config, upgrade_copy=wanted), FixedClock(NOW)).db.close()
-        assert [name[-4:] for name in names(config.data_dir) if ".schema-" in name] == kept
-
-
-def test_an_upgrade_without_room_for_a_copy_is_refused_and_says_how_to_do_without(
-    config: Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config.data_dir.mkdir(mode=0o700)
-    scripts = db.migrations()
-    with_migrations(monkeypatch, scripts[:3])
-    with contextlib.closing(sqlite3.connect(config.data_dir / "finapi.db", isolation_level=None)) as connection:
-        db.migrate(connection)
-    monkeypatch.undo()
-    monkeypatch.setattr(backup, "SPARE", 1 << 60)
-    with pytest.raises(UsageError, match="without a copy: --upgrade-copy no"):
-        apps.on_disk(config, FixedClock(NOW))
-    assert backup.version_of(config.data_dir / "finapi.db") == 3
-
-
 # ---- as an operator does it
 
 
@@ -725,7 +647,8 @@ def test_a_database_whose_making_was_killed_is_rolled_back_and_made(tmp_path: Pa
     with contextlib.closing(sqlite3.connect(tmp_path / "finapi.db", isolation_level=None)) as making:
         # One page in memory: the rest is in the file, and its journal beside it, before any commit.
         making.executescript(
-            "PRAGMA cache_size=1; CREATE TABLE a (b); PRAGMA user_version=1; BEGIN; PRAGMA user_version=2;"
+            f"PRAGMA cache_size=1; CREATE TABLE a (b); PRAGMA application_id={schema.APPLICATION_ID}; "
+            "PRAGMA user_version=1; BEGIN; PRAGMA user_version=2;"
         )
         making.executemany("INSERT INTO a VALUES (?)", (("x" * 4000,) for _ in range(50)))
         for name in ("finapi.db", "finapi.db-journal"):

@@ -22,7 +22,6 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, StoreUnavailableError
 from finapi.ops.opened import opened
-from finapi.store import db
 from finapi.store.db import Transaction
 from tests.client import ledger_sum
 from tests.conftest import NOW
@@ -428,25 +427,6 @@ def test_a_pending_refund_is_found_by_its_open_debit(app: App, user: users.NewUs
     app.late_refunds.append(({**call, "id": debit_id}, "5xx_refund", 500))
     billing.close_kept(app)
     assert (closed_to(app), balance(app), billing.refund_open(app, NOW, every=True)) == (3, 500_000, 0)
-
-
-@pytest.mark.parametrize(("is_open", "mark"), [(1, 4), (0, 6)])
-def test_a_ledger_of_before_is_looked_at_from_its_first_open_debit(is_open: int, mark: int) -> None:
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    number = next(place for place, script in enumerate(db.migrations()) if "closed_to" in script)
-    for script in db.migrations()[:number]:
-        connection.executescript(script)
-    connection.executescript(f"""
-        INSERT INTO users (id, uuid, email, usertype, verify_email, created_at, updated_at)
-        VALUES (7, 'u', 'ann@example.com', 'user', 1, '2026', '2026');
-        INSERT INTO ledger (id, user_id, delta, reason, endpoint, open, created_at) VALUES
-            (-7, 7, 500, 'carried_over', NULL, 0, '2026'), (4, 7, -25, 'debit', 'GET /x', 0, '2026'),
-            (5, 7, -25, 'debit', 'GET /x', {is_open}, '2026'), (6, 7, -25, 'debit', 'GET /x', {is_open}, '2026');
-        PRAGMA user_version={number};
-    """)
-    db.migrate(connection)
-    assert connection.execute("SELECT closed_to FROM ledger_summed").fetchall() == [(mark,)]
-    connection.close()
 
 
 def test_accounts_that_processes_share_are_refunded_only_what_no_call_can_be_behind(

@@ -314,7 +314,7 @@ def test_a_data_directory_of_a_later_finapi_is_one_line(tmp_path: Path) -> None:
         done = finapi(*verb, "--data-dir", tmp_path)
         assert done.status in (1, 2)
         assert "999" in done.complaint
-        assert "use a newer finapi" in done.complaint
+        assert "install a newer finapi" in done.complaint
 
 
 @pytest.mark.parametrize(

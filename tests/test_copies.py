@@ -123,12 +123,12 @@ def test_what_is_left_of_copies_is_one_name(copy: MarketCopy, path: Path) -> Non
 
 
 def test_a_copy_that_cannot_be_used_is_not_moved_to(copy: MarketCopy, path: Path) -> None:
-    for content, why in ((b"no database" * 100, "not a database"), (b"", "schema version 0|no such table")):
+    for content, why in ((b"no database" * 100, "not a database"), (b"", "is empty")):
         path.with_name("made").write_bytes(content)
         path.with_name("made").replace(path)
         assert not copy.look()
         assert copy.refusal is not None
-        assert any(part in copy.refusal for part in why.split("|"))
+        assert why in copy.refusal
         assert version_of(copy) == 1
     path.unlink()
     assert not copy.look()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
 import os
 import sqlite3
-import stat
 import subprocess
 import sys
 import threading
@@ -18,11 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from finapi.core.errors import UsageError
-from finapi.store import db, sql_files
+from finapi.store import db
 from finapi.store.db import ConstraintError, Database, StoreUnwritableError, Transaction
 from finapi.store.portions import work_through
-from tests.stores import with_migrations
 
 NOW = "2026-01-31T12:00:00.000Z"
 
@@ -98,165 +94,11 @@ def in_threads(number_of_threads: int, work: Callable[[int], None]) -> None:
         raise failures[0]
 
 
-# ---- migrations
-
-
-def schema(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
-    return [tuple(row) for row in connection.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY name")]
-
-
-def test_migrations_make_an_empty_file_current(path: Path) -> None:
-    connection = sqlite3.connect(path, isolation_level=None)
-    assert db.migrate(connection) == len(db.migrations())
-    assert connection.execute("PRAGMA user_version").fetchone()[0] == len(db.migrations())
-    tables = {row[1] for row in schema(connection) if row[0] == "table"}
-    assert {"users", "api_keys", "userplans", "ledger", "companies", "filings", "reports", "facts"} <= tables
-    connection.close()
-
-
-def test_the_prepared_database_is_what_the_migrations_make() -> None:
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as kept:
-        kept.deserialize(sql_files.prepared())
-        version = db.schema_version(kept)
-        assert version == len(db.migrations()), "python -m tests.empty_database"
-        with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-            for script in db.migrations()[:version]:
-                made.executescript(script)
-            assert schema(kept) == schema(made)
-            for table in [name for kind, name, _ in schema(made) if kind == "table" and name != "data_version"]:
-                asked = f"SELECT * FROM {table}"
-                assert kept.execute(asked).fetchall() == made.execute(asked).fetchall(), table
-
-
-def test_a_new_database_is_its_owners_and_has_a_stamp_of_its_own(tmp_path: Path) -> None:
-    stamps = set()
-    empty_file = tmp_path / "empty.db"
-    empty_file.touch()
-    linked = tmp_path / "linked.db"
-    linked.symlink_to(tmp_path / "elsewhere.db")
-    for path in (tmp_path / "one.db", tmp_path / "another.db", empty_file, linked):
-        with closing(Database(path)) as made:
-            assert made.write_count == 0
-        with closing(Database(path)) as again, again.read_one() as tx:
-            stamps.add(tx.find_value("data_stamp"))
-            assert tx._connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
-    assert {stat.S_IMODE(one.stat().st_mode) for one in (tmp_path / "one.db", linked)} == {0o600}
-    assert sorted(map(len, stamps)) == [16, 16, 16, 16]
-    assert {one.stem for one in tmp_path.iterdir()} == {"one", "another", "empty", "linked", "elsewhere"}
-
-
-def test_a_database_that_cannot_be_made_is_named_with_the_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(number: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(UsageError, match=r"/finapi\.db cannot be made: No space left on device$"):
-        Database(tmp_path / "finapi.db")
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_new_database_has_what_came_after_the_prepared_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scripts = (*db.migrations(), "CREATE TABLE later (x INTEGER) STRICT;")
-    with_migrations(monkeypatch, scripts)
-    with closing(db.empty.__wrapped__()) as empty:
-        monkeypatch.setattr(db, "empty", lambda: empty)
-        Database(path).close()
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT count(*) FROM later").fetchone() == (0,)
-        assert db.schema_version(connection) == len(scripts)
-
-
-def test_each_process_draws_a_stamp_for_the_databases_that_it_makes() -> None:
-    stamps = set()
-    for _ in range(2):
-        with closing(db.empty.__wrapped__()) as empty:
-            stamps.add(empty.execute("SELECT stamp FROM data_version").fetchone()[0])
-    assert len(stamps) == 2
-    assert all(len(stamp) == 16 for stamp in stamps)
-
-
-def test_migrating_twice_changes_nothing(path: Path) -> None:
-    connection = sqlite3.connect(path, isolation_level=None)
-    db.migrate(connection)
-    first = schema(connection)
-    assert db.migrate(connection) == len(db.migrations())
-    assert schema(connection) == first
-    connection.close()
-
-
-def test_an_older_database_gets_what_it_lacks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scripts = db.migrations()
-    connection = sqlite3.connect(path, isolation_level=None)
-    with_migrations(monkeypatch, scripts[:1])
-    assert db.migrate(connection) == 1
-    user = f"('u', 'u@example.com', '{NOW}', '{NOW}')"
-    connection.execute(f"INSERT INTO users (uuid, email, created_at, updated_at) VALUES {user}")
-    with_migrations(monkeypatch, scripts)
-    assert db.migrate(connection) == len(scripts)
-    assert connection.execute("SELECT count(*) FROM users").fetchone()[0] == 1
-    assert connection.execute("SELECT count(*) FROM companies").fetchone()[0] == 0
-    connection.close()
-
-
-@pytest.mark.parametrize(
-    "broken", ["CREATE TABLE half (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1);", "CREATE TABLE half (x); CREATE"]
-)
-def test_a_migration_that_breaks_half_way_leaves_nothing(
-    path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
-) -> None:
-    scripts = db.migrations()
-    Database(path).close()
-    with_migrations(monkeypatch, (*scripts, broken))
-    with pytest.raises(sqlite3.OperationalError):
-        Database(path)
-    with_migrations(monkeypatch, scripts)
-    connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA user_version").fetchone()[0] == len(scripts)
-    assert "half" not in {row[1] for row in schema(connection)}
-    connection.close()
-    Database(path).close()
-
-
-def test_a_broken_migration_keeps_those_before_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scripts = db.migrations()
-    with_migrations(monkeypatch, (*scripts, "INSERT INTO nowhere VALUES (1);"))
-    connection = sqlite3.connect(path, isolation_level=None)
-    with pytest.raises(sqlite3.OperationalError):
-        db.migrate(connection)
-    assert not connection.in_transaction
-    assert connection.execute("PRAGMA user_version").fetchone()[0] == len(scripts)
-    connection.close()
-
-
-def test_a_database_of_a_later_finapi_is_refused_and_left_alone(path: Path) -> None:
-    Database(path).close()
-    later = len(db.migrations()) + 1
-    connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version={later}")
-    connection.close()
-    with pytest.raises(UsageError, match=f"has schema version {later}, but this finapi supports {later - 1}"):
-        Database(path)
-    connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA user_version").fetchone()[0] == later
-    connection.close()
-
-
-@pytest.mark.parametrize("names", [["0001_a.sql", "0003_b.sql"], ["0001_a.sql", "0001_b.sql"], ["0000_a.sql"]])
-def test_numbers_of_migrations_without_gap_or_repeat(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str]
-) -> None:
-    (tmp_path / "migrations").mkdir()
-    for name in names:
-        (tmp_path / "migrations" / name).write_text("SELECT 1;")
-    monkeypatch.setattr(sql_files, "_root", lambda: tmp_path)
-    with pytest.raises(RuntimeError, match="is in the place of number"):
-        db.migrations.__wrapped__()
+# ---- queries
 
 
 def test_a_query_name_that_stands_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(db, "texts", lambda folder: ["-- name: one\nSELECT 1\n", "-- name: one\nSELECT 2\n"])
+    monkeypatch.setattr(db, "iter_texts", lambda folder: ["-- name: one\nSELECT 1\n", "-- name: one\nSELECT 2\n"])
     with pytest.raises(RuntimeError, match="query one is defined twice"):
         db.named_queries.__wrapped__()
 
@@ -266,7 +108,7 @@ def test_a_part_stands_in_queries_of_other_files_and_is_none_itself(monkeypatch:
         "-- Head.\n\n-- name: all\n-- Why.\nSELECT {some} FROM t\n",
         "-- part: some\na, {more}\n\n-- part: more\nb\n-- name: one\nSELECT 1;\n",
     ]
-    monkeypatch.setattr(db, "texts", lambda folder: files)
+    monkeypatch.setattr(db, "iter_texts", lambda folder: files)
     assert db.named_queries.__wrapped__() == {"all": "-- Why.\nSELECT a, b FROM t", "one": "SELECT 1;"}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import sqlite3
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
 from finapi.market.statements import facts
 from finapi.market.statements.facts import FiledFact
-from finapi.store import db
 
 FILING = Path(__file__).parent / "filings" / "nflx-10q-20100930"
 NFLX = "0001193125-10-999999"
@@ -209,42 +207,3 @@ def test_facts_of_a_filing_have_their_dimensions(app: App, put: Callable[..., An
 
 def test_company_that_is_not_held_has_no_facts(app: App) -> None:
     assert of(app, 1) == []
-
-
-# ---- the store of an earlier version
-
-
-def test_facts_stored_by_an_earlier_version_are_carried_over() -> None:
-    number = next(n for n, script in enumerate(db.migrations()) if "CREATE TABLE fact_sets" in script)
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    connection.execute("PRAGMA foreign_keys=ON")
-    for script in db.migrations()[:number]:
-        connection.executescript(script)
-    connection.executescript(f"""
-        PRAGMA user_version={number};
-        INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (1, 'One', 0, '');
-        INSERT INTO filings (id, accession, cik) VALUES (5, 'unfiled-1', 1);
-        INSERT INTO concepts VALUES (1, 'us-gaap:Assets'), (2, 'us-gaap:Revenues');
-        INSERT INTO units VALUES (3, 'USD');
-        INSERT INTO dimensions VALUES (4, '{{"a:B":"c:D"}}');
-        INSERT INTO reports (id, filing_id, cik, sha256, form, period_of_report, statements, documents, source)
-        VALUES (7, 5, 1, x'00', '10-K', '1969-12-31', 1, 2, 'xbrl'),
-            (8, 5, 1, x'01', '10-K', '1969-12-31', 1, 1, 'xbrl');
-        INSERT INTO contexts VALUES (1, 7, 1, NULL, '1969-12-31', 0), (2, 7, 2, '1969-01-01', '1969-12-31', 4),
-            (3, 8, 1, NULL, '1969-12-31', 0);
-        INSERT INTO facts VALUES (7, 1, 1, 3, '10', '-3'), (7, 2, 2, 3, NULL, NULL), (8, 1, 3, 3, '11', 'INF');
-    """)
-    db.migrate(connection)
-    rows = connection.execute(
-        "SELECT fact_set_id, dimension_id, concept_id, end_day, days, unit_id, hidden, value, decimals FROM facts"
-    ).fetchall()
-    sets = connection.execute("SELECT id, filing_id, cik, source, report_id FROM fact_sets").fetchall()
-    broken = connection.execute("PRAGMA foreign_key_check").fetchall()
-    connection.close()
-    assert sets == [(7, 5, 1, 0, 7), (8, 5, 1, 0, 8)]
-    assert rows == [
-        (7, 0, 1, -1, 0, 3, 0, "10", "-3"),
-        (7, 4, 2, -1, 365, 3, 0, None, None),
-        (8, 0, 1, -1, 0, 3, 1, "11", "INF"),
-    ]
-    assert broken == []

@@ -23,7 +23,7 @@ from finapi.market.insiders.forms import FormFilters
 from finapi.market.insiders.trades import InsiderTransaction, TradeFilters
 from finapi.market.intake import ingest
 from finapi.market.reference import companies
-from finapi.store import db, heartbeats
+from finapi.store import heartbeats
 from tests import ownership_forms as forms
 from tests.conftest import NOW, SHARED, needs_shared
 
@@ -104,20 +104,6 @@ def test_what_is_not_reported_is_marked_so(app: App) -> None:
         "transaction_value": "price_per_share_missing",
         "percent_of_holding": "shares_owned_following_missing",
     }
-
-
-def test_what_was_stored_before_has_the_percentage_that_it_would_be_given_now(app: App) -> None:
-    bought = [forms.transaction("P", *figures) for figures in (("100", "10"), ("0.5", "10"), (None, "10"))]
-    sold = forms.transaction("S", "300", "10", after="700")
-    first = forms.transaction("P", "100", "10", after="100")
-    put(app, forms.form(*bought, sold, first, forms.transaction("J", "100", "10", after=None)))
-    stated = "SELECT percent_of_holding FROM insider_transactions ORDER BY seq"
-    (script,) = (one for one in db.migrations() if "ADD COLUMN percent_of_holding" in one)
-    with app.db.write() as tx:
-        assert [row[0] for row in tx._connection.execute(stated)] == [10, 0.0455, None, 30, None, None]
-        tx._connection.execute("UPDATE insider_transactions SET percent_of_holding = -1")
-        tx._connection.execute(script[script.index("UPDATE") :])
-        assert [row[0] for row in tx._connection.execute(stated)] == [10, 0.0455, None, 30, None, None]
 
 
 # ---- repeats

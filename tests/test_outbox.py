@@ -25,8 +25,6 @@ from finapi.market.documents import filings
 from finapi.market.documents.metadata import HEADER, FilingMetadata, Party
 from finapi.ops import status
 from finapi.ops.opened import opened
-from finapi.store import db
-from finapi.store.connections import connect
 from finapi.store.db import Database
 from tests.conftest import NOW
 from tests.stores import ACCOUNTS
@@ -300,27 +298,3 @@ def test_what_was_carried_is_forgotten_with_the_events(app: App) -> None:
     assert rows(app.db, "carried") == 2
     events.prune(app, NOW + kept + timedelta(seconds=1))
     assert rows(app.db, "carried") == 0
-
-
-def test_targets_of_an_earlier_database_are_kept() -> None:
-    connection = connect(":memory:")
-    number = next(at for at, script in enumerate(db.migrations()) if "CREATE TABLE outbox" in script)
-    for script in db.migrations()[:number]:
-        connection.executescript(script)
-    target = (3, "tgt_a", 7, APPLE, "AAPL", "ACTIVE", "[]", "2026-01-31T11", "2026-01-31T13", "2")
-    connection.executescript(
-        f"""PRAGMA user_version={number};
-        PRAGMA foreign_keys=ON;
-        INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES ({APPLE}, 'Apple Inc.', 1, '');
-        INSERT INTO users (id, uuid, email, created_at, updated_at) VALUES (7, 'u', 'ann@example.com', '2', '2');
-        INSERT INTO sniper_targets (id, target_id, user_id, cik, ticker, state, form_types, start_time, end_time,
-            created_at)
-        VALUES {target};"""
-    )
-    db.migrate(connection)
-    row = connection.execute("SELECT * FROM sniper_targets").fetchone()
-    assert tuple(value for value in row if value is not None) == target
-    assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-    connection.execute("DELETE FROM users")
-    assert connection.execute("SELECT count(*) FROM sniper_targets").fetchone()[0] == 0
-    connection.close()

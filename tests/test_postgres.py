@@ -30,7 +30,7 @@ from finapi.market.intake import ingest
 from finapi.market.intake.ingest import Given
 from finapi.ops import moving, proof
 from finapi.ops.opened import opened
-from finapi.store import backup, db
+from finapi.store import backup, db, schema
 from finapi.store.db import Transaction
 from finapi.store.tables import ACCOUNTS
 from finapi.web.accounts import account
@@ -43,7 +43,7 @@ from tests.client import PASSWORD, Answer, Client, session_of
 from tests.conftest import NOW
 from tests.postgres_cluster import Cluster
 from tests.process import eventually, get
-from tests.stores import stores_of_queries
+from tests.stores import add_migrations, stores_of_queries
 
 pytestmark = [
     pytest.mark.slow,
@@ -57,9 +57,6 @@ from finapi.store import postgres  # noqa: E402
 OF_THE_FILE = {"next_happening", "happenings", "count_hours_passed", "sum_days_passed"}
 
 QUOTA = "/api/v1/billing/quota"
-
-# The schema that accounts began with in PostgreSQL.
-FIRST = 47
 
 
 @pytest.fixture(scope="module")
@@ -124,29 +121,79 @@ def test_every_query_of_accounts_compiles_in_postgresql_too(url: str) -> None:
     assert wrong == {}
 
 
+# Types of SQLite's columns in PostgreSQL.
+TYPES = {"INTEGER": "bigint", "TEXT": "text", "BLOB": "bytea"}
+
+
 def test_its_tables_have_the_columns_of_sqlite(url: str) -> None:
     postgres.Postgres(url).close()
-    columns = "SELECT column_name FROM information_schema.columns WHERE table_name = '{}' ORDER BY ordinal_position"
     for table in ACCOUNTS:
-        names = [row[1] for row in db.empty().execute(f"PRAGMA table_info({table})")]
-        assert [name for (name,) in asked(url, columns.format(table))] == names
+        expected = [
+            (name, TYPES[kind], not (required or key), default)
+            for _, name, kind, required, default, key in schema.empty().execute(f"PRAGMA table_info({table})")
+        ]
+        rows = asked(
+            url,
+            "SELECT column_name, data_type, is_nullable = 'YES', split_part(column_default, '::', 1) "
+            f"FROM information_schema.columns WHERE table_name = '{table}' ORDER BY ordinal_position",
+        )
+        assert rows == expected, table
 
 
-def test_a_migration_of_accounts_has_its_like_for_postgresql() -> None:
-    # What was before accounts could be in PostgreSQL is in its first schema.
-    for number, script in list(enumerate(db.migrations(), 1))[FIRST:]:
-        if set(ACCOUNTS) & set(re.findall(r"\w+", script)):
-            assert postgres.own_sql(f"{number:04}_"), f"sql/postgres/{number:04}_... is missing"
-
-
-def test_a_schema_of_an_unknown_version_is_refused_and_an_earlier_one_brought_up(url: str) -> None:
+def test_its_tables_have_the_indexes_and_first_rows_of_sqlite(url: str) -> None:
     postgres.Postgres(url).close()
-    asked(url, "UPDATE schema_version SET number = 9999")
-    with pytest.raises(UsageError, match="9999"):
+    named = "SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
+    expected = {name for name, table in schema.empty().execute(named) if table in ACCOUNTS}
+    assert expected <= {name for (name,) in asked(url, "SELECT indexname FROM pg_indexes")}
+    for table in ACCOUNTS:
+        rows = [tuple(row) for row in schema.empty().execute(f"SELECT * FROM {table} ORDER BY 1")]
+        assert asked(url, f"SELECT * FROM {table} ORDER BY 1") == rows, table
+
+
+def test_accounts_of_a_newer_finapi_are_refused(url: str) -> None:
+    postgres.Postgres(url).close()
+    asked(url, "UPDATE finapi_schema SET version = 9999")
+    with pytest.raises(UsageError, match="have schema version 9999, but this finapi supports 1: install a newer"):
         postgres.Postgres(url)
-    asked(url, f"UPDATE schema_version SET number = {FIRST}")
+
+
+def test_accounts_of_a_development_version_are_refused(url: str) -> None:
+    asked(url, "CREATE TABLE schema_version (number BIGINT NOT NULL, moved_to TEXT)")
+    asked(url, "INSERT INTO schema_version VALUES (65, NULL)")
+    with pytest.raises(UsageError, match="made by a development version of finapi and cannot be upgraded"):
+        postgres.Postgres(url)
+
+
+def test_an_upgrade_runs_the_migrations_that_concern_accounts(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     postgres.Postgres(url).close()
-    assert asked(url, "SELECT number FROM schema_version") == [(len(db.migrations()),)]
+    files = {
+        "migrations/0002_market.sql": "CREATE TABLE markets (x INTEGER) STRICT;\n",
+        "migrations/0003_shoes.sql": "ALTER TABLE users ADD COLUMN shoes INTEGER;\n",
+        "postgres/migrations/0003_shoes.sql": "ALTER TABLE users ADD COLUMN shoes BIGINT;\nSELECT 1;\n",
+    }
+    add_migrations(monkeypatch, tmp_path / "sql", files)
+    for _ in range(2):
+        postgres.Postgres(url).close()
+        assert asked(url, "SELECT version FROM finapi_schema") == [(3,)]
+        assert asked(url, "SELECT shoes FROM users") == []
+
+
+def test_an_upgrade_that_fails_leaves_the_accounts_as_they_were(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    postgres.Postgres(url).close()
+    files = {
+        "migrations/0002_shoes.sql": "ALTER TABLE users ADD COLUMN shoes INTEGER;\n",
+        "postgres/migrations/0002_shoes.sql": "ALTER TABLE users ADD COLUMN shoes BIGINT;\nSELECT * FROM nowhere;\n",
+    }
+    add_migrations(monkeypatch, tmp_path / "sql", files)
+    with pytest.raises(db.DatabaseError, match="nowhere"):
+        postgres.Postgres(url)
+    assert asked(url, "SELECT version FROM finapi_schema") == [(1,)]
+    with pytest.raises(psycopg.errors.UndefinedColumn):
+        asked(url, "SELECT shoes FROM users")
 
 
 def test_a_database_that_is_not_there_is_a_line(tmp_path: Path) -> None:

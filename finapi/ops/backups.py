@@ -59,6 +59,7 @@ def source(config: Config) -> Path:
     path = config.data_dir / DATABASE
     if not path.exists():
         raise UsageError(f"there is no database in {config.data_dir}")
+    backup.version_of(path)  # Raises UsageError for a file that is not finapi's, before it is copied.
     return path
 
 

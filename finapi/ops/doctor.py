@@ -17,7 +17,8 @@ from finapi.net import mail
 from finapi.net.letters import MailError
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reach
 from finapi.store import backup, datadir
-from finapi.store.db import SQLITE, full_text, newest_version
+from finapi.store.db import SQLITE
+from finapi.store.schema import has_full_text, newest_version
 
 SECONDS = 10.0  # for a mail server or EDGAR to answer
 GIB = 1 << 30
@@ -117,10 +118,11 @@ def _database(config: Config, clock: Clock) -> Found:
     version = backup.version_of(file)
     text = f"schema {version} of {newest}" if file.exists() else "there is none yet"
     yield version <= newest, text, "a newer finapi wrote it: install that one"
-    words = (
-        "SQLite has FTS5 for full text search" if full_text() else "SQLite has no FTS5: full text search answers 501"
-    )
-    yield full_text() or None, words, "a Python whose SQLite is built with FTS5, as Debian's and python.org's are"
+    advice = "a Python whose SQLite is built with FTS5, as Debian's and python.org's are"
+    if has_full_text():
+        yield True, "SQLite has FTS5 for full text search", advice
+    else:
+        yield None, "SQLite has no FTS5: full text search answers 501", advice
     yield SQLITE >= (3, 37), f"SQLite {'.'.join(map(str, SQLITE))}", "3.37 or later is needed: a newer Python or system"
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from finapi.core.errors import UsageError
 from finapi.core.files import sync_directory
+from finapi.store import schema
 from finapi.store.connections import is_damage, unusable
-from finapi.store.db import DatabaseDamagedError, schema_version
+from finapi.store.db import DatabaseDamagedError
 
 STEP_PAGES = 256  # copied at once, 1 MiB: others read and write between two steps
 SPARE = 1 << 20  # bytes that a copy must leave free
@@ -23,7 +24,7 @@ def version_of(path: Path) -> int:
         return 0
     try:
         with closing(_reading(path)) as connection:
-            return schema_version(connection)
+            return schema.read_version(connection, path)
     except sqlite3.DatabaseError as error:
         raise unusable(path, error) from None
 

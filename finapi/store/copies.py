@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from finapi.core.errors import ApiError, UsageError
+from finapi.store import schema
 from finapi.store.connections import HeldConnection, connect
-from finapi.store.db import CLOSED, Database, Transaction, newest_version, schema_version
+from finapi.store.db import CLOSED, Database, Transaction
 
 log = logging.getLogger("finapi.store")
 
@@ -186,14 +187,11 @@ class MarketCopy(Database):
             there = os.stat(place)
             found = CopyFile(place, (there.st_ino, there.st_dev))
             with closing(connect(self._uri(found), uri=True)) as connection:
-                version = schema_version(connection)
+                schema.check_is_current(connection, path)
                 connection.execute("SELECT stamp FROM data_version").fetchone()
         except BaseException:
             place.unlink(missing_ok=True)
             raise
-        if version != newest_version():
-            place.unlink(missing_ok=True)
-            raise UsageError(f"it has schema version {version}, and this finapi reads {newest_version()}")
         return found
 
     def _uri(self, file: CopyFile) -> str:

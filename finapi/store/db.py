@@ -1,4 +1,4 @@
-"""SQLite: one writer, readers beside it, migrations by ``user_version`` and queries by name.
+"""SQLite: one writer, readers beside it, and queries by name.
 
 With ``sandbox.py`` the only module that imports sqlite3. It knows nothing of users, filings or HTTP.
 """
@@ -13,13 +13,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from finapi.core.errors import ApiError, StoreUnavailableError, UsageError
 from finapi.core.files import write_new
+from finapi.store import schema
 from finapi.store.checkpoints import leave_checkpoints, more_pages
 from finapi.store.connections import (
     BREAK_SECONDS,
@@ -32,8 +33,7 @@ from finapi.store.connections import (
     unusable,
 )
 from finapi.store.shared_writes import BatchedWrite, Writing
-from finapi.store.sql_files import files as _files
-from finapi.store.sql_files import migration, numbered, prepared, prepared_file, texts
+from finapi.store.sql_files import iter_texts
 
 log = logging.getLogger("finapi.store")
 
@@ -169,48 +169,57 @@ class Database:
     def __init__(
         self, path: Path | None, *, synchronous: str = "FULL", reads_only: bool = False, checkpoints: bool = True
     ) -> None:
-        """Open ``path``; with ``reads_only`` as it stands, beside whoever writes it, and nothing of it is changed.
+        """Open ``path``, or with None a database in memory.
 
-        ``checkpoints``: whether this process folds the WAL into the file, or leaves that to another.
+        A file that does not exist is created, and an older schema is upgraded; with ``reads_only`` neither is done, and
+        nothing of the file is changed. ``checkpoints`` is False where another process folds the WAL into the file.
         """
         self._prepare(path)
-        if reads_only:
-            assert path is not None
-            self._writer = connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-            self._as_it_stands(path)
-            return
-        if path is not None and not path.exists():
-            try:
-                # Where a link leads, too: what SQLite made there others could read.
-                write_new(path.resolve(), prepared_file())
-            except FileExistsError:
-                pass  # another was first
-            except OSError as error:
-                raise UsageError(f"{path} cannot be made: {error.strerror}") from None
-        self._writer = connect(":memory:" if path is None else str(path))
-        try:
-            if path is not None:
-                self._writer.execute("PRAGMA journal_mode=WAL")
+        if path is None:
+            self._writer = connect(":memory:")
+            schema.empty().backup(self._writer)
             self._writer.execute("PRAGMA foreign_keys=ON")
-            # Not a parameter: PRAGMA takes none. The configuration allows two words.
+            self._draw_stamp()
+            return
+        if reads_only:
+            self._writer = connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+            with self._closing_on_error(path):
+                schema.check_is_current(self._writer, path)
+            return
+        _create_file(path)
+        self._writer = connect(str(path))
+        with self._closing_on_error(path):
+            schema.read_version(self._writer, path)  # Before anything in the file is changed.
+            self._writer.execute("PRAGMA journal_mode=WAL")
+            self._writer.execute("PRAGMA foreign_keys=ON")
+            # The setting allows two words; PRAGMA takes no parameters.
             self._writer.execute(f"PRAGMA synchronous={synchronous}")
+            if not checkpoints:
+                leave_checkpoints(self._writer)
+            if schema.upgrade(self._writer, path) and checkpoints:
+                # All that the upgrade wrote is in the WAL, which would keep its size until the next stop.
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            schema.create_full_text(self._writer)
+            self._draw_stamp()
+            status = os.stat(path)
+            self._file = status.st_ino, status.st_dev
+
+    @contextmanager
+    def _closing_on_error(self, path: Path) -> Iterator[None]:
+        """Close the writer if the block fails, and raise UsageError for errors of SQLite."""
+        try:
+            yield
         except sqlite3.DatabaseError as error:
             self._writer.close()
             raise unusable(path, error) from None
-        try:
-            if not checkpoints:
-                leave_checkpoints(self._writer)
-            if not self._writer.execute("SELECT 1 FROM sqlite_schema").fetchone():
-                empty().backup(self._writer)
-            else:
-                migrate(self._writer)
-                _stamp(self._writer)
-            if path is not None:
-                there = os.stat(path)
-                self._file = there.st_ino, there.st_dev
         except BaseException:
             self._writer.close()
             raise
+
+    def _draw_stamp(self) -> None:
+        """Give new data a random stamp, so that cached values of other data are not taken for values of these."""
+        if not self._writer.execute(self._queries["data_stamp"]).fetchone()[0]:
+            self._writer.execute(self._queries["new_data_stamp"])
 
     def _prepare(self, path: Path | None) -> None:
         self.path = path
@@ -239,17 +248,6 @@ class Database:
         self._waiting: deque[BatchedWrite] = deque()
         self._led = False
         self._gate = threading.Lock()
-
-    def _as_it_stands(self, path: Path) -> None:
-        """Refuse a file that is no database, or of another schema than the queries of this finapi know."""
-        try:
-            version = schema_version(self._writer)
-        except sqlite3.DatabaseError as error:
-            self._writer.close()
-            raise unusable(path, error) from None
-        if version != newest_version():
-            self._writer.close()
-            raise UsageError(f"{path} has schema version {version}, but this finapi reads {newest_version()}")
 
     def check_original(self) -> None:
         """CONFLICT (409) where this is a copy of what another process writes, before work that ends in a write."""
@@ -602,74 +600,17 @@ def _taken(held: threading.Lock, connection: sqlite3.Connection) -> bool:
     return held.acquire(blocking=False)
 
 
-def schema_version(connection: sqlite3.Connection) -> int:
-    """The number of the last migration that a database has had; 0 for an empty one."""
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    return version
-
-
-def migrate(connection: sqlite3.Connection) -> int:
-    """Bring the schema up to date, each migration whole or not at all; the version it stands at.
-
-    A database made by a later finapi is refused (UsageError) rather than guessed at.
-    """
-    version, newest = schema_version(connection), newest_version()
-    if version > newest:
-        raise UsageError(
-            f"the database has schema version {version}, but this finapi supports {newest}; use a newer finapi"
-        )
-    for number in range(version + 1, newest + 1):
-        try:
-            connection.executescript(
-                f"BEGIN IMMEDIATE;\n{migrations()[number - 1]}\nPRAGMA user_version={number};\nCOMMIT;"
-            )
-        except sqlite3.Error:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-    if full_text():
-        for file in _files("full_text"):
-            connection.execute(file.read_text(encoding="utf-8"))
-    return newest
-
-
-@cache
-def full_text() -> bool:
-    """Whether this SQLite has FTS5. Without it the tables of ``sql/full_text`` are not there, or cannot be used."""
-    with closing(sqlite3.connect(":memory:")) as connection:
-        return bool(connection.execute("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").fetchone())
-
-
-@cache
-def empty() -> sqlite3.Connection:
-    """An empty database of today's schema, to be copied.
-
-    It begins with the one that is kept prepared (``python -m tests.empty_database``): all migrations take 140 ms.
-    """
-    connection = connect(":memory:")
-    connection.deserialize(prepared())
-    migrate(connection)
-    _stamp(connection)
-    return connection
-
-
-def _stamp(connection: sqlite3.Connection) -> None:
-    """Give new data a stamp: what is kept of data by their stamp must not be taken for what others hold."""
-    queries = named_queries()
-    if not connection.execute(queries["data_stamp"]).fetchone()[0]:
-        connection.execute(queries["new_data_stamp"])
-
-
-@cache
-def newest_version() -> int:
-    """The schema version of this finapi: how many migrations there are, none of which is read for it."""
-    return len(numbered())
-
-
-@cache
-def migrations() -> tuple[str, ...]:
-    """The migration scripts in order."""
-    return tuple(map(migration, numbered()))
+def _create_file(path: Path) -> None:
+    """Create a database file, completely or not at all, if there is none."""
+    if path.exists():
+        return
+    try:
+        # The target of a link, so that the new file is its owner's alone there too.
+        write_new(path.resolve(), schema.build_image())
+    except FileExistsError:
+        pass  # Another process was first.
+    except OSError as error:
+        raise UsageError(f"{path} cannot be made: {error.strerror}") from None
 
 
 @cache
@@ -679,7 +620,7 @@ def named_queries() -> dict[str, str]:
     What several share is written once, below a line ``-- part: NAME``, and stands in them as ``{NAME}``.
     """
     found: dict[str, str] = {}
-    for text in texts("queries"):
+    for text in iter_texts("queries"):
         for piece in f"\n{text}".replace("\n-- part: ", "\n-- name: part ").split("\n-- name: ")[1:]:
             name, _, query = piece.partition("\n")
             if name in found:

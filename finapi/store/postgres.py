@@ -23,6 +23,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.types.string import StrDumper
 
 from finapi.core.errors import UsageError
+from finapi.store import schema, sql_files
 from finapi.store.db import (
     NO_VALUES,
     ConstraintError,
@@ -31,10 +32,7 @@ from finapi.store.db import (
     StoreUnwritableError,
     Transaction,
     Values,
-    empty,
-    migrations,
 )
-from finapi.store.sql_files import files
 from finapi.store.tables import ACCOUNTS, REPLACED
 
 log = logging.getLogger("finapi.store")
@@ -429,7 +427,7 @@ class Postgres(Database):
             copy_rows(source, connection)
             if self._digests(connection) != held:
                 raise UsageError("what arrived is not what was sent; nothing has changed")
-            connection.execute("UPDATE schema_version SET moved_to = NULL")
+            connection.execute("UPDATE finapi_schema SET moved_to = NULL")
         return {table: count for table, (count, _) in held.items()}
 
     def give(self, file: Database) -> dict[str, int]:
@@ -460,13 +458,13 @@ class Postgres(Database):
     def leave(self, place: str) -> None:
         """Note that accounts are elsewhere now: nobody opens these any more."""
         with self._lent() as connection, _said():
-            connection.execute("UPDATE schema_version SET moved_to = %s", (place,))
+            connection.execute("UPDATE finapi_schema SET moved_to = %s", (place,))
 
     @property
     def moved_to(self) -> str | None:
         """Where accounts were moved to from here."""
         with self._lent() as connection, _said():
-            place: str | None = connection.execute("SELECT moved_to FROM schema_version").fetchone()[0]
+            place: str | None = connection.execute("SELECT moved_to FROM finapi_schema").fetchone()[0]
             return place
 
     @contextmanager
@@ -476,7 +474,7 @@ class Postgres(Database):
             for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
                 connection.execute(f"SET LOCAL {limit} = 0")
             connection.execute(ALONE)
-            yield connection, connection.execute("SELECT moved_to FROM schema_version").fetchone()[0]
+            yield connection, connection.execute("SELECT moved_to FROM finapi_schema").fetchone()[0]
 
     def _digests(self, connection: Any) -> dict[str, tuple[int, int]]:
         found = {}
@@ -505,58 +503,37 @@ class Postgres(Database):
             self._hears.join(2 * HEAR_SECONDS)
 
 
-def own_sql(name: str) -> list[str]:
-    """The statements of the files of ``sql/postgres`` whose name begins so; an empty line stands between two."""
-    texts = [file.read_text(encoding="utf-8") for file in files("postgres") if file.name.startswith(name)]
-    return [statement for text in texts for statement in text.strip().split(";\n\n")]
-
-
 def prepare(connection: Any) -> None:
-    """Make the schema of accounts where there is none, and bring an earlier one up to date."""
-    scripts = migrations()
+    """Create the schema of accounts if there is none, or upgrade it, in one transaction.
+
+    Raise UsageError for a schema of a newer finapi or of a development version.
+    """
+    newest = schema.newest_version()
     with connection.transaction():
+        connection.execute("SET LOCAL statement_timeout = 0")
         connection.execute(ALONE)
-        if connection.execute("SELECT to_regclass('schema_version')").fetchone()[0] is None:
-            for statement in (*own_sql("first"), *schema(), *own_sql("last")):
-                connection.execute(statement)
-            connection.execute("INSERT INTO schema_version (number) VALUES (%s)", (len(scripts),))
-            copy_rows(empty(), connection)
-            return
-        version = connection.execute("SELECT number FROM schema_version").fetchone()[0]
-        if version > len(scripts):
+        if not _has_table(connection, "finapi_schema"):
+            if _has_table(connection, "schema_version"):
+                raise UsageError(
+                    "the accounts in PostgreSQL were made by a development version of finapi and cannot be upgraded: "
+                    "name an empty database in accounts_url"
+                )
+            connection.execute(sql_files.read_text("postgres/schema.sql"))
+            connection.execute("INSERT INTO finapi_schema (version) VALUES (1)")
+        version = connection.execute("SELECT version FROM finapi_schema").fetchone()[0]
+        if version > newest:
             raise UsageError(
-                f"accounts are of schema version {version}, this finapi knows {len(scripts)}: use a newer one"
+                f"the accounts in PostgreSQL have schema version {version}, but this finapi supports {newest}: "
+                "install a newer finapi"
             )
-        for number in range(version + 1, len(scripts) + 1):
-            for statement in own_sql(f"{number:04}"):
-                connection.execute(statement)
-        connection.execute("UPDATE schema_version SET number = %s", (len(scripts),))
+        for number in range(version + 1, newest + 1):
+            if name := sql_files.find_file("postgres/migrations", f"{number:04}_"):
+                connection.execute(sql_files.read_text(f"postgres/migrations/{name}"))
+        connection.execute("UPDATE finapi_schema SET version = %s", (newest,))
 
 
-def schema() -> list[str]:
-    """The tables of accounts and their indexes as SQLite has them, in PostgreSQL's words."""
-    made = {row["name"]: row for row in empty().execute("SELECT * FROM sqlite_schema WHERE sql IS NOT NULL")}
-    indexes = [row for row in made.values() if row["type"] == "index" and row["tbl_name"] in ACCOUNTS]
-    return [_in_postgres(row["sql"]) for row in (*(made[table] for table in ACCOUNTS), *indexes)]
-
-
-_WORDS = (
-    (r"--[^\n]*|\"", ""),
-    (r"\bINTEGER PRIMARY KEY( AUTOINCREMENT)?", "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"),
-    (r"\bINTEGER\b", "BIGINT"),
-    (r"\bBLOB\b", "BYTEA"),
-    # Compared by bytes, as in SQLite.
-    (r"\bTEXT\b", 'TEXT COLLATE "C"'),
-    (r"\) STRICT(, WITHOUT ROWID)?$", ")"),
-    (r", failures = 0,", ", (failures = 0),"),
-    (r"= 'filing_hit', 0\)", "= 'filing_hit', false)"),
-)
-
-
-def _in_postgres(statement: str) -> str:
-    for pattern, word in _WORDS:
-        statement = re.sub(pattern, word, statement)
-    return statement
+def _has_table(connection: Any, name: str) -> bool:
+    return connection.execute("SELECT to_regclass(%s)", (name,)).fetchone()[0] is not None
 
 
 def copy_rows(source: sqlite3.Connection, target: Any) -> None:

@@ -18,7 +18,6 @@ from finapi.market.ownership import holders, notices, store
 from finapi.market.prices import price_csv, prices
 from finapi.market.reference import companies
 from finapi.ops import proof
-from finapi.store import db
 from tests import figures, thirteenf
 from tests import ownership_forms as forms
 from tests import schedules as made
@@ -521,17 +520,3 @@ def test_a_count_of_a_holder_that_is_not_that_of_its_filings_is_named(client: Cl
         f"13F reports of holder {lamp}: 2 are there, 3 were stored",
         f"Schedules 13D and 13G of holder {lamp}: 1 are there, 0 were stored",
     ]
-
-
-def test_an_upgrade_counts_the_same_holders(client: Client, app: App) -> None:
-    script = next(text for text in db.migrations() if "CREATE TABLE holders" in text)
-    with app.db.write() as tx:
-        kept = sorted(tuple(row) for row in tx._connection.execute("SELECT * FROM holders"))
-        for kind, name in tx._connection.execute(
-            "SELECT type, name FROM sqlite_schema WHERE name GLOB 'holders_*' OR name GLOB '*_by_event'"
-        ).fetchall():
-            tx._connection.execute(f"DROP {kind} {name}")
-        tx._connection.execute("DROP TABLE holders")
-    app.db._writer.executescript(script)
-    with app.db.read() as tx:
-        assert sorted(tuple(row) for row in tx._connection.execute("SELECT * FROM holders")) == kept

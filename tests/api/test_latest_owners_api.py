@@ -13,7 +13,6 @@ from finapi.app import App
 from finapi.edgar import schedules as parser
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata, number
 from finapi.market.ownership import store
-from finapi.store import db
 from tests import schedules as made
 from tests.client import Client
 from tests.conftest import NOW
@@ -158,20 +157,3 @@ def test_every_group_has_its_own_number_and_every_page_its_groups(app: App) -> N
     pages = [client.get(f"{BASE}/groups?size=1&page={page}").json for page in (1, 2, 3)]
     assert [[one["id"] for one in page["data"]] for page in pages] == [[number(ALONE)], [number(JOINT)], []]
     assert [page["meta"]["total"] for page in pages] == [2, 2, 2]
-
-
-def test_the_upgrade_says_what_the_store_would_say(app: App) -> None:
-    """What was stored before is worked out once more."""
-    between = (JOINT, "2025-03-02", made.d(wick("21"), cusip=None))
-    stored(app, [ONE_CLASS, TWO_CLASSES, between, (LAST, "2025-04-01", made.d(wick("11"))), FUND_ALONE])
-    stored_as = "SELECT is_latest FROM schedule_filings ORDER BY id", "SELECT is_current FROM schedule_persons"
-    (script,) = (one for one in db.migrations() if "DROP COLUMN thread" in one)
-    with app.db.write() as tx:
-        before = [[row[0] for row in tx._connection.execute(one)] for one in stored_as]
-        assert [sum(one) for one in before] == [2, 2]
-        tx._connection.execute("UPDATE schedule_filings SET is_latest = 1 - is_latest")
-        first = (number(made.SECOND),)
-        assert tx._connection.execute("UPDATE schedule_persons SET is_current = 1 WHERE filing_id = ?", first).rowcount
-        for statement in script[script.index("UPDATE") :].split(";"):
-            tx._connection.execute(statement)
-        assert [[row[0] for row in tx._connection.execute(one)] for one in stored_as] == before

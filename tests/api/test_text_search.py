@@ -305,9 +305,9 @@ def test_documents_kept_before_the_index_was_there_are_indexed_in_steps(
 def test_without_fts5_a_search_is_501_and_everything_else_works(
     app: App, find: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fulltext, "full_text", lambda: False)
-    monkeypatch.setattr(text_search, "full_text", lambda: False)
-    monkeypatch.setattr(contents, "full_text", lambda: False)
+    monkeypatch.setattr(fulltext, "has_full_text", lambda: False)
+    monkeypatch.setattr(text_search, "has_full_text", lambda: False)
+    monkeypatch.setattr(contents, "has_full_text", lambda: False)
     keep(app, LAMP, 1, PAGE, "2025-02-01")
     assert contents.index_step(app) is None
     answer = find("lamp")
@@ -327,7 +327,7 @@ def test_doctor_says_whether_full_text_search_works(
         return [(one["state"], one["found"]) for one in found if "FTS5" in one["found"]]
 
     assert said() == [("ok", "SQLite has FTS5 for full text search")]
-    monkeypatch.setattr(doctor, "full_text", lambda: False)
+    monkeypatch.setattr(doctor, "has_full_text", lambda: False)
     assert said() == [("warning", "SQLite has no FTS5: full text search answers 501")]
 
 

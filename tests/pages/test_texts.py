@@ -12,14 +12,14 @@ from finapi import app as apps
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.store import db
+from finapi.store.schema import has_full_text
 from tests.api.test_text_search import LAMP, RIVER, keep
 from tests.client import Client
 from tests.pages.conftest import HTML, NOW, text_of
 
 PATH = "/filings/text"
 
-needs_fts5 = pytest.mark.skipif(not db.full_text(), reason="this SQLite has no FTS5")
+needs_fts5 = pytest.mark.skipif(not has_full_text(), reason="this SQLite has no FTS5")
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_nothing_kept_says_how_documents_come(lamps: App) -> None:
 
 
 def test_without_fts5_the_page_says_so(lamps: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("finapi.market.filings.text_search.full_text", lambda: False)
+    monkeypatch.setattr("finapi.market.filings.text_search.has_full_text", lambda: False)
     answer = Client(lamps).get(f"{PATH}?q=lamp", headers=HTML)
     assert answer.status == 501
     assert "FTS5" in answer.body.decode()

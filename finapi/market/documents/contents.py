@@ -17,7 +17,8 @@ from typing import NamedTuple
 from finapi.app import App
 from finapi.edgar import sgml
 from finapi.market.documents import filings, fulltext, metadata
-from finapi.store.db import Transaction, full_text
+from finapi.store.db import Transaction
+from finapi.store.schema import has_full_text
 
 _LEVEL = 6  # zlib: a 10-K shrinks to an eighth; higher levels cost twice the time for two per cent
 _LOOKED_AT = 2_048  # bytes in which a document without a name shows that it is HTML
@@ -123,7 +124,7 @@ def index_step(app: App) -> float | None:
     when to come back: at once while there may be more, else never.
     """
     after = done = 0
-    while done < STEP and full_text():
+    while done < STEP and has_full_text():
         with app.db.read() as tx:
             row = tx.find_row("body_unindexed", after=after)
         if row is None:

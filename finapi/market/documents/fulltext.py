@@ -16,7 +16,8 @@ from datetime import date
 from functools import cache
 from typing import NamedTuple
 
-from finapi.store.db import Transaction, full_text
+from finapi.store.db import Transaction
+from finapi.store.schema import has_full_text
 
 _LEVEL = 6
 _IDS = 1 << 32  # filings that a day has room for
@@ -139,7 +140,7 @@ def end_place(day: str | None) -> int:
 
 def put(tx: Transaction, filing_id: int, filed_at: str | None, text: str, most: int) -> bool:
     """Index a document's text, unless it is indexed, or more than ``most`` characters would be; whether it was."""
-    if not full_text() or tx.find_value("has_text_indexed", filing_id=filing_id):
+    if not has_full_text() or tx.find_value("has_text_indexed", filing_id=filing_id):
         return False
     if tx.find_value("texts_characters") + len(text) > most:
         return False
@@ -152,7 +153,7 @@ def put(tx: Transaction, filing_id: int, filed_at: str | None, text: str, most: 
 
 def move(tx: Transaction, filing_id: int, filed_at: str | None) -> None:
     """Put a document's words under the day that its filing turned out to have."""
-    row = tx.find_row("indexed_text", filing_id=filing_id) if full_text() else None
+    row = tx.find_row("indexed_text", filing_id=filing_id) if has_full_text() else None
     at = place(filed_at, filing_id)
     if row is not None and row["place"] != at:
         low = folded(unpacked(row["packed"]))

@@ -13,7 +13,8 @@ from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Url
 from finapi.market.documents import filing_rows, fulltext, metadata
 from finapi.market.documents.filing_rows import FilingRow
-from finapi.store.db import Transaction, full_text
+from finapi.store.db import Transaction
+from finapi.store.schema import has_full_text
 
 # What bounds the work of one call: each word is a list of documents that is read.
 MAX_WORDS, MAX_PREFIXES, LEAST_PREFIX = 16, 2, 3
@@ -149,7 +150,7 @@ def held(tx: Transaction) -> TextsHeld:
 
 
 def _check() -> None:
-    if not full_text():
+    if not has_full_text():
         raise ApiError(
             "NOT_IMPLEMENTED", "Full text search needs FTS5, which the SQLite of this server was built without."
         )

@@ -1,4 +1,4 @@
-"""What the SQL proxy may read: the views of ``sql/migrations``, each with its columns and what it holds."""
+"""The views that the SQL proxy may read (``sql/schema.sql``), with their columns and descriptions."""
 
 from __future__ import annotations
 
