@@ -24,6 +24,7 @@ from finapi.core.background import running as workers_running
 from finapi.core.clock import Clock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
+from finapi.core.lazy import LazyModule, LazyReference
 from finapi.delivery import WEBHOOKS
 from finapi.feeds.starting import FeedsWhenRead
 from finapi.httpd.listen import Listener
@@ -33,21 +34,16 @@ from finapi.net import mail
 from finapi.ops.opened import opened
 from finapi.store import datadir
 from finapi.store.portions import PAUSE_SECONDS
-from finapi.web.http.late import by_name
 from finapi.web.wsgi import WsgiApp
 
-# Loaded when they are called, by workers that wait until the server answers.
-with by_name():
-    from finapi.accounts import archive, plans, recovery
-    from finapi.delivery import dispatch, events, outbox, sniper
-    from finapi.market.documents import contents
-    from finapi.market.holdings import doubts
-    from finapi.market.intake import gateway, poller
-    from finapi.ops import backups, copies, watchdog
-    from finapi.web.financials import screen
+# Work that most servers do seconds after their start. The workers import it with their first step.
+archive = LazyModule("finapi.accounts.archive")
+copies = LazyModule("finapi.ops.copies")
+outbox = LazyModule("finapi.delivery.outbox")
 
 if TYPE_CHECKING:
     from finapi.delivery.dispatch import Dispatcher
+    from finapi.market.intake.poller import Poller
     from finapi.net.outbound import Outbound
     from finapi.store.postgres import Postgres
 
@@ -171,10 +167,15 @@ def elected(config: Config, stopped: Callable[[float], bool]) -> Postgres | None
     return store
 
 
+def _step(step: LazyReference, app: App) -> Callable[[], float | None]:
+    """Return a worker's step that imports its module when it first runs."""
+    return lambda: step.load()(app)
+
+
 def _of_a_copy(app: App) -> list[Worker]:
     """The workers of a node that answers on a copy."""
     return [
-        Worker("copy", lambda: copies.step(app)),
+        Worker("copy", _step(copies("step"), app)),
         Worker("close-debits", lambda: billing.close_kept(app)),
         Worker("memory", memory.MemoryKeeper().step),
     ]
@@ -188,14 +189,14 @@ def _workers(app: App) -> list[Worker]:
         *_backups(app),
         Worker("close-debits", lambda: billing.close_kept(app)),
         *([Worker("refund-debits", lambda: billing.refund_step(app))] if app.accounts is not app.db else []),
-        Worker("archive-ledger", lambda: archive.step(app)),
-        Worker("outbox", lambda: outbox.step(app)),
+        Worker("archive-ledger", _step(archive("step"), app)),
+        Worker("outbox", _step(outbox("step"), app)),
         Worker("prune", lambda: _prune_step(app)),
         Worker("full-text", lambda: _full_text_step(app)),
         Worker("latest-years", lambda: _latest_years_step(app)),
         Worker("doubts", lambda: _doubts_step(app)),
-        Worker("sniper", lambda: sniper.advance(app, app.clock.now())),
-        Worker("refill-plans", lambda: plans.refill_due(app, app.clock.now())),
+        Worker("sniper", lambda: _sniper_step(app)),
+        Worker("refill-plans", lambda: _refill_step(app)),
         Worker("memory", memory.MemoryKeeper().step),
         Worker("mail", lambda: _mail_step(app), interrupt=app.post.transport.close, patience=mail_patience),
     ]
@@ -205,17 +206,35 @@ def _backups(app: App) -> list[Worker]:
     """The worker that makes a backup each night, if one is wanted."""
     if not app.config.backup_dir:
         return []
+    from finapi.ops import backups
+
     nightly = backups.Nightly(app)
     return [Worker("backup", nightly.step, interrupt=nightly.interrupt, patience=math.inf)]
 
 
+def _sniper_step(app: App) -> float | None:
+    from finapi.delivery import sniper
+
+    return sniper.advance(app, app.clock.now())
+
+
+def _refill_step(app: App) -> float | None:
+    from finapi.accounts import plans
+
+    return plans.refill_due(app, app.clock.now())
+
+
 def _full_text_step(app: App) -> float | None:
+    from finapi.market.documents import contents
+
     with app.db.read() as tx:
         due = tx.find_row("body_unindexed", after=0) is not None
     return contents.index_step(app) if due else None
 
 
 def _latest_years_step(app: App) -> float:
+    from finapi.web.financials import screen
+
     with app.db.read() as tx:
         if tx.find_row("latest_years_due", rules=financials.rules(), limit=1) is None:
             return YEARS_SECONDS
@@ -225,6 +244,8 @@ def _latest_years_step(app: App) -> float:
 
 def _doubts_step(app: App) -> float:
     """Compare some positions that no ingest has compared: those of an upgrade, or of an ingest that was killed."""
+    from finapi.market.holdings import doubts
+
     with app.db.read() as tx:
         if not any(tx.find_row(name, limit=1, least=0) for name in ("fund_quarters_uncompared", "securities_unpriced")):
             return DOUBTS_SECONDS
@@ -236,10 +257,18 @@ def _pollers(app: App) -> list[Worker]:
     """The worker that follows EDGAR, if one is wanted."""
     if not app.config.poll_every:
         return []
-    fetches = gateway.Gateway(app)
+    from finapi.market.intake.gateway import Gateway
+
+    fetches = Gateway(app)
     every = app.config.poll_every
-    # Made with the first step: it loads every parser.
-    polls = cache(lambda: poller.Poller(app, fetches, every=every))
+
+    @cache
+    def polls() -> Poller:
+        # Imported with the first step: it imports every parser.
+        from finapi.market.intake.poller import Poller
+
+        return Poller(app, fetches, every=every)
+
     # Also when EDGAR is not to be asked for an hour: by its steps one sees that it lives. How long one may take is
     # told by its beats.
     return [Worker("poll", lambda: min(polls().step(), every), interrupt=fetches.close, patience=math.inf)]
@@ -251,10 +280,12 @@ def _webhooks(app: App) -> Iterator[Worker]:
 
     @cache
     def dispatcher() -> Dispatcher:
-        one = dispatch.Dispatcher(app, worker.wake)
-        if broken_off := one.recover():
-            log.warning("%d webhook attempts that were broken off are made again", broken_off)
-        return one
+        from finapi.delivery.dispatch import Dispatcher
+
+        created = Dispatcher(app, worker.wake)
+        if interrupted := created.recover():
+            log.warning("%d webhook attempts that were broken off are made again", interrupted)
+        return created
 
     worker = Worker("webhooks", lambda: dispatcher().step())
     app.accounts.listen(WEBHOOKS, worker.wake)
@@ -290,6 +321,8 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
         return outbound
 
     def step() -> float:
+        from finapi.ops import watchdog
+
         probing()
         return watchdog.step(app)
 
@@ -317,6 +350,8 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
 
 def _prune_step(app: App) -> float:
     """Drop the events and the mails in files that are older than they are kept."""
+    from finapi.delivery import events
+
     removed = app.post.transport.prune(app.clock.now() - timedelta(days=app.config.mail_kept_days))
     if removed:
         log.info("%d mails older than %d days were removed", removed, app.config.mail_kept_days)
@@ -324,6 +359,8 @@ def _prune_step(app: App) -> float:
 
 
 def _mail_step(app: App) -> float:
+    from finapi.accounts import recovery
+
     # Asked for again soon whatever the queue says: what is queued later by a request wakes nobody.
     wait = recovery.send_due(app)
     return MAIL_SECONDS if wait is None else min(wait, MAIL_SECONDS)

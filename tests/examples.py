@@ -18,7 +18,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.json import text
 from finapi.web import openapi
-from finapi.web.http.call import Route
+from finapi.web.http.route import Route
 from finapi.web.http.schema import Schema
 from finapi.web.routes import ROUTES
 from tests.client import Client

@@ -159,6 +159,8 @@ def imports(file: Path, *, at_start_only: bool = False) -> Iterator[tuple[str, i
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
                 yield (inner if inner in MODULES else str(node.module)), node.lineno
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "LazyModule" and not at_start_only:
+            yield ast.literal_eval(node.args[0]), node.lineno
 
 
 def executed_at_import(tree: ast.AST) -> Iterator[ast.AST]:

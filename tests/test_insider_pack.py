@@ -16,7 +16,7 @@ from finapi.edgar.forms import OWNERSHIP
 from finapi.market.documents import packed
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.insiders import store
-from finapi.web.http.call import INSIDERS
+from finapi.web.http.route import INSIDERS
 from tests import ownership_forms as forms
 from tests.client import Client
 from tests.conftest import NOW

@@ -15,9 +15,9 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.errors import STATUS_OF
 from finapi.core.json import dumps
-from finapi.web.http.call import Route
 from finapi.web.http.messages import deflated
 from finapi.web.http.params import Field, Param, read_all
+from finapi.web.http.route import Route
 from finapi.web.openapi import document
 from finapi.web.routes import ROUTES as TABLE
 from tests.api import COMPANY

@@ -20,7 +20,7 @@ from finapi.core.config import Config, OwnPlan
 from finapi.core.errors import ApiError, UsageError
 from finapi.ops import doctor
 from finapi.verbs.table import VERBS
-from finapi.web.routes import ROUTES, priced
+from finapi.web.routes import ROUTES, apply_costs
 from finapi.web.wsgi import WsgiApp
 from tests.client import PASSWORD, Client
 from tests.mail_server import Mailbox, mail_server
@@ -179,7 +179,9 @@ def test_an_own_cost_is_charged_and_told(own: Config, make_app: Callable[..., Ap
     assert document["/api/v1/prices/{ticker}"]["get"]["x-token-cost"] == 2
     with pytest.raises(ApiError), billing.charged(app, user.id, "x", 10**9, "r"):
         pass
-    assert [route.cost for route in priced(ROUTES, app.config.costs) if route.path.startswith("/api/v1/prices/")] == [2]
+    assert [
+        route.cost for route in apply_costs(ROUTES, app.config.costs) if route.path.startswith("/api/v1/prices/")
+    ] == [2]
 
 
 @pytest.mark.parametrize(

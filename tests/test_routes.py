@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from finapi.web.http.call import Call, Route
-from finapi.web.http.late import LateName, by_name
+from finapi.app import limiters
+from finapi.core.config import Config
+from finapi.core.lazy import LazyModule
+from finapi.web.http.call import Call
 from finapi.web.http.messages import Response, read_request
+from finapi.web.http.route import ZONES, Route
 from finapi.web.openapi import ABOUT, document
 from finapi.web.router import Match, Router
 from finapi.web.routes import ROUTES
@@ -26,7 +27,7 @@ def answer(call: Call) -> Response:
 
 
 def route(method: str, path: str) -> Route:
-    return Route(method, path, answer, "none", 0, None, path)
+    return Route(method, path, answer, auth="none", cost=0, zone=None, summary=path)
 
 
 TABLE = [
@@ -326,18 +327,30 @@ def test_a_server_starts_and_answers_without_what_no_call_has_asked_for(tmp_path
     assert done.stdout == "b'HTTP/1.0 200' []\n"
 
 
-def test_every_name_of_the_table_is_found() -> None:
-    assert {column for route in ROUTES for column in route.named} >= {"handler", "params", "shape"}
+def test_every_lazy_reference_of_the_table_resolves() -> None:
     for route in ROUTES:
+        for reference in route.references:
+            assert reference.load() is not None
         assert callable(route.handler)
-        assert all(getattr(route, column) is not None for column in route.named)
-    with pytest.raises(AttributeError):
-        ROUTES[0].no_such_column  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_what_is_imported_beside_the_table_in_another_thread_is_imported() -> None:
-    with by_name(), ThreadPoolExecutor(1) as pool:
-        from finapi.core import days
+def test_every_handler_takes_a_call_and_returns_a_response() -> None:
+    for route in ROUTES:
+        hints = route.handler.__annotations__
+        assert (hints["call"], hints["return"]) == ("Call", "Response"), route.name
 
-        assert isinstance(pool.submit(__import__, "colorsys").result(), ModuleType)
-    assert days.month_end == LateName("finapi.core.days", "month_end")  # type: ignore[attr-defined]
+
+def test_a_wrong_lazy_reference_names_what_is_missing() -> None:
+    with pytest.raises(AttributeError, match="no_such_day"):
+        LazyModule("finapi.core.days")("no_such_day").load()
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        LazyModule("finapi.core.no_such_module")("x").load()
+
+
+def test_a_route_with_an_unknown_limit_zone_is_refused() -> None:
+    with pytest.raises(ValueError, match="GET /x: 'xbrI' is not a limit zone; use one of app, financials, xbrl"):
+        Route("GET", "/x", answer, auth="none", zone="xbrI", summary="x")
+
+
+def test_every_limit_zone_has_a_limiter() -> None:
+    assert {*ZONES} <= {*limiters(Config())}

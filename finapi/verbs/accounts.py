@@ -12,14 +12,9 @@ from finapi.core.errors import ApiError, UsageError
 from finapi.net.letters import MailError
 from finapi.store.datadir import Say
 from finapi.verbs.verb import Verb, arg, document, listing, print_result
-from finapi.web.http.late import by_name
-
-with by_name():
-    from finapi.accounts import audit
-    from finapi.core import lockout
-    from finapi.net import letters, mail
 
 if TYPE_CHECKING:
+    from finapi.accounts import audit
     from finapi.app import App
 
 
@@ -63,16 +58,22 @@ def _user(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
 
 
 def _by(directory: str) -> audit.Actor:
+    from finapi.accounts import audit
+
     return audit.Actor(None, directory)
 
 
 def _audit(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+    from finapi.accounts import audit
+
     with app.accounts.read() as tx:
         rows = audit.list_actions(tx, args.limit)
     return listing(say, args, "actions", rows, "at who action account detail place")
 
 
 def _check_address(email: str | None) -> None:
+    from finapi.net import letters
+
     try:
         if email is not None:
             letters.address(email)
@@ -106,7 +107,7 @@ def _usage(app: App, args: argparse.Namespace, say: Say) -> int:
 
 
 def _password(app: App, args: argparse.Namespace, say: Say) -> int:
-    from finapi.accounts import recovery, sessions, users
+    from finapi.accounts import audit, recovery, sessions, users
 
     now, user_id = app.clock.now(), users.id_of(app, args.email)
     if args.password_stdin:
@@ -138,6 +139,7 @@ def _delete(app: App, args: argparse.Namespace, say: Say) -> int:
 
 def _show(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import users
+    from finapi.core import lockout
 
     user_id, now = users.id_of(app, args.email), app.clock.now()
     with app.accounts.read() as tx:
@@ -181,6 +183,8 @@ def _grant(app: App, args: argparse.Namespace, say: Say) -> int:
 
 
 def _mail(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+    from finapi.net import letters, mail
+
     """Send a mail and wait for what becomes of it."""
     _check_address(args.email)
     text = f"finapi at {app.config.public_url or 'this host'} can send mail."

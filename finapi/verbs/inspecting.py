@@ -17,9 +17,9 @@ def _config(args: argparse.Namespace, config: Config, origins: settings.Origins,
 
     doctor.judge(config, SystemClock())
     if config.costs:
-        from finapi.web.routes import ROUTES, priced
+        from finapi.web.routes import ROUTES, apply_costs
 
-        priced(ROUTES, config.costs)
+        apply_costs(ROUTES, config.costs)
     rows = settings.described(config, origins)
     if args.json:
         return document(say, {"settings": rows})
@@ -31,9 +31,9 @@ def _config(args: argparse.Namespace, config: Config, origins: settings.Origins,
 
 def _openapi(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     from finapi.web import openapi
-    from finapi.web.routes import ROUTES, priced
+    from finapi.web.routes import ROUTES, apply_costs
 
-    document = openapi.document(config.public_url, priced(ROUTES, config.costs))
+    document = openapi.document(config.public_url, apply_costs(ROUTES, config.costs))
     say("out", json.dumps(document, indent=1, ensure_ascii=False))
     return 0
 

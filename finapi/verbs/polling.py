@@ -9,10 +9,6 @@ from typing import TYPE_CHECKING, Any
 from finapi.core.errors import UsageError
 from finapi.store.datadir import Say
 from finapi.verbs.verb import Verb, arg, document, listed_names, listing, one_line, print_result, typed_path
-from finapi.web.http.late import by_name
-
-with by_name():
-    from finapi.accounts import audit
 
 if TYPE_CHECKING:
     from finapi.app import App
@@ -107,6 +103,7 @@ def _follow(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
 
 
 def _documents(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+    from finapi.accounts import audit
     from finapi.edgar import identity
     from finapi.market.intake import following
 
@@ -130,6 +127,7 @@ def _documents(app: App, args: argparse.Namespace, directory: str, say: Say) -> 
 
 
 def _outbox(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+    from finapi.accounts import audit
     from finapi.delivery import outbox
 
     if args.action == "list":

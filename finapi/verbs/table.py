@@ -2,75 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Iterator, Mapping
+from typing import cast
 
+from finapi.core.lazy import LazyModule, LazyReference
 from finapi.verbs.verb import Perform, Verb, one_line
-from finapi.web.http.late import by_name
 
-with by_name():
-    from finapi.verbs import (
-        accounts,
-        asking,
-        backing_up,
-        completing,
-        grading,
-        ingesting,
-        inspecting,
-        loading,
-        mapping,
-        model_context,
-        moving,
-        polling,
-        secrets,
-        serving,
-        watching,
-    )
+accounts = LazyModule("finapi.verbs.accounts")
+asking = LazyModule("finapi.verbs.asking")
+backing_up = LazyModule("finapi.verbs.backing_up")
+completing = LazyModule("finapi.verbs.completing")
+grading = LazyModule("finapi.verbs.grading")
+ingesting = LazyModule("finapi.verbs.ingesting")
+inspecting = LazyModule("finapi.verbs.inspecting")
+loading = LazyModule("finapi.verbs.loading")
+mapping = LazyModule("finapi.verbs.mapping")
+model_context = LazyModule("finapi.verbs.model_context")
+moving = LazyModule("finapi.verbs.moving")
+polling = LazyModule("finapi.verbs.polling")
+secrets = LazyModule("finapi.verbs.secrets")
+serving = LazyModule("finapi.verbs.serving")
+watching = LazyModule("finapi.verbs.watching")
 
 __all__ = ["VERBS", "Perform", "Verb", "one_line"]
 
-# A verb, where it stands among others, or what makes it of all.
-_VERBS: dict[str, Verb | Mapping[str, Verb] | Callable[[Mapping[str, Verb]], Verb]] = {
-    "demo": serving.DEMO,
-    "serve": serving.SERVE,
-    "fixture": serving.FIXTURE,
-    "conformance": grading.CONFORMANCE,
-    "ingest": ingesting.INGEST,
-    "load": loading.LOAD,
-    "follow": polling.FOLLOW,
-    "poll": polling.POLL,
-    "documents": polling.DOCUMENTS,
-    "outbox": polling.OUTBOX,
-    "user": accounts.USER,
-    "invite": accounts.INVITE,
-    "audit": accounts.AUDIT,
-    "mail": accounts.MAIL,
-    "secret": secrets.SECRET,
-    "backup": backing_up.BACKUP,
-    "restore": backing_up.RESTORE,
-    "check": backing_up.CHECK,
-    "move": moving.MOVE,
-    "pack": ingesting.PACK,
-    "mapping": mapping.MAPPING,
-    "doctor": inspecting.DOCTOR,
-    "config": inspecting.CONFIG,
-    "openapi": inspecting.OPENAPI,
-    "get": asking.GET,
-    **dict.fromkeys(("statements", "timeseries", "filings", "insiders", "screen", "fund"), asking.VERBS),
-    **dict.fromkeys(("watch", "listen", "trigger"), watching.VERBS),
-    "mcp": model_context.MCP,
-    "completion": completing.completion,
+# Each reference is a Verb, a mapping of names to Verbs, or a function that builds a Verb from all verbs.
+_VERBS: dict[str, LazyReference] = {
+    "demo": serving("DEMO"),
+    "serve": serving("SERVE"),
+    "fixture": serving("FIXTURE"),
+    "conformance": grading("CONFORMANCE"),
+    "ingest": ingesting("INGEST"),
+    "load": loading("LOAD"),
+    "follow": polling("FOLLOW"),
+    "poll": polling("POLL"),
+    "documents": polling("DOCUMENTS"),
+    "outbox": polling("OUTBOX"),
+    "user": accounts("USER"),
+    "invite": accounts("INVITE"),
+    "audit": accounts("AUDIT"),
+    "mail": accounts("MAIL"),
+    "secret": secrets("SECRET"),
+    "backup": backing_up("BACKUP"),
+    "restore": backing_up("RESTORE"),
+    "check": backing_up("CHECK"),
+    "move": moving("MOVE"),
+    "pack": ingesting("PACK"),
+    "mapping": mapping("MAPPING"),
+    "doctor": inspecting("DOCTOR"),
+    "config": inspecting("CONFIG"),
+    "openapi": inspecting("OPENAPI"),
+    "get": asking("GET"),
+    **dict.fromkeys(("statements", "timeseries", "filings", "insiders", "screen", "fund"), asking("VERBS")),
+    **dict.fromkeys(("watch", "listen", "trigger"), watching("VERBS")),
+    "mcp": model_context("MCP"),
+    "completion": completing("completion"),
 }
 
 
 class _Verbs(Mapping[str, Verb]):
-    """The verbs by name; the module of one is loaded when it is asked for."""
+    """The verbs by name. A verb's module is imported when the verb is first looked up."""
 
     def __getitem__(self, name: str) -> Verb:
-        found = cast(Any, _VERBS[name]).found()
-        if callable(found):
-            found = found(self)
-        return found if isinstance(found, Verb) else cast(Verb, found[name])
+        verb = _VERBS[name].load()
+        if isinstance(verb, Mapping):
+            verb = verb[name]
+        elif callable(verb) and not isinstance(verb, Verb):
+            verb = verb(self)
+        return cast(Verb, verb)
 
     def __iter__(self) -> Iterator[str]:
         return iter(_VERBS)

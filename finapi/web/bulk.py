@@ -15,9 +15,10 @@ from finapi.market.reference import bulk
 from finapi.market.reference.bulk import DATASETS, Dataset, FiledPeriod
 from finapi.store.shelf import MadeFile
 from finapi.web.exports import TableExport
-from finapi.web.http.call import API, Call
+from finapi.web.http.call import Call
 from finapi.web.http.messages import FILE, Response, held_etag
 from finapi.web.http.params import Param
+from finapi.web.http.route import API
 from finapi.web.http.schema import Envelope
 from finapi.web.http.tables import CSV, NDJSON, table_lines
 

@@ -11,9 +11,10 @@ from finapi.core.errors import ApiError
 from finapi.core.records import Time, Url
 from finapi.store.shelf import BeingMade, MadeFile
 from finapi.web.bulk import made_file
-from finapi.web.http.call import API, Call
+from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
+from finapi.web.http.route import API
 
 FORMS = ("3", "4", "5", "144")
 _NAME = re.compile(r"form-([0-9]+)-([0-9]{4})-([0-9]{2})[.](?:csv|ndjson)[.]gz", re.ASCII)

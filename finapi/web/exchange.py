@@ -9,13 +9,13 @@ from finapi.accounts.users import Caller
 from finapi.core.errors import ApiError
 from finapi.core.limits import Decision
 from finapi.web import exports
-from finapi.web.http.call import Route
 from finapi.web.http.messages import (
     GZIP_FROM,
     Request,
     Response,
     coded_etag,
 )
+from finapi.web.http.route import Route
 
 
 @dataclass(slots=True, eq=False, repr=False)

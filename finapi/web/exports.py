@@ -12,8 +12,9 @@ from urllib.parse import quote, urlencode
 
 from finapi.core.errors import ApiError, invalid_param
 from finapi.store.db import Database, Transaction
-from finapi.web.http.call import Call, Route, TablePage
+from finapi.web.http.call import Call, TablePage
 from finapi.web.http.messages import GZIP_LEVEL, Response
+from finapi.web.http.route import Route
 from finapi.web.http.tables import CSV, MAX_ROWS, table_lines
 
 log = logging.getLogger("finapi.exports")

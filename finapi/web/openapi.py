@@ -20,9 +20,10 @@ from finapi.market.documents.metadata import UNFILED
 from finapi.market.holdings import quarters
 from finapi.store import idempotency
 from finapi.web.accounts.webhook_bodies import EVENTS
-from finapi.web.http.call import GATEWAY_ZONES, PAGING_HEADERS, WINDOW_HEADER, Route, operation_id
+from finapi.web.http.call import PAGING_HEADERS, WINDOW_HEADER
 from finapi.web.http.messages import FILE
 from finapi.web.http.params import GREATEST, GREATEST_INTEGER, MAX_LENGTH, MAX_TEXT, MAX_URL, MAX_WORDS, Field, Param
+from finapi.web.http.route import GATEWAY_ZONES, Route, operation_id
 from finapi.web.http.schema import DATE, INTEGER, TEXT, TIME, Schema, array, const, enum, nullable
 from finapi.web.http.tables import CSV, FORMATS, MAX_ROWS, NDJSON, csv_table, json_lines
 

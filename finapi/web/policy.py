@@ -9,8 +9,9 @@ from finapi.app import App
 from finapi.core import passwords
 from finapi.core.config import Config
 from finapi.core.records import AsSchema, Object
-from finapi.web.http.call import AUTHENTICATED_BODY, PUBLIC_BODY, Call
+from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
+from finapi.web.http.route import AUTHENTICATED_BODY, PUBLIC_BODY
 from finapi.web.http.schema import Envelope, Schema, array, const, made_of, schema
 
 READY = "policy"

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 from finapi import __version__
 from finapi.core.cache import Cache
 from finapi.core.errors import ApiError, invalid_param
-from finapi.web.http.call import Route, table_kind
+from finapi.web.http.call import table_kind
 from finapi.web.http.messages import Request
 from finapi.web.http.params import read_all
+from finapi.web.http.route import Route
 from finapi.web.http.tables import FORMATS
 
 # Questions that are kept read, by the characters of their texts and what one takes beside them. A target, whose

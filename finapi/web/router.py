@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
 
-from finapi.web.http.call import Route
+from finapi.web.http.route import Route
 
 
 class Match(NamedTuple):

@@ -9,9 +9,10 @@ from finapi.core.clock import iso
 from finapi.core.records import Object, Time
 from finapi.market.reference import views
 from finapi.store.sandbox import FUNCTIONS
-from finapi.web.http.call import Call, FlatTable
+from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Field
+from finapi.web.http.route import FlatTable
 
 VIEWS = frozenset(views.VIEWS)
 

@@ -38,19 +38,7 @@ from finapi.web.exchange import (
     wants_none,
     without_length,
 )
-from finapi.web.http.call import (
-    CALLER_ZONES,
-    DOCS,
-    GATEWAY_ZONES,
-    LARGE_ANSWER,
-    PUBLIC_BODY,
-    Call,
-    Route,
-    limiter,
-    table_kind,
-    unauthorized,
-)
-from finapi.web.http.late import by_name
+from finapi.web.http.call import DOCS, LARGE_ANSWER, Call, limiter, table_kind, unauthorized
 from finapi.web.http.messages import (
     GZIP_FROM,
     RENDERS_NOTHING,
@@ -70,16 +58,11 @@ from finapi.web.http.messages import (
     too_large,
 )
 from finapi.web.http.params import read_body
+from finapi.web.http.route import CALLER_ZONES, GATEWAY_ZONES, PUBLIC_BODY, Route
 from finapi.web.http.tables import MAX_ROWS
 from finapi.web.questions import Questions, tag_of, tagged
 from finapi.web.router import Match, Router
-from finapi.web.routes import ROUTES, priced
-
-# Pages and mistakes are not what a start is waited for.
-with by_name():
-    from finapi.core import guesses
-    from finapi.web.html import frame
-    from finapi.web.pages import cookie
+from finapi.web.routes import ROUTES, apply_costs
 
 if TYPE_CHECKING:
     from finapi.client.exchange import ApiAnswer, ApiRequest
@@ -106,12 +89,12 @@ class _Table:
     """Routes as they are served at an operator's costs and windows."""
 
     def __init__(self, routes: Sequence[Route], costs: tuple[tuple[str, int], ...], default_windows: str) -> None:
-        routes = priced(routes, costs)
+        routes = apply_costs(routes, costs)
         windowless = default_windows == "all"
         served: Callable[[Route], Route] = Route.without_default_windows if windowless else lambda route: route
         self.served = cache(lambda: [*map(served, routes)])
         self.router = Router(routes, served)
-        self.at_once = {route.path: (route, route.zone in CALLER_ZONES) for route in routes if route.may_be_at_once}
+        self.at_once = {route.path: (route, route.zone in CALLER_ZONES) for route in routes if route.can_be_cached}
 
 
 # Shared by the worlds of a process: a table takes longer to make than the rest of a WsgiApp.
@@ -144,14 +127,14 @@ class WsgiApp:
     def at_once(self, target: str, headers: Mapping[str, str], peer: str) -> Answered | None:
         """Answer ``GET target`` if the response is in memory, else return None; called in the server's loop.
 
-        Only routes with ``at_once`` are answered here, so that they answer while a commit hangs. ``headers`` are named
-        as waitress does, ``USER_AGENT``. Compression and a look-up of a credential take too long for the loop.
+        Only routes with ``is_cached`` are answered here, so that they answer while a commit hangs. ``headers`` have the
+        names of waitress, ``USER_AGENT``. Compression and a look-up of a credential take too long for the loop.
         """
         known_route = self._at_once.get(target)
         if known_route is None or "gzip" in headers.get("ACCEPT_ENCODING", ""):
             return None
         route, counts_for_caller = known_route
-        if route.at_once is None or not route.at_once(self.app):
+        if route.is_cached is None or not route.is_cached(self.app):
             return None
         if counts_for_caller and ("X_API_KEY" in headers or "AUTHORIZATION" in headers):
             return None
@@ -183,7 +166,7 @@ class WsgiApp:
         match = None if request.wrong else self._router.match(request.segments)
         route = match.by_method.get(request.method) if match else None
         if route is not None:
-            shown = replace(route, key_in_body=False)
+            shown = route.without_key_in_body()
             try:
                 known = route.auth == "none" or self._authenticate(request, shown, self.app.clock.now()) is not None
             except StoreUnavailableError as error:
@@ -300,8 +283,11 @@ class WsgiApp:
             exchange.caller = self._authenticate(request, route, now)
         # A public route knows nobody: who sent a key along is for the limit only.
         caller = None if public else exchange.caller
-        if route.page and public and (token := cookie.token_of(app, request)):
-            caller = exchange.caller = self._by_cookie(token, now)
+        if route.page and public:
+            from finapi.web.pages import cookie
+
+            if token := cookie.token_of(app, request):
+                caller = exchange.caller = self._by_cookie(token, now)
         if route.zone is not None:
             # An unverified caller is charged to its address, so that inventing keys buys no fresh bucket.
             key = ("user", exchange.caller.id) if exchange.caller else ("address", request.address)
@@ -473,6 +459,8 @@ class WsgiApp:
         exchange.code = error.code
         request = exchange.request
         if request is not None and request.preferred(PAGES) is not None:
+            from finapi.web.html import frame
+
             page = frame.error_page(self.app.config, error, request.path, exchange.request_id)
             page.headers.update(error.headers)
             return page
@@ -576,6 +564,8 @@ _MARK = MARK.lower()
 
 def _instead(param: str, request: Request) -> str:
     """A sentence about a name that was given where a parameter is missing."""
+    from finapi.core import guesses
+
     names = {**request.query, **(request.kept[0] if request.kept else {})}
     name = None if param in names else guesses.given_for(param, list(names)[:20])
     return "" if name is None else f" {name} is no parameter here; did you mean {param}?"

@@ -26,7 +26,7 @@ from finapi.market.statements.layout import (
     Section,
 )
 from finapi.market.statements.report import Cover, Fact, Report
-from finapi.web.http.call import Route
+from finapi.web.http.route import Route
 from finapi.web.wsgi import WsgiApp
 from tests.client import Client, ledger_sum
 

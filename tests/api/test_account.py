@@ -13,8 +13,9 @@ from finapi import __version__
 from finapi.accounts import billing, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
-from finapi.web.http.call import Call, Deprecation, Route
+from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
+from finapi.web.http.route import Deprecation, Route
 from tests.api import COMPANY, balance, client_of, put, report
 from tests.client import PASSWORD, Answer, Client, login, session_of, sign_up
 from tests.conftest import ACCOUNTS
@@ -392,7 +393,7 @@ def gone_soon(call: Call) -> Response:
 
 def test_a_deprecated_route_says_so_on_every_answer(app: App) -> None:
     leaving = Deprecation(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC), "/api/v1/new")
-    route = Route("GET", "/api/v1/old", gone_soon, "none", 0, None, "Old", deprecated=leaving)
+    route = Route("GET", "/api/v1/old", gone_soon, auth="none", cost=0, zone=None, summary="Old", deprecated=leaving)
     client = client_of(app, None, route)
     for method, status in (("GET", 200), ("POST", 405)):
         headers = client.call(method, "/api/v1/old").headers

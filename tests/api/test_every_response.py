@@ -22,8 +22,9 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import STATUS_OF, ApiError
 from finapi.web import exchange, wsgi
-from finapi.web.http.call import Call, Route
+from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
+from finapi.web.http.route import Route
 from finapi.web.wsgi import WsgiApp
 from tests.api import COMPANY, FILING, balance, client_of, ledger, put, report
 from tests.client import Answer, Client
@@ -38,7 +39,7 @@ def explode(call: Call) -> Response:
     raise RuntimeError(SECRET_TEXT)
 
 
-EXPLODING = Route("GET", "/api/v1/explode", explode, "key", 10, "xbrl", "It fails")
+EXPLODING = Route("GET", "/api/v1/explode", explode, auth="key", cost=10, zone="xbrl", summary="It fails")
 
 
 @pytest.fixture
@@ -246,7 +247,7 @@ def overrun_in(app: App, key: str, cost: int, error: ApiError | None = None, sta
             raise error
         return call.success({}, {})
 
-    route = Route("GET", "/api/v1/slow", slow, "key", cost, "xbrl", "It takes long")
+    route = Route("GET", "/api/v1/slow", slow, auth="key", cost=cost, zone="xbrl", summary="It takes long")
 
     class Kept(WsgiApp):
         def __call__(self, environ_of_call: dict[str, Any], start_response: Any) -> Any:
@@ -338,12 +339,14 @@ def test_options_of_a_path_with_several_methods_lists_them(app: App) -> None:
     def answer(call: Call) -> Response:
         return Response(200, b"{}")
 
-    table = [Route(method, "/x", answer, "none", 0, None, "x") for method in ("PUT", "GET", "DELETE")]
+    table = [
+        Route(method, "/x", answer, auth="none", cost=0, zone=None, summary="x") for method in ("PUT", "GET", "DELETE")
+    ]
     assert client_of(app, None, *table).call("OPTIONS", "/x").headers["allow"] == "DELETE, GET, HEAD, OPTIONS, PUT"
 
 
 def test_a_route_without_get_has_no_head(app: App) -> None:
-    route = Route("POST", "/x", lambda call: Response(200, b"{}"), "none", 0, None, "x")
+    route = Route("POST", "/x", lambda call: Response(200, b"{}"), auth="none", cost=0, zone=None, summary="x")
     client = client_of(app, None, route)
     assert client.call("HEAD", "/x").status == 405
     assert client.call("OPTIONS", "/x").headers["allow"] == "OPTIONS, POST"
@@ -430,7 +433,7 @@ def test_each_coding_has_a_strong_etag_of_its_own(client: Client) -> None:
 
 @pytest.mark.parametrize(("size", "zipped"), [(0, False), (1023, False), (1024, False), (1025, True)])
 def test_a_body_over_one_kibibyte_is_gzipped(app: App, size: int, zipped: bool) -> None:
-    route = Route("GET", "/x", lambda call: Response(200, b"x" * size), "none", 0, None, "x")
+    route = Route("GET", "/x", lambda call: Response(200, b"x" * size), auth="none", cost=0, zone=None, summary="x")
     answer = client_of(app, None, route).get("/x", headers=ZIP)
     assert ("content-encoding" in answer.headers, "vary" in answer.headers) == (zipped, zipped)
     assert (gzip.decompress(answer.body) if zipped else answer.body) == b"x" * size
@@ -568,7 +571,10 @@ def test_two_routes_with_the_same_parameters_have_tags_of_their_own(app: App, us
     def answer(call: Call) -> Response:
         return Response(200, b"{}")
 
-    table = [Route("GET", path, answer, "key", 1, "xbrl", "x", cacheable=True) for path in ("/x", "/y")]
+    table = [
+        Route("GET", path, answer, auth="key", cost=1, zone="xbrl", summary="x", cacheable=True)
+        for path in ("/x", "/y")
+    ]
     client = client_of(app, user.api_key, *table)
     assert tag_of(client, "/x") != tag_of(client, "/y")
 

@@ -11,7 +11,6 @@ import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from http.client import HTTPConnection, IncompleteRead
 from typing import Any
 from wsgiref.validate import validator
@@ -24,9 +23,10 @@ from finapi.core.errors import ApiError
 from finapi.httpd.listen import Listener
 from finapi.httpd.settings import ListenSettings
 from finapi.web import exports
-from finapi.web.http.call import Call, Route
+from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, limit
+from finapi.web.http.route import Route
 from finapi.web.http.schema import answer, part
 from finapi.web.wsgi import WsgiApp
 from tests.api import ledger
@@ -54,8 +54,32 @@ def numbers(call: Call) -> Response:
     return call.rows(rows, {"has_more": first + size < COUNT})
 
 
-ROUTE = Route("GET", "/api/v1/x", numbers, "key", 5, None, "Numbers", (limit(3, 5), OFFSET), lists=True, shape=SHAPE)
-FREE = replace(ROUTE, path="/api/v1/free", cost=0, params=(limit(3, 24), OFFSET))
+def numbers_route(
+    path: str = "/api/v1/x",
+    handler: Callable[[Call], Response] = numbers,
+    *,
+    cost: int = 5,
+    max_limit: int = 5,
+    cacheable: bool = False,
+) -> Route:
+    """Return a route whose rows are numbers, of which a page has at most ``max_limit``."""
+    return Route(
+        "GET",
+        path,
+        handler,
+        auth="key",
+        cost=cost,
+        zone=None,
+        summary="Numbers",
+        params=(limit(3, max_limit), OFFSET),
+        lists=True,
+        shape=SHAPE,
+        cacheable=cacheable,
+    )
+
+
+ROUTE = numbers_route()
+FREE = numbers_route("/api/v1/free", cost=0, max_limit=24)
 
 
 @pytest.fixture(autouse=True)
@@ -177,7 +201,7 @@ def test_a_head_has_no_body_and_reads_one_page(app: App, api: Client) -> None:
 
 @pytest.mark.parametrize("coding", ["identity", "gzip"])
 def test_a_head_has_the_headers_of_the_table_that_is_sent_while_it_is_made(app: App, api: Client, coding: str) -> None:
-    api._wsgi = validator(WsgiApp(app, [replace(ROUTE, cacheable=True)]))
+    api._wsgi = validator(WsgiApp(app, [numbers_route(cacheable=True)]))
     asked: dict[str, Any] = {"path": ROUTE.path + "?format=csv&limit=6", "headers": {"Accept-Encoding": coding}}
     full, head = (api.call(method, **asked).headers for method in ("GET", "HEAD"))
     assert "link" in full

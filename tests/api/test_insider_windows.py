@@ -23,7 +23,7 @@ from finapi.market.filings import lists
 from finapi.market.insiders import store
 from finapi.market.insiders import trades as stored
 from finapi.market.prices import price_csv, prices
-from finapi.web.http.call import INSIDERS
+from finapi.web.http.route import INSIDERS
 from tests import ownership_forms as forms
 from tests.api import test_insiders_api as plain
 from tests.api.test_insiders_api import CEO, OTHER, put_market, shares

@@ -23,7 +23,7 @@ from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.insiders import names, store
 from finapi.market.insiders import query as insider_query
 from finapi.market.reference import companies
-from finapi.web.http.call import INSIDERS
+from finapi.web.http.route import INSIDERS
 from finapi.web.router import Router
 from finapi.web.routes import ROUTES
 from tests import ownership_forms as forms

@@ -15,7 +15,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.market.demo import data
-from finapi.web.http.call import Route
+from finapi.web.http.route import Route
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 from tests.conftest import NOW

@@ -14,8 +14,9 @@ from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError
 from finapi.web import wsgi
 from finapi.web.http import messages
-from finapi.web.http.call import Call, Route
+from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
+from finapi.web.http.route import Route
 from tests.api import COMPANY, FILING, balance, client_of, ledger, put, report
 from tests.client import Answer, Client
 from tests.conftest import NOW
@@ -168,7 +169,7 @@ def test_a_handler_that_fails_is_refunded_by_its_class(
     def handler(call: Call) -> Response:
         raise error
 
-    route = Route("GET", "/x", handler, "key", 10, "xbrl", "It fails")
+    route = Route("GET", "/x", handler, auth="key", cost=10, zone="xbrl", summary="It fails")
     answer = client_of(app, user.api_key, route).get("/x")
     assert (answer.status, charged(answer)) == (status, "0")
     assert ledger(app) == [(-10, "debit", "GET /x", status), (10, reason, "GET /x", status)]

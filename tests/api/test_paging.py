@@ -22,8 +22,8 @@ from finapi.market.documents import metadata
 from finapi.market.documents.metadata import FilingMetadata
 from finapi.market.ownership import notices, store
 from finapi.market.reference import companies
-from finapi.web.http.call import Route
 from finapi.web.http.params import FREE_OFFSET
+from finapi.web.http.route import Route
 from finapi.web.openapi import document
 from finapi.web.routes import ROUTES
 from tests import schedules

@@ -13,7 +13,7 @@ from finapi.edgar import ownership
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.insiders import store
 from finapi.market.reference import companies
-from finapi.web.http.call import INSIDERS
+from finapi.web.http.route import INSIDERS
 from tests.client import Client
 from tests.conftest import NOW
 from tests.ownership_forms import ANN, BEN, ISSUER, form, holding, owner, transaction

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 from wsgiref.validate import validator
 
@@ -17,7 +16,7 @@ from finapi.web.exchange import Exchange
 from finapi.web.http.messages import Response
 from finapi.web.wsgi import WsgiApp
 from tests.api import balance, ledger
-from tests.api.test_exports import ROUTE, numbers
+from tests.api.test_exports import ROUTE, numbers, numbers_route
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
 
@@ -87,7 +86,7 @@ def test_a_large_answer_that_cannot_be_made_leaves_its_place_to_others(
         call.hold_large()
         return numbers(call)
 
-    api._wsgi = validator(WsgiApp(app, [replace(ROUTE, handler=holds)]))
+    api._wsgi = validator(WsgiApp(app, [numbers_route(handler=holds)]))
     fails_with(MemoryError(), monkeypatch)
     assert (api.get(ROUTE.path).status, app.large.there(("user", 1))) == (500, 0)
     assert ledger(app) == [DEBIT, REFUND]

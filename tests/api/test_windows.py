@@ -19,7 +19,7 @@ from finapi.edgar import ownership
 from finapi.market.documents import filings as documents
 from finapi.market.documents.metadata import DOCUMENT, LISTED, FilingMetadata, Party
 from finapi.market.insiders import store
-from finapi.web.http.call import INSIDERS
+from finapi.web.http.route import INSIDERS
 from tests.api.test_insiders_api import get, put_market, shares
 from tests.api.test_paging import PATHS, ROUTE_OF, rows_of
 from tests.client import Client

@@ -27,7 +27,7 @@ from finapi.market.documents import contents, metadata
 from finapi.market.documents import filings as filed
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.filings import lists
-from finapi.web.http.call import API, INSIDERS
+from finapi.web.http.route import API, INSIDERS
 from finapi.web.router import Router
 from finapi.web.routes import ROUTES
 from tests.bench import filings, funds, holdings, insiders, ownership

@@ -11,9 +11,10 @@ from finapi.core.errors import invalid_param
 from finapi.core.records import Object, OneOf, Time, Url
 from finapi.delivery import webhooks
 from finapi.store.db import Transaction
-from finapi.web.http.call import CALLER_ZONES, Call
+from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import FREE_OFFSET, Field, Param, limit, offset
+from finapi.web.http.route import CALLER_ZONES
 from finapi.web.http.schema import Envelope
 
 MAX_DOLLARS = 1_000_000

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from finapi.market.financials import series as of_series
-from finapi.web.http.call import FlatTable
+from finapi.web.http.route import FlatTable
 
 _STATEMENT = (
     "ticker",

@@ -1,13 +1,11 @@
-"""A line of the route table, and one call of it as its handler sees it."""
+"""One call, as its handler sees it."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
 from finapi.accounts.users import Caller
@@ -17,10 +15,8 @@ from finapi.core.errors import ApiError
 from finapi.core.json import dumps, pieces
 from finapi.store.db import Transaction
 from finapi.store.idempotency import IdempotentCall
-from finapi.web.http.late import LateName
 from finapi.web.http.messages import Request, Response
-from finapi.web.http.params import Field, Param
-from finapi.web.http.schema import Schema, schema
+from finapi.web.http.route import Auth, Route
 from finapi.web.http.tables import CSV, FORMATS, TABLES, csv_table, json_lines
 
 if TYPE_CHECKING:
@@ -30,8 +26,6 @@ if TYPE_CHECKING:
 PAGING_HEADERS = {"has_more": "X-Has-More", "next_cursor": "X-Next-Cursor", "total": "X-Total-Count"}
 WINDOW_HEADER = "X-Window"
 
-# Who may call (DECISIONS 4): nobody in particular, a key (all data), a session (the account itself), or either.
-Auth = Literal["none", "key", "session", "either"]
 # What a 401 says to people, and to programs (RFC 9110 11.6.1).
 _NEEDED = {
     "key": (
@@ -65,31 +59,8 @@ def unauthorized(auth: Auth, request: Request) -> ApiError:
     return ApiError("UNAUTHORIZED", f"{message} {why}", details={"credential": given}, headers=headers)
 
 
-API = "/api/v1"
-INSIDERS = API + "/insiders"
-
-# Two older prefixes of the insider service (DECISIONS 1). Existing clients use the second one; no document lists it.
-ALIASES = ("/insider-module/api/insiders/", "/api/insiders/")
-
-# Zones that count by caller, where one is known (DECISIONS 5); registration counts by address and email.
-CALLER_ZONES = ("app", "financials", "xbrl", "insider", "sql")
-
-# Bytes of a JSON body that is parsed (DECISIONS 1): where a credential is asked for first, and where anybody may send
-# one, as parsing holds the interpreter.
-AUTHENTICATED_BODY, PUBLIC_BODY = 1024 * 1024, 64 * 1024
-
 # Bytes from which on an answer needs one of few places: of smaller ones every thread may hold one.
 LARGE_ANSWER = 1 << 20
-
-# The zones that DECISIONS 5 has a gateway answer for: their 429 carries no headers.
-GATEWAY_ZONES = ("financials", "xbrl")
-
-
-class FlatTable(NamedTuple):
-    """Rows and the columns of their CSV."""
-
-    columns: tuple[str, ...]
-    rows: Sequence[Mapping[str, Any]]
 
 
 class TablePage(NamedTuple):
@@ -98,174 +69,6 @@ class TablePage(NamedTuple):
     rows: Sequence[Mapping[str, Any]]
     meta: Mapping[str, Any]
     columns: Sequence[str] | None
-
-
-class Deprecation(NamedTuple):
-    """Since when a route is deprecated, when it stops answering (both UTC), and what to call instead.
-
-    ``successor`` is a path of this API; None where nothing takes its place and the changelog says why.
-    """
-
-    since: datetime
-    sunset: datetime
-    successor: str | None = None
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """``Deprecation`` (RFC 9745), ``Sunset`` (RFC 8594) and ``Link`` to the changelog and the successor."""
-        from email.utils import format_datetime
-
-        links = ['</changelog>; rel="deprecation"; type="text/html"']
-        if self.successor is not None:
-            links.append(f'<{self.successor}>; rel="successor-version"')
-        return {
-            "Deprecation": f"@{int(self.since.timestamp())}",
-            "Sunset": format_datetime(self.sunset, usegmt=True),
-            "Link": ", ".join(links),
-        }
-
-
-# The columns that a table may fill with names (finapi.web.http.late), which a start does without.
-_NAMED = ("handler", "params", "body", "tabled", "unserved", "shape", "at_once")
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Route:
-    """One line of the API. ``path`` holds ``{name}`` where a segment is a parameter.
-
-    ``cost`` is in tokens; ``zone`` names the limit that binds it; ``cacheable`` says that the answer depends
-    on its parameters and the market data only, so that its ETag is known before the work (DECISIONS 2);
-    ``lists`` that it answers through :meth:`Call.rows` or :meth:`Call.listed`, its rows in the member ``rows_in``
-    of the answer (``data.holders`` for one inside another); ``idempotent`` that it answers through
-    :meth:`Call.settled`, so that it takes an ``Idempotency-Key``. ``shape`` is what its 200 body is.
-    """
-
-    method: str
-    path: str
-    handler: Callable[[Call], Response]
-    auth: Auth
-    cost: int
-    zone: str | None
-    summary: str
-    params: tuple[Param, ...] = ()
-    body: tuple[Field, ...] | None = None
-    # The limit that is charged to the email in the body, beside the zone's.
-    email_limit: str | None = None
-    # The limit that is charged to the IPv6 /48 that the caller's address lies in.
-    network_limit: str | None = None
-    cacheable: bool = False
-    lists: bool = False
-    # Where in the answer the rows of a route that ``lists`` stand: names of members with dots between.
-    rows_in: str = "data"
-    # Makes a table of an answer that has no list of flat rows.
-    tabled: Callable[[Mapping[str, Any]], FlatTable] | None = None
-    # Documented parameters that are not served and not ignored either: without its filter a list is wrong.
-    unserved: tuple[str, ...] = ()
-    # The key may also stand in the body, as ``api_key``.
-    key_in_body: bool = False
-    # The key may also come as ``Authorization: Bearer``, which is all that some hosts send.
-    key_as_bearer: bool = False
-    idempotent: bool = False
-    # The record of its 200 body, or its JSON Schema.
-    shape: Any = None
-    # Set where the route is going away; its answers say so.
-    deprecated: Deprecation | None = None
-    # What it answers instead of JSON, a document as it was filed for instance.
-    media: tuple[str, ...] = ()
-    # What it answers when all is well, and errors of its own beside those that follow from the other columns.
-    answers: tuple[int, ...] = (200,)
-    errors: tuple[int, ...] = ()
-    # For people and not for clients: left out of the OpenAPI document.
-    page: bool = False
-    # Whether the answer is in memory now: it is then given in the server's loop, without a thread for it.
-    at_once: Callable[[App], bool] | None = None
-    # Columns whose values are names still.
-    named: dict[str, LateName] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        for column in _NAMED:
-            if isinstance(value := getattr(self, column), LateName):
-                self.named[column] = value
-                object.__delattr__(self, column)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, column: str) -> Any:
-            """A column that the table names, looked up now and kept."""
-            if column not in _NAMED:
-                raise AttributeError(column)
-            object.__setattr__(self, column, value := self.named[column].found())
-            return value
-
-    @property
-    def may_be_at_once(self) -> bool:
-        """Whether the answer is in memory at times."""
-        return "at_once" in self.named or self.at_once is not None
-
-    @property
-    def name(self) -> str:
-        """How the ledger and the log call it: ``GET /api/v1/policy``."""
-        return f"{self.method} {self.path}"
-
-    @property
-    def body_limit(self) -> int:
-        """Bytes of a body that it reads."""
-        return PUBLIC_BODY if self.auth == "none" else AUTHENTICATED_BODY
-
-    @property
-    def tables(self) -> bool:
-        """Whether it answers as CSV and NDJSON too."""
-        return self.lists or "tabled" in self.named or self.tabled is not None
-
-    @property
-    def cross_origin(self) -> bool:
-        """Whether scripts of any origin may read the answer: a key is no cookie, and what is public is public."""
-        return self.auth in ("key", "either") or (self.auth == "none" and self.method == "GET" and not self.page)
-
-    @property
-    def tells_cost(self) -> bool:
-        """Whether it says what it cost: data do, free ones too."""
-        return self.auth == "key"
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Every path of the route, its own first."""
-        prefix = INSIDERS + "/"
-        aliases = ALIASES if self.path.startswith(prefix) else ()
-        return (self.path, *(other + self.path.removeprefix(prefix) for other in aliases))
-
-    @property
-    def schema(self) -> Schema:
-        """The JSON Schema of its 200 body."""
-        assert self.shape is not None, self.name
-        return self.shape if isinstance(self.shape, dict) else schema(self.shape)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The members of a row of a route that ``lists``: the whole answer, or a list inside of it."""
-        rows = self.schema
-        if rows["type"] != "array":
-            for member in self.rows_in.split("."):
-                rows = rows["properties"][member]
-        return tuple(rows["items"]["properties"])
-
-    def without_default_windows(self) -> Route:
-        """The same with no window but what is given."""
-        if not any(one.window for one in self.params):
-            return self
-        params = tuple(replace(one, default=None) if one.window else one for one in self.params)
-        return replace(self, params=params)
-
-    def table_of(self, answer: Any) -> FlatTable:
-        """What an answer of a route with ``tables`` is as a table."""
-        return FlatTable(self.columns, self.rows_of(answer)) if self.tabled is None else self.tabled(answer)
-
-    def rows_of(self, answer: Any) -> Any:
-        """The rows of an answer of a route that ``lists``."""
-        if isinstance(answer, Mapping):
-            for member in self.rows_in.split("."):
-                answer = answer[member]
-        return answer
 
 
 def table_kind(request: Request) -> str | None:
@@ -283,11 +86,6 @@ def limiter(zone: str, caller: Caller | None) -> str:
     """The limiter of a zone: the insider service has one for paid plans (DECISIONS 5)."""
     paid = zone == "insider" and caller is not None and caller.plan not in (None, "free")
     return "insider_paid" if paid else zone
-
-
-def operation_id(route: Route, path: str | None = None) -> str:
-    """What the call of a route is named in the OpenAPI document."""
-    return re.sub(r"\W+", "_", f"{route.method.lower()}{(path or route.path).removeprefix(API)}").strip("_")
 
 
 class Call(NamedTuple):

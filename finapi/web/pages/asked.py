@@ -14,9 +14,10 @@ from urllib.parse import quote, urlencode
 from finapi.core.errors import ApiError
 from finapi.web.html import figures, frame
 from finapi.web.html.tags import Child, Html, h, html
-from finapi.web.http.call import API, Call, Route
+from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param, read_all
+from finapi.web.http.route import API, Route
 from finapi.web.http.tables import CSV
 from finapi.web.pages import access
 

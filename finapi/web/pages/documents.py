@@ -17,8 +17,9 @@ from finapi.web.html import figures
 from finapi.web.html.frame import page
 from finapi.web.html.markdown import inline, markdown
 from finapi.web.html.tags import Html, h, html
-from finapi.web.http.call import Call, Route, operation_id
+from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
+from finapi.web.http.route import Route, operation_id
 
 # Whoever reads security.txt asks again before this (RFC 9116 wants less than a year).
 CONTACT_DAYS = 90

@@ -12,8 +12,9 @@ from finapi.market.documents.filing_rows import FilingRow
 from finapi.store import heartbeats
 from finapi.web.html.frame import page, search_form
 from finapi.web.html.tags import Html, h
-from finapi.web.http.call import API, Call
+from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
+from finapi.web.http.route import API
 from finapi.web.pages import TRY_KEY, access
 
 # How many of the newest filings are shown.

@@ -9,9 +9,10 @@ from finapi.market.statements import lookups
 from finapi.market.statements.lookups import CompanyFound
 from finapi.web.html import figures, frame
 from finapi.web.html.tags import Html, h
-from finapi.web.http.call import API, Call
+from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
+from finapi.web.http.route import API
 from finapi.web.pages import access
 from finapi.web.pages.asked import Ask, ask
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from finapi.web.http.call import Call, Route
+from finapi.web.http.call import Call
+from finapi.web.http.route import Route
 
 # What names whose data are asked for, where a call leaves open which of several: the first that it takes.
 _SUBJECTS = ("ticker", "accession", "accession_number", "cik")

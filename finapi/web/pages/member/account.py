@@ -11,9 +11,10 @@ from finapi.accounts import sessions, users
 from finapi.core.errors import ApiError
 from finapi.web.html import charts, figures, frame
 from finapi.web.html.tags import Child, Html, h
-from finapi.web.http.call import API, Call
+from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import in_path, read_body
+from finapi.web.http.route import API
 from finapi.web.pages import cookie
 from finapi.web.pages.asked import ask, section, with_query
 from finapi.web.pages.member import signing_in
