@@ -69,7 +69,7 @@ def random_uuid() -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class App:
-    """The parts of a running finapi. ``kept_debits`` waits to be written by ``billing.close_kept``."""
+    """The parts of a running finapi."""
 
     config: Config
     clock: Clock
@@ -99,9 +99,10 @@ class App:
     edgar: Pace = field(default_factory=Pace)
     # Bodies that are the same for everybody as long as the process runs, by name.
     ready: dict[str, bytes] = field(default_factory=dict)
-    kept_debits: deque[int] = field(default_factory=deque)
+    # Ids of debits whose calls were answered, to be closed by ``billing``.
+    debits_to_settle: deque[int] = field(default_factory=deque)
     # Refunds that could not be written: the debit's row, the reason and the status of each.
-    late_refunds: deque[tuple[Mapping[str, Any], str, int]] = field(default_factory=deque)
+    pending_refunds: deque[tuple[Mapping[str, Any], str, int]] = field(default_factory=deque)
     # Who calls with which key, by the key's fingerprint, until anything but the ledger is written; who called before
     # that, while accounts cannot be reached.
     callers: Cache = field(

@@ -176,7 +176,7 @@ def _of_a_copy(app: App) -> list[Worker]:
     """The workers of a node that answers on a copy."""
     return [
         Worker("copy", _step(copies("step"), app)),
-        Worker("close-debits", lambda: billing.close_kept(app)),
+        Worker("close-debits", lambda: billing.run_settlement_step(app)),
         Worker("memory", memory.MemoryKeeper().step),
     ]
 
@@ -187,8 +187,8 @@ def _workers(app: App) -> list[Worker]:
     mail_patience = mail.BATCH * app.config.mail_timeout + PATIENCE
     return [
         *_backups(app),
-        Worker("close-debits", lambda: billing.close_kept(app)),
-        *([Worker("refund-debits", lambda: billing.refund_step(app))] if app.accounts is not app.db else []),
+        Worker("close-debits", lambda: billing.run_settlement_step(app)),
+        *([Worker("refund-debits", lambda: billing.run_refund_step(app))] if app.accounts is not app.db else []),
         Worker("archive-ledger", _step(archive("step"), app)),
         Worker("outbox", _step(outbox("step"), app)),
         Worker("prune", lambda: _prune_step(app)),

@@ -22,6 +22,7 @@ from finapi.market.intake import following, ingest
 from finapi.net import mail
 from finapi.net.outbound import Outbound, OutboundRequest, Reach, Reply
 from finapi.ops import probes, watchdog
+from tests.charging import charged
 from tests.client import Client
 
 PASSWORD = "correct horse battery"
@@ -53,7 +54,7 @@ class Year:
 
     def call(self) -> None:
         """A billed call."""
-        with billing.charged(self.app, self.user.id, "GET /api/v1/xbrl/timeseries", 10, self.app.new_uuid()):
+        with charged(self.app, self.user.id, "GET /api/v1/xbrl/timeseries", 10, self.app.new_uuid()):
             pass
 
     def event(self) -> None:
@@ -81,7 +82,7 @@ class Year:
         while recovery.send_due(self.app) == 0.0:
             pass
         events.prune_step(self.app)
-        billing.close_kept(self.app)
+        billing.run_settlement_step(self.app)
         while archive.step(self.app) != archive.STEP_SECONDS:
             pass
         sniper.advance(self.app, self.clock.now())

@@ -14,6 +14,7 @@ from finapi.accounts.users import Caller, NewUser
 from finapi.app import App
 from finapi.core.errors import ApiError, UsageError
 from finapi.store.db import ConstraintError
+from tests.charging import charged
 from tests.client import ledger_sum
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -132,9 +133,9 @@ def questions(app: App) -> Iterator[list[str]]:
 
 def test_a_key_is_looked_up_once_while_only_tokens_are_spent(app: App, user: NewUser) -> None:
     known = users.by_key(app, user.api_key)
-    with billing.charged(app, user.id, "GET /x", 25, "r1"):
+    with charged(app, user.id, "GET /x", 25, "r1"):
         pass
-    billing.close_kept(app)
+    billing.run_settlement_step(app)
     with questions(app) as asked:
         assert users.by_key(app, user.api_key) == known
     assert asked == []

@@ -14,6 +14,7 @@ from finapi.accounts import archive, billing, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.clock import iso as text
+from tests.charging import charged
 from tests.conftest import NOW
 from tests.test_billing import balance, spend
 
@@ -54,11 +55,11 @@ def rows(
 def test_rows_older_than_are_kept_go_to_a_file_and_leave_their_sum(app: App, clock: FixedClock, tmp_path: Path) -> None:
     clock.advance(3600)
     spend(app, 25, "r1")
-    with pytest.raises(ValueError, match="no"), billing.charged(app, 1, "GET /x", 5, "r2"):
+    with pytest.raises(ValueError, match="no"), charged(app, 1, "GET /x", 5, "r2"):
         raise ValueError("no")
     clock.advance(3600)
     spend(app, 10, "r3", user_id=2)
-    billing.close_kept(app)
+    billing.run_settlement_step(app)
     before = [balance(app, user_id) for user_id in (1, 2)]
     pass_days(app, clock, 31)
     assert not (tmp_path / "ledger").exists()
@@ -80,9 +81,9 @@ def test_rows_older_than_are_kept_go_to_a_file_and_leave_their_sum(app: App, clo
         (-1, 499_975, "carried_over", "2026-01-31T13:00:00.000Z"),
         (7, -1, "debit", text(NOW + timedelta(days=31, hours=2))),
     ]
-    billing.close_kept(app)
+    billing.run_settlement_step(app)
     assert [balance(app, user_id) for user_id in (1, 2)] == [before[0] - 1, before[1]]
-    assert billing.wrong(app) == archive.wrong(app) == archive.elsewhere(app) == []
+    assert billing.list_errors(app) == archive.wrong(app) == archive.elsewhere(app) == []
 
 
 def test_what_is_archived_later_is_added_and_shown_as_the_oldest_transaction(app: App, clock: FixedClock) -> None:
@@ -90,14 +91,14 @@ def test_what_is_archived_later_is_added_and_shown_as_the_oldest_transaction(app
         spend(app, 25, f"r{number}")
         pass_days(app, clock, 35)
     with app.db.read() as tx:
-        shown, cursor = billing.transactions(tx, 1, limit=50)
+        shown, cursor = billing.list_transactions(tx, 1, limit=50)
     assert cursor is None
     assert [(row["delta"], row["reason"]) for row in shown] == [(-25, "debit"), (499_950, "carried_over")]
     assert shown[-1]["metadata"] == {"request_id": None, "cost_tier": None}
     with app.db.read() as tx:
-        shown, cursor = billing.transactions(tx, 1, limit=1)
+        shown, cursor = billing.list_transactions(tx, 1, limit=1)
         assert [row["reason"] for row in shown] == ["debit"]
-        shown, cursor = billing.transactions(tx, 1, limit=1, cursor=cursor)
+        shown, cursor = billing.list_transactions(tx, 1, limit=1, cursor=cursor)
     assert [row["reason"] for row in shown] == ["carried_over"]
     assert cursor is None
     assert archive.wrong(app) == []
@@ -110,7 +111,7 @@ def test_many_rows_go_a_few_at_once_and_add_up_at_every_step(
     monkeypatch.setattr(archive, "ROWS_AT_ONCE", 10)
     for number in range(63):
         spend(app, 1, f"r{number}", user_id=1 + number % 2)
-    billing.close_kept(app)
+    billing.run_settlement_step(app)
     clock.advance(86_400)
     archive.step(app)
     clock.advance(31 * 86_400)
@@ -131,7 +132,7 @@ def old(app: App, clock: FixedClock) -> None:
     """A call of each account, due to be archived."""
     spend(app, 25, "r1")
     spend(app, 10, "r2", user_id=2)
-    billing.close_kept(app)
+    billing.run_settlement_step(app)
     clock.advance(86_400)
     archive.step(app)
     clock.advance(31 * 86_400)
@@ -174,11 +175,11 @@ def test_a_file_of_before_a_backup_was_put_back_is_not_overwritten(app: App, clo
 
 
 def test_an_open_debit_and_what_is_behind_it_stay(app: App, clock: FixedClock) -> None:
-    with billing.charged(app, 1, "GET /x", 25, "long"):
+    with charged(app, 1, "GET /x", 25, "long"):
         old(app, clock)
         finish(app)
         assert [row[0] for row in rows(app)] == [-2, -1, 3, 4, 5]
-    billing.close_kept(app)
+    billing.run_settlement_step(app)
     finish(app)
     assert [row[0] for row in rows(app)] == [-2, -1]
 
@@ -250,7 +251,7 @@ def test_what_was_carried_over_wrongly_is_named(app: App, clock: FixedClock) -> 
         tx._connection.execute("UPDATE ledger SET delta = delta + 1 WHERE id = -1")
         # The balance beside it: neither is wrong by itself.
         tx._connection.execute("UPDATE userplans SET total_limit_api = total_limit_api + 1 WHERE user_id = 1")
-    assert billing.wrong(app) == []
+    assert billing.list_errors(app) == []
     account = "00000000-0000-4000-8000-000000000001"
     assert archive.wrong(app) == [f"account {account}: archived rows sum to 499975, 499976 are carried over"]
 
@@ -270,7 +271,7 @@ def test_sums_that_are_not_those_of_the_rows_are_named(app: App, change: str) ->
     spend(app, 25, "r1")
     spend(app, 10, "r2", user_id=2)
     assert archive.wrong(app) == []
-    billing.close_kept(app)
+    billing.run_settlement_step(app)
     assert archive.wrong(app) == []
     with app.db.write() as tx:
         for statement in change.split(";"):
@@ -280,7 +281,7 @@ def test_sums_that_are_not_those_of_the_rows_are_named(app: App, change: str) ->
 
 def test_usage_that_was_deleted_while_the_clock_was_ahead_is_not_missed(app: App, clock: FixedClock) -> None:
     spend(app, 25, "r1")
-    billing.close_kept(app)
+    billing.run_settlement_step(app)
     clock.advance(500 * 86_400)
     archive.step(app)
     assert rows(app, "SELECT count(*) FROM ledger_days") == [(0,)]
@@ -294,7 +295,7 @@ def test_usage_that_was_deleted_while_the_clock_was_ahead_is_not_missed(app: App
 def usage(app: App, days: int, now: object = NOW) -> tuple[dict[str, tuple[int, int]], list[tuple[str, int, int]]]:
     """Tokens and calls of each day that has any, and of each endpoint."""
     with app.db.read() as tx:
-        found = billing.usage(tx, 1, days, now)  # type: ignore[arg-type]
+        found = billing.compute_spending(tx, 1, days, now)  # type: ignore[arg-type]
     daily = {row["day"]: (row["tokens_consumed"], row["calls"]) for row in found["daily"] if row["calls"]}
     return daily, [(row["endpoint"], row["tokens"], row["calls"]) for row in found["top_endpoints"]]
 
@@ -303,9 +304,9 @@ def test_usage_is_the_same_before_and_after_it_is_summed_and_archived(app: App, 
     for day in range(3):
         for number in range(day + 1):
             spend(app, 25, f"r{day}{number}")
-        with pytest.raises(ValueError, match="no"), billing.charged(app, 1, "GET /y", 5, f"f{day}"):
+        with pytest.raises(ValueError, match="no"), charged(app, 1, "GET /y", 5, f"f{day}"):
             raise ValueError("no")
-        billing.close_kept(app)
+        billing.run_settlement_step(app)
         clock.advance(86_400)
     spend(app, 25, "not summed yet")
     daily = {"2026-01-31": (25, 2), "2026-02-01": (50, 3), "2026-02-02": (75, 4), "2026-02-03": (25, 1)}
@@ -315,7 +316,7 @@ def test_usage_is_the_same_before_and_after_it_is_summed_and_archived(app: App, 
         {"2026-02-02": (75, 4), "2026-02-03": (25, 1)},
         [("GET /x", 100, 4), ("GET /y", 0, 1)],
     )
-    billing.close_kept(app)
+    billing.run_settlement_step(app)
     assert usage(app, 30, clock.now()) == expected
     pass_days(app, clock, 40)
     assert len(rows(app)) == 2
@@ -323,14 +324,14 @@ def test_usage_is_the_same_before_and_after_it_is_summed_and_archived(app: App, 
 
 
 def test_sums_are_made_a_few_rows_at_once(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(billing, "SUMMED_AT_ONCE", 3)
+    monkeypatch.setattr(billing, "MAX_SUMMED_ROWS", 3)
     for number in range(6):
         spend(app, 1, f"r{number}")
     # Two refills stand before the calls.
-    assert [billing.close_kept(app) for _ in range(3)] == [0.0, 0.0, billing.CLOSE_SECONDS]
+    assert [billing.run_settlement_step(app) for _ in range(3)] == [0.0, 0.0, billing.SETTLE_SECONDS]
     assert rows(app, "SELECT day, endpoint, tokens, calls FROM ledger_days") == [("2026-01-31", "GET /x", 6, 6)]
     written = app.db.write_count
-    assert billing.close_kept(app) == billing.CLOSE_SECONDS
+    assert billing.run_settlement_step(app) == billing.SETTLE_SECONDS
     assert app.db.write_count == written
 
 
@@ -340,7 +341,7 @@ def test_sums_are_kept_for_as_long_as_they_are_shown_and_longer(
     app = make_app(usage_days=366)
     users.create(app, "ann@example.com", "pro", NOW)
     spend(app)
-    billing.close_kept(app)
+    billing.run_settlement_step(app)
     clock.advance(365 * 86_400)
     archive.step(app)
     assert usage(app, 366, clock.now())[0] == {"2026-01-31": (25, 1)}

@@ -34,6 +34,7 @@ from finapi.ops.opened import opened
 from finapi.store import backup, db, schema
 from finapi.store.connections import PUT_BACK
 from finapi.store.db import Transaction
+from tests.charging import charged
 from tests.conftest import NOW
 from tests.feeds import tell
 from tests.process import finapi, serve
@@ -381,11 +382,11 @@ def killed(config: Config) -> Config:
     """A data directory whose process was killed at noon, in the middle of two calls and after a third."""
     with opened(config, FixedClock(NOW)) as app:
         users.create(app, ANN, "free", NOW)
-        with billing.charged(app, 1, "GET /x", 25, "r0"):
+        with charged(app, 1, "GET /x", 25, "r0"):
             pass
     app = apps.on_disk(config, FixedClock(NOW))
-    billing.take_debit(app, billing.asked(1, "GET /x", 25, "r1"))
-    billing.take_debit(app, billing.asked(1, "GET /y", 5, "r2"))
+    billing.charge(app, 1, "GET /x", 25, "r1")
+    billing.charge(app, 1, "GET /y", 5, "r2")
     app.db.close()
     return config
 
@@ -407,10 +408,10 @@ def balance(app: App) -> int:
 def test_a_backup_made_under_traffic_is_restored_at_any_time(
     app: App, config: Config, tmp_path: Path, shelf: Path, later: str
 ) -> None:
-    with billing.charged(app, 1, "GET /x", 25, "r0"):
+    with charged(app, 1, "GET /x", 25, "r0"):
         pass
-    billing.close_kept(app)
-    with billing.charged(app, 1, "GET /x", 25, "r1"), billing.charged(app, 1, "GET /y", 5, "r2"):
+    billing.run_settlement_step(app)
+    with charged(app, 1, "GET /x", 25, "r1"), charged(app, 1, "GET /y", 5, "r2"):
         assert made(config, shelf / "b-with-secrets.db", secrets=True)["open_debits"] == CALLS
     there = replace(config, data_dir=tmp_path / "there")
     there.data_dir.mkdir(mode=0o700)

@@ -23,6 +23,7 @@ from finapi.core.config import Config
 from finapi.core.errors import ApiError, StoreUnavailableError
 from finapi.ops.opened import opened
 from finapi.store.db import Transaction
+from tests.charging import charged
 from tests.client import ledger_sum
 from tests.conftest import NOW
 
@@ -48,7 +49,7 @@ def balance(app: App, user_id: int = 1) -> int:
 
 
 def spend(app: App, cost: int = 25, request_id: str = "r1", user_id: int = 1) -> None:
-    with billing.charged(app, user_id, "GET /x", cost, request_id):
+    with charged(app, user_id, "GET /x", cost, request_id):
         pass
 
 
@@ -88,7 +89,7 @@ def test_every_plan_has_a_period_and_tokens() -> None:
 
 
 def test_a_call_is_paid_before_it_runs(app: App, user: users.NewUser) -> None:
-    with billing.charged(app, user.id, "GET /x", 25, "r1"):
+    with charged(app, user.id, "GET /x", 25, "r1"):
         assert balance(app) == 499_975
         assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", None, 1)]
 
@@ -96,7 +97,7 @@ def test_a_call_is_paid_before_it_runs(app: App, user: users.NewUser) -> None:
 def test_a_call_that_succeeds_keeps_its_debit(app: App, user: users.NewUser) -> None:
     spend(app)
     assert balance(app) == 499_975
-    assert billing.close_kept(app) == 0.5
+    assert billing.run_settlement_step(app) == 0.5
     assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", 200, 0)]
 
 
@@ -114,13 +115,13 @@ def test_a_kept_debit_is_closed_by_a_refused_one_too(app: App, user: users.NewUs
 
 
 def test_closing_with_nothing_kept_changes_nothing(app: App, user: users.NewUser) -> None:
-    assert billing.close_kept(app) == 0.5
+    assert billing.run_settlement_step(app) == 0.5
     assert ledger(app) == [REFILL]
 
 
 def test_a_call_that_costs_nothing_leaves_no_row(app: App, user: users.NewUser) -> None:
     spend(app, cost=0)
-    with pytest.raises(KeyError), billing.charged(app, user.id, "GET /x", 0, "r2"):
+    with pytest.raises(KeyError), charged(app, user.id, "GET /x", 0, "r2"):
         raise KeyError
     assert ledger(app) == [REFILL]
 
@@ -164,12 +165,12 @@ def test_the_whole_balance_can_be_spent(make_app: Callable[..., App]) -> None:
 def test_a_call_that_fails_is_refunded_in_full(
     app: App, user: users.NewUser, error: BaseException, reason: str, status: int
 ) -> None:
-    with pytest.raises(type(error)) as raised, billing.charged(app, user.id, "GET /x", 25, "r1"):
+    with pytest.raises(type(error)) as raised, charged(app, user.id, "GET /x", 25, "r1"):
         raise error
     assert raised.value is error
     assert balance(app) == 500_000
     assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", status, 0), (25, reason, "GET /x", "r1", status, 0)]
-    assert list(app.kept_debits) == []
+    assert list(app.debits_to_settle) == []
 
 
 def test_a_refund_that_cannot_be_written_is_tried_again_and_the_error_stays(
@@ -179,26 +180,26 @@ def test_a_refund_that_cannot_be_written_is_tried_again_and_the_error_stays(
         raise StoreUnavailableError("the disk is full")
 
     def call() -> None:
-        with billing.charged(app, user.id, "GET /x", 25, "r1"):
+        with charged(app, user.id, "GET /x", 25, "r1"):
             monkeypatch.setattr(app.accounts, "write_batched", full)
             raise ValueError("m")
 
     with pytest.raises(ValueError, match="m"):
         call()
-    assert "25 tokens for GET /x are given back later: the disk is full" in caplog.text
+    assert "25 tokens for GET /x will be refunded later: the disk is full" in caplog.text
     with pytest.raises(StoreUnavailableError):
-        billing.close_kept(app)
+        billing.run_settlement_step(app)
     assert balance(app) == 499_975
     monkeypatch.undo()
     with monkeypatch.context() as also:
         also.setattr(Transaction, "insert_row", failing)
         with pytest.raises(sqlite3.OperationalError):
-            billing.close_kept(app)
-    billing.close_kept(app)
-    billing.close_kept(app)
+            billing.run_settlement_step(app)
+    billing.run_settlement_step(app)
+    billing.run_settlement_step(app)
     assert balance(app) == 500_000
     assert ledger(app)[1:] == [(-25, "debit", "GET /x", "r1", 500, 0), (25, "5xx_refund", "GET /x", "r1", 500, 0)]
-    assert list(app.late_refunds) == []
+    assert list(app.pending_refunds) == []
 
 
 def failing(*_: object, **__: object) -> int:
@@ -207,7 +208,7 @@ def failing(*_: object, **__: object) -> int:
 
 def test_a_refund_stands_at_its_own_time(app: App, user: users.NewUser, clock: FixedClock) -> None:
     def call() -> None:
-        with billing.charged(app, user.id, "GET /x", 25, "r1"):
+        with charged(app, user.id, "GET /x", 25, "r1"):
             clock.advance(3.25)
             raise KeyError
 
@@ -220,8 +221,8 @@ def test_a_refund_stands_at_its_own_time(app: App, user: users.NewUser, clock: F
 
 def test_a_debit_is_refunded_once_whoever_refunds_it_first(app: App, user: users.NewUser, clock: FixedClock) -> None:
     def call() -> None:
-        with billing.charged(app, user.id, "GET /x", 25, "r1"):
-            assert billing.refund_open(app, clock.now()) == 1
+        with charged(app, user.id, "GET /x", 25, "r1"):
+            assert billing.refund_open_debits(app, clock.now()) == 1
             raise KeyError
 
     with pytest.raises(KeyError):
@@ -231,9 +232,9 @@ def test_a_debit_is_refunded_once_whoever_refunds_it_first(app: App, user: users
 
 
 def test_a_debit_that_was_refunded_is_not_kept_afterwards(app: App, user: users.NewUser, clock: FixedClock) -> None:
-    with billing.charged(app, user.id, "GET /x", 25, "r1"):
-        billing.refund_open(app, clock.now())
-    billing.close_kept(app)
+    with charged(app, user.id, "GET /x", 25, "r1"):
+        billing.refund_open_debits(app, clock.now())
+    billing.run_settlement_step(app)
     assert ledger(app)[1] == (-25, "debit", "GET /x", "r1", 500, 0)
     assert balance(app) == 500_000
 
@@ -244,7 +245,7 @@ def test_a_debit_that_was_refunded_is_not_kept_afterwards(app: App, user: users.
 def test_a_balance_below_the_cost_is_refused_with_its_five_fields(make_app: Callable[..., App]) -> None:
     app = make_app(free_tokens=24, public_url="https://api.example.com")
     users.create(app, "ann@example.com", "free", NOW)
-    with pytest.raises(ApiError) as refusal, billing.charged(app, 1, "GET /x", 25, "r1"):
+    with pytest.raises(ApiError) as refusal, charged(app, 1, "GET /x", 25, "r1"):
         raise AssertionError("the call must not run")
     assert (refusal.value.code, refusal.value.status) == ("insufficient_tokens", 402)
     assert refusal.value.extra_fields == {
@@ -318,7 +319,7 @@ def test_eight_threads_that_spend_the_last_tokens_spend_no_more_than_there_are(f
         thread.join()
     assert (outcomes.count("paid"), outcomes.count("insufficient_tokens")) == (2, 198)
     assert balance(fifty_tokens) == 0
-    billing.close_kept(fifty_tokens)
+    billing.run_settlement_step(fifty_tokens)
     assert [row[0] for row in ledger(fifty_tokens)] == [50, -25, -25]
 
 
@@ -326,7 +327,7 @@ def test_eight_threads_that_fail_give_everything_back(fifty_tokens: App) -> None
     def work() -> None:
         for _ in range(25):
             try:
-                with billing.charged(fifty_tokens, 1, "GET /x", 25, "r"):
+                with charged(fifty_tokens, 1, "GET /x", 25, "r"):
                     raise KeyError
             except (KeyError, ApiError):
                 pass
@@ -351,11 +352,10 @@ from finapi.core.config import Config
 
 app = apps.on_disk(Config(data_dir=Path(sys.argv[1])))
 users.create(app, "ann@example.com", "pro", app.clock.now())
-with billing.charged(app, 1, "GET /x", 25, "kept"):
-    pass
-with billing.charged(app, 1, "GET /x", 25, "cut off"):
-    with billing.charged(app, 1, "GET /y", 5, "cut off too"):
-        os.kill(os.getpid(), 9)
+billing.charge(app, 1, "GET /x", 25, "settled").settle()
+billing.charge(app, 1, "GET /x", 25, "cut off")
+billing.charge(app, 1, "GET /y", 5, "cut off too")
+os.kill(os.getpid(), 9)
 """
 
 
@@ -371,18 +371,18 @@ def test_calls_that_a_crash_cut_off_are_refunded_once_at_the_next_start(killed: 
     clock = FixedClock(datetime(2026, 2, 1, tzinfo=UTC))
     app = apps.on_disk(Config(data_dir=killed), clock)
     assert balance(app) == 499_945
-    assert billing.refund_open(app, clock.now()) == 2
+    assert billing.refund_open_debits(app, clock.now()) == 2
     assert balance(app) == 499_975
     after = ledger(app)
     assert after == [
         REFILL,
-        (-25, "debit", "GET /x", "kept", 200, 0),
+        (-25, "debit", "GET /x", "settled", 200, 0),
         (-25, "debit", "GET /x", "cut off", 500, 0),
         (-5, "debit", "GET /y", "cut off too", 500, 0),
         (25, "crash_refund", "GET /x", "cut off", 500, 0),
         (5, "crash_refund", "GET /y", "cut off too", 500, 0),
     ]
-    assert billing.refund_open(app, clock.now()) == 0
+    assert billing.refund_open_debits(app, clock.now()) == 0
     assert ledger(app) == after
     assert app.db.integrity() == []
     app.db.close()
@@ -396,55 +396,74 @@ def closed_to(app: App) -> int:
 def test_a_call_that_runs_is_found_by_a_crash_however_many_came_after(
     app: App, user: users.NewUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(billing, "LOOKED_AT_ONCE", 3)
+    monkeypatch.setattr(billing, "MAX_SCANNED_ROWS", 3)
     for number in range(5):
         spend(app, request_id=f"before {number}")
-    running = billing.asked(user.id, "GET /x", 25, "runs")
-    debit_id = billing.take_debit(app, running)
-    assert debit_id == 7
+    billing.charge(app, user.id, "GET /x", 25, "runs")
+    assert ledger(app)[6][3] == "runs"
     seen = []
     for number in range(5):
         spend(app, request_id=f"after {number}")
-        billing.close_kept(app)
+        billing.run_settlement_step(app)
         seen.append(closed_to(app))
     assert seen == [3, 6, 6, 6, 6]
-    assert billing.wrong(app) == []
+    assert billing.list_errors(app) == []
     assert [call["request_id"] for call in billing.list_open_debits(app)] == ["runs"]
-    assert billing.refund_open(app, NOW, every=True) == 1
+    assert billing.refund_open_debits(app, NOW, every=True) == 1
     assert balance(app) == 500_000 - 10 * 25
-    assert billing.refund_open(app, NOW, every=True) == 0
+    assert billing.refund_open_debits(app, NOW, every=True) == 0
     for _ in range(3):
         spend(app)
-        billing.close_kept(app)
+        billing.run_settlement_step(app)
     assert closed_to(app) == 15
 
 
-def test_a_pending_refund_is_found_by_its_open_debit(app: App, user: users.NewUser) -> None:
-    call = billing.asked(user.id, "GET /x", 25, "r1")
-    debit_id = billing.take_debit(app, call)
-    billing.close_kept(app)
+def test_a_pending_refund_is_found_by_its_open_debit(
+    app: App, user: users.NewUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise StoreUnavailableError("the disk is full")
+
+    charge = billing.charge(app, user.id, "GET /x", 25, "r1")
+    billing.run_settlement_step(app)
     assert closed_to(app) == 1
-    app.late_refunds.append(({**call, "id": debit_id}, "5xx_refund", 500))
-    billing.close_kept(app)
-    assert (closed_to(app), balance(app), billing.refund_open(app, NOW, every=True)) == (3, 500_000, 0)
+    with monkeypatch.context() as full:
+        full.setattr(app.accounts, "write_batched", refuse)
+        charge.refund(KeyError())
+    billing.run_settlement_step(app)
+    assert (closed_to(app), balance(app), billing.refund_open_debits(app, NOW, every=True)) == (3, 500_000, 0)
+
+
+def test_a_charge_is_settled_or_refunded_once(app: App, user: users.NewUser) -> None:
+    settled, refunded = (billing.charge(app, user.id, "GET /x", 25, number) for number in ("r1", "r2"))
+    settled.settle()
+    settled.refund(KeyError())
+    refunded.refund(KeyError())
+    refunded.settle()
+    refunded.refund(KeyError())
+    billing.run_settlement_step(app)
+    assert ledger(app)[1:] == [
+        (-25, "debit", "GET /x", "r1", 200, 0),
+        (-25, "debit", "GET /x", "r2", 500, 0),
+        (25, "5xx_refund", "GET /x", "r2", 500, 0),
+    ]
 
 
 def test_accounts_that_processes_share_are_refunded_only_what_no_call_can_be_behind(
     app: App, user: users.NewUser, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    call = {"user_id": user.id, "cost": 25, "endpoint": "GET /x", "request_id": "r1"}
-    billing.take_debit(app, call)
+    billing.charge(app, user.id, "GET /x", 25, "r1")
     monkeypatch.setattr(app.db, "accounts", copy.copy(app.db))
-    assert billing.refund_open(app, clock.now()) == 0
+    assert billing.refund_open_debits(app, clock.now()) == 0
     clock.advance(app.config.server_timeout + app.config.drain_timeout + 1)
-    assert billing.refund_step(app) > 0
+    assert billing.run_refund_step(app) > 0
     assert ledger(app)[-1][:2] == (25, "crash_refund")
-    billing.take_debit(app, call)
-    assert billing.refund_open(app, clock.now()) == 0
-    assert billing.refund_open(app, clock.now(), every=True) == 1
+    billing.charge(app, user.id, "GET /x", 25, "r1")
+    assert billing.refund_open_debits(app, clock.now()) == 0
+    assert billing.refund_open_debits(app, clock.now(), every=True) == 1
     monkeypatch.undo()
-    billing.take_debit(app, call)
-    assert billing.refund_open(app, clock.now()) == 1
+    billing.charge(app, user.id, "GET /x", 25, "r1")
+    assert billing.refund_open_debits(app, clock.now()) == 1
     assert balance(app) == 500_000
 
 
@@ -455,9 +474,9 @@ def test_who_spent_what_in_so_many_days_of_which_today_is_one(
     for cost, later in ((2, 2), (3, 1), (4, 0)):
         spend(app, cost)
         clock.advance(86_400 * later)
-    billing.close_kept(app)
+    billing.run_settlement_step(app)
     with app.db.read() as tx:
-        assert [dict(row)["tokens"] for row in billing.of_accounts(tx, window, clock.now())] == [tokens]
+        assert [dict(row)["tokens"] for row in billing.list_spending_by_account(tx, window, clock.now())] == [tokens]
 
 
 def test_opening_a_data_directory_refunds_what_a_crash_cut_off(
@@ -486,7 +505,7 @@ def test_a_refund_after_a_change_of_plan_keeps_ledger_and_balance_equal(app: App
     user = users.create(app, "ann@example.com", "free", NOW)
 
     def call() -> None:
-        with billing.charged(app, user.id, "GET /x", 25, "request"):
+        with charged(app, user.id, "GET /x", 25, "request"):
             plans.change_plan(app, user.id, "pro", NOW)
             raise ApiError("NOT_FOUND", "Nothing.")
 

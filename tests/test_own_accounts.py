@@ -22,6 +22,7 @@ from finapi.ops import doctor
 from finapi.verbs.table import VERBS
 from finapi.web.routes import ROUTES, apply_costs
 from finapi.web.wsgi import WsgiApp
+from tests.charging import charged
 from tests.client import PASSWORD, Client
 from tests.mail_server import Mailbox, mail_server
 from tests.process import environment, finapi
@@ -98,7 +99,7 @@ def test_a_deleted_account_opens_nothing_and_leaves_the_books(
     assert "https://example.com/hook" not in held
     assert rows(app, "SELECT reason FROM ledger ORDER BY id") == [("refill",), ("purchase",)]
     assert rows(app, "SELECT cents FROM wallet ORDER BY id") == [(5000,), (-100,)]
-    assert billing.wrong(app) == []
+    assert billing.list_errors(app) == []
     # No period begins again, no key is made again, and the address is free.
     clock.advance(seconds=400 * 86_400)
     plans.refill_due(app, clock.now())
@@ -177,7 +178,7 @@ def test_an_own_cost_is_charged_and_told(own: Config, make_app: Callable[..., Ap
     client = Client(app)
     document = client.get("/openapi.json").json["paths"]
     assert document["/api/v1/prices/{ticker}"]["get"]["x-token-cost"] == 2
-    with pytest.raises(ApiError), billing.charged(app, user.id, "x", 10**9, "r"):
+    with pytest.raises(ApiError), charged(app, user.id, "x", 10**9, "r"):
         pass
     assert [
         route.cost for route in apply_costs(ROUTES, app.config.costs) if route.path.startswith("/api/v1/prices/")

@@ -18,6 +18,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, UsageError
+from tests.charging import charged
 from tests.client import ledger_sum
 from tests.conftest import NOW
 
@@ -43,7 +44,7 @@ def rows(app: App) -> list[tuple[int, str]]:
 
 
 def spend(app: App, tokens: int, user_id: int = 1) -> None:
-    with billing.charged(app, user_id, "GET /x", tokens, "r"):
+    with charged(app, user_id, "GET /x", tokens, "r"):
         pass
 
 
@@ -161,7 +162,7 @@ def test_a_change_of_plan_begins_a_period_and_keeps_what_was_bought(app: App) ->
 
 def test_a_refund_after_a_refill_is_not_lost(app: App, clock: FixedClock) -> None:
     def fail_after_a_month() -> None:
-        with billing.charged(app, 1, "GET /x", 30, "r"):
+        with charged(app, 1, "GET /x", 30, "r"):
             clock.advance(seconds=28 * 86_400)
             plans.refill(app, 1, clock.now())
             raise Boom
@@ -178,7 +179,7 @@ def test_a_cent_buys_a_token(app: App) -> None:
     assert users.add_credit(app, "ann@example.com", 1250, NOW) == 1250
     assert buy(app, 1200) == (1200, 1300, 50)
     assert rows(app) == [(100, "refill"), (1200, "purchase")]
-    assert billing.wrong(app) == []
+    assert billing.list_errors(app) == []
 
 
 def test_an_empty_wallet_buys_nothing(app: App) -> None:
@@ -206,13 +207,13 @@ def test_purchases_race_with_debits_and_lose_no_cent(app: App) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    billing.close_kept(app)
+    billing.run_settlement_step(app)
     assert (bought.count(None), bought.count("INSUFFICIENT_BALANCE")) == (142, 58)
     assert set(spent) <= {None, "insufficient_tokens"}
     assert held(app)[0] == 100 + 7 * 142 - 3 * spent.count(None)
     with app.db.read() as tx:
         assert users.profile(app, tx, 1, NOW)["credit_balance"] == 0.06
-    assert billing.wrong(app) == []
+    assert billing.list_errors(app) == []
 
 
 def test_eight_threads_spend_exactly_the_last_fifty_tokens(app: App) -> None:
@@ -241,7 +242,7 @@ def test_what_does_not_add_up_is_named(app: App) -> None:
     with app.db.write() as tx:
         tx._connection.execute("UPDATE userplans SET total_limit_api = 90")
         tx._connection.execute("UPDATE users SET credit_cents = 5")
-    assert billing.wrong(app) == [
+    assert billing.list_errors(app) == [
         "ann@example.com: the balance is 90 tokens, the ledger sums to 100",
         "ann@example.com: the wallet is 5 cents, its rows sum to 0",
     ]
@@ -250,9 +251,9 @@ def test_what_does_not_add_up_is_named(app: App) -> None:
 @pytest.mark.parametrize("is_closed_before", [False, True])
 def test_an_open_debit_is_wrong_only_if_no_start_refunds_it(app: App, is_closed_before: bool) -> None:
     # A call that a crash cut off at some time.
-    billing.take_debit(app, billing.asked(1, "GET /x", 25, "r1"))
+    billing.charge(app, 1, "GET /x", 25, "r1")
     if not is_closed_before:
-        assert billing.wrong(app) == []
+        assert billing.list_errors(app) == []
         assert billing.list_open_debits(app) == [
             {
                 "account": "ann@example.com",
@@ -266,7 +267,7 @@ def test_an_open_debit_is_wrong_only_if_no_start_refunds_it(app: App, is_closed_
     with app.db.write() as tx:
         tx._connection.execute("UPDATE ledger_summed SET closed_to = 5")
     assert billing.list_open_debits(app) == []
-    assert billing.wrong(app) == [
+    assert billing.list_errors(app) == [
         "ledger row 2: 25 tokens for GET /x are open, "
         "but all rows up to 5 are recorded as closed, so no start refunds them"
     ]
@@ -308,7 +309,7 @@ class Accounting(RuleBasedStateMachine):
         if self.quota + self.bought < cost:
             return
         error: Exception = ApiError("BAD_REQUEST", "no") if status == 400 else Boom()
-        with pytest.raises(type(error)), billing.charged(self.app, 1, "GET /x", cost, "r"):
+        with pytest.raises(type(error)), charged(self.app, 1, "GET /x", cost, "r"):
             raise error
 
     @rule(cost=st.sampled_from([1, 25]))
@@ -316,10 +317,10 @@ class Accounting(RuleBasedStateMachine):
         """The process dies within a call: what a start does is all that happens after it."""
         if self.quota + self.bought < cost:
             return
-        billing.take_debit(self.app, {"user_id": 1, "cost": cost, "endpoint": "GET /x", "request_id": "r"})
+        billing.charge(self.app, 1, "GET /x", cost, "r")
         # Answered calls that were not closed yet are refunded too; here they are closed first.
-        billing.close_kept(self.app)
-        assert billing.refund_open(self.app, self.clock.now()) == 1
+        billing.run_settlement_step(self.app)
+        assert billing.refund_open_debits(self.app, self.clock.now()) == 1
 
     @rule(days=st.integers(0, 70))
     def wait(self, days: int) -> None:
@@ -359,9 +360,9 @@ class Accounting(RuleBasedStateMachine):
 
     @invariant()
     def the_books_agree(self) -> None:
-        billing.close_kept(self.app)
+        billing.run_settlement_step(self.app)
         assert held(self.app)[:2] == (self.quota + self.bought, self.bought)
-        assert billing.wrong(self.app) == []
+        assert billing.list_errors(self.app) == []
         with self.app.db.read() as tx:
             dollars = users.profile(self.app, tx, 1, self.clock.now())["credit_balance"]
         assert Decimal(str(dollars)) * 100 == self.cents

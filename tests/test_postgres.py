@@ -39,6 +39,7 @@ from finapi.web.http.messages import Response
 from finapi.web.routes import ROUTES
 from tests import postgres_cluster
 from tests.api import client_of
+from tests.charging import charged
 from tests.client import PASSWORD, Answer, Client, session_of
 from tests.conftest import NOW
 from tests.postgres_cluster import Cluster
@@ -229,7 +230,7 @@ def test_eight_threads_on_three_nodes_spend_the_last_fifty_tokens_once(node: Cal
     def spend(app: App, number: int) -> None:
         for turn in range(20):
             try:
-                with billing.charged(app, 1, "GET /x", 1, f"r{number}-{turn}"):
+                with charged(app, 1, "GET /x", 1, f"r{number}-{turn}"):
                     spent.append(1)
             except ApiError as error:
                 refused.append(error.code)
@@ -240,11 +241,11 @@ def test_eight_threads_on_three_nodes_spend_the_last_fifty_tokens_once(node: Cal
     for thread in threads:
         thread.join()
     for one in nodes:
-        billing.close_kept(one)
+        billing.run_settlement_step(one)
     assert (len(spent), set(refused), left(nodes[0])) == (50, {"insufficient_tokens"}, 0)
-    assert billing.wrong(nodes[0]) == []
+    assert billing.list_errors(nodes[0]) == []
     with nodes[1].accounts.read() as tx:
-        assert [row["calls"] for row in billing.usage(tx, 1, 1, NOW)["daily"]] == [50]
+        assert [row["calls"] for row in billing.compute_spending(tx, 1, 1, NOW)["daily"]] == [50]
 
 
 def test_a_key_that_one_node_changes_is_unknown_to_the_others(node: Callable[..., App]) -> None:
@@ -295,10 +296,10 @@ def test_what_a_dead_node_left_open_is_refunded_when_no_call_can_be_behind_it(
 ) -> None:
     dead, alive = node(), node()
     users.create(dead, "ann@example.com", "pro", NOW)
-    billing.take_debit(dead, billing.asked(1, "GET /x", 25, "r1"))
-    assert billing.refund_open(alive, clock.now()) == 0
+    billing.charge(dead, 1, "GET /x", 25, "r1")
+    assert billing.refund_open_debits(alive, clock.now()) == 0
     clock.advance(seconds=306)
-    assert billing.refund_open(alive, clock.now()) == 1
+    assert billing.refund_open_debits(alive, clock.now()) == 1
     assert left(alive) == 500_000
 
 
@@ -310,7 +311,8 @@ def test_a_debit_that_others_overtake_before_its_commit_is_not_taken_for_closed(
     numbered, ends = threading.Event(), threading.Event()
 
     def debit(tx: Transaction) -> None:
-        row = {**billing.asked(user.id, "GET /x", 25, "r1"), "delta": -25, "reason": "debit", "status": None, "open": 1}
+        row = {"user_id": user.id, "cost": 25, "endpoint": "GET /x", "request_id": "r1"}
+        row |= {"delta": -25, "reason": "debit", "status": None, "open": 1}
         tx.run("take_tokens", row, now=iso(NOW))
         tx.insert_row("insert_ledger_row", row, now=iso(NOW))
         numbered.set()
@@ -319,9 +321,9 @@ def test_a_debit_that_others_overtake_before_its_commit_is_not_taken_for_closed(
     paying = threading.Thread(target=slow.accounts.write_batched, args=(debit,))
     paying.start()
     assert numbered.wait(10)
-    with billing.charged(other, bob.id, "GET /x", 25, "r2"):
+    with charged(other, bob.id, "GET /x", 25, "r2"):
         pass
-    closing = threading.Thread(target=billing.close_kept, args=(other,))
+    closing = threading.Thread(target=billing.run_settlement_step, args=(other,))
     closing.start()
     waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
     while closing.is_alive() and asked(url, waits) == [(0,)]:
@@ -330,7 +332,7 @@ def test_a_debit_that_others_overtake_before_its_commit_is_not_taken_for_closed(
     paying.join()
     closing.join()
     clock.advance(seconds=306)
-    assert billing.refund_open(other, clock.now()) == 1
+    assert billing.refund_open_debits(other, clock.now()) == 1
     assert left(other) == 500_000
 
 
@@ -351,9 +353,9 @@ def test_postgresql_knows_that_few_rows_are_looked_at_for_open_debits(
     sent: list[str] = []
     send = postgres.PostgresTransaction._send
     monkeypatch.setattr(postgres.PostgresTransaction, "_send", lambda tx, text: (sent.append(text), send(tx, text))[1])
-    app.kept_debits.append(billing.take_debit(app, billing.asked(user.id, "GET /x", 25, "r1")))
-    billing.close_kept(app)
-    billing.refund_open(app, NOW)
+    billing.charge(app, user.id, "GET /x", 25, "r1").settle()
+    billing.run_settlement_step(app)
+    billing.refund_open_debits(app, NOW)
     archive.step(app)
     asked_for = [text for text in sent if "open = 1 AND" in text or "min(id)" in text]
     costs = [float(re.findall(r"\.\.([0-9.]+) ", asked(url, f"EXPLAIN {text}")[0][0])[0]) for text in asked_for]
@@ -444,7 +446,7 @@ def test_calls_that_cost_tokens_are_503_while_the_database_is_away_and_free_ones
     finally:
         cluster.start()
     assert caller.get(billed).status == 200
-    assert billing.wrong(app) == []
+    assert billing.list_errors(app) == []
 
 
 # ---- moving
@@ -457,7 +459,7 @@ def directory(tmp_path: Path) -> Config:
     with opened(config) as app:
         users.create(app, "ann@example.com", "pro", app.clock.now())
         bob = users.create(app, "bob@example.com", "free", app.clock.now())
-        with billing.charged(app, bob.id, "GET /x", 25, "r1"):
+        with charged(app, bob.id, "GET /x", 25, "r1"):
             pass
         with app.accounts.write() as tx:
             tx.run("insert_check", service="redis", tick=3600, health="healthy", ms=3, reason=None)
@@ -474,7 +476,7 @@ def test_accounts_move_to_postgresql_and_back_with_every_token(tmp_path: Path, u
     with pytest.raises(UsageError, match=r"accounts are in postgresql:///x: set accounts_url"), opened(config):
         pass
     with opened(there) as app:
-        with billing.charged(app, 2, "GET /x", 75, "r2"):
+        with charged(app, 2, "GET /x", 75, "r2"):
             pass
         assert asked(url, "SELECT healthy FROM status_hours") == [(1,)]
     rows = moving.to_file(there)
@@ -489,7 +491,7 @@ def test_accounts_move_to_postgresql_and_back_with_every_token(tmp_path: Path, u
         assert plan["current_balance"] == 1_900
         # New numbers follow on.
         with app.accounts.write() as tx:
-            assert billing.ledger_row(tx, 2, 1, "grant", "2026-01-01") == 5
+            assert billing.insert_ledger_row(tx, 2, 1, "grant", "2026-01-01") == 5
     # What was left there is in nobody's way.
     with opened(config) as app, app.accounts.write() as tx:
         tx.run("add_tokens", user_id=2, tokens=1, now="2026-01-01")
@@ -579,22 +581,22 @@ def test_a_failure_in_hand_when_the_lock_comes_changes_nothing(node: Callable[..
 def test_usage_is_summed_once_whoever_sums_it(node: Callable[..., App], monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = node(), node()
     user = users.create(one, "ann@example.com", "pro", NOW)
-    with billing.charged(one, user.id, "GET /x", 5, "r1"):
+    with charged(one, user.id, "GET /x", 5, "r1"):
         pass
     share = one.accounts.write_batched
 
     def after_another(work: Any, **how: Any) -> Any:
         # Read before, written behind: what the other has summed is not summed again.
         monkeypatch.undo()
-        billing.close_kept(other)
+        billing.run_settlement_step(other)
         return share(work, **how)
 
     monkeypatch.setattr(one.accounts, "write_batched", after_another)
-    billing.close_kept(one)
+    billing.run_settlement_step(one)
     with one.accounts.read() as tx:
-        assert [(row["calls"], row["tokens_consumed"]) for row in billing.usage(tx, user.id, 1, NOW)["daily"]] == [
-            (1, 5)
-        ]
+        assert [
+            (row["calls"], row["tokens_consumed"]) for row in billing.compute_spending(tx, user.id, 1, NOW)["daily"]
+        ] == [(1, 5)]
 
 
 def test_a_worker_waits_for_the_one_that_works(url: str, tmp_path: Path) -> None:

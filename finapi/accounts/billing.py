@@ -1,11 +1,15 @@
-"""Tokens: what a call costs, taken before it runs and given back when it fails (DECISIONS 4)."""
+"""Tokens: the charge of a call, and the ledger that it is written to (DECISIONS 4).
+
+A billed call takes its cost from the balance and writes a debit to the ledger, open, before its handler runs. When the
+call has ended, the charge is settled (the debit is closed) or refunded (the debit is closed and the tokens return to
+the balance). A debit that a crash left open is refunded at the next start.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, TypedDict, TypeVar
 
@@ -19,165 +23,165 @@ from finapi.store.db import Row, Transaction
 log = logging.getLogger("finapi.billing")
 T = TypeVar("T")
 
-# How often kept debits are written when no later debit takes them along, in seconds.
-CLOSE_SECONDS = 0.5
+SETTLE_SECONDS = 0.5  # How often settled debits are closed if no later debit takes them along.
+REFUND_SECONDS = 60.0  # Between looks for debits that died with their process.
 
-REFUND_SECONDS = 60.0  # between looks for debits that died with their process
+MAX_SUMMED_ROWS = 2_000  # Rows of the ledger in one transaction, a few milliseconds.
+MAX_SCANNED_ROWS = 20_000  # Rows that are scanned for an open debit, a few milliseconds too.
 
-SUMMED_AT_ONCE = 2_000  # rows of the ledger in one transaction, a few milliseconds
-LOOKED_AT_ONCE = 20_000  # rows that are looked at for an open debit, a few milliseconds too
-
-# What a call that costs tokens may leave in the ledger.
+# Reasons of the ledger rows of calls.
 SPENDING = ("debit", "4xx_refund", "5xx_refund", "crash_refund")
 
 
-@contextmanager
-def charged(app: App, user_id: int, endpoint: str, cost: int, request_id: str) -> Iterator[None]:
-    """Run the block as a call that costs ``cost`` tokens.
+class Charge:
+    """The tokens of one call, taken and not settled yet. ``debit`` is the ledger row, or None if the call is free.
 
-    The debit is durable before the block runs, and refunded when it raises, later where nothing can be written now; a
-    balance below the cost raises the 402 and changes nothing. ``request_id`` must be one made by finapi, never the
-    caller's.
+    The first call of :meth:`settle` or :meth:`refund` decides. Later ones have no effect.
+    """
+
+    def __init__(self, app: App, debit: Mapping[str, Any] | None) -> None:
+        self._app = app
+        self._debit = debit
+
+    def settle(self) -> None:
+        """Keep the tokens: the call was answered.
+
+        The debit is closed with the next debit or by the settlement step, as a response does not wait for a second
+        commit. A crash before that refunds the call, in the customer's favour.
+        """
+        debit, self._debit = self._debit, None
+        if debit is not None:
+            self._app.debits_to_settle.append(debit["id"])
+
+    def refund(self, error: BaseException) -> None:
+        """Return the tokens of a call that ended with ``error``, later if nothing can be written now."""
+        debit, self._debit = self._debit, None
+        if debit is None:
+            return
+        app, now = self._app, self._app.clock.now()
+        status = error.status if isinstance(error, ApiError) else 500
+        reason = "4xx_refund" if status < 500 else "5xx_refund"
+        try:
+            app.accounts.write_batched(lambda tx: _refund_debit(tx, debit, reason, status, now))
+        except (ApiError, StoreUnavailableError) as failure:
+            app.pending_refunds.append((debit, reason, status))
+            log.warning("%d tokens for %s will be refunded later: %s", debit["cost"], debit["endpoint"], failure)
+
+
+def charge(app: App, user_id: int, endpoint: str, cost: int, request_id: str) -> Charge:
+    """Take the cost of a call from a user's balance and write the debit, open. It is durable when this returns.
+
+    Raise insufficient_tokens (402) if the balance is below the cost. ``request_id`` must be one made by finapi, never
+    the caller's.
     """
     if cost == 0:
-        yield
-        return
-    call = asked(user_id, endpoint, cost, request_id)
-    debit_id = take_debit(app, call)
-    try:
-        yield
-    except BaseException as error:
-        give_back(app, call, debit_id, error)
-        raise
-    # Written with the next debit or by the closing worker: an answer does not wait for a second commit.
-    # A crash before that refunds a call that was answered, which errs on the side of the customer.
-    app.kept_debits.append(debit_id)
+        return Charge(app, None)
+    call = {"user_id": user_id, "cost": cost, "endpoint": endpoint, "request_id": request_id}
+    open_debit = {**call, "delta": -cost, "reason": "debit", "status": None, "open": 1, "now": iso(app.clock.now())}
+
+    def take_debit(tx: Transaction) -> int | Row | None:
+        """Return the debit's id, or the plan if its balance is below the cost."""
+        _close_settled_debits(app, tx)
+        if tx.run("take_tokens", open_debit):
+            return tx.insert_last("insert_ledger_row", open_debit)
+        return tx.find_row("userplan", call)
+
+    debit_id_or_plan = app.accounts.write_batched(take_debit)
+    if not isinstance(debit_id_or_plan, int):
+        raise _insufficient_tokens(app, cost, debit_id_or_plan)
+    return Charge(app, {**call, "id": debit_id_or_plan})
 
 
-def give_back(app: App, call: Mapping[str, Any], debit_id: int, error: BaseException) -> None:
-    """Refund the debit of a call that ended with ``error``, later where nothing can be written now."""
-    status = error.status if isinstance(error, ApiError) else 500
-    row, reason, now = {**call, "id": debit_id}, "4xx_refund" if status < 500 else "5xx_refund", app.clock.now()
-    try:
-        app.accounts.write_batched(lambda tx: _give_back(tx, row, reason, status, now))
-    except (ApiError, StoreUnavailableError) as failing:
-        app.late_refunds.append((row, reason, status))
-        log.warning("%d tokens for %s are given back later: %s", call["cost"], call["endpoint"], failing)
+def _insufficient_tokens(app: App, cost: int, plan: Row | None) -> ApiError:
+    extra_fields = {
+        "current_balance": plan["current_balance"] if plan else 0,
+        "required_cost": cost,
+        "next_refill_at": plan["current_period_end"] if plan else None,
+        "plan": plan["plan"] if plan else None,
+        "upgrade_url": app.config.upgrade_page,
+    }
+    message = "The token balance is below the cost of this call."
+    return ApiError("insufficient_tokens", message, extra_fields=extra_fields)
 
 
-def close_kept(app: App) -> float:
-    """Write which debits are kept and which are given back late, and sum what was spent; when to be called again.
+def run_settlement_step(app: App) -> float:
+    """Close settled debits, write pending refunds and sum what was spent.
 
-    In seconds: it is a worker's step.
+    Return the seconds until it should run again.
     """
     with app.accounts.read_one() as tx:
         row = tx.find_row("unsummed")
     assert row is not None
-    to = min(row["last_id"] or 0, row["summed"] + SUMMED_AT_ONCE)
+    last_id = row["last_id"] or 0
+    sum_to = min(last_id, row["summed"] + MAX_SUMMED_ROWS)
 
     def write(tx: Transaction) -> None:
-        _close_kept(app, tx)
-        for late in _drained(tx, app.late_refunds):
-            _give_back(tx, *late, app.clock.now())
-        # Usage adds what is not summed yet, so that no call has to wait for its sum.
-        # Of accounts that processes share another may have summed meanwhile.
-        if to > row["summed"] == tx.find_value("unsummed"):
-            tx.run("sum_ledger_rows", summed=row["summed"], to=to)
-            tx.run("put_summed", to=to)
-        # Alone: no debit with a smaller number is under way, not seen yet.
-        tx.run("put_closed", after=row["closed_to"], to=row["closed_to"] + LOOKED_AT_ONCE)
+        _close_settled_debits(app, tx)
+        for debit, reason, status in _drain(tx, app.pending_refunds):
+            _refund_debit(tx, debit, reason, status, app.clock.now())
+        # Usage adds the rows that are not summed yet, so that no call has to wait for its sum.
+        # If processes share the accounts, another one may have summed meanwhile.
+        if sum_to > row["summed"] == tx.find_value("unsummed"):
+            tx.run("sum_ledger_rows", summed=row["summed"], to=sum_to)
+            tx.run("put_summed", to=sum_to)
+        # Alone: a debit with a smaller number that is not committed yet would not be seen.
+        tx.run("put_closed", after=row["closed_to"], to=row["closed_to"] + MAX_SCANNED_ROWS)
 
-    if app.kept_debits or app.late_refunds or to > row["summed"]:
+    if app.debits_to_settle or app.pending_refunds or sum_to > row["summed"]:
         app.accounts.write_batched(write, alone=True)
-    return CLOSE_SECONDS if to == (row["last_id"] or 0) else 0.0
+    return SETTLE_SECONDS if sum_to == last_id else 0.0
 
 
-def refund_open(app: App, now: datetime, *, every: bool = False) -> int:
-    """Refund every debit that a crash left open, before the first request of a start; how many there were.
+def refund_open_debits(app: App, now: datetime, *, every: bool = False) -> int:
+    """Refund the debits that a crash left open, before the first request of a start. Return how many there were.
 
-    Of accounts that processes share nobody knows whose debits are open: those that no call can be behind any more, or
-    ``every`` one, when no process is there.
+    If processes share the accounts, an open debit may belong to a running call of another one. Then only debits older
+    than any call are refunded, unless ``every``, for when no process is running.
     """
-    shared = app.accounts is not app.db and not every
+    is_shared = app.accounts is not app.db and not every
+    longest_call = timedelta(seconds=app.config.server_timeout + app.config.drain_timeout)
+    before = iso(now - longest_call) if is_shared else "~"
     with app.accounts.write() as tx:
-        rows = tx.list_rows(
-            "open_debits", after=tx.find_value("closed_to"), before=_no_call_since(app, now) if shared else "~"
-        )
+        rows = tx.list_rows("open_debits", after=tx.find_value("closed_to"), before=before)
         for row in rows:
-            _give_back(tx, dict(row), "crash_refund", 500, now)
+            _refund_debit(tx, dict(row), "crash_refund", 500, now)
     if rows:
         log.warning("refunded %d calls that a crash cut off", len(rows))
     return len(rows)
 
 
-def refund_step(app: App) -> float:
-    """A worker's step: :func:`refund_open` of accounts that processes share."""
-    refund_open(app, app.clock.now())
+def run_refund_step(app: App) -> float:
+    """Refund old open debits of accounts that processes share. Return the seconds until it should run again."""
+    refund_open_debits(app, app.clock.now())
     return REFUND_SECONDS
 
 
-def _no_call_since(app: App, now: datetime) -> str:
-    return iso(now - timedelta(seconds=app.config.server_timeout + app.config.drain_timeout))
-
-
-def asked(user_id: int, endpoint: str, cost: int, request_id: str) -> dict[str, Any]:
-    """What :func:`take_debit` is told of a call."""
-    return {"user_id": user_id, "cost": cost, "endpoint": endpoint, "request_id": request_id}
-
-
-def take_debit(app: App, call: Mapping[str, Any]) -> int:
-    """Take the cost of a call and write its debit, open. Return the debit's id.
-
-    Raise insufficient_tokens (402) if the balance is below the cost.
-    """
-    now = iso(app.clock.now())
-    debit = {"delta": -call["cost"], "reason": "debit", "status": None, "open": 1, "now": now}
-
-    def take(tx: Transaction) -> int | Row | None:
-        _close_kept(app, tx)
-        if tx.run("take_tokens", call, now=now):
-            return tx.insert_last("insert_ledger_row", call, **debit)
-        return tx.find_row("userplan", call)
-
-    debit_id_or_plan = app.accounts.write_batched(take)
-    if isinstance(debit_id_or_plan, int):
-        return debit_id_or_plan
-    plan = debit_id_or_plan
-    beside = {
-        "current_balance": plan["current_balance"] if plan else 0,
-        "required_cost": call["cost"],
-        "next_refill_at": plan["current_period_end"] if plan else None,
-        "plan": plan["plan"] if plan else None,
-        "upgrade_url": app.config.upgrade_page,
-    }
-    raise ApiError("insufficient_tokens", "The token balance is below the cost of this call.", extra_fields=beside)
-
-
-def _give_back(tx: Transaction, debit: Mapping[str, Any], reason: str, status: int, now: datetime) -> None:
-    """Refund an open debit: the call's members and its ``id``. One that is closed stays as it is."""
+def _refund_debit(tx: Transaction, debit: Mapping[str, Any], reason: str, status: int, now: datetime) -> None:
+    """Close an open debit and return its tokens. A debit that is closed stays as it is."""
     if tx.run("close_debit", debit, status=status):
-        values = {**debit, "delta": debit["cost"], "reason": reason, "status": status, "open": 0, "now": iso(now)}
-        tx.run("give_back_tokens", values)
-        tx.insert_row("insert_ledger_row", values)
+        refund = {**debit, "delta": debit["cost"], "reason": reason, "status": status, "open": 0, "now": iso(now)}
+        tx.run("refund_tokens", refund)
+        tx.insert_row("insert_ledger_row", refund)
 
 
-def _close_kept(app: App, tx: Transaction) -> None:
-    if kept := _drained(tx, app.kept_debits):
-        tx.insert_rows("keep_debit", [(debit_id,) for debit_id in kept])
+def _close_settled_debits(app: App, tx: Transaction) -> None:
+    debit_ids = _drain(tx, app.debits_to_settle)
+    if debit_ids:
+        tx.insert_rows("settle_debit", [(debit_id,) for debit_id in debit_ids])
 
 
-def _drained(tx: Transaction, waiting: deque[T]) -> list[T]:
-    """What waits to be written; it waits again when the transaction is undone."""
-    taken = []
-    while waiting:
-        taken.append(waiting.popleft())
-    if taken:
-        tx.undo.append(lambda: waiting.extendleft(reversed(taken)))
-    return taken
+def _drain(tx: Transaction, queue: deque[T]) -> list[T]:
+    """Take all that waits to be written. It is put back if the transaction is undone."""
+    items = []
+    while queue:
+        items.append(queue.popleft())
+    if items:
+        tx.undo.append(lambda: queue.extendleft(reversed(items)))
+    return items
 
 
 class SpentOnDay(TypedDict):
-    """Tokens kept and calls made on a UTC day."""
+    """Tokens spent and calls made on a UTC day."""
 
     day: Date
     tokens_consumed: int
@@ -185,7 +189,7 @@ class SpentOnDay(TypedDict):
 
 
 class SpentOnEndpoint(TypedDict):
-    """Tokens kept and calls made of an endpoint."""
+    """Tokens spent and calls made of an endpoint."""
 
     endpoint: str
     tokens: int
@@ -193,49 +197,50 @@ class SpentOnEndpoint(TypedDict):
 
 
 class Spending(TypedDict):
-    """What was spent in a number of days: by day, oldest first, and by endpoint."""
+    """The spending of a number of days: by day, oldest first, and by endpoint."""
 
     window_days: int
     daily: list[SpentOnDay]
     top_endpoints: list[SpentOnEndpoint]
 
 
-def usage(tx: Transaction, user_id: int, window: int, now: datetime) -> Spending:
-    """What was spent in the last ``window`` UTC days, today included.
+def compute_spending(tx: Transaction, user_id: int, window: int, now: datetime) -> Spending:
+    """Return what a user spent in the last ``window`` UTC days, including today.
 
-    Refunds count against the day and the endpoint of their row, so that tokens are what was kept.
+    Refunds count against the day and the endpoint of their row, so that the tokens are those that were not refunded.
     """
-    first = (now - timedelta(days=window - 1)).date().isoformat()
-    spent = {
-        row["day"]: build_record(SpentOnDay, row) for row in tx.list_rows("spent_by_day", user_id=user_id, first=first)
+    first_day = _first_day(window, now)
+    by_day = {
+        row["day"]: build_record(SpentOnDay, row)
+        for row in tx.list_rows("spent_by_day", user_id=user_id, first=first_day)
     }
+    window_days = (days.shift(first_day, number) for number in range(window))
+    endpoints = tx.list_rows("spent_by_endpoint", user_id=user_id, first=first_day)
     return {
         "window_days": window,
-        "daily": [
-            spent.get(day) or {"day": day, "tokens_consumed": 0, "calls": 0}
-            for day in (days.shift(first, number) for number in range(window))
-        ],
-        "top_endpoints": [
-            build_record(SpentOnEndpoint, row)
-            for row in tx.list_rows("spent_by_endpoint", user_id=user_id, first=first)
-        ],
+        "daily": [by_day.get(day) or {"day": day, "tokens_consumed": 0, "calls": 0} for day in window_days],
+        "top_endpoints": [build_record(SpentOnEndpoint, row) for row in endpoints],
     }
 
 
-def of_accounts(tx: Transaction, window: int, now: datetime) -> list[Row]:
-    """Who spent what in the last ``window`` UTC days: ``email``, ``plan``, ``tokens``, ``calls``, the most first."""
-    return tx.list_rows("spent_by_account", first=(now - timedelta(days=window - 1)).date().isoformat())
+def list_spending_by_account(tx: Transaction, window: int, now: datetime) -> list[Row]:
+    """Return ``email``, ``plan``, ``tokens`` and ``calls`` of the last ``window`` UTC days, most tokens first."""
+    return tx.list_rows("spent_by_account", first=_first_day(window, now))
+
+
+def _first_day(window: int, now: datetime) -> str:
+    return (now - timedelta(days=window - 1)).date().isoformat()
 
 
 class LedgerCall(TypedDict):
-    """The call that a change of a balance is of; null for refills, purchases, grants and what was carried over."""
+    """The call of a ledger row. The members of other rows (refills, purchases, grants) are null."""
 
     request_id: str | None
     cost_tier: int | None
 
 
 class LedgerRow(TypedDict):
-    """A change of a balance; the oldest, ``carried_over``, is what older ones add up to that left the ledger."""
+    """A change of a balance. The oldest, ``carried_over``, is the sum of older rows that left the ledger."""
 
     created_at: Time
     delta: int
@@ -245,13 +250,13 @@ class LedgerRow(TypedDict):
     response_status: int | None
 
 
-def transactions(
+def list_transactions(
     tx: Transaction, user_id: int, *, limit: int, offset: int = 0, cursor: int | None = None
 ) -> tuple[list[LedgerRow], int | None]:
-    """The newest ``limit`` rows of a user's ledger below the id ``cursor``, and the cursor to go on from."""
+    """Return the newest ``limit`` rows of a user's ledger below the id ``cursor``, and the cursor of the next page."""
     rows = tx.list_rows("ledger_rows", user_id=user_id, limit=limit + 1, offset=offset, before=cursor)
-    shown = [build_record(LedgerRow, row, metadata=build_record(LedgerCall, row)) for row in rows[:limit]]
-    return shown, rows[limit - 1]["id"] if len(rows) > limit else None
+    page = [build_record(LedgerRow, row, metadata=build_record(LedgerCall, row)) for row in rows[:limit]]
+    return page, rows[limit - 1]["id"] if len(rows) > limit else None
 
 
 class OpenDebit(TypedDict):
@@ -273,7 +278,7 @@ def list_open_debits(app: App) -> list[OpenDebit]:
         ]
 
 
-def wrong(app: App) -> list[str]:
+def list_errors(app: App) -> list[str]:
     """Return one message for each error in the books; an empty list if there is none.
 
     The age of an open debit is no error: its call may still run, and if a crash cut it off, the next start refunds it.
@@ -297,7 +302,7 @@ def wrong(app: App) -> list[str]:
         ]
 
 
-def ledger_row(tx: Transaction, user_id: int, delta: int, reason: str, now: str) -> int:
-    """Write a change of a balance that is no call's; its id. The caller changes the balance beside it."""
+def insert_ledger_row(tx: Transaction, user_id: int, delta: int, reason: str, now: str) -> int:
+    """Write a change of a balance that belongs to no call. Return its id. The caller changes the balance itself."""
     no_call = {"endpoint": None, "request_id": None, "status": None, "open": 0}
     return tx.insert_row("insert_ledger_row", no_call, user_id=user_id, delta=delta, reason=reason, now=now)

@@ -119,7 +119,7 @@ def begin(
     tokens = terms_of(config, plan).tokens + bought
     values = {"user_id": user_id, "plan": plan, "tokens": tokens, "bought": bought, "now": iso(now)}
     tx.run("put_userplan", values, anchor=iso(anchor), period_end=iso(period_end(anchor, plan, now, config)))
-    billing.ledger_row(tx, user_id, tokens - left, "refill", iso(now))
+    billing.insert_ledger_row(tx, user_id, tokens - left, "refill", iso(now))
 
 
 def change_plan(app: App, user_id: int, plan: str, now: datetime, by: audit.Actor | None = None) -> None:
@@ -284,5 +284,5 @@ def _add(tx: Transaction, user_id: int, tokens: int, reason: str, now: datetime)
     balance = tx.find_value("add_tokens", user_id=user_id, tokens=tokens, now=iso(now))
     if balance is None:
         raise ApiError("CONFLICT", "The account has no plan to add tokens to.")
-    billing.ledger_row(tx, user_id, tokens, reason, iso(now))
+    billing.insert_ledger_row(tx, user_id, tokens, reason, iso(now))
     return int(balance)

@@ -226,7 +226,7 @@ def _refund_open_debits(config: Config, db: Database, found: proof.Proof, now: d
     if config.accounts_url:
         # The accounts in force are in PostgreSQL. Those in the file are not used.
         return proof.sum_open_debits([])
-    billing.refund_open(apps.over(config, db), now)
+    billing.refund_open_debits(apps.over(config, db), now)
     return found["open_debits"]
 
 

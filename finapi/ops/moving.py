@@ -42,7 +42,7 @@ def to_file(config: Config) -> dict[str, int]:
         with closing(store):
             if not store.elect(ELECTION_SECONDS, lambda: None):
                 raise UsageError("a finapi works on these accounts; stop it first")
-            billing.refund_open(app, app.clock.now(), every=True)
+            billing.refund_open_debits(app, app.clock.now(), every=True)
             tokens, moved = _proven(app), store.give(app.db)
             there, app.db.accounts = app.db.accounts, app.db
             try:
@@ -57,7 +57,7 @@ def to_file(config: Config) -> dict[str, int]:
 
 def _proven(app: App) -> int:
     """The tokens of all accounts; UsageError where balances, wallets or debits do not add up."""
-    wrong = billing.wrong(app)
+    wrong = billing.list_errors(app)
     if wrong:
         raise UsageError(f"{wrong[0]}; finapi check says more")
     with app.accounts.read() as tx:

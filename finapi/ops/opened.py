@@ -49,13 +49,13 @@ def opened(
             else:
                 rotation.settle(app, app.clock.now(), new_secrets=new_secrets)
                 events.open_journal(app, app.clock.now())
-                billing.refund_open(app, app.clock.now())
+                billing.refund_open_debits(app, app.clock.now())
                 outbox.carry(app.db)
             logins.recall(app)
             yield app
         finally:
             try:
-                billing.close_kept(app)
+                billing.run_settlement_step(app)
             except (ApiError, StoreUnavailableError) as error:
                 log.warning("the last calls are refunded at the next start: %s", error)
             app.db.close()

@@ -71,7 +71,7 @@ def of(db: Database, config: Config) -> Proof:
             problems += [*_feeds(tx), *wrong]
         counts: ProofCounts = {**_none(), **{row["name"]: row["number"] for row in rows}}
         app = apps.over(config, db)
-        problems += [*billing.wrong(app), *archive.wrong(app)]
+        problems += [*billing.list_errors(app), *archive.wrong(app)]
         open_debits = sum_open_debits(billing.list_open_debits(app))
         elsewhere = len(archive.elsewhere(app))
         problems += [*doubts.wrong(db), *industries.wrong(db)]

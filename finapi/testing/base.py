@@ -139,7 +139,7 @@ def account(app: App, plan: str, state: str, email: str) -> NewUser:
             row = tx.find_row("userplan", user_id=made.id)
             assert row is not None
             tx.run("spend_all", user_id=made.id, now=iso(now))
-            billing.ledger_row(tx, made.id, -row["current_balance"], "debit", iso(now))
+            billing.insert_ledger_row(tx, made.id, -row["current_balance"], "debit", iso(now))
     if state == "locked":
         users.set_locked(app, email, True, now)
     return made

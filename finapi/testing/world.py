@@ -269,7 +269,7 @@ class World:
             self._snapshots = {name: one for name, one in self._snapshots.items() if one.mark <= found.mark}
 
     def _taken(self) -> Snapshot:
-        billing.close_kept(self.app)
+        billing.run_settlement_step(self.app)
         return Snapshot(
             self.database.mark(),
             self._journal(),
@@ -289,8 +289,8 @@ class World:
         self._stop_sending()
         with self._calls.alone(), self._mailing:
             # The debits of calls that were answered would be closed in rows that are no more.
-            self.app.kept_debits.clear()
-            self.app.late_refunds.clear()
+            self.app.debits_to_settle.clear()
+            self.app.pending_refunds.clear()
             told, epoch = self._journal()
             self.database.back_to(kept.mark)
             self.clock.put(kept.clock)
@@ -398,7 +398,7 @@ class World:
         from finapi.delivery import sniper
 
         now = self.clock.now()
-        billing.close_kept(self.app)
+        billing.run_settlement_step(self.app)
         while sniper.advance(self.app, now) == 0.0:
             pass
         self.settle_mails()

@@ -97,10 +97,12 @@ def _usage(app: App, args: argparse.Namespace, say: Say) -> int:
     now = app.clock.now()
     if args.email is None:
         with app.accounts.read() as tx:
-            return listing(say, args, "accounts", billing.of_accounts(tx, args.days, now), "email plan tokens calls")
+            return listing(
+                say, args, "accounts", billing.list_spending_by_account(tx, args.days, now), "email plan tokens calls"
+            )
     user_id = users.id_of(app, args.email)
     with app.accounts.read() as tx:
-        spent = billing.usage(tx, user_id, args.days, now)
+        spent = billing.compute_spending(tx, user_id, args.days, now)
     return (
         document(say, spent) if args.json else listing(say, args, "", spent["top_endpoints"], "endpoint tokens calls")
     )

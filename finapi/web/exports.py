@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import quote, urlencode
 
+from finapi.accounts.billing import Charge
 from finapi.core.errors import ApiError, invalid_param
 from finapi.store.db import Database, Transaction
 from finapi.web.http.call import Call, TablePage
@@ -40,13 +41,13 @@ class OneMoment:
 class TableExport:
     """The body of an answer that is sent while it is made. What fails ends it before its end, and is refunded.
 
-    ``charge`` is what is open until then. A client that goes away pays, unless the server says why it ``cut`` it off.
+    ``charge`` is open until then. A client that goes away pays, unless the server says why it ``cut`` it off.
     """
 
     def __init__(self, chunks: Iterator[bytes], *, gzipped: bool) -> None:
         self._chunks = _packed(chunks) if gzipped else chunks
         self._made = chunks
-        self.charge = ExitStack()
+        self.charge: Charge | None = None
         self.cut: Callable[[], str] = str
 
     def __iter__(self) -> Iterator[bytes]:
@@ -56,7 +57,8 @@ class TableExport:
             raise
         except BaseException as error:
             self.cut = str
-            self.charge.__exit__(type(error), error, error.__traceback__)
+            if self.charge is not None:
+                self.charge.refund(error)
             raise
         else:
             self.cut = str
@@ -69,9 +71,10 @@ class TableExport:
         reason, self.cut = self.cut(), str
         if reason:
             log.warning("a table was cut off and refunded: %s", reason)
-            error = ApiError("TIMEOUT", reason)
-            self.charge.__exit__(ApiError, error, None)
-        self.charge.close()
+            if self.charge is not None:
+                self.charge.refund(ApiError("TIMEOUT", reason))
+        if self.charge is not None:
+            self.charge.settle()
 
 
 def pages(route: Route) -> tuple[str, str] | None:

@@ -6,7 +6,7 @@ import io
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, lru_cache, partial
@@ -202,12 +202,12 @@ class WsgiApp:
             log.error("the answer of request %s cannot be made", exchange.request_id, exc_info=error)
             # The ledger says what the client is told.
             exchange.charged, failed = 0, unknown()
-            response.give_back(failed)
+            response.refund_charge(failed)
             while exchange.held:
                 exchange.held.pop()()
             response = self._error(exchange, failed)
             answered = self._finish(response, exchange)
-        exchange.stream = response.kept_charge()
+        exchange.stream = response.settle_charge()
         if exchange.is_for("call"):
             self._log(exchange, response.status, len(answered[2]))
         return answered
@@ -344,33 +344,36 @@ class WsgiApp:
         return ApiAnswer(int(status[:3]), {name.lower(): value for name, value in sent}, body)
 
     def _charged(self, call: Call, exchange: Exchange, wrong: ApiError | None) -> Response:
-        """What a call is answered while its cost is held, unless something was wrong with it before."""
+        """Charge a call and answer it, unless something was wrong with it before. Refund the charge if that fails."""
         app, request, route = self.app, call.request, call.route
         user_id = call.caller.id if call.caller else 0
-        with ExitStack() as charge:
-            charge.enter_context(billing.charged(app, user_id, route.name, route.cost, exchange.request_id))
-            try:
-                # Inside the charge: a balance below the cost is 402 whatever else is wrong (DECISIONS 4).
-                if wrong is not None:
-                    raise wrong
-                response = self._answered(call, exchange.tag)
-                if wants_none(request):
-                    response = none_given(response, request, exchange.tag)
-                if response.charge is not None:  # a page's
-                    charge.push(response.charge)
-                if request.deadline is not None and app.clock.monotonic() > request.deadline:
-                    raise overrun()
-            finally:
-                # The ledger says what the client was told.
-                if not exchange.is_for("call"):
-                    raise overrun()
-            if response.status == 304:
-                # Known only after the work, and free as any other.
-                held = ApiError("NOT_FOUND", "The caller has it.")
-                charge.pop_all().__exit__(ApiError, held, None)
-                return response
-            exchange.charged = route.cost
-            return replace(response, charge=charge.pop_all())
+        charge = billing.charge(app, user_id, route.name, route.cost, exchange.request_id)
+        try:
+            # After the charge: a balance below the cost is 402 whatever else is wrong (DECISIONS 4).
+            if wrong is not None:
+                raise wrong
+            response = self._answered(call, exchange.tag)
+            if wants_none(request):
+                response = none_given(response, request, exchange.tag)
+            if response.charge is not None:  # A page's: its route is free.
+                charge = response.charge
+            if request.deadline is not None and app.clock.monotonic() > request.deadline:
+                raise overrun()
+            if not exchange.is_for("call"):
+                raise overrun()
+        except BaseException as error:
+            if exchange.is_for("call"):
+                charge.refund(error)
+                raise
+            # The server has answered in the meantime, and the ledger states that answer.
+            charge.refund(overrun())
+            raise overrun() from None
+        if response.status == 304:
+            # Known only after the work, and free as any other.
+            charge.refund(ApiError("NOT_FOUND", "The caller has it."))
+            return replace(response, charge=None)
+        exchange.charged = route.cost
+        return replace(response, charge=charge)
 
     def _answered(self, call: Call, tag: str | None) -> Response:
         """What the handler answers, or answered before to the same question of the same data."""

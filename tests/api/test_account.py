@@ -126,7 +126,7 @@ def test_transactions_are_the_ledger_newest_first_in_pages(client: Client, sessi
     key = {"X-API-Key": key_of(client, session)}
     good = client.get(COMPANY, headers=key).json["request_id"]
     client.get(COMPANY + "?period=Q", headers=key)
-    billing.close_kept(client.app)
+    billing.run_settlement_step(client.app)
     first = client.get(ACCOUNT + "transactions", query={"limit": 3}, headers=key).json
     assert [(row["delta"], row["reason"], row["response_status"]) for row in first["transactions"]] == [
         (25, "4xx_refund", 404),

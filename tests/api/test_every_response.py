@@ -617,7 +617,7 @@ def test_whoever_wants_an_answer_only_where_there_is_none_is_told_of_any_by_a_fr
     for _ in range(2):  # the second time the answer is kept
         answer = client.call(method, COMPANY, headers={"If-None-Match": "*", **given})
         assert (answer.status, answer.body, answer.headers["x-tokens-charged"]) == (304, b"", "0")
-    billing.close_kept(app)
+    billing.run_settlement_step(app)
     assert balance(app, 1) == before
     full = client.get(COMPANY, headers=given)
     assert {name: answer.headers[name] for name in ("etag", "vary", "cache-control")} == {

@@ -59,7 +59,7 @@ def test_a_call_that_succeeds_costs_25_tokens(app: App, client: Client, path: st
 
 def test_the_ledger_names_the_route_and_our_request_id(app: App, client: Client) -> None:
     answer = client.get(COMPANY, headers={"X-Request-ID": "theirs"})
-    billing.close_kept(app)
+    billing.run_settlement_step(app)
     assert ledger(app) == [(-25, "debit", ENDPOINT, 200)]
     with app.db.write() as tx:
         ids = [row[0] for row in tx._connection.execute("SELECT request_id FROM ledger WHERE reason = 'debit'")]

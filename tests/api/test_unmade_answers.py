@@ -55,7 +55,7 @@ def test_an_answer_that_cannot_be_made_is_a_500_and_costs_nothing(
     fails_with(error, monkeypatch)
     answer = api.get(ROUTE.path)
     assert (answer.status, answer.json["code"], answer.headers["x-tokens-charged"]) == (500, "INTERNAL", "0")
-    billing.close_kept(app)
+    billing.run_settlement_step(app)
     assert (balance(app, 1), ledger(app)) == (before, [DEBIT, REFUND])
 
 
@@ -65,7 +65,7 @@ def test_where_the_500_cannot_be_made_either_the_call_costs_nothing(
     fails_with(MemoryError(), monkeypatch, errors_too=True)
     with pytest.raises(MemoryError):
         api.get(ROUTE.path)
-    billing.close_kept(app)
+    billing.run_settlement_step(app)
     assert ledger(app) == [DEBIT, REFUND]
 
 
@@ -94,5 +94,5 @@ def test_a_large_answer_that_cannot_be_made_leaves_its_place_to_others(
 
 def test_an_answer_that_is_made_is_charged_once(app: App, api: Client) -> None:
     assert api.get(ROUTE.path).status == 200
-    billing.close_kept(app)
+    billing.run_settlement_step(app)
     assert ledger(app) == [(-5, "debit", ROUTE.name, 200)]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from finapi.accounts import audit, billing, sessions, users
+from finapi.accounts import audit, sessions, users
 from finapi.accounts.audit import Actor
 from finapi.app import App
 from finapi.core.clock import FixedClock
@@ -20,6 +20,7 @@ from finapi.core.errors import ApiError
 from finapi.delivery import webhooks
 from finapi.market.documents.identify import Given
 from finapi.market.intake import following, ingest
+from tests.charging import charged
 from tests.client import PASSWORD, Answer, Client, session_of, sign_up
 from tests.conftest import ACCOUNTS
 from tests.pages.conftest import rows_of
@@ -183,7 +184,7 @@ def test_accounts_are_found_by_a_part_of_the_email_or_the_uuid(app: App, admin: 
 
 
 def test_an_account_shows_what_it_has_and_spends_and_not_its_key(app: App, admin: Admin) -> None:
-    with billing.charged(app, users.id_of(app, EMAIL), "GET /api/v1/prices/{ticker}", 10, "r"):
+    with charged(app, users.id_of(app, EMAIL), "GET /api/v1/prices/{ticker}", 10, "r"):
         pass
     body = admin.get(page_of(app)).body.decode()
     assert "<dt>Tokens left</dt><dd>1,990</dd>" in body

@@ -166,7 +166,7 @@ def balance(call: Call) -> Response:
 def usage(call: Call) -> Response:
     """Tokens and calls by day and by endpoint, and the events that no receiver took."""
     with call.app.accounts.read() as tx:
-        spent = billing.usage(tx, call.user_id, call.params["days"], call.now)
+        spent = billing.compute_spending(tx, call.user_id, call.params["days"], call.now)
         failures = webhooks.failures(tx, call.user_id)
     return call.plain({**spent, "webhook_failures": failures, "as_of": iso(call.now)})
 
@@ -174,7 +174,7 @@ def usage(call: Call) -> Response:
 def transactions(call: Call) -> Response:
     """The ledger, newest first."""
     with call.app.accounts.read() as tx:
-        rows, cursor = billing.transactions(tx, call.user_id, **call.params)
+        rows, cursor = billing.list_transactions(tx, call.user_id, **call.params)
     return call.plain(
         {
             "transactions": rows,

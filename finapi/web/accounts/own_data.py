@@ -43,7 +43,7 @@ def export(call: Call) -> Response:
     with call.app.accounts.read() as tx:
         targets = sniper.listed(call.app, tx, call.user_id, call.now, limit=MOST + 1)["targets"]
         wallet = plans.purchases(tx, call.user_id, MOST + 1, 0)
-        ledger, more = billing.transactions(tx, call.user_id, limit=MOST)
+        ledger, more = billing.list_transactions(tx, call.user_id, limit=MOST)
         sent = webhooks.listed(tx, call.user_id, MOST)
         long = {
             "/api/v1/billing/history": len(wallet) > MOST,
@@ -54,7 +54,7 @@ def export(call: Call) -> Response:
         held: Export = {
             "user": {**users.profile(call.app, tx, call.user_id, call.now), "api_key": None},
             "wallet": wallet[:MOST],
-            "usage": billing.usage(tx, call.user_id, DAYS, call.now),
+            "usage": billing.compute_spending(tx, call.user_id, DAYS, call.now),
             "transactions": ledger,
             "sniper_targets": targets[:MOST],
             "deliveries": sent["deliveries"],

@@ -8,12 +8,12 @@ import re
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote
 
+from finapi.accounts.billing import Charge
 from finapi.core.errors import ApiError
 from finapi.core.json import strict_decoder
 
@@ -127,23 +127,23 @@ class Response:
     packed: bool = False
     # The answer that is kept for whoever asks the same of the same data: this is one with the end of a call.
     kept: Response | None = None
-    # What is charged for it, open until it is made or, of a stream, sent.
-    charge: ExitStack | None = None
+    # Open until the response has been made or, if it is a stream, sent.
+    charge: Charge | None = None
 
-    def kept_charge(self) -> Any:
-        """Keep what is charged, now that the answer is made; of a stream, which is returned, when it is sent."""
+    def settle_charge(self) -> Any:
+        """Settle the charge, now that the response is made. A stream settles it when it has been sent; return it."""
         if self.charge is not None and self.stream is not None:
             self.stream.charge = self.charge
         elif self.charge is not None:
-            self.charge.close()
+            self.charge.settle()
         return self.stream
 
-    def give_back(self, error: Exception) -> None:
-        """Give back what is charged, and end the stream: the answer cannot be made."""
+    def refund_charge(self, error: Exception) -> None:
+        """Refund the charge and end the stream: the response cannot be made."""
         if self.stream is not None:
             self.stream.close()
         if self.charge is not None:
-            self.charge.__exit__(type(error), error, error.__traceback__)
+            self.charge.refund(error)
 
 
 def read_request(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] = ()) -> Request:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 
 from finapi import __version__
@@ -50,24 +49,19 @@ def open_to_all(call: Call, make: Callable[[], Response], *, kept: bool = True) 
     return replace(made, headers={**made.headers, **headers} if made.status == 200 else made.headers)
 
 
-class Unserved(Exception):
-    """A page that says that something is not there: nobody pays for it."""
-
-    def __init__(self, page: Response) -> None:
-        self.page = page
-
-
 def _charged(call: Call, cost: int, make: Callable[[], Response]) -> Response:
     assert call.caller is not None
+    charge = billing.charge(call.app, call.caller.id, call.route.name, cost, call.request_id)
     try:
-        with ExitStack() as charge:
-            charge.enter_context(billing.charged(call.app, call.caller.id, call.route.name, cost, call.request_id))
-            made = make()
-            if made.status >= 400:
-                raise Unserved(made)
-            return replace(made, charge=charge.pop_all())
-    except Unserved as unserved:
-        return unserved.page
+        page = make()
+    except BaseException as error:
+        charge.refund(error)
+        raise
+    if page.status >= 400:
+        # The page says that something is not there: nobody pays for it.
+        charge.refund(ApiError("NOT_FOUND", "The page shows no data."))
+        return page
+    return replace(page, charge=charge)
 
 
 def cost_of(call: Call, names: Sequence[str]) -> int:

@@ -3,7 +3,7 @@ UPDATE userplans
 SET reach_limit_api = reach_limit_api + :cost, updated_at = :now
 WHERE user_id = :user_id AND total_limit_api - reach_limit_api >= :cost
 
--- name: give_back_tokens
+-- name: refund_tokens
 -- Beyond what was spent of this period (it began after the debit) tokens are added as bought ones are.
 UPDATE userplans
 SET total_limit_api = total_limit_api + max(0, :cost - reach_limit_api),
@@ -19,7 +19,7 @@ VALUES (:user_id, :delta, :reason, :endpoint, :request_id, :status, :open, :now)
 -- name: close_debit
 UPDATE ledger SET open = 0, status = :status WHERE id = :id AND open = 1
 
--- name: keep_debit
+-- name: settle_debit
 UPDATE ledger SET open = 0, status = 200 WHERE id = ? AND open = 1
 
 -- name: open_debits

@@ -114,7 +114,7 @@ def account(call: Call) -> Response:
         row = users.listed(tx, uuid, 1)[0]
     user_id = users.id_of(call.app, email)
     with call.app.accounts.read() as tx:
-        spent: list[Any] = list(billing.usage(tx, user_id, DAYS, call.now)["top_endpoints"])
+        spent: list[Any] = list(billing.compute_spending(tx, user_id, DAYS, call.now)["top_endpoints"])
     has = [
         *(("Plan", row["plan"]), ("Tokens left", figures.whole(row["balance"] or 0)), ("State", row["state"])),
         *(("Wallet", f"{row['credit_balance']:,.2f} dollars"), ("Type", row["usertype"])),
