@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from finapi.accounts import billing, users
 from finapi.app import App, elsewhere
 from finapi.core import memory, metrics
-from finapi.core.background import PATIENCE, Worker
-from finapi.core.background import running as workers_running
+from finapi.core.background import PATIENCE_SECONDS, Worker, run_workers
 from finapi.core.clock import Clock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
@@ -129,7 +128,7 @@ def running(
         app.db.rest()
         # Left in the opposite order: calls are drained while the workers still work.
         with (
-            workers_running([*workers, *pollers], SETTLE_SECONDS if works else 0.0, app.db.rest),
+            run_workers([*workers, *pollers], SETTLE_SECONDS if works else 0.0, app.db.rest),
             _webhooks(app) if works else nullcontext() as sender,
             datadir.CommandSocket(config.data_dir, lambda words, cwd, stdin, say: perform(app, words, cwd, stdin, say)),
             looping("loop", listener.run, lambda: listener.stop(config.drain_timeout)),
@@ -184,7 +183,7 @@ def _of_a_copy(app: App) -> list[Worker]:
 def _workers(app: App) -> list[Worker]:
     """The workers that every server has; the one for webhooks stands by itself."""
     # As many mails as a step sends, each as slow as it may be.
-    mail_patience = mail.BATCH * app.config.mail_timeout + PATIENCE
+    mail_patience = mail.BATCH * app.config.mail_timeout + PATIENCE_SECONDS
     return [
         *_backups(app),
         Worker("close-debits", lambda: billing.run_settlement_step(app)),
@@ -290,7 +289,7 @@ def _webhooks(app: App) -> Iterator[Worker]:
     worker = Worker("webhooks", lambda: dispatcher().step())
     app.accounts.listen(WEBHOOKS, worker.wake)
     try:
-        with workers_running([worker], SETTLE_SECONDS, app.db.rest):
+        with run_workers([worker], SETTLE_SECONDS, app.db.rest):
             yield worker
     finally:
         if dispatcher.cache_info().currsize:
@@ -341,7 +340,7 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
             return
         worker = Worker("watchdog", step, interrupt=interrupt)
         app.watch.wake = worker.wake
-        with workers_running([worker], SETTLE_SECONDS, app.db.rest):
+        with run_workers([worker], SETTLE_SECONDS, app.db.rest):
             yield
     finally:
         interrupt()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from finapi.core import background
-from finapi.core.background import Worker, running
+from finapi.core.background import Worker, run_workers
 
 LONG = 3600.0  # seconds; nothing here waits for it to pass
 PATIENCE = 30.0  # seconds after which a step that was not called has failed the test
@@ -46,14 +46,14 @@ def no_thread_is_left() -> Iterator[None]:
 
 def test_a_worker_calls_its_step_at_once() -> None:
     steps = Steps(LONG)
-    with running([Worker("w", steps)]):
+    with run_workers([Worker("w", steps)]):
         steps.wait_for(1)
     assert steps.calls == 1
 
 
 def test_a_worker_calls_its_step_again_when_it_asked_for_that() -> None:
     steps = Steps(0.0, 0.001, LONG)
-    with running([Worker("w", steps)]):
+    with run_workers([Worker("w", steps)]):
         steps.wait_for(3)
     assert steps.calls == 3
 
@@ -62,7 +62,7 @@ def test_a_worker_calls_its_step_again_when_it_asked_for_that() -> None:
 def test_a_woken_worker_calls_its_step_before_its_time(wait: float | None) -> None:
     steps = Steps(wait)
     worker = Worker("w", steps)
-    with running([worker]):
+    with run_workers([worker]):
         for calls in range(1, 6):
             steps.wait_for(calls)
             worker.wake()
@@ -81,7 +81,7 @@ def test_waking_during_a_step_calls_it_once_more() -> None:
         return wait
 
     worker = Worker("w", slow)
-    with running([worker]):
+    with run_workers([worker]):
         assert entered.wait(PATIENCE)
         worker.wake()
         worker.wake()
@@ -96,7 +96,7 @@ def test_a_step_that_fails_is_logged_and_tried_again(
     monkeypatch.setattr(background, "RETRY_SECONDS", 0.0)
     monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
     steps = Steps(ValueError("no luck"), LONG)
-    with caplog.at_level(logging.ERROR, "finapi.background"), running([Worker("unlucky", steps)]):
+    with caplog.at_level(logging.ERROR, "finapi.background"), run_workers([Worker("unlucky", steps)]):
         steps.wait_for(2)
     assert [record.getMessage() for record in caplog.records] == ["unlucky failed, next try in 0 s"]
     assert caplog.records[0].exc_info is not None
@@ -106,7 +106,7 @@ def test_a_step_that_fails_is_logged_and_tried_again(
 def test_a_step_that_failed_waits_before_the_next_try() -> None:
     assert background.RETRY_SECONDS == 5.0
     steps = Steps(ValueError())
-    with running([Worker("w", steps)]):
+    with run_workers([Worker("w", steps)]):
         steps.wait_for(1)
     assert steps.calls == 1
 
@@ -142,10 +142,10 @@ def test_a_worker_rests_after_each_step_also_one_that_failed() -> None:
     def rest() -> None:
         happened.append("rest")
 
-    with running([Worker("w", step)], rest=rest):
+    with run_workers([Worker("w", step)], rest=rest):
         steps.wait_for(2)
     failing = Steps(ValueError())
-    with running([Worker("w", failing)], rest=lambda: happened.append("after a failure")):
+    with run_workers([Worker("w", failing)], rest=lambda: happened.append("after a failure")):
         failing.wait_for(1)
     assert happened == ["step", "rest", "step", "rest", "after a failure"]
 
@@ -158,16 +158,16 @@ def test_first_steps_that_wait_are_made_one_after_the_other() -> None:
             began.append((self.name, after))
             super().start(after, rest)
 
-    with running([Noting("a", Steps(LONG)), Noting("b", Steps(LONG)), Noting("c", Steps(LONG))], LONG):
-        assert began == [("a", LONG), ("b", LONG + background.APART), ("c", LONG + 2 * background.APART)]
+    with run_workers([Noting("a", Steps(LONG)), Noting("b", Steps(LONG)), Noting("c", Steps(LONG))], LONG):
+        assert began == [("a", LONG), ("b", LONG + background.STAGGER_SECONDS), ("c", LONG + 2 * background.APART)]
     began.clear()
-    with running([Noting("a", Steps(LONG)), Noting("b", Steps(LONG))]):
+    with run_workers([Noting("a", Steps(LONG)), Noting("b", Steps(LONG))]):
         assert began == [("a", 0.0), ("b", 0.0)]
 
 
 def test_threads_carry_their_workers_names() -> None:
     steps = Steps(LONG)
-    with running([Worker("mail", steps)]):
+    with run_workers([Worker("mail", steps)]):
         steps.wait_for(1)
         assert "finapi-mail" in {thread.name for thread in threading.enumerate()}
 
@@ -180,13 +180,13 @@ def test_workers_stop_in_reverse_order() -> None:
             super().stop()
             stopped.append(self.name)
 
-    with running([Noting("a", Steps(LONG)), Noting("b", Steps(None)), Noting("c", Steps(LONG))]):
+    with run_workers([Noting("a", Steps(LONG)), Noting("b", Steps(None)), Noting("c", Steps(LONG))]):
         assert stopped == []
     assert stopped == ["c", "b", "a"]
 
 
 def test_workers_stop_when_the_block_raises() -> None:
-    with pytest.raises(KeyError), running([Worker("a", Steps(LONG)), Worker("b", Steps(LONG))]):
+    with pytest.raises(KeyError), run_workers([Worker("a", Steps(LONG)), Worker("b", Steps(LONG))]):
         raise KeyError
 
 
@@ -194,7 +194,7 @@ def test_workers_that_were_started_stop_when_a_later_one_cannot_start() -> None:
     spent = Worker("spent", Steps(LONG))
     spent.start()
     spent.stop()
-    with pytest.raises(RuntimeError), running([Worker("a", Steps(LONG)), spent]):
+    with pytest.raises(RuntimeError), run_workers([Worker("a", Steps(LONG)), spent]):
         raise AssertionError("the block must not run")
 
 

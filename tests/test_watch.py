@@ -213,7 +213,7 @@ def test_what_is_dropped_is_made_anew() -> None:
     made = iter("ab")
     kept: TimedCache[str] = TimedCache(30.0)
     assert kept.get(0.0, lambda: next(made)) == "a"
-    kept.drop()
+    kept.clear()
     assert kept.get(0.0, lambda: next(made)) == "b"
 
 

@@ -1,7 +1,7 @@
-"""Threads around plain steps.
+"""Worker threads: loops around plain steps.
 
-A step does one pass of its work and says in how many seconds it wants to be called again (None: only when
-woken). The worker owns the thread, the wait and the stop; tests call the step.
+A step does a bounded portion of its work and returns the seconds until it should run again, or None to run only when
+the worker is woken. The worker owns the thread, the wait and the stop. Tests call the step directly.
 """
 
 from __future__ import annotations
@@ -16,47 +16,52 @@ from finapi.core.errors import StoreUnavailableError
 
 log = logging.getLogger("finapi.background")
 
-# After a step that failed: long enough not to fill the log, short enough to be back before anyone asks.
+# The wait after a failed step: long enough not to fill the log, short enough to recover before anyone notices.
 RETRY_SECONDS = 5.0
 
-# How long a step may run before it counts as one that hangs, where its worker is not given another time.
-PATIENCE = 60.0
+# A step that runs longer counts as hanging, unless its worker sets another limit.
+PATIENCE_SECONDS = 60.0
 
-APART = 0.05  # seconds between the first steps of two workers
+# The time between the first steps of two workers. First steps that run together would slow down the first calls.
+STAGGER_SECONDS = 0.05
 
 Step = Callable[[], float | None]
 
 
 class Worker:
-    """A named thread that calls ``step`` until it is stopped; a step that fails is logged and tried again."""
+    """A named thread that calls ``step`` until it is stopped. A step that fails is logged and called again.
+
+    ``interrupt`` ends a running step early when the worker stops. A step that runs for more than ``patience`` seconds
+    counts as hanging (:meth:`trouble`).
+    """
 
     def __init__(
-        self, name: str, step: Step, *, interrupt: Callable[[], None] | None = None, patience: float = PATIENCE
+        self, name: str, step: Step, *, interrupt: Callable[[], None] | None = None, patience: float = PATIENCE_SECONDS
     ) -> None:
         self.name = name
         self._step = step
         self._interrupt = interrupt
         self._patience = patience
-        self._began: float | None = None
+        self._step_started_at: float | None = None
         self._failure: str | None = None
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._loop, name=f"finapi-{name}", daemon=True)
 
     def start(self, after: float = 0.0, rest: Callable[[], object] = lambda: None) -> None:
-        """Start the thread, whose first step is made after so many seconds, or when it is woken.
+        """Start the thread. It takes its first step after ``after`` seconds, or earlier when it is woken.
 
-        ``rest`` is called in the thread whenever it begins to wait.
+        ``rest`` is called in the thread each time before it waits.
         """
         self._after, self._rest = after, rest
         self._thread.start()
 
     def wake(self) -> None:
-        """Call the step now rather than when it asked for."""
+        """Call the step now instead of at the time that it returned."""
         self._wake.set()
 
     def stop(self) -> None:
-        """Let a running step finish, broken off by ``interrupt`` where it can be, then end the thread."""
+        """Interrupt the running step if possible, wait until it has ended, then end the thread."""
         self._stopping = True
         if self._interrupt is not None:
             self._interrupt()
@@ -64,19 +69,19 @@ class Worker:
         self._thread.join()
 
     def trouble(self) -> str | None:
-        """Why it does not do its work: its thread has ended, its step hangs, or the last one failed; else None."""
+        """Return the reason why the work is not done (thread ended, step hangs, last step failed), or None."""
         if self._thread.ident is not None and not self._thread.is_alive():
             return "its thread has ended"
-        began = self._began
-        if began is not None and time.monotonic() - began > self._patience:
-            return f"its step has not come back for {time.monotonic() - began:.0f} s"
+        started_at = self._step_started_at
+        if started_at is not None and time.monotonic() - started_at > self._patience:
+            return f"its step has not come back for {time.monotonic() - started_at:.0f} s"
         return self._failure
 
     def _loop(self) -> None:
         self._wake.wait(self._after)
         self._wake.clear()
         while not self._stopping:
-            self._began = time.monotonic()
+            self._step_started_at = time.monotonic()
             try:
                 wait = self._step()
                 self._failure = None
@@ -87,22 +92,24 @@ class Worker:
                 log.exception("%s failed, next try in %g s", self.name, RETRY_SECONDS)
                 self._failure = f"its last step failed with {type(error).__name__}"
                 wait = RETRY_SECONDS
-            self._began = None
+            self._step_started_at = None
             self._rest()
             self._wake.wait(wait)
             self._wake.clear()
 
 
 @contextmanager
-def running(workers: Iterable[Worker], after: float = 0.0, rest: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Start the workers (:meth:`Worker.start`), and stop all of them when the block ends, in reverse order.
+def run_workers(
+    workers: Iterable[Worker], after: float = 0.0, rest: Callable[[], object] = lambda: None
+) -> Iterator[None]:
+    """Run the workers while the block lasts, and stop them in reverse order.
 
-    First steps that are not made at once are made one after the other: together they would stand in the way of calls.
+    With ``after``, the first steps are taken one after the other, ``STAGGER_SECONDS`` apart.
     """
     started: list[Worker] = []
     try:
         for worker in workers:
-            worker.start(after and after + APART * len(started), rest)
+            worker.start(after and after + STAGGER_SECONDS * len(started), rest)
             started.append(worker)
         yield
     finally:

@@ -1,112 +1,134 @@
-"""Answers that were worked out once, kept while the data stand: bounded in memory, safe among threads."""
+"""Caches of computed values, valid for one version of the data. Bounded in memory and safe for threads."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 Value = TypeVar("Value")
 
 
 class Cache:
-    """Values by key for one version of the data at a time; the least recently used go first.
+    """Values by key for the current version of the data. The least recently used values are dropped first.
 
-    ``weigh`` gives what a value takes, in whatever unit ``room`` is counted. A value that alone is more than one of so
-    many ``parts`` of the room is not kept. Of the version before, values serve where making one fails with an error of
-    ``spare``.
+    ``weigh`` returns the size of a value in the unit of ``capacity`` (bytes, entries). A value larger than
+    ``capacity / parts`` is not stored. If computing a value fails with one of the ``fallback_errors``, the value of the
+    previous version is returned.
     """
 
     def __init__(
-        self, room: int, weigh: Callable[[Any], int], spare: tuple[type[Exception], ...] = (), parts: int = 4
+        self,
+        capacity: int,
+        weigh: Callable[[Any], int],
+        fallback_errors: tuple[type[Exception], ...] = (),
+        parts: int = 4,
     ) -> None:
-        self._room, self._parts = room, parts
+        self._capacity = capacity
+        self._parts = parts
         self._weigh = weigh
         self._lock = threading.Lock()
         self._version: Hashable = None
-        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._weight = 0
-        self._spare = spare
-        self._before: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._fallback_errors = fallback_errors
+        self._previous_entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
 
-    def get(self, version: Hashable, key: Hashable, make: Callable[[], Value]) -> Value:
-        """The value of a key under a version of the data, made when it is not kept.
+    def get(self, version: Hashable, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """Return the value of a key for a version of the data. Compute and store it if necessary.
 
-        It is made outside the lock: two threads may make the same value, never wait for each other's.
+        It is computed outside the lock: two threads may compute the same value, but neither waits for the other.
         """
         with self._lock:
             if version != self._version:
-                self._version, self._weight = version, 0
-                if self._kept:
-                    self._before, self._kept = self._kept if self._spare else self._before, OrderedDict()
-            held = self._kept.get(key)
-            if held is not None:
-                self._kept.move_to_end(key)
-                value: Value = held[0]
-                return value
+                self._begin_version(version)
+            cached = self._entries.get(key)
+            if cached is not None:
+                self._entries.move_to_end(key)
+                cached_value: Value = cached[0]
+                return cached_value
         try:
-            value = make()
-        except self._spare:
-            if key not in self._before:
+            value = compute()
+        except self._fallback_errors:
+            if key not in self._previous_entries:
                 raise
-            spare: Value = self._before[key][0]
-            return spare
-        self._keep(version, key, value)
+            previous_value: Value = self._previous_entries[key][0]
+            return previous_value
+        self._store(version, key, value)
         return value
 
+    def _begin_version(self, version: Hashable) -> None:
+        self._version = version
+        self._weight = 0
+        if self._entries:
+            if self._fallback_errors:
+                self._previous_entries = self._entries
+            self._entries = OrderedDict()
+
     def find(self, version: Hashable, key: Hashable, missing: Value) -> Value:
-        """The value of a key if it is kept under a version of the data, else ``missing``."""
+        """Return the cached value of a key for a version of the data, or ``missing``."""
         with self._lock:
-            held = self._kept.get(key) if version == self._version else None
-            if held is not None:
-                self._kept.move_to_end(key)
-            return missing if held is None else held[0]
+            cached = self._entries.get(key) if version == self._version else None
+            if cached is None:
+                return missing
+            self._entries.move_to_end(key)
+            value: Value = cached[0]
+            return value
 
     def clear(self) -> None:
-        """Forget every value, including those that would serve where making one fails."""
+        """Drop every value, those of the previous version too."""
         with self._lock:
-            # No version is current: a value that is being made for the last one is not kept either.
-            self._version, self._weight = object(), 0
-            self._kept, self._before = OrderedDict(), OrderedDict()
+            # No version is current now, so that a value being computed for the old one is not stored either.
+            self._version = object()
+            self._weight = 0
+            self._entries = OrderedDict()
+            self._previous_entries = OrderedDict()
 
-    def _keep(self, version: Hashable, key: Hashable, value: Any) -> None:
+    def _store(self, version: Hashable, key: Hashable, value: Any) -> None:
         weight = self._weigh(value)
         with self._lock:
-            if self._spare:
-                self._before.pop(key, None)
-            if version != self._version or key in self._kept or weight * self._parts > self._room:
+            if self._fallback_errors:
+                self._previous_entries.pop(key, None)
+            if version != self._version or key in self._entries or weight * self._parts > self._capacity:
                 return
-            self._kept[key] = (value, weight)
+            self._entries[key] = (value, weight)
             self._weight += weight
-            while self._weight > self._room:
-                _, (_, freed) = self._kept.popitem(last=False)
-                self._weight -= freed
+            while self._weight > self._capacity:
+                _, (_, released_weight) = self._entries.popitem(last=False)
+                self._weight -= released_weight
 
 
 class TimedCache(Generic[Value]):
-    """A value that is made when it is asked for and kept for ``seconds``; a maker that raises keeps nothing."""
+    """One value that is computed on demand and valid for ``seconds``. Nothing is stored if computing it fails."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._lock = threading.Lock()
-        self._value: tuple[float, Hashable, Value] | None = None
+        self._entry: _TimedEntry | None = None
 
-    def get(self, now: float, make: Callable[[], Value], mark: Hashable = None) -> Value:
-        """The value as of at most ``seconds`` ago, made under the same ``mark``; ``now`` is a monotonic reading."""
+    def get(self, now: float, compute: Callable[[], Value], tag: Hashable = None) -> Value:
+        """Return the value, computed at most ``seconds`` ago with the same ``tag``. ``now`` is a monotonic reading."""
         with self._lock:
-            kept = self._value
-            if kept is None or not 0 <= now - kept[0] < self._seconds or kept[1] != mark:
-                self._value = None
-                kept = self._value = (now, mark, make())
-            return kept[2]
+            entry = self._entry
+            if entry is None or not 0 <= now - entry.computed_at < self._seconds or entry.tag != tag:
+                self._entry = None
+                entry = self._entry = _TimedEntry(now, tag, compute())
+            value: Value = entry.value
+            return value
 
-    def holds(self, now: float, mark: Hashable = None) -> bool:
-        """Whether :meth:`get` has its value at hand now, made under ``mark``, and for another second."""
-        kept = self._value
-        return kept is not None and kept[1] == mark and 0 <= now - kept[0] < self._seconds - 1.0
+    def holds(self, now: float, tag: Hashable = None) -> bool:
+        """Return True if :meth:`get` will not have to compute the value within the next second."""
+        entry = self._entry
+        return entry is not None and entry.tag == tag and 0 <= now - entry.computed_at < self._seconds - 1.0
 
-    def drop(self) -> None:
-        """Make it anew when it is asked for next."""
+    def clear(self) -> None:
+        """Drop the value."""
         with self._lock:
-            self._value = None
+            self._entry = None
+
+
+class _TimedEntry(NamedTuple):
+    computed_at: float
+    tag: Hashable
+    value: Any

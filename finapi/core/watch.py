@@ -226,4 +226,4 @@ class Watch:
     def drop_cached(self) -> None:
         """Make every kept answer anew: how something stands has changed."""
         for kept in self.cached.values():
-            kept.drop()
+            kept.clear()

@@ -56,7 +56,7 @@ def current(app: App) -> bytes:
     """The body of ``GET /api/v1/status``, kept for 30 s or until a part changes over; needs no other part."""
     # A watchdog that is stuck drops nothing that is kept: it is looked at each time.
     return app.watch.cached["status"].get(
-        app.clock.monotonic(), lambda: dumps(status.document(app, app.clock.now())), mark=watchdog.stuck(app)
+        app.clock.monotonic(), lambda: dumps(status.document(app, app.clock.now())), tag=watchdog.stuck(app)
     )
 
 

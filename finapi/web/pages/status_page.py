@@ -54,7 +54,7 @@ def show(call: Call) -> Response:
     """The page at ``/status``, kept for 30 s or until a part changes over."""
     app = call.app
     try:
-        kept = app.watch.cached["page"].get(app.clock.monotonic(), lambda: _page(app), mark=watchdog.stuck(app))
+        kept = app.watch.cached["page"].get(app.clock.monotonic(), lambda: _page(app), tag=watchdog.stuck(app))
     except ApiError as error:
         response = frame.page(call, "Status", h.p(error.message, role="alert"), status=error.status)
         response.headers.update(error.headers)
