@@ -159,7 +159,8 @@ def test_first_steps_that_wait_are_made_one_after_the_other() -> None:
             super().start(after, rest)
 
     with run_workers([Noting("a", Steps(LONG)), Noting("b", Steps(LONG)), Noting("c", Steps(LONG))], LONG):
-        assert began == [("a", LONG), ("b", LONG + background.STAGGER_SECONDS), ("c", LONG + 2 * background.APART)]
+        stagger = background.STAGGER_SECONDS
+        assert began == [("a", LONG), ("b", LONG + stagger), ("c", LONG + 2 * stagger)]
     began.clear()
     with run_workers([Noting("a", Steps(LONG)), Noting("b", Steps(LONG))]):
         assert began == [("a", 0.0), ("b", 0.0)]
