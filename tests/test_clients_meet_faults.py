@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 PATH = "/api/v1/account/balance"
 SECONDS = 0.5  # that a client waits
-STATUSES = {str(status): {"status": status} for status in faults.STATUSES}
+STATUSES = {str(status): {"status": status} for status in faults.ERROR_CODES}
 BREAKING: dict[str, dict[str, Any]] = {
     "delay": {"delay": 5},
     "truncate": {"truncate": 10},
@@ -35,7 +35,7 @@ HARMLESS: dict[str, dict[str, Any]] = {"drip": {"drip": 4_000}, "stale": {"stale
 FAULTS = {**STATUSES, "429 bare": {"status": 429, "headers": False}, **BREAKING, **HARMLESS}
 # What a client makes of them: a status with its code, no answer, the plan that a good one tells, or of when it is.
 WANTED = {
-    **{name: [status, faults.STATUSES[status]] for name, status in zip(STATUSES, faults.STATUSES, strict=True)},
+    **{name: [status, faults.ERROR_CODES[status]] for name, status in zip(STATUSES, faults.ERROR_CODES, strict=True)},
     "429 bare": [429, "RATE_LIMIT_EXCEEDED"],
     **dict.fromkeys(BREAKING, "no answer"),
     "drip": "pro",

@@ -15,12 +15,12 @@ import pytest
 from finapi.client import exchange, verify_webhook
 from finapi.client.exchange import ApiAnswer, ApiFailure, ApiRequest
 from finapi.testing import FinapiServer, conformance, vectors
-from finapi.testing.conformance import Served
+from finapi.testing.conformance import GradedServer
 from tests.process import finapi
 
 # Of a webhook and a feed: they need a socket.
 SOCKETS = ("webhooks", "events")
-VECTORS = json.loads(vectors.text())
+VECTORS = json.loads(vectors.read_text())
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def server() -> Iterator[FinapiServer]:
         yield running
 
 
-def served(server: FinapiServer, name: str, change: Callable[[ApiRequest, ApiAnswer], ApiAnswer]) -> Served:
+def served(server: FinapiServer, name: str, change: Callable[[ApiRequest, ApiAnswer], ApiAnswer]) -> GradedServer:
     """A world of its own whose answers are changed."""
     world = server.world(f"grade-{name}")
     world.control.reset()
@@ -38,16 +38,18 @@ def served(server: FinapiServer, name: str, change: Callable[[ApiRequest, ApiAns
         answer = world.send(request)
         return answer and change(request, answer)
 
-    return Served(world.url, world.api_key, send, world.control.advance)
+    return GradedServer(world.url, world.api_key, send, world.control.advance)
 
 
 def test_finapi_itself_is_graded_ok_in_everything() -> None:
     with FinapiServer(seed=2) as running:
         told = list(
-            conformance.grade(Served(running.url, running.api_key, wait=running.control.advance), conformance.CHECKS)
+            conformance.grade_server(
+                GradedServer(running.url, running.api_key, wait=running.control.advance), conformance.CHECKS
+            )
         )
         assert {one.check: one.outcome for one in told} == dict.fromkeys(conformance.CHECKS, "ok"), told
-        assert [one.told for one in told if one.check in ("limits", "retry")] == [
+        assert [one.message for one in told if one.check in ("limits", "retry")] == [
             "financials 11, xbrl 31, app 60",
             "passes after 1 s",
         ]
@@ -93,9 +95,9 @@ BROKEN: dict[str, tuple[Callable[[ApiRequest, ApiAnswer], ApiAnswer], str]] = {
 @pytest.mark.parametrize("check", BROKEN)
 def test_a_broken_promise_fails_its_check(server: FinapiServer, check: str) -> None:
     change, told = BROKEN[check]
-    (verdict,) = conformance.grade(served(server, check, change), [check])
+    (verdict,) = conformance.grade_server(served(server, check, change), [check])
     assert verdict.outcome == "failed"
-    assert verdict.told == told
+    assert verdict.message == told
 
 
 @pytest.mark.parametrize(
@@ -120,8 +122,8 @@ def test_a_float_and_a_silent_zero_fail_the_decimals(
             changed = re.sub(rb"(?<=,)4\d{11}(?=,)", b"4.16e11", changed) if b"e11" in new else changed
         return replace(answer, body=changed)
 
-    (verdict,) = conformance.grade(served(server, "decimals", change), ["decimals"])
-    assert (verdict.outcome, told in verdict.told) == ("failed", True), verdict.told
+    (verdict,) = conformance.grade_server(served(server, "decimals", change), ["decimals"])
+    assert (verdict.outcome, told in verdict.message) == ("failed", True), verdict.message
 
 
 @pytest.mark.parametrize(
@@ -137,11 +139,11 @@ def test_a_retry_after_that_is_longer_than_its_limit_needs_fails(
         told = {"retry_after": str(seconds), "x_ratelimit_limit": limit} if "retry-after" in answer.headers else {}
         return headers(answer, **told)
 
-    (verdict,) = conformance.grade(served(server, "limits", change), ["limits"])
-    assert verdict.outcome == outcome, verdict.told
+    (verdict,) = conformance.grade_server(served(server, "limits", change), ["limits"])
+    assert verdict.outcome == outcome, verdict.message
     if outcome == "failed":
         needed = {"60": 1, "1000": 4}[limit]
-        assert verdict.told == f"Retry-After is {seconds} s, where {limit} calls allow another after {needed} s"
+        assert verdict.message == f"Retry-After is {seconds} s, where {limit} calls allow another after {needed} s"
 
 
 def test_every_check_has_a_server_that_fails_it() -> None:
@@ -151,14 +153,14 @@ def test_every_check_has_a_server_that_fails_it() -> None:
 @pytest.mark.parametrize("answer", [b"", b"[]", b"{}", b"[" * 100_000, b'{"data": 5}'])
 @pytest.mark.parametrize("check", [name for name in conformance.CHECKS if name not in SOCKETS])
 def test_an_answer_of_another_form_fails_and_breaks_nothing(check: str, answer: bytes) -> None:
-    odd = Served("http://odd.test", "k", lambda request: ApiAnswer(200, {}, answer), lambda seconds: None)
-    (verdict,) = conformance.grade(odd, [check])
+    odd = GradedServer("http://odd.test", "k", lambda request: ApiAnswer(200, {}, answer), lambda seconds: None)
+    (verdict,) = conformance.grade_server(odd, [check])
     assert verdict.outcome == "failed"
 
 
 def test_no_answer_fails() -> None:
-    (verdict,) = conformance.grade(Served("http://odd.test", "k", lambda request: None), ["errors"])
-    assert (verdict.outcome, verdict.told) == ("failed", "GET /no-such-route is not answered")
+    (verdict,) = conformance.grade_server(GradedServer("http://odd.test", "k", lambda request: None), ["errors"])
+    assert (verdict.outcome, verdict.message) == ("failed", "GET /no-such-route is not answered")
 
 
 # ---- vectors

@@ -20,7 +20,7 @@ from finapi.core.passwords import Hasher
 from finapi.testing import FinapiServer, base
 from finapi.testing.gate import Gate
 from finapi.testing.server import FixtureWorld
-from finapi.testing.world import SNAPSHOTS, WorldGone
+from finapi.testing.world import MAX_SNAPSHOTS, WorldGoneError
 from tests import process
 
 AUTH = "/api/v1/auth/"
@@ -201,9 +201,9 @@ def test_a_later_start_has_the_same_accounts_whatever_was_done_with_those_of_the
 
 def test_fixture_accounts_open_by_their_password_whatever_it_is_hashed_by() -> None:
     hasher = Hasher("cheap")
-    assert hasher.verify(base.HASHED, base.PASSWORD)
-    assert not hasher.verify(base.HASHED, "fixture passworD")
-    assert not hasher.needs_rehash(base.HASHED)
+    assert hasher.verify(base.CHEAP_PASSWORD_HASH, base.PASSWORD)
+    assert not hasher.verify(base.CHEAP_PASSWORD_HASH, "fixture passworD")
+    assert not hasher.needs_rehash(base.CHEAP_PASSWORD_HASH)
     with FinapiServer(listens=False, password_profile="default") as running:
         with running.wsgi.worlds[""].app.accounts.read() as tx:
             row = tx.find_row("user_by_email", email="pro@example.com")
@@ -482,10 +482,10 @@ def test_a_world_that_went_while_it_was_to_be_stepped_does_nothing_more() -> Non
         gone = gate.worlds["gone"]
         gone.close()  # what a drop does first
         gone.clock.advance(10)
-        assert gone.step() is None
+        assert gone.run_due_step() is None
         # Nor is it told of by its database, which may be another world's by now.
-        for call in (gone.settle, gone.reset, gone.snapshot, gone.until_idle, lambda: gone.advance(1)):
-            with pytest.raises(WorldGone):
+        for call in (gone.settle, gone.reset, gone.take_snapshot, gone.advance_until_idle, lambda: gone.advance(1)):
+            with pytest.raises(WorldGoneError):
                 call()
 
 
@@ -495,9 +495,9 @@ def test_no_world_is_closed_while_a_step_reads_what_is_due(server: FinapiServer,
     closable: list[bool] = []
 
     def drops() -> None:
-        closable.append(one._settling.acquire(blocking=False))
+        closable.append(one._control_lock.acquire(blocking=False))
         if closable[-1]:
-            one._settling.release()
+            one._control_lock.release()
 
     def asked() -> Any:
         drop = threading.Thread(target=drops)
@@ -507,7 +507,7 @@ def test_no_world_is_closed_while_a_step_reads_what_is_due(server: FinapiServer,
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(one.database, "read", asked)
-        one.step()
+        one.run_due_step()
     assert len(closable) > 1
     assert not any(closable)
 
@@ -515,7 +515,7 @@ def test_no_world_is_closed_while_a_step_reads_what_is_due(server: FinapiServer,
 def test_snapshots_have_a_limit_and_no_name_twice(server: FinapiServer) -> None:
     name = next(names)
     first = server.world(name)
-    given = [first.control.snapshot() for _ in range(SNAPSHOTS)]
+    given = [first.control.snapshot() for _ in range(MAX_SNAPSHOTS)]
     refused = failure(first.control.snapshot)
     assert (refused.code, refused.details) == ("CONFLICT", {"limit": 100})
     assert "At most 100 snapshots of a world" in str(refused)
@@ -527,7 +527,7 @@ def test_snapshots_have_a_limit_and_no_name_twice(server: FinapiServer) -> None:
     first.control.drop()
     again = server.world(name)
     given.append(again.control.snapshot())
-    assert len(set(given)) == SNAPSHOTS + 3
+    assert len(set(given)) == MAX_SNAPSHOTS + 3
     assert failure(lambda: again.control.restore(given[-2])).code == "INVALID_PARAM"
     again.control.drop()
 
@@ -760,7 +760,11 @@ def test_worlds_that_are_no_more_leave_nothing(server: FinapiServer) -> None:
         client(one).get_account_balance()
         one.control.drop()
     assert len(gate.worlds) == before
-    assert set(gate.owners._held) == set(gate.worlds.values()) >= set(gate.owners._worlds.values())
+    assert (
+        set(gate.credential_index._fingerprints_of)
+        == set(gate.worlds.values())
+        >= set(gate.credential_index._world_by_fingerprint.values())
+    )
 
 
 def status_of(server: FinapiServer, path: str = "/api/v1/account/balance", **headers: str) -> int:
@@ -792,10 +796,10 @@ def test_credentials_are_held_as_long_as_the_world_holds_them(server: FinapiServ
         made = world.control.account("free")["api_key"]
         assert status_of(server, X_API_Key=made) == 200
         one = gate.worlds[world.url.rpartition("/")[2]]
-        assert len(gate.owners._held[one]) == 8 + 2
+        assert len(gate.credential_index._fingerprints_of[one]) == 8 + 2
         world.control.reset()
         assert status_of(server, X_API_Key="c" * 32) == 401
-        assert len(gate.owners._held[one]) == 8
+        assert len(gate.credential_index._fingerprints_of[one]) == 8
 
 
 def test_a_key_of_a_world_that_is_no_more_makes_no_world(server: FinapiServer) -> None:

@@ -24,8 +24,8 @@ from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.testing import FinapiServer, FixtureWorld, gate
 from finapi.testing.base import RandomStream
 from finapi.testing.bounded import BoundedLog
-from finapi.testing.gate import MESSAGE, Gate
-from finapi.testing.world import WorldGone
+from finapi.testing.gate import MAX_MESSAGE_BYTES, Gate
+from finapi.testing.world import WorldGoneError
 from tests import process
 
 PATH = "/api/v1/account/balance"
@@ -161,17 +161,17 @@ def test_a_log_is_bounded_in_number_and_in_bytes() -> None:
     assert list(log) == [4, 5]
     log.append(6, 100)  # the last is kept, whatever it is
     assert list(log) == [6]
-    log.put([(1, 4), (2, 5)])
+    log.set_state([(1, 4), (2, 5)])
     log.append(3, 2)
     assert list(log) == [2, 3]
 
 
 def test_an_inbox_takes_no_message_that_is_too_long_and_keeps_16_mb(server: FinapiServer, world: FixtureWorld) -> None:
     inbox = "/_control/inbox/flood"
-    assert ask(world, "POST", inbox, b"x" * (MESSAGE + 1)).status == 413
+    assert ask(world, "POST", inbox, b"x" * (MAX_MESSAGE_BYTES + 1)).status == 413
     for number in range(20):
-        assert ask(world, "POST", f"{inbox}{number}", b"x" * MESSAGE).status == 200
-    kept = inside(server, world).inbox.state()
+        assert ask(world, "POST", f"{inbox}{number}", b"x" * MAX_MESSAGE_BYTES).status == 200
+    kept = inside(server, world).inbox_log.get_state()
     assert [name for (name, _), _ in kept] == [f"flood{number}" for number in range(5, 20)]
     assert sum(size for _, size in kept) <= 16 << 20
 
@@ -180,18 +180,18 @@ def test_the_journal_keeps_16_mb(server: FinapiServer, world: FixtureWorld) -> N
     body = json.dumps({"email": "a@example.com", "password": "x" * 60_000}).encode()
     for _ in range(300):
         ask(world, "POST", "/api/v1/auth/login", body, Content_Type="application/json")
-    kept = inside(server, world).journal.state()
+    kept = inside(server, world).call_log.get_state()
     assert 200 < len(kept) < 300
     assert sum(size for _, size in kept) <= 16 << 20
     # A query that is read takes twenty times its text.
     for _ in range(200):
         ask(world, "GET", "/livez?" + "&".join(f"a{number}=b{number}" for number in range(600)))
-    assert 50 < len(inside(server, world).journal.state()) < 150
+    assert 50 < len(inside(server, world).call_log.get_state()) < 150
     # And so does a head of short lines.
     head = {f"a{number}": "" for number in range(5_000)}
     for _ in range(40):
         assert ask(world, "GET", "/livez", **head).status == 200
-    assert 10 < len(inside(server, world).journal.state()) < 30
+    assert 10 < len(inside(server, world).call_log.get_state()) < 30
 
 
 @pytest.mark.parametrize(
@@ -227,9 +227,9 @@ def test_a_dropped_world_is_held_by_nobody() -> None:
         held = cast(Gate, running.wsgi).worlds["gone"]
         stepper = held.wake.__self__  # type: ignore[attr-defined]
         held.wake(held)
-        process.eventually(lambda: held in stepper._due)
+        process.eventually(lambda: held in stepper._due_times)
         one.control.drop()
-        assert held not in stepper._due
+        assert held not in stepper._due_times
 
 
 # ---- worlds that end, and many at once
@@ -241,7 +241,7 @@ def test_a_call_under_way_is_over_before_its_world_is_anothers(server: FinapiSer
     began, may_end = threading.Event(), threading.Event()
 
     def call() -> None:
-        with one.called():
+        with one.enter_call():
             began.set()
             may_end.wait(process.SECONDS)
             order.append("call")
@@ -251,23 +251,23 @@ def test_a_call_under_way_is_over_before_its_world_is_anothers(server: FinapiSer
     began.wait(process.SECONDS)
     dropper = threading.Thread(target=lambda: (world.control.drop(), order.append("dropped")))
     dropper.start()
-    process.eventually(lambda: one._calls._alone)
+    process.eventually(lambda: one._calls_lock._exclusive_requests)
     assert one.closed is False
     may_end.set()
     for thread in (caller, dropper):
         thread.join()
     assert order == ["call", "dropped"]
-    with pytest.raises(WorldGone), one.called():
+    with pytest.raises(WorldGoneError), one.enter_call():
         pass
 
 
 def test_two_who_delete_a_world_do_not_give_its_database_to_two(server: FinapiServer) -> None:
-    maker = cast(Gate, server.wsgi)._make.__self__  # type: ignore[attr-defined]
+    maker = cast(Gate, server.wsgi)._manager  # type: ignore[attr-defined]
     for number in range(20):
         one = server.world(f"twice{number}")
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda control: control.drop(), [one.control] * 4))
-        assert len(set(map(id, maker._spare))) == len(maker._spare)
+        assert len(set(map(id, maker._open_databases))) == len(maker._open_databases)
     assert not [name for name in maker.gate.worlds if name.startswith("twice")]
 
 
@@ -698,7 +698,7 @@ def test_worlds_that_nobody_called_for_ten_minutes_make_room_for_another(monkeyp
         with pytest.raises(ApiFailure, match="At most 3 worlds"):
             server.world("third")
         for one in cast(Gate, server.wsgi).worlds.values():
-            one.used -= 601
+            one.used_at -= 601
         ask(second, "GET", PATH, X_API_Key=second.api_key)
         third = server.world("third")
         # The one that was called a moment ago is still there, the other is not.

@@ -382,7 +382,7 @@ def test_a_world_that_is_read_is_not_taken_for_another(
         said(feed)
         monkeypatch.setattr(gate, "MAX_WORLDS", len(worlds))
         for name in ("mine", "other"):
-            worlds[name].used -= gate.IDLE_SECONDS + 60
+            worlds[name].used_at -= gate.IDLE_SECONDS + 60
         late = server.world("late")
         assert sorted(worlds) == ["", "late", "mine"]
         tell(mine, "AAPL")

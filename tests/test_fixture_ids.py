@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from finapi.testing import FinapiServer
-from finapi.testing.base import INVITES, PASSWORD
+from finapi.testing.base import INVITE_COUNT, PASSWORD
 from finapi.testing.gate import Gate
 from finapi.testing.server import FixtureWorld
 from finapi.testing.world import World
@@ -70,7 +70,7 @@ def test_an_account_with_an_email_can_be_created_first(world: FixtureWorld) -> N
 
 def test_every_invite_code_of_the_ready_line_registers(server: FinapiServer, world: FixtureWorld) -> None:
     client, invite_codes = world.client(), server.ready["invite_codes"]
-    assert len(invite_codes) == INVITES
+    assert len(invite_codes) == INVITE_COUNT
     for number, code in enumerate(invite_codes):
         world.control.clear_limits()
         token = client.post_auth_redeem_invite(invite_code=code)["invite_token"]

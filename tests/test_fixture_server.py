@@ -91,13 +91,13 @@ def test_a_feed_of_a_world_tells_its_events_and_is_closed_by_a_code(server: Fina
 def test_deliveries_leave_by_themselves_while_time_runs() -> None:
     with FinapiServer() as running:
         arrived = threading.Event()
-        received = running.wsgi.worlds[""].receive
+        received = running.wsgi.worlds[""].receive_webhook
 
         def receive(*told: object) -> None:
             received(*told)
             arrived.set()
 
-        running.wsgi.worlds[""].receive = receive
+        running.wsgi.worlds[""].receive_webhook = receive
         running.client().post_webhooks_test(url=running.control.inbox_url("a"))
         assert arrived.wait(process.SECONDS)
 

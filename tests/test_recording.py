@@ -24,10 +24,11 @@ from finapi.core.errors import UsageError
 from finapi.net.outbound import Outbound
 from finapi.ops.probes import OPERATORS_OWN
 from finapi.testing import FinapiServer, drift, recording
-from finapi.testing.base import STARTED
-from finapi.testing.control_client import by_wsgi
-from finapi.testing.recording import Recorder, ServiceRecording, by_outbound
-from finapi.testing.running import SETTINGS, Fixture, running
+from finapi.testing.base import SEEDED_START
+from finapi.testing.control_client import build_wsgi_sender
+from finapi.testing.drift import Endpoint, iter_differences
+from finapi.testing.recording import Recorder, ServiceRecording, build_outbound_sender
+from finapi.testing.running import FIXTURE_SETTINGS, Fixture, run_fixture
 from tests.process import finapi
 
 KEY = "5ec7e75ec7e75ec7e75ec7e75ec7e75e"
@@ -66,10 +67,13 @@ def file(tmp_path: Path) -> Path:
 def recorded(service: Service, file: Path) -> Iterator[tuple[Client, Fixture]]:
     """A client of a fixture that records a service."""
     with (
-        closing(Recorder(SERVICE, file, KEY, service, STARTED)) as recorder,
-        running(Config(**SETTINGS), seed=1, listens=False, elsewhere=recorder) as fixture,
+        closing(Recorder(SERVICE, file, KEY, service, SEEDED_START)) as recorder,
+        run_fixture(Config(**FIXTURE_SETTINGS), seed=1, listens=False, answer_source=recorder) as fixture,
     ):
-        yield Client(fixture.url, fixture.base.accounts["pro"]["api_key"], send=by_wsgi(fixture.gate), tries=1), fixture
+        yield (
+            Client(fixture.url, fixture.base.accounts["pro"]["api_key"], send=build_wsgi_sender(fixture.gate), tries=1),
+            fixture,
+        )
 
 
 @contextmanager
@@ -117,7 +121,7 @@ def test_a_known_tag_is_304_and_another_caller_another_call(service: Service, fi
     service.answer = lambda request: said({"key": "X-API-Key" in request.headers}, etag='"1"')
     with recorded(service, file) as (client, fixture):
         client.call("GET", FILINGS)
-        stranger = Client(fixture.url, send=by_wsgi(fixture.gate))
+        stranger = Client(fixture.url, send=build_wsgi_sender(fixture.gate))
         assert stranger.call("GET", FILINGS) == {"key": False}
     with FinapiServer(seed=2, listens=False, recording=file) as server:
         headers = {"X-API-Key": server.api_key, "If-None-Match": '"1"'}
@@ -131,8 +135,8 @@ def test_the_fixtures_key_stands_for_the_services(service: Service, file: Path) 
     with recorded(service, file) as (client, fixture):
         client.call("GET", FILINGS)
         own = fixture.base.accounts["pro"]["api_key"]
-        by_wsgi(fixture.gate)(ApiRequest("GET", f"{fixture.url}{FILINGS}&apiKey={own}"))
-        Client(fixture.url, "f" * 32, send=by_wsgi(fixture.gate)).call("GET", FILINGS)
+        build_wsgi_sender(fixture.gate)(ApiRequest("GET", f"{fixture.url}{FILINGS}&apiKey={own}"))
+        Client(fixture.url, "f" * 32, send=build_wsgi_sender(fixture.gate)).call("GET", FILINGS)
     assert [asked.headers["X-API-Key"] for asked in service.asked] == [KEY, KEY, "f" * 32]
     assert {asked.url for asked in service.asked} == {SERVICE + FILINGS}
 
@@ -215,7 +219,7 @@ def test_an_answer_that_holds_the_key_in_another_form_passes_and_is_not_kept(
 def test_a_recording_has_a_bound_and_goes_on_passing(
     service: Service, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recording, "MAX_BYTES", 450)
+    monkeypatch.setattr(recording, "MAX_FILE_BYTES", 450)
     with recorded(service, file) as (client, _):
         kept = []
         for _ in range(4):
@@ -235,7 +239,7 @@ def test_a_service_that_does_not_answer_is_503(service: Service, file: Path) -> 
 def test_a_body_that_is_too_long_and_a_path_of_another_host_are_refused(service: Service, file: Path) -> None:
     with recorded(service, file) as (client, fixture):
         with pytest.raises(ApiFailure, match="413"):
-            client.call("POST", "/api/v1/sql-proxy", body={"sql": "x" * recording.BODY_BYTES})
+            client.call("POST", "/api/v1/sql-proxy", body={"sql": "x" * recording.MAX_REQUEST_BYTES})
         environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": "http://elsewhere/", "PATH_INFO": "/", "QUERY_STRING": ""}
         told: list[str] = []
         b"".join(fixture.gate(environ, lambda status, headers: told.append(status)))
@@ -261,7 +265,7 @@ def answered_by(raw: bytes) -> tuple[int, str]:
         thread.start()
         with closing(Outbound(OPERATORS_OWN)) as outbound:
             url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
-            answer = by_outbound(outbound)(ApiRequest("GET", url))
+            answer = build_outbound_sender(outbound)(ApiRequest("GET", url))
         thread.join()
     assert answer is not None
     return answer.status, answer.body.decode()
@@ -282,7 +286,7 @@ def answered_by(raw: bytes) -> tuple[int, str]:
 def test_an_answer_without_end_or_form_is_none_and_says_why(
     raw: bytes, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recording, "ANSWER_BYTES", 1_000)
+    monkeypatch.setattr(recording, "MAX_ANSWER_BYTES", 1_000)
     assert answered_by(raw) == (0, told)
 
 
@@ -299,7 +303,7 @@ def test_a_redirect_leads_to_the_fixture_and_is_not_written(service: Service, fi
     places = [f"{SERVICE}/reset?token=t0k3n", "https://real.example.evil/x", "https://elsewhere.example/x"]
     service.answer = lambda request: said({}, 302, location=places[len(service.asked) - 1])
     with recorded(service, file) as (_, fixture):
-        answers = [by_wsgi(fixture.gate)(ApiRequest("GET", fixture.url + FILINGS)) for _ in places]
+        answers = [build_wsgi_sender(fixture.gate)(ApiRequest("GET", fixture.url + FILINGS)) for _ in places]
         found = [one.headers["location"] for one in answers if one is not None]
     assert found == ["/reset?token=t0k3n", *places[1:]]
     assert "t0k3n" not in file.read_text()
@@ -315,7 +319,7 @@ def test_a_head_keeps_its_length_and_what_has_no_body_has_none(service: Service,
         return [None if one is None else one.headers.get("content-length") for one in answers]
 
     with recorded(service, file) as (_, fixture):
-        assert lengths(by_wsgi(fixture.gate), fixture.url) == ["1234", None]
+        assert lengths(build_wsgi_sender(fixture.gate), fixture.url) == ["1234", None]
     with FinapiServer(seed=2, listens=False, recording=file) as server:
         assert lengths(server.send, server.url) == ["1234", None]
 
@@ -348,7 +352,7 @@ def test_the_fixtures_key_stands_for_the_services_in_a_body_and_as_a_bearers(ser
     with recorded(service, file) as (client, fixture):
         own = fixture.base.accounts["pro"]["api_key"]
         client.call("POST", "/api/v1/sql-proxy", body={"api_key": own, "password": "hunter2"})
-        by_wsgi(fixture.gate)(ApiRequest("GET", fixture.url + FILINGS, {"Authorization": f"Bearer {own}"}))
+        build_wsgi_sender(fixture.gate)(ApiRequest("GET", fixture.url + FILINGS, {"Authorization": f"Bearer {own}"}))
     assert json.loads(service.asked[0].body) == {"api_key": KEY, "password": "hunter2"}
     assert service.asked[1].headers["Authorization"] == f"Bearer {KEY}"
     assert [one in file.read_text() for one in (KEY, own, "hunter2", "removed")] == [False, False, False, True]
@@ -384,7 +388,7 @@ def test_a_file_that_is_no_recording_is_refused_by_its_line(file: Path, text: st
 def test_a_file_that_is_there_is_not_written_over(service: Service, file: Path) -> None:
     file.write_text("mine")
     with pytest.raises(UsageError, match="already exists"):
-        Recorder(SERVICE, file, KEY, service, STARTED)
+        Recorder(SERVICE, file, KEY, service, SEEDED_START)
     assert file.read_text() == "mine"
 
 
@@ -392,10 +396,10 @@ def test_a_file_that_is_there_is_not_written_over(service: Service, file: Path) 
 
 
 def differences(service: Service, on: ServiceRecording | None = None) -> list[tuple[str, str]]:
-    with running(Config(**SETTINGS), seed=1, listens=False, elsewhere=on) as fixture:
-        own = {"url": fixture.url, "api_key": fixture.base.accounts["pro"]["api_key"]}
-        here = by_wsgi(fixture.gate)
-        return list(drift.differences(SERVICE, KEY, service, lambda seconds: None, here, own, on))
+    with run_fixture(Config(**FIXTURE_SETTINGS), seed=1, listens=False, answer_source=on) as fixture:
+        fixture_key = fixture.base.accounts["pro"]["api_key"]
+        fixture_endpoint = Endpoint(fixture.url, fixture_key, build_wsgi_sender(fixture.gate))
+        return list(iter_differences(Endpoint(SERVICE, KEY, service), fixture_endpoint, lambda seconds: None, on))
 
 
 @pytest.mark.slow
@@ -405,7 +409,7 @@ def test_a_service_that_answers_in_the_same_form_differs_in_nothing(service: Ser
             ApiRequest("GET", request.url.replace(SERVICE, real.url), {**request.headers, "X-API-Key": real.api_key})
         )
         assert differences(service) == []
-    assert [asked.headers["X-API-Key"] for asked in service.asked] == [KEY] * len(drift.CALLS)
+    assert [asked.headers["X-API-Key"] for asked in service.asked] == [KEY] * len(drift.DEFAULT_TARGETS)
 
 
 def test_every_kind_of_drift_is_told(service: Service, file: Path) -> None:
@@ -456,5 +460,5 @@ def test_words_that_do_not_fit_are_refused(words: tuple[str, ...], told: str) ->
 
 def test_a_service_that_is_not_there_is_asked_no_further(service: Service) -> None:
     service.answer = lambda request: None
-    assert differences(service) == [(drift.CALLS[0], "the service: There was no answer.")]
+    assert differences(service) == [(drift.DEFAULT_TARGETS[0], "the service: There was no answer.")]
     assert len(service.asked) == 4

@@ -96,7 +96,7 @@ CUT_OFF = {
     "conformance": (
         ["conformance", "--against", "http://127.0.0.1:9", "--key", "k"],
         conformance,
-        "grade",
+        "grade_server",
         "what is shown is graded",
     ),
     "move": (["move", "--to", "postgresql://h/d"], moving, "to_postgres", "accounts move whole or not at all"),

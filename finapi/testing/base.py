@@ -1,4 +1,9 @@
-"""The database file that every world of a fixture lies over: the demo's data, and an account of each plan and state."""
+"""The database file that every world of a fixture is layered over.
+
+A fixture writes one file when it starts: the demo's market data, an account of each plan and state, and invite codes.
+Each world opens this file as a LayeredDatabase, so that it sees the same rows and keeps its own changes in memory.
+Ids and keys follow from a seed, so that two fixtures of the same seed have the same accounts.
+"""
 
 from __future__ import annotations
 
@@ -20,24 +25,25 @@ from finapi.core.errors import ApiError
 from finapi.core.passwords import PROFILES
 from finapi.delivery import webhooks
 from finapi.market.demo import prepared
+from finapi.store.db import Transaction
 from finapi.store.layered import LayeredDatabase
 
-# When the fixture's data and accounts were made, and where a seeded clock stands.
-STARTED = prepared.STORED
+# The time at which the accounts of a seeded fixture are created, and at which its clock stands.
+SEEDED_START = prepared.STORED
 
 SEEDS = range(-(2**63), 2**63)
-NO_SEED = f"seed must be a whole number from {SEEDS[0]} to {SEEDS[-1]}."
+INVALID_SEED = f"seed must be a whole number from {SEEDS[0]} to {SEEDS[-1]}."
 
 PASSWORD = "fixture password"
-# What that is stored as by the fixture's profile, so that argon2 is loaded with the first login.
-HASHED = "$argon2id$v=19$m=8,t=1,p=1$dGVzdGluZyE$0WXN+w"
+# The hash of PASSWORD by the fixture's profile. With it a start does not have to load argon2.
+CHEAP_PASSWORD_HASH = "$argon2id$v=19$m=8,t=1,p=1$dGVzdGluZyE$0WXN+w"
 PLANS = ("free", "weekly", "monthly", "pro", "yearly")
 STATES = ("active", "unverified", "locked", "exhausted")
-INVITES = 10
+INVITE_COUNT = 10
 
 
 class FixtureAccount(TypedDict):
-    """An account with all that opens it."""
+    """An account with its credentials."""
 
     email: str
     password: str
@@ -46,56 +52,65 @@ class FixtureAccount(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A file to lay worlds over, and what stands in it."""
+    """A database file for worlds, with the credentials of its accounts."""
 
     file: Path
     accounts: dict[str, FixtureAccount]
     invite_codes: list[str]
-    spare: list[LayeredDatabase]  # over it, opened for worlds to come
+    open_databases: list[LayeredDatabase]  # Opened over the file and not yet used by a world.
 
 
-# By settings, seed and instant: at most one, and what its file held.
-_kept: dict[tuple[Config, int, datetime], tuple[bytes, Base]] = {}
+BaseKey = tuple[Config, int, datetime]  # Settings, seed and time of creation.
+
+# The newest base of this process, with the bytes of its file. It has at most one entry.
+_cached_bases: dict[BaseKey, tuple[bytes, Base]] = {}
 
 
-def make(directory: Path, config: Config, seed: int, now: datetime) -> Base:
-    """The base of a fixture, written into its data directory; its accounts were made ``now``."""
-    file, kept = directory / "fixture.db", _kept.get((config, seed, now))
-    if kept is not None:
-        file.write_bytes(kept[0])
-        return replace(kept[1], file=file, spare=[])
+def build_base(directory: Path, config: Config, seed: int, now: datetime) -> Base:
+    """Write the base of a fixture into its data directory and return it. Its accounts are created at ``now``."""
+    file = directory / "fixture.db"
+    cached = _cached_bases.get((config, seed, now))
+    if cached is not None:
+        image, base = cached
+        file.write_bytes(image)
+        return replace(base, file=file, open_databases=[])
     prepared.copy_to(file)
     database = LayeredDatabase(file)
     try:
         new_uuid = RandomStream(seed, "prepared accounts").draw_uuid
-        app = apps.in_memory(config, FixedClock(now), new_uuid=new_uuid, db=database, secret=secret_of(seed))
-        accounts = {plan: _shown(account(app, plan, "active", f"{plan}@example.com")) for plan in PLANS}
+        secret = derive_master_secret(seed)
+        app = apps.in_memory(config, FixedClock(now), new_uuid=new_uuid, db=database, secret=secret)
+        accounts = {}
+        for plan in PLANS:
+            accounts[plan] = create_account(app, plan, "active", f"{plan}@example.com")
         for state in STATES[1:]:
-            accounts[state] = _shown(account(app, "free", state, f"{state}@example.com"))
-        codes = [invites.create(app, now, lifetime=None, note="fixture").code for _ in range(INVITES)]
+            accounts[state] = create_account(app, "free", state, f"{state}@example.com")
+        invite_codes = [invites.create(app, now, lifetime=None, note="fixture").code for _ in range(INVITE_COUNT)]
         database.renew(into_base=True)
     except BaseException:
         database.close()
         raise
-    return Base(file, accounts, codes, [database])
+    return Base(file, accounts, invite_codes, [database])
 
 
-def keep(base: Base, config: Config, seed: int, now: datetime) -> None:
-    """Have the next start in this process copy a base: a suite may start many servers."""
-    if (of := (config, seed, now)) not in _kept:
-        with suppress(OSError):  # somebody cleans /tmp: it will be made again
-            image = base.file.read_bytes()
-            _kept.clear()
-            _kept[of] = image, replace(base, spare=[])
+def cache_base(base: Base, config: Config, seed: int, now: datetime) -> None:
+    """Let the next fixture of this process copy this base, because a test suite may start many fixtures."""
+    key = (config, seed, now)
+    if key in _cached_bases:
+        return
+    with suppress(OSError):  # A cleaner of /tmp may have removed the file; the next start builds another.
+        image = base.file.read_bytes()
+        _cached_bases.clear()
+        _cached_bases[key] = image, replace(base, open_databases=[])
 
 
-def is_seed(given: object) -> bool:
-    """Whether ids and keys may follow from this: a whole number of 64 bits."""
-    return type(given) is int and given in SEEDS
+def is_seed(seed: object) -> bool:
+    """Return True for a whole number of 64 bits."""
+    return type(seed) is int and seed in SEEDS
 
 
-def secret_of(seed: int) -> bytes:
-    """The master secret of a seed."""
+def derive_master_secret(seed: int) -> bytes:
+    """Return the master secret of a seed."""
     return hashlib.sha256(f"finapi fixture {seed}".encode()).digest()
 
 
@@ -123,27 +138,27 @@ class RandomStream:
         return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
 
 
-def account(app: App, plan: str, state: str, email: str) -> NewUser:
-    """Make an account of a plan in a state, with the password of all fixture accounts."""
+def create_account(app: App, plan: str, state: str, email: str) -> FixtureAccount:
+    """Create an account and return its credentials. Raise CONFLICT if the email is taken."""
     now, hasher = app.clock.now(), app.hasher
-    stored = HASHED if hasher.profile is PROFILES["cheap"] else hasher.hash(PASSWORD)
+    password_hash = CHEAP_PASSWORD_HASH if hasher.profile is PROFILES["cheap"] else hasher.hash(PASSWORD)
     with app.accounts.write() as tx:
         if tx.find_row("user_by_email", email=email) is not None:
             raise ApiError("CONFLICT", f"{email} is taken.")
-        made = users.insert(tx, app, email, plan, now, password=stored, verified=state != "unverified")
-        # Now, and not with whatever signs first: which that is depends on how fast the machine is.
-        webhooks.signing_secrets(app, tx, made.id, now)
+        user = users.insert(tx, app, email, plan, now, password=password_hash, verified=state != "unverified")
+        # Create the signing secret now: the first call to need it depends on the speed of the machine.
+        webhooks.signing_secrets(app, tx, user.id, now)
         if state == "unverified":
-            recovery.open_verification(tx, app, made.id, now)
+            recovery.open_verification(tx, app, user.id, now)
         if state == "exhausted":
-            row = tx.find_row("userplan", user_id=made.id)
-            assert row is not None
-            tx.run("spend_all", user_id=made.id, now=iso(now))
-            billing.insert_ledger_row(tx, made.id, -row["current_balance"], "debit", iso(now))
+            _spend_all_tokens(tx, user, now)
     if state == "locked":
         users.set_locked(app, email, True, now)
-    return made
+    return {"email": user.email, "password": PASSWORD, "api_key": user.api_key}
 
 
-def _shown(made: NewUser) -> FixtureAccount:
-    return {"email": made.email, "password": PASSWORD, "api_key": made.api_key}
+def _spend_all_tokens(tx: Transaction, user: NewUser, now: datetime) -> None:
+    userplan = tx.find_row("userplan", user_id=user.id)
+    assert userplan is not None
+    tx.run("spend_all", user_id=user.id, now=iso(now))
+    billing.insert_ledger_row(tx, user.id, -userplan["current_balance"], "debit", iso(now))

@@ -1,4 +1,4 @@
-"""What a world keeps of its calls and messages: the newest, so many of them and of so many bytes."""
+"""A log with a limit on its entries and on their bytes, for the calls and messages of a world."""
 
 from __future__ import annotations
 
@@ -11,33 +11,35 @@ Entry = TypeVar("Entry")
 
 
 class BoundedLog(Generic[Entry]):
-    """The newest entries, at most ``most`` and ``most_bytes`` of them in all; any thread may add one."""
+    """The newest entries, at most ``max_entries`` of them and ``max_bytes`` in total. Any thread may append."""
 
-    def __init__(self, most: int, most_bytes: int) -> None:
-        self._most = most
-        self._most_bytes = most_bytes
-        self._entries: deque[tuple[Entry, int]] = deque()
-        self._bytes = 0
+    def __init__(self, max_entries: int, max_bytes: int) -> None:
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._sized_entries: deque[tuple[Entry, int]] = deque()
+        self._total_bytes = 0
         self._lock = threading.Lock()
 
-    def append(self, entry: Entry, size: int) -> None:
-        """Add an entry of about so many bytes; the oldest make room for it."""
+    def append(self, entry: Entry, size_bytes: int) -> None:
+        """Add an entry of about this size, and drop the oldest entries that exceed a limit. The new one stays."""
         with self._lock:
-            self._entries.append((entry, size))
-            self._bytes += size
-            while len(self._entries) > self._most or (self._bytes > self._most_bytes and len(self._entries) > 1):
-                self._bytes -= self._entries.popleft()[1]
+            self._sized_entries.append((entry, size_bytes))
+            self._total_bytes += size_bytes
+            while len(self._sized_entries) > self._max_entries or (
+                self._total_bytes > self._max_bytes and len(self._sized_entries) > 1
+            ):
+                self._total_bytes -= self._sized_entries.popleft()[1]
 
     def __iter__(self) -> Iterator[Entry]:
-        return (entry for entry, _ in self.state())
+        return (entry for entry, _ in self.get_state())
 
-    def state(self) -> list[tuple[Entry, int]]:
-        """The entries with their sizes, oldest first, for :meth:`put`."""
+    def get_state(self) -> list[tuple[Entry, int]]:
+        """Return the entries with their sizes, oldest first, for :meth:`set_state`."""
         with self._lock:
-            return list(self._entries)
+            return list(self._sized_entries)
 
-    def put(self, state: list[tuple[Entry, int]]) -> None:
-        """Hold the entries of a :meth:`state` and no others."""
+    def set_state(self, sized_entries: list[tuple[Entry, int]]) -> None:
+        """Replace all entries by those of an earlier :meth:`get_state`."""
         with self._lock:
-            self._entries = deque(state)
-            self._bytes = sum(size for _, size in state)
+            self._sized_entries = deque(sized_entries)
+            self._total_bytes = sum(size_bytes for _, size_bytes in sized_entries)

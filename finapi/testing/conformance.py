@@ -1,4 +1,9 @@
-"""Grades a server of this API by what its clients rely on: each check asks it a few calls and judges the answers."""
+"""Checks of a server of this API (``finapi conformance``): does it keep the promises that its clients rely on?
+
+Each check makes a few calls and judges the answers. It returns a summary of what it saw, raises MismatchError if the
+server breaks a promise, or NotGradedError if this server cannot be checked for it. ``grade_server`` turns these into
+verdicts.
+"""
 
 from __future__ import annotations
 
@@ -16,397 +21,446 @@ from datetime import datetime
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from finapi.client.exchange import ApiAnswer, ApiRequest, retry_after
 from finapi.client.signatures import verify_webhook
 from finapi.client.synchronous import Send, by_urllib
 
-MAX_ROWS = 2_000  # of the list that is paged through
-PAGES = 7
-MAX_CALLS = 200  # that are made to meet a limit
-LONGEST = 60.0  # seconds of a Retry-After that are waited for
-DELIVERY_SECONDS = 15.0
-FEED_SECONDS = 10.0
-EVENTS = 3  # that a feed is asked for again
-WEBHOOK_BYTES = 1 << 20
+MAX_ROWS = 2_000  # In the list that is paged through.
+PAGE_COUNT = 7  # Of that list, unless a page would have more than MAX_PAGE_ROWS.
+MAX_PAGE_ROWS = 100
+MAX_CALLS = 200  # To reach one limit.
+MAX_RETRY_AFTER_SECONDS = 60.0
+DELIVERY_TIMEOUT_SECONDS = 15.0
+FEED_TIMEOUT_SECONDS = 10.0
+EVENT_COUNT = 3  # Events that are read again from a feed.
+MAX_WEBHOOK_BYTES = 1 << 20
 
-# Zone, route, what the policy calls its capacity, what passes beside that, and whether its 429 tells of the limit.
-ZONES = (
-    ("financials", "/financials/status", "financials_endpoints_burst", 1, False),
-    ("xbrl", "/xbrl/coverage?limit=1", "xbrl_endpoints_burst", 1, False),
-    ("app", "/account/balance", "global_default_per_minute", 0, True),
-)
-NOBODY = "/xbrl/companies/NOSUCH/statements"
+UNKNOWN_COMPANY_PATH = "/xbrl/companies/NOSUCH/statements"
 DECIMAL = re.compile(r"-?\d+(\.\d+)?")
-COUNTS = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
+LIMIT_HEADERS = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
 
 
-class Differs(Exception):
-    """What a server does otherwise than the contract says."""
+class Zone(NamedTuple):
+    """A group of routes with a common limit."""
+
+    name: str
+    path: str
+    policy_name: str  # Of its capacity, in the answer of /policy.
+    extra_calls: int  # That pass in addition to this capacity.
+    has_limit_headers: bool  # On a 429.
 
 
-class Ungraded(Exception):
-    """Why a check cannot be made of this server."""
+ZONES = (
+    Zone("financials", "/financials/status", "financials_endpoints_burst", 1, False),
+    Zone("xbrl", "/xbrl/coverage?limit=1", "xbrl_endpoints_burst", 1, False),
+    Zone("app", "/account/balance", "global_default_per_minute", 0, True),
+)
+
+
+class MismatchError(Exception):
+    """A difference between the server and the contract."""
+
+
+class NotGradedError(Exception):
+    """The reason why a check cannot be made of this server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a check: ``outcome`` is ok, failed or skipped, ``told`` says what was seen."""
+    """The result of a check or a vector. ``outcome`` is ok, failed or skipped; ``message`` says what was seen."""
 
     check: str
     outcome: str
-    told: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """The server that is graded; paths begin behind ``/api/v1``."""
+class GradedServer:
+    """A server under test. Paths are relative to ``/api/v1``."""
 
     url: str
-    key: str
+    api_key: str
     send: Send = field(default_factory=lambda: by_urllib(says_why=True))
     wait: Callable[[float], None] = time.sleep
 
-    def ask(self, path: str, *, method: str = "GET", key: bool = True, body: Any = None, **headers: str) -> ApiAnswer:
-        """The answer to a call; Differs when there is none."""
-        told = {name.replace("_", "-"): text for name, text in headers.items()}
-        told |= {"X-API-Key": self.key} if key else {}
-        told |= {"Content-Type": "application/json"} if body is not None else {}
-        data = b"" if body is None else json.dumps(body).encode()
-        answer = self.send(ApiRequest(method, f"{self.url.rstrip('/')}/api/v1{path}", told, data))
+    def request(
+        self, path: str, *, method: str = "GET", has_key: bool = True, body: Any = None, **headers: str
+    ) -> ApiAnswer:
+        """Make a call and return the answer. Raise MismatchError if there is none."""
+        request_headers = {name.replace("_", "-"): text for name, text in headers.items()}
+        if has_key:
+            request_headers["X-API-Key"] = self.api_key
+        encoded_body = b""
+        if body is not None:
+            request_headers["Content-Type"] = "application/json"
+            encoded_body = json.dumps(body).encode()
+        url = f"{self.url.rstrip('/')}/api/v1{path}"
+        answer = self.send(ApiRequest(method, url, request_headers, encoded_body))
         if answer is None or not answer.status:
-            why = answer.body.decode("utf-8", "replace") if answer is not None else ""
-            raise Differs(f"{method} {path} is not answered" + (f": {why}" if why else ""))
+            reason = answer.body.decode("utf-8", "replace") if answer is not None else ""
+            raise MismatchError(f"{method} {path} is not answered" + (f": {reason}" if reason else ""))
         return answer
 
-    def document(self, path: str, status: int = 200, **options: Any) -> dict[str, Any]:
-        """The object that is answered with a status; its numbers are the texts that were sent."""
-        answer = self.ask(path, **options)
-        expect(f"the status of {path}", answer.status, status)
-        return read(path, answer)
+    def request_object(self, path: str, **options: Any) -> dict[str, Any]:
+        """Make a call that is answered 200 and return the JSON object. Its numbers are the texts that were sent."""
+        answer = self.request(path, **options)
+        require_equal(f"the status of {path}", answer.status, 200)
+        return parse_object(path, answer)
+
+    def request_balance(self) -> int:
+        """Return the balance of the account."""
+        return int(self.request_object("/account/balance")["current_balance"])
 
 
-def expect(what: str, found: Any, wanted: Any) -> None:
-    """Differs unless it is what is wanted."""
-    if found != wanted:
-        raise Differs(f"{what} is {found!r}, not {wanted!r}")
+def require_equal(subject: str, actual: Any, expected: Any) -> None:
+    """Raise MismatchError unless both are equal."""
+    if actual != expected:
+        raise MismatchError(f"{subject} is {actual!r}, not {expected!r}")
 
 
-def read(path: str, answer: ApiAnswer, number: Callable[[str], Any] = str) -> dict[str, Any]:
-    """The object that an answer holds, every number as the text that was sent."""
+def parse_object(path: str, answer: ApiAnswer, parse_number: Callable[[str], Any] = str) -> dict[str, Any]:
+    """Return the JSON object in an answer. Raise MismatchError if it is not one."""
     try:
-        value = json.loads(answer.body, parse_float=number, parse_int=number)
+        document = json.loads(answer.body, parse_float=parse_number, parse_int=parse_number)
     except (ValueError, RecursionError):
-        raise Differs(f"{path} does not return JSON") from None
-    if not isinstance(value, dict):
-        raise Differs(f"{path} does not return an object")
-    return value
+        raise MismatchError(f"{path} does not return JSON") from None
+    if not isinstance(document, dict):
+        raise MismatchError(f"{path} does not return an object")
+    return document
 
 
-# ---- one call
+# ---- single calls
 
 
-def errors(served: Served) -> str:
-    """Every error has one shape."""
-    asked: tuple[tuple[int, str, str, dict[str, Any]], ...] = (
+def check_errors(server: GradedServer) -> str:
+    """Check that every error has the same form."""
+    cases: tuple[tuple[int, str, str, dict[str, Any]], ...] = (
         (404, "NOT_FOUND", "/no-such-route", {}),
-        (401, "UNAUTHORIZED", "/sec/filings", {"key": False}),
+        (401, "UNAUTHORIZED", "/sec/filings", {"has_key": False}),
         (405, "METHOD_NOT_ALLOWED", "/sec/filings", {"method": "DELETE"}),
-        (404, "UNKNOWN_TICKER", NOBODY, {}),
+        (404, "UNKNOWN_TICKER", UNKNOWN_COMPANY_PATH, {}),
         (400, "INVALID_PARAM", "/xbrl/timeseries?ticker=AAPL&period=Z", {}),
     )
-    for status, code, path, options in asked:
-        answer = served.ask(path, **options)
-        expect(f"the status of {path}", answer.status, status)
-        document = read(path, answer)
-        told = (document.get("status"), document.get("error"), document.get("code"))
-        expect(f"status, error and code of {path}", told, ("error", code, code))
+    for status, code, path, options in cases:
+        answer = server.request(path, **options)
+        require_equal(f"the status of {path}", answer.status, status)
+        document = parse_object(path, answer)
+        codes = (document.get("status"), document.get("error"), document.get("code"))
+        require_equal(f"status, error and code of {path}", codes, ("error", code, code))
         for name in ("message", "request_id", "timestamp"):
-            expect(f"the type of {name} of {path}", type(document.get(name)), str)
+            require_equal(f"the type of {name} of {path}", type(document.get(name)), str)
         if status == 405 and "GET" not in answer.headers.get("allow", ""):
-            raise Differs("a 405 has no Allow that names GET")
-    return f"{len(asked)} errors"
+            raise MismatchError("a 405 has no Allow that names GET")
+    return f"{len(cases)} errors"
 
 
-def headers(served: Served) -> str:
-    """What a client reads in the headers is there, on HEAD as on GET."""
-    path, own = "/account/balance", "conformance-1"
-    answer = served.ask(path, X_Request_ID=own)
-    expect("the status of " + path, answer.status, 200)
-    expect("X-Request-ID", answer.headers.get("x-request-id"), own)
-    expect("X-Content-Type-Options", answer.headers.get("x-content-type-options"), "nosniff")
-    for name in ("x-api-version", "cache-control", *COUNTS):
+def check_headers(server: GradedServer) -> str:
+    """Check the headers that clients read, on GET and on HEAD."""
+    path, request_id = "/account/balance", "conformance-1"
+    answer = server.request(path, X_Request_ID=request_id)
+    require_equal("the status of " + path, answer.status, 200)
+    require_equal("X-Request-ID", answer.headers.get("x-request-id"), request_id)
+    require_equal("X-Content-Type-Options", answer.headers.get("x-content-type-options"), "nosniff")
+    for name in ("x-api-version", "cache-control", *LIMIT_HEADERS):
         if not answer.headers.get(name):
-            raise Differs(f"{path} has no {name}")
-    limit, left, reset = (int(answer.headers[name]) for name in COUNTS)
-    if not 0 <= left < limit or reset < 1_000_000_000:
-        raise Differs(f"{left} of {limit} calls are left until {reset}")
-    head = served.ask(path, method="HEAD")
-    expect("the body of a HEAD", head.body, b"")
-    expect("the status of a HEAD", head.status, 200)
-    return f"{limit} calls allowed, {left} left"
+            raise MismatchError(f"{path} has no {name}")
+    limit, remaining, reset_time = (int(answer.headers[name]) for name in LIMIT_HEADERS)
+    if not 0 <= remaining < limit or reset_time < 1_000_000_000:
+        raise MismatchError(f"{remaining} of {limit} calls are left until {reset_time}")
+    head_answer = server.request(path, method="HEAD")
+    require_equal("the body of a HEAD", head_answer.body, b"")
+    require_equal("the status of a HEAD", head_answer.status, 200)
+    return f"{limit} calls allowed, {remaining} left"
 
 
-def tags(served: Served) -> str:
-    """A known answer is 304 and free."""
+def check_tags(server: GradedServer) -> str:
+    """Check that a call with a known ETag is answered 304 and is free."""
     path = "/sec/filings?limit=1"
-    first, before = served.ask(path), served.document("/account/balance")["current_balance"]
-    tag = first.headers.get("etag", "")
+    first_answer, balance = server.request(path), server.request_balance()
+    tag = first_answer.headers.get("etag", "")
     if not re.fullmatch('"[^"]+"', tag):
-        raise Differs(f"{path} has no strong ETag")
-    again = served.ask(path, If_None_Match=tag)
-    told = (again.status, again.body, again.headers.get("x-tokens-charged"))
-    expect("status, body and X-Tokens-Charged of a known answer", told, (304, b"", "0"))
-    expect("the balance after it", served.document("/account/balance")["current_balance"], before)
+        raise MismatchError(f"{path} has no strong ETag")
+    answer = server.request(path, If_None_Match=tag)
+    seen = (answer.status, answer.body, answer.headers.get("x-tokens-charged"))
+    require_equal("status, body and X-Tokens-Charged of a known answer", seen, (304, b"", "0"))
+    require_equal("the balance after it", server.request_balance(), balance)
     return "304 for 0 tokens"
 
 
-def metering(served: Served) -> str:
-    """The balance falls by what the headers say, and not by a failure."""
-
-    def balance() -> int:
-        return int(served.document("/account/balance")["current_balance"])
-
-    before, answer = balance(), served.ask("/sec/filings?limit=1")
-    charged = int(answer.headers.get("x-tokens-charged", "-1"))
-    middle, refused = balance(), served.ask(NOBODY)
-    expect("X-Tokens-Charged of a failure", refused.headers.get("x-tokens-charged"), "0")
-    expect("what the balance fell by", (before - middle, middle - balance()), (charged, 0))
-    return f"{charged} tokens for a list, 0 for a failure"
+def check_metering(server: GradedServer) -> str:
+    """Check that the balance falls by the tokens in the headers, and does not fall with an error."""
+    balance_before, answer = server.request_balance(), server.request("/sec/filings?limit=1")
+    charged_tokens = int(answer.headers.get("x-tokens-charged", "-1"))
+    balance_between, error = server.request_balance(), server.request(UNKNOWN_COMPANY_PATH)
+    require_equal("X-Tokens-Charged of a failure", error.headers.get("x-tokens-charged"), "0")
+    falls = (balance_before - balance_between, balance_between - server.request_balance())
+    require_equal("what the balance fell by", falls, (charged_tokens, 0))
+    return f"{charged_tokens} tokens for a list, 0 for a failure"
 
 
-def decimals(served: Served) -> str:
-    """Figures keep every digit, in JSON as in CSV, and a missing one is null with its mark."""
-    ticker = quote(_ticker(served))
+def check_decimals(server: GradedServer) -> str:
+    """Check that figures have every digit in JSON and in CSV, and that a missing one is null with a mark."""
+    ticker = quote(_find_company(server))
     path = f"/xbrl/timeseries?ticker={ticker}&metrics=revenue,eps_diluted,total_assets&limit=4"
-    rows = served.document(path)["data"]["rows"]
-    table = csv.DictReader(io.StringIO(served.ask(path, Accept="text/csv").body.decode()))
+    json_rows = server.request_object(path)["data"]["rows"]
+    csv_rows = csv.DictReader(io.StringIO(server.request(path, Accept="text/csv").body.decode()))
     count = 0
-    for row, line in zip(rows, table, strict=True):
-        for name, text in row["metrics"].items():
-            expect(f"{name} of {row['period_end']} in CSV", line[name], "" if text is None else text)
+    for json_row, csv_row in zip(json_rows, csv_rows, strict=True):
+        for name, text in json_row["metrics"].items():
+            cell = f"{name} of {json_row['period_end']}"
+            require_equal(f"{cell} in CSV", csv_row[name], "" if text is None else text)
             count += text is not None
             if text is not None and not DECIMAL.fullmatch(text):
-                raise Differs(f"{name} of {row['period_end']} is {text}, not a decimal")
-    return f"{count} figures and {_filed(served, ticker)} of statements as filed"
+                raise MismatchError(f"{cell} is {text}, not a decimal")
+    return f"{count} figures and {_count_statement_figures(server, ticker)} of statements as filed"
 
 
-def _filed(served: Served, ticker: str) -> int:
-    """How many figures a company's statements have: decimal texts, or null with a mark."""
+def _count_statement_figures(server: GradedServer, ticker: str) -> int:
+    """Count the figures of a company's statements. Each must be a decimal text, or null with a mark."""
     path, count = f"/xbrl/companies/{ticker}/statements", 0
-    filed = read(path, served.ask(path), Decimal)["data"]["statements"]
-    for row in (row for kind in filed.values() for row in kind["rows"]):
-        for one, mark in zip(row["values"], row["marks"], strict=True):
-            if (one is None) != (mark is not None):
-                raise Differs(f"{row['concept']} has the value {one} with the mark {mark}")
-            if one is not None and not (isinstance(one, str) and DECIMAL.fullmatch(one)):
-                raise Differs(f"{one!r} of {row['concept']} is not a decimal text")
-            count += one is not None
+    statements = parse_object(path, server.request(path), Decimal)["data"]["statements"]
+    for statement in statements.values():
+        for row in statement["rows"]:
+            for figure, mark in zip(row["values"], row["marks"], strict=True):
+                if (figure is None) != (mark is not None):
+                    raise MismatchError(f"{row['concept']} has the value {figure} with the mark {mark}")
+                if figure is not None and not (isinstance(figure, str) and DECIMAL.fullmatch(figure)):
+                    raise MismatchError(f"{figure!r} of {row['concept']} is not a decimal text")
+                count += figure is not None
     return count
 
 
-def _ticker(served: Served) -> str:
-    """A company that has figures."""
-    found = served.document("/xbrl/coverage?limit=1")["data"]["companies"]
-    if not found:
-        raise Ungraded("no company has figures here")
-    return str(found[0]["ticker"] or found[0]["cik"])
+def _find_company(server: GradedServer) -> str:
+    """Return the ticker or CIK of a company that has figures. Raise NotGradedError if there is none."""
+    companies = server.request_object("/xbrl/coverage?limit=1")["data"]["companies"]
+    if not companies:
+        raise NotGradedError("no company has figures here")
+    return str(companies[0]["ticker"] or companies[0]["cik"])
 
 
 # ---- pages
 
 
-def paging(served: Served) -> str:
-    """A list is whole and each row comes once, by cursor and by offset."""
-    path = f"/sec/filings?ticker={quote(_ticker(served))}"
-    total = int(served.document(f"{path}&limit=1")["meta"]["pagination"]["total"])
+def check_paging(server: GradedServer) -> str:
+    """Check that the pages of a list contain every row once, by cursor and by offset."""
+    path = f"/sec/filings?ticker={quote(_find_company(server))}"
+    total = int(server.request_object(f"{path}&limit=1")["meta"]["pagination"]["total"])
     if not 2 <= total <= MAX_ROWS:
-        raise Ungraded(f"a list of {total} filings")
-    step = min(100, max(1, -(-total // PAGES)))
-    for way in ("cursor", "offset"):
-        found = list(_walk(served, f"{path}&limit={step}", way, total))
-        expect(f"the rows by {way}", len(found), total)
-        expect(f"the different rows by {way}", len(set(found)), total)
-    return f"{total} filings in {-(-total // step)} pages, by cursor and by offset"
+        raise NotGradedError(f"a list of {total} filings")
+    page_rows = min(MAX_PAGE_ROWS, max(1, ceil(total / PAGE_COUNT)))
+    for mode in ("cursor", "offset"):
+        accessions = list(_iter_accessions(server, f"{path}&limit={page_rows}", mode, total))
+        require_equal(f"the rows by {mode}", len(accessions), total)
+        require_equal(f"the different rows by {mode}", len(set(accessions)), total)
+    return f"{total} filings in {ceil(total / page_rows)} pages, by cursor and by offset"
 
 
-def _walk(served: Served, path: str, way: str, total: int) -> Iterator[str]:
-    more, seen = "", 0
-    while seen <= total:
-        document = served.document(path + more)
-        found = [row["accession_number"] for row in document["data"]]
-        yield from found
-        seen += len(found)
-        cursor, goes_on = document["meta"]["next_cursor"], document["meta"]["has_more"]
-        expect("whether next_cursor goes with has_more", cursor is not None, goes_on)
-        if not goes_on:
+def _iter_accessions(server: GradedServer, path: str, mode: str, total: int) -> Iterator[str]:
+    """Yield the accession numbers of all pages of a list, up to a page more than it should have."""
+    page_query, row_count = "", 0
+    while row_count <= total:
+        document = server.request_object(path + page_query)
+        accessions = [row["accession_number"] for row in document["data"]]
+        yield from accessions
+        row_count += len(accessions)
+        cursor, has_more = document["meta"]["next_cursor"], document["meta"]["has_more"]
+        require_equal("whether next_cursor goes with has_more", cursor is not None, has_more)
+        if not has_more:
             return
-        if not found:
-            raise Differs("a page in the middle is empty")
-        more = f"&cursor={quote(cursor)}" if way == "cursor" else f"&offset={seen}"
+        if not accessions:
+            raise MismatchError("a page in the middle is empty")
+        page_query = f"&cursor={quote(cursor)}" if mode == "cursor" else f"&offset={row_count}"
 
 
 # ---- limits
 
 
-def limits(served: Served) -> str:
-    """As many calls pass as the policy and the headers say, and the one after is refused as the contract says."""
-    policy = served.document("/policy")["data"]["rate_limits"]
-    told = []
-    for zone, path, name, beside, has_headers in ZONES:
-        most = int(policy[name]) + beside
-        if most > MAX_CALLS:
-            told.append(f"{zone} {most} not tried")
+def check_limits(server: GradedServer) -> str:
+    """Check that as many calls pass as the policy and the headers say, and that the next one is refused properly."""
+    policy = server.request_object("/policy")["data"]["rate_limits"]
+    summaries = []
+    for zone in ZONES:
+        capacity = int(policy[zone.policy_name]) + zone.extra_calls
+        if capacity > MAX_CALLS:
+            summaries.append(f"{zone.name} {capacity} not tried")
             continue
-        passed, left, refusal = _until_refused(served, path)
-        if not min(left + 1, most) <= passed <= MAX_CALLS:
-            raise Differs(f"{zone}: {passed} calls passed where {left + 1} were left")
-        expect(f"the code of a 429 of {zone}", read(path, refusal).get("code"), "RATE_LIMIT_EXCEEDED")
-        names = [name for name in ("retry-after", *COUNTS) if name in refusal.headers]
-        expect(f"the headers of a 429 of {zone}", names, ["retry-after", *COUNTS] if has_headers else [])
-        if has_headers:
-            _expect_soon(policy, refusal)
-        told.append(f"{zone} {most}")
-    return ", ".join(told)
+        passed, remaining, refusal = _call_until_refused(server, zone.path)
+        if not min(remaining + 1, capacity) <= passed <= MAX_CALLS:
+            raise MismatchError(f"{zone.name}: {passed} calls passed where {remaining + 1} were left")
+        code = parse_object(zone.path, refusal).get("code")
+        require_equal(f"the code of a 429 of {zone.name}", code, "RATE_LIMIT_EXCEEDED")
+        names = [name for name in ("retry-after", *LIMIT_HEADERS) if name in refusal.headers]
+        expected_names = ["retry-after", *LIMIT_HEADERS] if zone.has_limit_headers else []
+        require_equal(f"the headers of a 429 of {zone.name}", names, expected_names)
+        if zone.has_limit_headers:
+            _require_short_wait(policy, refusal)
+        summaries.append(f"{zone.name} {capacity}")
+    return ", ".join(summaries)
 
 
-def _expect_soon(policy: Mapping[str, Any], refusal: ApiAnswer) -> None:
-    """Differs where Retry-After is longer than until a call of the app-wide limit comes back: evenly, one at a time."""
+def _require_short_wait(policy: Mapping[str, Any], refusal: ApiAnswer) -> None:
+    """Raise MismatchError if Retry-After is longer than the app-wide limit needs to allow another call.
+
+    A limit of 60 calls a minute allows one more each second.
+    """
     seconds, limit = retry_after(refusal.headers) or 0.0, refusal.headers["x-ratelimit-limit"]
-    periods = ((policy["global_default_per_minute"], 60), (policy["global_default_per_hour"], 3600))
-    longest = max((ceil(period / int(calls)) for calls, period in periods if calls == limit), default=seconds)
-    if seconds > longest:
-        raise Differs(f"Retry-After is {seconds:g} s, where {limit} calls allow another after {longest:g} s")
+    limits = ((policy["global_default_per_minute"], 60), (policy["global_default_per_hour"], 3600))
+    needed_seconds = [ceil(period / int(calls)) for calls, period in limits if calls == limit]
+    max_seconds = max(needed_seconds, default=seconds)
+    if seconds > max_seconds:
+        raise MismatchError(f"Retry-After is {seconds:g} s, where {limit} calls allow another after {max_seconds:g} s")
 
 
-def _until_refused(served: Served, path: str) -> tuple[int, int, ApiAnswer]:
-    """How many calls pass until one is refused, how many the first was told are left, and the refusal."""
-    left, tag = 0, ""
+def _call_until_refused(server: GradedServer, path: str) -> tuple[int, int, ApiAnswer]:
+    """Make calls until one is refused. Return how many passed, the remaining calls by the first, and the refusal."""
+    remaining, tag = 0, ""
     for passed in range(MAX_CALLS):
-        answer = served.ask(path, If_None_Match=tag)
+        answer = server.request(path, If_None_Match=tag)
         if answer.status == 429:
-            return passed, left, answer
+            return passed, remaining, answer
         if answer.status not in (200, 304):
-            raise Differs(f"{path} is answered {answer.status}")
-        tag = answer.headers.get("etag", "")  # so that it costs nothing
+            raise MismatchError(f"{path} is answered {answer.status}")
+        tag = answer.headers.get("etag", "")  # So that the next calls are free.
         if not passed:
-            left = int(answer.headers.get("x-ratelimit-remaining", 0))
-            if left > MAX_CALLS:
-                raise Ungraded(f"{left} calls are left")
-    raise Differs(f"{path} refused none of {MAX_CALLS} calls")
+            remaining = int(answer.headers.get("x-ratelimit-remaining", 0))
+            if remaining > MAX_CALLS:
+                raise NotGradedError(f"{remaining} calls are left")
+    raise MismatchError(f"{path} refused none of {MAX_CALLS} calls")
 
 
-def retry(served: Served) -> str:
-    """A call that is made again when Retry-After says so passes."""
-    _, _, refusal = _until_refused(served, "/account/balance")
+def check_retry(server: GradedServer) -> str:
+    """Check that a refused call passes after the seconds in Retry-After."""
+    path = "/account/balance"
+    _, _, refusal = _call_until_refused(server, path)
     seconds = retry_after(refusal.headers)
     if seconds is None:
-        raise Differs("a 429 has no Retry-After")
-    if seconds > LONGEST:
-        raise Ungraded(f"the wait would be {seconds:g} s")
-    began = datetime.fromisoformat(read("/account/balance", refusal)["timestamp"])
-    served.wait(seconds)
-    answer = served.ask("/account/balance")
-    if answer.status == 429 and datetime.fromisoformat(read("", answer)["timestamp"]) == began:
-        raise Ungraded("the server's clock stands still")
-    expect(f"the status after {seconds:g} s", answer.status, 200)
+        raise MismatchError("a 429 has no Retry-After")
+    if seconds > MAX_RETRY_AFTER_SECONDS:
+        raise NotGradedError(f"the wait would be {seconds:g} s")
+    refused_at = _parse_timestamp(path, refusal)
+    server.wait(seconds)
+    answer = server.request(path)
+    if answer.status == 429 and _parse_timestamp(path, answer) == refused_at:
+        raise NotGradedError("the server's clock stands still")
+    require_equal(f"the status after {seconds:g} s", answer.status, 200)
     return f"passes after {seconds:g} s"
 
 
-# ---- what is sent by itself
+def _parse_timestamp(path: str, answer: ApiAnswer) -> datetime:
+    return datetime.fromisoformat(parse_object(path, answer)["timestamp"])
+
+
+# ---- webhooks and feeds
+
+Message = tuple[dict[str, str], bytes]  # The headers and the body of a webhook.
 
 
 @contextmanager
-def _receiver() -> Iterator[tuple[str, queue.Queue[tuple[dict[str, str], bytes]]]]:
-    """An address on this machine, and what is posted to it."""
-    taken: queue.Queue[tuple[dict[str, str], bytes]] = queue.Queue(10)
+def _run_receiver() -> Iterator[tuple[str, queue.Queue[Message]]]:
+    """Run an HTTP server on this machine. Yield its URL and a queue of the messages that are posted to it."""
+    messages: queue.Queue[Message] = queue.Queue(10)
 
-    class Taking(BaseHTTPRequestHandler):
-        timeout = DELIVERY_SECONDS
+    class WebhookHandler(BaseHTTPRequestHandler):
+        timeout = DELIVERY_TIMEOUT_SECONDS
 
         def do_POST(self) -> None:
-            body = self.rfile.read(min(int(self.headers.get("Content-Length") or 0), WEBHOOK_BYTES))
-            taken.put((dict(self.headers.items()), body), timeout=1)
+            body = self.rfile.read(min(int(self.headers.get("Content-Length") or 0), MAX_WEBHOOK_BYTES))
+            messages.put((dict(self.headers.items()), body), timeout=1)
             self.send_response(200)
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Nothing: what came is judged."""
+            """Write nothing to stderr."""
 
-    with HTTPServer(("127.0.0.1", 0), Taking) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    with HTTPServer(("127.0.0.1", 0), WebhookHandler) as http_server:
+        thread = threading.Thread(target=http_server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/conformance", taken
+            yield f"http://127.0.0.1:{http_server.server_address[1]}/conformance", messages
         finally:
-            server.shutdown()
+            http_server.shutdown()
             thread.join()
 
 
-def webhooks(served: Served) -> str:
-    """A webhook comes with its id, a time of now and a signature by the account's secret."""
-    if urlsplit(served.url).hostname not in ("127.0.0.1", "::1", "localhost"):
-        raise Ungraded("a remote server cannot reach this machine")
-    secret = served.document("/webhooks/secret")["secret"]
-    with _receiver() as (url, taken):
-        sent = served.document("/webhooks/test", method="POST", body={"url": url})
+def check_webhooks(server: GradedServer) -> str:
+    """Check that a webhook arrives with its id, the current time and a signature by the account's secret."""
+    if urlsplit(server.url).hostname not in ("127.0.0.1", "::1", "localhost"):
+        raise NotGradedError("a remote server cannot reach this machine")
+    secret = server.request_object("/webhooks/secret")["secret"]
+    with _run_receiver() as (url, messages):
+        delivery = server.request_object("/webhooks/test", method="POST", body={"url": url})
         try:
-            told, body = taken.get(timeout=DELIVERY_SECONDS)
+            headers, body = messages.get(timeout=DELIVERY_TIMEOUT_SECONDS)
         except queue.Empty:
-            raise Differs(f"no webhook came in {DELIVERY_SECONDS:g} s") from None
-    lower = {name.lower(): text for name, text in told.items()}
-    expect("webhook-id", lower.get("webhook-id"), sent["delivery_id"])
-    at = datetime.fromisoformat(sent["created_at"]).timestamp()
-    expect("what is wrong with the signature", verify_webhook(secret, told, body, at), None)
-    wrong = verify_webhook(secret, told, body + b" ", at)
-    expect("what is wrong with another body", wrong, "wrong signature")
+            raise MismatchError(f"no webhook came in {DELIVERY_TIMEOUT_SECONDS:g} s") from None
+    lower_headers = {name.lower(): text for name, text in headers.items()}
+    require_equal("webhook-id", lower_headers.get("webhook-id"), delivery["delivery_id"])
+    now = datetime.fromisoformat(delivery["created_at"]).timestamp()
+    require_equal("what is wrong with the signature", verify_webhook(secret, headers, body, now), None)
+    problem = verify_webhook(secret, headers, body + b" ", now)
+    require_equal("what is wrong with another body", problem, "wrong signature")
     return f"{len(body)} bytes, signed"
 
 
-def events(served: Served) -> str:
-    """A feed that is read again from a number tells what came after it, in order, over HTTP and over a WebSocket."""
-    newest = served.document("/events?feed=main-api")["data"]
-    if len(newest) <= EVENTS:
-        raise Ungraded("the feed has hardly any events")
-    wanted = [int(event["seq"]) for event in newest[-EVENTS:]]
-    since = wanted[0] - 1
-    expect("what follows in the feed", wanted, list(range(since + 1, since + 1 + EVENTS)))
-    again = served.document(f"/events?feed=main-api&since_seq={since}")["data"]
-    expect("what is told again", [int(event["seq"]) for event in again][:EVENTS], wanted)
-    expect("what a WebSocket tells again", list(_replayed(served, since)), wanted)
-    return f"{EVENTS} events told again after {since}"
+def check_events(server: GradedServer) -> str:
+    """Check that a feed read from a number sends the events after it in order, over HTTP and over a WebSocket."""
+    newest_events = server.request_object("/events?feed=main-api")["data"]
+    if len(newest_events) <= EVENT_COUNT:
+        raise NotGradedError("the feed has hardly any events")
+    numbers = [int(event["seq"]) for event in newest_events[-EVENT_COUNT:]]
+    since = numbers[0] - 1
+    require_equal("what follows in the feed", numbers, list(range(since + 1, since + 1 + EVENT_COUNT)))
+    later_events = server.request_object(f"/events?feed=main-api&since_seq={since}")["data"]
+    require_equal("what is told again", [int(event["seq"]) for event in later_events][:EVENT_COUNT], numbers)
+    require_equal("what a WebSocket tells again", list(_iter_feed_numbers(server, since)), numbers)
+    return f"{EVENT_COUNT} events told again after {since}"
 
 
-def _replayed(served: Served, since: int) -> Iterator[int]:
+def _iter_feed_numbers(server: GradedServer, since: int) -> Iterator[int]:
+    """Yield the numbers of the first events that a WebSocket sends after ``since``."""
     from websockets.exceptions import WebSocketException
     from websockets.sync.client import connect
 
-    url = f"{served.url.rstrip('/').replace('http', 'ws', 1)}/ws/main-api?since_seq={since}"
-    key = {"X-API-Key": served.key}
+    url = f"{server.url.rstrip('/').replace('http', 'ws', 1)}/ws/main-api?since_seq={since}"
+    headers = {"X-API-Key": server.api_key}
     try:
-        with connect(url, additional_headers=key, open_timeout=FEED_SECONDS, close_timeout=1, proxy=None) as feed:
-            for _ in range(EVENTS):
-                yield int(json.loads(feed.recv(FEED_SECONDS)).get("seq", -1))
+        with connect(
+            url, additional_headers=headers, open_timeout=FEED_TIMEOUT_SECONDS, close_timeout=1, proxy=None
+        ) as feed:
+            for _ in range(EVENT_COUNT):
+                yield int(json.loads(feed.recv(FEED_TIMEOUT_SECONDS)).get("seq", -1))
     except (OSError, ValueError, TimeoutError, WebSocketException) as error:
-        raise Differs(f"a WebSocket is closed: {error}") from None
+        raise MismatchError(f"a WebSocket is closed: {error}") from None
 
 
-# Limits come last: the checks before them would be refused.
-CHECKS: Mapping[str, Callable[[Served], str]] = {
-    one.__name__: one for one in (errors, headers, tags, metering, decimals, paging, webhooks, events, limits, retry)
+# ---- grading
+
+# The checks of limits come last, because they leave no calls for others.
+CHECKS: Mapping[str, Callable[[GradedServer], str]] = {
+    "errors": check_errors,
+    "headers": check_headers,
+    "tags": check_tags,
+    "metering": check_metering,
+    "decimals": check_decimals,
+    "paging": check_paging,
+    "webhooks": check_webhooks,
+    "events": check_events,
+    "limits": check_limits,
+    "retry": check_retry,
 }
 
 
-def grade(served: Served, names: Iterable[str]) -> Iterator[Verdict]:
-    """The verdict of each check, as soon as it is made."""
+def grade_server(server: GradedServer, names: Iterable[str]) -> Iterator[Verdict]:
+    """Make the checks of these names and yield their verdicts, each as soon as its check is made."""
     for name in names:
         try:
-            yield Verdict(name, "ok", CHECKS[name](served))
-        except Ungraded as why:
-            yield Verdict(name, "skipped", str(why))
-        except Differs as why:
-            yield Verdict(name, "failed", str(why))
+            yield Verdict(name, "ok", CHECKS[name](server))
+        except NotGradedError as reason:
+            yield Verdict(name, "skipped", str(reason))
+        except MismatchError as mismatch:
+            yield Verdict(name, "failed", str(mismatch))
         except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
             yield Verdict(name, "failed", f"an answer has another form: {type(error).__name__} {error}")

@@ -1,11 +1,16 @@
-"""What ``/_control/*`` does to a world (DECISIONS 13)."""
+"""The control calls of a fixture, ``/_control/*`` (DECISIONS 13): reset a world, move its clock, add faults and more.
+
+``ControlCalls.call`` finds the function of a call and passes it the world and the JSON body. Most functions run as a
+call of their world, so that no reset happens meanwhile. Those in ``EXCLUSIVE_CALLS`` do not, because they wait
+themselves until the calls under way have ended.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qs
 
 from finapi.accounts import users
@@ -16,269 +21,322 @@ from finapi.delivery import events, webhooks
 from finapi.delivery.events import About
 from finapi.delivery.webhooks import EVENT_TYPES, WebhookEvent
 from finapi.testing import base
-from finapi.testing.faults import KINDS, WHEN, moment
+from finapi.testing.faults import CONDITION_TYPES, EFFECT_TYPES, parse_time
 from finapi.testing.world import World
 
-JSON_BODY = 1 << 20
-DOCUMENT = 50 << 20
-ZIPS = (b"PK\3\4", b"PK\5\6")  # what one begins with; the second has no entries
+MAX_JSON_BYTES = 1 << 20
+MAX_DOCUMENT_BYTES = 50 << 20
+ZIP_PREFIXES = (b"PK\3\4", b"PK\5\6")  # The second is a zip without entries.
 LINK = re.compile(r"https?://\S+")
-NEVER = "9999-12-31T00:00:00.000Z"
+END_OF_TIME = "9999-12-31T00:00:00.000Z"
 
-# What a call of control takes.
-MEMBERS = {
+# The members of the JSON body of each call.
+BODY_MEMBERS = {
     "restore": ("snapshot",),
     "seed": ("seed",),
     "clock": ("freeze", "run", "advance", "until_idle"),
-    "faults": (*KINDS, *WHEN),
+    "faults": (*EFFECT_TYPES, *CONDITION_TYPES),
     "accounts": ("plan", "state", "email"),
     "events": ("feed", "type", "data"),
     "webhooks": ("event_type", "data", "url", "email"),
 }
-# Calls that wait for those under way in their world, or for deliveries that may make some.
-BY_ITSELF = ("reset", "snapshot", "restore", "clock", "webhooks/inbox", "world")
+# Calls that wait until other calls of the world have ended, or for webhooks whose receivers may make some.
+EXCLUSIVE_CALLS = ("reset", "snapshot", "restore", "clock", "webhooks/inbox", "world")
 
 Environ = Mapping[str, Any]
+ControlCall = Callable[[World, dict[str, Any]], dict[str, Any]]
+
+
+class WorldManager(Protocol):
+    """Creates and deletes the worlds of a fixture, and has the readers of their feeds."""
+
+    def create_world(self, name: str) -> World:
+        """Create a world."""
+
+    def delete_world(self, world: World) -> None:
+        """Close a world and its feeds."""
+
+    def close_readers(self, world: World, code: int) -> None:
+        """Close the feeds of a world with this code."""
+
+    def restart_feeds(self, world: World, reason: str) -> None:
+        """Close the feeds of a world, whose journal begins again, and send their readers the reason."""
+
+    def get_last_read_time(self, world: World) -> float:
+        """Return when a feed of a world was last read, in seconds of ``time.monotonic``."""
 
 
 class ControlCalls:
-    """The calls of control; ``drop`` closes a world, ``close_feeds`` ends its readers with a code.
+    """The control calls by method and name."""
 
-    ``leave`` stops its feeds, whose journal begins anew, and tells the readers why.
-    """
-
-    def __init__(
-        self,
-        drop: Callable[[World], None],
-        leave: Callable[[World, str], None],
-        close_feeds: Callable[[World, int], None],
-    ) -> None:
-        self._drop = drop
-        self._leave = leave
-        self._close_feeds = close_feeds
-        self._calls: dict[tuple[str, str], Callable[[World, dict[str, Any]], Any]] = {
-            ("POST", "reset"): lambda world, body: self._reset(world),
-            ("POST", "snapshot"): lambda world, body: {"snapshot": world.snapshot()},
+    def __init__(self, manager: WorldManager) -> None:
+        self._manager = manager
+        self._calls: dict[tuple[str, str], ControlCall] = {
+            ("POST", "reset"): self._reset,
+            ("POST", "snapshot"): _take_snapshot,
             ("POST", "restore"): self._restore,
-            ("POST", "seed"): _seed,
-            ("POST", "clock"): _clock,
-            ("GET", "clock"): lambda world, body: _shown_clock(world),
+            ("POST", "seed"): _set_seed,
+            ("POST", "clock"): _move_clock,
+            ("GET", "clock"): _read_clock,
             ("POST", "faults"): self._add_fault,
-            ("GET", "faults"): lambda world, body: {"faults": [one.shown() for one in world.faults]},
-            ("DELETE", "faults"): lambda world, body: {"dropped": world.faults.clear()},
-            ("POST", "accounts"): _account,
-            ("GET", "accounts"): lambda world, body: {"accounts": world.accounts},
-            ("POST", "events"): _event,
-            ("POST", "webhooks"): _webhook,
-            ("POST", "limits/clear"): lambda world, body: _clear_limits(world),
-            ("GET", "mailbox"): lambda world, body: {"mails": _mails(world)},
-            ("GET", "requests"): lambda world, body: {"requests": list(world.journal)},
-            ("GET", "webhooks/inbox"): lambda world, body: _inboxes(world),
-            ("DELETE", "world"): lambda world, body: self._dropped(world),
+            ("GET", "faults"): _list_faults,
+            ("DELETE", "faults"): _clear_faults,
+            ("POST", "accounts"): _create_account,
+            ("GET", "accounts"): _list_accounts,
+            ("POST", "events"): _send_event,
+            ("POST", "webhooks"): _send_webhook,
+            ("POST", "limits/clear"): _clear_limits,
+            ("GET", "mailbox"): _list_mails,
+            ("GET", "requests"): _list_calls,
+            ("GET", "webhooks/inbox"): _list_inboxes,
+            ("DELETE", "world"): self._delete_world,
         }
 
-    def __call__(self, world: World, method: str, name: str, environ: Environ) -> Any:
-        """What a call of control answers; ApiError for one that is none or cannot be done."""
+    def call(self, world: World, method: str, name: str, environ: Environ) -> dict[str, Any]:
+        """Make a control call and return its answer. Raise ApiError if it is unknown or fails."""
         if (method, name) == ("POST", "filings"):
-            with world.called():
-                return _filing(world, environ)
-        call = self._calls.get((method, name))
-        if call is None:
-            known = ", ".join(f"{one} {path}" for one, path in (*self._calls, ("POST", "filings")))
-            raise ApiError("NOT_FOUND", f"Control has: {known}.")
-        body = _read(environ) if method == "POST" else {}
+            with world.enter_call():
+                return _file_document(world, environ)
+        control_call = self._calls.get((method, name))
+        if control_call is None:
+            known_calls = [*self._calls, ("POST", "filings")]
+            raise ApiError("NOT_FOUND", f"Control has: {', '.join(' '.join(call) for call in known_calls)}.")
+        body = _read_json(environ) if method == "POST" else {}
+        allowed_members = BODY_MEMBERS.get(name, ())
         for member in body:
-            if member not in MEMBERS.get(name, ()):
-                raise invalid_param(member, "Unknown member.", allowed=list(MEMBERS.get(name, ())))
-        if name in BY_ITSELF:
-            return call(world, body)
-        with world.called():
-            return call(world, body)
+            if member not in allowed_members:
+                raise invalid_param(member, "Unknown member.", allowed=list(allowed_members))
+        if name in EXCLUSIVE_CALLS:
+            return control_call(world, body)
+        with world.enter_call():
+            return control_call(world, body)
 
-    def _reset(self, world: World) -> dict[str, Any]:
+    def _reset(self, world: World, body: dict[str, Any]) -> dict[str, Any]:
         world.reset()
-        self._leave(world, "This world was reset.")  # also of whoever came back before
+        # After the reset: a reader that came back before it is disconnected too.
+        self._manager.restart_feeds(world, "This world was reset.")
         return {}
 
     def _restore(self, world: World, body: dict[str, Any]) -> dict[str, Any]:
-        world.restore(_text(body, "snapshot"))
-        self._leave(world, "This world was restored.")
+        world.restore_snapshot(_get_text(body, "snapshot"))
+        self._manager.restart_feeds(world, "This world was restored.")
         return {}
 
     def _add_fault(self, world: World, body: dict[str, Any]) -> dict[str, Any]:
         fault = world.faults.add(body)
-        if "close" in fault.does:
+        if fault.effect == "close":
             fault.met += 1
-            self._close_feeds(world, fault.does["close"])
-        return fault.shown()
+            self._manager.close_readers(world, fault.effect_value)
+        return fault.to_json()
 
-    def _dropped(self, world: World) -> dict[str, Any]:
+    def _delete_world(self, world: World, body: dict[str, Any]) -> dict[str, Any]:
         if not world.name:
             raise ApiError("CONFLICT", "The unnamed world cannot be deleted.")
-        self._drop(world)
+        self._manager.delete_world(world)
         return {}
 
 
-def _read(environ: Environ) -> dict[str, Any]:
-    body = _bytes(environ, JSON_BODY)
+# ---- the body of a call
+
+
+def _read_json(environ: Environ) -> dict[str, Any]:
+    body = _read_body(environ, MAX_JSON_BYTES)
     try:
-        value = strict_decoder().decode(body.decode()) if body else {}
+        document = strict_decoder().decode(body.decode()) if body else {}
     except (ValueError, RecursionError):
         raise ApiError("BAD_REQUEST", "The body is not JSON.") from None
-    if not isinstance(value, dict):
+    if not isinstance(document, dict):
         raise ApiError("BAD_REQUEST", "The body must be a JSON object.")
-    return value
+    return document
 
 
-def _bytes(environ: Environ, most: int) -> bytes:
+def _read_body(environ: Environ, max_bytes: int) -> bytes:
     length = int(environ.get("CONTENT_LENGTH") or 0)
-    if length > most:
-        raise ApiError("PAYLOAD_TOO_LARGE", f"The body may have at most {most:,} bytes.")
+    if length > max_bytes:
+        raise ApiError("PAYLOAD_TOO_LARGE", f"The body may have at most {max_bytes:,} bytes.")
     body: bytes = environ["wsgi.input"].read(length) if length else b""
     return body
 
 
-def _text(body: Mapping[str, Any], name: str) -> str:
-    value = body.get(name)
-    if not isinstance(value, str) or not value:
+def _get_text(body: Mapping[str, Any], name: str) -> str:
+    text = body.get(name)
+    if not isinstance(text, str) or not text:
         raise invalid_param(name, f"{name} must be a string.", expected="text")
-    return value
+    return text
 
 
-def _seed(world: World, body: dict[str, Any]) -> dict[str, Any]:
+# ---- state
+
+
+def _take_snapshot(world: World, body: dict[str, Any]) -> dict[str, Any]:
+    return {"snapshot": world.take_snapshot()}
+
+
+def _set_seed(world: World, body: dict[str, Any]) -> dict[str, Any]:
     seed: Any = body.get("seed")
     if not base.is_seed(seed):
-        raise invalid_param("seed", base.NO_SEED, expected="integer")
+        raise invalid_param("seed", base.INVALID_SEED, expected="integer")
     world.draw_from(seed)
     return {"seed": seed}
 
 
-def _clock(world: World, body: dict[str, Any]) -> dict[str, Any]:
-    happened: list[dict[str, Any]] = []
+def _list_faults(world: World, body: dict[str, Any]) -> dict[str, Any]:
+    return {"faults": [fault.to_json() for fault in world.faults]}
+
+
+def _clear_faults(world: World, body: dict[str, Any]) -> dict[str, Any]:
+    return {"dropped": world.faults.clear()}
+
+
+def _list_accounts(world: World, body: dict[str, Any]) -> dict[str, Any]:
+    return {"accounts": world.accounts}
+
+
+def _create_account(world: World, body: dict[str, Any]) -> dict[str, Any]:
+    email = body.get("email")
+    if email is not None and not isinstance(email, str):
+        raise invalid_param("email", "email must be an email address.", expected="email")
+    plan, state = str(body.get("plan", "free")), str(body.get("state", "active"))
+    return {**world.create_account(plan, state, email)}
+
+
+def _clear_limits(world: World, body: dict[str, Any]) -> dict[str, Any]:
+    world.clear_limits()
+    with world.app.accounts.write() as tx:
+        tx.run("forget_old_login_failures", before=END_OF_TIME)
+    world.clear_lockouts()
+    return {}
+
+
+# ---- time
+
+
+def _move_clock(world: World, body: dict[str, Any]) -> dict[str, Any]:
+    happenings: list[dict[str, Any]] = []
     if len(body) != 1:
         raise invalid_param("advance", "Give one of freeze, run, advance and until_idle.", expected="one of them")
     match body:
         case {"freeze": True}:
             world.freeze(None)
         case {"freeze": str(text)}:
-            happened = world.freeze(moment(text, "freeze"))
+            happenings = world.freeze(parse_time(text, "freeze"))
         case {"run": True}:
             world.clock.run()
             world.wake(world)
         case {"advance": int() | float() as seconds} if not isinstance(seconds, bool):
-            happened = world.advance(seconds)
+            happenings = world.advance(seconds)
         case {"until_idle": True}:
-            happened = world.until_idle()
+            happenings = world.advance_until_idle()
         case _:
             raise invalid_param(next(iter(body)), "freeze takes a time or true, advance seconds, the others true.")
-    return {**_shown_clock(world), "happened": happened}
+    return {**_read_clock(world, {}), "happened": happenings}
 
 
-def _shown_clock(world: World) -> dict[str, Any]:
+def _read_clock(world: World, body: dict[str, Any]) -> dict[str, Any]:
     return {"now": iso(world.clock.now()), "frozen": world.clock.frozen}
 
 
-def _account(world: World, body: dict[str, Any]) -> Mapping[str, Any]:
-    email = body.get("email")
-    if email is not None and not isinstance(email, str):
-        raise invalid_param("email", "email must be an email address.", expected="email")
-    return world.add_account(str(body.get("plan", "free")), str(body.get("state", "active")), email)
+# ---- events, webhooks and filings
 
 
-def _event(world: World, body: dict[str, Any]) -> dict[str, Any]:
-    feed, type, data = _text(body, "feed"), _text(body, "type"), body.get("data", {})
+def _send_event(world: World, body: dict[str, Any]) -> dict[str, Any]:
+    feed, event_type, payload = _get_text(body, "feed"), _get_text(body, "type"), body.get("data", {})
     if feed not in events.TYPES:
         raise invalid_param("feed", "Unknown feed.", allowed=list(events.TYPES))
-    if type not in events.TYPES[feed]:
-        raise invalid_param("type", f"type must be one that {feed} tells of.", allowed=list(events.TYPES[feed]))
-    if not isinstance(data, dict):
+    if event_type not in events.TYPES[feed]:
+        message = f"type must be one that {feed} tells of."
+        raise invalid_param("type", message, allowed=list(events.TYPES[feed]))
+    if not isinstance(payload, dict):
         raise invalid_param("data", "data must be an object.", expected="object")
     now = world.clock.now()
-    ciks = [str(data[name]).zfill(10) for name in ("cik", "issuer_cik", "filer_cik") if data.get(name)]
-    tickers = [str(data["ticker"])] if data.get("ticker") else []
-    form = data.get("form_type")
+    ciks = [str(payload[name]).zfill(10) for name in ("cik", "issuer_cik", "filer_cik") if payload.get(name)]
+    tickers = [str(payload["ticker"])] if payload.get("ticker") else []
+    form = payload.get("form_type")
     about = About(tuple(tickers), tuple(ciks), str(form) if form else None)
     with world.app.accounts.write() as tx:
-        seq = events.record(tx, type, now=now, occurred_at=iso(now), about=about, data=data)
+        seq = events.record(tx, event_type, now=now, occurred_at=iso(now), about=about, data=payload)
     return {"feed": feed, "seq": seq}
 
 
-def _sample(type: str) -> Any:
-    # Not loaded before a sample is wanted.
-    from finapi.web.accounts.webhook_bodies import EVENTS
-
-    return EVENTS[type][2]["payload"]
-
-
-def _webhook(world: World, body: dict[str, Any]) -> dict[str, Any]:
-    type, url = _text(body, "event_type"), body.get("url")
-    if type not in EVENT_TYPES:
+def _send_webhook(world: World, body: dict[str, Any]) -> dict[str, Any]:
+    event_type, url = _get_text(body, "event_type"), body.get("url")
+    if event_type not in EVENT_TYPES:
         raise invalid_param("event_type", "Unknown event_type.", allowed=list(EVENT_TYPES))
-    data = body["data"] if "data" in body else _sample(type)
-    if not isinstance(data, dict):
+    payload = body["data"] if "data" in body else _get_sample_payload(event_type)
+    if not isinstance(payload, dict):
         raise invalid_param("data", "data must be an object.", expected="object")
     email = body.get("email", world.accounts["pro"]["email"])
-    now, draw = world.clock.now(), world.app.new_uuid
+    now, new_uuid = world.clock.now(), world.app.new_uuid
     if url is not None:
-        webhooks.check_url(world.app, "url", _text(body, "url"))
-    id = users.id_of(world.app, str(email))
+        webhooks.check_url(world.app, "url", _get_text(body, "url"))
+    user_id = users.id_of(world.app, str(email))
     with world.app.accounts.write() as tx:
-        receiver = webhooks.account(tx, id, url)
+        receiver = webhooks.account(tx, user_id, url)
         if receiver is None:
             raise invalid_param("url", "url is required: the account has no webhook_url.", expected="url")
-        target = f"tgt_{draw().replace('-', '')[:12]}" if type.startswith("sniper.") else None
-        delivery = webhooks.enqueue(tx, now, receiver, WebhookEvent(type, iso(now), draw(), data, target))
-    return {"delivery_id": delivery}
+        target_id = f"tgt_{new_uuid().replace('-', '')[:12]}" if event_type.startswith("sniper.") else None
+        event = WebhookEvent(event_type, iso(now), new_uuid(), payload, target_id)
+        delivery_id = webhooks.enqueue(tx, now, receiver, event)
+    return {"delivery_id": delivery_id}
 
 
-def _filing(world: World, environ: Environ) -> dict[str, Any]:
+def _get_sample_payload(event_type: str) -> Any:
+    from finapi.web.accounts.webhook_bodies import EVENTS  # No start needs it.
+
+    return EVENTS[event_type][2]["payload"]
+
+
+def _file_document(world: World, environ: Environ) -> dict[str, Any]:
     name = parse_qs(environ.get("QUERY_STRING", "")).get("name", ["document"])[0]
-    document = _bytes(environ, DOCUMENT)
+    document = _read_body(environ, MAX_DOCUMENT_BYTES)
     if not document:
         raise ApiError("BAD_REQUEST", "The body must be a document.")
-    if document.startswith(ZIPS):
-        way = "send its documents one by one, a filing as its full submission text file"
-        raise ApiError("BAD_REQUEST", f"The body is a zip; {way}.")
+    if document.startswith(ZIP_PREFIXES):
+        advice = "send its documents one by one, a filing as its full submission text file"
+        raise ApiError("BAD_REQUEST", f"The body is a zip; {advice}.")
     outcomes = world.ingest_document(name, document)
     names = ("path", "kind", "outcome", "reason", "accession")
     return {"files": [{name: getattr(outcome, name) for name in names} for outcome in outcomes]}
 
 
-def _clear_limits(world: World) -> dict[str, Any]:
-    world.clear_limits()
-    with world.app.accounts.write() as tx:
-        tx.run("forget_old_login_failures", before=NEVER)
-    world.forget_lockouts()
-    return {}
+# ---- logs
 
 
-def _mails(world: World) -> list[dict[str, Any]]:
-    world.settle_mails()
-    shown = []
+def _list_mails(world: World, body: dict[str, Any]) -> dict[str, Any]:
+    import email.policy  # No start needs it.
+
+    world.send_due_mails()
+    mails = []
     for message in world.mailbox.messages():
         part = message.get_body(("plain",))
         text = "" if part is None else str(part.get_content()).replace("\r\n", "\n")
-        links = [link.rstrip(".,)>") for link in LINK.findall(text)]
-        import email.policy
+        mails.append(
+            {
+                "to": str(message["To"]),
+                "subject": str(message["Subject"]),
+                "date": str(message["Date"]),
+                "text": text,
+                "links": [link.rstrip(".,)>") for link in LINK.findall(text)],
+                "bytes": len(message.as_bytes(policy=email.policy.SMTP)),
+            }
+        )
+    return {"mails": mails}
 
-        subject, raw = str(message["Subject"]), message.as_bytes(policy=email.policy.SMTP)
-        to, sent = str(message["To"]), str(message["Date"])
-        shown.append({"to": to, "subject": subject, "date": sent, "text": text, "links": links, "bytes": len(raw)})
-    return shown
+
+def _list_calls(world: World, body: dict[str, Any]) -> dict[str, Any]:
+    return {"requests": list(world.call_log)}
 
 
-def _inboxes(world: World) -> dict[str, Any]:
-    # What is on its way arrives first.
-    world.settle()
+def _list_inboxes(world: World, body: dict[str, Any]) -> dict[str, Any]:
+    world.settle()  # So that webhooks under way have arrived.
     inboxes: dict[str, list[dict[str, Any]]] = {}
-    for name, kept in world.inbox:
-        inboxes.setdefault(name, []).append(_message(kept))
+    for inbox_name, message in world.inbox_log:
+        inboxes.setdefault(inbox_name, []).append({**message, "json": _parse_json(message["body"])})
     return {"inboxes": inboxes}
 
 
-def _message(kept: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_json(text: str) -> Any:
     try:
-        told = json.loads(kept["body"])
+        return json.loads(text)
     except ValueError:
-        told = None
-    return {**kept, "json": told}
+        return None

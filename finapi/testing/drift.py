@@ -1,27 +1,34 @@
-"""Where a live service and the fixture differ: the same calls of both, their answers compared by form."""
+"""Differences between a real service and the fixture (``finapi fixture --verify``).
+
+The same calls are made to both and their answers compared by form: status, type, headers, and the names and types of
+JSON members. A client written against the fixture may rely on a member that the service does not have; that is a
+difference. A member that only the service has breaks no client; its message begins with ``+``.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from finapi.client import exchange
 from finapi.client.exchange import ApiAnswer, ApiFailure, ApiRequest
 from finapi.client.synchronous import Send
 from finapi.testing.recording import ServiceRecording
 
-DEEP = 40  # levels of an answer that are compared
+MAX_DEPTH = 40  # Levels of a JSON document that are compared.
+MAX_TRIES = 4
 # The headers that a client reads.
-READ = re.compile(
+CLIENT_HEADER = re.compile(
     "etag|retry-after|allow|link|deprecation|sunset"
     "|x-(api-version|request-id|tokens-charged|ratelimit-.*|has-more|next-cursor|total-.*|window)"
 )
-VERSION = "x-api-version"
+VERSION_HEADER = "x-api-version"
 
-# What is asked where there is no recording: a call of each family.
-CALLS = (
+# The calls that are made without a recording: one or two of each family.
+DEFAULT_TARGETS = (
     "/api/v1/financials/status",
     "/api/v1/policy",
     "/api/v1/account/balance",
@@ -40,119 +47,168 @@ CALLS = (
     "/api/v1/xbrl/timeseries?ticker=NOSUCH&metrics=revenue",
 )
 
+_TYPE_NAMES = {dict: "object", list: "list", str: "text", bool: "boolean", type(None): "null"}
 
-def differences(
-    live: str,
-    key: str,
-    send: Send,
-    wait: Callable[[float], None],
-    here: Send,
-    own: Mapping[str, str],
-    on: ServiceRecording | None,
-) -> Iterator[tuple[str, str]]:
-    """What differs, as (call, what): a member that begins with + is only new.
 
-    ``send`` asks the service, ``here`` the fixture at ``own["url"]`` with ``own["api_key"]``; the calls are those of a
-    recording, or a few of each family.
+class Endpoint(NamedTuple):
+    """A server that is compared: where it is, with which key, and how requests are sent to it."""
+
+    url: str
+    api_key: str
+    send: Send
+
+
+class Difference(NamedTuple):
+    """One difference in the answers to a call. If the message begins with ``+``, only the service has a member."""
+
+    target: str
+    message: str
+
+
+def iter_differences(
+    service: Endpoint, fixture: Endpoint, wait: Callable[[float], None], recording: ServiceRecording | None
+) -> Iterator[Difference]:
+    """Compare the GETs of a recording, or those of DEFAULT_TARGETS, and yield each difference.
+
+    ``wait`` is called with the seconds until a call that the service refused is tried again.
     """
-    calls: Sequence[tuple[str, str]]
-    if on is None:
-        calls = [(call, "") for call in CALLS]
-    else:
-        calls = [(one.target, one.accept) for one in on.answers if one.method == "GET" and one.credential != "session"]
-    for target, accept in calls:
+    for target, accept in _list_calls(recording):
         headers = {"Accept": accept or "application/json"}
-        mine = here(ApiRequest("GET", own["url"] + target, {**headers, "X-API-Key": own["api_key"]}))
+        fixture_request = ApiRequest("GET", fixture.url + target, {**headers, "X-API-Key": fixture.api_key})
+        fixture_answer = fixture.send(fixture_request)
+        service_url = service.url.rstrip("/") + target
+        service_request = ApiRequest("GET", service_url, {**headers, "X-API-Key": service.api_key})
         try:
-            theirs = _held(ApiRequest("GET", live.rstrip("/") + target, {**headers, "X-API-Key": key}), send, wait)
+            service_answer = _call_service(service_request, service.send, wait)
         except ApiFailure as failure:
-            yield target, f"the service: {failure}"
+            yield Difference(target, f"the service: {failure}")
             if failure.status:
                 continue
             return
-        if mine is not None:
-            yield from ((target, what) for what in compared(mine, theirs))
+        if fixture_answer is not None:
+            for message in compare_answers(fixture_answer, service_answer):
+                yield Difference(target, message)
 
 
-def _held(asked: ApiRequest, send: Send, wait: Callable[[float], None]) -> ApiAnswer:
-    """The answer of the service once it refuses no more for now; ApiFailure when there is none."""
-    answer: ApiAnswer | None = None
-    talk = exchange.conversation(asked, 4)
+def _list_calls(recording: ServiceRecording | None) -> list[tuple[str, str]]:
+    """Return the targets of the calls with the type that each accepts."""
+    if recording is None:
+        return [(target, "") for target in DEFAULT_TARGETS]
+    return [
+        (call.target, call.accept)
+        for call in recording.answers
+        if call.method == "GET" and call.credential != "session"
+    ]
+
+
+def _call_service(request: ApiRequest, send: Send, wait: Callable[[float], None]) -> ApiAnswer:
+    """Return the answer of the service, after waiting where it asks for that. Raise ApiFailure if there is none."""
+    last_answer: ApiAnswer | None = None
+    conversation = exchange.conversation(request, MAX_TRIES)
     try:
-        step = next(talk)
+        step = next(conversation)
         while True:
             if isinstance(step, ApiRequest):
-                answer = send(step)
-                step = talk.send(answer)
+                last_answer = send(step)
+                step = conversation.send(last_answer)
             else:
                 wait(step)
-                step = talk.send(None)
+                step = conversation.send(None)
     except StopIteration as end:
-        found: ApiAnswer = end.value
-        return found
-    except ApiFailure:
-        # An error is an answer, to be compared like any other.
-        if answer is None or answer.status in exchange.AGAIN:
-            raise
+        answer: ApiAnswer = end.value
         return answer
+    except ApiFailure:
+        # An error is compared like any other answer, unless it says to try again.
+        if last_answer is None or last_answer.status in exchange.AGAIN:
+            raise
+        return last_answer
 
 
-def compared(mine: ApiAnswer, theirs: ApiAnswer) -> Iterator[str]:
-    """How an answer of the service differs from the fixture's: status, kind, headers, names and types of members."""
-    if mine.status != theirs.status:
-        yield f"status {theirs.status}, here {mine.status}"
+def compare_answers(fixture_answer: ApiAnswer, service_answer: ApiAnswer) -> Iterator[str]:
+    """Yield the differences between two answers by form, as messages."""
+    if fixture_answer.status != service_answer.status:
+        yield f"status {service_answer.status}, here {fixture_answer.status}"
         return
-    kinds = [one.headers.get("content-type", "").partition(";")[0] for one in (mine, theirs)]
-    if kinds[0] != kinds[1]:
-        yield f"{kinds[1]}, here {kinds[0]}"
+    fixture_type, service_type = _get_content_type(fixture_answer), _get_content_type(service_answer)
+    if fixture_type != service_type:
+        yield f"{service_type}, here {fixture_type}"
         return
-    here_read, there_read = ({name for name in one.headers if READ.fullmatch(name)} for one in (mine, theirs))
-    yield from (f"the header {name} is missing" for name in sorted(here_read - there_read))
-    yield from (f"+the header {name} is new" for name in sorted(there_read - here_read))
-    versions = [one.headers.get(VERSION) for one in (theirs, mine)]
-    if None not in versions and versions[0] != versions[1]:
-        yield f"+{VERSION} is {versions[0]}, here {versions[1]}"
-    if kinds[0] != "application/json":
-        heads = [one.body.splitlines()[:1] for one in (mine, theirs)]
-        if kinds[0] == "text/csv" and heads[0] != heads[1]:
-            yield "another head of the table"
-        return
+    yield from _compare_headers(fixture_answer, service_answer)
+    if fixture_type == "application/json":
+        yield from _compare_json(fixture_answer.body, service_answer.body)
+    elif fixture_type == "text/csv" and _get_first_line(fixture_answer) != _get_first_line(service_answer):
+        yield "another head of the table"
+
+
+def _get_content_type(answer: ApiAnswer) -> str:
+    return answer.headers.get("content-type", "").partition(";")[0]
+
+
+def _get_first_line(answer: ApiAnswer) -> list[bytes]:
+    return answer.body.splitlines()[:1]
+
+
+def _compare_headers(fixture_answer: ApiAnswer, service_answer: ApiAnswer) -> Iterator[str]:
+    fixture_names = {name for name in fixture_answer.headers if CLIENT_HEADER.fullmatch(name)}
+    service_names = {name for name in service_answer.headers if CLIENT_HEADER.fullmatch(name)}
+    for name in sorted(fixture_names - service_names):
+        yield f"the header {name} is missing"
+    for name in sorted(service_names - fixture_names):
+        yield f"+the header {name} is new"
+    fixture_version = fixture_answer.headers.get(VERSION_HEADER)
+    service_version = service_answer.headers.get(VERSION_HEADER)
+    if fixture_version is not None and service_version is not None and fixture_version != service_version:
+        yield f"+{VERSION_HEADER} is {service_version}, here {fixture_version}"
+
+
+Form = Mapping[str, set[str]]  # The types that occur under each path of a document: {"data[].form": {"text", "null"}}.
+
+
+def _compare_json(fixture_body: bytes, service_body: bytes) -> Iterator[str]:
     try:
-        forms = [_form(json.loads(one.body)) for one in (mine, theirs)]
+        fixture_form, service_form = _build_form(fixture_body), _build_form(service_body)
     except (ValueError, RecursionError):
         yield "no JSON"
         return
-    here, there = forms
-    for name in sorted({*here, *there}):
-        # What is null here, or an empty list, may be anything there.
-        if name not in there:
-            if not _hidden(name, there):
-                yield f"{name} is missing"
-        elif name not in here:
-            if not _hidden(name, here):
-                yield f"+{name} is new: {'|'.join(sorted(there[name]))}"
-        elif (known := here[name] - {"null"}) and there[name] - {"null"} - known:
-            yield f"{name} is {'|'.join(sorted(there[name]))}, here {'|'.join(sorted(here[name]))}"
+    for path in sorted({*fixture_form, *service_form}):
+        if path not in service_form:
+            if not _is_unknown(path, service_form):
+                yield f"{path} is missing"
+        elif path not in fixture_form:
+            if not _is_unknown(path, fixture_form):
+                yield f"+{path} is new: {_join_types(service_form[path])}"
+        else:
+            # A member that is null or an empty list in the fixture may have any type in the service.
+            fixture_types = fixture_form[path] - {"null"}
+            if fixture_types and service_form[path] - {"null"} - fixture_types:
+                yield f"{path} is {_join_types(service_form[path])}, here {_join_types(fixture_form[path])}"
 
 
-def _hidden(name: str, form: Mapping[str, set[str]]) -> bool:
-    """Whether what would hold a member is null, empty or not there, so that nothing is known of it."""
-    holder = name[:-2] if name.endswith("[]") else name.rpartition(".")[0]
-    return bool(holder) and (holder not in form or "null" in form[holder] or name.endswith("[]"))
+def _join_types(types: set[str]) -> str:
+    return "|".join(sorted(types))
 
 
-def _form(value: Any, name: str = "", found: dict[str, set[str]] | None = None, depth: int = 0) -> dict[str, set[str]]:
-    """The types that stand under each name of a document."""
-    found = {} if found is None else found
-    kind = "null" if value is None else _TYPES.get(type(value), "number")
-    found.setdefault(name or ".", set()).add(kind)
-    if depth < DEEP and isinstance(value, dict):
-        for member, one in value.items():
-            _form(one, f"{name}.{member}" if name else member, found, depth + 1)
-    elif depth < DEEP and isinstance(value, list):
-        for one in value:
-            _form(one, f"{name}[]", found, depth + 1)
-    return found
+def _is_unknown(path: str, form: Form) -> bool:
+    """Return True if the document says nothing of a path, because its parent is null, an empty list or missing."""
+    is_list_item = path.endswith("[]")
+    parent_path = path[:-2] if is_list_item else path.rpartition(".")[0]
+    return bool(parent_path) and (parent_path not in form or "null" in form[parent_path] or is_list_item)
 
 
-_TYPES = {dict: "object", list: "list", str: "text", bool: "boolean"}
+def _build_form(body: bytes) -> Form:
+    form: dict[str, set[str]] = defaultdict(set)
+    _add_types(json.loads(body), "", form, depth=0)
+    return dict(form)
+
+
+def _add_types(document: Any, path: str, form: dict[str, set[str]], depth: int) -> None:
+    """Add the type of a document and those of its members to a form."""
+    form[path or "."].add(_TYPE_NAMES.get(type(document), "number"))
+    if depth >= MAX_DEPTH:
+        return
+    if isinstance(document, dict):
+        for name, member in document.items():
+            _add_types(member, f"{path}.{name}" if path else name, form, depth + 1)
+    elif isinstance(document, list):
+        for element in document:
+            _add_types(element, f"{path}[]", form, depth + 1)

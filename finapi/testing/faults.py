@@ -1,4 +1,9 @@
-"""Faults by plan: which call meets which, decided by a table and a source of chance that repeats."""
+"""Faults that a world of a fixture injects into calls, feeds and webhooks.
+
+A fault has one effect (an error status, a delay, a reset ...) and conditions that say which calls it applies to: a
+route, the nth call, a share of the calls, a number of times. A FaultPlan holds the faults of a world in the order in
+which they were added. A share is decided by a random source that is seeded, so that every run affects the same calls.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +19,8 @@ from typing import Any
 
 from finapi.core.errors import STATUS_OF, ApiError, invalid_param
 
-# What a fault does, and of which type its value is. A webhook's and a feed's are not a call's.
-KINDS: dict[str, type] = {
+# The effects, with the type of their value in JSON.
+EFFECT_TYPES: dict[str, type] = {
     "status": int,
     "delay": float,
     "drip": float,
@@ -27,222 +32,247 @@ KINDS: dict[str, type] = {
     "reorder": bool,
     "close": int,
 }
-# What may stand in a close frame: RFC 6455 7.4.1, and those registered since.
-CLOSES = (range(1000, 1004), range(1007, 1015), range(3000, 5000))
-OF_WEBHOOKS, OF_FEEDS = ("duplicate", "reorder"), ("close",)
-OPENING = ("status", "reset")  # of a call that a request for a feed may meet too
+WEBHOOK_EFFECTS = ("duplicate", "reorder")
+FEED_EFFECTS = ("close",)
+# Effects on calls that also apply to a request that opens a feed.
+FEED_REQUEST_EFFECTS = ("status", "reset")
 FEED_ROUTE = re.compile(r"/(ws|socket\.io)\b.*")
-WHEN: dict[str, type] = {"route": str, "ordinal": int, "share": float, "times": int, "headers": bool}
+# The codes that a close frame may contain: RFC 6455, 7.4.1, and those registered later.
+CLOSE_CODES = (range(1000, 1004), range(1007, 1015), range(3000, 5000))
 
-# The first code of a status is the one that says no more than it.
+# The conditions, with the type of their value in JSON.
+CONDITION_TYPES: dict[str, type] = {"route": str, "ordinal": int, "share": float, "times": int, "headers": bool}
+
 _STATUSES = (400, 401, 402, 403, 404, 408, 409, 410, 413, 429, 500, 503, 504)
-STATUSES = {STATUS_OF[code]: code for code in reversed(STATUS_OF) if STATUS_OF[code] in _STATUSES}
-MOST = 100  # faults of a world at once
-ROUTE_LENGTH = 1_000
-ROUTE = re.compile(r"([A-Za-z*]+ )?\S+")
-LONGEST = 60.0  # seconds that a fault may delay a call
+# The error code by status. Where several codes share a status, the first one is the least specific.
+ERROR_CODES = {STATUS_OF[code]: code for code in reversed(STATUS_OF) if STATUS_OF[code] in _STATUSES}
 
-# Keys, tickers and emails that are answered with a status whatever is asked: see docs/TESTING.md.
+MAX_FAULTS = 100  # In a world.
+MAX_ROUTE_LENGTH = 1_000
+ROUTE = re.compile(r"([A-Za-z*]+ )?\S+")
+MAX_DELAY_SECONDS = 60.0
+
+# Keys, tickers and emails that are answered with a status without any fault; see docs/TESTING.md.
 MAGIC_KEY = re.compile(r"0{29}([1-5][0-9]{2})")
 MAGIC_NAME = re.compile(r"status-([1-5][0-9]{2})(@.*)?", re.IGNORECASE)
 
 
 @dataclass(slots=True)
 class Fault:
-    """A line of the plan: the calls that it is for, and what becomes of them."""
+    """One effect on the calls that meet its conditions."""
 
     id: str
-    does: dict[str, Any]
+    effect: str
+    effect_value: Any
     route: str = "*"
     ordinal: int | None = None
     share: float | None = None
     times: int | None = None
     headers: bool = True
-    seen: int = 0
-    met: int = 0
-    # By its own source, so that no other fault changes what it meets.
-    chance: random.Random = field(default_factory=random.Random)
+    seen: int = 0  # Calls on the route.
+    met: int = 0  # Calls that the effect was applied to.
+    # A source of its own for each fault, so that adding a fault does not change what the others affect.
+    random_source: random.Random = field(default_factory=random.Random)
 
-    def meets(self, what: str) -> bool:
-        """Whether this is for a call, ``GET /path`` or ``WEBHOOK event_type``; it is counted then."""
+    def matches(self, call: str) -> bool:
+        """Return True if the effect applies to ``GET /path`` or ``WEBHOOK event_type``, and count the call."""
         pattern = self.route if " " in self.route else f"* {self.route}"
-        if not fnmatchcase(what, pattern) or (self.times is not None and self.met >= self.times):
+        if not fnmatchcase(call, pattern) or (self.times is not None and self.met >= self.times):
             return False
         self.seen += 1
         if self.ordinal is not None and self.seen != self.ordinal:
             return False
-        if self.share is not None and self.chance.random() >= self.share:
+        if self.share is not None and self.random_source.random() >= self.share:
             return False
         self.met += 1
         return True
 
-    def shown(self) -> dict[str, Any]:
-        """The fault as it was given, with how often it was looked at and met."""
-        given = {name: getattr(self, name) for name in WHEN if getattr(self, name) is not None}
-        return {"id": self.id, **given, **self.does, "seen": self.seen, "met": self.met}
+    def to_json(self) -> dict[str, Any]:
+        """Return the fault as it was added, with its id and its counts."""
+        conditions = {name: getattr(self, name) for name in CONDITION_TYPES if getattr(self, name) is not None}
+        return {"id": self.id, **conditions, self.effect: self.effect_value, "seen": self.seen, "met": self.met}
 
 
 class FaultPlan:
-    """The faults of a world, in the order in which they came."""
+    """The faults of a world, oldest first."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self._faults: list[Fault] = []
-        self._number = 0
-        self._doubled: set[str] = set()  # deliveries
+        self._last_number = 0
+        self._duplicated_deliveries: set[str] = set()
         self._lock = threading.Lock()
 
     def __iter__(self) -> Iterator[Fault]:
         return iter(list(self._faults))
 
     def add(self, body: Mapping[str, Any]) -> Fault:
-        """Add a fault; INVALID_PARAM for one that cannot be."""
-        for name, value in body.items():
-            kind = {**KINDS, **WHEN}.get(name)
-            if kind is None:
-                raise invalid_param(name, "Unknown member of a fault.", allowed=[*KINDS, *WHEN])
-            fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
-            if not fits or (isinstance(value, bool) and kind is not bool):
-                raise invalid_param(name, f"{name} has the wrong type.", expected=kind.__name__)
-            if value is False and name in KINDS:
-                raise invalid_param(name, f"{name} is true or left out.", expected="true")
-        does = {name: value for name, value in body.items() if name in KINDS}
-        if len(does) != 1:
-            raise invalid_param("status", "A fault has exactly one effect.", allowed=list(KINDS))
-        _check(body)
+        """Add the fault that a JSON object describes. Raise INVALID_PARAM or CONFLICT if that is not possible."""
+        effect = _check_types(body)
+        _check_values(body)
+        conditions = {name: condition for name, condition in body.items() if name in CONDITION_TYPES}
+        method, space, path = conditions.get("route", "*").rpartition(" ")
+        conditions["route"] = method.upper() + space + path
         with self._lock:
-            if len(self._faults) >= MOST:
-                raise ApiError("CONFLICT", f"At most {MOST} faults can be planned at once.")
-            self._number += 1
-            when = {name: value for name, value in body.items() if name in WHEN}
-            method, blank, path = when.get("route", "*").rpartition(" ")
-            when["route"] = method.upper() + blank + path
-            chance = random.Random(f"{self.seed} {self._number}")  # nosec B311
-            fault = Fault(f"flt_{self._number}", does, **when, chance=chance)
+            if len(self._faults) >= MAX_FAULTS:
+                raise ApiError("CONFLICT", f"At most {MAX_FAULTS} faults can be planned at once.")
+            self._last_number += 1
+            random_source = random.Random(f"{self.seed} {self._last_number}")  # nosec B311
+            fault_id = f"flt_{self._last_number}"
+            fault = Fault(fault_id, effect, body[effect], **conditions, random_source=random_source)
             self._faults.append(fault)
         return fault
 
     def clear(self) -> int:
-        """Drop every fault; how many those were."""
+        """Remove every fault and return their number."""
         with self._lock:
-            dropped, self._faults = len(self._faults), []
-            return dropped
+            removed_count, self._faults = len(self._faults), []
+            return removed_count
 
-    def state(self) -> tuple[int, list[Fault]]:
-        """How many there were and those that there are, for :meth:`put`."""
+    def get_state(self) -> tuple[int, list[Fault]]:
+        """Return the number of the last fault and a copy of the faults, for :meth:`set_state`."""
         with self._lock:
-            return self._number, copy.deepcopy(self._faults)
+            return self._last_number, copy.deepcopy(self._faults)
 
-    def put(self, state: tuple[int, list[Fault]]) -> None:
-        """Hold the faults of a :meth:`state` and no others."""
+    def set_state(self, state: tuple[int, list[Fault]]) -> None:
+        """Replace all faults by those of an earlier :meth:`get_state`."""
         with self._lock:
-            self._number, self._faults = copy.deepcopy(state)
+            self._last_number, self._faults = copy.deepcopy(state)
 
-    def of_call(self, method: str, path: str) -> list[Fault]:
-        """The faults that a call meets, each kind once."""
+    def match_call(self, method: str, path: str) -> list[Fault]:
+        """Return the faults that apply to a call, and count the call."""
         with self._lock:
-            found = [one for one in self._faults if not set(one.does) & {*OF_WEBHOOKS, *OF_FEEDS}]
-            return [one for one in found if one.meets(f"{method} {path}")]
+            candidates = [fault for fault in self._faults if fault.effect not in (*WEBHOOK_EFFECTS, *FEED_EFFECTS)]
+            return [fault for fault in candidates if fault.matches(f"{method} {path}")]
 
-    def of_feed(self, method: str, path: str) -> list[Fault]:
-        """The faults that a request for a feed meets: of those whose route is a path, not of those for any call."""
+    def match_feed_request(self, method: str, path: str) -> list[Fault]:
+        """Return the faults that apply to a request that opens a feed, and count the request.
+
+        A fault without a path in its route applies to no such request.
+        """
         with self._lock:
-            named = [one for one in self._faults if _path(one.route).startswith("/") and set(one.does) & {*OPENING}]
-            return [one for one in named if one.meets(f"{method} {path}")]
+            candidates = [
+                fault
+                for fault in self._faults
+                if fault.effect in FEED_REQUEST_EFFECTS and _get_path(fault.route).startswith("/")
+            ]
+            return [fault for fault in candidates if fault.matches(f"{method} {path}")]
 
-    def of_webhook(self, event_type: str, delivery_id: str) -> set[str]:
-        """What is to become of an attempt to send a webhook."""
+    def match_webhook(self, event_type: str, delivery_id: str) -> set[str]:
+        """Return the effects on an attempt to send a webhook, and count the attempt."""
         with self._lock:
-            found = [one for one in self._faults if set(one.does) & {*OF_WEBHOOKS}]
-            kinds = {kind for one in found if one.meets(f"WEBHOOK {event_type}") for kind in one.does}
-            if "duplicate" in kinds:
-                self._doubled.add(delivery_id)
-            return kinds
+            candidates = [fault for fault in self._faults if fault.effect in WEBHOOK_EFFECTS]
+            effects = {fault.effect for fault in candidates if fault.matches(f"WEBHOOK {event_type}")}
+            if "duplicate" in effects:
+                self._duplicated_deliveries.add(delivery_id)
+            return effects
 
-    def is_doubled(self, delivery_id: str) -> bool:
-        """Whether the attempt that is made is to be made twice."""
+    def pop_duplicate(self, delivery_id: str) -> bool:
+        """Return True if the attempt under way is to be sent twice. The next attempt is not."""
         with self._lock:
-            doubled = delivery_id in self._doubled
-            self._doubled.discard(delivery_id)
-            return doubled
+            is_duplicated = delivery_id in self._duplicated_deliveries
+            self._duplicated_deliveries.discard(delivery_id)
+            return is_duplicated
 
 
-def _path(route: str) -> str:
+def _get_path(route: str) -> str:
     return route.rpartition(" ")[2]
 
 
-def _check(body: Mapping[str, Any]) -> None:
-    """INVALID_PARAM for a value that its member cannot have."""
+def _check_types(body: Mapping[str, Any]) -> str:
+    """Return the effect of a fault. Raise INVALID_PARAM for an unknown member, a wrong type or several effects."""
+    types = {**EFFECT_TYPES, **CONDITION_TYPES}
+    for name, member in body.items():
+        expected_type = types.get(name)
+        if expected_type is None:
+            raise invalid_param(name, "Unknown member of a fault.", allowed=list(types))
+        is_expected = isinstance(member, expected_type) or (expected_type is float and isinstance(member, int))
+        if not is_expected or (isinstance(member, bool) and expected_type is not bool):
+            raise invalid_param(name, f"{name} has the wrong type.", expected=expected_type.__name__)
+        if member is False and name in EFFECT_TYPES:
+            raise invalid_param(name, f"{name} is true or left out.", expected="true")
+    effects = [name for name in body if name in EFFECT_TYPES]
+    if len(effects) != 1:
+        raise invalid_param("status", "A fault has exactly one effect.", allowed=list(EFFECT_TYPES))
+    return effects[0]
+
+
+def _check_values(body: Mapping[str, Any]) -> None:
+    """Raise INVALID_PARAM if a member of a fault is out of range or does not fit the others."""
     status = body.get("status")
-    if status is not None and status not in STATUSES:
-        raise invalid_param("status", "Unsupported status.", allowed=sorted(STATUSES))
+    if status is not None and status not in ERROR_CODES:
+        raise invalid_param("status", "Unsupported status.", allowed=sorted(ERROR_CODES))
     if body.get("headers") is False and status != 429:
         raise invalid_param("headers", "headers leaves out those of a limit, which a 429 has.", expected="status 429")
     if "route" in body and not ROUTE.fullmatch(body["route"]):
         raise invalid_param("route", "route must be a path, or a method, a space and a path.", expected="GET /path")
     if "ordinal" in body and "share" in body:
         raise invalid_param("share", "A fault takes ordinal or share, not both.", expected="no member")
-    for name, least, most in (
-        ("delay", 0.0, LONGEST),
+    for name, minimum, maximum in (
+        ("delay", 0.0, MAX_DELAY_SECONDS),
         ("drip", 1.0, 1e9),
         ("share", 0.0, 1.0),
         ("ordinal", 1, 1e9),
         ("times", 1, 1e9),
         ("truncate", 0, 1e9),
     ):
-        if name in body and not least <= body[name] <= most:
-            raise invalid_param(name, f"{name} must be {least:g} to {most:g}.", expected=f"{least:g} to {most:g}")
-    if "close" in body and not any(body["close"] in codes for codes in CLOSES):
-        told = "close must be 1000 to 1003, 1007 to 1014 or 3000 to 4999; no other code can be sent."
-        raise invalid_param("close", told, expected="a close code")
-    if len(body.get("route", "")) > ROUTE_LENGTH:
-        raise invalid_param("route", f"route must have at most {ROUTE_LENGTH} characters.", expected="a path")
+        if name in body and not minimum <= body[name] <= maximum:
+            bounds = f"{minimum:g} to {maximum:g}"
+            raise invalid_param(name, f"{name} must be {bounds}.", expected=bounds)
+    if "close" in body and not any(body["close"] in codes for codes in CLOSE_CODES):
+        message = "close must be 1000 to 1003, 1007 to 1014 or 3000 to 4999; no other code can be sent."
+        raise invalid_param("close", message, expected="a close code")
+    if len(body.get("route", "")) > MAX_ROUTE_LENGTH:
+        raise invalid_param("route", f"route must have at most {MAX_ROUTE_LENGTH} characters.", expected="a path")
     if "stale" in body:
-        moment(body["stale"], "stale")
-    if FEED_ROUTE.fullmatch(_path(body.get("route", "*"))):
-        for name in KINDS:
-            if name in body and name not in OPENING:
-                raise invalid_param(name, f"A request for a feed cannot meet {name}.", allowed=list(OPENING))
-    for name in WHEN if "close" in body else ():
+        parse_time(body["stale"], "stale")
+    if FEED_ROUTE.fullmatch(_get_path(body.get("route", "*"))):
+        for name in EFFECT_TYPES:
+            if name in body and name not in FEED_REQUEST_EFFECTS:
+                message = f"A request for a feed cannot meet {name}."
+                raise invalid_param(name, message, allowed=list(FEED_REQUEST_EFFECTS))
+    for name in CONDITION_TYPES if "close" in body else ():
         if body.get(name, "*") != "*":
             raise invalid_param(name, f"close acts at once on every reader; it takes no {name}.", expected="no member")
 
 
-def moment(text: Any, name: str) -> datetime:
-    """The moment that a text tells, with its zone; INVALID_PARAM for another, and for one out of reach."""
+def parse_time(text: Any, name: str) -> datetime:
+    """Parse the time with a zone that a member gives. Raise INVALID_PARAM for any other, or one not in 2000 to 2099."""
     try:
-        told = datetime.fromisoformat(text)
-        if told.tzinfo is None:
+        time = datetime.fromisoformat(text)
+        if time.tzinfo is None:
             raise ValueError
     except (TypeError, ValueError):
         raise invalid_param(name, f"{name} must be a time with its zone.", expected="2026-01-31T12:00:00Z") from None
-    if not 2000 <= told.year < 2100:
+    if not 2000 <= time.year < 2100:
         raise invalid_param(name, f"{name} must be from 2000 to 2099.", expected="time")
-    return told
+    return time
 
 
-def magic(key: str, names: list[str]) -> int | None:
-    """The status that a call asks for by its key, a ticker or an email; None when it asks for none."""
-    found = MAGIC_KEY.fullmatch(key) or next(filter(None, map(MAGIC_NAME.fullmatch, names)), None)
-    return int(found[1]) if found and int(found[1]) in STATUSES else None
+def find_magic_status(api_key: str, names: list[str]) -> int | None:
+    """Return the status that an API key, a ticker or an email stands for, or None."""
+    match = MAGIC_KEY.fullmatch(api_key) or next(filter(None, map(MAGIC_NAME.fullmatch, names)), None)
+    return int(match[1]) if match and int(match[1]) in ERROR_CODES else None
 
 
-def error(status: int, *, headers: bool = True, now: float = 0.0) -> ApiError:
-    """The error that finapi would answer with this status; a 429 with what it tells of the limit, unless told not to.
+def build_error(status: int, *, has_limit_headers: bool = True, now: float = 0.0) -> ApiError:
+    """Build finapi's own error with this status. A 402, 429 or 503 has its usual members and headers.
 
-    A 402 has its members.
+    ``has_limit_headers=False`` leaves out the headers of a 429. ``now`` is in seconds since 1970.
     """
-    beside: dict[str, Any] = {}
-    told: dict[str, str] = {}
-    if status == 429 and headers:
-        told = {
+    members: dict[str, Any] = {}
+    headers: dict[str, str] = {}
+    if status == 429 and has_limit_headers:
+        headers = {
             "Retry-After": "1",
             "X-RateLimit-Limit": "60",
             "X-RateLimit-Remaining": "0",
             "X-RateLimit-Reset": str(int(now) + 60),
         }
     elif status == 503:
-        told = {"Retry-After": "1"}
+        headers = {"Retry-After": "1"}
     elif status == 402:
-        beside = {"current_balance": 0, "required_cost": 25, "next_refill_at": None, "plan": "free", "upgrade_url": ""}
-    return ApiError(STATUSES[status], f"The fixture was told to answer {status}.", extra_fields=beside, headers=told)
+        members = {"current_balance": 0, "required_cost": 25, "next_refill_at": None, "plan": "free", "upgrade_url": ""}
+    return ApiError(
+        ERROR_CODES[status], f"The fixture was told to answer {status}.", extra_fields=members, headers=headers
+    )

@@ -1,4 +1,4 @@
-"""Whose a credential is: the worlds by what their databases hold of API keys and sessions."""
+"""The worlds by their API keys and sessions, so that a call that names no world still reaches the right one."""
 
 from __future__ import annotations
 
@@ -10,64 +10,68 @@ from finapi.accounts import credentials
 from finapi.testing.world import World
 
 
-class Owners:
-    """The worlds by the fingerprints of their keys and sessions.
+class CredentialIndex:
+    """The world of each API key and session, by fingerprint.
 
-    A world is read again when it was written since and a credential is not known: a wrong one asks no world that stood
-    still, one made a moment ago is found, and what is held is what the databases hold.
+    The fingerprints are read from the worlds' databases. A world is read again only when a credential is unknown and
+    the world was written to since, so that wrong keys cost nothing and a key that was just created is found.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._worlds: dict[bytes, World] = {}
-        self._held: dict[World, list[bytes]] = {}
-        self._written: set[World] = set()  # since they were read
+        self._world_by_fingerprint: dict[bytes, World] = {}
+        self._fingerprints_of: dict[World, list[bytes]] = {}
+        self._changed_worlds: set[World] = set()  # Written to since they were read.
 
     def add(self, world: World) -> None:
-        """Know a world from here on."""
-        world.database.on_change = lambda: self._written.add(world)
+        """Index a world, and watch its database for changes."""
+        world.database.on_change = lambda: self._changed_worlds.add(world)
         with self._lock:
-            self._held[world] = []
-            self._written.add(world)
+            self._fingerprints_of[world] = []
+            self._changed_worlds.add(world)
 
-    def forget(self, world: World) -> None:
-        """Know nothing of a world any more, before its database is another's."""
+    def remove(self, world: World) -> None:
+        """Remove a world, before its database is used for another."""
         with self._lock:
-            self._written.discard(world)
-            self._drop(world)
+            self._changed_worlds.discard(world)
+            self._remove_fingerprints(world)
 
-    def find(self, key: str, token: str) -> World | None:
-        """The world that a key, or else a session token, was made in. Whether it is in force is that world's to say."""
-        text = key if key else _session_id(token)
-        if not text:
+    def find_world(self, api_key: str, token: str) -> World | None:
+        """Return the world in which a key or, without a key, a session was created, or None.
+
+        The world itself decides whether the credential is valid.
+        """
+        credential = api_key or _read_session_id(token)
+        if not credential:
             return None
-        mark = credentials.fingerprint(text)
+        fingerprint = credentials.fingerprint(credential)
         with self._lock:
-            if mark not in self._worlds:
-                self._read_written()
-            return self._worlds.get(mark)
+            if fingerprint not in self._world_by_fingerprint:
+                self._read_changed_worlds()
+            return self._world_by_fingerprint.get(fingerprint)
 
-    def _read_written(self) -> None:
-        for world in list(self._written):
-            # First: what is written while it is read is read the next time.
-            self._written.discard(world)
-            if world in self._held:
-                self._drop(world)
-                self._held[world] = marks = world.marks()
-                self._worlds.update(dict.fromkeys(marks, world))
+    def _read_changed_worlds(self) -> None:
+        for world in list(self._changed_worlds):
+            # Unmark the world before it is read: a write during the read marks it again.
+            self._changed_worlds.discard(world)
+            if world in self._fingerprints_of:
+                self._remove_fingerprints(world)
+                fingerprints = world.list_fingerprints()
+                self._fingerprints_of[world] = fingerprints
+                self._world_by_fingerprint.update(dict.fromkeys(fingerprints, world))
 
-    def _drop(self, world: World) -> None:
-        for mark in self._held.pop(world, ()):
-            self._worlds.pop(mark, None)
+    def _remove_fingerprints(self, world: World) -> None:
+        for fingerprint in self._fingerprints_of.pop(world, ()):
+            self._world_by_fingerprint.pop(fingerprint, None)
 
 
-def _session_id(token: str) -> str:
-    """The session that a token says it is of, unproven; empty for what is no token."""
+def _read_session_id(token: str) -> str:
+    """Return the session id that a token claims, without checking its signature. Return "" if it is not a token."""
     if len(token) > credentials.MAX_TOKEN_LENGTH or token.count(".") != 2:
         return ""
     try:
         claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
     except (ValueError, RecursionError):
         return ""
-    named = claims.get("session_id") if isinstance(claims, dict) else None
-    return named if isinstance(named, str) and named.isascii() else ""
+    session_id = claims.get("session_id") if isinstance(claims, dict) else None
+    return session_id if isinstance(session_id, str) and session_id.isascii() else ""

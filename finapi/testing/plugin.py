@@ -1,6 +1,7 @@
-"""The pytest plugin: ``finapi_server``, one server for the session, and ``finapi``, a world for the test.
+"""The pytest plugin. ``finapi_server`` is one server for the session, ``finapi`` is a world for each test.
 
-``pytest --finapi-ready FILE`` takes a server that runs already, by its ready line: parallel workers share it then.
+``pytest --finapi-ready FILE`` uses a server that runs already, by the ready line in the file. Parallel workers can
+share it.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: Any) -> None:
-    """Add the option."""
+    """Add the option ``--finapi-ready``."""
     help = "file with the ready line of a finapi fixture that runs already"
     parser.addoption("--finapi-ready", metavar="FILE", default=None, help=help)
 
 
 @pytest.fixture(scope="session")
 def finapi_server(request: Any) -> Iterator[FinapiServer]:
-    """A finapi with demo data, accounts of every plan and a control of its clock, mails and faults."""
+    """A finapi with demo data, accounts of every plan, and control of its clock, mails and faults."""
     from finapi.testing import FinapiServer
 
     with FinapiServer(ready=request.config.getoption("--finapi-ready")) as server:
@@ -32,7 +33,7 @@ def finapi_server(request: Any) -> Iterator[FinapiServer]:
 
 @pytest.fixture
 def finapi(finapi_server: FinapiServer) -> Iterator[FixtureWorld]:
-    """A finapi that nothing but this test changes, with keys of its own."""
+    """A finapi that only this test changes, with API keys of its own."""
     world = finapi_server.world(f"test-{uuid.uuid4().hex}")
     yield world
     world.control.drop()

@@ -1,6 +1,9 @@
-"""A real service's answers: kept without keys while a client asks it through a fixture, and given again later.
+"""Recordings of a real service: its answers are written to a file without credentials, and given again later.
 
-A recording is a file of JSON lines: the first says what it is, each other one is a call and its answer.
+``Recorder`` passes the calls of a fixture on to a service and writes each call with its answer as a line of JSON; the
+first line describes the file. ``ServiceRecording`` reads such a file and answers the same calls from it. Both remove
+credentials: those that come with a call, members named after a key, token, password or secret, and texts that look like
+one.
 """
 
 from __future__ import annotations
@@ -25,168 +28,193 @@ from finapi.client.synchronous import Send
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, UsageError
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reply
-from finapi.testing.gate import status_line
+from finapi.testing.gate import format_status
 from finapi.testing.world import World
 from finapi.web.http.messages import held_etag
 from finapi.web.wsgi import Answered
 
 log = logging.getLogger("finapi.testing")
 
-VERSION = 1
-MAX_BYTES = 64 << 20  # of a recording
+FORMAT_VERSION = 1
+MAX_FILE_BYTES = 64 << 20
 MAX_CALLS = 20_000
-ANSWER_BYTES = 16 << 20  # of one answer of the service
-BODY_BYTES = 1 << 20  # of one request
-SECONDS = 60.0  # for an answer of the service
+MAX_ANSWER_BYTES = 16 << 20
+MAX_REQUEST_BYTES = 1 << 20
+ANSWER_TIMEOUT_SECONDS = 60.0
 
-# What goes on to the service, and what of its answer comes back and is kept: no cookies, neither way.
-ASKED = ("accept", "content-type", "if-none-match", "idempotency-key", "x-request-id", "user-agent")
-KEPT = re.compile(
+# Headers that are passed on to the service, and headers of its answers that are passed back and recorded. No cookies.
+REQUEST_HEADERS = ("accept", "content-type", "if-none-match", "idempotency-key", "x-request-id", "user-agent")
+ANSWER_HEADER = re.compile(
     "content-type|etag|cache-control|link|vary|allow|retry-after|deprecation|sunset|content-disposition"
     "|location|last-modified|www-authenticate|idempotent-replayed|access-control-.*"
     "|x-(request-id|api-version|tokens-charged|ratelimit-.*|has-more|next-cursor|total-.*|window|content-type-options)"
 )
-BODILESS = (204, 205, 304)
-PLAIN = re.compile(r"[\x20-\x7e]*")
-TYPES = ("application/json", "text/csv", "application/x-ndjson")  # of answers that are kept: pages show who reads them
-# What makes, shows or takes credentials is never kept; the fixture's own accounts answer it later.
-ABOUT_CREDENTIALS = re.compile(r"/auth/|/api-key|/secret|/user/|/invite")
-# Members that are credentials wherever they stand, and texts that are some by their form.
+PRINTABLE_ASCII = re.compile(r"[\x20-\x7e]*")
+BODILESS_STATUSES = (204, 205, 304)
+# The types of answers that are recorded. Pages are not, because they show who is signed in.
+RECORDED_TYPES = ("application/json", "text/csv", "application/x-ndjson")
+# Calls that create, show or take credentials are not recorded. The fixture's own accounts answer them later.
+CREDENTIAL_PATH = re.compile(r"/auth/|/api-key|/secret|/user/|/invite")
+CREDENTIAL_PARAMETERS = ("apikey", "api_key", "token")  # In a query.
+# Members that are credentials by their name, and texts that are credentials by their form.
 SECRET_MEMBER = re.compile(
     r'("[\w-]*(?:api_?key|token|password|secret|cookie)"\s*:\s*)"((?:[^"\\]|\\.)*)"', re.IGNORECASE
 )
-SECRET_LENGTH = 6  # of a member of a request that is looked for in the answer; a shorter one may be any text
 SECRET_TEXT = re.compile(r"whsec_[A-Za-z0-9+/=]+|eyJ[\w-]+\.[\w-]+\.[\w-]+")
+# A secret of a request is searched for in its answer only if it is this long. A shorter one may be any word.
+MIN_SECRET_LENGTH = 6
 REMOVED = "removed"
 URL_SAFE = bytes.maketrans(b"+/", b"-_")
-CREDENTIALS = ("apikey", "api_key", "token")  # names in a query
 
-Environ = Mapping[str, Any]
+Environ = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """What tells one call from another: two that are equal have the same answer."""
+    """A call without its credentials. Calls that are equal have the same answers."""
 
     method: str
     path: str
     query: tuple[tuple[str, str], ...]
     accept: str
     body: str
-    credential: str  # none, key or session
+    credential: str  # "none", "key" or "session".
 
     @property
     def target(self) -> str:
-        """Path and query."""
+        """The path and the query."""
         return self.path + (f"?{urlencode(self.query)}" if self.query else "")
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """An answer that was recorded; ``headers`` are lower-case."""
+    """An answer of the service. The names of its headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
 
-def by_outbound(outbound: Outbound) -> Send:
-    """A sender to a service that may be hostile: an answer has a bound in bytes and in time."""
+def build_outbound_sender(outbound: Outbound) -> Send:
+    """Build a sender to a service that is not trusted: the answer has a limit in bytes and in time."""
 
     def send(request: ApiRequest) -> ApiAnswer | None:
-        headers, whole = dict(request.headers), {"seconds": SECONDS, "body_bytes": ANSWER_BYTES}
+        outbound_request = OutboundRequest(
+            request.url,
+            request.method,
+            dict(request.headers),
+            request.body,
+            whole=True,
+            seconds=ANSWER_TIMEOUT_SECONDS,
+            body_bytes=MAX_ANSWER_BYTES,
+        )
         try:
-            reply = outbound.send(
-                OutboundRequest(request.url, request.method, headers, request.body, whole=True, **whole)  # type: ignore[arg-type]
-            )
-            return ApiAnswer(reply.status, reply.headers, _decompressed(reply))
+            reply = outbound.send(outbound_request)
+            return ApiAnswer(reply.status, reply.headers, _decompress(reply))
         except OutboundError as error:
             return unanswered(error)
 
     return send
 
 
-def _decompressed(reply: Reply) -> bytes:
-    """The body of an answer, also where it is compressed though nobody asked for that."""
-    coding = reply.headers.get("content-encoding", "identity").strip().lower()
-    if coding == "identity" or not reply.body:
+def _decompress(reply: Reply) -> bytes:
+    """Return the body of a reply. Some services compress it although the request does not allow that."""
+    encoding = reply.headers.get("content-encoding", "identity").strip().lower()
+    if encoding == "identity" or not reply.body:
         return reply.body
-    if coding not in ("gzip", "x-gzip", "deflate"):
+    if encoding not in ("gzip", "x-gzip", "deflate"):
         raise OutboundError("the reply is encoded in a way that was not asked for")
-    reader = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib
+    decompressor = zlib.decompressobj(zlib.MAX_WBITS | 32)  # Detects gzip and zlib.
     try:
-        body = reader.decompress(reply.body, ANSWER_BYTES + 1)
+        body = decompressor.decompress(reply.body, MAX_ANSWER_BYTES + 1)
     except zlib.error:
         body = b""
-    if len(body) > ANSWER_BYTES:
-        raise OutboundError(f"the reply is longer than {ANSWER_BYTES} bytes")
-    if not reader.eof:
+    if len(body) > MAX_ANSWER_BYTES:
+        raise OutboundError(f"the reply is longer than {MAX_ANSWER_BYTES} bytes")
+    if not decompressor.eof:
         raise OutboundError("the reply cannot be decompressed")
     return body
 
 
-def asked(environ: Environ, path: str, body: bytes) -> tuple[RecordedCall, list[str]]:
-    """A call as it is kept, and the credentials that came with it."""
+# ---- credentials
+
+
+def split_credentials(environ: Environ, path: str, body: bytes) -> tuple[RecordedCall, list[str]]:
+    """Return a call without its credentials, and the credentials."""
     query = parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True)
-    keys = [environ.get("HTTP_X_API_KEY", ""), *(text for name, text in query if name.lower() in CREDENTIALS)]
+    keys = [environ.get("HTTP_X_API_KEY", "")]
+    keys += [text for name, text in query if name.lower() in CREDENTIAL_PARAMETERS]
     session = environ.get("HTTP_AUTHORIZATION", "").partition(" ")[2]
-    given = [one for one in (*keys, session) if one]
-    plain = tuple(sorted((name, text) for name, text in query if name.lower() not in CREDENTIALS))
-    credential = "key" if any(keys) else "session" if session else "none"
-    accept = environ.get("HTTP_ACCEPT", "").partition(";")[0]
-    table = accept if accept in TYPES[1:] else ""
-    text = scrubbed(body, given).decode("utf-8", "replace")
-    return RecordedCall(environ["REQUEST_METHOD"], path, plain, table, text, credential), given
+    credentials = [credential for credential in (*keys, session) if credential]
+    plain_query = tuple(sorted((name, text) for name, text in query if name.lower() not in CREDENTIAL_PARAMETERS))
+    credential_kind = "session" if session else "none"
+    if any(keys):
+        credential_kind = "key"
+    accepted_type = environ.get("HTTP_ACCEPT", "").partition(";")[0]
+    table_type = accepted_type if accepted_type in RECORDED_TYPES[1:] else ""
+    plain_body = remove_credentials(body, credentials).decode("utf-8", "replace")
+    call = RecordedCall(environ["REQUEST_METHOD"], path, plain_query, table_type, plain_body, credential_kind)
+    return call, credentials
 
 
-def scrubbed(body: bytes, given: Iterable[str]) -> bytes:
-    """A body without credentials: those that came with the call, and what is one by its name or its form."""
+def remove_credentials(body: bytes, credentials: Iterable[str]) -> bytes:
+    """Return a body without these credentials, and without those that it has by their name or their form."""
     text = SECRET_MEMBER.sub(rf'\1"{REMOVED}"', body.decode("utf-8", "surrogateescape"))
     text = SECRET_TEXT.sub(REMOVED, text)
-    for one in given:
-        for form in (one, quote(one, safe=""), json.dumps(one)[1:-1]):
-            text = re.sub(re.escape(form), REMOVED, text, flags=re.IGNORECASE)
+    for credential in credentials:
+        for written in (credential, quote(credential, safe=""), json.dumps(credential)[1:-1]):
+            text = re.sub(re.escape(written), REMOVED, text, flags=re.IGNORECASE)
     return text.encode("utf-8", "surrogateescape")
 
 
-def _secrets_in(body: bytes) -> list[str]:
-    return [found[1] for found in SECRET_MEMBER.findall(body.decode("utf-8", "replace"))]
+def _list_secret_members(body: bytes) -> list[str]:
+    return [text for _, text in SECRET_MEMBER.findall(body.decode("utf-8", "replace"))]
 
 
-def _forms(secret: str) -> Iterator[str]:
-    """What a text holds in lower case that holds a secret: as it is, in hexadecimal, in Base64 wherever that began."""
-    data = secret.encode("utf-8", "replace")
+def _iter_encodings(secret: str) -> Iterator[str]:
+    """Yield a secret as a text may contain it, in lower case: as it is, in hexadecimal, and in Base64.
+
+    In Base64 three bytes are four characters, so a secret looks different after zero, one or two other bytes.
+    Characters at its ends that depend on the bytes around it are cut off.
+    """
+    secret_bytes = secret.encode("utf-8", "replace")
     yield secret.lower()
-    yield data.hex()
-    if len(data) >= SECRET_LENGTH:
-        for before in range(3):  # the ends depend on what stands beside
-            text = base64.b64encode(bytes(before) + data)[-(-before * 4 // 3) : (before + len(data)) * 4 // 3]
-            yield from {text.decode().lower(), text.translate(URL_SAFE).decode().lower()}
+    yield secret_bytes.hex()
+    if len(secret_bytes) >= MIN_SECRET_LENGTH:
+        for offset in range(3):
+            first, last = -(-offset * 4 // 3), (offset + len(secret_bytes)) * 4 // 3
+            encoded = base64.b64encode(bytes(offset) + secret_bytes)[first:last]
+            yield from {encoded.decode().lower(), encoded.translate(URL_SAFE).decode().lower()}
 
 
-def _unescaped(body: bytes) -> str:
+def _unescape(body: bytes) -> str:
+    r"""Return a body in lower case with ``\u`` escapes replaced."""
     text = body.decode("utf-8", "replace")
-    return re.sub(r"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), text).lower()
+    return re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), text).lower()
 
 
-def _is_kept(name: str, text: str, method: str) -> bool:
-    """Whether a header may stand in a recording; another could say where its answer ends."""
-    length = name == "content-length" and method == "HEAD" and re.fullmatch("[0-9]{1,18}", text) is not None
-    return length or (KEPT.fullmatch(name) is not None and PLAIN.fullmatch(text) is not None)
+def _is_recorded_header(name: str, text: str, method: str) -> bool:
+    """Return True if a recording may contain a header. Any other could give the answer a false length."""
+    is_head_length = name == "content-length" and method == "HEAD" and re.fullmatch("[0-9]{1,18}", text) is not None
+    return is_head_length or _is_passed_on(name, text)
 
 
-# ---- to record
+def _is_passed_on(name: str, text: str) -> bool:
+    return ANSWER_HEADER.fullmatch(name) is not None and PRINTABLE_ASCII.fullmatch(text) is not None
+
+
+# ---- recording
 
 
 class Recorder:
-    """Asks a service what a fixture is asked, and writes down what passes."""
+    """An answer source that calls a service and writes each call with its answer to a new file."""
 
-    def __init__(self, service: str, file: Path, key: str, send: Send, now: datetime) -> None:
-        self._service = service.rstrip("/")
-        self._key = key
+    def __init__(self, service_url: str, file: Path, api_key: str, send: Send, now: datetime) -> None:
+        self._service_url = service_url.rstrip("/")
+        self._api_key = api_key
         self._send = send
         self._lock = threading.Lock()
-        self._calls = 0
+        self._call_count = 0
         try:
             handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         except FileExistsError:
@@ -194,167 +222,186 @@ class Recorder:
         except OSError as error:
             raise UsageError(f"{file}: {error.strerror}") from None
         self._file = os.fdopen(handle, "wb")
-        self._bytes = self._write({"finapi_recording": VERSION, "of": self._service, "at": iso(now)})
+        self._file_bytes = 0
+        self._write_line({"finapi_recording": FORMAT_VERSION, "of": self._service_url, "at": iso(now)})
 
     def close(self) -> None:
-        """End the recording."""
+        """Close the file."""
         with self._lock:
             self._file.close()
 
-    def __call__(self, world: World, environ: dict[str, Any], path: str) -> Answered:
-        """What the service answers; 503 when it does not."""
+    def find_answer(self, world: World, environ: Environ, path: str) -> Answered:
+        """Return the service's answer to a call. Raise UNAVAILABLE if there is none."""
         if not path.startswith("/"):
             raise ApiError("BAD_REQUEST", "The path must begin with a slash.")
-        body = _whole(environ)
-        call, given = asked(environ, path, body)
-        own = [one["api_key"] for one in world.accounts.values()]
-        answer = self._send(self._request(call, environ, body, given, own))
+        body = _peek_full_body(environ)
+        call, credentials = split_credentials(environ, path, body)
+        fixture_keys = [account["api_key"] for account in world.accounts.values()]
+        answer = self._send(self._build_request(call, environ, body, credentials, fixture_keys))
         if answer is None or not answer.status:
-            why = answer.body.decode("utf-8", "replace") if answer is not None else "no answer came"
-            raise ApiError("UNAVAILABLE", f"{self._service}: {why}.")
+            reason = answer.body.decode("utf-8", "replace") if answer is not None else "no answer came"
+            raise ApiError("UNAVAILABLE", f"{self._service_url}: {reason}.")
         if not 200 <= answer.status <= 599:
-            raise ApiError("UNAVAILABLE", f"{self._service}: {answer.status} is not a status of HTTP.")
-        told = {name: text for name, text in answer.headers.items() if KEPT.fullmatch(name) and PLAIN.fullmatch(text)}
-        if told.get("location", "").startswith(f"{self._service}/"):
-            told["location"] = told["location"].removeprefix(self._service)
+            raise ApiError("UNAVAILABLE", f"{self._service_url}: {answer.status} is not a status of HTTP.")
+        headers = {name: text for name, text in answer.headers.items() if _is_passed_on(name, text)}
+        if headers.get("location", "").startswith(f"{self._service_url}/"):
+            headers["location"] = headers["location"].removeprefix(self._service_url)
         if call.method == "HEAD" and answer.headers.get("content-length", "").isdecimal():
-            told["content-length"] = answer.headers["content-length"]
-        known = [*given, self._key, *(one for one in _secrets_in(body) if len(one) >= SECRET_LENGTH)]
-        kept = self._keep(call, RecordedAnswer(answer.status, told, answer.body), [one for one in known if one])
-        return _answered(answer.status, {**told, "x-finapi-recorded": "yes" if kept else "no"}, answer.body)
+            headers["content-length"] = answer.headers["content-length"]
+        body_secrets = [secret for secret in _list_secret_members(body) if len(secret) >= MIN_SECRET_LENGTH]
+        secrets = [secret for secret in (*credentials, self._api_key, *body_secrets) if secret]
+        is_recorded = self._record(call, RecordedAnswer(answer.status, headers, answer.body), secrets)
+        headers["x-finapi-recorded"] = "yes" if is_recorded else "no"
+        return _build_answer(answer.status, headers, answer.body)
 
-    def _request(
-        self, call: RecordedCall, environ: dict[str, Any], body: bytes, given: list[str], own: list[str]
+    def _build_request(
+        self, call: RecordedCall, environ: Environ, body: bytes, credentials: list[str], fixture_keys: list[str]
     ) -> ApiRequest:
-        """What the service is asked: a key of the fixture stands for its own, in a header, a query or a body."""
-        headers = {name: environ[_cgi(name)] for name in ASKED if environ.get(_cgi(name))}
-        swapped = bool(self._key) and any(one in own for one in given)
+        """Build the request to the service. Any key of the fixture is replaced by the service's own."""
+        headers = {}
+        for name in REQUEST_HEADERS:
+            if text := environ.get(_get_variable(name)):
+                headers[name] = text
+        has_fixture_key = bool(self._api_key) and any(credential in fixture_keys for credential in credentials)
         if call.credential == "key":
-            headers["X-API-Key"] = self._key if swapped else given[0]
+            headers["X-API-Key"] = self._api_key if has_fixture_key else credentials[0]
         elif call.credential == "session":
-            headers["Authorization"] = f"Bearer {self._key}" if swapped else environ["HTTP_AUTHORIZATION"]
-        for one in own if self._key else ():
-            body = body.replace(one.encode(), self._key.encode())
-        query = [one for one in parse_qsl(environ.get("QUERY_STRING", ""), True) if one[0].lower() not in CREDENTIALS]
-        url = self._service + call.path + (f"?{urlencode(query)}" if query else "")
+            headers["Authorization"] = f"Bearer {self._api_key}" if has_fixture_key else environ["HTTP_AUTHORIZATION"]
+        if self._api_key:
+            for fixture_key in fixture_keys:
+                body = body.replace(fixture_key.encode(), self._api_key.encode())
+        parameters = parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True)
+        query = urlencode([(name, text) for name, text in parameters if name.lower() not in CREDENTIAL_PARAMETERS])
+        url = self._service_url + call.path + (f"?{query}" if query else "")
         return ApiRequest(call.method, url, headers, body)
 
-    def _keep(self, call: RecordedCall, given: RecordedAnswer, known: list[str]) -> bool:
-        kind = given.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind not in TYPES or given.status == 304 or ABOUT_CREDENTIALS.search(call.path):
+    def _record(self, call: RecordedCall, answer: RecordedAnswer, secrets: list[str]) -> bool:
+        """Write a call with its answer. Return False if that is not allowed, or if the file is full."""
+        content_type = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if content_type not in RECORDED_TYPES or answer.status == 304 or CREDENTIAL_PATH.search(call.path):
             return False
-        body = scrubbed(given.body, known)
+        body = remove_credentials(answer.body, secrets)
         try:
             content = {"text": body.decode()}
         except UnicodeDecodeError:
             content = {"base64": base64.b64encode(body).decode()}
         headers = {
-            name: scrubbed(text.encode("utf-8", "replace"), known).decode()
-            for name, text in given.headers.items()
-            if name != "location"  # which may hold a token under any name
+            name: remove_credentials(text.encode("utf-8", "replace"), secrets).decode()
+            for name, text in answer.headers.items()
+            if name != "location"  # Its query may contain a token under any name.
         }
         line = {
             **{name: getattr(call, name) for name in RecordedCall.__slots__},
-            "status": given.status,
+            "status": answer.status,
             "headers": headers,
             **content,
         }
-        written, plain = json.dumps(line).lower(), _unescaped(body)
-        if any(form in written or form in plain for one in known for form in _forms(one)):
+        line_text, body_text = json.dumps(line).lower(), _unescape(body)
+        encodings = (encoding for secret in secrets for encoding in _iter_encodings(secret))
+        if any(encoding in line_text or encoding in body_text for encoding in encodings):
             log.warning("%s is not recorded: a key stands in it in some other form", call.path)
             return False
         with self._lock:
-            if self._bytes + len(written) >= MAX_BYTES or self._calls >= MAX_CALLS or self._file.closed:
+            is_full = self._file_bytes + len(line_text) >= MAX_FILE_BYTES or self._call_count >= MAX_CALLS
+            if is_full or self._file.closed:
                 return False
-            self._calls += 1
+            self._call_count += 1
             try:
-                self._bytes += self._write(line)
+                self._write_line(line)
             except OSError as error:
                 log.error("the recording ends: %s", error.strerror)
-                self._bytes = MAX_BYTES
+                self._file_bytes = MAX_FILE_BYTES
                 return False
         return True
 
-    def _write(self, line: Mapping[str, Any]) -> int:
-        """How many bytes were written."""
-        data = json.dumps(line).encode() + b"\n"
-        self._file.write(data)
+    def _write_line(self, line: Mapping[str, Any]) -> None:
+        line_bytes = json.dumps(line).encode() + b"\n"
+        self._file.write(line_bytes)
         self._file.flush()
-        return len(data)
+        self._file_bytes += len(line_bytes)
 
 
-def _whole(environ: dict[str, Any]) -> bytes:
+def _peek_full_body(environ: Environ) -> bytes:
+    """Return the body of a request, which can be read again afterwards. Raise PAYLOAD_TOO_LARGE for a long one."""
     length = int(environ.get("CONTENT_LENGTH") or 0)
-    if length > BODY_BYTES:
-        raise ApiError("PAYLOAD_TOO_LARGE", f"The body may have at most {BODY_BYTES:,} bytes.")
+    if length > MAX_REQUEST_BYTES:
+        raise ApiError("PAYLOAD_TOO_LARGE", f"The body may have at most {MAX_REQUEST_BYTES:,} bytes.")
     body: bytes = environ["wsgi.input"].read(length) if length else b""
     environ["wsgi.input"] = io.BytesIO(body)
     return body
 
 
-def _cgi(name: str) -> str:
-    plain = name.upper().replace("-", "_")
-    return plain if plain == "CONTENT_TYPE" else f"HTTP_{plain}"
+def _get_variable(header: str) -> str:
+    """Return the name that a header has in a WSGI environ."""
+    variable = header.upper().replace("-", "_")
+    return variable if variable == "CONTENT_TYPE" else f"HTTP_{variable}"
 
 
-def _answered(status: int, headers: Mapping[str, str], body: bytes) -> Answered:
-    named = [("-".join(part.capitalize() for part in name.split("-")), text) for name, text in headers.items()]
-    if (body or "content-length" not in headers) and status not in BODILESS:
-        named.append(("Content-Length", str(len(body))))
-    return status_line(status), named, body
+def _build_answer(status: int, headers: Mapping[str, str], body: bytes) -> Answered:
+    header_list = [("-".join(part.capitalize() for part in name.split("-")), text) for name, text in headers.items()]
+    if (body or "content-length" not in headers) and status not in BODILESS_STATUSES:
+        header_list.append(("Content-Length", str(len(body))))
+    return format_status(status), header_list, body
 
 
-# ---- to give again
+# ---- replaying
 
 
 class ServiceRecording:
-    """The answers of a file. Calls that it does not hold are left to the fixture."""
+    """An answer source that gives the answers of a recording. It leaves other calls to the fixture."""
 
     def __init__(self, file: Path) -> None:
-        self.of = ""
+        self.service_url = ""
         self.answers: dict[RecordedCall, list[RecordedAnswer]] = {}
         try:
             with file.open("rb") as stream:
-                data = stream.read(MAX_BYTES + 1)
+                content = stream.read(MAX_FILE_BYTES + 1)
         except OSError as error:
             raise UsageError(f"{file}: {error.strerror}") from None
-        if len(data) > MAX_BYTES:
+        if len(content) > MAX_FILE_BYTES:
             raise UsageError(f"{file}: is too large to be a recording")
-        for number, line in enumerate(data.splitlines(), 1):
+        for number, line in enumerate(content.splitlines(), 1):
             try:
-                self._take(json.loads(line), first=number == 1)
+                if number == 1:
+                    self._read_first_line(json.loads(line))
+                else:
+                    self._read_call(json.loads(line))
             except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
                 raise UsageError(f"{file}: line {number} is not a line of a recording") from None
-        if not self.of:
+        if not self.service_url:
             raise UsageError(f"{file}: is empty")
 
-    def _take(self, line: dict[str, Any], *, first: bool) -> None:
-        if first:
-            if line["finapi_recording"] != VERSION:
-                raise ValueError
-            self.of = str(line["of"])
-            return
+    def _read_first_line(self, line: dict[str, Any]) -> None:
+        if line["finapi_recording"] != FORMAT_VERSION:
+            raise ValueError
+        self.service_url = str(line["of"])
+
+    def _read_call(self, line: dict[str, Any]) -> None:
+        """Read a line with a call and its answer. Raise ValueError if a fixture must not send that answer."""
         query = tuple((str(name), str(text)) for name, text in line["query"])
-        texts = (str(line[name]) for name in ("accept", "body", "credential"))
-        call = RecordedCall(str(line["method"]), str(line["path"]), query, *texts)
+        accept, request_body, credential = (str(line[name]) for name in ("accept", "body", "credential"))
+        call = RecordedCall(str(line["method"]), str(line["path"]), query, accept, request_body, credential)
         body = line["text"].encode() if "text" in line else base64.b64decode(line["base64"], validate=True)
         headers = {str(name): str(text) for name, text in line["headers"].items()}
-        if not call.path.startswith("/"):  # else it could go on with the name of a host
+        status = int(line["status"])
+        if not call.path.startswith("/"):  # It could continue the name of a host.
             raise ValueError
-        if not 200 <= int(line["status"]) <= 599 or not all(_is_kept(*one, call.method) for one in headers.items()):
+        if not 200 <= status <= 599:
             raise ValueError
-        self.answers.setdefault(call, []).append(RecordedAnswer(int(line["status"]), headers, body))
+        if not all(_is_recorded_header(name, text, call.method) for name, text in headers.items()):
+            raise ValueError
+        self.answers.setdefault(call, []).append(RecordedAnswer(status, headers, body))
 
-    def __call__(self, world: World, environ: dict[str, Any], path: str) -> Answered | None:
-        """The answer that was recorded for a call, the last one again and again; None when there is none."""
-        call, _ = asked(environ, path, _whole(environ))
-        found = self.answers.get(call)
-        if not found:
+    def find_answer(self, world: World, environ: Environ, path: str) -> Answered | None:
+        """Return the recorded answer to a call, or None. The last answer to a call is repeated."""
+        call, _ = split_credentials(environ, path, _peek_full_body(environ))
+        answers = self.answers.get(call)
+        if not answers:
             return None
-        one = found[min(world.replayed[call], len(found) - 1)]
-        world.replayed[call] += 1
-        told = {**one.headers, "x-finapi-recorded": "yes"}
-        tag = one.headers.get("etag", "").removeprefix("W/").strip('"')
+        answer = answers[min(world.replay_counts[call], len(answers) - 1)]
+        world.replay_counts[call] += 1
+        headers = {**answer.headers, "x-finapi-recorded": "yes"}
+        tag = answer.headers.get("etag", "").removeprefix("W/").strip('"')
         if tag and held_etag(environ.get("HTTP_IF_NONE_MATCH", ""), tag) is not None:
-            return _answered(304, told, b"")
-        return _answered(one.status, told, one.body)
+            return _build_answer(304, headers, b"")
+        return _build_answer(answer.status, headers, answer.body)

@@ -1,4 +1,9 @@
-"""The watchdog of a world: its rounds are made when somebody looks, those that time passed over all at once."""
+"""The watchdog of a world, which runs when its status is requested instead of every minute.
+
+A running service makes a round of checks in each tick, a whole multiple of the watchdog's interval. A world makes the
+round of the current tick when a call reads the status. The ticks since the round before are then counted in the history
+with the results of this round, so that no minute is missing from it.
+"""
 
 from __future__ import annotations
 
@@ -11,57 +16,62 @@ from finapi.core.watch import Trouble
 from finapi.web.wsgi import WsgiApp
 
 
-class Rounds:
-    """A round belongs to each tick from the beginning of the world on, whether somebody looked in it or not."""
+class WatchdogRounds:
+    """The rounds of a world's watchdog. Every tick since the world began has one, even if no call read the status."""
 
     def __init__(self, wsgi: WsgiApp) -> None:
         self._wsgi = wsgi
         self._lock = threading.Lock()
-        self._began = self._tick(wsgi.app.clock.now())
-        self.told = 0  # the newest tick that was told of
+        self._first_tick = self._compute_tick(wsgi.app.clock.now())
+        self.last_reported_tick = 0
 
     def catch_up(self) -> None:
-        """Make the round of this tick, unless it was made; those that passed since the one before count as it does.
+        """Make the round of the current tick, unless it was made, and count the ticks before it alike.
 
-        None is made while the clock, put back, is behind one that was.
+        Make none while the clock, which may be moved back, is before the newest round.
         """
-        from finapi.ops import watchdog  # and the probes: no start needs them
+        from finapi.ops import watchdog  # With the probes, which no start needs.
 
         with self._lock:
             app, now = self._wsgi.app, self._wsgi.app.clock.now()
-            tick, interval = self._tick(now), app.config.watchdog_interval
+            tick, interval = self._compute_tick(now), app.config.watchdog_interval
             if tick == app.watch.tick:
                 return
             with app.accounts.read() as tx:
-                newest = tx.find_value("newest_round")
-            if newest is None or newest < tick:
+                newest_tick = tx.find_value("newest_round")
+            if newest_tick is None or newest_tick < tick:
                 self._add_probes()
-                app.watch.ticked = None  # none was missed in the time that passed at once
+                app.watch.ticked = None  # No round counts as missed in the time that was skipped.
                 watchdog.check(app, now)
-                since = self._began if newest is None else newest + interval
-                # From the beginning of a day, whose hours are all there then.
+                since = self._first_tick if newest_tick is None else newest_tick + interval
+                # Older hours are not stored. Start with a full day, because the sums of days are computed from hours.
                 since = max(since, tick - tick % watchdog.DAY - watchdog.KEEP_HOURS * watchdog.HOUR)
                 with app.accounts.write() as tx:
                     tx.run("count_hours_passed", since=since, tick=tick, interval=interval)
                     tx.run("sum_days_passed", since=since)
             watchdog.follow(app, [*app.watch.probes, watchdog.NAME])
 
-    def between(self, began: datetime, now: datetime, others: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The rounds from a moment up to now that were not told of, a row for those between two other happenings."""
+    def list_unreported(self, start: datetime, now: datetime, other_rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the rounds from ``start`` to ``now`` that were not reported before, one row for each gap.
+
+        ``other_rows`` are the other events of that time. The rounds between two of them are one row.
+        """
         interval, rows = self._wsgi.app.config.watchdog_interval, []
-        first = self._tick(began)
-        first += interval if first < began.timestamp() else 0
-        first = max(first, self.told + interval)
-        for at in sorted({row["at"] for row in others} | {iso(now)}):
-            last = self._tick(datetime.fromisoformat(at))
-            if last >= first:
-                count = (last - first) // interval + 1
-                at, detail = iso(datetime.fromtimestamp(last, UTC)), "1 round" if count == 1 else f"{count} rounds"
+        first_tick = self._compute_tick(start)
+        if first_tick < start.timestamp():
+            first_tick += interval
+        first_tick = max(first_tick, self.last_reported_tick + interval)
+        for gap_end in sorted({row["at"] for row in other_rows} | {iso(now)}):
+            last_tick = self._compute_tick(datetime.fromisoformat(gap_end))
+            if last_tick >= first_tick:
+                count = (last_tick - first_tick) // interval + 1
+                at, detail = iso(datetime.fromtimestamp(last_tick, UTC)), "1 round" if count == 1 else f"{count} rounds"
                 rows.append({"at": at, "what": "watchdog.round", "subject": None, "detail": detail})
-                self.told, first = last, last + interval
+                self.last_reported_tick = last_tick
+                first_tick = last_tick + interval
         return rows
 
-    def _tick(self, moment: datetime) -> int:
+    def _compute_tick(self, moment: datetime) -> int:
         seconds = int(moment.timestamp())
         return seconds - seconds % self._wsgi.app.config.watchdog_interval
 
@@ -69,13 +79,21 @@ class Rounds:
         from finapi.ops import probes
 
         app = self._wsgi.app
-        if not app.watch.probes:
-            own = {"main_api": lambda: self._answers("/livez"), "frontend": lambda: self._answers("/")}
-            app.watch.probes.update({**own, "insider_api": lambda: probes.insiders(app), **probes.of_process(app)})
+        if app.watch.probes:
+            return
+        app.watch.probes.update(
+            {
+                "main_api": lambda: self._check_page("/livez"),
+                "frontend": lambda: self._check_page("/"),
+                "insider_api": lambda: probes.insiders(app),
+                **probes.of_process(app),
+            }
+        )
 
-    def _answers(self, path: str) -> None:
-        said: list[str] = []
+    def _check_page(self, path: str) -> None:
+        """Raise Trouble if a page is not answered with 200."""
+        statuses: list[str] = []
         environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": path, "REMOTE_ADDR": "192.0.2.1", "QUERY_STRING": ""}
-        b"".join(self._wsgi(environ, lambda status, headers: said.append(status)))
-        if not said[0].startswith("200"):
-            raise Trouble("wrong", f"answered {said[0]}")
+        b"".join(self._wsgi(environ, lambda status, headers: statuses.append(status)))
+        if not statuses[0].startswith("200"):
+            raise Trouble("wrong", f"answered {statuses[0]}")

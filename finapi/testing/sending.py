@@ -1,4 +1,7 @@
-"""How a world sends its webhooks: in an order that repeats while its clock stands, and as its faults say."""
+"""The dispatcher of a world's webhooks: in a repeatable order while the clock stands, and with the faults of the world.
+
+A webhook that meets the fault ``reorder`` is held until another one has been sent, and follows it.
+"""
 
 from __future__ import annotations
 
@@ -12,64 +15,75 @@ from finapi.delivery.dispatch import ClaimedAttempt, Dispatcher, EndedAttempt
 from finapi.store.db import Transaction
 from finapi.testing.faults import FaultPlan
 
-NO_BOUND = 1_000_000
+UNLIMITED = 1_000_000  # Attempts under way.
+POLL_SECONDS = 0.5  # Between two looks at the deadline while attempts are under way.
 
 
 class WorldDispatcher(Dispatcher):
-    """A dispatcher whose plan of faults lets webhooks pass one another.
+    """A dispatcher that applies the faults of a world.
 
-    ``in_turn``, where the clock stands: they leave one after the other as they were queued, however long the machine
-    takes for each, so that they arrive in the same order in every run.
+    With ``one_by_one`` webhooks are sent one after the other in the order in which they were queued, so that they
+    arrive in the same order in every run.
     """
 
-    def __init__(self, app: App, wake: Callable[[], None], plan: FaultPlan, *, in_turn: bool) -> None:
+    def __init__(self, app: App, wake: Callable[[], None], fault_plan: FaultPlan, *, one_by_one: bool) -> None:
         super().__init__(app, wake)
-        self._plan = plan
-        self._in_turn = in_turn
-        self._behind: list[tuple[ClaimedAttempt, float]] = []
-        if in_turn:
-            self._most = NO_BOUND
+        self._fault_plan = fault_plan
+        self._one_by_one = one_by_one
+        self._reordered: list[tuple[ClaimedAttempt, float]] = []  # With the time of ``monotonic`` when each was held.
+        if one_by_one:
+            self._most = UNLIMITED
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="finapi-webhook")
 
-    def flush(self, seconds: float = 0.0) -> float | None:
-        """Send those that have waited so long for another to pass them; in how many seconds more are due."""
+    def flush(self, max_wait_seconds: float = 0.0) -> float | None:
+        """Send the reordered webhooks that have been held for this long.
+
+        Return the seconds until the next one has, or None if there is none.
+        """
         now = time.monotonic()
-        while self._behind and (left := self._behind[0][1] + seconds - now) <= 0:
-            super()._begin(self._behind.pop(0)[0])
-        return left if self._behind else None
+        while self._reordered:
+            seconds_left = self._reordered[0][1] + max_wait_seconds - now
+            if seconds_left > 0:
+                return seconds_left
+            super()._begin(self._reordered.pop(0)[0])
+        return None
 
     def settle(self, seconds: float) -> bool:
-        """Pass after pass until nothing is under way or due; what alone is left to wait for another waits no more."""
-        until = time.monotonic() + seconds
+        """Make passes until no attempt is due or under way. Return False if that takes longer than ``seconds``.
+
+        When only reordered webhooks are left there is nothing that they could follow, and they are sent.
+        """
+        deadline = time.monotonic() + seconds
         while not super().settle(0.0):
-            if seconds and len(self._under_way) == len(self._behind):
+            if seconds and len(self._under_way) == len(self._reordered):
                 self.flush()
             with self._change:
-                left = until - time.monotonic()
-                if left <= 0:
+                seconds_left = deadline - time.monotonic()
+                if seconds_left <= 0:
                     return False
-                self._change.wait_for(lambda: bool(self._ended), min(left, 0.5))
+                self._change.wait_for(lambda: bool(self._ended), min(seconds_left, POLL_SECONDS))
         return True
 
     def _claim(self, tx: Transaction, now: datetime, ended: list[EndedAttempt]) -> list[ClaimedAttempt]:
         return sorted(super()._claim(tx, now, ended), key=lambda claim: claim.id)
 
     def _room(self, lane: str, busy: list[ClaimedAttempt]) -> int:
-        if self._in_turn:
-            return NO_BOUND
-        waiting = {claim.id for claim, _ in self._behind}
-        return super()._room(lane, [claim for claim in busy if claim.id not in waiting])
+        if self._one_by_one:
+            return UNLIMITED
+        reordered_ids = {claim.id for claim, _ in self._reordered}
+        return super()._room(lane, [claim for claim in busy if claim.id not in reordered_ids])
 
     def _begin(self, claim: ClaimedAttempt) -> None:
-        kinds = self._plan.of_webhook(*claim.what.split(" "))
-        if "reorder" in kinds:
-            self._behind.append((claim, time.monotonic()))
+        event_type, delivery_id = claim.what.split(" ")
+        if "reorder" in self._fault_plan.match_webhook(event_type, delivery_id):
+            self._reordered.append((claim, time.monotonic()))
             return
-        passed, self._behind = self._behind, []
-        self._pool.submit(self._attempt_before, claim, [one for one, _ in passed])
+        followers = [reordered for reordered, _ in self._reordered]
+        self._reordered = []
+        self._pool.submit(self._attempt_in_order, claim, followers)
 
-    def _attempt_before(self, claim: ClaimedAttempt, passed: Sequence[ClaimedAttempt]) -> None:
-        """Make an attempt, and only when it has ended those that it passes: side by side they might arrive first."""
+    def _attempt_in_order(self, claim: ClaimedAttempt, followers: Sequence[ClaimedAttempt]) -> None:
+        """Make an attempt and begin its followers when it has ended. In parallel they might arrive first."""
         self._attempt(claim)
-        for one in passed:
-            super()._begin(one)
+        for follower in followers:
+            super()._begin(follower)

@@ -1,4 +1,4 @@
-"""A fixture in this process: ``with FinapiServer() as server``."""
+"""``FinapiServer`` runs a fixture in this process or uses one that runs already. ``FixtureWorld`` is one world."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wsgiref.types import WSGIApplication
 
 from finapi.client.exchange import ApiRequest
 from finapi.client.synchronous import Client, Send, by_urllib
-from finapi.testing.control_client import Control, by_wsgi
+from finapi.testing.control_client import Control, build_wsgi_sender
 
 if TYPE_CHECKING:
     from finapi.testing.base import FixtureAccount
@@ -21,52 +21,56 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FixtureWorld:
-    """A finapi of its own for a test: its address, keys, and control."""
+    """A finapi of its own for a test: its URL, its accounts and its control."""
 
     url: str
     accounts: dict[str, FixtureAccount]
     control: Control
     send: Send
-    # For ``httpx.WSGITransport(app=world.wsgi)`` and the like; None when the server is another process.
+    # For ``httpx.WSGITransport(app=world.wsgi)`` and the like. None if the server is another process.
     wsgi: WSGIApplication | None = None
 
     @property
     def api_key(self) -> str:
-        """The key of the account on the plan pro."""
+        """The API key of the account ``pro``."""
         return self.accounts["pro"]["api_key"]
 
     def client(self, plan: str = "pro", **options: Any) -> Client:
-        """A client with the key of an account."""
+        """Return a client with the API key of an account."""
         return Client(self.url, self.accounts[plan]["api_key"], send=self.send, **options)
 
     def adapter(self) -> Any:
-        """An adapter of ``requests`` that asks as ``client`` does: ``session.mount(world.url, world.adapter())``."""
+        """Return an adapter for ``requests``: ``session.mount(world.url, world.adapter())``."""
         import requests
         from requests.adapters import HTTPAdapter
         from urllib3 import HTTPResponse
 
+        send = self.send
+
         class WorldAdapter(HTTPAdapter):
-            def send(inner, request: Any, *_: Any, **more: Any) -> Any:
+            def send(self, request: Any, *_: Any, **options: Any) -> Any:
                 body = request.body or b""
-                if not isinstance(body, str | bytes):  # a file, or pieces
+                if not isinstance(body, str | bytes):  # A file or an iterable.
                     body = b"".join(body)
-                data = body.encode() if isinstance(body, str) else body
-                answer = self.send(ApiRequest(request.method, request.url, dict(request.headers), data))
+                encoded_body = body.encode() if isinstance(body, str) else body
+                answer = send(ApiRequest(request.method, request.url, dict(request.headers), encoded_body))
                 if answer is None:
-                    raise requests.ConnectionError("the answer is not whole", request=request)
-                raw = HTTPResponse(io.BytesIO(answer.body), answer.headers, answer.status, preload_content=False)
-                return inner.build_response(request, raw)
+                    raise requests.ConnectionError("the answer is incomplete", request=request)
+                stream = io.BytesIO(answer.body)
+                response = HTTPResponse(stream, answer.headers, answer.status, preload_content=False)
+                return self.build_response(request, response)
 
         return WorldAdapter()
 
 
 class FinapiServer:
-    """A fixture from the beginning of the block to its end: ``url``, ``api_key``, ``accounts``, ``control``.
+    """A fixture that runs until the end of the ``with`` block. Its attributes are those of its unnamed world.
 
-    With ``seed`` its clock stands still and ids, keys and times repeat. With ``listens=False`` there is no socket:
-    ``client()`` and ``wsgi`` call it in this process. ``ready``, a ready line, takes a server that runs already.
-    ``recording``, a file of ``fixture --record``, answers the calls that it holds.
-    Settings are named as in ``finapi config``.
+    ``seed``: its clock stands, and ids, keys and times are the same in every run.
+    ``listens=False``: there is no socket; ``client()`` and ``wsgi`` call the fixture in this process.
+    ``ready``: the ready line of a fixture that runs already, or a file with it. No other is started.
+    ``recording``: a file of ``finapi fixture --record``, whose answers come before the fixture's own.
+    Other arguments are settings, named as in ``finapi config``.
     """
 
     def __init__(
@@ -79,51 +83,99 @@ class FinapiServer:
         recording: str | Path | None = None,
         **settings: Any,
     ) -> None:
-        self._recording = recording
-        self._given = (seed, listens, {"port": port, **settings})
+        self._seed = seed
+        self._listens = listens
         self._ready = ready
+        self._recording = recording
+        self._settings = {"port": port, **settings}
         self._stack = ExitStack()
-        self._world: FixtureWorld | None = None
+        self._send: Send = by_urllib()
         self._wsgi: WSGIApplication | None = None
+        self._world: FixtureWorld | None = None
 
     def __enter__(self) -> FinapiServer:
-        send = by_urllib()
         if self._ready is None:
-            from finapi.core.config import Config
-            from finapi.testing.running import SETTINGS, running
-
-            seed, listens, settings = self._given
-            on = None
-            if self._recording is not None:
-                from finapi.testing.recording import ServiceRecording
-
-                on = ServiceRecording(Path(self._recording))
-            config = Config(**SETTINGS | settings)
-            fixture = self._stack.enter_context(running(config, seed=seed, listens=listens, elsewhere=on))
-            self._ready, self._wsgi = fixture.ready, fixture.gate
-            send = send if listens else by_wsgi(fixture.gate)
+            self._run_fixture()
         elif isinstance(self._ready, str | Path):
             self._ready = json.loads(Path(self._ready).read_text("utf-8"))
-        self._send = send
-        control = Control(self._ready["control_url"], self._ready["control_token"], send)
-        self._world = FixtureWorld(self._ready["url"], self._ready["accounts"], control, send, self._wsgi)
+        control = Control(self._ready["control_url"], self._ready["control_token"], self._send)
+        self._world = FixtureWorld(self._ready["url"], self._ready["accounts"], control, self._send, self._wsgi)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._stack.close()
+    def _run_fixture(self) -> None:
+        # Not needed where the fixture is another process.
+        from finapi.core.config import Config
+        from finapi.testing.running import FIXTURE_SETTINGS, run_fixture
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or self._world is None:
-            raise AttributeError(f"{name}: the server runs inside its with block")
-        return getattr(self._world, name)
+        recording = None
+        if self._recording is not None:
+            from finapi.testing.recording import ServiceRecording
+
+            recording = ServiceRecording(Path(self._recording))
+        config = Config(**FIXTURE_SETTINGS | self._settings)
+        fixture = self._stack.enter_context(
+            run_fixture(config, seed=self._seed, listens=self._listens, answer_source=recording)
+        )
+        self._ready, self._wsgi = fixture.ready, fixture.gate
+        if not self._listens:
+            self._send = build_wsgi_sender(fixture.gate)
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stack.close()
 
     @property
     def ready(self) -> dict[str, Any]:
         """The ready line."""
         return dict(self._ready)
 
+    @property
+    def url(self) -> str:
+        """The base URL."""
+        return self._unnamed_world.url
+
+    @property
+    def accounts(self) -> dict[str, FixtureAccount]:
+        """The accounts by plan and state."""
+        return self._unnamed_world.accounts
+
+    @property
+    def api_key(self) -> str:
+        """The API key of the account ``pro``."""
+        return self._unnamed_world.api_key
+
+    @property
+    def control(self) -> Control:
+        """The control of the unnamed world."""
+        return self._unnamed_world.control
+
+    @property
+    def send(self) -> Send:
+        """A sender of requests."""
+        return self._unnamed_world.send
+
+    @property
+    def wsgi(self) -> WSGIApplication | None:
+        """The WSGI application, or None if the server is another process."""
+        return self._unnamed_world.wsgi
+
+    def client(self, plan: str = "pro", **options: Any) -> Client:
+        """Return a client with the API key of an account."""
+        return self._unnamed_world.client(plan, **options)
+
+    def adapter(self) -> Any:
+        """Return an adapter for ``requests``: ``session.mount(server.url, server.adapter())``."""
+        return self._unnamed_world.adapter()
+
+    @property
+    def _unnamed_world(self) -> FixtureWorld:
+        if self._world is None:
+            raise AttributeError("the server runs inside its with block")
+        return self._world
+
     def world(self, name: str) -> FixtureWorld:
-        """A world of this server, made when it is first asked for: nothing done in it is seen in another."""
+        """Return the world of a name. It is created with the first call, and shares no changes with other worlds."""
         token, url = self._ready["control_token"], f"{self._ready['url']}/_world/{name}"
         control = Control(f"{url}/_control", token, self._send)
         accounts = control.call("GET", "accounts")["accounts"]

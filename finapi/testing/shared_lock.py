@@ -1,4 +1,4 @@
-"""A lock that calls hold together, and whoever changes what is under all of them holds alone."""
+"""A lock that many calls hold together, and that a reset, restore or snapshot holds alone."""
 
 from __future__ import annotations
 
@@ -8,38 +8,39 @@ from contextlib import contextmanager
 
 
 class SharedLock:
-    """Held by any number of threads at once, or by one alone. While one waits to be alone no other comes in.
+    """A lock held by any number of threads in shared mode, or by one thread in exclusive mode.
 
-    A thread that shares it must not ask for it again.
+    While a thread waits for exclusive mode, no further thread gets shared mode. A thread in shared mode must not
+    acquire the lock again.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._sharing = 0
-        self._alone = 0  # those that hold it alone or wait for that
+        self._shared_holders = 0
+        self._exclusive_requests = 0  # Threads that hold exclusive mode or wait for it.
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """Hold it beside others."""
+        """Hold the lock in shared mode."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._alone)
-            self._sharing += 1
+            self._changed.wait_for(lambda: not self._exclusive_requests)
+            self._shared_holders += 1
         try:
             yield
         finally:
             with self._changed:
-                self._sharing -= 1
+                self._shared_holders -= 1
                 self._changed.notify_all()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Hold it when the others have left; one at a time, which the caller sees to."""
+    def exclusive(self) -> Iterator[None]:
+        """Hold the lock in exclusive mode. The caller makes sure that no two threads are in such a block."""
         with self._changed:
-            self._alone += 1
-            self._changed.wait_for(lambda: not self._sharing)
+            self._exclusive_requests += 1
+            self._changed.wait_for(lambda: not self._shared_holders)
         try:
             yield
         finally:
             with self._changed:
-                self._alone -= 1
+                self._exclusive_requests -= 1
                 self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""Vectors for clients in any language, and the verdict on what a client made of them."""
+"""Test vectors for clients in any language, and the grading of a client's answers to them (docs/TESTING.md)."""
 
 from __future__ import annotations
 
@@ -12,20 +12,25 @@ from finapi.testing.conformance import Verdict
 KINDS = ("webhook", "retry_after", "retry", "decimal", "next_page")
 
 
-def text() -> str:
-    """The vectors as the JSON document that docs/TESTING.md explains."""
+def read_text() -> str:
+    """Return the vectors as a JSON document: a list of vectors for each kind."""
     return (get_package_folder("finapi.testing") / "vectors.json").read_text("utf-8")
 
 
 def grade_answers(answers: Mapping[str, Any]) -> Iterator[Verdict]:
-    """The verdict on each vector, by the answers of a client under the vectors' ids."""
+    """Yield the verdict on each vector. ``answers`` are those of a client, by the ids of the vectors."""
+    vectors = json.loads(read_text())
     for kind in KINDS:
-        for vector in json.loads(text())[kind]:
-            name, wanted = vector["id"], vector["expect"]
-            found = answers.get(name)
-            same = found == wanted and isinstance(found, bool) == isinstance(wanted, bool)
-            if name in answers and same:
-                yield Verdict(name, "ok", vector["why"])
-            else:
-                said = json.dumps(found) if name in answers else "nothing"
-                yield Verdict(name, "failed", f"{vector['why']}: {said}, not {json.dumps(wanted)}")
+        for vector in vectors[kind]:
+            yield _grade_answer(vector, answers)
+
+
+def _grade_answer(vector: Mapping[str, Any], answers: Mapping[str, Any]) -> Verdict:
+    vector_id, purpose, expected = vector["id"], vector["why"], vector["expect"]
+    if vector_id not in answers:
+        return Verdict(vector_id, "failed", f"{purpose}: nothing, not {json.dumps(expected)}")
+    answer = answers[vector_id]
+    # In Python True == 1, but not in JSON.
+    if answer == expected and isinstance(answer, bool) == isinstance(expected, bool):
+        return Verdict(vector_id, "ok", purpose)
+    return Verdict(vector_id, "failed", f"{purpose}: {json.dumps(answer)}, not {json.dumps(expected)}")

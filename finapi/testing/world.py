@@ -1,7 +1,9 @@
-"""A world: a database over the shared data, with a clock, limits, mails, faults and a journal of its own.
+"""A world: a finapi with a database, clock, limits, mailbox, faults and logs of its own.
 
-What would happen by itself in a running service happens here when time passes: :meth:`World.advance` goes from one
-thing that is due to the next, and answers when all of it is over.
+In a running service work happens by itself when its time comes: webhooks are sent, windows open and close, plans are
+refilled. In a world it happens when the clock is moved: :meth:`World.advance` moves the clock from one due time to the
+next, does the work that is due there, and returns a list of what happened. While the clock runs, a background thread
+calls :meth:`World.run_due_step` instead.
 """
 
 from __future__ import annotations
@@ -33,117 +35,130 @@ from finapi.net.letters import MailError
 from finapi.net.outbound import Outbound, OutboundRequest, Reply
 from finapi.store.layered import LayeredDatabase
 from finapi.testing import base
-from finapi.testing.base import STARTED, Base, FixtureAccount, RandomStream
+from finapi.testing.base import SEEDED_START, Base, FixtureAccount, RandomStream
 from finapi.testing.bounded import BoundedLog
-from finapi.testing.faults import FaultPlan
-from finapi.testing.rounds import Rounds
+from finapi.testing.faults import Fault, FaultPlan
+from finapi.testing.rounds import WatchdogRounds
 from finapi.testing.shared_lock import SharedLock
 from finapi.web.wsgi import WsgiApp
 
-# What time brings about is loaded when time passes, which it does in no start.
+# Modules of work that becomes due. No start needs them.
 if TYPE_CHECKING:
     from email.message import EmailMessage
 
     from finapi.market.documents.outcomes import Outcome
     from finapi.testing.sending import WorldDispatcher
 
-KEPT = 1_000  # calls of the journal
-MESSAGES = 10_000  # of all inboxes
-KEPT_BYTES = 16 << 20  # of all of them
-ENTRY_BYTES = 1_000  # that one takes beside its texts
-NAME_BYTES, VALUE_BYTES = 150, 60  # and each header or name of a query, and each value of one
-MAILS = 1_000
-SNAPSHOTS = 100  # of a world at once
-STOPS = 10_000  # of one advance, at most
-EXPIRED = 10  # things of a kind that an advance lists one by one, between two other happenings
-FURTHEST = timedelta(days=366 * 5)  # of one advance
-LAST = datetime(2100, 1, 1, tzinfo=UTC)  # that the clock may show
-DELIVERY_SECONDS = 60.0  # of real time, that deliveries under way are waited for
-BEHIND_SECONDS = 2.0  # of real time that a webhook waits for one that is to pass it, while time runs
-BOUNCES = "+bounce"  # at the end of the part before the @: mail to it fails
+MAX_LOGGED_CALLS = 1_000
+MAX_INBOX_MESSAGES = 10_000  # In all inboxes of a world.
+MAX_LOG_BYTES = 16 << 20  # Of the call log, and of the inboxes.
+# The memory that an entry of a log takes in addition to its texts: itself, each name in it, each value of a query.
+ENTRY_OVERHEAD_BYTES, NAME_OVERHEAD_BYTES, VALUE_OVERHEAD_BYTES = 1_000, 150, 60
+MAX_MAILS = 1_000
+MAX_SNAPSHOTS = 100
+MAX_STOPS = 10_000  # Due times in one advance.
+MAX_EXPIRY_ROWS = 10  # Expiries of one kind that are listed one by one, between two other events.
+MAX_ADVANCE = timedelta(days=366 * 5)
+CLOCK_END = datetime(2100, 1, 1, tzinfo=UTC)
+DELIVERY_TIMEOUT_SECONDS = 60.0  # Of real time, for the webhooks under way.
+MAX_REORDER_SECONDS = 2.0  # Of real time, that a reordered webhook waits for another while the clock runs.
+BOUNCE_SUFFIX = "+bounce"  # Mail to an address whose local part ends so cannot be delivered.
+
+Happening = dict[str, Any]  # "at", "what", "subject" and "detail".
 
 
-class WorldGone(ApiError):
-    """A world was deleted while something was still to be done in it."""
+class WorldGoneError(ApiError):
+    """The world was deleted before the call began."""
 
     def __init__(self) -> None:
         super().__init__("CONFLICT", "This world was deleted.")
 
 
 class Mailbox(mail.Memory):
-    """The mails of a world, which go to ``also`` too; those to addresses that bounce fail."""
+    """The mails of a world. They are also sent by ``second_transport``, if there is one."""
 
-    def __init__(self, also: mail.Transport | None = None) -> None:
-        super().__init__(MAILS)
-        self._also = also
+    def __init__(self, second_transport: mail.Transport | None = None) -> None:
+        super().__init__(MAX_MAILS)
+        self._second_transport = second_transport
 
     def send(self, message: EmailMessage, seconds: float) -> None:
-        """Keep the message; a permanent MailError for an address that bounces."""
-        if str(message["To"]).partition("@")[0].endswith(BOUNCES):
+        """Store a message. Raise a permanent MailError if its address bounces."""
+        if str(message["To"]).partition("@")[0].endswith(BOUNCE_SUFFIX):
             raise MailError("550 no such mailbox", permanent=True)
         super().send(message, seconds)
-        if self._also is not None:
-            self._also.send(message, seconds)
+        if self._second_transport is not None:
+            self._second_transport.send(message, seconds)
 
-    def put(self, messages: list[EmailMessage]) -> None:
-        """Hold these messages and no others."""
+    def set_messages(self, messages: list[EmailMessage]) -> None:
+        """Replace all messages by these."""
         self.clear()
         for message in messages:
             super().send(message, 0.0)
 
 
-def size_of(name: str, query: Mapping[str, list[str]], headers: Mapping[str, str], body: str) -> int:
-    """About what a call or a message takes that is kept."""
-    size = ENTRY_BYTES + len(name) + len(body)
-    size += sum(NAME_BYTES + len(one) + len(text) for one, text in headers.items())
-    return size + sum(NAME_BYTES + sum(VALUE_BYTES + len(text) for text in texts) for texts in query.values())
+def estimate_size(name: str, query: Mapping[str, list[str]], headers: Mapping[str, str], body: str) -> int:
+    """Estimate the bytes of memory that a logged call or message takes."""
+    size_bytes = ENTRY_OVERHEAD_BYTES + len(name) + len(body)
+    for header, text in headers.items():
+        size_bytes += NAME_OVERHEAD_BYTES + len(header) + len(text)
+    for texts in query.values():
+        size_bytes += NAME_OVERHEAD_BYTES + sum(VALUE_OVERHEAD_BYTES + len(text) for text in texts)
+    return size_bytes
 
 
 class FaultyOutbound(Outbound):
-    """Webhooks as a world's faults send them: some twice. ``deliver`` answers what needs no connection: an inbox."""
+    """The outgoing webhooks of a world. Some are sent twice; those to an inbox of the fixture need no connection."""
 
-    plan: FaultPlan
+    fault_plan: FaultPlan
+    # Returns the reply of an inbox, or None for any other URL.
     deliver: Callable[[OutboundRequest], Reply | None]
 
     def send(self, request: OutboundRequest) -> Reply:
-        """The reply to the request, the last of several."""
-        reply = self._send(request)
-        if self.plan.is_doubled(request.headers.get("webhook-id", "")):
-            reply = self._send(request)
+        """Send a request and return the reply. If it is sent twice, return the second reply."""
+        reply = self._send_once(request)
+        if self.fault_plan.pop_duplicate(request.headers.get("webhook-id", "")):
+            reply = self._send_once(request)
         return reply
 
-    def _send(self, request: OutboundRequest) -> Reply:
+    def _send_once(self, request: OutboundRequest) -> Reply:
         return self.deliver(request) or super().send(request)
+
+
+class JournalState(NamedTuple):
+    """The position of a world's event journal."""
+
+    event_count: int  # Of all feeds, ever.
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a world held at a moment beside its database."""
+    """The state of a world at one moment. The rows are in the database, at ``database_mark``."""
 
-    mark: int
-    told: tuple[int, int]  # events, and the epoch
+    database_mark: int
+    journal: JournalState
     clock: tuple[bool, datetime]
     seed: int
-    draw_counts: dict[int, int]  # by seed
+    draw_counts: dict[int, int]  # By seed.
     filed_digest: bytes
     mails: list[EmailMessage]
-    journal: list[tuple[dict[str, Any], int]]
-    inbox: list[tuple[tuple[str, dict[str, Any]], int]]
-    faults: Any
+    call_log: list[tuple[dict[str, Any], int]]
+    inbox_log: list[tuple[tuple[str, dict[str, Any]], int]]
+    faults: tuple[int, list[Fault]]
     limits: dict[str, Any]
     accounts: dict[str, FixtureAccount]
 
 
 class WorldHistory(NamedTuple):
-    """What a world that is no more leaves to one that is made again under its name."""
+    """What a deleted world leaves to the next one of its name, so that no name of a snapshot and no epoch repeats."""
 
-    snapshots_taken: int = 0
-    epoch: int = 0  # to begin with; 0 where no world of the name told an event
+    snapshot_count: int = 0
+    epoch: int = 0  # The first epoch of the next world. 0 if no world of the name sent an event.
 
 
 @dataclass(eq=False)
 class World:
-    """A finapi of its own; ``wsgi`` answers its calls at ``url``."""
+    """A finapi of its own. ``wsgi`` answers the calls to ``url``."""
 
     name: str
     url: str
@@ -153,30 +168,36 @@ class World:
     accounts: dict[str, FixtureAccount]
     seed: int
     faults: FaultPlan
-    journal: BoundedLog[dict[str, Any]] = field(default_factory=lambda: BoundedLog(KEPT, KEPT_BYTES))
-    # The messages of all inboxes, each with the name of its own.
-    inbox: BoundedLog[tuple[str, dict[str, Any]]] = field(default_factory=lambda: BoundedLog(MESSAGES, KEPT_BYTES))
-    replayed: Counter[Any] = field(default_factory=Counter)  # how often a recorded call was answered
-    snapshots_taken: int = 0  # under its name: that of a snapshot is not given out again
-    # Told when something may be due, which a request does not wait for.
+    call_log: BoundedLog[dict[str, Any]] = field(default_factory=lambda: BoundedLog(MAX_LOGGED_CALLS, MAX_LOG_BYTES))
+    # Messages with the name of their inbox.
+    inbox_log: BoundedLog[tuple[str, dict[str, Any]]] = field(
+        default_factory=lambda: BoundedLog(MAX_INBOX_MESSAGES, MAX_LOG_BYTES)
+    )
+    replay_counts: Counter[Any] = field(default_factory=Counter)  # Answers given, by recorded call.
+    snapshot_count: int = 0  # Snapshots ever taken under this name.
+    # Called when work may be due that no call waits for.
     wake: Callable[[World], None] = lambda world: None
-    deliver: Callable[[World, OutboundRequest], Reply | None] = lambda world, request: None
+    # Returns the reply of an inbox to a webhook, or None for any other URL.
+    deliver: Callable[[OutboundRequest], Reply | None] = lambda request: None
 
     def __post_init__(self) -> None:
-        self._settling = threading.RLock()
-        self._mailing = threading.Lock()
-        self._calls = SharedLock()
-        self.rounds = Rounds(self.wsgi)
+        # Held by one thread that moves the clock, replaces the state or closes the world.
+        self._control_lock = threading.RLock()
+        self._mail_lock = threading.Lock()
+        self._ingest_lock = threading.Lock()
+        self._calls_lock = SharedLock()
+        self.rounds = WatchdogRounds(self.wsgi)
+        self.closed = False
+        self.used_at = time.monotonic()
+        self._initial_state: Snapshot | None = None
+        self._initial_epoch = 0
         self._snapshots: dict[str, Snapshot] = {}
         self._dispatcher: WorldDispatcher | None = None
-        self.closed, self.used = False, time.monotonic()  # last, of real time
-        self._begun: Snapshot | None = None
-        self._epoch = 0  # that it was to begin with
-        self._streams: dict[int, RandomStream] = {}  # by seed
+        # Happenings of the current moment of the clock that were already returned.
+        self._returned_now: list[Happening] = []
+        self._streams: dict[int, RandomStream] = {}  # By seed.
         self._filed_digest = b""
-        self._ingesting = threading.Lock()
         self.draw_from(self.seed)
-        self._told: list[dict[str, Any]] = []
 
     @property
     def app(self) -> App:
@@ -189,136 +210,154 @@ class World:
         assert isinstance(self.app.db, LayeredDatabase)
         return self.app.db
 
-    def begin(self, history: WorldHistory | None = None) -> None:
-        """Take what it holds now, and what the last world of its name left, for what :meth:`reset` goes back to."""
+    def start(self, history: WorldHistory | None = None) -> None:
+        """Begin with what the last world of this name left, and save the state that :meth:`reset` restores."""
         if history is not None:
-            self.snapshots_taken, self._epoch = history
+            self.snapshot_count, self._initial_epoch = history
             if history.epoch:
                 with self.app.accounts.write() as tx:
                     events.begin_epoch(tx, history.epoch, self.clock.now())
         self.app.accounts.listen(webhooks.TOPIC, lambda: self.wake(self))
-        self.wsgi.app = replace(self.app, outbound=self._outbound())
-        with self._held():
-            self._begun = self._taken()
+        self.wsgi.app = replace(self.app, outbound=self._build_outbound())
+        with self._hold_control():
+            self._initial_state = self._capture_state()
 
     def close(self) -> bool:
-        """End it, once the calls under way are over; its database stays open. Whether it was not ended before."""
-        with self._settling:
+        """Close the world once the calls under way have ended, but not its database.
+
+        Return False if it was closed before.
+        """
+        with self._control_lock:
             if self.closed:
                 return False
-            self._stop_sending()
-            with self._calls.alone():
+            self._stop_dispatcher()
+            with self._calls_lock.exclusive():
                 self.closed = True
             self.app.outbound.close()
             return True
 
-    def history(self) -> WorldHistory:
-        """What it leaves, once it is closed."""
-        told, epoch = self._journal()
-        assert self._begun is not None
-        return WorldHistory(self.snapshots_taken, self._epoch if (told, epoch) == self._begun.told else epoch + 1)
+    def build_history(self) -> WorldHistory:
+        """Return what this closed world leaves to the next one of its name."""
+        assert self._initial_state is not None
+        journal = self._read_journal_state()
+        has_changed = journal != self._initial_state.journal
+        return WorldHistory(self.snapshot_count, journal.epoch + 1 if has_changed else self._initial_epoch)
 
     @contextmanager
-    def called(self) -> Iterator[None]:
-        """A call is under way, which no reset, restore or end of the world comes into; WorldGone once it ended."""
-        with self._calls.shared():
+    def enter_call(self) -> Iterator[None]:
+        """Run a call in the block. No reset, restore or deletion happens before it ends.
+
+        Raise WorldGoneError if the world is closed.
+        """
+        with self._calls_lock.shared():
             if self.closed:
-                raise WorldGone
-            self.used = time.monotonic()
+                raise WorldGoneError
+            self.used_at = time.monotonic()
             yield
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
-        """Nobody else changes the world, or closes it; WorldGone once it was: its database may be another's by then."""
-        with self._settling:
+    def _hold_control(self) -> Iterator[None]:
+        """Change the world in the block, as the only thread that does.
+
+        Raise WorldGoneError if the world is closed: its database may already belong to another world.
+        """
+        with self._control_lock:
             if self.closed:
-                raise WorldGone
+                raise WorldGoneError
             yield
 
     # ---- state
 
     def reset(self) -> None:
-        """Be as at the beginning: accounts, limits, clock, mails, faults, journal."""
-        assert self._begun is not None
-        with self._held():
+        """Restore the state in which the world began, and remove all snapshots."""
+        assert self._initial_state is not None
+        with self._hold_control():
             self._snapshots.clear()
-            self._put(self._begun)
+            self._restore_state(self._initial_state)
 
-    def snapshot(self) -> str:
-        """The name of what the world holds now, for :meth:`restore`; CONFLICT when it has as many as it may have."""
-        with self._held():
-            if len(self._snapshots) >= SNAPSHOTS:
+    def take_snapshot(self) -> str:
+        """Save the state of the world and return the snapshot's name. Raise CONFLICT if there are too many."""
+        with self._hold_control():
+            if len(self._snapshots) >= MAX_SNAPSHOTS:
                 raise ApiError(
                     "CONFLICT",
-                    f"At most {SNAPSHOTS} snapshots of a world; a reset removes all, a restore those taken after it.",
-                    details={"limit": SNAPSHOTS},
+                    f"At most {MAX_SNAPSHOTS} snapshots of a world; a reset removes all, "
+                    "a restore those taken after it.",
+                    details={"limit": MAX_SNAPSHOTS},
                 )
-            self.snapshots_taken += 1
-            name = f"snap_{self.snapshots_taken}"
-            with self._calls.alone():
-                self._snapshots[name] = self._taken()
+            self.snapshot_count += 1
+            name = f"snap_{self.snapshot_count}"
+            with self._calls_lock.exclusive():
+                self._snapshots[name] = self._capture_state()
             return name
 
-    def restore(self, name: str) -> None:
-        """Be as a snapshot was; those taken after it are gone."""
-        with self._held():
-            found = self._snapshots.get(name)
-            if found is None:
+    def restore_snapshot(self, name: str) -> None:
+        """Restore the state of a snapshot, and remove the snapshots that were taken after it."""
+        with self._hold_control():
+            snapshot = self._snapshots.get(name)
+            if snapshot is None:
                 raise invalid_param("snapshot", "Snapshot not found.", allowed=list(self._snapshots))
-            self._put(found)
-            self._snapshots = {name: one for name, one in self._snapshots.items() if one.mark <= found.mark}
+            self._restore_state(snapshot)
+            self._snapshots = {
+                other_name: other
+                for other_name, other in self._snapshots.items()
+                if other.database_mark <= snapshot.database_mark
+            }
 
-    def _taken(self) -> Snapshot:
+    def _capture_state(self) -> Snapshot:
         billing.run_settlement_step(self.app)
         return Snapshot(
-            self.database.mark(),
-            self._journal(),
-            self.clock.state(),
-            self.seed,
-            {seed: stream.draw_count for seed, stream in self._streams.items()},
-            self._filed_digest,
-            self.mailbox.messages(),
-            self.journal.state(),
-            self.inbox.state(),
-            self.faults.state(),
-            {zone: limiter.state() for zone, limiter in self.app.limiters.items()},
-            dict(self.accounts),
+            database_mark=self.database.mark(),
+            journal=self._read_journal_state(),
+            clock=self.clock.state(),
+            seed=self.seed,
+            draw_counts={seed: stream.draw_count for seed, stream in self._streams.items()},
+            filed_digest=self._filed_digest,
+            mails=self.mailbox.messages(),
+            call_log=self.call_log.get_state(),
+            inbox_log=self.inbox_log.get_state(),
+            faults=self.faults.get_state(),
+            limits={zone: limiter.state() for zone, limiter in self.app.limiters.items()},
+            accounts=dict(self.accounts),
         )
 
-    def _put(self, kept: Snapshot) -> None:
-        self._stop_sending()
-        with self._calls.alone(), self._mailing:
-            # The debits of calls that were answered would be closed in rows that are no more.
+    def _restore_state(self, snapshot: Snapshot) -> None:
+        self._stop_dispatcher()
+        with self._calls_lock.exclusive(), self._mail_lock:
+            # The rows of these debits are about to be undone.
             self.app.debits_to_settle.clear()
             self.app.pending_refunds.clear()
-            told, epoch = self._journal()
-            self.database.back_to(kept.mark)
-            self.clock.put(kept.clock)
-            if (told, epoch) != kept.told:
-                # Numbers will be given out again: a reader who comes back with one of before is told so.
+            journal = self._read_journal_state()
+            self.database.back_to(snapshot.database_mark)
+            self.clock.put(snapshot.clock)
+            if journal != snapshot.journal:
+                # Numbers of undone events will be given out again: a client that resumes with one is sent a gap.
+                events_were_undone = snapshot.journal.event_count < journal.event_count
                 with self.app.accounts.write() as tx:
-                    events.begin_epoch(tx, epoch + (kept.told[0] < told), self.clock.now())
-            self._streams = {seed: self._build_stream(seed, count) for seed, count in kept.draw_counts.items()}
-            self.draw_from(kept.seed)
-            self._filed_digest = kept.filed_digest
-            self.mailbox.put(kept.mails)
-            self.journal.put(kept.journal)
-            self.inbox.put(kept.inbox)
-            self.faults.put(kept.faults)
-            self.replayed.clear()
-            self.accounts = dict(kept.accounts)
+                    events.begin_epoch(tx, journal.epoch + events_were_undone, self.clock.now())
+            self._streams = {seed: self._build_stream(seed, count) for seed, count in snapshot.draw_counts.items()}
+            self.draw_from(snapshot.seed)
+            self._filed_digest = snapshot.filed_digest
+            self.mailbox.set_messages(snapshot.mails)
+            self.call_log.set_state(snapshot.call_log)
+            self.inbox_log.set_state(snapshot.inbox_log)
+            self.faults.set_state(snapshot.faults)
+            self.replay_counts.clear()
+            self.accounts = dict(snapshot.accounts)
             for zone, limiter in self.app.limiters.items():
-                limiter.put(kept.limits[zone])
+                limiter.put(snapshot.limits[zone])
             self.app.sandbox.forgive()
-            self.forget_lockouts()
+            self.clear_lockouts()
             logins.recall(self.app)
             self.app.watch.forget()
-            self._told, self.rounds.told = [], 0
+            self._returned_now = []
+            self.rounds.last_reported_tick = 0
 
-    def _journal(self) -> tuple[int, int]:
-        """How many events it ever told, and in which epoch it is."""
+    def _read_journal_state(self) -> JournalState:
         with self.app.accounts.read() as tx:
-            return next((row["told"], row["epoch"]) for row in tx.list_rows("journal_of_world"))
+            row = tx.find_row("journal_of_world")
+        assert row is not None
+        return JournalState(row["event_count"], row["epoch"])
 
     def draw_from(self, seed: int) -> None:
         """Draw ids, keys, secrets and the shares of faults from a seed from here on.
@@ -333,14 +372,44 @@ class World:
     def _build_stream(self, seed: int, draw_count: int = 0) -> RandomStream:
         return RandomStream(seed, f"world {self.name}", draw_count)
 
+    def clear_limits(self) -> None:
+        """Clear the use of every limit, for every caller."""
+        for limiter in self.app.limiters.values():
+            limiter.put({})
+        self.app.sandbox.forgive()
+
+    def clear_lockouts(self) -> None:
+        """Clear the wrong passwords that are counted in memory."""
+        self.wsgi.app = replace(self.app, lockouts=Lockouts(self.app.config.lockout_emails, self.app.config.hash_wait))
+
+    def create_account(self, plan: str, state: str, email: str | None) -> FixtureAccount:
+        """Create an account and return its credentials. Without an email the account gets a random one.
+
+        Raise INVALID_PARAM for an unknown plan or state, or an email that is not one.
+        """
+        for name, text, allowed in (("plan", plan, base.PLANS), ("state", state, base.STATES)):
+            if text not in allowed:
+                raise invalid_param(name, f"Unknown {name}.", allowed=list(allowed))
+        email = users.normal(email or f"{plan}-{self.app.random_bytes(4).hex()}@example.com")
+        try:
+            letters.address(email)
+        except MailError:
+            raise invalid_param("email", "email must be an email address.", expected="email") from None
+        return base.create_account(self.app, plan, state, email)
+
+    def list_fingerprints(self) -> list[bytes]:
+        """Return the fingerprints of the API keys and sessions."""
+        with self.app.accounts.read() as tx:
+            return [row["fingerprint"] for row in tx.list_rows("credentials_of_world")]
+
     def ingest_document(self, name: str, document: bytes) -> list[Outcome]:
         """Store a document as if it had just been filed, and return the outcome of each part."""
         from finapi.market.intake import ingest
 
-        with self._ingesting:
+        with self._ingest_lock:
             self._draw_versions_for(name, document)
             outcomes = ingest.document(self.app, name, document, lambda tx, outcomes: None)
-        self.settle_mails()
+        self.send_due_mails()
         return outcomes
 
     def _draw_versions_for(self, name: str, document: bytes) -> None:
@@ -355,231 +424,218 @@ class World:
         stream = RandomStream(self.seed, f"documents of {self.name} {digest.hexdigest()}")
         self.app.db.draw_from(stream.draw_bytes)
 
-    def clear_limits(self) -> None:
-        """Let every caller begin anew with every limit."""
-        for limiter in self.app.limiters.values():
-            limiter.put({})
-        self.app.sandbox.forgive()
-
-    def forget_lockouts(self) -> None:
-        """Count no wrong password of before."""
-        self.wsgi.app = replace(self.app, lockouts=Lockouts(self.app.config.lockout_emails, self.app.config.hash_wait))
-
-    def add_account(self, plan: str, state: str, email: str | None) -> FixtureAccount:
-        """Make an account of this world; INVALID_PARAM for a plan, a state or an email that cannot be."""
-        for name, given, allowed in (("plan", plan, base.PLANS), ("state", state, base.STATES)):
-            if given not in allowed:
-                raise invalid_param(name, f"Unknown {name}.", allowed=list(allowed))
-        email = users.normal(email or f"{plan}-{self.app.random_bytes(4).hex()}@example.com")
-        try:
-            letters.address(email)
-        except MailError:
-            raise invalid_param("email", "email must be an email address.", expected="email") from None
-        made = base.account(self.app, plan, state, email)
-        return {"email": made.email, "password": base.PASSWORD, "api_key": made.api_key}
-
-    def marks(self) -> list[bytes]:
-        """The fingerprints of its API keys and sessions."""
-        with self.app.accounts.read() as tx:
-            return [row["fingerprint"] for row in tx.list_rows("credentials_of_world")]
-
     # ---- time
 
-    def date(self) -> tuple[str, str]:
-        """The header that tells its time."""
+    def build_date_header(self) -> tuple[str, str]:
+        """Return a Date header with the time of its clock."""
         return "Date", http_date(int(self.clock.now().timestamp()))
 
-    def settle(self, seconds: float = DELIVERY_SECONDS) -> None:
-        """Do all that is due at this moment; deliveries that are under way have so much real time to end."""
-        with self._held():
-            self._settle(seconds)
+    def settle(self, delivery_seconds: float = DELIVERY_TIMEOUT_SECONDS) -> None:
+        """Do all the work that is due now. Webhooks under way have ``delivery_seconds`` of real time to end."""
+        with self._hold_control():
+            self._settle(delivery_seconds)
 
-    def _settle(self, seconds: float = DELIVERY_SECONDS) -> None:
+    def _settle(self, delivery_seconds: float = DELIVERY_TIMEOUT_SECONDS) -> None:
         from finapi.delivery import sniper
 
         now = self.clock.now()
         billing.run_settlement_step(self.app)
         while sniper.advance(self.app, now) == 0.0:
             pass
-        self.settle_mails()
+        self.send_due_mails()
         plans.refill_due(self.app, now)
         with self.app.accounts.read() as tx:
-            span = tx.find_row("outbox_span")
-        if self._dispatcher is not None or (span is not None and span["soonest"] is not None):
-            self._sending().settle(seconds)
+            outbox = tx.find_row("outbox_span")
+        if self._dispatcher is not None or (outbox is not None and outbox["soonest"] is not None):
+            self._get_dispatcher().settle(delivery_seconds)
 
-    def settle_mails(self) -> None:
+    def send_due_mails(self) -> None:
         """Send the mails that are due, as after a call that may have queued some.
 
-        It waits for no :meth:`advance`: that may wait for a receiver that makes this call.
+        This does not wait for an :meth:`advance`, which may itself wait for a webhook's receiver that makes this call.
         """
-        with self._mailing:
+        with self._mail_lock:
             with self.app.accounts.read_one() as tx:
-                queued = tx.find_value("mail_is_queued")
-            while queued and recovery.send_due(self.app) == 0.0:
+                is_queued = tx.find_value("mail_is_queued")
+            while is_queued and recovery.send_due(self.app) == 0.0:
                 pass
 
-    def advance(self, seconds: float) -> list[dict[str, Any]]:
-        """Let time pass; what happened in it, in order."""
-        if not 0 <= seconds <= FURTHEST.total_seconds():
+    def advance(self, seconds: float) -> list[Happening]:
+        """Let time pass, and return what happened, oldest first."""
+        if not 0 <= seconds <= MAX_ADVANCE.total_seconds():
             raise invalid_param("advance", "advance must be seconds of at most five years.", expected="seconds")
-        with self._held():
-            began = self.clock.now()
-            if began > LAST - timedelta(seconds=seconds):
+        with self._hold_control():
+            start = self.clock.now()
+            if start > CLOCK_END - timedelta(seconds=seconds):
                 raise invalid_param("advance", "The clock ends in 2099.", expected="seconds")
-            return self._go(began, began + timedelta(seconds=seconds), work=False)
+            return self._advance_to(start + timedelta(seconds=seconds), stops_when_idle=False)
 
-    def until_idle(self) -> list[dict[str, Any]]:
-        """Let time pass until no delivery, mail or sniper window is left to wait for; what happened, in order."""
-        with self._held():
-            began = self.clock.now()
-            return self._go(began, min(began + FURTHEST, LAST), work=True)
+    def advance_until_idle(self) -> list[Happening]:
+        """Let time pass until no webhook, mail or sniper window is due, and return what happened, oldest first."""
+        with self._hold_control():
+            return self._advance_to(min(self.clock.now() + MAX_ADVANCE, CLOCK_END), stops_when_idle=True)
 
-    def freeze(self, at: datetime | None) -> list[dict[str, Any]]:
-        """Stand still, at a moment if one is given; what happened until then, in order."""
-        with self._held():
+    def freeze(self, moment: datetime | None) -> list[Happening]:
+        """Stop the clock, at ``moment`` if there is one, and return what happened until then, oldest first."""
+        with self._hold_control():
             now = self.clock.now()
-            if at is not None and at > now + FURTHEST:
+            if moment is not None and moment > now + MAX_ADVANCE:
                 raise invalid_param("freeze", "freeze must be at most five years ahead.", expected="time")
             self.clock.freeze()
-            if at is not None and at > now:
-                return self.advance(max(0.0, (at - self.clock.now()).total_seconds()))
-            self.clock.freeze(at)
+            if moment is not None and moment > now:
+                return self.advance(max(0.0, (moment - self.clock.now()).total_seconds()))
+            self.clock.freeze(moment)
             return []
 
-    def _go(self, began: datetime, until: datetime, *, work: bool) -> list[dict[str, Any]]:
+    def _advance_to(self, end: datetime, *, stops_when_idle: bool) -> list[Happening]:
+        start = self.clock.now()
         self._settle()
-        for _ in range(STOPS):
+        for _ in range(MAX_STOPS):
             now = self.clock.now()
             with self.app.accounts.read() as tx:
-                due = tx.find_value("next_happening", now=iso(now), until=iso(until), work=work)
+                due = tx.find_value("next_happening", now=iso(now), until=iso(end), work=stops_when_idle)
             if due is None:
                 break
             self.clock.advance((datetime.fromisoformat(due) - now).total_seconds())
             self._settle()
         else:
-            raise ApiError("UNAVAILABLE", f"More than {STOPS} events are due; advance by less.")
-        if not work:
-            # A clock that runs shows up to a millisecond less than it is: a lock of so many seconds is over then.
-            unseen = 0.0 if self.clock.frozen else 0.001
-            self.clock.advance(max(0.0, (until - self.clock.now()).total_seconds() + unseen))
+            raise ApiError("UNAVAILABLE", f"More than {MAX_STOPS} events are due; advance by less.")
+        if not stops_when_idle:
+            # A running clock shows whole milliseconds, up to one less than the time is. Without the one that is added
+            # here, a lock of exactly these seconds would not be over.
+            unseen_seconds = 0.0 if self.clock.frozen else 0.001
+            self.clock.advance(max(0.0, (end - self.clock.now()).total_seconds() + unseen_seconds))
             self._settle()
-        return self._happened(began)
+        return self._list_happenings(start)
 
-    def _happened(self, began: datetime) -> list[dict[str, Any]]:
-        """What happened from a moment up to now, that moment included, and was not told before."""
+    def _list_happenings(self, start: datetime) -> list[Happening]:
+        """Return what happened from ``start`` to now, both included, and was not returned before."""
         now = self.clock.now()
         with self.app.accounts.read() as tx:
-            since = iso(began - timedelta(milliseconds=1))
+            since = iso(start - timedelta(milliseconds=1))
             rows = [dict(row) for row in tx.list_rows("happenings", since=since, until=iso(now))]
-        fresh = list(rows)
-        for one in self._told:
-            if one in fresh:
-                fresh.remove(one)
-        # A clock that stands shows the end of one advance at the beginning of the next.
-        self._told = [row for row in rows if row["at"] == iso(now)]
-        fresh = _gathered(fresh)
-        fresh += self.rounds.between(began, now, fresh)
-        return sorted(fresh, key=lambda row: (row["at"], row["what"]))
+        new_rows = list(rows)
+        for row in self._returned_now:
+            if row in new_rows:
+                new_rows.remove(row)
+        # The next advance starts at this moment, and reads these rows again.
+        self._returned_now = [row for row in rows if row["at"] == iso(now)]
+        new_rows = _merge_expiries(new_rows)
+        new_rows += self.rounds.list_unreported(start, now, new_rows)
+        return sorted(new_rows, key=lambda row: (row["at"], row["what"]))
 
-    def step(self) -> float | None:
-        """Do what is due while nobody waits for it; in how many seconds more is, None when time stands still."""
-        with suppress(WorldGone), self._held():
+    def run_due_step(self) -> float | None:
+        """Do the work that is due while no call waits for it.
+
+        Return the seconds until it should run again, or None if it need not: time stands still or nothing is due.
+        """
+        with suppress(WorldGoneError), self._hold_control():
             self._settle(0.0)
             if self.clock.frozen:
                 return None
             now = self.clock.now()
+            end = min(now + MAX_ADVANCE, CLOCK_END)
             with self.app.accounts.read() as tx:
-                due = tx.find_value("next_happening", now=iso(now), until=iso(min(now + FURTHEST, LAST)), work=True)
-            wait = None if due is None else (datetime.fromisoformat(due) - now).total_seconds()
-            behind = None if self._dispatcher is None else self._dispatcher.flush(BEHIND_SECONDS)
-            return min((one for one in (wait, behind) if one is not None), default=None)
+                due = tx.find_value("next_happening", now=iso(now), until=iso(end), work=True)
+            waits = []
+            if due is not None:
+                waits.append((datetime.fromisoformat(due) - now).total_seconds())
+            if self._dispatcher is not None:
+                flush_wait = self._dispatcher.flush(MAX_REORDER_SECONDS)
+                waits += [] if flush_wait is None else [flush_wait]
+            return min(waits, default=None)
         return None
 
-    def receive(self, name: str, headers: dict[str, str], body: bytes) -> None:
-        """Take a message into an inbox, with the verdict on its signature."""
+    # ---- webhooks
+
+    def receive_webhook(self, inbox_name: str, headers: dict[str, str], body: bytes) -> None:
+        """Store a message in an inbox, with the verdict on its signature."""
         now = self.clock.now()
         with self.app.accounts.write() as tx:
-            ids = [row["user_id"] for row in tx.list_rows("signers_of_world")]
-            secrets = [one for id in ids for one in webhooks.signing_secrets(self.app, tx, id, now)]
-        wrong = verify_webhook(secrets, headers, body, now.timestamp())
+            user_ids = [row["user_id"] for row in tx.list_rows("signers_of_world")]
+            secrets = [secret for id in user_ids for secret in webhooks.signing_secrets(self.app, tx, id, now)]
+        problem = verify_webhook(secrets, headers, body, now.timestamp())
         text = body.decode("utf-8", "replace")
-        told = {"at": iso(now), "headers": headers, "body": text, "signature": wrong or "valid"}
-        self.inbox.append((name, told), size_of(name, {}, headers, text))
+        message = {"at": iso(now), "headers": headers, "body": text, "signature": problem or "valid"}
+        self.inbox_log.append((inbox_name, message), estimate_size(inbox_name, {}, headers, text))
 
-    def _sending(self) -> WorldDispatcher:
+    def _get_dispatcher(self) -> WorldDispatcher:
+        """Return the dispatcher of webhooks. Create it if there is none."""
         if self._dispatcher is None:
             from finapi.testing.sending import WorldDispatcher
 
-            self._dispatcher = WorldDispatcher(
-                self.app, lambda: self.wake(self), self.faults, in_turn=self.clock.frozen
-            )
+            is_frozen = self.clock.frozen
+            self._dispatcher = WorldDispatcher(self.app, lambda: self.wake(self), self.faults, one_by_one=is_frozen)
         return self._dispatcher
 
-    def _outbound(self) -> FaultyOutbound:
-        made = FaultyOutbound(self.app.outbound.reach)
-        made.plan, made.deliver = self.faults, lambda request: self.deliver(self, request)
-        return made
+    def _build_outbound(self) -> FaultyOutbound:
+        outbound = FaultyOutbound(self.app.outbound.reach)
+        outbound.fault_plan = self.faults
+        outbound.deliver = lambda request: self.deliver(request)
+        return outbound
 
-    def _stop_sending(self) -> None:
+    def _stop_dispatcher(self) -> None:
         if self._dispatcher is not None:
             self._dispatcher.stop(0.0)
             self._dispatcher = None
-            self.wsgi.app = replace(self.app, outbound=self._outbound())
+            self.wsgi.app = replace(self.app, outbound=self._build_outbound())
 
 
-def _gathered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows, with one in the place of many by which the same kind of thing expired while nothing else happened."""
-    told: list[dict[str, Any]] = []
-    for expired, run in itertools.groupby(rows, lambda row: row["what"].endswith(".expired")):
-        between = list(run)
-        for what, number in Counter(row["what"] for row in between).items() if expired else ():
-            if number > EXPIRED:
-                last = next(row for row in reversed(between) if row["what"] == what)
-                detail = f"{number} {what.partition('.')[0].replace('_', ' ')}s"
-                between = [row for row in between if row["what"] != what]
-                between.append({**last, "subject": None, "detail": detail})
-        told += between
-    return told
+def _merge_expiries(rows: list[Happening]) -> list[Happening]:
+    """Replace many expiries of one kind by one row that counts them, if nothing else happened in between."""
+    merged_rows: list[Happening] = []
+    for is_expiry, group in itertools.groupby(rows, lambda row: row["what"].endswith(".expired")):
+        group_rows = list(group)
+        counts = Counter(row["what"] for row in group_rows) if is_expiry else {}
+        for kind, count in counts.items():
+            if count > MAX_EXPIRY_ROWS:
+                last_row = next(row for row in reversed(group_rows) if row["what"] == kind)
+                detail = f"{count} {kind.partition('.')[0].replace('_', ' ')}s"
+                group_rows = [row for row in group_rows if row["what"] != kind]
+                group_rows.append({**last_row, "subject": None, "detail": detail})
+        merged_rows += group_rows
+    return merged_rows
 
 
-def make(
+def build_world(
     name: str,
     url: str,
     config: Config,
     seed: int,
-    frozen: bool,
-    on: Base,
+    *,
+    is_frozen: bool,
+    base_file: Base,
     database: LayeredDatabase,
     template: WsgiApp | None,
-    also: mail.Transport | None = None,
+    second_transport: mail.Transport | None = None,
 ) -> World:
-    """A world over the base in ``database``, whose clock stands where ``frozen``; the caller closes it.
+    """Build a world over a base that is open as ``database``. The caller starts and closes it.
 
-    Answers that were worked out in the world of ``template`` serve here too, as long as the data are the same.
+    With ``is_frozen`` its clock stands at SEEDED_START. Cached answers of ``template``, an earlier world, are used here
+    too as long as the data are the same.
     """
-    clock = MovableClock(STARTED if frozen else None)
-    mailbox, faults = Mailbox(also), FaultPlan(seed)
+    clock = MovableClock(SEEDED_START if is_frozen else None)
+    mailbox, fault_plan = Mailbox(second_transport), FaultPlan(seed)
     config = replace(config, public_url=url)
-    secret = base.secret_of(seed)
+    secret = base.derive_master_secret(seed)
     app = apps.in_memory(config, clock, transport=mailbox, db=database, secret=secret)
     if template is None:
         wsgi = WsgiApp(app)
     else:
         wsgi = copy.copy(template)
-        shared = template.app
-        wsgi.app = replace(app, answers=shared.answers, books=shared.books, screened=shared.screened)
-    world = World(name, url, wsgi, clock, mailbox, dict(on.accounts), seed, faults)
+        caches = template.app
+        wsgi.app = replace(app, answers=caches.answers, books=caches.books, screened=caches.screened)
+    world = World(name, url, wsgi, clock, mailbox, dict(base_file.accounts), seed, fault_plan)
     if name:
-        _own_keys(world, on.accounts)
+        _replace_keys(world, base_file.accounts)
     return world
 
 
-def _own_keys(world: World, accounts: Mapping[str, FixtureAccount]) -> None:
-    """Give the accounts keys by which their world is known."""
+def _replace_keys(world: World, accounts: Mapping[str, FixtureAccount]) -> None:
+    """Give the accounts of a named world new keys, by which a call without a world's name reaches it."""
     now = world.clock.now()
     with world.app.accounts.write() as tx:
         ids = {row["email"]: row["id"] for row in tx.list_rows("users_of_world")}
-        for kind, one in accounts.items():
-            key = users.rotated_key(tx, world.app, ids[one["email"]], now)
-            world.accounts[kind] = {**one, "api_key": key}
+        for kind, account in accounts.items():
+            key = users.rotated_key(tx, world.app, ids[account["email"]], now)
+            world.accounts[kind] = {**account, "api_key": key}

@@ -217,7 +217,7 @@ def connected(config: Config) -> Iterator[tuple[str, Send]]:
         yield config.url.rstrip("/"), by_urllib(says_why=True)
         return
     from finapi.ops.opened import opened
-    from finapi.testing.control_client import by_wsgi
+    from finapi.testing.control_client import build_wsgi_sender
     from finapi.web.financials import screen
     from finapi.web.wsgi import WsgiApp
 
@@ -225,7 +225,7 @@ def connected(config: Config) -> Iterator[tuple[str, Send]]:
         raise UsageError(f"there is no database in {config.data_dir}: name a --data-dir, or a server with --url")
     try:
         with opened(config) as app:
-            answered = by_wsgi(WsgiApp(app))
+            answered = build_wsgi_sender(WsgiApp(app))
 
             def send(asked: ApiRequest) -> ApiAnswer | None:
                 if _SCREEN in asked.url:

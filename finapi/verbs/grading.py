@@ -7,7 +7,6 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from finapi.core import config as settings
@@ -28,17 +27,18 @@ def _conformance(
     from finapi.testing import vectors
 
     if args.vectors:
-        say("out", vectors.text().rstrip("\n"))
+        say("out", vectors.read_text().rstrip("\n"))
         return 0
-    found = []
-    for one in _verdicts(args, config):
-        found.append(one)
+    verdicts = []
+    for verdict in _verdicts(args, config):
+        verdicts.append(verdict)
         if not args.json:
-            say("out", one_line(f"{one.outcome:8}{one.check:16}{one.told}"))
-    failed = sum(one.outcome == "failed" for one in found)
+            say("out", one_line(f"{verdict.outcome:8}{verdict.check:16}{verdict.message}"))
+    failed_count = sum(verdict.outcome == "failed" for verdict in verdicts)
     if args.json:
-        document(say, {"checks": [asdict(one) for one in found], "failed": failed})
-    return 1 if failed else 0
+        checks = [{"check": verdict.check, "outcome": verdict.outcome, "told": verdict.message} for verdict in verdicts]
+        document(say, {"checks": checks, "failed": failed_count})
+    return 1 if failed_count else 0
 
 
 def _verdicts(args: argparse.Namespace, config: Config) -> Iterator[Verdict]:
@@ -56,7 +56,7 @@ def _verdicts(args: argparse.Namespace, config: Config) -> Iterator[Verdict]:
         raise UsageError("grading a server needs --key or FINAPI_API_KEY")
     if not args.against.startswith(("http://", "https://")):
         raise UsageError("--against is an http or https URL")
-    return conformance.grade(conformance.Served(args.against, key), args.checks or conformance.CHECKS)
+    return conformance.grade_server(conformance.GradedServer(args.against, key), args.checks or conformance.CHECKS)
 
 
 def _answers(path: str) -> dict[str, object]:

@@ -16,7 +16,7 @@ from finapi.store.datadir import Say
 from finapi.verbs.verb import arg, one_line, typed_path
 
 if TYPE_CHECKING:
-    from finapi.testing.gate import Elsewhere
+    from finapi.testing.gate import AnswerSource
 
 ARGUMENTS = (
     arg("--record", metavar="URL", help="ask this service what the fixture is asked, and keep it in --recording"),
@@ -27,49 +27,55 @@ ARGUMENTS = (
 
 
 @contextmanager
-def elsewhere(args: argparse.Namespace, config: Config) -> Iterator[Elsewhere | None]:
-    """What answers before the fixture does: the service that is recorded, a recording, or nothing."""
+def open_answer_source(args: argparse.Namespace, config: Config) -> Iterator[AnswerSource | None]:
+    """Open what answers before the fixture does: the service that is recorded, a recording, or nothing."""
     if args.record is None and args.recording is None:
         yield None
         return
     from finapi.net.outbound import Outbound
     from finapi.ops.probes import OPERATORS_OWN
-    from finapi.testing.recording import Recorder, ServiceRecording, by_outbound
+    from finapi.testing.recording import Recorder, ServiceRecording, build_outbound_sender
 
     if args.record is None:
         yield ServiceRecording(typed_path(os.getcwd(), args.recording))
         return
     if args.recording is None:
         raise UsageError("--record needs --recording FILE, to write what passes")
-    file, key = typed_path(os.getcwd(), args.recording), args.key or config.api_key
-    with (
-        closing(Outbound(OPERATORS_OWN)) as outbound,
-        closing(Recorder(_service(args.record), file, key, by_outbound(outbound), SystemClock().now())) as recorder,
-    ):
-        yield recorder
+    file, api_key = typed_path(os.getcwd(), args.recording), args.key or config.api_key
+    with closing(Outbound(OPERATORS_OWN)) as outbound:
+        send, now = build_outbound_sender(outbound), SystemClock().now()
+        with closing(Recorder(_service(args.record), file, api_key, send, now)) as recorder:
+            yield recorder
 
 
 def verify(args: argparse.Namespace, config: Config, say: Say) -> int:
-    """Say where a service and the fixture differ; exit status 1 when anything is missing or another."""
+    """Print where a service and the fixture differ. Return 1 if the service lacks or changes something."""
     from finapi.net.outbound import Outbound
     from finapi.ops.probes import OPERATORS_OWN
-    from finapi.testing.control_client import by_wsgi
-    from finapi.testing.drift import differences
-    from finapi.testing.recording import ServiceRecording, by_outbound
-    from finapi.testing.running import running
+    from finapi.testing.control_client import build_wsgi_sender
+    from finapi.testing.drift import Endpoint, iter_differences
+    from finapi.testing.recording import ServiceRecording, build_outbound_sender
+    from finapi.testing.running import run_fixture
 
     if args.record is not None:
         raise UsageError("--record and --verify cannot be combined")
-    live, failed = _service(args.verify), 0
-    on = None if args.recording is None else ServiceRecording(typed_path(os.getcwd(), args.recording))
-    with running(config, listens=False, elsewhere=on) as fixture, closing(Outbound(OPERATORS_OWN)) as outbound:
-        own = {"url": fixture.url, "api_key": fixture.base.accounts["pro"]["api_key"]}
-        key, send, here = args.key or config.api_key, by_outbound(outbound), by_wsgi(fixture.gate)
-        for call, what in differences(live, key, send, time.sleep, here, own, on):
-            failed += not what.startswith("+")
-            say("out", one_line(f"GET {call}: {what}"))
-    say("out", f"{live} and the fixture differ in {failed} places" if failed else f"{live} answers as the fixture does")
-    return 1 if failed else 0
+    service_url, failed_count = _service(args.verify), 0
+    recording = None if args.recording is None else ServiceRecording(typed_path(os.getcwd(), args.recording))
+    with (
+        run_fixture(config, listens=False, answer_source=recording) as fixture,
+        closing(Outbound(OPERATORS_OWN)) as outbound,
+    ):
+        service = Endpoint(service_url, args.key or config.api_key, build_outbound_sender(outbound))
+        fixture_key = fixture.base.accounts["pro"]["api_key"]
+        fixture_endpoint = Endpoint(fixture.url, fixture_key, build_wsgi_sender(fixture.gate))
+        for target, message in iter_differences(service, fixture_endpoint, time.sleep, recording):
+            failed_count += not message.startswith("+")
+            say("out", one_line(f"GET {target}: {message}"))
+    if failed_count:
+        say("out", f"{service_url} and the fixture differ in {failed_count} places")
+        return 1
+    say("out", f"{service_url} answers as the fixture does")
+    return 0
 
 
 def _service(url: str) -> str:

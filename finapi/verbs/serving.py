@@ -147,7 +147,7 @@ def _fixture(args: argparse.Namespace, config: Config, origins: settings.Origins
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
     if origins["data_dir"] != "default":
         raise UsageError("a fixture stores nothing, so it has no --data-dir")
-    unset = {name: value for name, value in running.SETTINGS.items() if origins[name] == "default"}
+    unset = {name: value for name, value in running.FIXTURE_SETTINGS.items() if origins[name] == "default"}
     config = replace(config, **unset)
     if args.verify is not None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP)
@@ -160,8 +160,8 @@ def _fixture(args: argparse.Namespace, config: Config, origins: settings.Origins
             os.set_blocking(stream.fileno(), False)
     logs.configure(config.log_format, config.log_level)
     with (
-        recording.elsewhere(args, config) as answers,
-        running.running(config, seed=args.seed, elsewhere=answers) as fixture,
+        recording.open_answer_source(args, config) as answer_source,
+        running.run_fixture(config, seed=args.seed, answer_source=answer_source) as fixture,
     ):
         if args.ready == "json":
             document(say, fixture.ready)

@@ -58,7 +58,7 @@ SELECT user_id FROM webhook_secrets
 SELECT fingerprint FROM api_keys UNION ALL SELECT fingerprint FROM sessions
 
 -- name: journal_of_world
-SELECT sum(last_seq) AS told, (SELECT epoch FROM journal) AS epoch FROM feeds
+SELECT sum(last_seq) AS event_count, (SELECT epoch FROM journal) AS epoch FROM feeds
 
 -- name: mail_is_queued
 SELECT min(due_at) IS NOT NULL FROM mails WHERE state = 'queued'

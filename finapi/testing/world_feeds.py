@@ -1,0 +1,129 @@
+"""The event feeds (WebSocket, Socket.IO, Server-Sent Events) of all worlds of a fixture.
+
+One event loop serves the readers of every world; it is started with the first reader. In it each world that is read has
+a hub, which sends the world's events to its readers. A connection finds its world by the name in its path or header, or
+by its key. Without either it begins in the unnamed world and moves to another when a key arrives in its first message.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from math import inf
+from typing import TYPE_CHECKING
+
+from finapi.core.errors import ApiError
+from finapi.feeds.requests import SOCKET_IO, api_key, are_feeds
+from finapi.feeds.starting import FeedsWhenRead
+from finapi.httpd.loop import break_off
+from finapi.httpd.response import head
+from finapi.httpd.settings import HandedOver
+from finapi.testing import faults
+from finapi.testing.faults import Fault
+from finapi.testing.gate import Gate, split_world_path
+from finapi.testing.world import World
+
+# Loaded with the first reader.
+if TYPE_CHECKING:
+    from finapi.feeds.hub import Hub
+    from finapi.feeds.loop import Feeds
+
+WORLD_HEADER = "x-finapi-world"
+CLOSE_GRACE_SECONDS = 0.05  # For readers to close their side when the fixture ends.
+
+
+class WorldFeeds:
+    """The readers of all worlds, and a hub for each world that is read."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._hubs: dict[World, Hub] = {}
+        self._lock = threading.Lock()
+        self._starter: FeedsWhenRead | None = None
+
+    def wants(self, method: str, path: str, accept: str) -> bool:
+        """Return True if a request opens a feed."""
+        return are_feeds(method, split_world_path(path)[1], accept)
+
+    def take(self, request: HandedOver) -> None:
+        """Take over the connection of a request that opens a feed."""
+        path_name, path = split_world_path(request.path)
+        world_name = path_name or request.headers.get(WORLD_HEADER)
+        world = self._gate.get_world("")
+        if self._starter is None:
+            self._starter = FeedsWhenRead(world.wsgi)
+        try:
+            world = self._gate.find_world(world_name, api_key(request) or "", "")
+            if _apply_faults(world, request, path):
+                return
+        except ApiError as error:
+            _send_error(world, request, path, error)
+            return
+
+        def find_hub(key: str) -> Hub | None:
+            if world_name is not None:
+                return self._get_hub(world)
+            return self._get_hub(self._gate.credential_index.find_world(key, "") or world)
+
+        self._starter.take(request._replace(path=path), world.wsgi, find_hub)
+
+    def _get_hub(self, world: World) -> Hub | None:
+        """Return the hub of a world. Create it if there is none. Return None if the world is closed."""
+        feeds = self._feeds
+        with self._lock:
+            if feeds is None or world.closed:
+                return None
+            if world not in self._hubs:
+                self._hubs[world] = feeds.add_hub(world.app)
+            return self._hubs[world]
+
+    @property
+    def _feeds(self) -> Feeds | None:
+        return self._starter.begun if self._starter else None
+
+    def get_last_read_time(self, world: World) -> float:
+        """Return when a world was last read, in seconds of ``time.monotonic``. Return -inf if it never was."""
+        hub = self._hubs.get(world)
+        return hub.read_at if hub else -inf
+
+    def close_readers(self, world: World, code: int) -> None:
+        """Close the readers of a world with a close code."""
+        hub = self._hubs.get(world)
+        if hub is not None and self._feeds is not None:
+            self._feeds.end_readers(hub, code, "The fixture was told to close.")
+
+    def remove_hub(self, world: World, reason: str) -> None:
+        """Close the readers of a world that was deleted or whose journal begins again, and send them the reason."""
+        with self._lock:
+            hub = self._hubs.pop(world, None)
+        if self._feeds is not None and (hub is not None or world.closed):
+            self._feeds.leave(hub, reason)
+
+    def close(self) -> None:
+        """Close all readers and end the loop."""
+        if self._starter is not None:
+            self._starter.close(CLOSE_GRACE_SECONDS)
+
+
+def _apply_faults(world: World, request: HandedOver, path: str) -> bool:
+    """Return True if a fault of the world reset the connection. Raise ApiError if a fault refuses the request."""
+    # Clients append a slash to the path of Socket.IO, and routes of faults contain it.
+    route_path = path + "/" if path == SOCKET_IO else path
+    met_faults = world.faults.match_feed_request(request.method, route_path)
+    magic_status = faults.find_magic_status(api_key(request) or "", [])
+    if magic_status is not None:
+        met_faults.append(Fault("magic", "status", magic_status))
+    for fault in met_faults:
+        if fault.effect == "status":
+            now = world.clock.now().timestamp()
+            raise faults.build_error(fault.effect_value, has_limit_headers=fault.headers, now=now)
+        with request.sock:
+            break_off(request.sock)
+    return bool(met_faults)
+
+
+def _send_error(world: World, request: HandedOver, path: str, error: ApiError) -> None:
+    environ = {"REQUEST_METHOD": request.method, "REQUEST_URI": path, "REMOTE_ADDR": request.peer}
+    status, headers, body = world.wsgi.refusal(environ, error)
+    with suppress(OSError), request.sock:  # The client may have disconnected.
+        request.sock.send(head(status, [*headers, ("Connection", "close")]) + body)

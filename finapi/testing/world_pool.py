@@ -1,0 +1,111 @@
+"""The worlds of a running fixture: how they are created, deleted, and closed with it.
+
+Opening a database takes milliseconds, which SQLite spends on reading the schema. So some databases are opened in
+advance, and the database of a deleted world is used again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from pathlib import Path
+
+from finapi.core.clock import SystemClock
+from finapi.core.config import Config
+from finapi.net import mail
+from finapi.store.layered import LayeredDatabase
+from finapi.testing.base import Base, RandomStream
+from finapi.testing.gate import WORLD_PATH, Gate
+from finapi.testing.stepper import Stepper
+from finapi.testing.world import World, WorldHistory, build_world
+from finapi.testing.world_feeds import WorldFeeds
+
+MIN_OPEN_DATABASES = 4  # Opened in advance when fewer than half of them are left.
+MAX_OPEN_DATABASES = 16  # Kept of deleted worlds.
+MAX_HISTORIES = 10_000  # Names of deleted worlds whose snapshots and epochs are continued.
+NO_URL = "http://finapi.test"  # The base of links when the fixture does not listen.
+
+
+class WorldPool:
+    """Creates the worlds of a fixture at ``base_url`` and deletes them (``WorldManager``)."""
+
+    def __init__(self, config: Config, seed: int, is_frozen: bool, base_file: Base, mail_directory: Path) -> None:
+        self._config = config
+        self._seed = seed
+        self._is_frozen = is_frozen
+        self._base_file = base_file
+        self._mail_directory = mail_directory
+        self._open_databases = base_file.open_databases
+        self._histories: OrderedDict[str, WorldHistory] = OrderedDict()  # Of deleted worlds, by name.
+        self.base_url = NO_URL
+        self.gate = Gate(self, RandomStream(seed, "control token").draw_bytes(24).hex())
+        self.stepper = Stepper(self.gate.closing)
+        self.feeds = WorldFeeds(self.gate)
+
+    def create_world(self, name: str) -> World:
+        """Create a world. The unnamed one also writes its mails to files."""
+        database = self._open_databases.pop() if self._open_databases else self._open_database()
+        if name and len(self._open_databases) < MIN_OPEN_DATABASES // 2:
+            self.stepper.add_job(self._open_databases_in_advance)
+        world = build_world(
+            name,
+            self.base_url + (f"{WORLD_PATH}{name}" if name else ""),
+            self._config,
+            self._seed,
+            is_frozen=self._is_frozen,
+            base_file=self._base_file,
+            database=database,
+            template=self.gate.worlds[""].wsgi if name else None,
+            second_transport=None if name else mail.Directory(self._mail_directory, SystemClock()),
+        )
+        world.wake = self.stepper.wake
+        world.deliver = lambda request: self.gate.deliver_webhook(self.base_url, request)
+        world.start(self._histories.get(name))
+        return world
+
+    def _open_database(self) -> LayeredDatabase:
+        return LayeredDatabase(self._base_file.file)
+
+    def _open_databases_in_advance(self) -> None:
+        while len(self._open_databases) < MIN_OPEN_DATABASES and not self.gate.closing.is_set():
+            self._open_databases.append(self._open_database())
+
+    def delete_world(self, world: World) -> None:
+        """Close a world once the calls under way in it have ended, and keep its database for another."""
+        if not world.close():
+            return
+        history = world.build_history()
+        if history != WorldHistory():
+            self._histories[world.name] = history
+            if len(self._histories) > MAX_HISTORIES:
+                self._histories.popitem(last=False)
+        self.gate.remove_world(world)
+        self.stepper.remove(world)
+        self.feeds.remove_hub(world, "This world was deleted.")
+        if self.gate.ends_process:  # The end of the process frees everything faster.
+            return
+        if len(self._open_databases) < MAX_OPEN_DATABASES:
+            world.database.renew()
+            self._open_databases.append(world.database)
+        else:
+            world.database.close()
+
+    def close_readers(self, world: World, code: int) -> None:
+        """Close the feeds of a world with this code."""
+        self.feeds.close_readers(world, code)
+
+    def restart_feeds(self, world: World, reason: str) -> None:
+        """Close the feeds of a world, whose journal begins again, and send their readers the reason."""
+        self.feeds.remove_hub(world, reason)
+
+    def get_last_read_time(self, world: World) -> float:
+        """Return when a feed of a world was last read, in seconds of ``time.monotonic``."""
+        return self.feeds.get_last_read_time(world)
+
+    def close(self) -> None:
+        """Close every world and every database."""
+        self.gate.closing.set()
+        self.feeds.close()
+        for world in list(self.gate.worlds.values()):
+            self.delete_world(world)
+        for database in self._open_databases:
+            database.close()
