@@ -1,6 +1,6 @@
 """Checks of a server of this API (``finapi conformance``): does it keep the promises that its clients rely on?
 
-Each check makes a few calls and judges the answers. It returns a summary of what it saw, raises MismatchError if the
+Each check makes a few calls and judges the answers. It returns a summary, raises MismatchError if the
 server breaks a promise, or NotGradedError if this server cannot be checked for it. ``grade_server`` turns these into
 verdicts.
 """
@@ -70,7 +70,7 @@ class NotGradedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a check or a vector. ``outcome`` is ok, failed or skipped; ``message`` says what was seen."""
+    """The result of a check or a vector. ``outcome`` is ok, failed or skipped; ``message`` explains it."""
 
     check: str
     outcome: str

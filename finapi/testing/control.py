@@ -1,4 +1,4 @@
-"""The control calls of a fixture, ``/_control/*`` (DECISIONS 13): reset a world, move its clock, add faults and more.
+"""The control calls of a fixture, ``/_control/*`` (docs/DECISIONS.md, 13): reset a world, move its clock, add faults.
 
 ``ControlCalls.call`` finds the function of a call and passes it the world and the JSON body. Most functions run as a
 call of their world, so that no reset happens meanwhile. Those in ``EXCLUSIVE_CALLS`` do not, because they wait

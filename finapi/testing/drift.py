@@ -102,7 +102,7 @@ def _list_calls(recording: ServiceRecording | None) -> list[tuple[str, str]]:
 
 
 def _call_service(request: ApiRequest, send: Send, wait: Callable[[float], None]) -> ApiAnswer:
-    """Return the answer of the service, after waiting where it asks for that. Raise ApiFailure if there is none."""
+    """Return the answer of the service, after the waits that it requires. Raise ApiFailure if there is none."""
     last_answer: ApiAnswer | None = None
     conversation = exchange.conversation(request, MAX_TRIES)
     try:

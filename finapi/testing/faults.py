@@ -71,7 +71,7 @@ class Fault:
     headers: bool = True
     seen: int = 0  # Calls on the route.
     met: int = 0  # Calls that the effect was applied to.
-    # A source of its own for each fault, so that adding a fault does not change what the others affect.
+    # A source of its own for each fault, so that adding a fault does not change the calls that others affect.
     random_source: random.Random = field(default_factory=random.Random)
 
     def matches(self, call: str) -> bool:

@@ -20,7 +20,7 @@ class SharedLock:
         self._exclusive_requests = 0  # Threads that hold exclusive mode or wait for it.
 
     @contextmanager
-    def shared(self) -> Iterator[None]:
+    def hold_shared(self) -> Iterator[None]:
         """Hold the lock in shared mode."""
         with self._changed:
             self._changed.wait_for(lambda: not self._exclusive_requests)
@@ -33,7 +33,7 @@ class SharedLock:
                 self._changed.notify_all()
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def hold_exclusive(self) -> Iterator[None]:
         """Hold the lock in exclusive mode. The caller makes sure that no two threads are in such a block."""
         with self._changed:
             self._exclusive_requests += 1

@@ -150,7 +150,7 @@ class Snapshot:
 
 
 class WorldHistory(NamedTuple):
-    """What a deleted world leaves to the next one of its name, so that no name of a snapshot and no epoch repeats."""
+    """The counters of a deleted world. The next world of its name continues them, so that no name or epoch repeats."""
 
     snapshot_count: int = 0
     epoch: int = 0  # The first epoch of the next world. 0 if no world of the name sent an event.
@@ -211,7 +211,7 @@ class World:
         return self.app.db
 
     def start(self, history: WorldHistory | None = None) -> None:
-        """Begin with what the last world of this name left, and save the state that :meth:`reset` restores."""
+        """Continue the counters of the last world of this name, and save the state that :meth:`reset` restores."""
         if history is not None:
             self.snapshot_count, self._initial_epoch = history
             if history.epoch:
@@ -231,7 +231,7 @@ class World:
             if self.closed:
                 return False
             self._stop_dispatcher()
-            with self._calls_lock.exclusive():
+            with self._calls_lock.hold_exclusive():
                 self.closed = True
             self.app.outbound.close()
             return True
@@ -249,7 +249,7 @@ class World:
 
         Raise WorldGoneError if the world is closed.
         """
-        with self._calls_lock.shared():
+        with self._calls_lock.hold_shared():
             if self.closed:
                 raise WorldGoneError
             self.used_at = time.monotonic()
@@ -287,7 +287,7 @@ class World:
                 )
             self.snapshot_count += 1
             name = f"snap_{self.snapshot_count}"
-            with self._calls_lock.exclusive():
+            with self._calls_lock.hold_exclusive():
                 self._snapshots[name] = self._capture_state()
             return name
 
@@ -323,7 +323,7 @@ class World:
 
     def _restore_state(self, snapshot: Snapshot) -> None:
         self._stop_dispatcher()
-        with self._calls_lock.exclusive(), self._mail_lock:
+        with self._calls_lock.hold_exclusive(), self._mail_lock:
             # The rows of these debits are about to be undone.
             self.app.debits_to_settle.clear()
             self.app.pending_refunds.clear()
