@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from finapi.web.routes import ROUTES
+from tests.golden import __main__ as rewrite
 from tests.golden import answers, exact, world
 
 HERE = Path(__file__).parent
@@ -91,6 +92,13 @@ def test_every_route_answers_well_somewhere(today: Any) -> None:
                     well.add(world.route_of(method, target.partition("?")[0]))
     pages = {f"{route.method} {route.path}" for route in ROUTES if route.page}  # tests/pages walks them
     assert sorted(set(world.routes()) - well - pages - set(NOT_WHOLE)) == []
+
+
+def test_rewriting_without_the_sec_documents_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(world, "EDGAR", tmp_path / "missing")
+    monkeypatch.setattr(answers, "write", lambda name: pytest.fail(f"{name} was rewritten"))
+    monkeypatch.setattr("sys.argv", ["tests.golden"])
+    assert rewrite.main() == 2
 
 
 def _same(golden: Path, today: Path) -> None:
