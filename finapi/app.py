@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
@@ -28,7 +27,7 @@ from finapi.net import addresses, mail
 from finapi.net.dial import Resolver, system_resolver
 from finapi.net.mail import Post, Transport
 from finapi.net.outbound import Outbound, Reach
-from finapi.store import backup, sandbox, schema
+from finapi.store import sandbox, upgrades
 from finapi.store.datadir import DATABASE
 from finapi.store.db import Database, DatabaseError, Row
 from finapi.store.sandbox import Budget, Sandbox
@@ -36,8 +35,6 @@ from finapi.store.shelf import Shelf
 
 if TYPE_CHECKING:
     from finapi.store.postgres import Postgres
-
-log = logging.getLogger("finapi.store")
 
 STATUS_SECONDS = 30.0  # that /status is kept (DECISIONS 5)
 
@@ -50,8 +47,6 @@ ANSWER_BYTES = 500  # that a kept answer takes beside its body
 SCREENED_BYTES = 8 * 1024 * 1024
 CALLERS = 10_000
 NOBODY = 1_000
-
-UPGRADE_COPIES = 2  # of the database before its schema changed
 
 BULK = "bulk"  # the directory of files of whole periods, in the data directory
 
@@ -168,8 +163,11 @@ def on_disk(
 
 
 def _original(config: Config, path: Path) -> Database:
-    _copy_before_upgrade(config, path)
-    return Database(path, synchronous=config.synchronous, checkpoints=config.litestream == "no")
+    if config.upgrade_copy == "yes":
+        upgrades.copy_before_upgrade(path)
+    db = Database(path, synchronous=config.synchronous, checkpoints=config.litestream == "no")
+    upgrades.remove_old_copies(path)
+    return db
 
 
 def _copy(path: Path) -> Database:
@@ -213,23 +211,6 @@ def elsewhere(url: str) -> Postgres:
 def _are_in(store: Database) -> bool:
     with store.read_one() as tx:
         return bool(tx.find_value("any_user_or_invite"))
-
-
-def _copy_before_upgrade(config: Config, path: Path) -> None:
-    """Keep a copy of a database whose schema is about to change, so that there is a way back; of the last two."""
-    version = backup.version_of(path)
-    if not 0 < version < schema.newest_version() or config.upgrade_copy == "no":
-        return
-    try:
-        made = backup.copy(path, config.data_dir)
-    except UsageError as error:
-        raise UsageError(f"{error}; without a copy: --upgrade-copy no") from None
-    made.replace(path.with_name(f"{path.name}.schema-{version:04}"))
-    log.warning(
-        "the schema goes from %d to %d; %s.schema-%04d is the way back", version, schema.newest_version(), path, version
-    )
-    for old in sorted(config.data_dir.glob(f"{path.name}.schema-[0-9][0-9][0-9][0-9]"))[:-UPGRADE_COPIES]:
-        old.unlink()
 
 
 def over(config: Config, db: Database) -> App:

@@ -1,0 +1,71 @@
+"""The copies of the database that are the way back from an upgrade.
+
+An upgrade runs in one transaction (``schema.py``). A start that is killed before the upgrade has completed leaves the
+old version, and the next start copies that version again. So a copy is always of the version of a release, never of a
+database whose upgrade was interrupted.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+from finapi.core.errors import UsageError
+from finapi.core.files import sync_directory
+from finapi.store import backup, schema
+from finapi.store.db import DatabaseError
+
+log = logging.getLogger("finapi.store")
+
+COPIES_KEPT = 2
+
+
+def copy_before_upgrade(path: Path) -> None:
+    """Copy a database with an older schema to ``<name>.schema-<version>``, on the disk before the upgrade begins.
+
+    Raise UsageError if the copy cannot be written.
+    """
+    version = backup.version_of(path)
+    if not 0 < version < schema.newest_version():
+        return
+    target = path.with_name(f"{path.name}.schema-{version:04}")
+    try:
+        copy = backup.copy(path, path.parent)
+        try:
+            _sync_file(copy)
+            copy.replace(target)
+        except BaseException:
+            copy.unlink(missing_ok=True)
+            raise
+        sync_directory(path.parent)
+    except (UsageError, OSError, DatabaseError) as error:
+        raise UsageError(
+            f"the database was not upgraded, because a copy of it cannot be written: {error}; "
+            "make room, or upgrade without a copy: --upgrade-copy no"
+        ) from error
+    log.warning(
+        "the schema of %s is upgraded from version %d to %d; the way back is %s",
+        path,
+        version,
+        schema.newest_version(),
+        target,
+    )
+
+
+def remove_old_copies(path: Path) -> None:
+    """Remove all copies of a database but those of the last upgrades, after an upgrade has completed."""
+    for copy in sorted(path.parent.glob(f"{path.name}.schema-[0-9][0-9][0-9][0-9]"))[:-COPIES_KEPT]:
+        try:
+            copy.unlink()
+        except OSError as error:
+            log.warning("%s is not needed any more and cannot be removed: %s", copy, error.strerror)
+
+
+def _sync_file(path: Path) -> None:
+    """Wait until the contents of a file are on the disk."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
