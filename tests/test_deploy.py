@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import logging
@@ -12,6 +13,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,9 +26,10 @@ from websockets.sync.client import connect
 
 from finapi.app import App
 from finapi.core import metrics
-from finapi.core.config import service_manager
+from finapi.core.config import find_service_manager
 from finapi.core.watch import Trouble
-from finapi.verbs import serving
+from finapi.verbs import service_manager, serving
+from finapi.verbs.service_manager import ServiceManager
 from tests.client import Client
 from tests.process import COMMAND, ROOT, Running, environment, eventually, serve
 
@@ -59,14 +62,17 @@ def manager(tmp_path: Path) -> Iterator[socket.socket]:
         yield one
 
 
+EXTENSION = b"EXTEND_TIMEOUT_USEC=60000000\nWATCHDOG=1"
+
+
 @pytest.mark.slow
 def test_the_service_manager_is_told_of_the_beginning_the_life_and_the_end(
     manager: socket.socket, tmp_path: Path
 ) -> None:
     env = environment(NOTIFY_SOCKET=str(tmp_path / "notify"), WATCHDOG_USEC="400000")
     with serve(tmp_path / "data", env=env) as running:
-        heard = [manager.recv(100) for _ in range(3)]
-        assert heard == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1"]
+        received = [manager.recv(100) for _ in range(4)]
+        assert received == [EXTENSION, b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1"]
         assert running.get("/livez").status == 200
         running.send(signal.SIGTERM)
         while (last := manager.recv(100)) == b"WATCHDOG=1":
@@ -82,7 +88,7 @@ def test_a_socket_without_a_file_is_told_and_one_that_is_gone_stops_nothing(tmp_
         one.bind("\0" + name)
         one.settimeout(20)
         with serve(tmp_path / "data", env=environment(NOTIFY_SOCKET="@" + name)) as running:
-            assert one.recv(100) == b"READY=1"
+            assert [one.recv(100) for _ in range(2)] == [EXTENSION, b"READY=1"]
             assert running.stop() == 0
     with serve(tmp_path / "data", env=environment(NOTIFY_SOCKET=str(tmp_path / "none"))) as running:
         assert running.get("/livez").status == 200
@@ -111,6 +117,24 @@ def test_a_server_that_does_not_answer_itself_says_nothing(
     assert "the service manager is not told that this process lives: " in caplog.text
 
 
+def test_a_long_start_asks_for_more_time_again_and_again(
+    manager: socket.socket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_manager, "EXTEND_SECONDS", 0.001)
+    with ServiceManager(str(tmp_path / "notify"), 0.0).extending_start():
+        assert [manager.recv(100) for _ in range(5)] == [EXTENSION] * 5
+    manager.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while manager.recv(100) == EXTENSION:
+            pass
+    assert [thread.name for thread in threading.enumerate() if thread.name == "finapi-start"] == []
+
+
+def test_a_start_without_a_service_manager_has_no_thread_for_it() -> None:
+    with ServiceManager("", 0.0).extending_start():
+        assert [thread.name for thread in threading.enumerate() if thread.name == "finapi-start"] == []
+
+
 @pytest.mark.parametrize(
     ("environ", "told"),
     [
@@ -123,7 +147,7 @@ def test_a_server_that_does_not_answer_itself_says_nothing(
 def test_what_the_service_manager_wants_is_read_from_the_environment(
     environ: dict[str, str], told: tuple[str, float]
 ) -> None:
-    assert service_manager(environ) == told
+    assert find_service_manager(environ) == told
 
 
 # ---- a proxy that nobody trusts

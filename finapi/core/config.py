@@ -361,14 +361,16 @@ def colours(environ: Mapping[str, str] | None = None) -> bool:
     return not environ.get("NO_COLOR") and environ.get("TERM", "dumb") != "dumb"
 
 
-def service_manager(environ: Mapping[str, str] | None = None) -> tuple[str, float]:
-    """The socket on which a service manager waits to hear of this process (sd_notify(3)), and within how many seconds
-    it wants to hear again and again; empty and 0 where there is none.
+def find_service_manager(environ: Mapping[str, str] | None = None) -> tuple[str, float]:
+    """Return the socket on which a service manager listens (sd_notify(3)) and the seconds between signs of life.
+
+    The socket is empty where there is no service manager, and the seconds are 0 where it expects no signs of life.
     """
     environ = os.environ if environ is None else environ
-    mine = environ.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
-    within = environ.get("WATCHDOG_USEC", "") if mine else ""
-    return environ.get("NOTIFY_SOCKET", ""), int(within) / 1e6 if within.isascii() and within.isdigit() else 0.0
+    is_for_this_process = environ.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+    microseconds = environ.get("WATCHDOG_USEC", "") if is_for_this_process else ""
+    is_number = microseconds.isascii() and microseconds.isdigit()
+    return environ.get("NOTIFY_SOCKET", ""), int(microseconds) / 1e6 if is_number else 0.0
 
 
 def described(config: Config, origins: Origins) -> list[dict[str, str]]:

@@ -12,8 +12,8 @@ import socket
 import stat
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from finapi.core.watch import Trouble
 from finapi.store import datadir
 from finapi.store.datadir import Say
 from finapi.verbs import recording
+from finapi.verbs.service_manager import ServiceManager
 from finapi.verbs.verb import Perform, Verb, arg, document
 
 if TYPE_CHECKING:
@@ -202,7 +203,8 @@ def _serve_until_stopped(
     if mail_from_is_forgotten(config):
         say("err", f"finapi: mails go out from {settings.MAIL_FROM}, which many servers refuse; set --mail-from")
     ready: dict[str, Any] = {"mail_dir": config.mail_directory and str(config.mail_directory)}
-    try:
+    with ExitStack() as starting, _refusing_busy_directory(config):
+        starting.enter_context(ServiceManager(*settings.find_service_manager()).extending_start())
         new_secrets = getattr(args, "new_secrets", False)
         accounts = server.elected(config, _stopped_while_waiting)
         if config.role == "worker" and accounts is None:
@@ -210,6 +212,7 @@ def _serve_until_stopped(
         with server.running(
             config, perform, prepare=lambda app: ready.update(prepare(app)), new_secrets=new_secrets, accounts=accounts
         ) as running:
+            starting.close()
             if args.ready == "json":
                 where = {"url": running.url, "port": running.port, "pid": os.getpid()}
                 document(say, {"ready": True, **where, **ready})
@@ -219,44 +222,44 @@ def _serve_until_stopped(
             name = _until_stopped(running.app)
             log.info("%s: what is under way is ended", name)
         log.info("stopped")
-    except datadir.Busy:
-        raise UsageError(f"{config.data_dir} is in use by another finapi; stop it or name another --data-dir") from None
     return 0
 
 
+@contextmanager
+def _refusing_busy_directory(config: Config) -> Iterator[None]:
+    try:
+        yield
+    except datadir.Busy:
+        raise UsageError(f"{config.data_dir} is in use by another finapi; stop it or name another --data-dir") from None
+
+
 def _stopped_while_waiting(seconds: float) -> bool:
-    """Whether a signal has stopped this process within so many seconds, in which another one works."""
-    place, _ = settings.service_manager()
-    _notify(place, "READY=1\nWATCHDOG=1\nSTATUS=another worker works; this one waits")
+    """Wait while another worker works. Return True if a signal stopped this process within ``seconds``."""
+    ServiceManager(*settings.find_service_manager()).notify(
+        "READY=1\nWATCHDOG=1\nSTATUS=another worker works; this one waits"
+    )
     return signal.sigtimedwait(_STOP, seconds) is not None
 
 
 def _until_stopped(app: App) -> str:
-    """The name of the signal that stops, once it has come; until then the service manager hears that we live."""
-    place, within = settings.service_manager()
-    _notify(place, "READY=1")
+    """Wait for a signal to stop and return its name. Until then the service manager gets signs of life.
+
+    They are sent twice in the time that it expects one, and only while the server answers a request of its own.
+    """
+    manager = ServiceManager(*settings.find_service_manager())
+    manager.notify("READY=1")
+    watched = bool(manager.address and manager.watchdog_seconds)
     while True:
-        # Twice in its time; and only while the process answers itself.
-        got = signal.sigtimedwait(_STOP, within / 2) if place and within else signal.sigwaitinfo(_STOP)
-        if got is not None:
-            _notify(place, "STOPPING=1")
-            return signal.Signals(got.si_signo).name
-        app.watch.wait_for_first(within / 4)
+        received = signal.sigtimedwait(_STOP, manager.watchdog_seconds / 2) if watched else signal.sigwaitinfo(_STOP)
+        if received is not None:
+            manager.notify("STOPPING=1")
+            return signal.Signals(received.si_signo).name
+        app.watch.wait_for_first(manager.watchdog_seconds / 4)
         try:
             app.watch.probes["main_api"]()
-            _notify(place, "WATCHDOG=1")
+            manager.notify("WATCHDOG=1")
         except Trouble as error:
             log.warning("the service manager is not told that this process lives: %s", error)
-
-
-def _notify(place: str, text: str) -> None:
-    """Tell the service manager something over its socket, in the file system or, with an @, in no file."""
-    if place:
-        try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one:
-                one.sendto(text.encode(), "\0" + place[1:] if place.startswith("@") else place)
-        except OSError as error:
-            log.warning("the service manager cannot be told %s: %s", text, error.strerror)
 
 
 def mail_from_is_forgotten(config: Config) -> bool:
