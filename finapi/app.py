@@ -15,7 +15,7 @@ from finapi.core import master_secrets, passwords
 from finapi.core.cache import Cache
 from finapi.core.clock import Clock, SystemClock, iso
 from finapi.core.config import Config
-from finapi.core.errors import StoreUnavailableError, UsageError
+from finapi.core.errors import UsageError
 from finapi.core.limits import Expense, Limit, Limiter, Pace
 from finapi.core.lockout import Lockouts
 from finapi.core.master_secrets import Keyring
@@ -98,11 +98,8 @@ class App:
     debits_to_settle: deque[int] = field(default_factory=deque)
     # Refunds that could not be written: the debit's row, the reason and the status of each.
     pending_refunds: deque[tuple[Mapping[str, Any], str, int]] = field(default_factory=deque)
-    # Who calls with which key, by the key's fingerprint, until anything but the ledger is written; who called before
-    # that, while accounts cannot be reached.
-    callers: Cache = field(
-        default_factory=lambda: Cache(CALLERS, lambda caller: 1 if caller else CALLERS, (StoreUnavailableError,))
-    )
+    # Callers by the fingerprint of their key, until anything but the ledger is written.
+    callers: Cache = field(default_factory=lambda: Cache(CALLERS, lambda caller: 1 if caller else CALLERS))
     # Keys of nobody, apart: keys that are made up push out no caller's.
     unknown_keys: Cache = field(default_factory=lambda: Cache(NOBODY, lambda caller: 1))
     # Facts of companies arranged for series, by what they take.
@@ -119,7 +116,10 @@ class App:
 
     @property
     def write_count(self) -> int:
-        """How often either store was written, but for what calls cost: it never falls."""
+        """A number that rises whenever cached data of either store may be out of date.
+
+        Debits and refunds do not raise it: nothing that depends on them may be cached.
+        """
         return self.db.write_count + self.accounts.write_count
 
 

@@ -16,7 +16,7 @@ from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from finapi.accounts import billing, users
+from finapi.accounts import billing
 from finapi.app import App, elsewhere
 from finapi.core import memory, metrics
 from finapi.core.background import PATIENCE_SECONDS, Worker, run_workers
@@ -103,6 +103,8 @@ def running(
     patience = STOP_SECONDS if accounts else 0.0
     opening = opened(config, clock, new_secrets=new_secrets, accounts=accounts, patience=patience)
     with opening as opened_app, ExitStack() as unless_it_starts:
+        # From the start, whatever the role: callers are cached until a change of accounts is heard of.
+        opened_app.accounts.follow_changes()
         works = config.role != "api"
         if works and not opened_app.accounts.elect(ELECTION_SECONDS, _depose):
             raise UsageError("another finapi works on these accounts; stop it first, or serve with --role api")
@@ -120,9 +122,6 @@ def running(
         application.app = app
         app.metrics.measure(metrics.QUEUE, lambda: {("http",): float(listener.waiting)})
         app.metrics.measure(metrics.FEED_CONNECTIONS, feeds.readers)
-        # A key that was replaced must not come back while accounts cannot be reached. A node of the role api starts to
-        # hear what other nodes commit with its first listener.
-        app.accounts.listen(users.KEYS, app.callers.clear)
         workers, pollers = (_workers(app), _pollers(app)) if works else (_of_a_copy(app), [])
         # What only the start read.
         app.db.rest()

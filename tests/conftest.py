@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,10 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
+from finapi.store.db import Database
+from tests import postgres_cluster
 from tests.client import Client
+from tests.postgres_cluster import Cluster
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 
@@ -56,6 +60,38 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_collection_finish() -> None:
     """Keeps the collector from going through all tests and modules again and again."""
     gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A PostgreSQL that runs; whoever stops it starts it again."""
+    with postgres_cluster.running() as running:
+        yield running
+
+
+@pytest.fixture
+def url(cluster: Cluster) -> str:
+    """A database of this test's own in PostgreSQL, with nothing in it."""
+    return cluster.create_database()
+
+
+@pytest.fixture
+def node(url: str, clock: FixedClock) -> Iterator[Callable[..., App]]:
+    """Makes Apps that share accounts in PostgreSQL, as processes do. Seconds pass for them by the test's clock."""
+    # psycopg is not everywhere.
+    from finapi.store.postgres import Postgres
+
+    made = []
+
+    def make(**settings: Any) -> App:
+        market = Database(None)
+        market.accounts = Postgres(url, monotonic=clock.monotonic)
+        made.append(market)
+        return apps.in_memory(Config(password_profile="cheap", **settings), clock, db=market)
+
+    yield make
+    for market in made:
+        market.close()
 
 
 @pytest.fixture

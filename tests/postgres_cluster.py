@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -33,6 +34,15 @@ class Cluster:
     def url(self, database: str = "postgres") -> str:
         """Where a database of it is reached."""
         return f"postgresql:///{database}?host={self.directory}&user=postgres"
+
+    def create_database(self, template: str = "template1") -> str:
+        """Create a database that holds what ``template`` does; where it is reached."""
+        import psycopg
+
+        name = f"accounts{time.monotonic_ns()}"
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return self.url(name)
 
     def ctl(self, *words: str) -> None:
         """Run ``pg_ctl`` as the user who may."""

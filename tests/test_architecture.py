@@ -84,7 +84,7 @@ ALONE = {
         "store.backup",
         "store.postgres",
     },
-    "psycopg": {"store.postgres"},
+    "psycopg": {"store.account_changes", "store.postgres"},
     "jwt": {"accounts.credentials"},
     "argon2": {"core.passwords"},
     "waitress": {"httpd"},
@@ -279,7 +279,10 @@ def test_only_the_database_executes_sql() -> None:
         # waitress calls the running of a task execute(), without arguments.
         if isinstance(node, ast.Call) and sql.fullmatch(ast.unparse(node.func)) and node.args
     ]
-    rooms = ("backup", "checkpoints", "connections", "copies", "db", "layered", "postgres", "sandbox", "schema")
+    rooms = {
+        *("account_changes", "backup", "checkpoints", "connections", "copies", "db", "layered", "postgres", "sandbox"),
+        "schema",
+    }
     assert {place.partition(":")[0] for place in found} == {f"finapi/store/{name}.py" for name in rooms}
 
 

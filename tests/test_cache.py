@@ -84,33 +84,6 @@ def test_no_room_keeps_nothing() -> None:
     assert made(cache, 1, "a", b"x")
 
 
-def test_a_cleared_cache_has_no_value_for_a_failure_either() -> None:
-    cache = Cache(800, len, (OSError,))
-
-    def fails() -> bytes:
-        raise OSError
-
-    made(cache, 1, "a", b"x")
-    assert cache.get(2, "a", fails) == b"x"
-    made(cache, 2, "b", b"y")
-    cache.clear()
-    for key in ("a", "b"):
-        with pytest.raises(OSError):
-            cache.get(3, key, fails)
-    assert made(cache, 3, "a", b"x")
-
-
-def test_a_value_made_while_the_cache_is_cleared_is_not_stored() -> None:
-    cache = Cache(800, len)
-
-    def clears() -> bytes:
-        cache.clear()
-        return b"x"
-
-    assert cache.get(1, "a", clears) == b"x"
-    assert made(cache, 1, "a", b"y")
-
-
 def test_what_fails_to_be_made_is_tried_again() -> None:
     cache = Cache(800, len)
 

@@ -14,15 +14,13 @@ class Cache:
     """Values by key for the current version of the data. The least recently used values are dropped first.
 
     ``weigh`` returns the size of a value in the unit of ``capacity`` (bytes, entries). A value larger than
-    ``capacity / parts`` is not stored. If computing a value fails with one of the ``fallback_errors``, the value of the
-    previous version is returned.
+    ``capacity / parts`` is not stored.
     """
 
     def __init__(
         self,
         capacity: int,
         weigh: Callable[[Any], int],
-        fallback_errors: tuple[type[Exception], ...] = (),
         parts: int = 4,
     ) -> None:
         self._capacity = capacity
@@ -32,8 +30,6 @@ class Cache:
         self._version: Hashable = None
         self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._weight = 0
-        self._fallback_errors = fallback_errors
-        self._previous_entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
 
     def get(self, version: Hashable, key: Hashable, compute: Callable[[], Value]) -> Value:
         """Return the value of a key for a version of the data. Compute and store it if necessary.
@@ -42,29 +38,17 @@ class Cache:
         """
         with self._lock:
             if version != self._version:
-                self._begin_version(version)
+                self._version = version
+                self._weight = 0
+                self._entries = OrderedDict()
             cached = self._entries.get(key)
             if cached is not None:
                 self._entries.move_to_end(key)
                 cached_value: Value = cached[0]
                 return cached_value
-        try:
-            value = compute()
-        except self._fallback_errors:
-            if key not in self._previous_entries:
-                raise
-            previous_value: Value = self._previous_entries[key][0]
-            return previous_value
+        value = compute()
         self._store(version, key, value)
         return value
-
-    def _begin_version(self, version: Hashable) -> None:
-        self._version = version
-        self._weight = 0
-        if self._entries:
-            if self._fallback_errors:
-                self._previous_entries = self._entries
-            self._entries = OrderedDict()
 
     def find(self, version: Hashable, key: Hashable, missing: Value) -> Value:
         """Return the cached value of a key for a version of the data, or ``missing``."""
@@ -76,20 +60,9 @@ class Cache:
             value: Value = cached[0]
             return value
 
-    def clear(self) -> None:
-        """Drop every value, those of the previous version too."""
-        with self._lock:
-            # No version is current now, so that a value being computed for the old one is not stored either.
-            self._version = object()
-            self._weight = 0
-            self._entries = OrderedDict()
-            self._previous_entries = OrderedDict()
-
     def _store(self, version: Hashable, key: Hashable, value: Any) -> None:
         weight = self._weigh(value)
         with self._lock:
-            if self._fallback_errors:
-                self._previous_entries.pop(key, None)
             if version != self._version or key in self._entries or weight * self._parts > self._capacity:
                 return
             self._entries[key] = (value, weight)

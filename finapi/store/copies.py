@@ -161,7 +161,7 @@ class MarketCopy(Database):
         if stamp == self._noticed:
             return False
         self._noticed = stamp if _is_settled(stamp) else None
-        self.write_count += 1
+        self._write_count += 1
         return True
 
     def close(self) -> None:

@@ -236,8 +236,7 @@ class Database:
         self._separate_readers: dict[sqlite3.Connection, threading.Lock] = {}
         self._opening = threading.Lock()
         self.closed = False
-        # Transactions of :meth:`write` that were committed. One process writes, so that nothing else changes.
-        self.write_count = 0
+        self._write_count = 0
         # Why nothing can be written, since the last attempt; None while all is well.
         self.trouble: str | None = None
         self._damaged = False
@@ -347,6 +346,17 @@ class Database:
         """Call ``listener`` no more."""
         with suppress(ValueError):
             self._listeners.get(topic, []).remove(listener)
+
+    @property
+    def write_count(self) -> int:
+        """A number that rises whenever something cached from this store may be out of date.
+
+        Here one process writes, so it counts the transactions of :meth:`write` that were committed.
+        """
+        return self._write_count
+
+    def follow_changes(self) -> None:
+        """Begin to hear of what other processes commit; nothing of a store that one process has to itself."""
 
     def elect(self, seconds: float, deposed: Callable[[], None]) -> bool:
         """Whether this process may do the work that one alone does. Who has the file has it to itself.

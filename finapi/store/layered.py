@@ -89,7 +89,7 @@ class LayeredDatabase(Database):
                 raise KeyError(mark)
             self._writer.execute(f"ROLLBACK TO mark{mark}")
             self._marks = mark
-            self.write_count += 1
+            self._write_count += 1
             self.on_change()
 
     def renew(self, *, into_base: bool = False) -> None:
@@ -102,6 +102,6 @@ class LayeredDatabase(Database):
             # Going back to a mark keeps what SQLite noted for it, a little more each time.
             self._writer.execute("COMMIT" if into_base else "ROLLBACK")
             self._begin_layer()
-            self.write_count += 1
+            self._write_count += 1
         self._listeners.clear()
         self.on_change = _nothing

@@ -10,8 +10,9 @@ import logging
 import re
 import sqlite3
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, ClassVar, TypeVar
@@ -24,6 +25,7 @@ from psycopg.types.string import StrDumper
 
 from finapi.core.errors import UsageError
 from finapi.store import schema, sql_files
+from finapi.store.account_changes import CHANNEL, MAX_SILENCE_SECONDS, ChangeListener
 from finapi.store.db import (
     NO_VALUES,
     ConstraintError,
@@ -42,16 +44,13 @@ Result = TypeVar("Result")
 CONNECT_SECONDS = 3
 # A node that stands still in a transaction keeps the others from writing for so long.
 IDLE_SECONDS, STATEMENT_SECONDS, LOCK_SECONDS = 10, 60, 5
-HEAR_SECONDS = 1.0  # between looks at whether the connection that hears of changes still stands
 # Statements take less than it takes to compile one, 0.2 s, which it does for a table of which it knows nothing yet.
 OPTIONS = (
     f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout={LOCK_SECONDS}s "
     f"-c idle_in_transaction_session_timeout={IDLE_SECONDS}s -c timezone=UTC -c client_encoding=UTF8 -c jit=off"
 )
 
-# Keys of advisory locks: of who writes, and of the node that works.
-WRITES, WORKS = 0x66696E61, 0x66696E62
-CHANNEL = "finapi"
+WRITES = 0x66696E61  # The key of the advisory lock of whoever writes
 
 # A transaction that reads before it writes has the accounts to itself, as in SQLite. :meth:`write_batched` runs single
 # statements that cannot disturb one another, and only keeps such transactions out.
@@ -157,7 +156,7 @@ def _said() -> Iterator[None]:
 class PostgresTransaction(Transaction):
     """A transaction whose statements wait until a result is wanted, and then go out together in one round trip."""
 
-    __slots__ = ("_to", "_waiting", "begun", "ended")
+    __slots__ = ("_to", "_waiting", "begun", "commit_lost", "ended")
 
     def __init__(self, connection: Any, queries: dict[str, str], *first: str) -> None:
         super().__init__(connection, queries)
@@ -165,6 +164,8 @@ class PostgresTransaction(Transaction):
         self._waiting = list(first)
         self.begun = False
         self.ended = False
+        # Whether the connection broke before the answer to the COMMIT.
+        self.commit_lost = False
 
     def insert_row(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> int:
         """Execute an INSERT; the id that it made."""
@@ -196,13 +197,21 @@ class PostgresTransaction(Transaction):
             return text
 
     def _send(self, statement: str) -> Any:
-        self.begun, before, self._waiting = True, self._waiting, []
+        statements = [*self._waiting, statement]
+        if self.ended:
+            statements.append("COMMIT")
+        results_before = len(self._waiting)
+        self.begun, self._waiting = True, []
         cursor = psycopg.ClientCursor(self._to, row_factory=_rows)
-        with _said():
-            # Without parameters it goes by the protocol that takes several statements in one message.
-            cursor.execute(";\n".join((*before, statement, *(["COMMIT"] if self.ended else []))))
-            for _ in before:
-                cursor.nextset()
+        try:
+            with _said():
+                # Without parameters it goes by the protocol that takes several statements in one message.
+                cursor.execute(";\n".join(statements))
+                for _ in range(results_before):
+                    cursor.nextset()
+        except Away:
+            self.commit_lost = statements[-1] == "COMMIT" and self._to.closed
+            raise
         return cursor
 
 
@@ -213,16 +222,16 @@ class Postgres(Database):
     goes on beside its like. A transaction has a connection of its own; those that nobody uses wait for the next.
     """
 
-    def __init__(self, url: str, *, schema: str = "") -> None:
+    def __init__(self, url: str, *, schema: str = "", monotonic: Callable[[], float] = time.monotonic) -> None:
         self._prepare(None)
         self._url = url
         self._options = OPTIONS + (f" -c search_path={schema}" if schema else "")
         self._idle: deque[Any] = deque()
         self._mark = uuid4().hex
-        self._hears: threading.Thread | None = None
-        self._over = threading.Event()
-        self._elected = threading.Event()
-        self._deposed: Callable[[], None] | None = None
+        self._monotonic = monotonic
+        self._changes = ChangeListener(self._connect, self._mark, self._note_changes, self._note_deafness, monotonic)
+        self._write_count_lock = threading.Lock()
+        self._raised_at = monotonic()
         try:
             with _said(), self._lent() as connection:
                 prepare(connection)
@@ -306,10 +315,14 @@ class Postgres(Database):
                 except BaseException:
                     for put_back in reversed(tx.undo):
                         put_back()
+                    if tx.commit_lost:
+                        # It may be committed all the same, and this process ignores its own notifications.
+                        self._note_changes(tx.topics)
                     raise
         finally:
             self._local.writes = False
-        self.write_count += not shared
+        if not shared:
+            self._raise_write_count()
         self._tell(tx)
 
     def _told(self, tx: Transaction, shared: bool) -> Sequence[str]:
@@ -349,71 +362,52 @@ class Postgres(Database):
     def listen(self, topic: str, listener: Callable[[], None]) -> None:
         """Call ``listener`` after every commit that announced ``topic``, of this process or another."""
         super().listen(topic, listener)
-        self._begin_to_hear()
+        self.follow_changes()
+
+    def follow_changes(self) -> None:
+        """Begin to hear of what other processes commit."""
+        self._changes.start()
+
+    @property
+    def write_count(self) -> int:
+        """A number that rises with every change of any process that is heard of.
+
+        While nothing can be heard it rises once a second, so that nothing cached outlives a revocation by more.
+        """
+        if self._changes.is_listening():
+            return self._write_count
+        self._changes.revive()
+        with self._write_count_lock:
+            now = self._monotonic()
+            if now - self._raised_at >= MAX_SILENCE_SECONDS:
+                self._write_count += 1
+                self._raised_at = now
+            return self._write_count
 
     def elect(self, seconds: float, deposed: Callable[[], None]) -> bool:
-        """Whether this process is the one that works, within so many seconds: it holds a lock while it hears."""
-        self._deposed = deposed
-        self._begin_to_hear()
-        return self._elected.wait(seconds)
+        """Return True if this process becomes the one that works within ``seconds``.
 
-    def _begin_to_hear(self) -> None:
-        with self._opening:
-            if self._hears is None:
-                self._hears = threading.Thread(target=self._hear, name="finapi-accounts", daemon=True)
-                self._hears.start()
-
-    def _hear(self) -> None:
-        """Hear what other processes commit until the store is closed.
-
-        While no connection can be made for that and others work, anything may have been committed: every listener is
-        called each second. While the database is away none is: callers are served by what was known before.
+        It holds a lock on the connection by which it hears of changes. ``deposed`` is called when another works in its
+        place, after a time in which PostgreSQL could not be reached.
         """
-        while not self._over.is_set():
-            connection = self._connect_to_hear()
-            if connection is not None:
-                # What was committed before this connection is not heard.
-                self._changed(self._listeners)
-                with suppress(Away, psycopg.Error):
-                    self._hear_on(connection)
-            self._over.wait(HEAR_SECONDS)
-            if connection is None and self.trouble is None:
-                self._changed(self._listeners)
+        return self._changes.elect(seconds, deposed)
 
-    def _connect_to_hear(self) -> Any:
-        """Return a connection, or None if none can be made, which is the store's trouble from then on."""
-        with suppress(Away, sqlite3.ProgrammingError), self._judged():
-            return self._connect()
-        return None
+    def _raise_write_count(self) -> None:
+        with self._write_count_lock:
+            self._write_count += 1
+            self._raised_at = self._monotonic()
 
-    def _hear_on(self, connection: Any) -> None:
-        works = False
-        with connection:
-            connection.execute(f"LISTEN {CHANNEL}")
-            # What was said before.
-            self._changed(self._listeners)
-            while not self._over.is_set():
-                if self._deposed is not None and not works:
-                    works = bool(connection.execute(f"SELECT pg_try_advisory_lock({WORKS})").fetchone()[0])
-                    if works:
-                        self._elected.set()
-                    elif self._elected.is_set():
-                        log.error("another process works in the place of this one")
-                        self._deposed()
-                        return
-                connection.execute("SELECT 1")
-                for notice in connection.notifies(timeout=HEAR_SECONDS):
-                    mark, *topics = notice.payload.split()
-                    if mark != self._mark:
-                        self._changed(topics)
-                    if self._over.is_set():
-                        return
-
-    def _changed(self, topics: Iterable[str]) -> None:
-        self.write_count += 1
-        for topic in list(topics):
-            for listener in self._listeners.get(topic, ()):
+    def _note_changes(self, topics: Collection[str] | None) -> None:
+        """Drop what is cached and call the listeners of the topics, or of all topics for None."""
+        self._raise_write_count()
+        for topic in list(self._listeners) if topics is None else topics:
+            for listener in list(self._listeners.get(topic, ())):
                 listener()
+
+    def _note_deafness(self) -> None:
+        """Let listeners look for what they were not told of, unless accounts are known to be out of reach."""
+        if self.trouble is None:
+            self._note_changes(None)
 
     def take(self, file: Database) -> dict[str, int]:
         """Hold what a file holds of accounts, row by row; how many of each table. UsageError: nothing has changed."""
@@ -496,11 +490,9 @@ class Postgres(Database):
     def close(self) -> None:
         """Close every connection that waits; one in use is closed by who uses it."""
         self.closed = True
-        self._over.set()
         while self._idle:
             self._idle.pop().close()
-        if self._hears is not None:
-            self._hears.join(2 * HEAR_SECONDS)
+        self._changes.stop()
 
 
 def prepare(connection: Any) -> None:

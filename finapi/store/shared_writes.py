@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         _lock: threading.RLock
         _wanting: set[int]
         _local: threading.local
-        write_count: int
+        _write_count: int
         trouble: str | None
         _damaged: bool
 
@@ -80,7 +80,7 @@ class Writing(Generic[Tx]):
             except BaseException as failed:
                 self._roll_back(failed)
                 raise
-            database.write_count += not self._shared
+            database._write_count += not self._shared
             if database.trouble is not None and not database._damaged and writer.total_changes > self._changes:
                 log.info("the database can be written again")
                 database.trouble = None
