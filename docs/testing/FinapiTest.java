@@ -23,9 +23,9 @@ class FinapiTest {
     @BeforeAll
     static void start() throws Exception {
         String command = System.getenv().getOrDefault("FIXTURE_COMMAND", "finapi");
-        List<String> words = new ArrayList<>(List.of(command.split(" ")));
-        words.addAll(List.of("fixture", "--port", "0", "--ready", "json", "--exit-with-parent"));
-        server = new ProcessBuilder(words).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        List<String> arguments = new ArrayList<>(List.of(command.split(" ")));
+        arguments.addAll(List.of("fixture", "--port", "0", "--ready", "json", "--exit-with-parent"));
+        server = new ProcessBuilder(arguments).redirectError(ProcessBuilder.Redirect.INHERIT).start();
         ready = new BufferedReader(new InputStreamReader(server.getInputStream())).readLine();
     }
 
@@ -35,9 +35,9 @@ class FinapiTest {
         assertEquals(0, server.waitFor());
     }
 
-    static String told(String name) {
-        Matcher found = Pattern.compile("\"" + name + "\": \"([^\"]*)\"").matcher(ready);
-        return found.find() ? found.group(1) : "";
+    static String readyMember(String name) {
+        Matcher match = Pattern.compile("\"" + name + "\": \"([^\"]*)\"").matcher(ready);
+        return match.find() ? match.group(1) : "";
     }
 
     static HttpResponse<String> send(HttpRequest.Builder request) throws Exception {
@@ -45,13 +45,13 @@ class FinapiTest {
     }
 
     @Test
-    void aFaultIsSeenOnce() throws Exception {
+    void aFaultAppliesOnce() throws Exception {
         String fault = "{\"route\": \"GET /api/v1/account/*\", \"status\": 503, \"times\": 1}";
-        HttpRequest.Builder control = HttpRequest.newBuilder(URI.create(told("control_url") + "/faults"));
-        control.header("X-Control-Token", told("control_token")).POST(HttpRequest.BodyPublishers.ofString(fault));
+        HttpRequest.Builder control = HttpRequest.newBuilder(URI.create(readyMember("control_url") + "/faults"));
+        control.header("X-Control-Token", readyMember("control_token")).POST(HttpRequest.BodyPublishers.ofString(fault));
         assertEquals(200, send(control).statusCode());
-        URI balance = URI.create(told("url") + "/api/v1/account/balance");
-        HttpRequest.Builder call = HttpRequest.newBuilder(balance).header("X-API-Key", told("api_key"));
+        URI balance = URI.create(readyMember("url") + "/api/v1/account/balance");
+        HttpRequest.Builder call = HttpRequest.newBuilder(balance).header("X-API-Key", readyMember("api_key"));
         assertEquals(503, send(call).statusCode());
         assertEquals(200, send(call).statusCode());
     }

@@ -20,7 +20,7 @@ class Balance(unittest.TestCase):
         client.get_sec_filings(limit=1)
         self.assertEqual(client.get_account_balance()["current_balance"], 499_995)
 
-    def test_an_empty_account_is_told_so(self):
+    def test_an_account_without_tokens_is_refused(self):
         with self.assertRaises(ApiFailure) as caught:
             self.server.client("exhausted").get_sec_filings()
         self.assertEqual(caught.exception.code, "insufficient_tokens")

@@ -10,8 +10,8 @@ let server: ChildProcess;
 let ready: Ready;
 
 beforeAll(async () => {
-  const words = [...command.slice(1), "fixture", "--port", "0", "--ready", "json", "--exit-with-parent"];
-  server = spawn(command[0], words, { stdio: ["pipe", "pipe", "inherit"] });
+  const args = [...command.slice(1), "fixture", "--port", "0", "--ready", "json", "--exit-with-parent"];
+  server = spawn(command[0], args, { stdio: ["pipe", "pipe", "inherit"] });
   const [line] = await once(createInterface({ input: server.stdout! }), "line");
   ready = JSON.parse(line);
 });
@@ -20,26 +20,26 @@ beforeEach(() => control("reset"));
 
 async function control(name: string, body: object = {}) {
   const headers = { "X-Control-Token": ready.control_token };
-  const answer = await fetch(`${ready.control_url}/${name}`, { method: "POST", headers, body: JSON.stringify(body) });
-  expect(answer.status).toBe(200);
-  return answer.json();
+  const response = await fetch(`${ready.control_url}/${name}`, { method: "POST", headers, body: JSON.stringify(body) });
+  expect(response.status).toBe(200);
+  return response.json();
 }
 
-// The client under test: it asks again when it is told to wait.
+// The client under test: it retries a call that is refused for now.
 async function balance() {
   const headers = { "X-API-Key": ready.api_key };
   for (;;) {
-    const answer = await fetch(`${ready.url}/api/v1/account/balance`, { headers });
-    if (answer.status !== 429) return answer.json();
+    const response = await fetch(`${ready.url}/api/v1/account/balance`, { headers });
+    if (response.status !== 429) return response.json();
   }
 }
 
-test("a refused call is made again", async () => {
+test("a refused call is retried", async () => {
   await control("faults", { route: "GET /api/v1/account/*", status: 429, times: 2 });
   expect((await balance()).plan).toBe("pro");
 });
 
-test("tokens come back after a month", async () => {
+test("tokens are refilled after a month", async () => {
   const { happened } = await control("clock", { advance: 31 * 86400 });
-  expect(happened.map((one: { what: string }) => one.what)).toContain("plan.refilled");
+  expect(happened.map((event: { what: string }) => event.what)).toContain("plan.refilled");
 });
