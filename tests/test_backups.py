@@ -520,10 +520,10 @@ def test_the_verbs_list_the_calls_that_had_not_ended(
     file = str(shelf / "b.db")
     assert run("check") == [
         "all is well: 1 accounts, 0 filings, 0 facts, 4 ledger rows, 0 documents",
-        f"{debits}; a start refunds what a crash left open",
+        f"{debits}; refunded by a start if a crash left them open",
     ]
-    assert run("backup", file)[1:] == [f"{debits}; a restore refunds them"]
-    assert run("check", "--file", file)[1:] == [f"{debits}; a restore refunds them"]
+    assert run("backup", file)[1:] == [f"{debits}; refunded by a restore"]
+    assert run("check", "--file", file)[1:] == [f"{debits}; refunded by a restore"]
     (checked,) = run("check", "--file", file, "--json")
     assert json.loads(checked)["open_debits"] == CALLS
     (restored,) = run("restore", file, "--json")

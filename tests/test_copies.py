@@ -117,7 +117,8 @@ def test_what_is_left_of_copies_is_one_name(copy: MarketCopy, path: Path) -> Non
         replaced(path, version)
         copy.look()
     version_of(copy)
-    assert len(list(path.parent.glob(".finapi.db-*"))) == 1
+    (folder,) = path.parent.glob(".finapi-copy-*")
+    assert sorted(one.name for one in folder.iterdir()) == [".lock", "copy.db"]
     copy.close()
     assert sorted(one.name for one in path.parent.iterdir()) == ["finapi.db"]
 

@@ -19,6 +19,7 @@ from finapi.core.config import Config
 from finapi.delivery import events
 from finapi.market.demo import data, prepared
 from finapi.store.db import Database
+from tests.leftovers import leave_folder
 from tests.process import ROOT
 
 NOW = datetime(2031, 5, 6, 7, 8, 9, 123000, tzinfo=UTC)
@@ -209,7 +210,7 @@ def no_home() -> Path:
 def test_a_full_disk_costs_no_more_than_the_time(
     cache: Path, made: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, content: bytes) -> None:
+    def full(path: Path, content: bytes, purpose: str) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(prepared, "replace_file", full)
@@ -222,13 +223,11 @@ def test_four_versions_are_kept_and_what_a_kill_left_goes_away(cache: Path, made
         file = cache / f"demo-{number}.db"
         file.write_bytes(b"old")
         os.utime(file, (number, number))
-    for name, at in ((".demo-1.db-abcdefgh", 1), (".demo-2.db-abcdefgh", 4_000_000_000)):
-        (cache / name).write_bytes(b"half")
-        os.utime(cache / name, (at, at))
+    leave_folder(cache, "demo")
     (cache / "other").write_bytes(b"not ours")
     prepared.image()
     mine = f"demo-{prepared._version()}.db"
-    names = {"demo-4.db", "demo-5.db", "demo-6.db", mine, ".demo-2.db-abcdefgh", "other"}
+    names = {"demo-4.db", "demo-5.db", "demo-6.db", mine, "other"}
     assert {one.name for one in cache.iterdir()} == names
     # Being read is being used: it is not the one that goes next.
     os.utime(cache / mine, (1, 1))

@@ -38,6 +38,7 @@ from finapi.store.db import Database, DatabaseDamagedError
 from finapi.verbs import ingesting
 from tests import process
 from tests.client import Client
+from tests.leftovers import leave_folder
 
 PAGE = 4096
 
@@ -309,19 +310,17 @@ def test_documents_and_lists_are_due_when_the_clock_was_put_back(app: App, clock
 
 
 def test_a_start_sweeps_what_kills_left(tmp_path: Path) -> None:
-    (tmp_path / "ledger").mkdir(mode=0o700)
     tmp_path.chmod(0o700)
     left = [
-        tmp_path / ".finapi.db-k1lledab",
-        tmp_path / "ledger" / ".ledger-2026-01-31-000000000004.csv.gz-abcd1234",
-        tmp_path / ".finapi-scratch-abcdefgh" / "0.1",
+        *(leave_folder(tmp_path, purpose) for purpose in ("restore", "backup", "upgrade", "ingest", "secrets")),
+        leave_folder(tmp_path / "ledger", "ledger"),
+        leave_folder(tmp_path / "bulk", "bulk"),
     ]
     stays = [tmp_path / "ledger" / "ledger-2026-01-31-000000000004.csv.gz", tmp_path / ".mine"]
-    left[2].parent.mkdir()
-    for file in (*left, *stays):
+    for file in stays:
         file.write_bytes(b"half")
     with opened(Config(data_dir=tmp_path)):
-        assert [file.exists() for file in (*left, left[2].parent)] == [False] * 4
+        assert [folder for folder in left if folder.exists()] == []
         assert all(file.exists() for file in stays)
 
 

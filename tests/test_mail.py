@@ -30,6 +30,7 @@ from finapi.net.smtp import Smtp
 from finapi.store.db import ConstraintError, Database, Row, Transaction
 from finapi.verbs.serving import mail_from_is_forgotten
 from tests.conftest import NOW
+from tests.leftovers import leave_folder
 
 SENDER = "finapi <no-reply@finapi.example>"
 LINK = "https://finapi.example/auth/verifyEmail?token=" + "0123456789abcdef" * 16
@@ -373,7 +374,7 @@ def test_files_of_mails_are_removed_after_their_time_and_no_others(tmp_path: Pat
     directory.send(message, 1.0)
     (tmp_path / "20200101T000000000Z-notes.eml").write_text("the operator's own")
     (tmp_path / "old.eml").write_text("the operator's own")
-    (tmp_path / ".20260131T120000000Z-000002.eml-abcd_123").write_text("half of a mail")
+    leave_folder(tmp_path, "mail")
     (tmp_path / ".cache-manifest").write_text("the operator's own")
     clock.advance(7 * 86_400)
     directory.send(message, 1.0)

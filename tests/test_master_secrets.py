@@ -14,6 +14,7 @@ from finapi.core import files, master_secrets
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.core.master_secrets import Keyring
+from tests.leftovers import leave_folder
 
 A, B = "aa" * 32, "bb" * 32
 
@@ -174,10 +175,9 @@ def test_a_write_that_fails_leaves_the_old_secrets_and_nothing_beside_them(
 def test_what_a_kill_left_half_written_is_swept(tmp_path: Path) -> None:
     settings = Config(data_dir=tmp_path)
     master_secrets.read(settings)
-    (tmp_path / ".secrets-abcd_123").write_text(A)
-    (tmp_path / ".secrets-of-somebody-else").write_text("")
+    leave_folder(tmp_path, "secrets")
     master_secrets.read(settings)
-    assert {path.name for path in tmp_path.iterdir()} == {"secrets", ".secrets-of-somebody-else"}
+    assert {path.name for path in tmp_path.iterdir()} == {"secrets"}
 
 
 def test_secrets_that_are_a_setting_are_not_written(tmp_path: Path) -> None:

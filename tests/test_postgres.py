@@ -596,7 +596,8 @@ def test_a_node_without_the_secrets_of_the_worker_is_refused(tmp_path: Path, url
     node.data_dir.mkdir(mode=0o700)
     with pytest.raises(UsageError, match="is not there"), opened(node):
         pass
-    backup.copy(config.data_dir / "finapi.db", node.data_dir).replace(node.data_dir / "finapi.db")
+    with backup.temporary_copy(config.data_dir / "finapi.db", node.data_dir, "copy") as copy:
+        copy.replace(node.data_dir / "finapi.db")
     with pytest.raises(UsageError, match="secrets is missing, which made 2 API keys"), opened(node):
         pass
     (node.data_dir / "secrets").write_text("11" * 32)

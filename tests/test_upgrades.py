@@ -26,6 +26,7 @@ from finapi.ops.opened import opened
 from finapi.store import backup
 from finapi.store.db import Database
 from tests.conftest import NOW
+from tests.leftovers import leave_folder
 from tests.stores import add_migrations
 
 STAMP = "2026-01-31T12:00:00.000Z"
@@ -378,7 +379,7 @@ def test_a_half_written_copy_is_never_taken_for_one(
     config: Config, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = dump(path)
-    (config.data_dir / ".finapi.db-0123abcd").write_bytes(path.read_bytes()[:5000])
+    (leave_folder(config.data_dir, "upgrade") / "copy.db").write_bytes(path.read_bytes()[:5000])
     add_migrations(monkeypatch, tmp_path / "sql", MIGRATIONS)
     start(config)
     assert dump(config.data_dir / "finapi.db.schema-0001") == before

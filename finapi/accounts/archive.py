@@ -95,7 +95,7 @@ def _written(directory: Path, stem: str, data: bytes) -> str:
     for number in itertools.count(1):
         path = directory / f"{stem}{f'-{number}' if number > 1 else ''}.csv.gz"
         try:
-            write_new(path, data)
+            write_new(path, data, "ledger")
         except FileExistsError:
             if path.read_bytes() != data:
                 continue

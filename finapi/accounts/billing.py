@@ -145,14 +145,18 @@ def refund_open_debits(app: App, now: datetime, *, every: bool = False) -> int:
         rows = tx.list_rows("open_debits", after=tx.find_value("closed_to"), before=before)
         for row in rows:
             _refund_debit(tx, dict(row), "crash_refund", 500, now)
-    if rows:
-        log.warning("refunded %d calls that a crash cut off", len(rows))
     return len(rows)
+
+
+def log_refunds(number: int) -> None:
+    """Log how many calls were refunded because a crash cut them off, if there were any."""
+    if number:
+        log.warning("refunded %d calls that a crash cut off", number)
 
 
 def run_refund_step(app: App) -> float:
     """Refund old open debits of accounts that processes share. Return the seconds until it should run again."""
-    refund_open_debits(app, app.clock.now())
+    log_refunds(refund_open_debits(app, app.clock.now()))
     return REFUND_SECONDS
 
 

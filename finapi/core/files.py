@@ -1,27 +1,24 @@
-"""Files that appear whole or not at all, and those that come with the package."""
+"""Files that appear complete or not at all, and files that come with the package."""
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
-LETTERS = 8  # after the name of a file that is being written
+from finapi.core.temporary import Purpose, TemporaryFolder
 
 
-def write_new(path: Path, data: bytes) -> None:
-    """Write a file (mode 0600) to the disk, whole; FileExistsError when there is one of this name already."""
-    name = _written(path, data)
-    try:
-        os.link(name, path)
-    finally:
-        os.unlink(name)
+def write_new(path: Path, data: bytes, purpose: Purpose) -> None:
+    """Write a file (mode 0600) to the disk, completely or not at all. Raise FileExistsError if the name is taken."""
+    with TemporaryFolder(purpose, path.parent) as folder:
+        os.link(_write(folder, data), path)
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Write a file (mode 0600) to the disk in the place of one that may be there; a crash leaves the old or the new."""
-    os.replace(_written(path, data), path)
+def replace_file(path: Path, data: bytes, purpose: Purpose) -> None:
+    """Write a file (mode 0600) to the disk in place of another. A crash leaves the old or the new one."""
+    with TemporaryFolder(purpose, path.parent) as folder:
+        os.replace(_write(folder, data), path)
     sync_directory(path.parent)
 
 
@@ -34,17 +31,6 @@ def sync_directory(path: Path) -> None:
         os.close(handle)
 
 
-def sweep(path: Path) -> None:
-    """Remove what a kill left of writing ``path``; nobody else may be writing it. ``*`` stands for any name."""
-    start, any_name, end = f".{path.name}-".partition("*")
-    with suppress(FileNotFoundError):
-        for name in os.listdir(path.parent):
-            begun = name[:-LETTERS]
-            if begun == start or (any_name and begun.startswith(start) and begun.endswith(end)):
-                with suppress(OSError):
-                    (path.parent / name).unlink()
-
-
 def get_package_folder(package: str) -> Path:
     """The folder of ``finapi`` or of a package in it, or what stands for it in a zip."""
     if (place := Path(__file__).parents[1].joinpath(*package.split(".")[1:])).is_dir():
@@ -54,15 +40,12 @@ def get_package_folder(package: str) -> Path:
     return cast(Path, resources.files(package))
 
 
-def _written(path: Path, data: bytes) -> str:
-    name = str(path.parent.absolute() / f".{path.name}-{os.urandom(LETTERS // 2).hex()}")
-    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        os.unlink(name)
-        raise
-    return name
+def _write(folder: Path, data: bytes) -> Path:
+    """Write a file into a temporary folder and onto the disk. Return its path."""
+    path = folder / "file"
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    return path

@@ -15,7 +15,8 @@ from typing import Any
 
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
-from finapi.core.files import replace_file, sweep, write_new
+from finapi.core.files import replace_file, write_new
+from finapi.core.temporary import sweep
 
 FILE = "secrets"
 BYTES = 32
@@ -64,10 +65,10 @@ def read(config: Config) -> list[bytes]:
             raise UsageError(f"setting secrets: {ZEROS}; make one with: openssl rand -hex 32")
         return held
     path = file_of(config)
-    sweep(path)
+    sweep(path.parent)
     if not path.exists():
         with suppress(FileExistsError):  # another start was first
-            write_new(path, f"{fresh().hex()}\n".encode())
+            write_new(path, f"{fresh().hex()}\n".encode(), "secrets")
     shown = shlex.quote(str(path))
     if path.stat().st_mode & OTHERS:
         raise UsageError(f"{path} can be read by others; close it with: chmod 600 {shown}")
@@ -82,7 +83,7 @@ def write(config: Config, held: Sequence[bytes]) -> None:
     """Replace the file's secrets, whole or not at all; UsageError when they are a setting."""
     if config.secrets:
         raise UsageError("the master secrets are a setting: change FINAPI_SECRETS, newest first, and start again")
-    replace_file(file_of(config), "".join(f"{one.hex()}\n" for one in held).encode())
+    replace_file(file_of(config), "".join(f"{one.hex()}\n" for one in held).encode(), "secrets")
 
 
 def fresh() -> bytes:

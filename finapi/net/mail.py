@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from finapi.core.clock import Clock, iso
 from finapi.core.errors import UsageError
-from finapi.core.files import sweep, sync_directory, write_new
+from finapi.core.files import sync_directory, write_new
+from finapi.core.temporary import sweep
 from finapi.net.letters import Letter, MailError, MailStopped, mailbox
 from finapi.store.db import Database, Row, Transaction
 
@@ -151,15 +152,16 @@ class Directory:
         """Nothing to break off."""
 
     def prune(self, before: datetime) -> int:
-        """Remove the files of mails written before a time, and what kills left half-written; how many mails those were.
+        """Remove the files of mails that were written before a time. Return their number.
 
-        Files of other names are not ours. The directory is read once an hour at most.
+        What killed processes left is removed too. Files with other names are not touched. The directory is read once an
+        hour at most.
         """
         with self._lock:
             if before - self._pruned_before < PRUNE_EVERY:
                 return 0
             self._pruned_before = before
-            sweep(self._path / "*.eml")
+            sweep(self._path)
             stamp = _stamp(before)
             old = [one for one in self._path.glob("*.eml") if re.fullmatch(_WRITTEN, one.name) and one.name < stamp]
             for one in old:
@@ -172,7 +174,7 @@ class Directory:
         while True:
             name = f"{stamp}-{next(self._numbers):06}.eml"
             with suppress(FileExistsError):
-                write_new(self._path / name, data)
+                write_new(self._path / name, data, "mail")
                 break
         sync_directory(self._path)
         return name

@@ -17,8 +17,9 @@ from finapi.core import master_secrets
 from finapi.core.clock import Clock, iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, UsageError
-from finapi.core.files import sweep, sync_directory
+from finapi.core.files import sync_directory
 from finapi.core.master_secrets import Keyring
+from finapi.core.temporary import sweep
 from finapi.delivery import events
 from finapi.ops import proof
 from finapi.store import backup
@@ -83,9 +84,8 @@ def make(
     if not target.parent.is_dir():
         raise UsageError(f"{target.parent} is not a directory")
     held = list(_held(config)) if secrets else []
-    made = backup.copy(path, target.parent, tell)
-    try:
-        db = Database(made, reads_only=True)
+    with backup.temporary_copy(path, target.parent, "backup", tell) as copy:
+        db = Database(copy, reads_only=True)
         proving(db)
         try:
             found = proof.of(db, config)
@@ -94,10 +94,8 @@ def make(
         if found["problems"]:
             raise ApiError("UNAVAILABLE", f"the copy failed its check and was removed: {found['problems'][0]}")
         if secrets:
-            backup.put_secrets(made, held)
-        os.link(made, target)
-    finally:
-        made.unlink(missing_ok=True)
+            backup.put_secrets(copy, held)
+        os.link(copy, target)
     sync_directory(target.parent)
     return {
         "file": str(target),
@@ -132,6 +130,7 @@ class Nightly:
 
         One that fails is logged and tried again in an hour.
         """
+        sweep(Path(self._app.config.backup_dir))
         try:
             made = self._made(self._app.config, self._app.clock.now())
         except (UsageError, ApiError, OSError, DatabaseError) as error:
@@ -156,7 +155,6 @@ class Nightly:
         tonight = f"finapi-{day}T*Z-{WITH if secrets else WITHOUT}.db"
         if now.hour < config.backup_hour or any(directory.glob(tonight)):
             return None
-        sweep(directory / DATABASE)
         made = make(config, directory, now, secrets=secrets, tell=self._tell, proving=self._proving.append)
         self._proving.clear()
         keep(directory, config.backups_kept)
@@ -193,10 +191,9 @@ def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Te
         known = 0
     if not known:
         raise UsageError(f"{file} is not a backup")
-    made = backup.copy(file, config.data_dir, tell)
-    try:
-        brought = backup.take_secrets(made)
-        db = Database(made)
+    with backup.temporary_copy(file, config.data_dir, "restore", tell) as copy:
+        brought = backup.take_secrets(copy)
+        db = Database(copy)
         try:
             found = proof.of(db, config)
             if found["problems"]:
@@ -214,10 +211,7 @@ def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Te
         kept = (
             path.with_name(f"{path.name}.before-{re.sub(r'[-:]|[.][0-9]+', '', iso(now))}") if path.exists() else None
         )
-        backup.swap(path, made, kept or path)
-    finally:
-        for ending in ("", "-wal", "-shm"):
-            made.with_name(made.name + ending).unlink(missing_ok=True)
+        backup.swap(path, copy, kept or path)
     return Restored(kept, found, refunds)
 
 

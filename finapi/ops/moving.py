@@ -31,7 +31,7 @@ def to_postgres(config: Config, name: str) -> dict[str, int]:
                 raise UsageError("the balances there are others; the accounts in the data directory stay in force")
         finally:
             app.db.accounts = app.db
-        replace_file(config.data_dir / apps.MOVED, name.encode())
+        replace_file(config.data_dir / apps.MOVED, name.encode(), "move")
     return {**moved, "tokens": tokens}
 
 

@@ -13,7 +13,7 @@ from finapi.app import App
 from finapi.core.clock import Clock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, StoreUnavailableError
-from finapi.core.files import sweep
+from finapi.core.temporary import sweep
 from finapi.delivery import events, outbox
 from finapi.store import datadir
 
@@ -40,8 +40,8 @@ def opened(
     another process to let go of the directory.
     """
     with datadir.locked(config.data_dir, patience):
-        datadir.sweep(config.data_dir)
-        sweep(config.ledger_directory / "ledger-*")
+        for directory in (config.data_dir, config.ledger_directory, config.data_dir / apps.BULK):
+            sweep(directory)
         app = apps.on_disk(config, clock, new_secrets=new_secrets, accounts=accounts)
         try:
             if config.role == "api":
@@ -49,7 +49,7 @@ def opened(
             else:
                 rotation.settle(app, app.clock.now(), new_secrets=new_secrets)
                 events.open_journal(app, app.clock.now())
-                billing.refund_open_debits(app, app.clock.now())
+                billing.log_refunds(billing.refund_open_debits(app, app.clock.now()))
                 outbox.carry(app.db)
             logins.recall(app)
             yield app

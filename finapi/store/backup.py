@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from finapi.core.errors import UsageError
 from finapi.core.files import sync_directory
+from finapi.core.temporary import Purpose, TemporaryFolder, sweep
 from finapi.store import schema
 from finapi.store.connections import is_damage, unusable
 from finapi.store.db import DatabaseDamagedError
@@ -29,35 +30,46 @@ def version_of(path: Path) -> int:
         raise unusable(path, error) from None
 
 
-def copy(source: Path, directory: Path, tell: Callable[[int, int], None] = lambda done, pages: None) -> Path:
-    """A copy of what is committed at this moment: a hidden file (mode 0600) in ``directory``, without a WAL.
+@contextmanager
+def temporary_copy(
+    source: Path,
+    directory: Path,
+    purpose: Purpose,
+    tell: Callable[[int, int], None] = lambda done, pages: None,
+) -> Iterator[Path]:
+    """Copy what is committed at this moment. The copy is removed at the end of the block unless it was moved away.
 
-    ``tell`` hears how many pages of how many are copied. UsageError when there is no room for it.
+    It is a file (mode 0600) without a WAL, in a temporary folder in ``directory``. ``tell`` is called with the numbers
+    of copied pages and of all pages. Raise UsageError if there is no room for it. What killed commands left in
+    ``directory`` is removed first.
     """
     import shutil
-    import tempfile
 
+    sweep(directory)
     needed = sum(part.stat().st_size for part in (source, source.with_name(f"{source.name}-wal")) if part.exists())
     free = shutil.disk_usage(directory).free
     if needed + SPARE > free:
         raise UsageError(f"a copy needs {needed:,} bytes and {directory} has {free:,}")
-    handle, name = tempfile.mkstemp(dir=directory, prefix=f".{source.name}-")
-    os.close(handle)
-    made = Path(name)
+    with TemporaryFolder(purpose, directory) as folder:
+        target = folder / "copy.db"
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        _copy(source, target, tell)
+        yield target
+
+
+def _copy(source: Path, target: Path, tell: Callable[[int, int], None]) -> None:
     try:
-        with closing(_reading(source)) as reading, closing(sqlite3.connect(made, isolation_level=None)) as writing:
+        with closing(_reading(source)) as reading, closing(sqlite3.connect(target, isolation_level=None)) as writing:
             # One read transaction around all steps: without it every write of the server begins the copy anew.
             reading.execute("BEGIN")
             reading.execute("SELECT 1 FROM sqlite_schema").fetchone()
             steps = lambda status, left, pages: tell(pages - left, pages)  # noqa: E731
             reading.backup(writing, pages=STEP_PAGES, progress=steps)
             writing.execute("PRAGMA journal_mode=DELETE")
-    except BaseException as error:
-        made.unlink(missing_ok=True)
+    except sqlite3.Error as error:
         if is_damage(error):
             raise DatabaseDamagedError(error) from None
         raise
-    return made
 
 
 def put_secrets(path: Path, secrets: Sequence[bytes]) -> None:

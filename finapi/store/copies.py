@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from finapi.core.errors import ApiError, UsageError
+from finapi.core.temporary import TemporaryFolder
 from finapi.store import schema
 from finapi.store.connections import HeldConnection, connect
 from finapi.store.db import CLOSED, Database, Transaction
@@ -50,10 +51,15 @@ class CopyIsNotWritten(ApiError):
 
 @dataclass(frozen=True, slots=True)
 class CopyFile:
-    """A file that was found good, under a name of this process's own, which it has until it is left."""
+    """A copy that can be used, under a second name in a temporary folder of this process."""
 
-    place: Path
+    folder: TemporaryFolder
     inode: tuple[int, int]
+
+    @property
+    def place(self) -> Path:
+        """The second name, which stays with this file when another one takes its first name."""
+        return self.folder.path / "copy.db"
 
     def stamp(self) -> PagesStamp:
         """What its pages are known by now."""
@@ -151,7 +157,7 @@ class MarketCopy(Database):
                 left, self._copy = self._copy, self._found(self.path)
             except (UsageError, OSError, sqlite3.Error) as error:
                 return self._refuse(inode, str(error))
-            left.place.unlink(missing_ok=True)
+            left.folder.remove()
             self.refusal = self._refused = self.trouble = None
             self._damaged = False
             log.info("moved over to another copy of the market data")
@@ -167,7 +173,7 @@ class MarketCopy(Database):
     def close(self) -> None:
         """Close every connection, breaking off what is read."""
         super().close()
-        self._copy.place.unlink(missing_ok=True)
+        self._copy.folder.remove()
 
     def _refuse(self, inode: tuple[int, int], why: str) -> bool:
         if why != self.refusal:
@@ -176,23 +182,23 @@ class MarketCopy(Database):
         return False
 
     def _found(self, path: Path) -> CopyFile:
-        """The file at a path when it can be used, under a name that stays with it whatever takes its place."""
+        """Return the file at a path as a copy. Raise UsageError, OSError or sqlite3.Error if it cannot be used."""
         beside = path.with_name(f"{path.name}-wal")
         if beside.exists() and beside.stat().st_size:
             raise UsageError(f"{beside} lies beside it, and a copy is one file: make it by finapi backup or Litestream")
-        place = path.with_name(f".{path.name}-{os.urandom(4).hex()}")
-        os.link(path, place)
+        folder = TemporaryFolder("copy", path.parent)
         try:
-            _take_off_wal_mark(place)
-            there = os.stat(place)
-            found = CopyFile(place, (there.st_ino, there.st_dev))
-            with closing(connect(self._uri(found), uri=True)) as connection:
+            os.link(path, folder.path / "copy.db")
+            there = os.stat(folder.path / "copy.db")
+            copy = CopyFile(folder, (there.st_ino, there.st_dev))
+            _take_off_wal_mark(copy.place)
+            with closing(connect(self._uri(copy), uri=True)) as connection:
                 schema.check_is_current(connection, path)
                 connection.execute("SELECT stamp FROM data_version").fetchone()
         except BaseException:
-            place.unlink(missing_ok=True)
+            folder.remove()
             raise
-        return found
+        return copy
 
     def _uri(self, file: CopyFile) -> str:
         return f"{file.place.resolve().as_uri()}?mode=ro"

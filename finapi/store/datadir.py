@@ -12,7 +12,6 @@ import logging
 import os
 import shlex
 import socket
-import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +19,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from finapi.core import files
 from finapi.core.errors import UsageError
 
 log = logging.getLogger("finapi.datadir")
@@ -29,8 +27,6 @@ LOCK = "lock"
 DATABASE = "finapi.db"
 SOCKET = "control.sock"
 LOCK_LOOK = 0.1  # seconds between two tries for a lock that is waited for
-FRESH = 60.0  # seconds that a lock may be made and not yet held
-SCRATCH = ".finapi-scratch-"  # directories of files for the length of a command
 OPEN = 0o027  # the bits of a mode that a data directory must not have: its group may look, and no more
 MAX_REQUEST = 1 << 20  # bytes of one handed-over command
 CONNECT_SECONDS = 5.0
@@ -41,33 +37,6 @@ Say = Callable[[Stream, str], None]
 
 # (words of the command, directory it was typed in, what came on its standard input, where to write) -> exit status
 Perform = Callable[[list[str], str, str, Say], int]
-
-
-@contextmanager
-def temporary(prefix: str) -> Iterator[Path]:
-    """A directory until the block ends. Those of processes that were killed hold no lock any more, and are removed."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix=prefix) as made:
-        now = os.stat(made).st_mtime
-        for place in Path(made).parent.glob(f"{prefix}*"):
-            with suppress(OSError):
-                found = place.lstat()
-                if found.st_uid == os.geteuid() and stat.S_ISDIR(found.st_mode):
-                    _remove_dead(place, now)
-        yield Path(made)
-
-
-def _remove_dead(place: Path, now: float) -> None:
-    import shutil
-
-    handle = os.open(place / LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
-        if now - os.fstat(handle).st_mtime > FRESH:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(place, ignore_errors=True)
-    finally:
-        os.close(handle)
 
 
 class Busy(Exception):
@@ -106,16 +75,6 @@ def locked(directory: Path, patience: float = 0.0) -> Iterator[None]:
     finally:
         # The kernel frees the lock with the handle, and with the process when it is killed.
         os.close(handle)
-
-
-def sweep(directory: Path) -> None:
-    """Remove what kills left half-written in a directory that is held."""
-    files.sweep(directory / DATABASE)
-    if scratch := [name for name in os.listdir(directory) if name.startswith(SCRATCH)]:
-        import shutil
-
-        for name in scratch:
-            shutil.rmtree(directory / name, ignore_errors=True)
 
 
 def closed(directory: Path) -> None:

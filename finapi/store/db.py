@@ -616,7 +616,7 @@ def _create_file(path: Path) -> None:
         return
     try:
         # The target of a link, so that the new file is its owner's alone there too.
-        write_new(path.resolve(), schema.build_image())
+        write_new(path.resolve(), schema.build_image(), "database")
     except FileExistsError:
         pass  # Another process was first.
     except OSError as error:

@@ -15,6 +15,7 @@ from typing import IO, NamedTuple
 
 from finapi.core.clock import Clock
 from finapi.core.errors import ApiError, unwritable
+from finapi.core.temporary import TemporaryFolder, sweep
 
 log = logging.getLogger("finapi.shelf")
 
@@ -128,27 +129,24 @@ class Shelf:
             raise BeingMade(name, name, self._clock.now()) from None
 
     def _make(self, making: _Making, make: Maker) -> None:
-        temporary: Path | None = None
         try:
             began = self._clock.monotonic()
             place = self._directory_now()
-            temporary = place / f".{making.name}"
-            made = self._written(temporary, making.stamp, make, began)
-            with self._lock:
-                # Under the lock, so that what is opened has the sum that is told of it.
-                if made.rows and not made.too_long:
-                    temporary.replace(place / making.name)
-                else:
-                    (place / making.name).unlink(missing_ok=True)
-                self._files[making.name] = made
-                self._files.move_to_end(making.name)
-                self._prune()
+            with TemporaryFolder("bulk", place) as folder:
+                made = self._written(folder / "file", making.stamp, make, began)
+                with self._lock:
+                    # Under the lock, so that what is opened has the sum that is told of it.
+                    if made.rows and not made.too_long:
+                        (folder / "file").replace(place / making.name)
+                    else:
+                        (place / making.name).unlink(missing_ok=True)
+                    self._files[making.name] = made
+                    self._files.move_to_end(making.name)
+                    self._prune()
         except Exception as error:
             making.failure = error
             log.warning("%s could not be made: %s", making.name, error)
         finally:
-            if temporary is not None:
-                temporary.unlink(missing_ok=True)
             with self._lock:
                 self._making = None
             making.done.set()
@@ -188,13 +186,14 @@ class Shelf:
     def _directory_now(self) -> Path:
         if self._place is None:
             if self._directory is None:
-                import shutil
-                import tempfile
-
-                self._place = Path(tempfile.mkdtemp(prefix="finapi-"))
-                weakref.finalize(self, shutil.rmtree, self._place, ignore_errors=True)
+                sweep()
+                folder = TemporaryFolder("bulk")
+                weakref.finalize(self, folder.remove)
+                self._place = folder.path / "files"
+                self._place.mkdir()
             else:
                 self._directory.mkdir(mode=0o700, exist_ok=True)
+                sweep(self._directory)
                 for left in self._directory.iterdir():
                     if left.is_file():
                         left.unlink()

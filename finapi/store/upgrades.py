@@ -31,13 +31,9 @@ def copy_before_upgrade(path: Path) -> None:
         return
     target = path.with_name(f"{path.name}.schema-{version:04}")
     try:
-        copy = backup.copy(path, path.parent)
-        try:
+        with backup.temporary_copy(path, path.parent, "upgrade") as copy:
             _sync_file(copy)
             copy.replace(target)
-        except BaseException:
-            copy.unlink(missing_ok=True)
-            raise
         sync_directory(path.parent)
     except (UsageError, OSError, DatabaseError) as error:
         raise UsageError(

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
+from finapi.core.temporary import TemporaryFolder, sweep
 from finapi.httpd.listen import Listener
 from finapi.httpd.settings import Asked
 from finapi.listening import listen_settings, looping, not_listening, url_of
@@ -92,7 +93,8 @@ def run_fixture(
         raise UsageError(base.INVALID_SEED)
     is_seeded = seed is not None
     number, created_at = _choose_seed() if seed is None else (seed, base.SEEDED_START)
-    with datadir.temporary("finapi-fixture-") as directory, ExitStack() as stack:
+    sweep()
+    with TemporaryFolder("fixture") as directory, ExitStack() as stack:
         stack.enter_context(datadir.locked(directory))
         base_file = base.build_base(directory, config, number, created_at)
         world_config = replace(config, data_dir=directory)

@@ -41,7 +41,7 @@ def _backup(args: argparse.Namespace, config: Config, origins: settings.Origins,
     counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in made["counts"].items())
     say("out", one_line(f"{made['file']}: {made['bytes']:,} bytes, proven: {counts}"))
     if made["open_debits"]["count"]:
-        say("out", f"{proof.describe_open_debits(made['open_debits'])}; a restore refunds them")
+        say("out", f"{proof.describe_open_debits(made['open_debits'])}; refunded by a restore")
     for path in gone:
         say("out", one_line(f"{path} is removed"))
     return 0
@@ -131,7 +131,7 @@ def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, 
         say("out", proof.said(found))
         if found["open_debits"]["count"]:
             open_debits = proof.describe_open_debits(found["open_debits"])
-            when = "a restore refunds them" if args.file is not None else "a start refunds what a crash left open"
+            when = "refunded by a restore" if args.file is not None else "refunded by a start if a crash left them open"
             say("out", f"{open_debits}; {when}")
         if damaged:
             say("err", PUT_BACK)

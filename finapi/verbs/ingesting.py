@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from finapi.core import days
 from finapi.core.errors import UsageError
+from finapi.core.temporary import TemporaryFolder, sweep
 from finapi.edgar.forms import FORMS, XBRL
 from finapi.store.datadir import Say
 from finapi.verbs.verb import Bar, Verb, arg, document, listed_names, one_line, print_result, typed_path
@@ -96,7 +97,10 @@ def _pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
                 raise UsageError("all reports in one file must be of one kind")
             with app.db.read() as tx:
                 data = packed.dump(tx, form)
-            file.write_bytes(data)
+            sweep(file.parent)
+            with TemporaryFolder("export", file.parent) as folder:
+                (folder / "file").write_bytes(data)
+                (folder / "file").replace(file)
             return print_result(say, args, f"{file}: {len(data)} bytes", file=str(file), bytes=len(data))
         stored = packed.load(app, file.read_bytes(), str(file))
         return print_result(say, args, f"{stored} reports stored", file=str(file), reports=stored)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finapi.core.errors import UsageError
+from finapi.core.temporary import TemporaryFolder, sweep
 from finapi.store.datadir import Say
 from finapi.verbs.verb import Verb, arg, document, listed_names, one_line, print_result, typed_path
 
@@ -30,19 +32,19 @@ def _save(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.market.financials import metrics
 
     file, cells_of, number = typed_path(directory, args.file), _by_mapping(None), 0
+    if os.path.lexists(file):
+        raise UsageError(f"{file}: File exists")
+    sweep(file.parent)
     try:
-        stream = file.open("x", encoding="utf-8")
+        with TemporaryFolder("mapping", file.parent) as folder:
+            with (folder / "file").open("x", encoding="utf-8") as stream:
+                for cik, name in _companies(app, None, directory, say):
+                    with app.db.read() as tx:
+                        stream.write(json.dumps({"cik": cik, "company": name, "cells": cells_of(tx, cik)}) + "\n")
+                    number += 1
+            os.link(folder / "file", file)
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
-    try:
-        with stream:
-            for cik, name in _companies(app, None, directory, say):
-                with app.db.read() as tx:
-                    stream.write(json.dumps({"cik": cik, "company": name, "cells": cells_of(tx, cik)}) + "\n")
-                number += 1
-    except BaseException:
-        file.unlink()
-        raise
     version = metrics.mapping().version
     return print_result(
         say, args, f"{file}: {number:,} companies by mapping {version}", companies=number, version=version

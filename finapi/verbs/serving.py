@@ -23,6 +23,7 @@ from finapi.core import logs, memory
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
+from finapi.core.temporary import TemporaryFolder, sweep
 from finapi.core.watch import Trouble
 from finapi.store import datadir
 from finapi.store.datadir import Say
@@ -98,7 +99,8 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
         # Not in a directory that was named, where there may be data, nor where the journal is elsewhere, with accounts.
         copied = origins["data_dir"] == "default" and not config.accounts_url
         if origins["data_dir"] == "default":
-            config = replace(config, data_dir=stack.enter_context(datadir.temporary("finapi-demo-")))
+            sweep()
+            config = replace(config, data_dir=stack.enter_context(TemporaryFolder("demo")))
         if copied:
             from finapi.market.demo import prepared
 

@@ -21,13 +21,13 @@ from finapi.app import App, in_memory
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config, cache_home
 from finapi.core.files import replace_file
+from finapi.core.temporary import sweep
 from finapi.delivery import events
 from finapi.store.db import Database
 
 # When all of it was stored, as the image says. No document in it bears this instant, a Saturday's noon.
 STORED = datetime(2026, 1, 31, 12, tzinfo=UTC)
 KEPT = 4  # versions: each edit of a checkout makes one, of 3 MB
-DEAD_SECONDS = 3_600  # after which a file that is half written has been left by a process that was killed
 _REDATING = (
     *("date_filings", "date_arrivals", "date_insider_forms", "date_carried", "date_events", "date_journal"),
     "draw_data_stamp",
@@ -47,7 +47,7 @@ def image() -> bytes | memoryview:
     if file:
         # A cache that cannot be written costs the time, and no more.
         with suppress(OSError):
-            replace_file(file, made + zlib.crc32(made).to_bytes(CHECK))
+            replace_file(file, made + zlib.crc32(made).to_bytes(CHECK), "demo")
             _remove_old(file.parent)
     return made
 
@@ -105,19 +105,16 @@ def _read(file: Path) -> memoryview | None:
 
 
 def _remove_old(place: Path) -> None:
-    """Remove all but the versions that were used last, and what kills left half-written."""
+    """Remove all but the versions that were used last, and what killed processes left."""
     used: list[tuple[float, Path]] = []
     for one in place.glob("demo-*.db"):
         with suppress(FileNotFoundError):
             used.append((one.lstat().st_mtime, one))
     used.sort(reverse=True)
     old = [one for _, one in used[KEPT:]]
-    for one in place.glob(".demo-*"):
-        with suppress(FileNotFoundError):
-            if used and used[0][0] - one.lstat().st_mtime > DEAD_SECONDS:
-                old.append(one)
     for one in old:
         one.unlink(missing_ok=True)
+    sweep(place)
 
 
 def _version() -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tempfile
 import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -23,6 +22,7 @@ from typing import NamedTuple
 from finapi.app import App
 from finapi.core import days
 from finapi.core.errors import ParseError
+from finapi.core.temporary import TemporaryFolder, sweep
 from finapi.edgar import datasets
 from finapi.edgar.datasets import Figures, Place, PreRow, SubRow, Table, TagRow
 from finapi.market.documents import outcomes
@@ -32,7 +32,7 @@ from finapi.market.documents.sources import MIB, Document, Entry
 from finapi.market.reference import companies
 from finapi.market.statements import factsets, kinds, layout, report, store
 from finapi.market.statements.factsets import FSDS, SOURCES
-from finapi.store import datadir, heartbeats
+from finapi.store import heartbeats
 from finapi.store.db import Transaction
 
 SUB, NUM, PRE, TAG = "fsds-sub", "fsds-num", "fsds-pre", "fsds-tag"
@@ -120,10 +120,10 @@ def ingest(app: App, tables: Mapping[str, Entry], only: Set[int] | None = None) 
     done = 0
     # Beside the database, where there is room for it and a start finds what a kill left.
     beside = app.db.path and app.db.path.parent
-    with tempfile.TemporaryDirectory(prefix=datadir.SCRATCH, dir=beside) as folder:
+    sweep(beside)
+    with TemporaryFolder("ingest", beside) as folder:
         dealt = [
-            (table, _dealt(table, Path(folder) / str(number), files, filings))
-            for number, table in enumerate(readers.tables)
+            (table, _dealt(table, folder / str(number), files, filings)) for number, table in enumerate(readers.tables)
         ]
         for number in range(files):
             of_filings = [_by_filing(table, places[number]) for table, places in dealt]
