@@ -30,8 +30,8 @@ from finapi.net.outbound import Outbound, Reach
 from finapi.store import sandbox, upgrades
 from finapi.store.datadir import DATABASE
 from finapi.store.db import Database, DatabaseError, Row
+from finapi.store.file_cache import FileCache
 from finapi.store.sandbox import Budget, Sandbox
-from finapi.store.shelf import Shelf
 
 if TYPE_CHECKING:
     from finapi.store.postgres import Postgres
@@ -88,7 +88,7 @@ class App:
     # Answers above a megabyte, while they are made and until they are sent or in a file.
     large: Turns
     # Files of whole periods, which anybody with a key may fetch.
-    bulk: Shelf
+    bulk: FileCache
     metrics: Metrics = field(default_factory=Metrics)
     # Requests to EDGAR, by the server's own poller and by a poll that is handed to it.
     edgar: Pace = field(default_factory=Pace)
@@ -140,7 +140,7 @@ def in_memory(
 def on_disk(
     config: Config, clock: Clock | None = None, *, new_secrets: bool = False, accounts: Postgres | None = None
 ) -> App:
-    """An App over ``finapi.db`` in the data directory, which the caller holds (``datadir.locked``).
+    """An App over ``finapi.db`` in the data directory, which the caller holds (``datadir.lock_directory``).
 
     With the role ``api`` that is a copy, which is not written. ``accounts`` are those that are open already. UsageError
     when the file of secrets is missing and something was made from it, unless ``new_secrets`` gives that up.
@@ -273,7 +273,7 @@ def _app(
             config.turn_wait,
             seats=seats,
         ),
-        bulk=Shelf(None if db.path is None else config.data_dir / BULK, config.bulk_bytes, clock),
+        bulk=FileCache(None if db.path is None else config.data_dir / BULK, config.bulk_bytes, clock),
     )
 
 

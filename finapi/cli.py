@@ -92,7 +92,7 @@ def _main(words: list[str]) -> int:
             return verb.run(args, config, origins, _say, perform)
     except UsageError as error:
         return _complain(str(error), 2)
-    except (ApiError, ParseError, datadir.Interrupted) as error:
+    except (ApiError, ParseError, datadir.CommandInterruptedError) as error:
         return _complain(str(error), 1)
     except _failing() as error:
         return _complain(f"the database failed: {error}", 1)
@@ -198,7 +198,7 @@ def _work(verb: Verb, args: argparse.Namespace, words: list[str], config: Config
     try:
         with _told_when_interrupted(verb), opened(config) as app:
             return verb.work(app, args, os.getcwd(), _say)
-    except datadir.Busy:
+    except datadir.DirectoryBusyError:
         try:
             return datadir.hand_over(config.data_dir, words, _say, args.stdin)
         except KeyboardInterrupt:

@@ -124,10 +124,10 @@ def running(
         app.metrics.measure(metrics.FEED_CONNECTIONS, feeds.readers)
         workers, pollers = (_workers(app), _pollers(app)) if works else (_of_a_copy(app), [])
         # What only the start read.
-        app.db.rest()
+        app.db.release_reader()
         # Left in the opposite order: calls are drained while the workers still work.
         with (
-            run_workers([*workers, *pollers], SETTLE_SECONDS if works else 0.0, app.db.rest),
+            run_workers([*workers, *pollers], SETTLE_SECONDS if works else 0.0, app.db.release_reader),
             _webhooks(app) if works else nullcontext() as sender,
             datadir.CommandSocket(config.data_dir, lambda words, cwd, stdin, say: perform(app, words, cwd, stdin, say)),
             looping("loop", listener.run, lambda: listener.stop(config.drain_timeout)),
@@ -288,7 +288,7 @@ def _webhooks(app: App) -> Iterator[Worker]:
     worker = Worker("webhooks", lambda: dispatcher().step())
     app.accounts.listen(WEBHOOKS, worker.wake)
     try:
-        with run_workers([worker], SETTLE_SECONDS, app.db.rest):
+        with run_workers([worker], SETTLE_SECONDS, app.db.release_reader):
             yield worker
     finally:
         if dispatcher.cache_info().currsize:
@@ -324,7 +324,7 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
         probing()
         return watchdog.step(app)
 
-    if app.db.moves or app.config.targets:
+    if app.db.is_copy or app.config.targets:
         probing()  # which judges the targets
 
     def interrupt() -> None:
@@ -333,13 +333,13 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
             probing().close()
 
     try:
-        if app.db.moves:
+        if app.db.is_copy:
             # The worker checks, and this node shows what it found.
             yield
             return
         worker = Worker("watchdog", step, interrupt=interrupt)
         app.watch.wake = worker.wake
-        with run_workers([worker], SETTLE_SECONDS, app.db.rest):
+        with run_workers([worker], SETTLE_SECONDS, app.db.release_reader):
             yield
     finally:
         interrupt()

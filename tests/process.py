@@ -165,7 +165,7 @@ def made(words: tuple[object, ...]) -> None:
     ):
         place = Path(str(words[words.index("--data-dir") + 1]))
         if not (place / "finapi.db").exists() and not place.is_file():
-            with suppress(UsageError, datadir.Busy), opened(Config(data_dir=place)):
+            with suppress(UsageError, datadir.DirectoryBusyError), opened(Config(data_dir=place)):
                 pass
 
 

@@ -32,7 +32,7 @@ from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.ops import backups, proof
 from finapi.ops.opened import opened
 from finapi.store import backup, db, schema
-from finapi.store.connections import PUT_BACK
+from finapi.store.connections import RESTORE_ADVICE
 from finapi.store.db import Transaction
 from tests.charging import charged
 from tests.conftest import NOW
@@ -572,7 +572,7 @@ def test_a_check_names_damage_and_says_what_to_do(tmp_path: Path) -> None:
     path.write_bytes(data)
     done = finapi("check", "--data-dir", tmp_path)
     assert done.status == 1
-    assert done.err.splitlines()[-1] == PUT_BACK
+    assert done.err.splitlines()[-1] == RESTORE_ADVICE
 
 
 def test_a_check_of_a_full_disk_does_not_send_for_a_backup(tmp_path: Path) -> None:

@@ -384,7 +384,7 @@ def test_calls_that_a_crash_cut_off_are_refunded_once_at_the_next_start(killed: 
     ]
     assert billing.refund_open_debits(app, clock.now()) == 0
     assert ledger(app) == after
-    assert app.db.integrity() == []
+    assert app.db.list_integrity_errors() == []
     app.db.close()
 
 

@@ -51,12 +51,12 @@ def version_of(copy: MarketCopy) -> int:
 @contextmanager
 def separate(copy: MarketCopy) -> Iterator[sqlite3.Connection]:
     """A connection apart, and its end."""
-    connection = copy.separate_reader()
+    connection = copy.open_separate_reader()
     try:
         yield connection
     finally:
         connection.close()
-        copy.forget_reader(connection)
+        copy.forget_separate_reader(connection)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def copy(path: Path) -> Iterator[MarketCopy]:
     with closing(MarketCopy(path)) as made:
-        made.look()
+        made.check_file()
         yield made
 
 
@@ -96,7 +96,7 @@ def test_a_file_that_takes_the_place_of_a_copy_is_moved_over_to(copy: MarketCopy
     thread.start()
     thread.join()
     assert [version_of(copy), *found] == [1, 1]
-    assert copy.look()
+    assert copy.check_file()
     assert copy.write_count > written
     assert version_of(copy) == 2
 
@@ -105,7 +105,7 @@ def test_who_has_begun_to_read_goes_on_with_the_copy_that_he_has(copy: MarketCop
     with copy.read() as tx:
         assert tx.find_value("data_version") == 1
         replaced(path, 2)
-        copy.look()
+        copy.check_file()
         assert tx.find_value("data_version") == 1
         with copy.read_one() as same:
             assert same.find_value("data_version") == 1
@@ -115,7 +115,7 @@ def test_who_has_begun_to_read_goes_on_with_the_copy_that_he_has(copy: MarketCop
 def test_what_is_left_of_copies_is_one_name(copy: MarketCopy, path: Path) -> None:
     for version in (2, 3):
         replaced(path, version)
-        copy.look()
+        copy.check_file()
     version_of(copy)
     (folder,) = path.parent.glob(".finapi-copy-*")
     assert sorted(one.name for one in folder.iterdir()) == [".lock", "copy.db"]
@@ -127,15 +127,15 @@ def test_a_copy_that_cannot_be_used_is_not_moved_to(copy: MarketCopy, path: Path
     for content, why in ((b"no database" * 100, "not a database"), (b"", "is empty")):
         path.with_name("made").write_bytes(content)
         path.with_name("made").replace(path)
-        assert not copy.look()
+        assert not copy.check_file()
         assert copy.refusal is not None
         assert why in copy.refusal
         assert version_of(copy) == 1
     path.unlink()
-    assert not copy.look()
+    assert not copy.check_file()
     assert copy.refusal == "No such file or directory"
     original(path, 5)
-    assert copy.look()
+    assert copy.check_file()
     assert (copy.refusal, version_of(copy)) == (None, 5)
 
 
@@ -189,7 +189,7 @@ def test_pages_that_are_written_where_they_stand_are_read_at_once(tmp_path: Path
             follower.stdin.write("on\n")
             follower.stdin.flush()
             assert follower.stdout.readline() == "written\n"
-            assert copy.look()
+            assert copy.check_file()
         follower.stdin.close()
 
 
@@ -243,23 +243,23 @@ def test_a_node_without_a_beat_has_no_age(path: Path, clock: FixedClock) -> None
         connection.execute("DELETE FROM heartbeats")
     market = MarketCopy(path)
     app = apps.in_memory(Config(role="api"), clock, db=market)
-    assert heartbeats.age(app.db, clock.now()) is None
+    assert heartbeats.get_copy_age(app.db, clock.now()) is None
     with market.read() as tx:
-        assert heartbeats.beats(tx) == {}
+        assert heartbeats.get_heartbeats(tx) == {}
     market.close()
 
 
 def test_the_etag_changes_with_the_copy(path: Path, clock: FixedClock) -> None:
     market = MarketCopy(path)
     market.accounts = db.Database(None)
-    market.look()
+    market.check_file()
     app = apps.in_memory(Config(role="api"), clock, db=market)
     caller = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
     question = "/api/v1/sec/filings"
     first = caller.get(question)
     assert caller.get(question, headers={"If-None-Match": first.headers["etag"]}).status == 304
     replaced(path, 7)
-    market.look()
+    market.check_file()
     assert caller.get(question, headers={"If-None-Match": first.headers["etag"]}).status == 200
     market.close()
 

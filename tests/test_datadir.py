@@ -20,7 +20,7 @@ from finapi import server
 from finapi.cli import perform
 from finapi.core.config import Config
 from finapi.store import datadir
-from finapi.store.datadir import Busy, CommandSocket, hand_over, locked
+from finapi.store.datadir import CommandSocket, DirectoryBusyError, hand_over, lock_directory
 from tests import process
 from tests.process import CIK, Running, eventually, figures, filing, finapi, write
 
@@ -87,30 +87,30 @@ def works(data_dir: Path) -> bool:
 
 def test_the_directory_is_made_with_its_parents_for_the_owner_alone(tmp_path: Path) -> None:
     directory = tmp_path / "a" / "b"
-    with locked(directory):
+    with lock_directory(directory):
         assert mode(directory) == 0o700
         assert mode(directory / "lock") == 0o600
 
 
 def test_a_second_holder_is_busy_until_the_first_lets_go(tmp_path: Path) -> None:
-    with locked(tmp_path):
+    with lock_directory(tmp_path):
         for _ in range(2):
-            with pytest.raises(Busy, match=str(tmp_path)), locked(tmp_path):
+            with pytest.raises(DirectoryBusyError, match=str(tmp_path)), lock_directory(tmp_path):
                 raise AssertionError
-    with locked(tmp_path):
+    with lock_directory(tmp_path):
         pass
 
 
 def test_the_lock_is_let_go_when_the_block_raises(tmp_path: Path) -> None:
-    with pytest.raises(KeyError), locked(tmp_path):
+    with pytest.raises(KeyError), lock_directory(tmp_path):
         raise KeyError
-    with locked(tmp_path):
+    with lock_directory(tmp_path):
         pass
 
 
 def test_the_lock_keeps_no_file_open(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
-    with locked(tmp_path), pytest.raises(Busy), locked(tmp_path):
+    with lock_directory(tmp_path), pytest.raises(DirectoryBusyError), lock_directory(tmp_path):
         raise AssertionError
     assert len(os.listdir("/proc/self/fd")) == before
 
@@ -290,7 +290,7 @@ def test_a_socket_left_by_kill_9_is_in_nobodys_way(tmp_path: Path) -> None:
 
 
 def test_a_holder_that_takes_no_commands_is_one_line(tmp_path: Path) -> None:
-    with locked(tmp_path / "data"):
+    with lock_directory(tmp_path / "data"):
         (tmp_path / "data" / "finapi.db").touch()
         done = finapi("user", "add", "ann@example.com", "--data-dir", tmp_path / "data")
     assert done.status == 2

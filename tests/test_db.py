@@ -18,7 +18,7 @@ import pytest
 
 from finapi.store import db
 from finapi.store.db import ConstraintError, Database, StoreUnwritableError, Transaction
-from finapi.store.portions import work_through
+from finapi.store.portions import write_in_portions
 
 NOW = "2026-01-31T12:00:00.000Z"
 
@@ -409,10 +409,10 @@ def test_the_connection_of_a_thread_that_rests_is_the_next_readers(path: Path) -
             with database.read() as tx:
                 used.append(tx._connection)
 
-        database.rest()  # it has none yet
+        database.release_reader()  # it has none yet
         read()
         in_threads(1, read)
-        database.rest()
+        database.release_reader()
         in_threads(1, read)
         mine, others, left = used
         assert others is not mine
@@ -433,7 +433,7 @@ def test_a_closed_database_opens_no_reader_for_another_thread(path: Path) -> Non
 def test_a_sound_database_has_nothing_to_report(database: Database) -> None:
     with database.write() as tx:
         add_user(tx, 1)
-    assert database.integrity() == []
+    assert database.list_integrity_errors() == []
 
 
 def test_a_row_that_refers_to_nothing_is_reported(path: Path) -> None:
@@ -443,7 +443,7 @@ def test_a_row_that_refers_to_nothing_is_reported(path: Path) -> None:
     connection.commit()
     connection.close()
     database = Database(path)
-    assert database.integrity() == ["ledger row 1 refers to a missing users"]
+    assert database.list_integrity_errors() == ["ledger row 1 refers to a missing users"]
     database.close()
 
 
@@ -452,7 +452,9 @@ def test_a_check_and_the_sizes_wait_for_no_write(path: Path) -> None:
     with database.write() as tx:
         add_user(tx, 1)
         found: list[object] = []
-        checking = threading.Thread(target=lambda: found.extend([database.integrity(), database.sizes()["pages"] > 0]))
+        checking = threading.Thread(
+            target=lambda: found.extend([database.list_integrity_errors(), database.sizes()["pages"] > 0])
+        )
         checking.start()
         checking.join(10)
     assert found == [[], True]
@@ -464,10 +466,10 @@ def test_a_close_breaks_a_check_off(path: Path) -> None:
     database = Database(path)
     # Endless as long as nobody ends it.
     query = "WITH RECURSIVE forever(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM forever) SELECT max(n) FROM forever"
-    reader, ended = database.separate_reader(), threading.Event()
+    reader, ended = database.open_separate_reader(), threading.Event()
 
     def read() -> None:
-        with pytest.raises(sqlite3.OperationalError, match="interrupted"), database.using(reader):
+        with pytest.raises(sqlite3.OperationalError, match="interrupted"), database.reading(reader):
             reader.execute(query).fetchone()
         ended.set()
 
@@ -552,12 +554,12 @@ def test_a_transaction_knows_that_others_wait_to_write(path: Path, how: str) -> 
 
         waiting = threading.Thread(target=other)
         with database.write():
-            assert not database.awaited
+            assert not database.has_waiting_writers
             waiting.start()
-            while not database.awaited:
+            while not database.has_waiting_writers:
                 pass
         waiting.join()
-        assert not database.awaited
+        assert not database.has_waiting_writers
 
 
 def test_a_commit_that_fails_fails_all_that_share_it(database: Database) -> None:
@@ -659,7 +661,7 @@ def test_the_writer_keeps_more_pages_while_much_is_stored() -> None:
 
     with closing(Database(None)) as db:
         before = pages()
-        with suppress(LookupError), db.storing_much():
+        with suppress(LookupError), db.with_larger_cache():
             assert pages() == -16_384
             raise LookupError
         assert pages() == before
@@ -679,7 +681,7 @@ def test_who_waits_for_the_writer_has_it_between_portions(on_file: Database) -> 
 
     waiting = threading.Thread(target=other)
     waiting.start()
-    work_through(on_file, portion)
+    write_in_portions(on_file, portion)
     waiting.join()
     assert left == []
     assert len(set(between)) > 20

@@ -270,7 +270,7 @@ def test_a_command_that_a_stop_of_the_server_cuts_off_says_what_it_has_done(tmp_
     def client() -> None:
         try:
             datadir.hand_over(tmp_path, ["ingest"], lambda stream, text: said.append(text))
-        except datadir.Interrupted as error:
+        except datadir.CommandInterruptedError as error:
             raised.append(error)
 
     with datadir.CommandSocket(tmp_path, perform):

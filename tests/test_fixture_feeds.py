@@ -293,7 +293,7 @@ def test_a_reader_is_filled_to_the_end_of_a_journal_that_went_back() -> None:
         for number in range(5):
             tell(server, str(number))
         hub.publish()
-        world.app.db.back_to(mark)
+        world.app.db.roll_back_to(mark)
         hub.fill(hub.open(events.MAIN, (found, server.api_key), before, Filter(), None))
         assert len(before.got) == 20
 

@@ -144,7 +144,7 @@ def test_counts_kept_are_counts_of_rows(tmp_path: Path, clock: FixedClock) -> No
     (tmp_path / "AAPL.csv").write_text("Date,Close\n2025-01-02,1\n2025-01-03,2.5\n2025-01-06,3\n")
     ingest.run(app, [tmp_path], Given(ticker="AAPL"), lambda outcome: None)
     with app.db.read() as tx:
-        held = heartbeats.held(tx)
+        held = heartbeats.get_stored_counts(tx)
         facts = tx._connection.execute("SELECT count(*) FROM facts WHERE dimension_id = 0 AND hidden = 0").fetchone()[0]
         assert tx.list_rows("uncounted") == []
         assert tx.list_rows("unequal_facts", id=0, limit=5) == []

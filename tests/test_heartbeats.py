@@ -27,12 +27,12 @@ A_MINUTE_LATER = "2026-01-31T12:01:00.000Z"
 
 def beats(app: App) -> dict[str, Heartbeat]:
     with app.db.read() as tx:
-        return heartbeats.beats(tx)
+        return heartbeats.get_heartbeats(tx)
 
 
 def freshness(app: App) -> dict[str, str | None]:
     with app.db.read() as tx:
-        return {**heartbeats.freshness(tx)}
+        return {**heartbeats.get_freshness(tx)}
 
 
 def ingested(app: App) -> int:
@@ -46,10 +46,10 @@ def test_a_part_that_never_made_a_step_has_no_beat(app: App) -> None:
 
 def test_the_last_step_of_a_part_is_kept_with_its_time_and_its_failure(app: App) -> None:
     with app.db.write() as tx:
-        heartbeats.beat(tx, "sec_gateway", NOW, took_ms=87)
-        heartbeats.beat(tx, "sec_worker", NOW)
+        heartbeats.record_beat(tx, "sec_gateway", NOW, took_ms=87)
+        heartbeats.record_beat(tx, "sec_worker", NOW)
     with app.db.write() as tx:
-        heartbeats.beat(tx, "sec_gateway", NOW + timedelta(minutes=1), failure="EDGAR answered 503")
+        heartbeats.record_beat(tx, "sec_gateway", NOW + timedelta(minutes=1), failure="EDGAR answered 503")
     assert beats(app) == {
         "sec_gateway": Heartbeat("sec_gateway", A_MINUTE_LATER, None, "EDGAR answered 503"),
         "sec_worker": Heartbeat("sec_worker", AT_NOON, None, None),
@@ -58,15 +58,15 @@ def test_the_last_step_of_a_part_is_kept_with_its_time_and_its_failure(app: App)
 
 def test_a_step_that_succeeds_clears_the_failure_before_it(app: App) -> None:
     with app.db.write() as tx:
-        heartbeats.beat(tx, "sec_gateway", NOW, failure="EDGAR answered 503")
-        heartbeats.beat(tx, "sec_gateway", NOW, took_ms=3)
+        heartbeats.record_beat(tx, "sec_gateway", NOW, failure="EDGAR answered 503")
+        heartbeats.record_beat(tx, "sec_gateway", NOW, took_ms=3)
     assert beats(app)["sec_gateway"] == Heartbeat("sec_gateway", AT_NOON, 3, None)
 
 
 def test_a_step_that_is_rolled_back_has_not_beaten(app: App) -> None:
     def step() -> None:
         with app.db.write() as tx:
-            heartbeats.beat(tx, "sec_worker", NOW)
+            heartbeats.record_beat(tx, "sec_worker", NOW)
             raise KeyError
 
     with pytest.raises(KeyError):
@@ -77,7 +77,7 @@ def test_a_step_that_is_rolled_back_has_not_beaten(app: App) -> None:
 @pytest.mark.parametrize("wrong", [{"took_ms": -1}, {"failure": ""}])
 def test_a_beat_without_sense_is_refused(app: App, wrong: dict[str, object]) -> None:
     with pytest.raises(ConstraintError), app.db.write() as tx:
-        heartbeats.beat(tx, "sec_worker", NOW, **wrong)  # type: ignore[arg-type]
+        heartbeats.record_beat(tx, "sec_worker", NOW, **wrong)  # type: ignore[arg-type]
 
 
 def test_what_never_came_in_has_no_time(app: App) -> None:

@@ -56,12 +56,12 @@ def test_back_to_a_mark_undoes_what_came_after(base: Path) -> None:
     bump(database)
     bump(database)
     written = database.write_count
-    database.back_to(mark)
+    database.roll_back_to(mark)
     assert (version(database), database.write_count) == (1, written + 1)
-    database.back_to(1)
+    database.roll_back_to(1)
     assert version(database) == 0
     with pytest.raises(KeyError):
-        database.back_to(mark)
+        database.roll_back_to(mark)
     database.close()
 
 
@@ -74,7 +74,7 @@ def test_a_renewed_one_holds_nothing_and_no_more_memory(base: Path) -> None:
         with database.write() as tx:
             for _ in range(20):
                 tx.insert_row("insert_mail", template="t" * 500, subject_id=1, now="2026-01-01T00:00:00.000Z")
-        database.renew()
+        database.reset()
         if number > 5:
             held.append(sandbox._in_use())
     assert database._listeners == {}
@@ -88,15 +88,15 @@ def test_what_was_written_into_the_base_is_there_for_later_ones(base: Path) -> N
     bump(database)
     mark = database.mark()
     database.listen("x", lambda: None)
-    database.renew(into_base=True)
+    database.reset(into_base=True)
     bump(database)
     later = LayeredDatabase(base)
     assert (version(later), version(database), database._listeners) == (1, 2, {})
     with pytest.raises(KeyError):
-        database.back_to(mark)
-    database.renew()
+        database.roll_back_to(mark)
+    database.reset()
     assert version(database) == 1
-    assert later.integrity() == []
+    assert later.list_integrity_errors() == []
     database.close()
     later.close()
     assert [one.name for one in base.parent.iterdir()] == ["base.db"]
@@ -118,20 +118,20 @@ def test_a_block_that_raises_is_undone_alone(base: Path) -> None:
 def test_a_separate_reader_has_what_is_not_in_the_file(base: Path) -> None:
     database = LayeredDatabase(base)
     bump(database)
-    reader = database.separate_reader()
+    reader = database.open_separate_reader()
     assert reader.execute("SELECT version FROM data_version").fetchone()[0] == 1
     reader.close()
-    assert database.integrity() == []
+    assert database.list_integrity_errors() == []
     database.close()
 
 
 def test_chance_comes_from_where_it_is_told_to(base: Path) -> None:
     database = LayeredDatabase(base)
-    database.draw_from(lambda count: b"\xab" * count)
+    database.set_random_source(lambda count: b"\xab" * count)
     bump(database)
     image = database.image()
-    database.draw_from(lambda count: b"\xcd" * count)
-    database.back_to(1)
+    database.set_random_source(lambda count: b"\xcd" * count)
+    database.roll_back_to(1)
     bump(database)
     assert b"AB" * 8 in image
     assert b"CD" * 8 in database.image()

@@ -78,7 +78,7 @@ def documents(app: App) -> dict[str, tuple[str, str | None]]:
 
 def beats(app: App) -> dict[str, str | None]:
     with app.db.read() as tx:
-        return {name: beat.failure for name, beat in heartbeats.beats(tx).items()}
+        return {name: beat.failure for name, beat in heartbeats.get_heartbeats(tx).items()}
 
 
 def follow(app: App, cik: int = APPLE) -> None:

@@ -57,7 +57,7 @@ class Service:
 
         def all_beat() -> bool:
             with self.server.app.db.read() as tx:
-                beats = heartbeats.beats(tx)
+                beats = heartbeats.get_heartbeats(tx)
             return all(name in beats and beats[name].at == iso(self.clock.now()) for name in POLLED)
 
         eventually(all_beat)

@@ -742,7 +742,7 @@ def closed() -> Iterator[None]:
 @pytest.mark.slow
 def test_the_connection_is_read_only_though_everything_were_let(tmp_path: Path) -> None:
     store = database.Database(tmp_path / "finapi.db")
-    connection = store.separate_reader()
+    connection = store.open_separate_reader()
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         connection.execute("INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (9, 'x', 0, '')")
     store.close()

@@ -28,7 +28,7 @@ from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.server import Server
 from finapi.server import running as server_running
-from finapi.store.datadir import Busy, hand_over
+from finapi.store.datadir import DirectoryBusyError, hand_over
 from finapi.web.wsgi import EXPOSED
 from tests import process
 from tests.process import CIK, Running, eventually, figures, filing, finapi, write
@@ -223,7 +223,7 @@ def test_a_directory_that_another_server_holds_is_refused(tmp_path: Path) -> Non
 
 
 def test_a_directory_is_held_within_one_process_too(server: Server) -> None:
-    with pytest.raises(Busy), server_running(server.app.config, perform):
+    with pytest.raises(DirectoryBusyError), server_running(server.app.config, perform):
         raise AssertionError
     assert process.get(address(server), "/livez").status == 200
 

@@ -310,7 +310,7 @@ ALTER TABLE rebuilt RENAME TO users;
     add_migrations(monkeypatch, tmp_path / "sql", {"migrations/0002_users.sql": script})
     with closing(Database(path)) as database:
         assert database._writer.execute("PRAGMA foreign_keys").fetchone()[0] == 1
-        assert database.integrity() == []
+        assert database.list_integrity_errors() == []
     assert read(path, "SELECT email FROM users") == [("ann@example.com",)]
     assert read(path, "SELECT user_id FROM sessions") == [(1,)]
 

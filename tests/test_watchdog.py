@@ -418,7 +418,7 @@ def test_the_store_works_and_is_down_while_another_process_holds_it(start: Calla
 def test_a_store_that_forgets_what_was_written_is_wrong(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     store(app)
     app.clock.advance(1)  # type: ignore[attr-defined]
-    monkeypatch.setattr(heartbeats, "beat", lambda *_: None)
+    monkeypatch.setattr(heartbeats, "record_beat", lambda *_: None)
     with pytest.raises(Trouble, match="cannot be read back"):
         store(app)
 
@@ -451,7 +451,7 @@ def test_counters_whose_lock_is_held_for_ever_are_down_in_time(app: App) -> None
 
 def beat(app: App, **said: Any) -> None:
     with app.db.write() as tx:
-        heartbeats.beat(tx, "sec_worker", app.clock.now(), **said)
+        heartbeats.record_beat(tx, "sec_worker", app.clock.now(), **said)
 
 
 def test_a_part_has_its_first_time_to_make_its_first_step(app: App, clock: FixedClock) -> None:

@@ -73,7 +73,7 @@ def _put(
 ) -> None:
     values = {"accession": accession, "type": type, "subject": subject, "occurred_at": occurred_at, "data": data}
     tx.run("put_outbox", {**values, **events.columns(about)}, now=iso(now))
-    tx.then(_carry_now)
+    tx.run_after_commit(_carry_now)
 
 
 def carry(db: Database, *, again: bool = True) -> int:

@@ -20,7 +20,7 @@ CHECKS_SECONDS = 5.0  # between two looks at what the worker's watchdog found
 def step(app: App) -> float:
     """Notice another copy, and now and then how the worker's parts stand; seconds until the next look."""
     assert isinstance(app.db, MarketCopy)
-    app.db.look()
+    app.db.check_file()
     watch, now = app.watch, app.clock.monotonic()
     if watch.ticked is None or now - watch.ticked >= CHECKS_SECONDS:
         try:
@@ -38,7 +38,7 @@ def cut_off(app: App, now: datetime) -> str | None:
     A worker that rests cuts no node off: its rounds are rows of accounts too. While those cannot be read, and of a
     worker that never wrote, the copy is judged by the clock of this node.
     """
-    old = heartbeats.age(app.db, now)
+    old = heartbeats.get_copy_age(app.db, now)
     if old is None or old <= app.config.copy_age:
         return None
     last = max((one.checked_at for one in app.watch.components.values()), default=None)

@@ -91,7 +91,7 @@ def _directory(config: Config, clock: Clock) -> Found:
             f"{'finapi serve makes it; or ' if well is None else ''}name another with --data-dir",
         )
         return
-    datadir.closed(place)
+    datadir.check_permissions(place)
     from finapi.ops.proof import refusal
 
     # Tried: what may be written by its mode may be on a disk that is full or read-only.

@@ -32,14 +32,14 @@ def opened(
     accounts: Postgres | None = None,
     patience: float = 0.0,
 ) -> Iterator[App]:
-    """The App of a data directory, held as its one writer; ``datadir.Busy`` when another process holds it.
+    """Open the App of a data directory as its one writer. Raise ``datadir.DirectoryBusyError`` if there is another one.
 
     What a crash left open is refunded before anything else happens, and lockouts go on where they stood; with the role
     ``api`` nothing happens, but that the secrets must be the worker's. ``new_secrets``: what was made from master
     secrets that are missing is given up. ``accounts`` are those that are open already; ``patience`` are seconds for
     another process to let go of the directory.
     """
-    with datadir.locked(config.data_dir, patience):
+    with datadir.lock_directory(config.data_dir, patience):
         for directory in (config.data_dir, config.ledger_directory, config.data_dir / apps.BULK):
             sweep(directory)
         app = apps.on_disk(config, clock, new_secrets=new_secrets, accounts=accounts)

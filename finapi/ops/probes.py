@@ -116,11 +116,11 @@ def store(app: App) -> None:
     now = app.clock.now()
     try:
         with app.db.write() as tx:
-            heartbeats.beat(tx, "postgres_db", now)
+            heartbeats.record_beat(tx, "postgres_db", now)
     except StoreUnavailableError as error:
         raise Trouble("failing", f"nothing can be stored: {error}") from None
     with app.db.read() as tx:
-        beat = heartbeats.beats(tx)["postgres_db"]
+        beat = heartbeats.get_heartbeats(tx)["postgres_db"]
     if beat.at < iso(now):
         raise Trouble("wrong", "what was written cannot be read back")
 
@@ -170,4 +170,4 @@ class HeartbeatProbe:
 
     def _last(self) -> heartbeats.Heartbeat | None:
         with self._app.db.read() as tx:
-            return heartbeats.beats(tx).get(self._name)
+            return heartbeats.get_heartbeats(tx).get(self._name)

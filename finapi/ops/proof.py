@@ -16,7 +16,7 @@ from finapi.core.config import Config
 from finapi.core.json import text as text_of
 from finapi.market.holdings import doubts, industries
 from finapi.store.db import Database, DatabaseError, Transaction
-from finapi.store.portions import read_through
+from finapi.store.portions import read_in_portions
 
 ROOM = 1 << 16  # bytes that must find room where something is to be written
 DOCUMENTS = 20  # looked at together
@@ -60,7 +60,7 @@ def of(db: Database, config: Config) -> Proof:
     Nothing here depends on the clock: a copy is judged by its rows, so that it is proven however old it is.
     """
     try:
-        problems = db.integrity()
+        problems = db.list_integrity_errors()
         if problems:
             # Rows of damaged pages are not counted.
             return _unreadable(problems)
@@ -178,5 +178,5 @@ def _documents(db: Database) -> tuple[int, list[str]]:
                 wrong.append(f"document of {text_of(row['accession'])}: {error}")
         return rows[-1]["filing_id"] if rows else None
 
-    read_through(db, portion, 0)
+    read_in_portions(db, portion, 0)
     return number, wrong

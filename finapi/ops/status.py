@@ -222,7 +222,7 @@ def figures(app: App) -> Figures:
     waiting = queues(app, app.clock.now())
     with app.db.read() as tx:
         version, given_up, aside = tx.find_value("data_version"), following.given_up(tx), outbox.put_aside(tx)
-    age = heartbeats.age(app.db, app.clock.now())
+    age = heartbeats.get_copy_age(app.db, app.clock.now())
     return {
         metrics.UP: {
             (name,): {"operational": 1.0, "degraded": 0.5, "down": 0.0}[one.status]
@@ -241,7 +241,7 @@ def _freshness(app: App) -> DataFreshness:
     """``data_freshness``; as it was when it was last read when the store cannot be."""
     try:
         with app.db.read() as tx:
-            times = heartbeats.freshness(tx)
+            times = heartbeats.get_freshness(tx)
         depth = sum(queues(app, app.clock.now()).values())
     except (DatabaseError, ApiError):
         last: DataFreshness | None = app.watch.freshness
@@ -255,8 +255,8 @@ def _freshness(app: App) -> DataFreshness:
         "last_news_at": times["news"],
         "queue_depth": depth,
     }
-    if app.db.moves:
-        freshness["copy_age_seconds"] = heartbeats.age(app.db, app.clock.now())
+    if app.db.is_copy:
+        freshness["copy_age_seconds"] = heartbeats.get_copy_age(app.db, app.clock.now())
     app.watch.freshness = freshness
     return freshness
 

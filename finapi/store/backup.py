@@ -12,7 +12,7 @@ from finapi.core.errors import UsageError
 from finapi.core.files import sync_directory
 from finapi.core.temporary import Purpose, TemporaryFolder, sweep
 from finapi.store import schema
-from finapi.store.connections import is_damage, unusable
+from finapi.store.connections import build_unusable_error, is_damage
 from finapi.store.db import DatabaseDamagedError
 
 STEP_PAGES = 256  # copied at once, 1 MiB: others read and write between two steps
@@ -27,7 +27,7 @@ def version_of(path: Path) -> int:
         with closing(_reading(path)) as connection:
             return schema.read_version(connection, path)
     except sqlite3.DatabaseError as error:
-        raise unusable(path, error) from None
+        raise build_unusable_error(path, error) from None
 
 
 @contextmanager

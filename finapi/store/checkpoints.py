@@ -26,7 +26,7 @@ def is_safe_beside_checkpoints(version: tuple[int, ...]) -> bool:
     return version >= (3, 51, 3) or (3, 50, 7) <= version < (3, 51) or (3, 44, 6) <= version < (3, 45)
 
 
-def leave_checkpoints(connection: sqlite3.Connection) -> None:
+def disable_checkpoints(connection: sqlite3.Connection) -> None:
     """Leave it to another process to fold the WAL into the file; UsageError for an SQLite that cannot stand that."""
     if not is_safe_beside_checkpoints(SQLITE):
         raise UsageError(
@@ -40,7 +40,7 @@ def leave_checkpoints(connection: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def more_pages(connection: sqlite3.Connection, lock: threading.RLock) -> Iterator[None]:
+def with_larger_cache(connection: sqlite3.Connection, lock: threading.RLock) -> Iterator[None]:
     """Keep :data:`MANY_PAGES_KB` of a connection's pages in memory for a while."""
     with lock:
         few: int = connection.execute("PRAGMA cache_size").fetchone()[0]

@@ -21,7 +21,7 @@ from pathlib import Path
 from finapi.core.errors import ApiError, UsageError
 from finapi.core.temporary import TemporaryFolder
 from finapi.store import schema
-from finapi.store.connections import HeldConnection, connect
+from finapi.store.connections import LockedConnection, connect
 from finapi.store.db import CLOSED, Database, Transaction
 
 log = logging.getLogger("finapi.store")
@@ -42,7 +42,7 @@ READS = "SELECT 1 FROM sqlite_schema"  # what takes the lock that BEGIN announce
 PagesStamp = tuple[int, int]
 
 
-class CopyIsNotWritten(ApiError):
+class ReadOnlyCopyError(ApiError):
     """The market data of this node are a copy."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class CopyFile:
 class _Held:
     """A thread's connection; ``stamp`` of the pages that it has read, None where they may have changed since."""
 
-    connection: HeldConnection
+    connection: LockedConnection
     file: CopyFile
     stamp: PagesStamp | None
     fresh: bool = True
@@ -80,7 +80,7 @@ class _Held:
 class MarketCopy(Database):
     """The copy at ``path``. No connection of this process can write it, and ``write`` is CONFLICT (409)."""
 
-    moves = True
+    is_copy = True
 
     def __init__(self, path: Path) -> None:
         """Open the copy; UsageError for a file that is none, or of another schema than this finapi reads."""
@@ -98,11 +98,11 @@ class MarketCopy(Database):
 
     def check_original(self) -> None:
         """CONFLICT (409)."""
-        raise CopyIsNotWritten
+        raise ReadOnlyCopyError
 
     @contextmanager
     def _transaction(self, *, shared: bool) -> Iterator[Transaction]:
-        raise CopyIsNotWritten
+        raise ReadOnlyCopyError
         yield
 
     @contextmanager
@@ -120,7 +120,7 @@ class MarketCopy(Database):
         finally:
             with suppress(sqlite3.Error):
                 connection.execute("COMMIT")
-            connection.held.release()
+            connection.lock.release()
 
     @contextmanager
     def read_one(self) -> Iterator[Transaction]:
@@ -132,7 +132,7 @@ class MarketCopy(Database):
             with self.read() as tx:
                 yield tx
 
-    def separate_reader(self) -> sqlite3.Connection:
+    def open_separate_reader(self) -> sqlite3.Connection:
         """A connection of its own in a read transaction, for one use. Closed by :meth:`close` at the latest."""
         connection = connect(self._uri(self._copy), uri=True, cached_statements=0)
         connection.execute(f"PRAGMA busy_timeout={1000 * PATIENCE_SECONDS:.0f}")
@@ -141,7 +141,7 @@ class MarketCopy(Database):
         self._separate_readers[connection] = threading.Lock()
         return connection
 
-    def look(self) -> bool:
+    def check_file(self) -> bool:
         """Notice another file or other pages, and tell by :attr:`written`; whether there were any.
 
         Who has begun goes on with the copy that he has. One that cannot be used is not moved to: ``refusal`` says why.
@@ -203,19 +203,19 @@ class MarketCopy(Database):
     def _uri(self, file: CopyFile) -> str:
         return f"{file.place.resolve().as_uri()}?mode=ro"
 
-    def _steady(self) -> HeldConnection:
+    def _steady(self) -> LockedConnection:
         """This thread's connection, held and in a transaction, with nothing in it of an earlier state of the file."""
         while True:
             held: _Held | None = getattr(self._local, "held", None)
             if held is None or held.file is not self._copy or (held.stamp is None and not held.fresh):
                 held = self._local.held = self._opened(held)
             steady = False
-            held.connection.held.acquire()
+            held.connection.lock.acquire()
             try:
                 steady = self._is_steady(held)
             finally:
                 if not steady:
-                    held.connection.held.release()
+                    held.connection.lock.release()
             if steady:
                 return held.connection
 

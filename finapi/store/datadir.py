@@ -39,16 +39,16 @@ Say = Callable[[Stream, str], None]
 Perform = Callable[[list[str], str, str, Say], int]
 
 
-class Busy(Exception):
+class DirectoryBusyError(Exception):
     """Another process holds the directory."""
 
 
-class Interrupted(Exception):
+class CommandInterruptedError(Exception):
     """The process that did the work went away before it was done."""
 
 
 @contextmanager
-def locked(directory: Path, patience: float = 0.0) -> Iterator[None]:
+def lock_directory(directory: Path, patience: float = 0.0) -> Iterator[None]:
     """Hold the directory as its one writer; it is made (mode 0700) when it is not there. Busy when taken, for longer
     than ``patience`` (seconds).
 
@@ -56,7 +56,7 @@ def locked(directory: Path, patience: float = 0.0) -> Iterator[None]:
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        closed(directory)
+        check_permissions(directory)
         handle = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise UsageError(f"cannot use {directory} as data directory: {error.strerror}") from None
@@ -68,7 +68,7 @@ def locked(directory: Path, patience: float = 0.0) -> Iterator[None]:
         except BlockingIOError:
             if time.monotonic() >= until:
                 os.close(handle)
-                raise Busy(str(directory)) from None
+                raise DirectoryBusyError(str(directory)) from None
             threading.Event().wait(LOCK_LOOK)
     try:
         yield
@@ -77,7 +77,7 @@ def locked(directory: Path, patience: float = 0.0) -> Iterator[None]:
         os.close(handle)
 
 
-def closed(directory: Path) -> None:
+def check_permissions(directory: Path) -> None:
     """UsageError, with the command that mends it, for a directory that is open to everybody or written by others."""
     if directory.stat().st_mode & OPEN:
         raise UsageError(f"{directory} is open to others; restrict it with: chmod 700 {shlex.quote(str(directory))}")
@@ -98,7 +98,7 @@ def hand_over(directory: Path, words: list[str], say: Say, stdin: str = "") -> i
                 return int(message["exit"])
             for stream, text in message.items():
                 say(stream, text)
-    raise Interrupted("the server stopped before the command was done; it is safe to try again")
+    raise CommandInterruptedError("the server stopped before the command was done; it is safe to try again")
 
 
 def _messages(connection: socket.socket, request: bytes) -> Iterator[dict[Any, Any]]:

@@ -21,19 +21,19 @@ from typing import Any, TypeVar
 from finapi.core.errors import ApiError, StoreUnavailableError, UsageError
 from finapi.core.files import write_new
 from finapi.store import schema
-from finapi.store.checkpoints import leave_checkpoints, more_pages
+from finapi.store.checkpoints import disable_checkpoints, with_larger_cache
 from finapi.store.connections import (
     BREAK_SECONDS,
-    PUT_BACK,
-    HeldConnection,
-    broken_off,
-    code_of,
+    RESTORE_ADVICE,
+    LockedConnection,
+    build_unusable_error,
     connect,
+    get_result_code,
+    interrupt_until_idle,
     is_damage,
-    unusable,
 )
-from finapi.store.shared_writes import BatchedWrite, Writing
 from finapi.store.sql_files import iter_texts
+from finapi.store.write_transactions import BatchedWrite, WriteBlock
 
 log = logging.getLogger("finapi.store")
 
@@ -74,7 +74,7 @@ class DatabaseDamagedError(StoreUnwritableError):
     shown = "What is stored is damaged and cannot be read."
 
     def __init__(self, error: object) -> None:
-        super().__init__(f"it is damaged ({error}): {PUT_BACK}")
+        super().__init__(f"it is damaged ({error}): {RESTORE_ADVICE}")
 
 
 Values = Mapping[str, Any]
@@ -102,7 +102,7 @@ class Transaction:
         """Call those who listen to ``topic`` (:meth:`Database.listen`) once the transaction is committed."""
         self.topics.add(topic)
 
-    def then(self, step: Callable[[Database], None]) -> None:
+    def run_after_commit(self, step: Callable[[Database], None]) -> None:
         """Call ``step`` with the database once the transaction is committed; once, however often it is wanted."""
         if step not in self.steps:
             self.steps = (*self.steps, step)
@@ -163,8 +163,8 @@ class Database:
     of its own that cannot write. Without a path everything is in memory, on one connection behind the lock.
     """
 
-    # Whether pages may be written by others, so that a connection of :meth:`separate_reader` is good for one use.
-    moves = False
+    # Whether pages may be written by others, so that a connection of :meth:`open_separate_reader` is good for one use.
+    is_copy = False
 
     def __init__(
         self, path: Path | None, *, synchronous: str = "FULL", reads_only: bool = False, checkpoints: bool = True
@@ -195,7 +195,7 @@ class Database:
             # The setting allows two words; PRAGMA takes no parameters.
             self._writer.execute(f"PRAGMA synchronous={synchronous}")
             if not checkpoints:
-                leave_checkpoints(self._writer)
+                disable_checkpoints(self._writer)
             if schema.upgrade(self._writer, path) and checkpoints:
                 # All that the upgrade wrote is in the WAL, which would keep its size until the next stop.
                 self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -211,7 +211,7 @@ class Database:
             yield
         except sqlite3.DatabaseError as error:
             self._writer.close()
-            raise unusable(path, error) from None
+            raise build_unusable_error(path, error) from None
         except BaseException:
             self._writer.close()
             raise
@@ -231,7 +231,7 @@ class Database:
         self._wanting: set[int] = set()  # threads that wait for it to write
         self._local = threading.local()
         # None: of a thread that rests.
-        self._readers: dict[HeldConnection, threading.Thread | None] = {}
+        self._readers: dict[LockedConnection, threading.Thread | None] = {}
         # With what its owner holds while it reads.
         self._separate_readers: dict[sqlite3.Connection, threading.Lock] = {}
         self._opening = threading.Lock()
@@ -261,11 +261,11 @@ class Database:
         return self._transaction(shared=False)
 
     def _transaction(self, *, shared: bool) -> AbstractContextManager[Transaction]:
-        return Writing(self, Transaction(self._writer, self._queries), shared)
+        return WriteBlock(self, Transaction(self._writer, self._queries), shared)
 
-    def storing_much(self) -> AbstractContextManager[None]:
+    def with_larger_cache(self) -> AbstractContextManager[None]:
         """While it lasts the writer keeps more pages in memory: good for an ingest of many documents."""
-        return more_pages(self._writer, self._lock)
+        return with_larger_cache(self._writer, self._lock)
 
     def write_batched(self, work: Callable[[Transaction], Result], *, alone: bool = False) -> Result:
         """What ``work`` gives, run in a write transaction that it may share with the work of other threads.
@@ -292,7 +292,7 @@ class Database:
         return result
 
     @property
-    def awaited(self) -> bool:
+    def has_waiting_writers(self) -> bool:
         """Whether others wait to write: a long transaction does well to end."""
         return bool(self._waiting or self._wanting)
 
@@ -379,7 +379,7 @@ class Database:
                     self._writer.execute("PRAGMA query_only=OFF")
         else:
             connection = self._reader()
-            with connection.held, self._reading(connection):
+            with connection.lock, self._reading(connection):
                 yield Transaction(connection, self._queries)
 
     @contextmanager
@@ -391,7 +391,7 @@ class Database:
         else:
             connection = self._reader()
             try:
-                with connection.held:
+                with connection.lock:
                     yield Transaction(connection, self._queries)
             except sqlite3.DatabaseError as error:
                 self._judge_read(error)
@@ -400,7 +400,7 @@ class Database:
     def _judge(self, error: BaseException) -> None:
         """Raise Unwritable for an error that is the machine's, and say so now and then."""
         self._judge_read(error)
-        if code_of(error) not in _MACHINE and not isinstance(error, StoreUnwritableError):
+        if get_result_code(error) not in _MACHINE and not isinstance(error, StoreUnwritableError):
             return
         self._say("the database cannot be written: %s", error)
         self.trouble = str(error)
@@ -487,10 +487,10 @@ class Database:
         written = wal.stat().st_size if wal is not None and wal.exists() else 0
         return {"pages": page * pages, "free": page * free, "wal": written}
 
-    def separate_reader(self) -> sqlite3.Connection:
+    def open_separate_reader(self) -> sqlite3.Connection:
         """A connection of its own that reads what is committed; of a database in memory, a copy as it is now.
 
-        It keeps no compiled statement: a caller's may be large. It is read within :meth:`using`, and closed by
+        It keeps no compiled statement: a caller's may be large. It is read within :meth:`reading`, and closed by
         :meth:`close` at the latest.
         """
         if self.path is None:
@@ -502,8 +502,8 @@ class Database:
         return connection
 
     @contextmanager
-    def using(self, connection: sqlite3.Connection) -> Iterator[None]:
-        """Read a :meth:`separate_reader` in the block, which :meth:`close` breaks off and waits for."""
+    def reading(self, connection: sqlite3.Connection) -> Iterator[None]:
+        """Read a :meth:`open_separate_reader` in the block, which :meth:`close` breaks off and waits for."""
         with self._separate_readers.get(connection) or nullcontext():  # none of a database in memory
             if self.closed:
                 raise sqlite3.ProgrammingError("the database is closed")
@@ -514,7 +514,7 @@ class Database:
         with self._lock:
             return self._writer.serialize()
 
-    def draw_from(self, random_bytes: Callable[[int], bytes]) -> None:
+    def set_random_source(self, random_bytes: Callable[[int], bytes]) -> None:
         """Take what SQL draws by chance (``randomblob``) from a source of the caller's."""
         # SQLite takes no function while a statement runs: it is given one that asks for today's source.
         if self._random_bytes is None:
@@ -526,22 +526,22 @@ class Database:
         assert self._random_bytes is not None
         return self._random_bytes(count)
 
-    def forget_reader(self, connection: sqlite3.Connection) -> None:
-        """Drop a :meth:`separate_reader` that its owner has closed."""
+    def forget_separate_reader(self, connection: sqlite3.Connection) -> None:
+        """Drop a :meth:`open_separate_reader` that its owner has closed."""
         self._separate_readers.pop(connection, None)
 
-    def integrity(self) -> list[str]:
+    def list_integrity_errors(self) -> list[str]:
         """What ``integrity_check`` and ``foreign_key_check`` find wrong; an empty list when all is well.
 
         It takes minutes of a large database, on a connection of its own: nobody waits for it.
         """
-        connection = self.separate_reader()
+        connection = self.open_separate_reader()
         try:
-            with self.using(connection):
+            with self.reading(connection):
                 found = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
                 rows = connection.execute("PRAGMA foreign_key_check").fetchall()
         finally:
-            self.forget_reader(connection)
+            self.forget_separate_reader(connection)
             connection.close()
         return found + [f"{row[0]} row {row[1]} refers to a missing {row[2]}" for row in rows]
 
@@ -557,11 +557,11 @@ class Database:
             for connection, thread in list(self._readers.items()):
                 if thread is threading.current_thread():
                     connection.close()
-                elif broken_off(connection, until, _at_rest):
+                elif interrupt_until_idle(connection, until, _at_rest):
                     connection.close()
-                    connection.held.release()
+                    connection.lock.release()
             for separate, held in list(self._separate_readers.items()):
-                if broken_off(separate, until, partial(_taken, held)):
+                if interrupt_until_idle(separate, until, partial(_taken, held)):
                     separate.close()
             self._readers.clear()
             self._separate_readers.clear()
@@ -569,23 +569,23 @@ class Database:
         if self.accounts is not self:
             self.accounts.close()
 
-    def _reader(self) -> HeldConnection:
+    def _reader(self) -> LockedConnection:
         if self.closed:
             raise sqlite3.ProgrammingError(CLOSED)
-        connection: HeldConnection | None = getattr(self._local, "connection", None)
+        connection: LockedConnection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = self._new_reader()
         return connection
 
-    def rest(self) -> None:
+    def release_reader(self) -> None:
         """Leave this thread's connection, 600 KB, to whoever reads next: for threads that then wait for seconds."""
-        connection: HeldConnection | None = self._local.__dict__.pop("connection", None)
+        connection: LockedConnection | None = self._local.__dict__.pop("connection", None)
         if connection is not None:
             with self._opening:
                 if connection in self._readers:
                     self._readers[connection] = None
 
-    def _new_reader(self) -> HeldConnection:
+    def _new_reader(self) -> LockedConnection:
         """A connection for this thread: one whose thread rests or has ended, or a new one.
 
         Checks have a new thread each time, and a connection that nobody closes is two open files.
@@ -601,9 +601,9 @@ class Database:
         return connection
 
 
-def _at_rest(connection: HeldConnection) -> bool:
+def _at_rest(connection: LockedConnection) -> bool:
     """Whether nobody reads by a connection, which is then held."""
-    return not connection.in_transaction and connection.held.acquire(blocking=False)
+    return not connection.in_transaction and connection.lock.acquire(blocking=False)
 
 
 def _taken(held: threading.Lock, connection: sqlite3.Connection) -> bool:

@@ -30,7 +30,7 @@ class Heartbeat(NamedTuple):
     failure: str | None
 
 
-def beat(
+def record_beat(
     tx: Transaction, name: Component, now: datetime, *, took_ms: int | None = None, failure: str | None = None
 ) -> None:
     """Note that ``name`` has ended a step at ``now``; only its last one is kept.
@@ -41,7 +41,7 @@ def beat(
     tx.run("put_heartbeat", name=name, now=iso(now), took_ms=took_ms, failure=failure)
 
 
-def beats(tx: Transaction) -> dict[str, Heartbeat]:
+def get_heartbeats(tx: Transaction) -> dict[str, Heartbeat]:
     """The last step of every component that ever made one, by name."""
     return {
         row["name"]: Heartbeat(row["name"], row["beat_at"], row["took_ms"], row["failure"])
@@ -54,24 +54,24 @@ def record_arrival(tx: Transaction, kind: Kind, now: datetime) -> None:
     tx.run("put_arrival", kind=kind, now=iso(now))
 
 
-def freshness(tx: Transaction) -> dict[Kind, str | None]:
+def get_freshness(tx: Transaction) -> dict[Kind, str | None]:
     """When each kind of data last came in (ISO 8601); None for what never did."""
     times = {row["kind"]: row["arrived_at"] for row in tx.list_rows("arrivals")}
     return {kind: times.get(kind) for kind in KINDS}
 
 
-def age(db: Database, now: datetime) -> float | None:
+def get_copy_age(db: Database, now: datetime) -> float | None:
     """Seconds since the worker wrote what is newest in a copy; None where data are no copy, or nobody ever wrote.
 
     The worker writes with each round of its watchdog, and tells by its own clock.
     """
-    if not db.moves:
+    if not db.is_copy:
         return None
     with db.read() as tx:
-        last = beats(tx).get("postgres_db")
+        last = get_heartbeats(tx).get("postgres_db")
     return None if last is None else max(0.0, (now - datetime.fromisoformat(last.at)).total_seconds())
 
 
-def held(tx: Transaction) -> dict[str, int]:
+def get_stored_counts(tx: Transaction) -> dict[str, int]:
     """How much is held of each kind, as counted when it was stored, and as of which ``data_version``."""
     return dict(tx.list_rows("held")[0])

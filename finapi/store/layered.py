@@ -82,7 +82,7 @@ class LayeredDatabase(Database):
             self._writer.execute(f"SAVEPOINT mark{self._marks}")
             return self._marks
 
-    def back_to(self, mark: int) -> None:
+    def roll_back_to(self, mark: int) -> None:
         """Undo what was written since a mark; later marks are none any more."""
         with self._lock:
             if not 1 <= mark <= self._marks:
@@ -92,7 +92,7 @@ class LayeredDatabase(Database):
             self._write_count += 1
             self.on_change()
 
-    def renew(self, *, into_base: bool = False) -> None:
+    def reset(self, *, into_base: bool = False) -> None:
         """Be as new, for another owner: as it was when it was opened.
 
         With ``into_base`` what was changed is written into the file, and is there for all that are opened from now on;

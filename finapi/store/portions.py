@@ -14,7 +14,7 @@ PAUSE_SECONDS = 0.001
 Place = TypeVar("Place")
 
 
-def work_through(db: Database, portion: Callable[[Transaction], bool]) -> None:
+def write_in_portions(db: Database, portion: Callable[[Transaction], bool]) -> None:
     """Do ``portion`` in one write transaction after the other, until it says that there was nothing left."""
     due = True
     while due:
@@ -24,7 +24,7 @@ def work_through(db: Database, portion: Callable[[Transaction], bool]) -> None:
             threading.Event().wait(PAUSE_SECONDS)
 
 
-def read_through(db: Database, portion: Callable[[Transaction, Place], Place | None], place: Place) -> None:
+def read_in_portions(db: Database, portion: Callable[[Transaction, Place], Place | None], place: Place) -> None:
     """Do ``portion`` in one read transaction after the other, each from where the last ended, until it says None."""
     following: Place | None = place
     while following is not None:

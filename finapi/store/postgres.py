@@ -483,7 +483,7 @@ class Postgres(Database):
         with self._lent() as connection, _said():
             return {"pages": connection.execute("SELECT pg_database_size(current_database())").fetchone()[0]}
 
-    def integrity(self) -> list[str]:
+    def list_integrity_errors(self) -> list[str]:
         """Nothing: PostgreSQL looks after its pages and its references itself."""
         return []
 

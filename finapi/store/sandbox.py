@@ -143,7 +143,7 @@ class Sandbox:
             finally:
                 self._spending.add(account, self._cpu() - began, self._monotonic())
 
-    def forgive(self) -> None:
+    def reset_spending(self) -> None:
         """Forget the seconds that accounts have used."""
         self._spending.clear()
 
@@ -153,15 +153,15 @@ class Sandbox:
         except IndexError:
             # A database in memory cannot be opened twice: each query gets a copy of it as it is now. Of a file whose
             # pages others write each query has a connection of its own.
-            connection = _SandboxConnection(self._db.separate_reader(), views)
+            connection = _SandboxConnection(self._db.open_separate_reader(), views)
         try:
-            with self._db.using(connection.connection):
+            with self._db.reading(connection.connection):
                 return connection.run(sql, values, self._budget, self._monotonic)
         finally:
-            if self._db.path is None or self._db.moves or connection.stopped:
+            if self._db.path is None or self._db.is_copy or connection.stopped:
                 # What a query that was stopped has grown goes back to the system.
                 connection.close()
-                self._db.forget_reader(connection.connection)
+                self._db.forget_separate_reader(connection.connection)
                 give_back()
             else:
                 self._idle.append(connection)

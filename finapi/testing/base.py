@@ -86,7 +86,7 @@ def build_base(directory: Path, config: Config, seed: int, now: datetime) -> Bas
         for state in STATES[1:]:
             accounts[state] = create_account(app, "free", state, f"{state}@example.com")
         invite_codes = [invites.create(app, now, lifetime=None, note="fixture").code for _ in range(INVITE_COUNT)]
-        database.renew(into_base=True)
+        database.reset(into_base=True)
     except BaseException:
         database.close()
         raise

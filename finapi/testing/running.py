@@ -95,7 +95,7 @@ def run_fixture(
     number, created_at = _choose_seed() if seed is None else (seed, base.SEEDED_START)
     sweep()
     with TemporaryFolder("fixture") as directory, ExitStack() as stack:
-        stack.enter_context(datadir.locked(directory))
+        stack.enter_context(datadir.lock_directory(directory))
         base_file = base.build_base(directory, config, number, created_at)
         world_config = replace(config, data_dir=directory)
         mail_directory = config.mail_directory or directory / "mail"

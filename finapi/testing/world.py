@@ -328,7 +328,7 @@ class World:
             self.app.debits_to_settle.clear()
             self.app.pending_refunds.clear()
             journal = self._read_journal_state()
-            self.database.back_to(snapshot.database_mark)
+            self.database.roll_back_to(snapshot.database_mark)
             self.clock.put(snapshot.clock)
             if journal != snapshot.journal:
                 # Numbers of undone events will be given out again: a client that resumes with one is sent a gap.
@@ -346,7 +346,7 @@ class World:
             self.accounts = dict(snapshot.accounts)
             for zone, limiter in self.app.limiters.items():
                 limiter.put(snapshot.limits[zone])
-            self.app.sandbox.forgive()
+            self.app.sandbox.reset_spending()
             self.clear_lockouts()
             logins.recall(self.app)
             self.app.watch.forget()
@@ -367,7 +367,7 @@ class World:
         self.seed = self.faults.seed = seed
         stream = self._streams.setdefault(seed, self._build_stream(seed))
         self.wsgi.app = replace(self.app, random_bytes=stream.draw_bytes, new_uuid=stream.draw_uuid)
-        self.app.db.draw_from(stream.draw_bytes)
+        self.app.db.set_random_source(stream.draw_bytes)
 
     def _build_stream(self, seed: int, draw_count: int = 0) -> RandomStream:
         return RandomStream(seed, f"world {self.name}", draw_count)
@@ -376,7 +376,7 @@ class World:
         """Clear the use of every limit, for every caller."""
         for limiter in self.app.limiters.values():
             limiter.put({})
-        self.app.sandbox.forgive()
+        self.app.sandbox.reset_spending()
 
     def clear_lockouts(self) -> None:
         """Clear the wrong passwords that are counted in memory."""
@@ -422,7 +422,7 @@ class World:
         digest = hashlib.sha256(b"%b\0%b\0%b\0%b" % (self._filed_digest, now.encode(), name.encode(), document))
         self._filed_digest = digest.digest()
         stream = RandomStream(self.seed, f"documents of {self.name} {digest.hexdigest()}")
-        self.app.db.draw_from(stream.draw_bytes)
+        self.app.db.set_random_source(stream.draw_bytes)
 
     # ---- time
 

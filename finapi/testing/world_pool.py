@@ -84,7 +84,7 @@ class WorldPool:
         if self.gate.ends_process:  # The end of the process frees everything faster.
             return
         if len(self._open_databases) < MAX_OPEN_DATABASES:
-            world.database.renew()
+            world.database.reset()
             self._open_databases.append(world.database)
         else:
             world.database.close()

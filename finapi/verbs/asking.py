@@ -233,7 +233,7 @@ def connected(config: Config) -> Iterator[tuple[str, Send]]:
                 return answered(asked)
 
             yield "", send
-    except datadir.Busy:
+    except datadir.DirectoryBusyError:
         raise UsageError(f"{config.data_dir} is in use by a server; name its address with --url") from None
 
 

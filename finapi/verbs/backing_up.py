@@ -75,9 +75,9 @@ def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins
 
     file = typed_path(os.getcwd(), args.file)
     try:
-        with datadir.locked(config.data_dir):
+        with datadir.lock_directory(config.data_dir):
             restored = backups.restore(config, file, SystemClock(), secrets=args.with_secrets, tell=_pages(say))
-    except datadir.Busy:
+    except datadir.DirectoryBusyError:
         raise UsageError(f"{config.data_dir} is in use by a running finapi; stop it first") from None
     except DatabaseDamagedError:
         say("progress", "")
@@ -102,7 +102,7 @@ def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins
 def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     from finapi.app import find_accounts
     from finapi.ops import backups, proof
-    from finapi.store.connections import PUT_BACK
+    from finapi.store.connections import RESTORE_ADVICE
     from finapi.store.db import Database
 
     path = typed_path(os.getcwd(), args.file) if args.file is not None else backups.source(config)
@@ -134,7 +134,7 @@ def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, 
             when = "refunded by a restore" if args.file is not None else "refunded by a start if a crash left them open"
             say("out", f"{open_debits}; {when}")
         if damaged:
-            say("err", PUT_BACK)
+            say("err", RESTORE_ADVICE)
         elif found["problems"]:
             say("err", "what is stored is whole: make room on that disk, or let finapi write there")
     return 1 if found["problems"] else 0

@@ -30,7 +30,7 @@ def _move(args: argparse.Namespace, config: Config, origins: settings.Origins, s
     name = f"postgresql://{place.hostname or ''}{place.path}"
     try:
         moved = moving.to_postgres(config, name) if away else moving.to_file(config)
-    except datadir.Busy:
+    except datadir.DirectoryBusyError:
         raise UsageError(f"{config.data_dir} is held by a running finapi; stop it first") from None
     where = name if away else str(config.data_dir)
     rest = f"set {settings.PREFIX}ACCOUNTS_URL to it" if away else f"take {settings.PREFIX}ACCOUNTS_URL away"

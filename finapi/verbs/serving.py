@@ -231,7 +231,7 @@ def _serve_until_stopped(
 def _refusing_busy_directory(config: Config) -> Iterator[None]:
     try:
         yield
-    except datadir.Busy:
+    except datadir.DirectoryBusyError:
         raise UsageError(f"{config.data_dir} is in use by another finapi; stop it or name another --data-dir") from None
 
 

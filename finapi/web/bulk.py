@@ -13,7 +13,7 @@ from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Time
 from finapi.market.reference import bulk
 from finapi.market.reference.bulk import DATASETS, Dataset, FiledPeriod
-from finapi.store.shelf import MadeFile
+from finapi.store.file_cache import BuiltFile
 from finapi.web.exports import TableExport
 from finapi.web.http.call import Call
 from finapi.web.http.messages import FILE, Response, held_etag
@@ -177,12 +177,14 @@ def file(call: Call) -> Response:
     return Response(200, b"", FILE, headers, stream=TableExport(_FileChunks(opened), gzipped=False), packed=True)
 
 
-def made_file(call: Call, name: str, param: str) -> tuple[MadeFile, IO[bytes]]:
+def made_file(call: Call, name: str, param: str) -> tuple[BuiltFile, IO[bytes]]:
     """The file of a name, open, made now if need be; 400 for the parameter that names an impossible one, 404 or 503."""
     dataset, text, kind = _parts(name)
     period = _period(text, call, param)
     stamp = call.caller.data_stamp if call.caller else ""
-    made, opened = call.app.bulk.opened(name, stamp, lambda: _pieces(call.app, DATASETS[dataset], period, KINDS[kind]))
+    made, opened = call.app.bulk.open_file(
+        name, stamp, lambda: _pieces(call.app, DATASETS[dataset], period, KINDS[kind])
+    )
     if made.too_long:
         raise invalid_param(param, f"{name} would be too long a file.", expected="a shorter period")
     if opened is None:
@@ -209,7 +211,7 @@ def _parts(name: str) -> tuple[str, str, str]:
 
 
 def _files(call: Call, dataset: str | None) -> list[PeriodFile]:
-    return [_listed(name, made) for name, made in call.app.bulk.files() if dataset in (None, _parts(name)[0])]
+    return [_listed(name, made) for name, made in call.app.bulk.list_files() if dataset in (None, _parts(name)[0])]
 
 
 def _shard(place: int, one: PeriodFile) -> FactsShard:
@@ -217,7 +219,7 @@ def _shard(place: int, one: PeriodFile) -> FactsShard:
     return {**one, "shard_index": place, "filing_id_lo": None, "filing_id_hi": None, "download_path": path}
 
 
-def _listed(name: str, made: MadeFile) -> PeriodFile:
+def _listed(name: str, made: BuiltFile) -> PeriodFile:
     dataset, text, kind = _parts(name)
     period = bulk.period_of(text)
     over = bulk.is_over(period, made.made_at)

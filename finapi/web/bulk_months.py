@@ -9,7 +9,7 @@ from typing import Literal, TypedDict
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError
 from finapi.core.records import Time, Url
-from finapi.store.shelf import BeingMade, MadeFile
+from finapi.store.file_cache import BuiltFile, FileNotReadyError
 from finapi.web.bulk import made_file
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -81,7 +81,7 @@ GENERATE_PARAMS = (_FORM, _YEAR, _MONTH)
 def index(call: Call) -> Response:
     """The files of months that have been made of a form, by name."""
     form = call.params["form_type"]
-    found = ((_NAME.fullmatch(name), made) for name, made in call.app.bulk.files())
+    found = ((_NAME.fullmatch(name), made) for name, made in call.app.bulk.list_files())
     files = [_month_file(parts, made) for parts, made in found if parts is not None and parts[1] == form]
     answer: MonthIndex = {"form_type": form, "files": files}
     return call.plain(answer)
@@ -111,7 +111,7 @@ def generate(call: Call) -> Response:
     name = f"{job}.csv.gz"
     try:
         made, opened = made_file(call, name, "month")
-    except BeingMade as being:
+    except FileNotReadyError as being:
         if being.name != name:
             raise
         return call.plain(_job(job, being.began, done=False))
@@ -128,7 +128,7 @@ def _job(job: str, when: datetime, *, done: bool) -> MonthJob:
     }
 
 
-def _month_file(parts: re.Match[str], made: MadeFile) -> MonthFile:
+def _month_file(parts: re.Match[str], made: BuiltFile) -> MonthFile:
     return {
         "year": int(parts[2]),
         "month": int(parts[3]),

@@ -70,7 +70,7 @@ def readyz(call: Call) -> Response:
     with app.db.read() as tx:
         version = tx.find_value("data_version")
     ready: Ready = {"status": "ok", "data_version": version}
-    if app.db.moves:
+    if app.db.is_copy:
         # Not loaded where nothing is a copy.
         from finapi.ops import copies
         from finapi.store import heartbeats
@@ -78,7 +78,7 @@ def readyz(call: Call) -> Response:
         why = copies.cut_off(app, call.now)
         if why is not None:
             raise ApiError("UNAVAILABLE", why, headers={"Retry-After": "30"})
-        ready["data_age_seconds"] = heartbeats.age(app.db, call.now)
+        ready["data_age_seconds"] = heartbeats.get_copy_age(app.db, call.now)
     return Response(200, dumps(ready))
 
 

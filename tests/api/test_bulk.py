@@ -31,9 +31,9 @@ from finapi.market.insiders import store as insiders
 from finapi.market.ownership import notices
 from finapi.market.ownership import store as ownership
 from finapi.market.reference import bulk
-from finapi.store import shelf
+from finapi.store import file_cache
 from finapi.store.copies import MarketCopy
-from finapi.store.shelf import KEPT, MadeFile, Maker, Shelf
+from finapi.store.file_cache import KEPT, BuiltFile, FileCache, Maker
 from finapi.web import bulk as handlers
 from tests import ownership_forms as forms
 from tests import schedules
@@ -171,7 +171,7 @@ def test_what_names_no_file_is_refused_and_refunded(api: Client, name: str) -> N
     assert (answer.status, answer.json["code"], answer.json["details"]["param"]) == (400, "INVALID_PARAM", "filename")
     assert answer.headers["x-tokens-charged"] == "0"
     assert balance(api.app, 1) == 500_000
-    assert api.app.bulk.files() == []
+    assert api.app.bulk.list_files() == []
 
 
 @pytest.mark.parametrize("period", ["2026-02", "2026-02-01", "2026q2", "2099q4"])
@@ -265,7 +265,7 @@ def test_a_change_of_the_data_makes_the_file_anew(api: Client) -> None:
     assert second.status == 200
     assert second.headers["etag"] != first.headers["etag"]
     assert len(table(second)) == len(table(first)) + 1
-    assert api.app.bulk.files()[0][1].rows == len(table(second))
+    assert api.app.bulk.list_files()[0][1].rows == len(table(second))
 
 
 def test_a_file_of_too_many_bytes_is_refused(copied: Callable[..., App], stored: App) -> None:
@@ -275,7 +275,7 @@ def test_a_file_of_too_many_bytes_is_refused(copied: Callable[..., App], stored:
         answer = api.get(f"{BULK}/facts-2025q1.csv.gz")
         assert (answer.status, answer.json["details"]["expected"]) == (400, "a shorter period")
     assert balance(app, 1) == 500_000
-    assert app.bulk.files() == []
+    assert app.bulk.list_files() == []
 
 
 def test_a_failure_while_it_is_made_is_refunded_and_leaves_nothing(
@@ -382,7 +382,7 @@ def test_what_is_no_month_is_refused_and_costs_nothing(
     answer = api.call(method, f"/api/v1/insiders/bulk/{path}")
     assert (answer.status, (answer.json.get("details") or {}).get("param")) == (status, param)
     assert balance(api.app, 1) == 500_000
-    assert api.app.bulk.files() == []
+    assert api.app.bulk.list_files() == []
 
 
 def test_of_calls_at_once_one_makes_the_file_and_the_others_are_told_so(
@@ -426,9 +426,9 @@ def text_of(opened: IO[bytes] | None) -> bytes:
         return gzip.decompress(opened.read())
 
 
-def made_of(kept: Shelf, name: str, stamp: str, make: Maker) -> MadeFile:
+def made_of(kept: FileCache, name: str, stamp: str, make: Maker) -> BuiltFile:
     """What is told of a file, which is not read."""
-    made, opened = kept.opened(name, stamp, make)
+    made, opened = kept.open_file(name, stamp, make)
     if opened is not None:
         opened.close()
     return made
@@ -443,17 +443,19 @@ def test_the_least_recently_used_go_and_what_was_left_behind_too(tmp_path: Path,
     left.mkdir()
     (left / ".a-file").write_bytes(b"half")
     (left / "another").write_bytes(b"of another process")
-    kept = Shelf(left, 100, clock)
+    kept = FileCache(left, 100, clock)
     for name in ("one", "two", "three"):
-        made, opened = kept.opened(name, "1", rows(name.encode()))
+        made, opened = kept.open_file(name, "1", rows(name.encode()))
         assert text_of(opened) == name.encode()
         assert made.size <= 25
     again = made_of(kept, "one", "1", rows(b"never made"))
-    assert again.sha256 == kept.files()[0][1].sha256
+    assert again.sha256 == kept.list_files()[0][1].sha256
     made_of(kept, "four", "1", rows(b"four"))
     made_of(kept, "five", "1", rows(b"five"))
     assert (
-        {path.name for path in left.iterdir()} == {name for name, _ in kept.files()} == {"one", "three", "four", "five"}
+        {path.name for path in left.iterdir()}
+        == {name for name, _ in kept.list_files()}
+        == {"one", "three", "four", "five"}
     )
     assert sum(path.stat().st_size for path in left.iterdir()) <= 100
 
@@ -461,8 +463,8 @@ def test_the_least_recently_used_go_and_what_was_left_behind_too(tmp_path: Path,
 def test_one_is_made_at_a_time_and_a_long_making_goes_on(
     tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "WAIT", 0.01)
-    kept, go_on = Shelf(tmp_path / "bulk", 10_000, clock), threading.Event()
+    monkeypatch.setattr(file_cache, "WAIT", 0.01)
+    kept, go_on = FileCache(tmp_path / "bulk", 10_000, clock), threading.Event()
 
     def slow() -> Iterator[tuple[bytes, int]]:
         assert go_on.wait(10)
@@ -470,18 +472,18 @@ def test_one_is_made_at_a_time_and_a_long_making_goes_on(
 
     for name, why in (("one", "This file"), ("one", "This file"), ("two", "Another file")):
         with pytest.raises(ApiError, match=f"^{why} is being made") as refused:
-            kept.opened(name, "1", slow)
+            kept.open_file(name, "1", slow)
         assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "5"})
     thread = next(one for one in threading.enumerate() if one.name == "finapi-shelf")
     go_on.set()
     thread.join(10)
-    made, opened = kept.opened("one", "1", slow)
+    made, opened = kept.open_file("one", "1", slow)
     assert text_of(opened) == b"a row"
     assert made.rows == 1
 
 
 def test_what_took_long_is_kept_for_a_while_although_the_data_changed(tmp_path: Path, clock: FixedClock) -> None:
-    kept = Shelf(tmp_path / "bulk", 10_000, clock)
+    kept = FileCache(tmp_path / "bulk", 10_000, clock)
 
     def slow() -> Iterator[tuple[bytes, int]]:
         clock.advance(3)
@@ -495,14 +497,14 @@ def test_what_took_long_is_kept_for_a_while_although_the_data_changed(tmp_path: 
 
 
 def test_a_file_stays_readable_when_it_is_replaced_or_was_removed(tmp_path: Path, clock: FixedClock) -> None:
-    kept = Shelf(tmp_path / "bulk", 10_000, clock)
-    _, opened = kept.opened("one", "1", rows(b"old"))
+    kept = FileCache(tmp_path / "bulk", 10_000, clock)
+    _, opened = kept.open_file("one", "1", rows(b"old"))
     assert made_of(kept, "one", "2", rows(b"new")).stamp == "2"
     assert text_of(opened) == b"old"
     (tmp_path / "bulk" / "one").unlink()
     with pytest.raises(ApiError, match="is being made"):
-        kept.opened("one", "2", rows(b"new"))
-    _, opened = kept.opened("one", "2", rows(b"new"))
+        kept.open_file("one", "2", rows(b"new"))
+    _, opened = kept.open_file("one", "2", rows(b"new"))
     assert text_of(opened) == b"new"
 
 

@@ -341,7 +341,7 @@ def test_words_survive_a_restart_and_a_kill(tmp_path: Path) -> None:
         scope = text_search.TextScope(None, (), None, None)
         found = text_search.page(tx, text_search.parsed("restated"), scope, 10, None)
     assert [one["offset"] for one in found.rows] == [PLAIN.index("RESTATED")]
-    assert app.db.integrity() == []
+    assert app.db.list_integrity_errors() == []
     app.db.close()
 
 

@@ -174,7 +174,7 @@ def fill(app: App, transactions: int) -> list[float]:
         portion.clear()
         took[min(stored * 10 // transactions, 9)] += time.process_time() - started
 
-    with app.db.storing_much():  # as an ingest does
+    with app.db.with_larger_cache():  # as an ingest does
         for form, filed in forms(transactions):
             portion.append((form, filed))
             if len(portion) == PORTION:

@@ -104,7 +104,7 @@ def check_filings(data_dir: Path) -> set[str]:
 def start_again(data_dir: Path) -> None:
     """The next start: what it has to put in order, and what must then be so."""
     with opened(Config(data_dir=data_dir)) as app:
-        assert app.db.integrity() == []
+        assert app.db.list_integrity_errors() == []
     check_accounts(data_dir)
 
 

@@ -112,7 +112,7 @@ def test_pages_of_a_followed_copy_are_of_one_moment(tmp_path: Path) -> None:
             thread.join()
         # Noticed as well as read.
         written = copy.write_count
-        assert copy.look()
+        assert copy.check_file()
         assert copy.write_count > written
     assert wrong == []
     assert len(seen) > 3

@@ -146,7 +146,7 @@ def _loaded() -> bytes:
 
     database = Database(None)
     try:
-        database.draw_from(lambda count: hashlib.sha256(b"demo").digest()[:count])
+        database.set_random_source(lambda count: hashlib.sha256(b"demo").digest()[:count])
         app = in_memory(Config(), FixedClock(STORED), db=database)
         events.open_journal(app, STORED)
         data.load(app)

@@ -24,7 +24,7 @@ from finapi.market.holdings.positions import SplitSource
 from finapi.market.reference import sectors, share_splits
 from finapi.market.reference.share_splits import LikelySplit, Worth
 from finapi.store.db import Database, Row, Transaction
-from finapi.store.portions import work_through
+from finapi.store.portions import write_in_portions
 
 SORTS = (
     "market_value",
@@ -66,7 +66,7 @@ def settle(db: Database) -> None:
     A portion at a time, so that no other writer waits for long; what is due stands in tables, so that after a kill
     the next ingest goes on.
     """
-    work_through(db, settle_portion)
+    write_in_portions(db, settle_portion)
 
 
 def settle_portion(tx: Transaction, most: int = AT_ONCE) -> bool:

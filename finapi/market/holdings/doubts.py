@@ -19,7 +19,7 @@ from finapi.market.holdings import quarters, value_units
 from finapi.market.holdings.value_units import ALIKE, LEAST_MANAGERS, THOUSANDS
 from finapi.market.prices import prices
 from finapi.store.db import Database, Row, Transaction
-from finapi.store.portions import read_through, work_through
+from finapi.store.portions import read_in_portions, write_in_portions
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -47,7 +47,7 @@ SPLIT_DAYS = 60
 
 def settle(db: Database) -> None:
     """Make the prices that managers agree on anew where positions changed, some in each transaction."""
-    work_through(db, settle_portion)
+    write_in_portions(db, settle_portion)
 
 
 def settle_portion(tx: Transaction, most: int = AT_ONCE) -> bool:
@@ -95,7 +95,7 @@ def wrong(db: Database) -> list[str]:
                 found.append(f"doubts of fund {cik} on {period}: {number} positions were compared otherwise")
         return tuple(rows[-1]) if rows else None
 
-    read_through(db, portion, (-1, ""))
+    read_in_portions(db, portion, (-1, ""))
     return found
 
 

@@ -18,7 +18,7 @@ from finapi.market.holdings.doubts import Doubted, DoubtedCount, DoubtedFlow, Do
 from finapi.market.holdings.funds import percent
 from finapi.market.reference import sectors
 from finapi.store.db import Database, Transaction
-from finapi.store.portions import read_through, work_through
+from finapi.store.portions import read_in_portions, write_in_portions
 
 # A flow of this many per cent of what is held, or more, is a strong one.
 STRONG = 5
@@ -137,7 +137,7 @@ class _KeptSums(TypedDict):
 
 def settle(db: Database) -> None:
     """Sum the quarters that changed, one in each write transaction."""
-    work_through(db, settle_portion)
+    write_in_portions(db, settle_portion)
 
 
 def settle_portion(tx: Transaction) -> bool:
@@ -158,7 +158,7 @@ def wrong(db: Database) -> list[str]:
             found.append(f"sums by sector and industry of {row['period']}: are not those of its positions")
         return str(row["period"]) if row else None
 
-    read_through(db, portion, "")
+    read_in_portions(db, portion, "")
     return found
 
 

@@ -139,9 +139,9 @@ def _holding(row: Row) -> Holding:
 
 
 def _finish(tx: Transaction, now: datetime) -> int:
-    tx.then(analytics.settle)
-    tx.then(doubts.settle)
-    tx.then(industries.settle)
+    tx.run_after_commit(analytics.settle)
+    tx.run_after_commit(doubts.settle)
+    tx.run_after_commit(industries.settle)
     return store.resplit(tx, now)
 
 

@@ -234,7 +234,7 @@ class Gateway:
         failure = None if reachable else "the archive directory is not there"
         now = self._app.clock.now()
         with self._app.db.write() as tx:
-            heartbeats.beat(tx, "sec_gateway", now, failure=failure)
+            heartbeats.record_beat(tx, "sec_gateway", now, failure=failure)
         if failure is not None:
             self._app.metrics.count(metrics.EDGAR, "failed")
             raise BackOff(now + timedelta(seconds=BACK_OFF_NETWORK), failure)
@@ -249,7 +249,7 @@ class Gateway:
             for name in _BLOCK:
                 tx.run("drop_poll_state", name=name)
             took = round((time.monotonic() - started) * 1000)
-            heartbeats.beat(tx, "sec_gateway", now, took_ms=took)
+            heartbeats.record_beat(tx, "sec_gateway", now, took_ms=took)
         self._refused, self._noted_at = False, now
 
     def _told_off(self, reason: str, seconds: float, retry_after: str | None, started: float) -> BackOff:
@@ -265,7 +265,7 @@ class Gateway:
             tx.run("put_poll_state", name="blocked_times", value=str(times + 1))
             tx.run("put_poll_state", name="blocked_reason", value=reason)
             took = round((time.monotonic() - started) * 1000)
-            heartbeats.beat(tx, "sec_gateway", now, took_ms=took, failure=reason)
+            heartbeats.record_beat(tx, "sec_gateway", now, took_ms=took, failure=reason)
         self._app.metrics.count(metrics.EDGAR, "failed")
         return BackOff(until, reason)
 

@@ -58,7 +58,7 @@ def run(
         known = {row["path"] for row in following.refused_files(tx, REFUSED_KEPT)}
     refused: deque[Outcome] = deque(maxlen=REFUSED_KEPT)
     mended: list[str] = []
-    with app.db.storing_much():
+    with app.db.with_larger_cache():
         try:
             for group in sources.groups(paths, None if given.only is None else given.wants):
                 if isinstance(group, Unreadable):
@@ -242,7 +242,7 @@ def _together(app: App, documents: Sequence[Document]) -> Iterator[Outcome]:
             with app.db.write() as tx:
                 for put in puts[done:]:
                     found += put(tx, app.clock.now())
-                    if app.db.awaited:
+                    if app.db.has_waiting_writers:
                         break
             done += len(found)
             yield from found

@@ -372,7 +372,7 @@ class Poller:
         """Show that the workers live. How long a step took says nothing of them: one that has much to do is well."""
         for worker, needed in WORKERS.items():
             failure = next((self._failed[name] for name in needed if name in self._failed), None)
-            heartbeats.beat(tx, worker, self._app.clock.now(), failure=failure)
+            heartbeats.record_beat(tx, worker, self._app.clock.now(), failure=failure)
 
 
 def _refused(outcomes: Sequence[Outcome]) -> str | None:

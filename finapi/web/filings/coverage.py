@@ -98,8 +98,8 @@ SEARCH_PARAMS = (
 def held(call: Call) -> Response:
     """How much is held by kind, and when the last of it came in."""
     with call.app.db.read() as tx:
-        times = heartbeats.freshness(tx)
-        counts = heartbeats.held(tx)
+        times = heartbeats.get_freshness(tx)
+        counts = heartbeats.get_stored_counts(tx)
     return call.success(
         {
             "data_version": counts.pop("data_version"),

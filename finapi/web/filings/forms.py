@@ -114,7 +114,7 @@ def statistics(call: Call) -> Response:
 def totals(call: Call) -> Response:
     """How much is held of everything."""
     with call.app.db.read() as tx:
-        held = heartbeats.held(tx)
+        held = heartbeats.get_stored_counts(tx)
         counts = search.counts(tx)
         found = {
             "total_filings": search.count_of_all(tx),

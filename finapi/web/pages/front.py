@@ -66,8 +66,8 @@ def newest(call: Call) -> Response:
 
 def _held(call: Call) -> Html:
     with call.app.db.read() as tx:
-        times = heartbeats.freshness(tx)
-        held: dict[str, Any] = heartbeats.held(tx)
+        times = heartbeats.get_freshness(tx)
+        held: dict[str, Any] = heartbeats.get_stored_counts(tx)
     cells = [h.div(h.dt(said), h.dd(f"{held[name]:,}")) for name, said in _COUNTED]
     last = times["filing"]
     fresh = "No filing has been ingested yet." if last is None else f"Last filing ingested on {_minute(last)}."

@@ -171,7 +171,7 @@ def intake(call: Call) -> Response:
     """The page at ``/admin/intake``: the poller and what it stored last, and the documents that did not come."""
     every = call.app.config.poll_every
     with call.app.db.read() as tx:
-        steps, times = heartbeats.beats(tx), heartbeats.freshness(tx)
+        steps, times = heartbeats.get_heartbeats(tx), heartbeats.get_freshness(tx)
         states, followed = following.states(tx), len(following.listed(tx))
         given_up, rows = following.given_up(tx), following.in_trouble(tx)[:SHOWN]
     polls = f"The feed is read every {every:g} seconds." if every else "Polling is off (--poll-every SECONDS)."

@@ -28,7 +28,7 @@ RECORDS = 2_000  # of files, and of what turned out to have no rows
 Maker = Callable[[], Iterator[tuple[bytes, int]]]
 
 
-class MadeFile(NamedTuple):
+class BuiltFile(NamedTuple):
     """A file: its rows, its bytes and their SHA-256 as they lie there (gzip), and when and of which data it was made.
 
     Without rows there is no file. ``too_long`` says that it would have had more bytes than a file may have.
@@ -43,7 +43,7 @@ class MadeFile(NamedTuple):
     too_long: bool = False
 
 
-class BeingMade(ApiError):
+class FileNotReadyError(ApiError):
     """503: the file ``name`` is being made since ``began``, so that the one asked for is not there yet."""
 
     def __init__(self, asked: str, name: str, began: datetime) -> None:
@@ -65,7 +65,7 @@ class _Making:
     failure: BaseException | None = None
 
 
-class Shelf:
+class FileCache:
     """Files in ``directory`` (None: a temporary one), of at most ``most`` bytes in all and a quarter of that each.
 
     The least recently used go first. What another process left there is removed with the first use. Names are the
@@ -76,17 +76,17 @@ class Shelf:
         self._directory = directory
         self._most = most
         self._clock = clock
-        self._files: OrderedDict[str, MadeFile] = OrderedDict()
+        self._files: OrderedDict[str, BuiltFile] = OrderedDict()
         self._making: _Making | None = None
         self._place: Path | None = None
         self._lock = threading.Lock()
 
-    def files(self) -> list[tuple[str, MadeFile]]:
+    def list_files(self) -> list[tuple[str, BuiltFile]]:
         """What is there, by name."""
         with self._lock:
             return sorted((name, one) for name, one in self._files.items() if one.rows and not one.too_long)
 
-    def opened(self, name: str, stamp: str, make: Maker) -> tuple[MadeFile, IO[bytes] | None]:
+    def open_file(self, name: str, stamp: str, make: Maker) -> tuple[BuiltFile, IO[bytes] | None]:
         """The file as of the data of ``stamp``, open unless it is none, made now if need be.
 
         It stays readable when it is replaced or removed. :class:`BeingMade` (503) while it or another is: the
@@ -97,20 +97,20 @@ class Shelf:
             if made is not None:
                 return made, self._open(name, made)
             if self._making is not None:
-                raise BeingMade(name, self._making.name, self._making.began)
+                raise FileNotReadyError(name, self._making.name, self._making.began)
             making = self._making = _Making(name, self._clock.now(), stamp, threading.Event())
         threading.Thread(target=self._make, args=(making, make), name="finapi-shelf", daemon=True).start()
         if not making.done.wait(WAIT):
-            raise BeingMade(name, name, making.began)
+            raise FileNotReadyError(name, name, making.began)
         if making.failure is not None:
             raise unwritable() from making.failure
         with self._lock:
             made = self._files.get(name)
             if made is None:
-                raise BeingMade(name, name, making.began)  # pushed out by what was made since
+                raise FileNotReadyError(name, name, making.began)  # pushed out by what was made since
             return made, self._open(name, made)
 
-    def _fresh(self, name: str, stamp: str) -> MadeFile | None:
+    def _fresh(self, name: str, stamp: str) -> BuiltFile | None:
         made = self._files.get(name)
         # A file that takes a minute would else never be there for data that change every minute.
         if made is None or (made.stamp != stamp and self._clock.monotonic() >= made.kept_until):
@@ -118,7 +118,7 @@ class Shelf:
         self._files.move_to_end(name)
         return made
 
-    def _open(self, name: str, made: MadeFile) -> IO[bytes] | None:
+    def _open(self, name: str, made: BuiltFile) -> IO[bytes] | None:
         if made.too_long or not made.rows:
             return None
         try:
@@ -126,7 +126,7 @@ class Shelf:
         except OSError:
             # Somebody tidied the directory: the next call makes it anew.
             del self._files[name]
-            raise BeingMade(name, name, self._clock.now()) from None
+            raise FileNotReadyError(name, name, self._clock.now()) from None
 
     def _make(self, making: _Making, make: Maker) -> None:
         try:
@@ -151,7 +151,7 @@ class Shelf:
                 self._making = None
             making.done.set()
 
-    def _written(self, path: Path, stamp: str, make: Maker, began: float) -> MadeFile:
+    def _written(self, path: Path, stamp: str, make: Maker, began: float) -> BuiltFile:
         import gzip
 
         rows, too_long = 0, False
@@ -171,10 +171,10 @@ class Shelf:
         too_long = too_long or size > self._most // 4
         now = self._clock.monotonic()
         kept_until = now + KEPT * (now - began)
-        return MadeFile(rows, size, digest.hexdigest(), self._clock.now(), stamp, kept_until, too_long)
+        return BuiltFile(rows, size, digest.hexdigest(), self._clock.now(), stamp, kept_until, too_long)
 
     def _prune(self) -> None:
-        def size(one: MadeFile) -> int:
+        def size(one: BuiltFile) -> int:
             return one.size if one.rows and not one.too_long else 0
 
         total = sum(map(size, self._files.values()))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from finapi.store.connections import HeldConnection
+    from finapi.store.connections import LockedConnection
 
 log = logging.getLogger("finapi.store")
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     class OneWriter(Protocol[Told]):
         """What a transaction is begun and ended by: a ``db.Database``."""
 
-        _writer: HeldConnection
+        _writer: LockedConnection
         _lock: threading.RLock
         _wanting: set[int]
         _local: threading.local
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
         _damaged: bool
 
         def _begin(self) -> None: ...
-        def _is_open(self, connection: HeldConnection) -> bool: ...
-        def _commit(self, connection: HeldConnection) -> None: ...
+        def _is_open(self, connection: LockedConnection) -> bool: ...
+        def _commit(self, connection: LockedConnection) -> None: ...
         def _undo(self) -> None: ...
         def _judge(self, error: BaseException) -> None: ...
         def _tell(self, tx: Told) -> None: ...
 
 
-class Writing(Generic[Tx]):
+class WriteBlock(Generic[Tx]):
     """A write transaction as a block: by a generator a small one would take a sixth longer."""
 
     __slots__ = ("_changes", "_database", "_shared", "_tx")
