@@ -199,7 +199,9 @@ def test_what_cannot_be_removed_is_logged_and_keeps_nothing_else(
 # ---- file systems without locks, and sweeps at the same time
 
 
-@pytest.mark.parametrize(("pid", "stays"), [(os.getpid(), True), (1, True), (4_000_000, False)])
+@pytest.mark.parametrize(
+    ("pid", "stays"), [(os.getpid(), True), (1, True), (4_000_000, False)], ids=["own", "init", "none"]
+)
 def test_where_files_cannot_be_locked_the_process_id_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pid: int, stays: bool
 ) -> None:
