@@ -1,4 +1,4 @@
-"""What grades a server says yes to finapi itself and no to one that breaks a promise; a client is graded by vectors."""
+"""Conformance checks pass for finapi and fail for a server that breaks a promise. Vectors grade clients."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ from finapi.testing import FinapiServer, conformance, vectors
 from finapi.testing.conformance import GradedServer
 from tests.process import finapi
 
-# Of a webhook and a feed: they need a socket.
+# Checks that need a socket.
 SOCKETS = ("webhooks", "events")
 VECTORS = json.loads(vectors.read_text())
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[FinapiServer]:
-    with FinapiServer(listens=False, seed=1) as running:
-        yield running
+    with FinapiServer(listens=False, seed=1) as fixture_server:
+        yield fixture_server
 
 
-def served(server: FinapiServer, name: str, change: Callable[[ApiRequest, ApiAnswer], ApiAnswer]) -> GradedServer:
-    """A world of its own whose answers are changed."""
+def build_changed_server(
+    server: FinapiServer, name: str, change: Callable[[ApiRequest, ApiAnswer], ApiAnswer]
+) -> GradedServer:
+    """Return a world whose answers are changed, as a server under test."""
     world = server.world(f"grade-{name}")
     world.control.reset()
 
@@ -41,67 +43,72 @@ def served(server: FinapiServer, name: str, change: Callable[[ApiRequest, ApiAns
     return GradedServer(world.url, world.api_key, send, world.control.advance)
 
 
-def test_finapi_itself_is_graded_ok_in_everything() -> None:
-    with FinapiServer(seed=2) as running:
-        told = list(
+def test_finapi_passes_every_check() -> None:
+    with FinapiServer(seed=2) as server:
+        verdicts = list(
             conformance.grade_server(
-                GradedServer(running.url, running.api_key, wait=running.control.advance), conformance.CHECKS
+                GradedServer(server.url, server.api_key, wait=server.control.advance), conformance.CHECKS
             )
         )
-        assert {one.check: one.outcome for one in told} == dict.fromkeys(conformance.CHECKS, "ok"), told
-        assert [one.message for one in told if one.check in ("limits", "retry")] == [
+        assert {verdict.check: verdict.outcome for verdict in verdicts} == dict.fromkeys(conformance.CHECKS, "ok"), (
+            verdicts
+        )
+        assert [verdict.message for verdict in verdicts if verdict.check in ("limits", "retry")] == [
             "financials 11, xbrl 31, app 60",
             "passes after 1 s",
         ]
 
 
-def headers(answer: ApiAnswer, **changed: str | None) -> ApiAnswer:
-    told = {**answer.headers, **{name.replace("_", "-"): text for name, text in changed.items()}}
-    return replace(answer, headers={name: text for name, text in told.items() if text is not None})
+def change_headers(answer: ApiAnswer, **changes: str | None) -> ApiAnswer:
+    merged = {**answer.headers, **{name.replace("_", "-"): text for name, text in changes.items()}}
+    return replace(answer, headers={name: text for name, text in merged.items() if text is not None})
 
 
-def body(answer: ApiAnswer, old: bytes, new: bytes) -> ApiAnswer:
+def replace_in_body(answer: ApiAnswer, old: bytes, new: bytes) -> ApiAnswer:
     return replace(answer, body=answer.body.replace(old, new))
 
 
 BROKEN: dict[str, tuple[Callable[[ApiRequest, ApiAnswer], ApiAnswer], str]] = {
     "errors": (
-        lambda request, answer: body(answer, b'"code":"UNAUTHORIZED"', b'"code":"NO"'),
+        lambda request, answer: replace_in_body(answer, b'"code":"UNAUTHORIZED"', b'"code":"NO"'),
         "status, error and code of /sec/filings is ('error', 'UNAUTHORIZED', 'NO'), "
         "not ('error', 'UNAUTHORIZED', 'UNAUTHORIZED')",
     ),
-    "headers": (lambda request, answer: headers(answer, x_request_id="1"), "X-Request-ID is '1', not 'conformance-1'"),
-    "tags": (lambda request, answer: headers(answer, etag='W/"1"'), "/sec/filings?limit=1 has no strong ETag"),
+    "headers": (
+        lambda request, answer: change_headers(answer, x_request_id="1"),
+        "X-Request-ID is '1', not 'conformance-1'",
+    ),
+    "tags": (lambda request, answer: change_headers(answer, etag='W/"1"'), "/sec/filings?limit=1 has no strong ETag"),
     "metering": (
-        lambda request, answer: headers(answer, x_tokens_charged="4" if answer.status == 200 else "0"),
+        lambda request, answer: change_headers(answer, x_tokens_charged="4" if answer.status == 200 else "0"),
         "what the balance fell by is (5, 0), not (4, 0)",
     ),
     "decimals": (
-        lambda request, answer: body(answer, b'"eps_diluted":6.08', b'"eps_diluted":6.0800000000000001'),
+        lambda request, answer: replace_in_body(answer, b'"eps_diluted":6.08', b'"eps_diluted":6.0800000000000001'),
         "eps_diluted of 2024-09-28 in CSV is '6.08', not '6.0800000000000001'",
     ),
     "paging": (
-        lambda request, answer: body(answer, b'"has_more":true', b'"has_more":false'),
+        lambda request, answer: replace_in_body(answer, b'"has_more":true', b'"has_more":false'),
         "whether next_cursor goes with has_more is True, not False",
     ),
     "limits": (
-        lambda request, answer: headers(answer, **({"retry_after": "1"} if answer.status == 429 else {})),
+        lambda request, answer: change_headers(answer, **({"retry_after": "1"} if answer.status == 429 else {})),
         "the headers of a 429 of financials is ['retry-after'], not []",
     ),
-    "retry": (lambda request, answer: headers(answer, retry_after=None), "a 429 has no Retry-After"),
+    "retry": (lambda request, answer: change_headers(answer, retry_after=None), "a 429 has no Retry-After"),
 }
 
 
 @pytest.mark.parametrize("check", BROKEN)
 def test_a_broken_promise_fails_its_check(server: FinapiServer, check: str) -> None:
-    change, told = BROKEN[check]
-    (verdict,) = conformance.grade_server(served(server, check, change), [check])
+    change, message = BROKEN[check]
+    (verdict,) = conformance.grade_server(build_changed_server(server, check, change), [check])
     assert verdict.outcome == "failed"
-    assert verdict.message == told
+    assert verdict.message == message
 
 
 @pytest.mark.parametrize(
-    ("pattern", "new", "told"),
+    ("pattern", "new", "message"),
     [
         (rb'("revenue":)(\d+)', rb"\g<1>4.16e11", "revenue of 2025-09-27 is 4.16e11, not a decimal"),
         (rb'("values":\[)"(\d+)"', rb"\1\2", "Decimal('391035000000') of us-gaap:Revenue"),
@@ -113,52 +120,50 @@ def test_a_broken_promise_fails_its_check(server: FinapiServer, check: str) -> N
         (rb'("values":\["\d+",)"\d+"', rb"\1null", "has the value None with the mark None"),
     ],
 )
-def test_a_float_and_a_silent_zero_fail_the_decimals(
-    server: FinapiServer, pattern: bytes, new: bytes, told: str
+def test_a_float_or_a_hidden_zero_fails_the_decimals(
+    server: FinapiServer, pattern: bytes, new: bytes, message: str
 ) -> None:
     def change(request: ApiRequest, answer: ApiAnswer) -> ApiAnswer:
-        changed = re.sub(pattern, new, answer.body)
+        changed_body = re.sub(pattern, new, answer.body)
         if request.headers.get("Accept") == "text/csv":
-            changed = re.sub(rb"(?<=,)4\d{11}(?=,)", b"4.16e11", changed) if b"e11" in new else changed
-        return replace(answer, body=changed)
+            changed_body = re.sub(rb"(?<=,)4\d{11}(?=,)", b"4.16e11", changed_body) if b"e11" in new else changed_body
+        return replace(answer, body=changed_body)
 
-    (verdict,) = conformance.grade_server(served(server, "decimals", change), ["decimals"])
-    assert (verdict.outcome, told in verdict.message) == ("failed", True), verdict.message
+    (verdict,) = conformance.grade_server(build_changed_server(server, "decimals", change), ["decimals"])
+    assert (verdict.outcome, message in verdict.message) == ("failed", True), verdict.message
 
 
 @pytest.mark.parametrize(
     ("limit", "seconds", "outcome"),
     [("60", 2, "failed"), ("60", 3_600, "failed"), ("1000", 4, "ok"), ("1000", 5, "failed")],
 )
-def test_a_retry_after_that_is_longer_than_its_limit_needs_fails(
-    server: FinapiServer, limit: str, seconds: int, outcome: str
-) -> None:
+def test_a_retry_after_that_is_too_long_fails(server: FinapiServer, limit: str, seconds: int, outcome: str) -> None:
     def change(request: ApiRequest, answer: ApiAnswer) -> ApiAnswer:
         if answer.status != 429:
             return answer
-        told = {"retry_after": str(seconds), "x_ratelimit_limit": limit} if "retry-after" in answer.headers else {}
-        return headers(answer, **told)
+        changes = {"retry_after": str(seconds), "x_ratelimit_limit": limit} if "retry-after" in answer.headers else {}
+        return change_headers(answer, **changes)
 
-    (verdict,) = conformance.grade_server(served(server, "limits", change), ["limits"])
+    (verdict,) = conformance.grade_server(build_changed_server(server, "limits", change), ["limits"])
     assert verdict.outcome == outcome, verdict.message
     if outcome == "failed":
         needed = {"60": 1, "1000": 4}[limit]
         assert verdict.message == f"Retry-After is {seconds} s, where {limit} calls allow another after {needed} s"
 
 
-def test_every_check_has_a_server_that_fails_it() -> None:
+def test_every_check_fails_for_some_server() -> None:
     assert {*BROKEN, *SOCKETS} == {*conformance.CHECKS}
 
 
 @pytest.mark.parametrize("answer", [b"", b"[]", b"{}", b"[" * 100_000, b'{"data": 5}'])
 @pytest.mark.parametrize("check", [name for name in conformance.CHECKS if name not in SOCKETS])
-def test_an_answer_of_another_form_fails_and_breaks_nothing(check: str, answer: bytes) -> None:
-    odd = GradedServer("http://odd.test", "k", lambda request: ApiAnswer(200, {}, answer), lambda seconds: None)
-    (verdict,) = conformance.grade_server(odd, [check])
+def test_an_answer_of_another_form_fails_every_check(check: str, answer: bytes) -> None:
+    odd_server = GradedServer("http://odd.test", "k", lambda request: ApiAnswer(200, {}, answer), lambda seconds: None)
+    (verdict,) = conformance.grade_server(odd_server, [check])
     assert verdict.outcome == "failed"
 
 
-def test_no_answer_fails() -> None:
+def test_a_server_without_answers_fails() -> None:
     (verdict,) = conformance.grade_server(GradedServer("http://odd.test", "k", lambda request: None), ["errors"])
     assert (verdict.outcome, verdict.message) == ("failed", "GET /no-such-route is not answered")
 
@@ -166,57 +171,57 @@ def test_no_answer_fails() -> None:
 # ---- vectors
 
 
-def answered(kind: str, one: dict[str, Any]) -> Any:
-    """What finapi's own client makes of a vector."""
+def answer_vector(kind: str, vector: dict[str, Any]) -> Any:
+    """Return the answer of finapi's own client to a vector."""
     if kind == "webhook":
-        return verify_webhook(one["secrets"], one["headers"], one["body"].encode(), one["now"]) is None
+        return verify_webhook(vector["secrets"], vector["headers"], vector["body"].encode(), vector["now"]) is None
     if kind == "retry_after":
-        return exchange.retry_after({name.lower(): text for name, text in one["headers"].items()})
+        return exchange.retry_after({name.lower(): text for name, text in vector["headers"].items()})
     if kind == "decimal":
-        answer = ApiAnswer(200, {"content-type": "application/json"}, one["json"].encode())
-        value = exchange.decoded(answer, dates=False)[one["member"]]
-        return None if value is None else str(value)
+        answer = ApiAnswer(200, {"content-type": "application/json"}, vector["json"].encode())
+        figure = exchange.decoded(answer, dates=False)[vector["member"]]
+        return None if figure is None else str(figure)
     if kind == "next_page":
-        return exchange.following(one["query"], one["body"], one["headers"], one["rows"])
-    key = {"Idempotency-Key": "1"} if one["idempotency_key"] else {}
-    talk = exchange.conversation(ApiRequest(one["method"], "", key), 2)
-    next(talk)
-    told = {name.lower(): text for name, text in one["headers"].items()}
+        return exchange.following(vector["query"], vector["body"], vector["headers"], vector["rows"])
+    key_headers = {"Idempotency-Key": "1"} if vector["idempotency_key"] else {}
+    conversation = exchange.conversation(ApiRequest(vector["method"], "", key_headers), 2)
+    next(conversation)
+    vector_headers = {name.lower(): text for name, text in vector["headers"].items()}
     try:
-        wait = talk.send(None if one["status"] is None else ApiAnswer(one["status"], told, b""))
+        wait = conversation.send(None if vector["status"] is None else ApiAnswer(vector["status"], vector_headers, b""))
     except ApiFailure:
         return "give up"
     assert isinstance(wait, float)
-    return f"again after {wait:g}" if told else "again"
+    return f"again after {wait:g}" if vector_headers else "again"
 
 
 def test_the_python_client_answers_every_vector() -> None:
-    answers = {one["id"]: answered(kind, one) for kind in vectors.KINDS for one in VECTORS[kind]}
+    answers = {vector["id"]: answer_vector(kind, vector) for kind in vectors.KINDS for vector in VECTORS[kind]}
     verdicts = list(vectors.grade_answers(answers))
-    assert [one for one in verdicts if one.outcome != "ok"] == []
+    assert [vector for vector in verdicts if vector.outcome != "ok"] == []
     assert len(verdicts) == sum(len(VECTORS[kind]) for kind in vectors.KINDS) == 59
 
 
-def test_a_client_by_floating_point_fails() -> None:
-    floats = {one["id"]: str(float(json.loads(one["json"])["value"] or 0)) for one in VECTORS["decimal"]}
-    failed = {one.check for one in vectors.grade_answers(floats) if one.outcome == "failed"}
-    assert {one["id"] for one in VECTORS["decimal"]} - failed == {"decimal-4", "decimal-5"}
+def test_a_client_with_floating_point_fails() -> None:
+    floats = {vector["id"]: str(float(json.loads(vector["json"])["value"] or 0)) for vector in VECTORS["decimal"]}
+    failed_ids = {vector.check for vector in vectors.grade_answers(floats) if vector.outcome == "failed"}
+    assert {vector["id"] for vector in VECTORS["decimal"]} - failed_ids == {"decimal-4", "decimal-5"}
     assert str(Decimal("6.10")) == "6.10"
 
 
 def test_the_command_prints_the_vectors_and_grades_answers(tmp_path: Path) -> None:
     assert json.loads(finapi("conformance", "--vectors").out) == VECTORS
-    answers = {one["id"]: one["expect"] for kind in vectors.KINDS for one in VECTORS[kind]}
+    answers = {vector["id"]: vector["expect"] for kind in vectors.KINDS for vector in VECTORS[kind]}
     (tmp_path / "right").write_text(json.dumps(answers))
-    right = finapi("conformance", "--answers", tmp_path / "right", "--json")
-    assert (right.status, right.json["failed"]) == (0, 0)
-    wrong = finapi("conformance", "--answers", "-", stdin=json.dumps({**answers, "decimal-8": "-"}).encode())
-    assert wrong.status == 1
-    assert 'failed  decimal-8       nor is zero missing: "-", not "0"' in wrong.out.splitlines()
+    right_run = finapi("conformance", "--answers", tmp_path / "right", "--json")
+    assert (right_run.status, right_run.json["failed"]) == (0, 0)
+    wrong_run = finapi("conformance", "--answers", "-", stdin=json.dumps({**answers, "decimal-8": "-"}).encode())
+    assert wrong_run.status == 1
+    assert 'failed  decimal-8       nor is zero missing: "-", not "0"' in wrong_run.out.splitlines()
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("options", "message"),
     [
         ((), "name a server with --against URL, or a client's answers with --answers FILE"),
         (("--against", "http://127.0.0.1:1"), "grading a server needs --key or FINAPI_API_KEY"),
@@ -226,13 +231,13 @@ def test_the_command_prints_the_vectors_and_grades_answers(tmp_path: Path) -> No
         (("--answers", "-"), "-: is not JSON"),
     ],
 )
-def test_what_cannot_be_graded_is_said(words: tuple[str, ...], told: str) -> None:
-    done = finapi("conformance", *words)
-    assert done.status == 2
-    assert done.complaint.startswith(told)
+def test_wrong_options_are_refused(options: tuple[str, ...], message: str) -> None:
+    finished = finapi("conformance", *options)
+    assert finished.status == 2
+    assert finished.complaint.startswith(message)
 
 
 def test_the_command_grades_a_server() -> None:
-    done = finapi("conformance", "errors", "--against", "http://127.0.0.1:9", "--key", "k")
-    told = "GET /no-such-route is not answered: [Errno 111] Connection refused"
-    assert (done.status, done.out) == (1, f"failed  errors          {told}\n")
+    finished = finapi("conformance", "errors", "--against", "http://127.0.0.1:9", "--key", "k")
+    message = "GET /no-such-route is not answered: [Errno 111] Connection refused"
+    assert (finished.status, finished.out) == (1, f"failed  errors          {message}\n")

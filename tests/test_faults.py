@@ -1,4 +1,4 @@
-"""Faults of the machine, each with what becomes of it: damaged pages, no descriptors, a clock put back, kills."""
+"""Faults of the machine and their effect: damaged pages, few descriptors, a clock set back, kills."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tests.leftovers import leave_folder
 
 PAGE = 4096
 
-# Runs the command behind it with an ingest that has begun and never ends.
+# Runs the following command with an ingest that never ends.
 HANGING = [
     sys.executable,
     "-c",
@@ -62,7 +62,7 @@ runpy.run_path("run.py", run_name="__main__")
 # ---- damaged pages
 
 
-def damaged(path: Path, table: str) -> None:
+def damage_table(path: Path, table: str) -> None:
     """Overwrite the root page of a table."""
     with contextlib.closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -74,11 +74,11 @@ def damaged(path: Path, table: str) -> None:
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A data directory with filings and an account, and its key."""
-    place = tmp_path_factory.mktemp("sound") / "data"
-    with opened(Config(data_dir=place, password_profile="cheap"), SystemClock()) as app:
+    """Return a data directory with filings and an account, and the account's key."""
+    data_dir = tmp_path_factory.mktemp("sound") / "data"
+    with opened(Config(data_dir=data_dir, password_profile="cheap"), SystemClock()) as app:
         ingest.run(app, [process.ROOT / "tests" / "filings"], Given(), lambda outcome: None)
-        return place, users.create(app, "ann@example.com", "pro", app.clock.now()).api_key
+        return data_dir, users.create(app, "ann@example.com", "pro", app.clock.now()).api_key
 
 
 @pytest.fixture
@@ -86,21 +86,21 @@ def copied(sound: tuple[Path, str], tmp_path: Path) -> Path:
     return Path(shutil.copytree(sound[0], tmp_path / "data"))
 
 
-def test_a_call_that_meets_a_damaged_page_is_503_and_costs_nothing(
+def test_a_damaged_page_is_503_and_costs_nothing(
     sound: tuple[Path, str], copied: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    damaged(copied / "finapi.db", "filings")
+    damage_table(copied / "finapi.db", "filings")
     app = apps.on_disk(Config(data_dir=copied))
     client = Client(app, sound[1])
     logging.getLogger("finapi").propagate = True
-    before = client.get("/api/v1/account/balance").json["current_balance"]
+    balance = client.get("/api/v1/account/balance").json["current_balance"]
     answers = [client.get("/api/v1/xbrl/companies/1065280/statements?period=Q") for _ in range(3)]
-    assert {(one.status, one.json["code"], one.headers["retry-after"]) for one in answers} == {
+    assert {(answer.status, answer.json["code"], answer.headers["retry-after"]) for answer in answers} == {
         (503, "UNAVAILABLE", "30")
     }
-    assert {one.headers["x-tokens-charged"] for one in answers} == {"0"}
-    assert client.get("/api/v1/account/balance").json["current_balance"] == before
-    # What was written meanwhile makes no page whole.
+    assert {answer.headers["x-tokens-charged"] for answer in answers} == {"0"}
+    assert client.get("/api/v1/account/balance").json["current_balance"] == balance
+    # A write does not repair the page.
     assert client.get("/readyz").status == 503
     lines = [record.getMessage() for record in caplog.records if record.name == "finapi.store"]
     assert len(lines) == 1
@@ -109,7 +109,7 @@ def test_a_call_that_meets_a_damaged_page_is_503_and_costs_nothing(
 
 
 @pytest.mark.parametrize(
-    ("words", "table"),
+    ("arguments", "table"),
     [
         (("user", "show", "ann@example.com"), "users"),
         (("user", "credit", "ann@example.com", "5"), "users"),
@@ -120,28 +120,26 @@ def test_a_call_that_meets_a_damaged_page_is_503_and_costs_nothing(
         (("check",), "facts"),
     ],
 )
-def test_every_verb_says_in_a_line_that_pages_are_damaged_and_what_to_do(
-    copied: Path, tmp_path: Path, words: tuple[str, ...], table: str
+def test_every_verb_reports_damaged_pages_in_a_line(
+    copied: Path, tmp_path: Path, arguments: tuple[str, ...], table: str
 ) -> None:
-    damaged(copied / "finapi.db", table)
-    done = process.finapi(*(word.format(tmp_path) for word in words), "--data-dir", copied)
-    assert done.status == 1
-    assert "malformed" in done.err
-    assert "Traceback" not in done.err
-    if words[0] not in ("check", "backup"):
-        assert done.err.count("\n") == 1
-        assert "finapi restore FILE" in done.err
+    damage_table(copied / "finapi.db", table)
+    finished = process.finapi(*(word.format(tmp_path) for word in arguments), "--data-dir", copied)
+    assert finished.status == 1
+    assert "malformed" in finished.err
+    assert "Traceback" not in finished.err
+    if arguments[0] not in ("check", "backup"):
+        assert finished.err.count("\n") == 1
+        assert "finapi restore FILE" in finished.err
 
 
-def test_a_file_that_is_no_database_is_told_with_what_to_do(copied: Path) -> None:
+def test_a_file_that_is_not_a_database_is_reported(copied: Path) -> None:
     (copied / "finapi.db").write_bytes(b"not a database" * 1000)
-    said = process.finapi("user", "show", "ann@example.com", "--data-dir", copied)
-    assert (said.status, said.complaint.endswith("finapi restore FILE")) == (2, True)
+    finished = process.finapi("user", "show", "ann@example.com", "--data-dir", copied)
+    assert (finished.status, finished.complaint.endswith("finapi restore FILE")) == (2, True)
 
 
-def test_a_database_that_cannot_be_opened_for_want_of_room_is_not_called_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_not_called_a_damaged_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Full(sqlite3.Connection):
         def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
             if "journal_mode" in sql:
@@ -150,14 +148,16 @@ def test_a_database_that_cannot_be_opened_for_want_of_room_is_not_called_damaged
                 raise error
             return super().execute(sql, *values)
 
-    made = sqlite3.connect
-    monkeypatch.setattr("finapi.store.db.connect", lambda *given, **more: made(*given, **more, factory=Full))
+    sqlite_connect = sqlite3.connect
+    monkeypatch.setattr(
+        "finapi.store.db.connect", lambda *arguments, **options: sqlite_connect(*arguments, **options, factory=Full)
+    )
     with pytest.raises(UsageError, match="disk is full; it may be whole: finapi doctor looks at the disk") as caught:
         Database(tmp_path / "x.db")
     assert "restore" not in str(caught.value)
 
 
-def test_a_glance_and_a_read_that_fail_for_another_reason_say_so(tmp_path: Path) -> None:
+def test_a_failed_read_is_not_called_damage(tmp_path: Path) -> None:
     db = Database(tmp_path / "x.db")
     for read in (db.read, db.read_one):
         with pytest.raises(sqlite3.OperationalError) as caught, read() as tx:
@@ -171,23 +171,25 @@ def test_a_glance_and_a_read_that_fail_for_another_reason_say_so(tmp_path: Path)
 
 
 @pytest.mark.parametrize("stderr", ["/dev/full", "-"])
-@pytest.mark.parametrize(("words", "status"), [(("bogus",), 2), (("user", "show", "ann@example.com"), 2)])
+@pytest.mark.parametrize(("arguments", "status"), [(("bogus",), 2), (("user", "show", "ann@example.com"), 2)])
 def test_stderr_that_is_full_or_closed_changes_no_exit_status(
-    tmp_path: Path, stderr: str, words: tuple[str, ...], status: int
+    tmp_path: Path, stderr: str, arguments: tuple[str, ...], status: int
 ) -> None:
-    place = f"2>{'&-' if stderr == '-' else stderr}"
-    line = f'"$0" run.py "$@" --data-dir {tmp_path / "none"} {place}'
-    done = subprocess.run(["sh", "-c", line, sys.executable, *words], cwd=process.ROOT, env=process.environment())
-    assert done.returncode == status
+    redirection = f"2>{'&-' if stderr == '-' else stderr}"
+    line = f'"$0" run.py "$@" --data-dir {tmp_path / "none"} {redirection}'
+    finished = subprocess.run(
+        ["sh", "-c", line, sys.executable, *arguments], cwd=process.ROOT, env=process.environment()
+    )
+    assert finished.returncode == status
 
 
 @pytest.mark.slow
-def test_a_pipe_that_nobody_reads_to_the_end_ends_quietly() -> None:
+def test_a_closed_pipe_ends_a_command_quietly() -> None:
     line = '{ "$0" run.py openapi; echo $? >&2; } | head -n 1'
-    done = subprocess.run(
+    finished = subprocess.run(
         ["sh", "-c", line, sys.executable], cwd=process.ROOT, env=process.environment(), capture_output=True, text=True
     )
-    assert (done.stdout.count("\n"), done.stderr) == (1, "1\n")
+    assert (finished.stdout.count("\n"), finished.stderr) == (1, "1\n")
 
 
 # ---- signals
@@ -202,10 +204,12 @@ def test_a_server_under_nohup_outlives_its_terminal(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_logs_its_start_and_stop_but_not_its_own_probes(tmp_path: Path) -> None:
+def test_a_server_does_not_log_its_own_probes(tmp_path: Path) -> None:
     with process.serve(tmp_path / "data") as running:
-        checked = running.get("/api/v1/status").json["services"]
-        assert {one["status"] for one in checked if one["name"] in ("main_api", "frontend")} == {"operational"}
+        services = running.get("/api/v1/status").json["services"]
+        assert {service["status"] for service in services if service["name"] in ("main_api", "frontend")} == {
+            "operational"
+        }
         running.call("GET", "/livez", headers={MARK: "guessed"})
         assert running.stop(signal.SIGHUP) == 0
         lines = running.log.splitlines()
@@ -216,76 +220,78 @@ def test_a_server_logs_its_start_and_stop_but_not_its_own_probes(tmp_path: Path)
 
 
 @pytest.fixture
-def cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An ingest that is told to stop in the middle."""
+def interrupted_ingest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupt every ingest in the middle."""
 
-    def run(app: App, paths: Any, given: Any, tell: Callable[[Outcome], None], *_: object) -> None:
-        tell(Outcome("a.xml", "xbrl-instance", "ingested", accession="0000320193-25-000057"))
-        tell(Outcome("b.xml", "unknown", "refused", "is none"))
+    def run(app: App, paths: Any, metadata: Any, report: Callable[[Outcome], None], *_: object) -> None:
+        report(Outcome("a.xml", "xbrl-instance", "ingested", accession="0000320193-25-000057"))
+        report(Outcome("b.xml", "unknown", "refused", "is none"))
         raise KeyboardInterrupt(signal.SIGTERM)
 
     monkeypatch.setattr(ingest, "run", run)
 
 
-@pytest.mark.usefixtures("cut_off")
+@pytest.mark.usefixtures("interrupted_ingest")
 @pytest.mark.parametrize("as_json", [False, True])
-def test_an_ingest_that_is_cut_off_says_what_is_stored(app: App, as_json: bool) -> None:
-    said: list[str] = []
-    args = argparse.Namespace(paths=["a.xml"], accession=None, filed=None, only=None, ticker=None, json=as_json)
+def test_an_interrupted_ingest_reports_what_is_stored(app: App, as_json: bool) -> None:
+    output: list[str] = []
+    arguments = argparse.Namespace(paths=["a.xml"], accession=None, filed=None, only=None, ticker=None, json=as_json)
     with pytest.raises(KeyboardInterrupt):
-        ingesting.INGEST.work(app, args, "/", lambda stream, text: said.append(text))  # type: ignore[misc]
+        ingesting.INGEST.work(app, arguments, "/", lambda stream, text: output.append(text))  # type: ignore[misc]
     if as_json:
-        found = json.loads(said[-1])
-        assert (found["cut_off"], found["counts"]["ingested"], len(found["files"])) == (True, 1, 2)
+        document = json.loads(output[-1])
+        assert (document["cut_off"], document["counts"]["ingested"], len(document["files"])) == (True, 1, 2)
     else:
-        assert said[-1] == (
+        assert output[-1] == (
             "cut off: 1 ingested, 0 unchanged, 0 skipped, 1 refused; all of it is stored, the rest is not"
         )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "status"), [("TERM", 143), ("HUP", 129), ("INT", 130)])
-def test_a_signal_in_the_middle_of_a_command_is_its_exit_status(tmp_path: Path, number: str, status: int) -> None:
-    with process.child("ingest", "-", "--data-dir", tmp_path / "data", command=[*HANGING, *process.COMMAND[1:]]) as one:
-        assert process.next_line(one) == b"hangs\n"
-        one.send_signal(getattr(signal, f"SIG{number}"))
-        assert one.wait(10) == status
+def test_a_signal_sets_the_exit_status_of_a_command(tmp_path: Path, number: str, status: int) -> None:
+    with process.child(
+        "ingest", "-", "--data-dir", tmp_path / "data", command=[*HANGING, *process.COMMAND[1:]]
+    ) as child:
+        assert process.next_line(child) == b"hangs\n"
+        child.send_signal(getattr(signal, f"SIG{number}"))
+        assert child.wait(10) == status
 
 
-def test_a_command_that_a_stop_of_the_server_cuts_off_says_what_it_has_done(tmp_path: Path) -> None:
-    begun = threading.Event()
+def test_a_command_stopped_by_the_server_reports_its_work(tmp_path: Path) -> None:
+    has_begun = threading.Event()
 
-    def perform(words: list[str], directory: str, stdin: str, say: datadir.Say) -> int:
+    def perform(arguments: list[str], directory: str, stdin: str, say: datadir.Say) -> int:
         try:
             while True:
                 say("out", "a line")
-                begun.set()
+                has_begun.set()
         except ConnectionAbortedError:
             say("out", "all that is done")
             raise
 
-    said: list[str] = []
-    raised: list[BaseException] = []
+    output: list[str] = []
+    errors: list[BaseException] = []
 
     def client() -> None:
         try:
-            datadir.hand_over(tmp_path, ["ingest"], lambda stream, text: said.append(text))
+            datadir.hand_over(tmp_path, ["ingest"], lambda stream, text: output.append(text))
         except datadir.CommandInterruptedError as error:
-            raised.append(error)
+            errors.append(error)
 
     with datadir.CommandSocket(tmp_path, perform):
         thread = threading.Thread(target=client)
         thread.start()
-        assert begun.wait(10)
+        assert has_begun.wait(10)
     thread.join(10)
-    assert said[-1] == "all that is done"
-    assert len(raised) == 1
+    assert output[-1] == "all that is done"
+    assert len(errors) == 1
 
 
-# ---- a clock that is put back
+# ---- a clock that is set back
 
 
-def test_a_mail_is_due_within_its_schedule_when_the_clock_was_put_back(app: App, clock: FixedClock) -> None:
+def test_a_mail_is_due_after_the_clock_was_set_back(app: App, clock: FixedClock) -> None:
     user = users.create(app, "ann@example.com", "pro", clock.now())
     with app.db.write() as tx:
         mail.enqueue(tx, recovery.WELCOME, user.id, clock.now())
@@ -294,34 +300,34 @@ def test_a_mail_is_due_within_its_schedule_when_the_clock_was_put_back(app: App,
     assert len(app.post.transport.messages()) == 1  # type: ignore[attr-defined]
 
 
-def test_documents_and_lists_are_due_when_the_clock_was_put_back(app: App, clock: FixedClock) -> None:
+def test_documents_are_due_after_the_clock_was_set_back(app: App, clock: FixedClock) -> None:
     with app.db.write() as tx:
         following.add(tx, 320193, clock.now())
         following.note(tx, clock.now(), "0000320193-25-000057", "10-K", [320193])
         now = clock.now() - timedelta(days=30)
         assert [row["accession"] for row in following.due(tx, now, 5)] == ["0000320193-25-000057"]
         assert following.lists_due(tx, now, 5) == [320193]
-        # What is put off by a day is not taken for that.
+        # A retry that is due in a day is not due because of it.
         now = clock.now() - timedelta(hours=20)
         assert (following.due(tx, now, 5), following.lists_due(tx, now, 5)) == ([], [])
 
 
-# ---- what kills leave
+# ---- files of killed processes
 
 
-def test_a_start_sweeps_what_kills_left(tmp_path: Path) -> None:
+def test_a_start_removes_files_of_killed_processes(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
-    left = [
+    leftovers = [
         *(leave_folder(tmp_path, purpose) for purpose in ("restore", "backup", "upgrade", "ingest", "secrets")),
         leave_folder(tmp_path / "ledger", "ledger"),
         leave_folder(tmp_path / "bulk", "bulk"),
     ]
-    stays = [tmp_path / "ledger" / "ledger-2026-01-31-000000000004.csv.gz", tmp_path / ".mine"]
-    for file in stays:
+    other_files = [tmp_path / "ledger" / "ledger-2026-01-31-000000000004.csv.gz", tmp_path / ".mine"]
+    for file in other_files:
         file.write_bytes(b"half")
     with opened(Config(data_dir=tmp_path)):
-        assert [folder for folder in left if folder.exists()] == []
-        assert all(file.exists() for file in stays)
+        assert [folder for folder in leftovers if folder.exists()] == []
+        assert all(file.exists() for file in other_files)
 
 
 # ---- few descriptors, little address space
@@ -338,7 +344,7 @@ def test_a_start_sweeps_what_kills_left(tmp_path: Path) -> None:
         (10, 2, 2, 4, 2),
     ],
 )
-def test_a_limit_of_descriptors_lowers_what_needs_them(
+def test_few_descriptors_lower_the_limits(
     files: int, threads: int, webhooks: int, connections: int, feeds: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     logging.getLogger("finapi").propagate = True
@@ -349,20 +355,20 @@ def test_a_limit_of_descriptors_lowers_what_needs_them(
 
 
 @pytest.mark.slow
-def test_a_server_runs_with_64_descriptors_and_300_mb_of_address_space(tmp_path: Path) -> None:
+def test_a_server_runs_with_64_descriptors_and_300_mb(tmp_path: Path) -> None:
     limited = ["bash", "-c", 'ulimit -n 64; ulimit -v 300000; exec "$0" "$@"', *process.COMMAND]
     with process.serve(tmp_path / "data", command=limited) as running:
         with contextlib.ExitStack() as stack:
             clients = [stack.enter_context(running.connect()) for _ in range(4)]
-            for one in clients:
-                one.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
-            assert {one.recv(12) for one in clients} == {b"HTTP/1.1 200"}
+            for client in clients:
+                client.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert {client.recv(12) for client in clients} == {b"HTTP/1.1 200"}
         assert running.get("/readyz").status == 200
         assert "64 file descriptors are too few" in running.log
         assert running.stop() == 0
 
 
-def test_json_nested_without_end_is_refused_on_a_small_stack() -> None:
+def test_deeply_nested_json_is_refused_on_a_small_stack() -> None:
     code = (
         "import json, threading\n"
         f"threading.stack_size({STACK})\n"
@@ -375,10 +381,10 @@ def test_json_nested_without_end_is_refused_on_a_small_stack() -> None:
         "thread.start()\n"
         "thread.join()\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "refused\n")
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (finished.returncode, finished.stdout) == (0, "refused\n")
 
 
-def test_edgar_is_asked_less_often_than_it_allows() -> None:
+def test_requests_to_edgar_are_paced_below_its_limit() -> None:
     pace = apps.Pace()
     assert [round(pace.wait(Config().edgar_per_second, 100.0), 3) for _ in range(10)][-1] == 1.0

@@ -1,4 +1,4 @@
-"""The control of a fixture under attack: absurd values, floods, worlds that end while they are used, many threads."""
+"""The control calls of a fixture under stress: impossible values, floods, deleted worlds, many threads."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ PATH = "/api/v1/account/balance"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[FinapiServer]:
-    with FinapiServer(seed=11) as running:
-        yield running
+    with FinapiServer(seed=11) as fixture_server:
+        yield fixture_server
 
 
 names = (f"w{number}" for number in itertools.count())
@@ -42,30 +42,30 @@ names = (f"w{number}" for number in itertools.count())
 
 @pytest.fixture
 def world(server: FinapiServer) -> Iterator[FixtureWorld]:
-    one = server.world(next(names))
-    yield one
-    one.control.drop()
+    new_world = server.world(next(names))
+    yield new_world
+    new_world.control.drop()
 
 
-def ask(world: Any, method: str, path: str, body: bytes = b"", **headers: str) -> ApiAnswer:
-    told = {name.replace("_", "-"): text for name, text in headers.items()}
-    answer = world.send(ApiRequest(method, world.url + path, told, body))
+def send_request(world: Any, method: str, path: str, body: bytes = b"", **headers: str) -> ApiAnswer:
+    request_headers = {name.replace("_", "-"): text for name, text in headers.items()}
+    answer = world.send(ApiRequest(method, world.url + path, request_headers, body))
     assert answer is not None
     return cast(ApiAnswer, answer)
 
 
-def inside(server: FinapiServer, world: FixtureWorld) -> Any:
+def get_state(server: FinapiServer, world: FixtureWorld) -> Any:
     return cast(Gate, server.wsgi).worlds[world.url.rpartition("/")[2]]
 
 
-def refusal(call: Any) -> tuple[int, str, Any]:
+def catch_refusal(call: Any) -> tuple[int, str, Any]:
     with pytest.raises(ApiFailure) as caught:
         call()
-    failed = caught.value
-    return failed.status, failed.code, (failed.details or {}).get("param")
+    error = caught.value
+    return error.status, error.code, (error.details or {}).get("param")
 
 
-# ---- values that cannot be
+# ---- impossible values
 
 
 @pytest.mark.parametrize(
@@ -94,104 +94,102 @@ def refusal(call: Any) -> tuple[int, str, Any]:
         ("reset", b'{"world": "x"}', "world"),
     ],
 )
-def test_a_value_that_cannot_be_changes_nothing(world: FixtureWorld, name: str, body: bytes, param: str) -> None:
-    before = (world.control.now(), world.control.faults(), world.control.call("GET", "accounts"))
-    assert refusal(lambda: world.control.call("POST", name, body)) == (400, "INVALID_PARAM", param)
-    assert (world.control.now(), world.control.faults(), world.control.call("GET", "accounts")) == before
+def test_a_refused_value_changes_nothing(world: FixtureWorld, name: str, body: bytes, param: str) -> None:
+    state = (world.control.now(), world.control.faults(), world.control.call("GET", "accounts"))
+    assert catch_refusal(lambda: world.control.call("POST", name, body)) == (400, "INVALID_PARAM", param)
+    assert (world.control.now(), world.control.faults(), world.control.call("GET", "accounts")) == state
 
 
 @pytest.mark.parametrize(
     "body", [b'{"advance": NaN}', b'{"advance": 1e400}', b'{"advance": 1', b'{"seed": 1, "seed": 2}', b"\xff"]
 )
-def test_what_is_no_json_is_refused(world: FixtureWorld, body: bytes) -> None:
-    assert refusal(lambda: world.control.call("POST", "clock", body))[:2] == (400, "BAD_REQUEST")
+def test_a_body_that_is_not_json_is_refused(world: FixtureWorld, body: bytes) -> None:
+    assert catch_refusal(lambda: world.control.call("POST", "clock", body))[:2] == (400, "BAD_REQUEST")
 
 
-def test_an_account_is_made_once(world: FixtureWorld) -> None:
-    made = world.control.account("free", email="Ann@example.com")
-    assert made["email"] == "ann@example.com"
-    assert refusal(lambda: world.control.account("pro", email="ann@example.com"))[:2] == (409, "CONFLICT")
+def test_an_email_has_one_account(world: FixtureWorld) -> None:
+    account = world.control.account("free", email="Ann@example.com")
+    assert account["email"] == "ann@example.com"
+    assert catch_refusal(lambda: world.control.account("pro", email="ann@example.com"))[:2] == (409, "CONFLICT")
 
 
 def test_the_clock_ends_in_2099(server: FinapiServer, world: FixtureWorld) -> None:
-    inside(server, world).clock.freeze(datetime(2099, 12, 31, tzinfo=UTC))
-    assert refusal(lambda: world.control.advance(86_401)) == (400, "INVALID_PARAM", "advance")
+    get_state(server, world).clock.freeze(datetime(2099, 12, 31, tzinfo=UTC))
+    assert catch_refusal(lambda: world.control.advance(86_401)) == (400, "INVALID_PARAM", "advance")
     assert world.control.now() == datetime(2099, 12, 31, tzinfo=UTC)
-    assert ask(world, "GET", PATH, X_API_Key=world.api_key).status == 200
+    assert send_request(world, "GET", PATH, X_API_Key=world.api_key).status == 200
 
 
-def test_control_is_shut_without_its_token_and_makes_no_world(server: FinapiServer) -> None:
+def test_a_wrong_token_creates_no_world(server: FinapiServer) -> None:
     worlds = set(cast(Gate, server.wsgi).worlds)
     for token in ("", "x", "\xff", server.ready["control_token"][:-1]):
-        answer = ask(server, "GET", "/_control/clock", X_Control_Token=token, X_Finapi_World="made-by-nobody")
+        answer = send_request(server, "GET", "/_control/clock", X_Control_Token=token, X_Finapi_World="never-created")
         assert (answer.status, json.loads(answer.body)["code"]) == (401, "UNAUTHORIZED")
     assert set(cast(Gate, server.wsgi).worlds) == worlds
-    # Nor may a page of another site, whose browser asks first.
-    answer = ask(server, "OPTIONS", "/_control/reset", Origin="http://elsewhere.example.com")
+    # A browser sends this before a call of another site's page.
+    answer = send_request(server, "OPTIONS", "/_control/reset", Origin="http://elsewhere.example.com")
     assert answer.status == 401
 
 
-def test_a_world_that_is_not_there_is_not_made_to_be_deleted(server: FinapiServer) -> None:
+def test_deleting_an_unknown_world_creates_none(server: FinapiServer) -> None:
     token = {"X_Control_Token": server.ready["control_token"]}
-    assert ask(server, "DELETE", "/_world/never-was/_control/world", **token).status == 200
+    assert send_request(server, "DELETE", "/_world/never-was/_control/world", **token).status == 200
     assert "never-was" not in cast(Gate, server.wsgi).worlds
 
 
 @pytest.mark.parametrize("headers", [{}, {"X-Finapi-World": "a b"}])
-def test_a_feed_of_a_world_that_cannot_be_is_refused_and_the_server_goes_on(
-    server: FinapiServer, headers: dict[str, str]
-) -> None:
+def test_a_feed_of_a_wrong_world_name_is_refused(server: FinapiServer, headers: dict[str, str]) -> None:
     path = "/ws/main-api" if headers else "/_world/-/ws/main-api"
     for _ in range(3):
-        with pytest.raises(InvalidStatus) as refused:
+        with pytest.raises(InvalidStatus) as caught:
             connect(f"ws://127.0.0.1:{server.ready['port']}{path}", additional_headers=headers, proxy=None)
-        assert refused.value.response.status_code == 400
-    assert ask(server, "GET", "/livez").status == 200
+        assert caught.value.response.status_code == 400
+    assert send_request(server, "GET", "/livez").status == 200
 
 
-# ---- what grows
+# ---- limits on memory
 
 
-def test_a_log_is_bounded_in_number_and_in_bytes() -> None:
+def test_a_log_has_limits_on_entries_and_bytes() -> None:
     log: BoundedLog[int] = BoundedLog(3, 10)
     for number in range(5):
         log.append(number, 1)
     assert list(log) == [2, 3, 4]
     log.append(5, 9)
     assert list(log) == [4, 5]
-    log.append(6, 100)  # the last is kept, whatever it is
+    log.append(6, 100)  # The newest entry stays, however large it is.
     assert list(log) == [6]
     log.set_state([(1, 4), (2, 5)])
     log.append(3, 2)
     assert list(log) == [2, 3]
 
 
-def test_an_inbox_takes_no_message_that_is_too_long_and_keeps_16_mb(server: FinapiServer, world: FixtureWorld) -> None:
+def test_an_inbox_stores_16_mb_and_no_long_message(server: FinapiServer, world: FixtureWorld) -> None:
     inbox = "/_control/inbox/flood"
-    assert ask(world, "POST", inbox, b"x" * (MAX_MESSAGE_BYTES + 1)).status == 413
+    assert send_request(world, "POST", inbox, b"x" * (MAX_MESSAGE_BYTES + 1)).status == 413
     for number in range(20):
-        assert ask(world, "POST", f"{inbox}{number}", b"x" * MAX_MESSAGE_BYTES).status == 200
-    kept = inside(server, world).inbox_log.get_state()
-    assert [name for (name, _), _ in kept] == [f"flood{number}" for number in range(5, 20)]
-    assert sum(size for _, size in kept) <= 16 << 20
+        assert send_request(world, "POST", f"{inbox}{number}", b"x" * MAX_MESSAGE_BYTES).status == 200
+    messages = get_state(server, world).inbox_log.get_state()
+    assert [name for (name, _), _ in messages] == [f"flood{number}" for number in range(5, 20)]
+    assert sum(size_bytes for _, size_bytes in messages) <= 16 << 20
 
 
-def test_the_journal_keeps_16_mb(server: FinapiServer, world: FixtureWorld) -> None:
+def test_the_call_log_stores_16_mb(server: FinapiServer, world: FixtureWorld) -> None:
     body = json.dumps({"email": "a@example.com", "password": "x" * 60_000}).encode()
     for _ in range(300):
-        ask(world, "POST", "/api/v1/auth/login", body, Content_Type="application/json")
-    kept = inside(server, world).call_log.get_state()
-    assert 200 < len(kept) < 300
-    assert sum(size for _, size in kept) <= 16 << 20
-    # A query that is read takes twenty times its text.
+        send_request(world, "POST", "/api/v1/auth/login", body, Content_Type="application/json")
+    calls = get_state(server, world).call_log.get_state()
+    assert 200 < len(calls) < 300
+    assert sum(size_bytes for _, size_bytes in calls) <= 16 << 20
+    # A parsed query takes twenty times the memory of its text.
     for _ in range(200):
-        ask(world, "GET", "/livez?" + "&".join(f"a{number}=b{number}" for number in range(600)))
-    assert 50 < len(inside(server, world).call_log.get_state()) < 150
-    # And so does a head of short lines.
+        send_request(world, "GET", "/livez?" + "&".join(f"a{number}=b{number}" for number in range(600)))
+    assert 50 < len(get_state(server, world).call_log.get_state()) < 150
+    # Many short headers take much memory too.
     head = {f"a{number}": "" for number in range(5_000)}
     for _ in range(40):
-        assert ask(world, "GET", "/livez", **head).status == 200
-    assert 10 < len(inside(server, world).call_log.get_state()) < 30
+        assert send_request(world, "GET", "/livez", **head).status == 200
+    assert 10 < len(get_state(server, world).call_log.get_state()) < 30
 
 
 @pytest.mark.parametrize(
@@ -207,10 +205,10 @@ def test_the_journal_keeps_16_mb(server: FinapiServer, world: FixtureWorld) -> N
         ("POST", "?status=503", 503),
     ],
 )
-def test_an_inbox_answers_what_it_is_told_to(world: FixtureWorld, method: str, query: str, status: int) -> None:
+def test_an_inbox_answers_with_the_wanted_status(world: FixtureWorld, method: str, query: str, status: int) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", int(world.url.split(":")[2].partition("/")[0]), timeout=10)
     path = "/_world/" + world.url.rpartition("/")[2] + "/_control/inbox/a" + query
-    for _ in range(2):  # on one connection: no body is left over
+    for _ in range(2):  # On one connection, so that an unread body would break the second call.
         connection.request(method, path, b"{}")
         answer = connection.getresponse()
         assert answer.status == status
@@ -219,73 +217,73 @@ def test_an_inbox_answers_what_it_is_told_to(world: FixtureWorld, method: str, q
     assert len(world.control.inbox("a")) == (0 if status in (400, 405) else 2)
 
 
-def test_a_dropped_world_is_held_by_nobody() -> None:
-    """Not by whoever steps it when something is due, which may be in a year."""
-    with FinapiServer(listens=False) as running:
-        one = running.world("gone")
-        one.client().post_sniper_targets(ticker="AAPL", duration_minutes=1440)
-        held = cast(Gate, running.wsgi).worlds["gone"]
-        stepper = held.wake.__self__  # type: ignore[attr-defined]
-        held.wake(held)
-        process.eventually(lambda: held in stepper._due_times)
-        one.control.drop()
-        assert held not in stepper._due_times
+def test_a_deleted_world_is_removed_from_the_stepper() -> None:
+    """The work of a world may be due in a year. The stepper must not keep it in memory so long."""
+    with FinapiServer(listens=False) as server:
+        deleted_world = server.world("gone")
+        deleted_world.client().post_sniper_targets(ticker="AAPL", duration_minutes=1440)
+        state = cast(Gate, server.wsgi).worlds["gone"]
+        stepper = state.wake.__self__  # type: ignore[attr-defined]
+        state.wake(state)
+        process.eventually(lambda: state in stepper._due_times)
+        deleted_world.control.drop()
+        assert state not in stepper._due_times
 
 
-# ---- worlds that end, and many at once
+# ---- deleted worlds, and many threads
 
 
-def test_a_call_under_way_is_over_before_its_world_is_anothers(server: FinapiServer, world: FixtureWorld) -> None:
-    one = inside(server, world)
+def test_a_deletion_waits_for_the_calls_under_way(server: FinapiServer, world: FixtureWorld) -> None:
+    state = get_state(server, world)
     order: list[str] = []
-    began, may_end = threading.Event(), threading.Event()
+    has_started, may_end = threading.Event(), threading.Event()
 
     def call() -> None:
-        with one.enter_call():
-            began.set()
+        with state.enter_call():
+            has_started.set()
             may_end.wait(process.SECONDS)
             order.append("call")
 
     caller = threading.Thread(target=call)
     caller.start()
-    began.wait(process.SECONDS)
-    dropper = threading.Thread(target=lambda: (world.control.drop(), order.append("dropped")))
-    dropper.start()
-    process.eventually(lambda: one._calls_lock._exclusive_requests)
-    assert one.closed is False
+    has_started.wait(process.SECONDS)
+    deleter = threading.Thread(target=lambda: (world.control.drop(), order.append("dropped")))
+    deleter.start()
+    process.eventually(lambda: state._calls_lock._exclusive_requests)
+    assert state.closed is False
     may_end.set()
-    for thread in (caller, dropper):
+    for thread in (caller, deleter):
         thread.join()
     assert order == ["call", "dropped"]
-    with pytest.raises(WorldGoneError), one.enter_call():
+    with pytest.raises(WorldGoneError), state.enter_call():
         pass
 
 
-def test_two_who_delete_a_world_do_not_give_its_database_to_two(server: FinapiServer) -> None:
-    maker = cast(Gate, server.wsgi)._manager  # type: ignore[attr-defined]
+def test_a_world_deleted_twice_frees_one_database(server: FinapiServer) -> None:
+    pool = cast(Gate, server.wsgi)._manager  # type: ignore[attr-defined]
     for number in range(20):
-        one = server.world(f"twice{number}")
-        with ThreadPoolExecutor(4) as pool:
-            list(pool.map(lambda control: control.drop(), [one.control] * 4))
-        assert len(set(map(id, maker._open_databases))) == len(maker._open_databases)
-    assert not [name for name in maker.gate.worlds if name.startswith("twice")]
+        deleted_world = server.world(f"twice{number}")
+        with ThreadPoolExecutor(4) as executor:
+            list(executor.map(lambda control: control.drop(), [deleted_world.control] * 4))
+        assert len(set(map(id, pool._open_databases))) == len(pool._open_databases)
+    assert not [name for name in pool.gate.worlds if name.startswith("twice")]
 
 
-def test_a_receiver_may_call_while_time_passes(world: FixtureWorld) -> None:
-    """A POST of the receiver's own is answered within the delivery, though the advance waits for that."""
-    told: list[int] = []
+def test_a_webhook_receiver_may_make_calls(world: FixtureWorld) -> None:
+    """A receiver's own POST is answered while the advance waits for the webhook to be delivered."""
+    statuses: list[int] = []
 
     class Receiver(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
             body = b'{"ticker": "AAPL"}'
             headers = {"X_API_Key": world.api_key, "Content_Type": "application/json"}
-            told.append(ask(world, "POST", "/api/v1/sniper/targets", body, **headers).status)
+            statuses.append(send_request(world, "POST", "/api/v1/sniper/targets", body, **headers).status)
             self.send_response(200)
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Nothing."""
+            """Write nothing to stderr."""
 
     with HTTPServer(("127.0.0.1", 0), Receiver) as receiver:
         thread = threading.Thread(target=receiver.serve_forever, args=(0.02,))
@@ -294,22 +292,22 @@ def test_a_receiver_may_call_while_time_passes(world: FixtureWorld) -> None:
         rows = world.control.advance(1)
         receiver.shutdown()
         thread.join()
-    assert told == [200]
+    assert statuses == [200]
     assert [row["what"] for row in rows if row["what"].startswith("webhook")] == [
         "webhook.attempt",
         "webhook.delivered",
     ]
 
 
-def test_sixteen_threads_leave_a_world_as_it_was_made(server: FinapiServer, world: FixtureWorld) -> None:
-    """Resets, steps of time, calls and snapshots at once: nothing fails but by its name, and a reset puts all back."""
-    one = inside(server, world)
-    first = ask(world, "GET", PATH, X_API_Key=world.api_key)
+def test_a_reset_undoes_the_work_of_16_threads(server: FinapiServer, world: FixtureWorld) -> None:
+    """The threads reset the world, move its clock, make calls and take snapshots. Only unknown snapshots fail."""
+    state = get_state(server, world)
+    first_answer = send_request(world, "GET", PATH, X_API_Key=world.api_key)
     world.control.reset()
-    failures: list[str] = []
-    unknown: list[int] = []
+    error_codes: list[str] = []
+    statuses: list[int] = []
 
-    def act(number: int) -> None:
+    def make_calls(number: int) -> None:
         for turn in range(12):
             try:
                 match (number + turn) % 6:
@@ -323,28 +321,29 @@ def test_sixteen_threads_leave_a_world_as_it_was_made(server: FinapiServer, worl
                         world.control.webhook("finapi.test", url=world.control.inbox_url("x"))
                     case _:
                         for path in ("/api/v1/sec/filings?limit=1", "/api/v1/xbrl/companies/NOSUCH/statements"):
-                            unknown.append(ask(world, "GET", path, X_API_Key=world.api_key).status)
-            except ApiFailure as failed:
-                failures.append(failed.code)
+                            statuses.append(send_request(world, "GET", path, X_API_Key=world.api_key).status)
+            except ApiFailure as error:
+                error_codes.append(error.code)
 
-    threads = [threading.Thread(target=act, args=(number,)) for number in range(16)]
+    threads = [threading.Thread(target=make_calls, args=(number,)) for number in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    # A snapshot that another thread's reset removed.
-    assert set(failures) <= {"INVALID_PARAM"}
-    assert set(unknown) <= {200, 404, 429}
+    # Another thread's reset removed the snapshot.
+    assert set(error_codes) <= {"INVALID_PARAM"}
+    assert set(statuses) <= {200, 404, 429}
     world.control.reset()
-    again = ask(world, "GET", PATH, X_API_Key=world.api_key)
-    assert (again.status, again.body) == (200, first.body)
-    with one.app.accounts.read() as tx:
-        (wrong,) = tx._connection.execute(
-            "SELECT count(*) FROM (SELECT users.id, coalesce(sum(delta), 0) AS told, max(userplans.total_limit_api"
-            " - userplans.reach_limit_api) AS held FROM users JOIN userplans ON userplans.user_id = users.id"
-            " LEFT JOIN ledger ON ledger.user_id = users.id GROUP BY users.id) WHERE told <> held"
+    last_answer = send_request(world, "GET", PATH, X_API_Key=world.api_key)
+    assert (last_answer.status, last_answer.body) == (200, first_answer.body)
+    with state.app.accounts.read() as tx:
+        (mismatch_count,) = tx._connection.execute(
+            "SELECT count(*) FROM (SELECT users.id, coalesce(sum(delta), 0) AS ledger_sum,"
+            " max(userplans.total_limit_api"
+            " - userplans.reach_limit_api) AS balance FROM users JOIN userplans ON userplans.user_id = users.id"
+            " LEFT JOIN ledger ON ledger.user_id = users.id GROUP BY users.id) WHERE ledger_sum <> balance"
         ).fetchone()
-    assert wrong == 0
+    assert mismatch_count == 0
 
 
 def test_threads_that_draw_together_draw_different_bytes() -> None:
@@ -358,46 +357,46 @@ def test_threads_that_draw_together_draw_different_bytes() -> None:
     assert len(set(draws)) == len(draws) == stream.draw_count
 
 
-# ---- the same again
+# ---- repeatable runs
 
 
-def test_a_reset_and_a_restore_bring_back_the_seed_and_the_plan_of_faults(world: FixtureWorld) -> None:
-    def met() -> list[int]:
+def test_a_reset_and_a_restore_bring_back_the_seed(world: FixtureWorld) -> None:
+    def list_statuses() -> list[int]:
         world.control.fault(PATH, status=503, share=0.5)
-        return [ask(world, "GET", PATH, X_API_Key=world.api_key).status for _ in range(20)]
+        return [send_request(world, "GET", PATH, X_API_Key=world.api_key).status for _ in range(20)]
 
-    first = met()
-    assert 200 in first
-    assert 503 in first
-    target = world.client().post_sniper_targets(ticker="AAPL")["target_id"]
-    kept = world.control.snapshot()
+    first_statuses = list_statuses()
+    assert 200 in first_statuses
+    assert 503 in first_statuses
+    target_id = world.client().post_sniper_targets(ticker="AAPL")["target_id"]
+    snapshot = world.control.snapshot()
     world.control.seed(99)
-    assert world.client().post_sniper_targets(ticker="AAPL")["target_id"] != target
-    world.control.restore(kept)
-    assert [one["id"] for one in world.control.faults()] == ["flt_1"]
+    assert world.client().post_sniper_targets(ticker="AAPL")["target_id"] != target_id
+    world.control.restore(snapshot)
+    assert [fault["id"] for fault in world.control.faults()] == ["flt_1"]
     world.control.reset()
-    assert met() == first
-    assert [one["id"] for one in world.control.faults()] == ["flt_1"]
-    assert world.client().post_sniper_targets(ticker="AAPL")["target_id"] == target
+    assert list_statuses() == first_statuses
+    assert [fault["id"] for fault in world.control.faults()] == ["flt_1"]
+    assert world.client().post_sniper_targets(ticker="AAPL")["target_id"] == target_id
     world.control.reset()
     world.control.seed(99)
-    assert met() != first
+    assert list_statuses() != first_statuses
 
 
-def test_snapshots_are_named_by_their_own_world_alone(server: FinapiServer, world: FixtureWorld) -> None:
-    other = server.world("beside")
+def test_each_world_numbers_its_own_snapshots(server: FinapiServer, world: FixtureWorld) -> None:
+    other = server.world("neighbour")
     assert [other.control.snapshot() for _ in range(3)] == ["snap_1", "snap_2", "snap_3"]
     assert [world.control.snapshot(), world.control.snapshot()] == ["snap_1", "snap_2"]
     other.control.drop()
-    again = server.world("beside")
-    assert again.control.snapshot() == "snap_4"
-    again.control.drop()
+    recreated_world = server.world("neighbour")
+    assert recreated_world.control.snapshot() == "snap_4"
+    recreated_world.control.drop()
 
 
-def test_what_happened_is_told_once(world: FixtureWorld) -> None:
+def test_happenings_are_listed_once(world: FixtureWorld) -> None:
     world.control.webhook("finapi.test", url=world.control.inbox_url("x"))
-    first = world.control.advance(0)
-    assert [row["what"] for row in first] == ["watchdog.round", "webhook.attempt", "webhook.delivered"]
+    rows = world.control.advance(0)
+    assert [row["what"] for row in rows] == ["watchdog.round", "webhook.attempt", "webhook.delivered"]
     assert world.control.advance(0) == []
     world.control.webhook("finapi.test", url=world.control.inbox_url("x"))
     assert [row["what"] for row in world.control.advance(0)] == ["webhook.attempt", "webhook.delivered"]
@@ -405,138 +404,147 @@ def test_what_happened_is_told_once(world: FixtureWorld) -> None:
     assert world.control.advance(0) == []
 
 
-def test_the_status_of_a_world_is_of_its_own_time(world: FixtureWorld) -> None:
-    def checked() -> set[str]:
+def test_the_status_of_a_world_has_its_own_time(world: FixtureWorld) -> None:
+    def list_check_times() -> set[str]:
         world.control.call("POST", "limits/clear")
-        found = json.loads(ask(world, "GET", "/api/v1/status").body)["services"]
-        return {one["last_check_at"] for one in found}
+        services = json.loads(send_request(world, "GET", "/api/v1/status").body)["services"]
+        return {service["last_check_at"] for service in services}
 
-    assert checked() == {"2026-01-31T12:00:00.000Z"}
+    assert list_check_times() == {"2026-01-31T12:00:00.000Z"}
     world.control.advance(86_400)
-    assert checked() == {"2026-02-01T12:00:00.000Z"}
+    assert list_check_times() == {"2026-02-01T12:00:00.000Z"}
     world.control.reset()
-    assert checked() == {"2026-01-31T12:00:00.000Z"}
+    assert list_check_times() == {"2026-01-31T12:00:00.000Z"}
 
 
-def buckets(world: FixtureWorld, query: str) -> list[tuple[str, int, int]]:
+def read_buckets(world: FixtureWorld, query: str) -> list[tuple[str, int, int]]:
     world.control.call("POST", "limits/clear")
-    told = json.loads(ask(world, "GET", f"/api/v1/status/history?service=frontend&{query}").body)
-    rows = told["history"]["frontend"]
+    document = json.loads(send_request(world, "GET", f"/api/v1/status/history?service=frontend&{query}").body)
+    rows = document["history"]["frontend"]
     return [(row["timestamp"], row["total_checks"], row["healthy"]) for row in rows]
 
 
-def test_the_watchdog_makes_a_round_in_every_minute_that_an_advance_passes_over(world: FixtureWorld) -> None:
+def test_an_advance_makes_a_watchdog_round_each_minute(world: FixtureWorld) -> None:
     world.control.advance(1.5 * 86_400)
-    assert buckets(world, "days=3") == [
+    assert read_buckets(world, "days=3") == [
         ("2026-01-31T00:00:00.000Z", 720, 720),
         ("2026-02-01T00:00:00.000Z", 1440, 1440),
         ("2026-02-02T00:00:00.000Z", 1, 1),
     ]
-    hours = buckets(world, "days=2&resolution=hourly")
+    hours = read_buckets(world, "days=2&resolution=hourly")
     assert (len(hours), {row[1] for row in hours[:-1]}, hours[-1][1]) == (37, {60}, 1)
 
 
-@pytest.mark.parametrize("looks", [(), (0,), (0, 90, 90, 3600)])
-def test_rounds_are_the_same_however_often_somebody_looked(world: FixtureWorld, looks: tuple[int, ...]) -> None:
-    for seconds in looks:
+@pytest.mark.parametrize("reads", [(), (0,), (0, 90, 90, 3600)])
+def test_reading_the_status_adds_no_rounds(world: FixtureWorld, reads: tuple[int, ...]) -> None:
+    for seconds in reads:
         world.control.advance(seconds)
-        buckets(world, "days=1")
-    world.control.advance(2 * 3600 - sum(looks))
-    assert buckets(world, "days=1") == [("2026-01-31T00:00:00.000Z", 121, 121)]
+        read_buckets(world, "days=1")
+    world.control.advance(2 * 3600 - sum(reads))
+    assert read_buckets(world, "days=1") == [("2026-01-31T00:00:00.000Z", 121, 121)]
 
 
-def test_a_clock_that_is_put_back_counts_no_round_twice(world: FixtureWorld) -> None:
+def test_a_clock_set_back_counts_no_round_twice(world: FixtureWorld) -> None:
     world.control.advance(3600)
-    assert buckets(world, "days=1")[0][1] == 61
+    assert read_buckets(world, "days=1")[0][1] == 61
     world.control.freeze("2026-01-31T12:30:00Z")
-    assert buckets(world, "days=1")[0][1] == 61
+    assert read_buckets(world, "days=1")[0][1] == 61
     world.control.advance(2700)
-    assert buckets(world, "days=1")[0][1] == 76
+    assert read_buckets(world, "days=1")[0][1] == 76
 
 
-def test_rounds_are_undone_with_what_else_happened(world: FixtureWorld) -> None:
+def test_a_restore_undoes_watchdog_rounds(world: FixtureWorld) -> None:
     snapshot = world.control.snapshot()
     world.control.advance(3600)
-    assert buckets(world, "days=1")[0][1] == 61
+    assert read_buckets(world, "days=1")[0][1] == 61
     world.control.restore(snapshot)
-    assert buckets(world, "days=1")[0][1] == 1
+    assert read_buckets(world, "days=1")[0][1] == 1
 
 
-def test_rounds_are_told_in_order_with_what_happened_between_them(world: FixtureWorld) -> None:
+def test_rounds_are_listed_among_other_happenings(world: FixtureWorld) -> None:
     world.control.webhook("finapi.test", url=world.control.inbox_url("x", status=500))
-    told = [(row["at"][11:19], row["what"], row["detail"]) for row in world.control.advance(600)]
-    attempt, failed = "webhook.attempt", "finapi.test attempt %d: answered 500"
-    assert told == [
+    rows = [(row["at"][11:19], row["what"], row["detail"]) for row in world.control.advance(600)]
+    attempt, detail = "webhook.attempt", "finapi.test attempt %d: answered 500"
+    assert rows == [
         ("12:00:00", "watchdog.round", "1 round"),
-        ("12:00:00", attempt, failed % 1),
-        ("12:00:10", attempt, failed % 2),
+        ("12:00:00", attempt, detail % 1),
+        ("12:00:10", attempt, detail % 2),
         ("12:01:00", "watchdog.round", "1 round"),
-        ("12:01:10", attempt, failed % 3),
+        ("12:01:10", attempt, detail % 3),
         ("12:06:00", "watchdog.round", "5 rounds"),
-        ("12:06:10", attempt, failed % 4),
+        ("12:06:10", attempt, detail % 4),
         ("12:06:10", "webhook.dropped", "finapi.test"),
         ("12:10:00", "watchdog.round", "4 rounds"),
     ]
 
 
-def test_answers_are_dated_by_the_clock_of_the_world(world: FixtureWorld) -> None:
+def test_answers_have_the_date_of_the_world(world: FixtureWorld) -> None:
     world.control.freeze("2026-03-01T00:00:00Z")
     for path in (PATH, "/api/v1/policy", "/no-such-route"):
-        headers = ask(world, "GET", path, X_API_Key=world.api_key).headers
+        headers = send_request(world, "GET", path, X_API_Key=world.api_key).headers
         assert headers["date"] == "Sun, 01 Mar 2026 00:00:00 GMT"
 
 
 @pytest.mark.slow
 def test_two_processes_with_a_seed_give_the_same_bytes() -> None:
-    """Whatever hash seed Python has, and whatever other worlds do: answers, mails, webhooks, feeds."""
-    first, again = bytes_of("1", noise=False), bytes_of("2", noise=True)
-    assert [(one, two) for one, two in zip(first, again, strict=True) if one != two] == []
-    assert len(first) > 70
+    """The runs differ in Python's hash seed, and one of them has another world."""
+    first_run, second_run = run_process("1", has_other_world=False), run_process("2", has_other_world=True)
+    assert [
+        (first_answer, second_answer)
+        for first_answer, second_answer in zip(first_run, second_run, strict=True)
+        if first_answer != second_answer
+    ] == []
+    assert len(first_run) > 70
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     import socket
 
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
-PORT = free_port()
+PORT = find_free_port()
 
 
-def bytes_of(hash_seed: str, *, noise: bool) -> list[Any]:
-    words = [*process.COMMAND, "fixture", "--port", str(PORT), "--ready", "json", "--seed", "7", "--exit-with-parent"]
-    env = {**os.environ, "PYTHONHASHSEED": hash_seed}
+def run_process(hash_seed: str, *, has_other_world: bool) -> list[Any]:
+    command = [*process.COMMAND, "fixture", "--port", str(PORT), "--ready", "json", "--seed", "7", "--exit-with-parent"]
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     with subprocess.Popen(
-        words, cwd=process.ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        command,
+        cwd=process.ROOT,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     ) as child:
         assert child.stdout is not None
-        with FinapiServer(ready=json.loads(child.stdout.readline())) as running:
-            told = told_by(running, noise=noise)
+        with FinapiServer(ready=json.loads(child.stdout.readline())) as server:
+            answers = record_answers(server, has_other_world=has_other_world)
         assert child.stdin is not None
         child.stdin.close()
         assert child.wait(process.SECONDS) == 0
-    return told
+    return answers
 
 
-def told_by(running: FinapiServer, *, noise: bool) -> list[Any]:
-    told: list[Any] = []
-    if noise:
-        beside = running.world("noise")
-        beside.control.snapshot()
-        beside.control.webhook("finapi.test", url=beside.control.inbox_url("n"))
-    for one in (running.world("a"), running.world("b")):
+def record_answers(server: FinapiServer, *, has_other_world: bool) -> list[Any]:
+    answers: list[Any] = []
+    if has_other_world:
+        other_world = server.world("noise")
+        other_world.control.snapshot()
+        other_world.control.webhook("finapi.test", url=other_world.control.inbox_url("n"))
+    for world in (server.world("a"), server.world("b")):
 
-        def call(method: str, path: str, body: Any = None, one: Any = one, **headers: str) -> Any:
-            sent = b"" if body is None else json.dumps(body).encode()
-            headers = {"Content_Type": "application/json", "X_API_Key": one.api_key, **headers}
-            answer = ask(one, method, path, sent, **headers)
-            told.append((path, answer.status, sorted(answer.headers.items()), answer.body))
+        def call(method: str, path: str, body: Any = None, world: Any = world, **headers: str) -> Any:
+            encoded_body = b"" if body is None else json.dumps(body).encode()
+            headers = {"Content_Type": "application/json", "X_API_Key": world.api_key, **headers}
+            answer = send_request(world, method, path, encoded_body, **headers)
+            answers.append((path, answer.status, sorted(answer.headers.items()), answer.body))
             return json.loads(answer.body)
 
-        control = {"X_Control_Token": running.ready["control_token"]}
-        inbox = one.control.inbox_url("x")
+        control = {"X_Control_Token": server.ready["control_token"]}
+        inbox = world.control.inbox_url("x")
         for path in ("/account/balance", "/sec/filings?limit=2", "/status", "/policy", "/events?feed=main-api"):
             call("GET", f"/api/v1{path}")
         for number in range(9):
@@ -556,28 +564,28 @@ def told_by(running: FinapiServer, *, noise: bool) -> list[Any]:
             call("GET", f"/_control/{name}", **control)
         call("POST", "/_control/snapshot", **control)
         call("POST", "/_control/accounts", {"plan": "weekly"}, **control)
-        address = one.url.replace("http:", "ws:") + f"/ws/main-api?token={one.api_key}"
+        address = world.url.replace("http:", "ws:") + f"/ws/main-api?token={world.api_key}"
         with connect(address, proxy=None) as feed:
-            told.append([feed.recv(10) for _ in range(20)])
-            one.control.event("main-api", "new_filing", {"ticker": "AAPL"})
-            told.append(feed.recv(10))
-    return told
+            answers.append([feed.recv(10) for _ in range(20)])
+            world.control.event("main-api", "new_filing", {"ticker": "AAPL"})
+            answers.append(feed.recv(10))
+    return answers
 
 
-# ---- pages of others
+# ---- pages of other sites
 
 
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({"Host": "attacker.com"}, 403),  # whose DNS says 127.0.0.1
+        ({"Host": "attacker.com"}, 403),  # Its DNS answers 127.0.0.1.
         ({"Host": "attacker.com.:80"}, 403),
         ({"Host": "127.0.0.1.attacker.com"}, 403),
         ({"Origin": "https://attacker.com", "Sec_Fetch_Site": "cross-site"}, 403),
         ({"Origin": "null", "Sec_Fetch_Site": "cross-site"}, 403),
         ({"Origin": "http://localhost:3000", "Sec_Fetch_Site": "cross-site"}, 200),
-        ({"Origin": "https://app.shop.com"}, 200),  # a program's test of CORS
-        ({"Sec_Fetch_Site": "cross-site"}, 200),  # a link that was followed
+        ({"Origin": "https://app.shop.com"}, 200),  # A program that tests CORS.
+        ({"Sec_Fetch_Site": "cross-site"}, 200),  # A link that was followed.
         ({"Host": "localhost:1234"}, 200),
         ({"Host": "[::1]:80"}, 200),
         ({"Host": "finapi"}, 200),
@@ -588,79 +596,79 @@ def told_by(running: FinapiServer, *, noise: bool) -> list[Any]:
 def test_a_page_of_another_site_reaches_nothing(server: FinapiServer, headers: dict[str, str], status: int) -> None:
     for method, path in (("GET", "/api/v1/policy"), ("POST", "/_control/inbox/page")):
         server.control.clear_limits()
-        assert ask(server, method, path, **headers).status == status
+        assert send_request(server, method, path, **headers).status == status
 
 
-def test_a_server_that_others_reach_has_any_name() -> None:
-    with FinapiServer(host="0.0.0.0") as running:
-        assert ask(running, "GET", "/api/v1/policy", Host="fixture.shop.com").status == 200
-    with FinapiServer(public_url="http://fixture.shop.com") as running:
-        url = f"http://127.0.0.1:{running.ready['port']}"
+def test_a_public_fixture_answers_to_its_host_name() -> None:
+    with FinapiServer(host="0.0.0.0") as server:
+        assert send_request(server, "GET", "/api/v1/policy", Host="fixture.shop.com").status == 200
+    with FinapiServer(public_url="http://fixture.shop.com") as server:
+        url = f"http://127.0.0.1:{server.ready['port']}"
         for host, status in (("fixture.shop.com", 200), ("attacker.com", 403)):
-            answer = running.send(ApiRequest("GET", f"{url}/api/v1/policy", {"Host": host}))
+            answer = server.send(ApiRequest("GET", f"{url}/api/v1/policy", {"Host": host}))
             assert answer is not None
             assert answer.status == status
 
 
-# ---- faults of answers that are made while they are sent
+# ---- faults of streamed answers
 
 
-def over_the_wire(world: FixtureWorld, method: str, path: str, **headers: str) -> tuple[dict[str, str], bytes, str]:
-    """Headers, the bytes behind them as they came, and what the client's library makes of the body."""
+def read_wire_answer(world: FixtureWorld, method: str, path: str, **headers: str) -> tuple[dict[str, str], bytes, str]:
+    """Return the headers, the body as it was received, and whether the HTTP library calls it whole or incomplete."""
     host = world.url.partition("//")[2].partition("/")[0]
     connection = http.client.HTTPConnection(host, timeout=10)
-    told = {name.replace("_", "-"): text for name, text in headers.items()}
-    connection.request(method, "/_world/" + world.url.rpartition("/")[2] + path, headers=told)
+    request_headers = {name.replace("_", "-"): text for name, text in headers.items()}
+    connection.request(method, "/_world/" + world.url.rpartition("/")[2] + path, headers=request_headers)
     answer = connection.getresponse()
     try:
         body, verdict = answer.read(), "whole"
-    except http.client.IncompleteRead as cut:
-        body, verdict = cut.partial, "incomplete"
+    except http.client.IncompleteRead as error:
+        body, verdict = error.partial, "incomplete"
     connection.close()
     return {name.lower(): text for name, text in answer.getheaders()}, body, verdict
 
 
 @pytest.mark.parametrize("accept_encoding", ["identity", "gzip"])
-def test_a_stream_that_is_cut_does_not_look_whole(
+def test_a_truncated_stream_looks_incomplete(
     world: FixtureWorld, accept_encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("finapi.web.exports.PAGE_ROWS", 3)
     path = "/api/v1/sec/filings?format=csv&limit=20"
-    asked = {"X_API_Key": world.api_key, "Accept_Encoding": accept_encoding}
-    headers, whole, verdict = over_the_wire(world, "GET", path, **asked)
+    request_headers = {"X_API_Key": world.api_key, "Accept_Encoding": accept_encoding}
+    headers, full_body, verdict = read_wire_answer(world, "GET", path, **request_headers)
     assert (headers.get("transfer-encoding"), verdict) == ("chunked", "whole")
-    for does, kept in (({"truncate": 10}, 10), ({"wrong_length": True}, len(whole))):
-        world.control.fault("GET /api/v1/sec/filings", times=1, **does)
-        headers, body, verdict = over_the_wire(world, "GET", path, **asked)
-        assert (len(body), verdict) == (kept, "incomplete")
+    for effect, byte_count in (({"truncate": 10}, 10), ({"wrong_length": True}, len(full_body))):
+        world.control.fault("GET /api/v1/sec/filings", times=1, **effect)
+        headers, body, verdict = read_wire_answer(world, "GET", path, **request_headers)
+        assert (len(body), verdict) == (byte_count, "incomplete")
     world.control.fault("GET /api/v1/sec/filings", times=1, drip=1_000_000)
-    assert over_the_wire(world, "GET", path, **asked)[1:] == (whole, "whole")
+    assert read_wire_answer(world, "GET", path, **request_headers)[1:] == (full_body, "whole")
 
 
-def test_a_head_promises_more_than_its_get(world: FixtureWorld) -> None:
-    asked = {"X_API_Key": world.api_key}
-    length = int(over_the_wire(world, "HEAD", PATH, **asked)[0]["content-length"])
+def test_a_wrong_length_applies_to_a_head(world: FixtureWorld) -> None:
+    request_headers = {"X_API_Key": world.api_key}
+    length = int(read_wire_answer(world, "HEAD", PATH, **request_headers)[0]["content-length"])
     world.control.fault(PATH, times=1, wrong_length=True)
-    headers, body, verdict = over_the_wire(world, "HEAD", PATH, **asked)
+    headers, body, verdict = read_wire_answer(world, "HEAD", PATH, **request_headers)
     assert (int(headers["content-length"]), body, verdict) == (length + 7, b"", "whole")
 
 
-def test_the_method_of_a_route_has_no_case(world: FixtureWorld) -> None:
+def test_the_method_of_a_route_ignores_case(world: FixtureWorld) -> None:
     world.control.fault(f"get {PATH}", status=503, times=1)
-    assert ask(world, "GET", PATH, X_API_Key=world.api_key).status == 503
-    assert refusal(lambda: world.control.fault("/" * 1_001, status=503)) == (400, "INVALID_PARAM", "route")
+    assert send_request(world, "GET", PATH, X_API_Key=world.api_key).status == 503
+    assert catch_refusal(lambda: world.control.fault("/" * 1_001, status=503)) == (400, "INVALID_PARAM", "route")
 
 
 TOOL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "find_company", "arguments": {}}}
 
 
-def test_a_key_of_a_world_leads_mcp_to_it_as_a_bearers_too(server: FinapiServer, world: FixtureWorld) -> None:
+def test_an_mcp_bearer_key_finds_its_world(server: FinapiServer, world: FixtureWorld) -> None:
     body = json.dumps({**TOOL, "params": {"name": "find_company", "arguments": {"query": "apple"}}}).encode()
-    sent = {"Content_Type": "application/json", "Accept": "application/json, text/event-stream"}
-    answer = ask(server, "POST", "/api/mcp", body, Authorization=f"Bearer {world.api_key}", **sent)
+    headers = {"Content_Type": "application/json", "Accept": "application/json, text/event-stream"}
+    answer = send_request(server, "POST", "/api/mcp", body, Authorization=f"Bearer {world.api_key}", **headers)
     assert answer.status == 200
-    assert [one["path"] for one in world.control.requests()] == ["/api/mcp"]
-    answer = ask(server, "POST", "/api/mcp", body, Authorization="Bearer " + "0" * 29 + "503", **sent)
+    assert [call["path"] for call in world.control.requests()] == ["/api/mcp"]
+    answer = send_request(server, "POST", "/api/mcp", body, Authorization="Bearer " + "0" * 29 + "503", **headers)
     assert answer.status == 503
 
 
@@ -673,36 +681,39 @@ def test_a_key_of_a_world_leads_mcp_to_it_as_a_bearers_too(server: FinapiServer,
         ("POST", "/api/v1/auth/forgetpassword", {"email": "Status-503@example.com"}),
     ],
 )
-def test_a_magic_name_works_wherever_it_stands(world: FixtureWorld, method: str, path: str, body: Any) -> None:
-    sent = b"" if body is None else json.dumps(body).encode()
-    assert ask(world, method, path, sent, Content_Type="application/json", X_API_Key=world.api_key).status == 503
+def test_a_magic_name_works_in_every_part_of_a_call(world: FixtureWorld, method: str, path: str, body: Any) -> None:
+    encoded_body = b"" if body is None else json.dumps(body).encode()
+    assert (
+        send_request(world, method, path, encoded_body, Content_Type="application/json", X_API_Key=world.api_key).status
+        == 503
+    )
 
 
 @pytest.mark.parametrize("body", [b"PK\3\4" + bytes(26), b"PK\5\6" + bytes(18)])
-def test_a_zip_is_refused_with_the_way_to_file_what_it_holds(world: FixtureWorld, body: bytes) -> None:
-    way = "The body is a zip; send its documents one by one, a filing as its full submission text file."
-    with pytest.raises(ApiFailure, match=re.escape(way)) as told:
+def test_a_zip_is_refused_with_advice(world: FixtureWorld, body: bytes) -> None:
+    message = "The body is a zip; send its documents one by one, a filing as its full submission text file."
+    with pytest.raises(ApiFailure, match=re.escape(message)) as caught:
         world.control.filing("filings.zip", body)
-    assert (told.value.status, told.value.code) == (400, "BAD_REQUEST")
+    assert (caught.value.status, caught.value.code) == (400, "BAD_REQUEST")
 
 
-def test_what_only_begins_as_the_name_of_a_zip_does_is_read_as_a_document(world: FixtureWorld) -> None:
-    (found,) = world.control.filing("filings.zip", b"PK is not enough")
-    assert (found["outcome"], found["reason"]) == ("refused", "is not a document that finapi reads")
+def test_a_text_that_begins_with_pk_is_a_document(world: FixtureWorld) -> None:
+    (outcome,) = world.control.filing("filings.zip", b"PK is not enough")
+    assert (outcome["outcome"], outcome["reason"]) == ("refused", "is not a document that finapi reads")
 
 
-def test_worlds_that_nobody_called_for_ten_minutes_make_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_worlds_make_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "MAX_WORLDS", 3)
     with FinapiServer(seed=7, listens=False) as server:
-        first, second = server.world("first"), server.world("second")
+        idle_world, called_world = server.world("first"), server.world("second")
         with pytest.raises(ApiFailure, match="At most 3 worlds"):
             server.world("third")
-        for one in cast(Gate, server.wsgi).worlds.values():
-            one.used_at -= 601
-        ask(second, "GET", PATH, X_API_Key=second.api_key)
-        third = server.world("third")
-        # The one that was called a moment ago is still there, the other is not.
-        assert ask(second, "GET", PATH, X_API_Key=second.api_key).status == 200
-        assert ask(third, "GET", PATH, X_API_Key=first.api_key).status == 401
+        for state in cast(Gate, server.wsgi).worlds.values():
+            state.used_at -= 601
+        send_request(called_world, "GET", PATH, X_API_Key=called_world.api_key)
+        new_world = server.world("third")
+        # The idle world was deleted, the other was not.
+        assert send_request(called_world, "GET", PATH, X_API_Key=called_world.api_key).status == 200
+        assert send_request(new_world, "GET", PATH, X_API_Key=idle_world.api_key).status == 401
         with pytest.raises(ApiFailure, match="At most 3 worlds"):
             server.world("fourth")

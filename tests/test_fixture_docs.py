@@ -1,4 +1,4 @@
-"""What docs/TESTING.md and docs/testing show runs as it stands."""
+"""The examples in docs/TESTING.md and docs/testing run unchanged."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ SECONDS = 60
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[FinapiServer]:
-    with FinapiServer() as running:
-        yield running
+    with FinapiServer() as fixture_server:
+        yield fixture_server
 
 
 @pytest.fixture
 def finapi(server: FinapiServer) -> Iterator[FixtureWorld]:
-    one = server.world("docs")
-    yield one
-    one.control.drop()
+    world = server.world("docs")
+    yield world
+    world.control.drop()
 
 
-def test_there_are_examples() -> None:
+def test_the_document_has_five_examples() -> None:
     assert len(BLOCKS) == 5
 
 
 @pytest.mark.parametrize(("source", "name"), BLOCKS, ids=[name for _, name in BLOCKS])
 def test_an_example_runs(finapi: FixtureWorld, source: str, name: str) -> None:
-    space: dict[str, Any] = {"pytest": pytest, "ApiFailure": ApiFailure}
-    exec(source, space)
-    space[name](finapi)
+    namespace: dict[str, Any] = {"pytest": pytest, "ApiFailure": ApiFailure}
+    exec(source, namespace)
+    namespace[name](finapi)
 
 
 @pytest.mark.parametrize("file", sorted(filter(Path.is_file, FOLDER.iterdir())), ids=lambda file: file.name)
@@ -55,16 +55,16 @@ def test_a_file_to_copy_has_sixty_lines_at_most(file: Path) -> None:
     assert f"testing/{file.name}" in TEXT
 
 
-def run(*words: str) -> None:
-    done = subprocess.run(words, cwd=FOLDER, env=ENVIRON, capture_output=True, text=True, timeout=SECONDS)
-    assert done.returncode == 0, done.stdout + done.stderr
+def run_command(*command: str) -> None:
+    finished = subprocess.run(command, cwd=FOLDER, env=ENVIRON, capture_output=True, text=True, timeout=SECONDS)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
 
 
 @pytest.mark.slow
 def test_the_example_of_pytest_runs_with_several_workers() -> None:
-    # Also where finapi is installed, whose plugin pytest would find by itself.
+    # If finapi is installed, pytest would load the plugin twice.
     plugin = ["-p", "no:finapi", "-p", "finapi.testing.plugin", "-p", "no:cacheprovider"]
-    run(
+    run_command(
         sys.executable,
         "-m",
         "pytest",
@@ -82,18 +82,18 @@ def test_the_example_of_pytest_runs_with_several_workers() -> None:
 
 @pytest.mark.slow
 def test_the_example_of_unittest_runs() -> None:
-    run(sys.executable, "-m", "unittest", "test_with_unittest.py")
+    run_command(sys.executable, "-m", "unittest", "test_with_unittest.py")
 
 
 @pytest.mark.slow
 def test_the_example_of_the_shell_runs() -> None:
-    run("sh", "shell.sh")
+    run_command("sh", "shell.sh")
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not here")
 def test_the_example_of_node_runs() -> None:
-    run("node", "--test", "node.test.mjs")
+    run_command("node", "--test", "node.test.mjs")
 
 
 @pytest.mark.slow
@@ -103,19 +103,19 @@ def test_the_example_of_vitest_runs(tmp_path: Path) -> None:
     if subprocess.run(install, cwd=tmp_path, timeout=120, check=False, capture_output=True).returncode:
         pytest.skip("vitest cannot be fetched")
     shutil.copy(FOLDER / "vitest.test.ts", tmp_path)
-    words = [str(tmp_path / "node_modules" / ".bin" / "vitest"), "run", "--root", str(tmp_path)]
-    done = subprocess.run(words, cwd=tmp_path, env=ENVIRON, capture_output=True, text=True, timeout=SECONDS)
+    command = [str(tmp_path / "node_modules" / ".bin" / "vitest"), "run", "--root", str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRON, capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow
 def test_the_example_of_junit_runs(tmp_path: Path) -> None:
     jars = ":".join(
-        str(one)
-        for one in Path("/usr/share/java").glob("*.jar")
-        if re.match("junit-|opentest|apiguard|picocli", one.name)
+        str(jar)
+        for jar in Path("/usr/share/java").glob("*.jar")
+        if re.match("junit-|opentest|apiguard|picocli", jar.name)
     )
     if shutil.which("javac") is None or "junit-jupiter" not in jars or "console" not in jars:
         pytest.skip("a Java compiler and JUnit 5 (apt: junit5, default-jdk-headless) are not here")
-    run("javac", "-cp", jars, "-d", str(tmp_path), "FinapiTest.java")
-    run("java", "-cp", f"{jars}:{tmp_path}", "org.junit.platform.console.ConsoleLauncher", "-c", "FinapiTest")
+    run_command("javac", "-cp", jars, "-d", str(tmp_path), "FinapiTest.java")
+    run_command("java", "-cp", f"{jars}:{tmp_path}", "org.junit.platform.console.ConsoleLauncher", "-c", "FinapiTest")

@@ -1,4 +1,4 @@
-"""Feeds of worlds as the authors of clients use them: found by their key alone, closed, reset, many at once."""
+"""Feeds of a fixture's worlds: found by a key, closed, reset, and read by many clients in parallel."""
 
 from __future__ import annotations
 
@@ -33,34 +33,34 @@ from tests.feeds.test_websocket import closing, said
 from tests.process import eventually
 
 MAIN = "/ws/main-api"
-END = {"since_seq": "1000"}  # behind all that there is: the answer is a gap
+END = {"since_seq": "1000"}  # After all events, so the first message is a gap.
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[FinapiServer]:
-    with FinapiServer(seed=5) as running:
-        yield running
+    with FinapiServer(seed=5) as fixture_server:
+        yield fixture_server
 
 
 @pytest.fixture
-def mine(server: FinapiServer) -> Iterator[FixtureWorld]:
-    world = server.world("mine")
+def first_world(server: FinapiServer) -> Iterator[FixtureWorld]:
+    world = server.world("first")
     yield world
     world.control.drop()
 
 
 @pytest.fixture
-def other(server: FinapiServer) -> Iterator[FixtureWorld]:
-    world = server.world("other")
+def second_world(server: FinapiServer) -> Iterator[FixtureWorld]:
+    world = server.world("second")
     yield world
     world.control.drop()
 
 
-def tell(world: FixtureWorld | FinapiServer, ticker: str) -> int:
+def send_event(world: FixtureWorld | FinapiServer, ticker: str) -> int:
     return world.control.event("main-api", "new_filing", {"ticker": ticker})
 
 
-def opened(server: FinapiServer, path: str = "", **options: Any) -> ClientConnection:
+def open_feed(server: FinapiServer, path: str = "", **options: Any) -> ClientConnection:
     return connect(f"ws://127.0.0.1:{server.ready['port']}{path}{MAIN}", proxy=None, **options)
 
 
@@ -70,240 +70,234 @@ SHAKE = (
 ).encode()
 
 
-def framed(text: str, opcode: int = 0x81) -> bytes:
-    """A client's frame, masked with zeros."""
-    data = text.encode()
-    size = bytes((0x80 | len(data),)) if len(data) < 126 else b"\xfe" + len(data).to_bytes(2, "big")
-    return bytes((opcode,)) + size + bytes(4) + data
+def build_frame(text: str, opcode: int = 0x81) -> bytes:
+    """Build a client's frame, masked with zeros."""
+    payload = text.encode()
+    length = bytes((0x80 | len(payload),)) if len(payload) < 126 else b"\xfe" + len(payload).to_bytes(2, "big")
+    return bytes((opcode,)) + length + bytes(4) + payload
 
 
-def heard(client: socket.socket, end: bytes) -> bytes:
-    told = b""
-    while not told.endswith(end):
-        told += client.recv(65_536)
-    return told
+def read_until(client: socket.socket, end: bytes) -> bytes:
+    received = b""
+    while not received.endswith(end):
+        received += client.recv(65_536)
+    return received
 
 
 def test_a_key_in_the_first_message_names_the_world(
-    server: FinapiServer, mine: FixtureWorld, other: FixtureWorld
+    server: FinapiServer, first_world: FixtureWorld, second_world: FixtureWorld
 ) -> None:
-    worlds = {"MINE": mine, "OTHER": other, "UNNAMED": server}
+    worlds = {"MINE": first_world, "OTHER": second_world, "UNNAMED": server}
     with ExitStack() as stack:
-        feeds = {ticker: stack.enter_context(opened(server)) for ticker in worlds}
+        feeds = {ticker: stack.enter_context(open_feed(server)) for ticker in worlds}
         for ticker, world in worlds.items():
             feeds[ticker].send(json.dumps({"token": world.api_key, **END}))
             assert said(feeds[ticker])["data"] == {"since_seq": 1000, "reason": "not yet given out"}
         for ticker, world in worlds.items():
-            tell(world, ticker)
-            tell(world, "LAST")
+            send_event(world, ticker)
+            send_event(world, "LAST")
         for ticker, feed in feeds.items():
             assert [said(feed)["data"]["ticker"] for _ in range(2)] == [ticker, "LAST"]
 
 
 @pytest.mark.parametrize("transports", [["polling"], ["websocket"], ["polling", "websocket"]])
 def test_a_key_in_the_auth_of_socketio_names_the_world(
-    server: FinapiServer, mine: FixtureWorld, other: FixtureWorld, transports: list[str]
+    server: FinapiServer, first_world: FixtureWorld, second_world: FixtureWorld, transports: list[str]
 ) -> None:
-    told: dict[str, Queue[Any]] = {"MINE": Queue(), "OTHER": Queue()}
+    queues: dict[str, Queue[Any]] = {"MINE": Queue(), "OTHER": Queue()}
     clients = []
-    for ticker, world in (("MINE", mine), ("OTHER", other)):
+    for ticker, world in (("MINE", first_world), ("OTHER", second_world)):
         client = socketio.Client(reconnection=False)
-        client.on("new_filing", told[ticker].put, namespace=MAIN)
-        client.on("gap", told[ticker].put, namespace=MAIN)
+        client.on("new_filing", queues[ticker].put, namespace=MAIN)
+        client.on("gap", queues[ticker].put, namespace=MAIN)
         auth = {"token": world.api_key, **END}
         client.connect(server.url, namespaces=[MAIN], auth=auth, transports=transports, wait_timeout=10)
-        assert told[ticker].get(timeout=10)["type"] == "gap"
+        assert queues[ticker].get(timeout=10)["type"] == "gap"
         assert client.transport() == transports[-1]
         clients.append(client)
-    for ticker, world in (("OTHER", other), ("MINE", mine)):
-        tell(world, ticker)
-        tell(world, "LAST")
-    for queue, ticker in zip(told.values(), told, strict=True):
+    for ticker, world in (("OTHER", second_world), ("MINE", first_world)):
+        send_event(world, ticker)
+        send_event(world, "LAST")
+    for queue, ticker in zip(queues.values(), queues, strict=True):
         assert [queue.get(timeout=10)["data"]["ticker"] for _ in range(2)] == [ticker, "LAST"]
     for client in clients:
         client.disconnect()
 
 
-def test_a_world_that_is_named_takes_no_key_of_another(
-    server: FinapiServer, mine: FixtureWorld, other: FixtureWorld
+def test_a_named_world_refuses_keys_of_another(
+    server: FinapiServer, first_world: FixtureWorld, second_world: FixtureWorld
 ) -> None:
-    for named in (
-        opened(server, "/_world/other"),
-        opened(server, additional_headers={"X-Finapi-World": "other"}),
-        opened(server, additional_headers={"X-Finapi-World": ""}),
+    for connection in (
+        open_feed(server, "/_world/second"),
+        open_feed(server, additional_headers={"X-Finapi-World": "second"}),
+        open_feed(server, additional_headers={"X-Finapi-World": ""}),
     ):
-        with named as feed:
-            feed.send(json.dumps({"token": mine.api_key}))
+        with connection as feed:
+            feed.send(json.dumps({"token": first_world.api_key}))
             assert closing(feed) == (4401, "A valid API key is needed.")
 
 
-def test_the_plan_of_the_key_limits_in_its_own_world(
-    server: FinapiServer, mine: FixtureWorld, other: FixtureWorld
+def test_connections_are_limited_in_each_world(
+    server: FinapiServer, first_world: FixtureWorld, second_world: FixtureWorld
 ) -> None:
-    with opened(server) as first, opened(server) as second, opened(server) as third:
-        for feed, world in ((first, mine), (second, mine), (third, other)):
+    with open_feed(server) as first, open_feed(server) as second, open_feed(server) as third:
+        for feed, world in ((first, first_world), (second, first_world), (third, second_world)):
             feed.send(json.dumps({"token": world.accounts["free"]["api_key"], **END}))
         assert said(first)["type"] == said(third)["type"] == "gap"
         assert closing(second) == (4429, "The plan's connection limit is 1.")
 
 
-def test_a_reset_says_why_and_begins_another_epoch_of_the_same_numbers(
-    server: FinapiServer, mine: FixtureWorld
-) -> None:
-    with opened(server) as feed:
-        feed.send(json.dumps({"token": mine.api_key, **END}))
+def test_a_reset_closes_readers_and_begins_a_new_epoch(server: FinapiServer, first_world: FixtureWorld) -> None:
+    with open_feed(server) as feed:
+        feed.send(json.dumps({"token": first_world.api_key, **END}))
         said(feed)
-        seq = tell(mine, "AAPL")
+        seq = send_event(first_world, "AAPL")
         epoch = said(feed)["epoch"]
-        mine.control.reset()
+        first_world.control.reset()
         assert closing(feed) == (1001, "This world was reset.")
-    assert tell(mine, "MSFT") == seq
-    with opened(server) as feed:  # whoever comes back with a number of before passes nothing over
-        feed.send(json.dumps({"token": mine.api_key, "since_seq": seq, "epoch": epoch}))
-        gap, again = said(feed), said(feed)
+    assert send_event(first_world, "MSFT") == seq
+    with open_feed(server) as feed:  # A reader that resumes with an old number misses nothing.
+        feed.send(json.dumps({"token": first_world.api_key, "since_seq": seq, "epoch": epoch}))
+        gap, event = said(feed), said(feed)
         assert gap["data"] == {"since_seq": seq, "epoch": epoch, "reason": "another epoch"}
-        assert (again["seq"], again["epoch"], again["data"]) == (seq, epoch + 1, {"ticker": "MSFT"})
+        assert (event["seq"], event["epoch"], event["data"]) == (seq, epoch + 1, {"ticker": "MSFT"})
 
 
-def test_a_world_that_goes_back_begins_another_epoch_only_if_it_takes_events_back(mine: FixtureWorld) -> None:
-    def epoch() -> int:
-        return int(mine.client().get_events(feed="main-api")["meta"]["epoch"])
+def test_only_undone_events_begin_a_new_epoch(first_world: FixtureWorld) -> None:
+    def get_epoch() -> int:
+        return int(first_world.client().get_events(feed="main-api")["meta"]["epoch"])
 
-    first = epoch()
-    mine.control.reset()
-    assert epoch() == first
-    tell(mine, "AAPL")
-    kept = mine.control.snapshot()
-    mine.control.restore(kept)
-    assert epoch() == first
-    tell(mine, "MSFT")
+    first_epoch = get_epoch()
+    first_world.control.reset()
+    assert get_epoch() == first_epoch
+    send_event(first_world, "AAPL")
+    snapshot = first_world.control.snapshot()
+    first_world.control.restore(snapshot)
+    assert get_epoch() == first_epoch
+    send_event(first_world, "MSFT")
     for _ in range(2):
-        mine.control.restore(kept)
-        assert epoch() == first + 1
-    mine.control.reset()  # AAPL was told in it
-    assert epoch() == first + 2
-    tell(mine, "MSFT")
-    mine.control.reset()
-    assert epoch() == first + 3
+        first_world.control.restore(snapshot)
+        assert get_epoch() == first_epoch + 1
+    first_world.control.reset()  # It undoes the event of AAPL.
+    assert get_epoch() == first_epoch + 2
+    send_event(first_world, "MSFT")
+    first_world.control.reset()
+    assert get_epoch() == first_epoch + 3
 
 
-def test_a_world_that_is_made_again_after_it_told_events_begins_another_epoch(server: FinapiServer) -> None:
-    def epoch() -> int:
+def test_a_recreated_world_begins_a_new_epoch(server: FinapiServer) -> None:
+    def get_epoch() -> int:
         return int(server.world("again").client().get_events(feed="main-api")["meta"]["epoch"])
 
-    first = epoch()
+    first_epoch = get_epoch()
     server.world("again").control.drop()
-    assert epoch() == first
-    seq = tell(server.world("again"), "AAPL")
+    assert get_epoch() == first_epoch
+    seq = send_event(server.world("again"), "AAPL")
     server.world("again").control.drop()
-    assert epoch() == first + 1
+    assert get_epoch() == first_epoch + 1
     server.world("again").control.snapshot()
-    server.world("again").control.drop()  # it told none, and another epoch than the first one's all the same
-    assert tell(server.world("again"), "MSFT") == seq
-    with opened(server) as feed:  # whoever comes back with a number of before passes nothing over
-        feed.send(json.dumps({"token": server.world("again").api_key, "since_seq": seq, "epoch": first}))
-        assert said(feed)["data"] == {"since_seq": seq, "epoch": first, "reason": "another epoch"}
-        again = said(feed)
-        assert (again["epoch"], again["data"]) == (first + 1, {"ticker": "MSFT"})
+    server.world("again").control.drop()  # Without an event. Its epoch differs from the first one all the same.
+    assert send_event(server.world("again"), "MSFT") == seq
+    with open_feed(server) as feed:  # A reader that resumes with an old number misses nothing.
+        feed.send(json.dumps({"token": server.world("again").api_key, "since_seq": seq, "epoch": first_epoch}))
+        assert said(feed)["data"] == {"since_seq": seq, "epoch": first_epoch, "reason": "another epoch"}
+        event = said(feed)
+        assert (event["epoch"], event["data"]) == (first_epoch + 1, {"ticker": "MSFT"})
     server.world("again").control.drop()
 
 
-def test_the_end_of_a_world_says_why_and_its_key_is_nobodys_from_then_on(server: FinapiServer) -> None:
+def test_a_deletion_closes_readers_and_ends_keys(server: FinapiServer) -> None:
     world = server.world("short")
-    with opened(server) as feed:
+    with open_feed(server) as feed:
         feed.send(json.dumps({"token": world.api_key, **END}))
         said(feed)
         world.control.drop()
         assert closing(feed) == (1001, "This world was deleted.")
-    with opened(server) as feed:
+    with open_feed(server) as feed:
         feed.send(json.dumps({"token": world.api_key}))
         assert closing(feed) == (4401, "A valid API key is needed.")
     assert "short" not in server.wsgi.worlds
 
 
-def test_a_reset_waits_for_no_client_that_does_not_close(server: FinapiServer, mine: FixtureWorld) -> None:
+def test_a_reset_does_not_wait_for_silent_clients(server: FinapiServer, first_world: FixtureWorld) -> None:
     with socket.create_connection(("127.0.0.1", server.ready["port"]), 10) as silent:
-        silent.sendall(SHAKE + framed(json.dumps({"token": mine.api_key, **END})))
-        heard(silent, b'"reason":"not yet given out"}}')
-        began = time.monotonic()
-        mine.control.reset()
-        assert time.monotonic() - began < GRACE_SECONDS / 2
-        heard(silent, b"\x88\x17\x03\xe9This world was reset.")
+        silent.sendall(SHAKE + build_frame(json.dumps({"token": first_world.api_key, **END})))
+        read_until(silent, b'"reason":"not yet given out"}}')
+        start = time.monotonic()
+        first_world.control.reset()
+        assert time.monotonic() - start < GRACE_SECONDS / 2
+        read_until(silent, b"\x88\x17\x03\xe9This world was reset.")
 
 
 @pytest.mark.parametrize("query", ["apiKey", "token", ""])
-def test_a_key_names_the_world_of_an_event_stream_and_of_a_poll(
-    server: FinapiServer, mine: FixtureWorld, other: FixtureWorld, query: str
+def test_a_key_names_the_world_of_event_streams(
+    server: FinapiServer, first_world: FixtureWorld, second_world: FixtureWorld, query: str
 ) -> None:
-    tell(mine, "MINE")
-    seq = tell(other, "OTHER")
+    send_event(first_world, "MINE")
+    seq = send_event(second_world, "OTHER")
     path = f"/api/v1/events?feed=main-api&since_seq={seq - 1}"
-    for world, ticker in ((mine, "MINE"), (other, "OTHER")):
+    for world, ticker in ((first_world, "MINE"), (second_world, "OTHER")):
         headers = {"Accept": "text/event-stream"} if query else {"X-API-Key": world.api_key}
-        asked = f"{path}&{query}={world.api_key}" if query else path
+        target = f"{path}&{query}={world.api_key}" if query else path
         connection = http.client.HTTPConnection("127.0.0.1", server.ready["port"], timeout=10)
-        connection.request("GET", asked, headers=headers)
+        connection.request("GET", target, headers=headers)
         with connection.getresponse() as answer:
             lines = [answer.readline() for _ in range(5)] if query else [answer.read()]
             assert f'"ticker":"{ticker}"'.encode() in lines[-1]
         connection.close()
 
 
-def test_what_comes_behind_the_key_is_kept_up_to_half_a_frame(server: FinapiServer, mine: FixtureWorld) -> None:
-    token = framed(json.dumps({"token": mine.api_key, **END}))
-    other = framed('{"type":"subscribe","tickers":["AAPL"]}')
+def test_frames_after_the_key_are_not_lost(server: FinapiServer, first_world: FixtureWorld) -> None:
+    token = build_frame(json.dumps({"token": first_world.api_key, **END}))
+    subscribe = build_frame('{"type":"subscribe","tickers":["AAPL"]}')
     with socket.create_connection(("127.0.0.1", server.ready["port"]), 10) as client:
-        client.sendall(SHAKE + token + framed("", 0x89) + framed('{"type":"unsubscribe"}') + other[:9])
-        told = heard(client, b'{"type":"subscribed","data":{"tickers":[],"ciks":[],"form_types":[]}}')
-        assert told.count(b"\x8a\x00") == 1  # the pong
-        assert told.count(b'"reason":"not yet given out"') == 1
-        client.sendall(other[9:])
-        heard(client, b'{"tickers":["AAPL"],"ciks":[],"form_types":[]}}')
-        tell(mine, "MSFT")
-        tell(mine, "AAPL")
-        assert b"MSFT" not in heard(client, b'{"ticker":"AAPL"}}')
+        client.sendall(SHAKE + token + build_frame("", 0x89) + build_frame('{"type":"unsubscribe"}') + subscribe[:9])
+        received = read_until(client, b'{"type":"subscribed","data":{"tickers":[],"ciks":[],"form_types":[]}}')
+        assert received.count(b"\x8a\x00") == 1  # the pong
+        assert received.count(b'"reason":"not yet given out"') == 1
+        client.sendall(subscribe[9:])
+        read_until(client, b'{"tickers":["AAPL"],"ciks":[],"form_types":[]}}')
+        send_event(first_world, "MSFT")
+        send_event(first_world, "AAPL")
+        assert b"MSFT" not in read_until(client, b'{"ticker":"AAPL"}}')
 
 
-def test_a_feed_that_stays_open_reads_one_world_while_others_come_and_go(
-    server: FinapiServer, mine: FixtureWorld
-) -> None:
-    with opened(server) as feed:
-        feed.send(json.dumps({"token": mine.api_key, **END}))
+def test_a_feed_reads_one_world_while_others_end(server: FinapiServer, first_world: FixtureWorld) -> None:
+    with open_feed(server) as feed:
+        feed.send(json.dumps({"token": first_world.api_key, **END}))
         said(feed)
         for number in range(5):
             world = server.world(f"guest-{number}")
-            with opened(server) as guest:
+            with open_feed(server) as guest:
                 guest.send(json.dumps({"token": world.api_key, **END}))
                 said(guest)
-                tell(world, "GUEST")
+                send_event(world, "GUEST")
                 assert said(guest)["data"] == {"ticker": "GUEST"}
                 world.control.reset()
                 assert closing(guest) == (1001, "This world was reset.")
             world.control.drop()
-        tell(mine, "MINE")
+        send_event(first_world, "MINE")
         assert said(feed)["data"] == {"ticker": "MINE"}
 
 
-def test_a_reader_is_filled_to_the_end_of_a_journal_that_went_back() -> None:
-    """As one that is let in while its world is reset: the loop went round for ever, and the reset with it."""
+def test_a_reader_is_served_after_a_journal_went_back() -> None:
+    """This happens when a reader connects during a reset. The loop must not wait for events that were undone."""
     with FinapiServer(listens=False) as server:
-        world, before = server.wsgi.worlds[""], Reader()
+        world, reader = server.wsgi.worlds[""], Reader()
         hub, mark = Hub(world.app, time.monotonic), world.app.db.mark()
-        found = hub.callers([server.api_key])[server.api_key]
+        caller = hub.callers([server.api_key])[server.api_key]
         for number in range(5):
-            tell(server, str(number))
+            send_event(server, str(number))
         hub.publish()
         world.app.db.roll_back_to(mark)
-        hub.fill(hub.open(events.MAIN, (found, server.api_key), before, Filter(), None))
-        assert len(before.got) == 20
+        hub.fill(hub.open(events.MAIN, (caller, server.api_key), reader, Filter(), None))
+        assert len(reader.got) == 20
 
 
-def test_a_world_whose_key_is_being_looked_up_ends_when_that_is_over(
-    server: FinapiServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Else the look-up would read what is another world's by then."""
+def test_a_deletion_waits_for_the_look_up_of_a_key(server: FinapiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the look-up would read the database of another world."""
     world, look_up = server.world("looked-at"), users.by_api_key
-    ending = server.wsgi.worlds["looked-at"]
+    state = server.wsgi.worlds["looked-at"]
     looking, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
     def slow(tx: Transaction, key: str) -> Caller | None:
@@ -312,13 +306,13 @@ def test_a_world_whose_key_is_being_looked_up_ends_when_that_is_over(
             assert go_on.wait(10)
         return look_up(tx, key)
 
-    with opened(server) as feed, monkeypatch.context() as patched:
+    with open_feed(server) as feed, monkeypatch.context() as patched:
         patched.setattr(users, "by_api_key", slow)
         feed.send(json.dumps({"token": world.api_key}))
         assert looking.wait(10)
         dropping = threading.Thread(target=lambda: (world.control.drop(), ended.set()))
         dropping.start()
-        eventually(lambda: ending.closed)
+        eventually(lambda: state.closed)
         assert not ended.is_set()
         go_on.set()
         dropping.join(10)
@@ -326,26 +320,26 @@ def test_a_world_whose_key_is_being_looked_up_ends_when_that_is_over(
         assert closing(feed) == (1001, "This world was deleted.")
 
 
-def test_readers_have_been_closed_when_the_fault_is_there(
-    server: FinapiServer, mine: FixtureWorld, monkeypatch: pytest.MonkeyPatch
+def test_a_close_fault_is_answered_after_all_closed(
+    server: FinapiServer, first_world: FixtureWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else an event that comes after it is still read by a connection that it closes then."""
+    """Otherwise a connection that the fault closes could still read an event that is sent after it."""
     looking, go_on, closed = threading.Event(), threading.Event(), threading.Event()
     look_up = users.by_api_key
 
     def slow(tx: Transaction, key: str) -> Caller | None:
-        if key == mine.api_key:
+        if key == first_world.api_key:
             looking.set()
             assert go_on.wait(10)
         return look_up(tx, key)
 
-    with opened(server) as feed, monkeypatch.context() as patched:
+    with open_feed(server) as feed, monkeypatch.context() as patched:
         patched.setattr(users, "by_api_key", slow)
-        feed.send(json.dumps({"token": mine.api_key}))
+        feed.send(json.dumps({"token": first_world.api_key}))
         assert looking.wait(10)
-        fault = threading.Thread(target=lambda: (mine.control.fault(close=4408), closed.set()))
+        fault = threading.Thread(target=lambda: (first_world.control.fault(close=4408), closed.set()))
         fault.start()
-        eventually(lambda: mine.control.faults() != [])
+        eventually(lambda: first_world.control.faults() != [])
         assert not closed.is_set()
         go_on.set()
         fault.join(10)
@@ -353,91 +347,89 @@ def test_readers_have_been_closed_when_the_fault_is_there(
         assert closing(feed) == (4408, "The fixture was told to close.")
 
 
-def test_months_that_pass_at_once_are_no_silence_of_a_reader(server: FinapiServer, mine: FixtureWorld) -> None:
+def test_an_advance_by_months_closes_no_reader(server: FinapiServer, first_world: FixtureWorld) -> None:
     with socket.create_connection(("127.0.0.1", server.ready["port"]), 10) as client:
-        client.sendall(SHAKE + framed(json.dumps({"token": mine.api_key, **END})))
-        heard(client, b'"reason":"not yet given out"}}')
+        client.sendall(SHAKE + build_frame(json.dumps({"token": first_world.api_key, **END})))
+        read_until(client, b'"reason":"not yet given out"}}')
         for ticker in ("ONE", "TWO", "THREE"):
-            mine.control.advance(40 * 86_400)
-            tell(mine, ticker)
-            told = heard(client, b'{"ticker":"%s"}}' % ticker.encode())
-            assert b"\x89\x00" not in told  # a ping
-            assert mine.control.now().strftime('"occurred_at":"%Y-%m-%dT').encode() in told
+            first_world.control.advance(40 * 86_400)
+            send_event(first_world, ticker)
+            received = read_until(client, b'{"ticker":"%s"}}' % ticker.encode())
+            assert b"\x89\x00" not in received  # a ping
+            assert first_world.control.now().strftime('"occurred_at":"%Y-%m-%dT').encode() in received
 
 
-def test_the_time_for_a_key_passes_while_the_clock_of_the_world_stands(
-    server: FinapiServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_time_to_send_a_key_is_real_time(server: FinapiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain, "GREETING_SECONDS", 0.0)
-    with opened(server) as feed:
+    with open_feed(server) as feed:
         assert closing(feed) == (4401, "No API key was sent within 5 seconds.")
 
 
-def test_a_world_that_is_read_is_not_taken_for_another(
-    server: FinapiServer, mine: FixtureWorld, other: FixtureWorld, monkeypatch: pytest.MonkeyPatch
+def test_a_world_with_a_reader_is_not_idle(
+    server: FinapiServer, first_world: FixtureWorld, second_world: FixtureWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worlds = server.wsgi.worlds
-    with opened(server) as feed:
-        feed.send(json.dumps({"token": mine.api_key, **END}))
+    with open_feed(server) as feed:
+        feed.send(json.dumps({"token": first_world.api_key, **END}))
         said(feed)
         monkeypatch.setattr(gate, "MAX_WORLDS", len(worlds))
-        for name in ("mine", "other"):
+        for name in ("first", "second"):
             worlds[name].used_at -= gate.IDLE_SECONDS + 60
-        late = server.world("late")
-        assert sorted(worlds) == ["", "late", "mine"]
-        tell(mine, "AAPL")
+        late_world = server.world("late")
+        assert sorted(worlds) == ["", "first", "late"]
+        send_event(first_world, "AAPL")
         assert said(feed)["data"] == {"ticker": "AAPL"}
-    late.control.drop()
+    late_world.control.drop()
 
 
-def test_a_request_for_a_feed_meets_the_faults_of_its_route(server: FinapiServer, mine: FixtureWorld) -> None:
-    url = f"ws://127.0.0.1:{server.ready['port']}{MAIN}?token={mine.api_key}"
-    mine.control.fault("GET /ws/*", status=503, times=1)
-    mine.control.fault("/ws/main-api", status=402, ordinal=2)
-    mine.control.fault("/ws/main-api", reset=True, ordinal=3)
-    mine.control.fault("/ws/insider-api", status=500)
-    mine.control.fault(status=500)  # of any call, which no reader is
-    with pytest.raises(InvalidStatus) as refused:
+def test_a_request_for_a_feed_meets_the_faults_of_its_route(server: FinapiServer, first_world: FixtureWorld) -> None:
+    url = f"ws://127.0.0.1:{server.ready['port']}{MAIN}?token={first_world.api_key}"
+    first_world.control.fault("GET /ws/*", status=503, times=1)
+    first_world.control.fault("/ws/main-api", status=402, ordinal=2)
+    first_world.control.fault("/ws/main-api", reset=True, ordinal=3)
+    first_world.control.fault("/ws/insider-api", status=500)
+    first_world.control.fault(status=500)  # Without a path it applies to calls only.
+    with pytest.raises(InvalidStatus) as caught:
         connect(url, proxy=None)
-    answer = refused.value.response
+    answer = caught.value.response
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
     assert json.loads(answer.body)["code"] == "UNAVAILABLE"
-    with pytest.raises(InvalidStatus) as refused:
+    with pytest.raises(InvalidStatus) as caught:
         connect(url, proxy=None)
-    assert json.loads(refused.value.response.body)["current_balance"] == 0
+    assert json.loads(caught.value.response.body)["current_balance"] == 0
     with socket.create_connection(("127.0.0.1", server.ready["port"]), 10) as client:
-        client.sendall(SHAKE.replace(MAIN.encode(), f"{MAIN}?token={mine.api_key}".encode()))
+        client.sendall(SHAKE.replace(MAIN.encode(), f"{MAIN}?token={first_world.api_key}".encode()))
         with pytest.raises(ConnectionResetError):
             client.recv(1)
-    # A queue that is full keeps this client from reading the close frame, for 10 s.
+    # With a full queue this client would not read the close frame for 10 s.
     with connect(url, proxy=None, max_queue=None) as feed:
         assert said(feed)["type"] == "new_filing"
-    assert [one["met"] for one in mine.control.faults()] == [1, 1, 1, 0, 0]
+    assert [fault["met"] for fault in first_world.control.faults()] == [1, 1, 1, 0, 0]
 
 
-def test_a_fault_that_a_request_for_a_feed_cannot_meet_is_refused(mine: FixtureWorld) -> None:
+def test_other_effects_on_feed_requests_are_refused(first_world: FixtureWorld) -> None:
     for route in ("/ws/main-api", "GET /ws/*", "/socket.io/", "POST /socket.io*"):
         with pytest.raises(ApiFailure, match="delay"):
-            mine.control.fault(route, delay=1)
-    mine.control.fault("/wss", delay=1)
+            first_world.control.fault(route, delay=1)
+    first_world.control.fault("/wss", delay=1)
 
 
-def test_polls_and_event_streams_meet_faults_too(server: FinapiServer, mine: FixtureWorld) -> None:
-    mine.control.fault("/socket.io/", status=429, ordinal=1)
-    mine.control.fault("GET /api/v1/events", status=503, ordinal=1)
-    for path, accept, wanted in (
+def test_polls_and_event_streams_meet_faults_too(server: FinapiServer, first_world: FixtureWorld) -> None:
+    first_world.control.fault("/socket.io/", status=429, ordinal=1)
+    first_world.control.fault("GET /api/v1/events", status=503, ordinal=1)
+    for path, accept, statuses in (
         ("/socket.io/?EIO=4&transport=polling", "*/*", (429, 200)),
         ("/api/v1/events?feed=main-api", "text/event-stream", (503, 200)),
     ):
-        for status in wanted:
+        for status in statuses:
             connection = http.client.HTTPConnection("127.0.0.1", server.ready["port"], timeout=10)
-            connection.request("GET", path, headers={"X-API-Key": mine.api_key, "Accept": accept})
+            connection.request("GET", path, headers={"X-API-Key": first_world.api_key, "Accept": accept})
             with connection.getresponse() as answer:
                 assert answer.status == status
             connection.close()
 
 
-def test_a_key_that_asks_for_a_status_is_refused_with_it(server: FinapiServer) -> None:
+def test_a_magic_key_refuses_a_reader(server: FinapiServer) -> None:
     reader = Client(server.url, "0" * 29 + "403").feed("main-api")
     with pytest.raises(ApiFailure, match="403"):
         next(reader)

@@ -1,4 +1,4 @@
-"""Many test runners on one fixture, and runners that are killed."""
+"""Many test runners on one fixture, and test runners that are killed."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tests import process
 ROOT = Path(__file__).parents[1]
 WORKERS, TESTS = 8, 1_000
 
-# Each test changes whatever there is of its world, and would see what another did.
+# Each test changes its world and would see the changes of another.
 SUITE = """
 import pytest
 from finapi.client import ApiFailure
 
 @pytest.mark.parametrize("number", range({tests}))
-def test_nobody_else_is_here(finapi, number):
+def test_no_other_test_uses_this_world(finapi, number):
     client = finapi.client(tries=1)
     assert finapi.control.requests() == []
     finapi.control.freeze("2026-02-01T00:00:00Z")
@@ -44,74 +44,74 @@ def test_nobody_else_is_here(finapi, number):
 
 
 @pytest.mark.slow
-def test_eight_workers_make_a_thousand_tests_on_one_server(tmp_path: Path) -> None:
+def test_eight_workers_share_one_server(tmp_path: Path) -> None:
     (tmp_path / "test_worlds.py").write_text(SUITE.format(tests=TESTS))
     with process.running("fixture", "--port", 0) as server:
         (tmp_path / "ready").write_text(json.dumps(server.ready))
-        words = ["-q", "-c", os.devnull, "--rootdir", ".", "-n", str(WORKERS), "--finapi-ready", "ready"]
+        options = ["-q", "-c", os.devnull, "--rootdir", ".", "-n", str(WORKERS), "--finapi-ready", "ready"]
         plugins = ["-p", "no:finapi", "-p", "finapi.testing.plugin", "-p", "no:cacheprovider", "test_worlds.py"]
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *words, *plugins],
+        finished = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, *plugins],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
             timeout=500,
         )
-        assert done.returncode == 0, done.stdout[-3_000:] + done.stderr
-        assert f"{TESTS} passed" in done.stdout
+        assert finished.returncode == 0, finished.stdout[-3_000:] + finished.stderr
+        assert f"{TESTS} passed" in finished.stdout
         assert server.stop() == 0
 
 
 RUNNER = """
 import subprocess, sys, time
 from finapi.testing import FinapiServer
-words = [sys.executable, "run.py", "fixture", "--port", "0", "--ready", "json", "--exit-with-parent"]
-beside = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-line = beside.stdout.readline().decode()
+command = [sys.executable, "run.py", "fixture", "--port", "0", "--ready", "json", "--exit-with-parent"]
+fixture = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+line = fixture.stdout.readline().decode()
 with FinapiServer() as server:
     server.control.now()
-    print(beside.pid, line, end="", flush=True)
+    print(fixture.pid, line, end="", flush=True)
     sys.stdin.read()
 """
 
 
 @pytest.mark.slow
 def test_a_killed_runner_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    env = {**process.environment(), "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    words = [sys.executable, "-c", RUNNER]
-    with subprocess.Popen(words, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as runner:
-        beside = int(process.next_line(runner).split()[0])
+    environment = {**process.environment(), "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", RUNNER]
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as runner:
+        fixture_pid = int(process.next_line(runner).split()[0])
         assert Counter(path.name.rpartition("-")[0] for path in tmp_path.iterdir()) == {"finapi-fixture": 2}
         runner.send_signal(signal.SIGKILL)
         runner.wait()
 
-    def gone() -> bool:
+    def has_ended() -> bool:
         with suppress(ProcessLookupError):
-            os.kill(beside, 0)
+            os.kill(fixture_pid, 0)
             return False
         return True
 
-    process.eventually(gone)
-    # The server beside it took its directory away; that of the killed process goes with the next start.
-    (left,) = tmp_path.iterdir()
+    process.eventually(has_ended)
+    # The fixture removed its directory. The next start removes that of the killed process.
+    (leftover,) = tmp_path.iterdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(datadir, "FRESH", -1.0)
-    with datadir.temporary("finapi-fixture-") as mine:
-        assert [*tmp_path.iterdir()] == [mine] != [left]
+    with datadir.temporary("finapi-fixture-") as directory:
+        assert [*tmp_path.iterdir()] == [directory] != [leftover]
 
 
-def test_directories_of_the_dead_are_removed_and_of_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_directories_of_dead_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     old = 1_600_000_000
     for name in ("dead", "held", "fresh", "unlocked"):
-        place = tmp_path / f"finapi-demo-{name}"
-        place.mkdir(mode=0o700)
-        (place / "finapi.db").write_bytes(b"data")
+        directory = tmp_path / f"finapi-demo-{name}"
+        directory.mkdir(mode=0o700)
+        (directory / "finapi.db").write_bytes(b"data")
         if name != "unlocked":
-            (place / datadir.LOCK).touch()
+            (directory / datadir.LOCK).touch()
         if name in ("dead", "held"):
-            os.utime(place / datadir.LOCK, (old, old))
+            os.utime(directory / datadir.LOCK, (old, old))
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / datadir.LOCK).touch()
@@ -119,8 +119,8 @@ def test_directories_of_the_dead_are_removed_and_of_no_others(tmp_path: Path, mo
     (tmp_path / "finapi-demo-link").symlink_to(elsewhere)
     with (tmp_path / "finapi-demo-held" / datadir.LOCK).open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with datadir.temporary("finapi-demo-") as mine:
-            assert mine.stat().st_mode & 0o777 == 0o700
-    left = sorted(path.name for path in tmp_path.iterdir())
-    assert left == ["elsewhere", *(f"finapi-demo-{name}" for name in ("fresh", "held", "link", "unlocked"))]
+        with datadir.temporary("finapi-demo-") as new_directory:
+            assert new_directory.stat().st_mode & 0o777 == 0o700
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["elsewhere", *(f"finapi-demo-{name}" for name in ("fresh", "held", "link", "unlocked"))]
     assert (elsewhere / datadir.LOCK).exists()
