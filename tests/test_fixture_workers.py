@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from finapi.store import datadir
+from finapi.core.temporary import sweep
 from tests import process
 
 ROOT = Path(__file__).parents[1]
@@ -82,7 +80,7 @@ def test_a_killed_runner_leaves_nothing_behind(tmp_path: Path, monkeypatch: pyte
     command = [sys.executable, "-c", RUNNER]
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as runner:
         fixture_pid = int(process.next_line(runner).split()[0])
-        assert Counter(path.name.rpartition("-")[0] for path in tmp_path.iterdir()) == {"finapi-fixture": 2}
+        assert [path.name.startswith("finapi-fixture-") for path in tmp_path.iterdir()] == [True, True]
         runner.send_signal(signal.SIGKILL)
         runner.wait()
 
@@ -95,32 +93,7 @@ def test_a_killed_runner_leaves_nothing_behind(tmp_path: Path, monkeypatch: pyte
     process.eventually(has_ended)
     # The fixture removed its directory. The next start removes that of the killed process.
     (leftover,) = tmp_path.iterdir()
+    assert leftover.name.startswith(f"finapi-fixture-{runner.pid}-")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(datadir, "FRESH", -1.0)
-    with datadir.temporary("finapi-fixture-") as directory:
-        assert [*tmp_path.iterdir()] == [directory] != [leftover]
-
-
-def test_only_directories_of_dead_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    old = 1_600_000_000
-    for name in ("dead", "held", "fresh", "unlocked"):
-        directory = tmp_path / f"finapi-demo-{name}"
-        directory.mkdir(mode=0o700)
-        (directory / "finapi.db").write_bytes(b"data")
-        if name != "unlocked":
-            (directory / datadir.LOCK).touch()
-        if name in ("dead", "held"):
-            os.utime(directory / datadir.LOCK, (old, old))
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / datadir.LOCK).touch()
-    os.utime(elsewhere / datadir.LOCK, (old, old))
-    (tmp_path / "finapi-demo-link").symlink_to(elsewhere)
-    with (tmp_path / "finapi-demo-held" / datadir.LOCK).open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with datadir.temporary("finapi-demo-") as new_directory:
-            assert new_directory.stat().st_mode & 0o777 == 0o700
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["elsewhere", *(f"finapi-demo-{name}" for name in ("fresh", "held", "link", "unlocked"))]
-    assert (elsewhere / datadir.LOCK).exists()
+    sweep()
+    assert [*tmp_path.iterdir()] == []
