@@ -25,8 +25,8 @@ from finapi.core.turns import Turns
 from finapi.core.watch import Checks, Watch
 from finapi.net import addresses, mail
 from finapi.net.dial import Resolver, system_resolver
-from finapi.net.mail import Post, Transport
-from finapi.net.outbound import Outbound, Reach
+from finapi.net.mail import MailSettings, Transport
+from finapi.net.outbound import Outbound, ReachPolicy
 from finapi.store import sandbox, upgrades
 from finapi.store.datadir import DATABASE
 from finapi.store.db import Database, DatabaseError, Row
@@ -75,7 +75,7 @@ class App:
     limiters: Mapping[str, Limiter]
     lockouts: Lockouts
     hasher: Hasher
-    post: Post
+    post: MailSettings
     # Callers that wait for a mail server: never so many that no thread is left for anybody else.
     waiting_for_mail: threading.Semaphore
     # Requests to receivers that customers name.
@@ -134,7 +134,7 @@ def in_memory(
     secret: bytes = b"\x00" * 32,
 ) -> App:
     """An App over a database in memory with a fixed master secret: for tests and the fixture."""
-    return _app(config, clock, db or Database(None), [secret], transport or mail.Memory(), new_uuid, resolve)
+    return _app(config, clock, db or Database(None), [secret], transport or mail.MemoryTransport(), new_uuid, resolve)
 
 
 def on_disk(
@@ -156,7 +156,7 @@ def on_disk(
                 dead = lost(tx.list_rows("made_with_secrets", now=iso(clock.now())))
             if dead:
                 raise UsageError(f"{master_secrets.file_of(config)} is missing, which made {dead}: {GIVE_UP}")
-        return _app(config, clock, db, master_secrets.read(config), mail.transport(where, clock))
+        return _app(config, clock, db, master_secrets.read(config), mail.create_transport(where, clock))
     except BaseException:
         db.close()
         raise
@@ -215,7 +215,7 @@ def _are_in(store: Database) -> bool:
 
 def over(config: Config, db: Database) -> App:
     """An App over a database that is only looked at: it has no secrets, and sends nothing."""
-    return _app(config, SystemClock(), db, [], mail.Memory())
+    return _app(config, SystemClock(), db, [], mail.MemoryTransport())
 
 
 def lost(rows: Iterable[Row]) -> str:
@@ -250,9 +250,9 @@ def _app(
             config.password_profile,
             Turns(passwords.BUSY, config.hashes_at_once, config.hashes_waiting, config.hash_wait, seats=seats),
         ),
-        post=Post(transport, config.mail_from, config.mail_timeout, config.mail_records_days),
+        post=MailSettings(transport, config.mail_from, config.mail_timeout, config.mail_records_days),
         waiting_for_mail=seats,
-        outbound=Outbound(Reach(addresses.networks(config.webhook_allow)), resolve=resolve),
+        outbound=Outbound(ReachPolicy(addresses.parse_networks(config.webhook_allow)), resolve=resolve),
         watch=Watch(
             # A round that ends before the next one is due.
             Checks(clock.monotonic, min(config.watchdog_deadline, config.watchdog_interval)),

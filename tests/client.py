@@ -128,7 +128,7 @@ def register(client: Client, email: str = "ann@example.com", **options: Any) -> 
 
 def sent(app: App, subject: str, to: str | None = None) -> list[EmailMessage]:
     """The mails with this subject that were sent, oldest first."""
-    assert isinstance(app.post.transport, mail.Memory)
+    assert isinstance(app.post.transport, mail.MemoryTransport)
     return [
         message
         for message in app.post.transport.messages()

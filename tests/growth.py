@@ -20,7 +20,7 @@ from finapi.delivery.webhooks import Receiver, WebhookEvent
 from finapi.market.documents.identify import Given
 from finapi.market.intake import following, ingest
 from finapi.net import mail
-from finapi.net.outbound import Outbound, OutboundRequest, Reach, Reply
+from finapi.net.outbound import Outbound, OutboundRequest, ReachPolicy, Reply
 from finapi.ops import probes, watchdog
 from tests.charging import charged
 from tests.client import Client
@@ -31,7 +31,7 @@ PASSWORD = "correct horse battery"
 class Answers:
     """Receivers that answer 200, but for those whose URL says otherwise."""
 
-    reach = Reach()
+    reach = ReachPolicy()
 
     def send(self, request: OutboundRequest) -> Reply:
         return Reply(500 if "broken" in request.url else 200, {}, b"", False)

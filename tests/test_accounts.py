@@ -158,7 +158,7 @@ def test_keys_of_nobody_are_not_kept(app: App, user: NewUser) -> None:
     with questions(app) as asked:
         users.by_key(app, user.api_key)
     assert asked == []
-    assert len(app.callers._kept) == 1
+    assert len(app.callers) == 1
 
 
 def test_a_key_in_capitals_is_another_text(app: App, user: NewUser) -> None:

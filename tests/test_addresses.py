@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import pytest
 
 from finapi.net import addresses
-from finapi.net.outbound import Reach, TargetRefused, target
+from finapi.net.outbound import ReachPolicy, TargetRefusedError, parse_target
 
 # Addresses as a resolver gives them, and why they are refused; None: they may be connected to.
 VERDICTS = {
@@ -98,7 +98,7 @@ VERDICTS = {
 
 @pytest.mark.parametrize(("text", "why"), VERDICTS.items())
 def test_verdict_of_an_address(text: str, why: str | None) -> None:
-    assert addresses.refusal(ip_address(text)) == why
+    assert addresses.find_refusal_reason(ip_address(text)) == why
 
 
 # URLs, and why nothing may be sent there; None: nothing is wrong with it as far as it can be read.
@@ -169,33 +169,33 @@ URLS = {
 @pytest.mark.parametrize(("url", "why"), URLS.items())
 def test_verdict_of_a_url(url: str, why: str | None) -> None:
     if why is None:
-        Reach().check(url)
+        ReachPolicy().check(url)
         return
-    with pytest.raises(TargetRefused) as caught:
-        Reach().check(url)
+    with pytest.raises(TargetRefusedError) as caught:
+        ReachPolicy().check(url)
     assert caught.value.reason in why.split("|")
 
 
 def test_an_opened_range_opens_itself_and_nothing_else() -> None:
-    opened = Reach(addresses.networks(["127.0.0.0/8", "fd00::/8"]))
+    opened = ReachPolicy(addresses.parse_networks(["127.0.0.0/8", "fd00::/8"]))
     opened.check("http://127.0.0.1:9/")
     opened.check("https://127.9.9.9/")
     opened.check("http://[fd00::1]/")
     for url in ("https://10.0.0.1/", "https://[::1]/", "https://[::ffff:127.0.0.1]/", "http://8.8.8.8/"):
-        with pytest.raises(TargetRefused):
+        with pytest.raises(TargetRefusedError):
             opened.check(url)
 
 
 def test_what_the_operator_configured_may_be_anywhere() -> None:
-    Reach(anything=True).check("http://127.0.0.1:9/")
-    with pytest.raises(TargetRefused, match="user name"):
-        Reach(anything=True).check("http://u@127.0.0.1:9/")
+    ReachPolicy(allows_any_address=True).check("http://127.0.0.1:9/")
+    with pytest.raises(TargetRefusedError, match="user name"):
+        ReachPolicy(allows_any_address=True).check("http://u@127.0.0.1:9/")
 
 
 def test_the_parts_of_a_url() -> None:
-    there = target("https://Example.COM:8443/a/b?c=d#e")
+    there = parse_target("https://Example.COM:8443/a/b?c=d#e")
     assert (there.scheme, there.host, there.port, there.path) == ("https", "example.com", 8443, "/a/b?c=d")
     assert there.authority == "example.com:8443"
-    assert target("http://[2606:4700::1]/").authority == "[2606:4700::1]"
-    assert target("https://example.com:443?q").path == "/?q"
-    assert target("https://example.com:443?q").authority == "example.com"
+    assert parse_target("http://[2606:4700::1]/").authority == "[2606:4700::1]"
+    assert parse_target("https://example.com:443?q").path == "/?q"
+    assert parse_target("https://example.com:443?q").authority == "example.com"

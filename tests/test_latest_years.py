@@ -128,14 +128,14 @@ def test_a_screen_of_kept_years_is_that_of_years_made_for_it(two: App) -> None:
     caller = Client(two, users.create(two, "ann@example.com", "pro", NOW).api_key)
     query = {"asset_turnover_gt": "0.1", "metrics": "market_cap,roe"}
     made = caller.get("/api/v1/xbrl/screen", query=query).json
-    assert len(two.screened._kept) == 2
-    two.answers._kept.clear()
-    two.screened._kept.clear()
+    assert len(two.screened) == 2
+    two.answers.clear()
+    two.screened.clear()
     screen.keep_latest(two)
     read = caller.get("/api/v1/xbrl/screen", query=query).json
     assert (read["data"], read["meta"]) == (made["data"], made["meta"])
     assert read["data"][0]["metrics"]["market_cap"] == 1000
-    assert not two.screened._kept
+    assert len(two.screened) == 0
 
 
 def test_a_screen_reads_no_more_companies_than_show_whether_another_page_follows(two: App) -> None:
@@ -144,7 +144,7 @@ def test_a_screen_reads_no_more_companies_than_show_whether_another_page_follows
     first = caller.get("/api/v1/xbrl/screen?limit=1").json
     assert [row["cik"] for row in first["data"]] == ["0000000077"]
     assert first["meta"]["pagination"] == {"limit": 1, "offset": 0, "has_more": True}
-    assert len(two.screened._kept) == 2
+    assert len(two.screened) == 2
     last = caller.get("/api/v1/xbrl/screen?limit=1&offset=2").json
     assert [row["cik"] for row in last["data"]] == ["0000000099"]
     assert last["meta"]["pagination"] == {"limit": 1, "offset": 2, "has_more": False}
@@ -161,7 +161,7 @@ def test_a_screen_makes_no_more_years_than_its_bound_and_says_how_many_are_due(
     assert (refused.json["code"], refused.json["details"]) == ("UNAVAILABLE", {"due": 2})
     assert refused.headers["x-tokens-charged"] == "0"
     # It made none, and answers of companies that are named.
-    assert not two.screened._kept
+    assert len(two.screened) == 0
     assert [row["cik"] for row in caller.get("/api/v1/xbrl/screen?cik=88").json["data"]] == ["0000000088"]
     screen.keep_latest(two)
     assert len(caller.get("/api/v1/xbrl/screen?limit=9").json["data"]) == 2
@@ -189,7 +189,7 @@ def test_a_company_whose_year_cannot_be_made_keeps_no_other_from_its_screen(
     assert asked == [SEVEN, EIGHT] * 2
     assert [record.args for record in caplog.records] == [(SEVEN,)]
     assert kept(two)[SEVEN] == "failed: KeyError('no\\nperiod')"
-    two.answers._kept.clear()
+    two.answers.clear()
     for question, left_out in {"limit=1": 1, "cik=77": 1, "cik=88": 0, "roe_gt=0&roe_lt=0": 1}.items():
         assert caller.get(f"/api/v1/xbrl/screen?{question}").json["meta"]["screen"]["left_out"] == left_out
     # As its data change it is tried again.
@@ -197,7 +197,7 @@ def test_a_company_whose_year_cannot_be_made_keeps_no_other_from_its_screen(
     run(two, "UPDATE companies SET sic = 6021 WHERE cik = 77")
     screen.keep_latest(two)
     assert kept(two) == anew(two)
-    two.answers._kept.clear()
+    two.answers.clear()
     told = caller.get("/api/v1/xbrl/screen").json
     assert (len(told["data"]), told["meta"]["screen"]["left_out"]) == (2, 0)
 

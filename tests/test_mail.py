@@ -23,10 +23,10 @@ from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.net import letters, mail
-from finapi.net.letters import Letter, MailError, MailStopped
-from finapi.net.mail import Memory, Post
-from finapi.net.messages import compose
-from finapi.net.smtp import Smtp
+from finapi.net.letters import Letter, MailError, MailStoppedError
+from finapi.net.mail import MailSettings, MemoryTransport
+from finapi.net.messages import build_message
+from finapi.net.smtp import SmtpTransport
 from finapi.store.db import ConstraintError, Database, Row, Transaction
 from finapi.verbs.serving import mail_from_is_forgotten
 from tests.conftest import NOW
@@ -78,7 +78,7 @@ def test_a_sender_that_nobody_set_is_warned_of_beside_a_mail_server(given: dict[
 
 
 def test_a_letter_becomes_a_message_with_these_headers() -> None:
-    message = sent_again(compose(LETTER, SENDER, NOW, "7.20260131"))
+    message = sent_again(build_message(LETTER, SENDER, NOW, "7.20260131"))
     assert {name: str(value) for name, value in message.items()} == {
         "From": "finapi <no-reply@finapi.example>",
         "To": "ann@example.com",
@@ -94,19 +94,19 @@ def test_a_letter_becomes_a_message_with_these_headers() -> None:
 
 
 def test_a_message_is_the_same_in_every_byte_when_it_is_made_again() -> None:
-    first, second = (compose(LETTER, SENDER, NOW, "7").as_bytes() for _ in range(2))
+    first, second = (build_message(LETTER, SENDER, NOW, "7").as_bytes() for _ in range(2))
     assert first == second
 
 
 def test_a_long_link_stands_in_one_line_of_the_message() -> None:
-    data = compose(LETTER, SENDER, NOW, "7").as_bytes()
+    data = build_message(LETTER, SENDER, NOW, "7").as_bytes()
     assert f"\r\n{LINK}\r\n".encode() in data
     assert f'<a href="{LINK}">'.encode() in data
 
 
 def test_a_message_is_seven_bit_with_crlf_and_no_line_too_long_whatever_it_says() -> None:
     said = "é" * 5000 + "\n" + "x" * 5000 + "\n.\n\x00\x07 日本語\n"
-    message = compose(letter(subject="日本語 " * 60, text=said, html=said), SENDER, NOW, "7")
+    message = build_message(letter(subject="日本語 " * 60, text=said, html=said), SENDER, NOW, "7")
     lines = message.as_bytes().split(b"\r\n")
     assert all(line.isascii() and len(line) <= 78 for line in lines)
     assert not any(byte in line for line in lines for byte in b"\r\n\x00\x07")
@@ -120,7 +120,7 @@ PRINTABLE = st.characters(exclude_categories=["C", "Z"], include_characters=" ")
 @given(st.text(PRINTABLE, max_size=300))
 @settings(deadline=None)
 def test_a_subject_arrives_as_it_was_written_in_lines_of_78(subject: str) -> None:
-    data = compose(letter(subject=subject), SENDER, NOW, "7").as_bytes()
+    data = build_message(letter(subject=subject), SENDER, NOW, "7").as_bytes()
     head = data.partition(b"\r\n\r\n")[0]
     assert max(len(line) for line in head.split(b"\r\n")) <= 78
     assert str(parsed(data)["Subject"]) == subject
@@ -131,7 +131,7 @@ def test_a_subject_arrives_as_it_was_written_in_lines_of_78(subject: str) -> Non
 @settings(deadline=None)
 def test_a_text_arrives_as_it_was_written(text: str) -> None:
     text += "\n"
-    data = compose(letter(text=text, html=text), SENDER, NOW, "7").as_bytes()
+    data = build_message(letter(text=text, html=text), SENDER, NOW, "7").as_bytes()
     assert data.isascii()
     assert texts(parsed(data)) == [text, text]
 
@@ -141,7 +141,7 @@ def test_a_text_arrives_as_it_was_written(text: str) -> None:
 )
 def test_a_subject_that_could_begin_another_header_is_refused(subject: str) -> None:
     with pytest.raises(MailError) as caught:
-        compose(letter(subject=subject), SENDER, NOW, "7")
+        build_message(letter(subject=subject), SENDER, NOW, "7")
     assert caught.value.permanent
 
 
@@ -210,7 +210,7 @@ INJECTIONS = [
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_what_is_not_exactly_one_address_is_refused_for_good_without_being_repeated(text: str) -> None:
     with pytest.raises(MailError) as caught:
-        compose(letter(to=text), SENDER, NOW, "7")
+        build_message(letter(to=text), SENDER, NOW, "7")
     assert caught.value.permanent
     assert caught.value.reason == str(caught.value) == "mail cannot be sent to this address"
 
@@ -228,7 +228,7 @@ def test_what_is_not_exactly_one_address_is_refused_for_good_without_being_repea
     ],
 )
 def test_an_address_is_written_as_it_is_and_never_folded(text: str) -> None:
-    message = compose(letter(to=text), SENDER, NOW, "7")
+    message = build_message(letter(to=text), SENDER, NOW, "7")
     assert f"\r\nTo: {text}\r\n".encode() in message.as_bytes()
     assert sent_again(message)["To"].addresses[0].addr_spec == text
     assert message.as_bytes().isascii()
@@ -236,7 +236,7 @@ def test_an_address_is_written_as_it_is_and_never_folded(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["j\u00f6rg@example.com", "\u7528\u6237@example.com", "ann@stra\u00dfe.example"])
 def test_an_address_outside_ascii_is_written_in_utf8_and_everything_else_in_ascii(text: str) -> None:
-    lines = compose(letter(to=text, subject="Gr\u00fc\u00dfe"), SENDER, NOW, "7").as_bytes().split(b"\r\n")
+    lines = build_message(letter(to=text, subject="Gr\u00fc\u00dfe"), SENDER, NOW, "7").as_bytes().split(b"\r\n")
     assert [line for line in lines if not line.isascii()] == [f"To: {text}".encode()]
 
 
@@ -254,19 +254,19 @@ def test_an_address_outside_ascii_is_written_in_utf8_and_everything_else_in_asci
     ],
 )
 def test_a_domain_outside_ascii_becomes_ascii_only_if_it_stays_the_same_domain(text: str, written: str) -> None:
-    assert letters.address(text).addr_spec == written
+    assert letters.parse_address(text).addr_spec == written
 
 
 @given(st.text(max_size=40) | st.text('ann@.\u00e9\u4f8b\u093e,;:<>()"\\[]=?_- \t\r\n\x00', max_size=40))
 @settings(deadline=None)
 def test_an_address_is_refused_or_the_only_one_in_the_message(text: str) -> None:
     try:
-        message = compose(letter(to=text), SENDER, NOW, "7")
+        message = build_message(letter(to=text), SENDER, NOW, "7")
     except MailError:
         return
     received = message_from_string(message.as_bytes().decode("utf-8"), policy=default_policy)
-    assert received.keys() == compose(LETTER, SENDER, NOW, "7").keys()
-    assert [found.addr_spec for found in received["To"].addresses] == [letters.address(text).addr_spec]
+    assert received.keys() == build_message(LETTER, SENDER, NOW, "7").keys()
+    assert [found.addr_spec for found in received["To"].addresses] == [letters.parse_address(text).addr_spec]
 
 
 @pytest.mark.parametrize(
@@ -280,14 +280,14 @@ def test_an_address_is_refused_or_the_only_one_in_the_message(text: str) -> None
     ],
 )
 def test_the_sender_may_have_a_name(sender: str, name: str, address: str) -> None:
-    message = compose(LETTER, sender, NOW, "7")
+    message = build_message(LETTER, sender, NOW, "7")
     (found,) = sent_again(message)["From"].addresses
     assert (found.display_name, found.addr_spec) == (name, address)
 
 
 def test_a_long_name_is_folded_between_encoded_words() -> None:
     name = "\u65e5\u672c" * 50
-    data = compose(LETTER, f"{name} <no-reply@finapi.example>", NOW, "7").as_bytes()
+    data = build_message(LETTER, f"{name} <no-reply@finapi.example>", NOW, "7").as_bytes()
     assert max(len(line) for line in data.partition(b"\r\n\r\n")[0].split(b"\r\n")) <= 78
     # Not the parser of addresses, which puts spaces between encoded words (Python 3.11).
     shown = make_header(decode_header(message_from_bytes(data)["From"]))
@@ -299,13 +299,13 @@ def test_a_long_name_is_folded_between_encoded_words() -> None:
 )
 def test_a_sender_that_is_no_mailbox_is_a_mistake_in_the_settings(sender: str) -> None:
     with pytest.raises(UsageError, match="sender of mail"):
-        Post(Memory(), sender)
+        MailSettings(MemoryTransport(), sender)
 
 
 @pytest.mark.parametrize("unique", ["", "a b", "a>", "a\n", "a@b", "a" * 61])
 def test_a_message_id_takes_only_letters_digits_dots_and_dashes(unique: str) -> None:
     with pytest.raises(ValueError, match="unique"):
-        compose(LETTER, SENDER, NOW, unique)
+        build_message(LETTER, SENDER, NOW, unique)
 
 
 def test_what_a_letter_says_is_not_in_its_repr() -> None:
@@ -316,9 +316,9 @@ def test_what_a_letter_says_is_not_in_its_repr() -> None:
 
 
 def test_memory_keeps_the_newest_messages() -> None:
-    memory = Memory(limit=2)
+    memory = MemoryTransport(limit=2)
     for unique in ("1", "2", "3"):
-        memory.send(compose(LETTER, SENDER, NOW, unique), 1.0)
+        memory.send(build_message(LETTER, SENDER, NOW, unique), 1.0)
     assert [message["Message-ID"] for message in memory.messages()] == ["<2@finapi.example>", "<3@finapi.example>"]
     memory.clear()
     assert memory.messages() == []
@@ -328,8 +328,8 @@ def test_a_directory_is_made_and_holds_one_private_file_a_mail_in_the_order_of_s
     tmp_path: Path, clock: FixedClock
 ) -> None:
     path = tmp_path / "new" / "mail"
-    directory = mail.transport(f"dir:{path}", clock)
-    messages = [compose(LETTER, SENDER, NOW, str(number)) for number in range(12)]
+    directory = mail.create_transport(f"dir:{path}", clock)
+    messages = [build_message(LETTER, SENDER, NOW, str(number)) for number in range(12)]
     for number, message in enumerate(messages):
         clock.advance(number // 4)
         directory.send(message, 1.0)
@@ -342,10 +342,10 @@ def test_a_directory_is_made_and_holds_one_private_file_a_mail_in_the_order_of_s
 
 
 def test_two_writers_of_one_directory_overwrite_nothing(tmp_path: Path, clock: FixedClock) -> None:
-    writers = [mail.Directory(tmp_path, clock) for _ in range(4)]
-    message = compose(LETTER, SENDER, NOW, "7")
+    writers = [mail.DirectoryTransport(tmp_path, clock) for _ in range(4)]
+    message = build_message(LETTER, SENDER, NOW, "7")
 
-    def write(directory: mail.Directory) -> None:
+    def write(directory: mail.DirectoryTransport) -> None:
         for _ in range(10):
             directory.send(message, 1.0)
 
@@ -360,7 +360,7 @@ def test_two_writers_of_one_directory_overwrite_nothing(tmp_path: Path, clock: F
 def test_what_a_crash_left_in_a_directory_is_not_taken_for_a_mail(tmp_path: Path, clock: FixedClock) -> None:
     (tmp_path / ".20260131T120000000Z-000001.eml-x1").write_bytes(b"half a ma")
     (tmp_path / "20260131T120000000Z-000001.eml").write_bytes(b"before")
-    mail.Directory(tmp_path, clock).send(compose(LETTER, SENDER, NOW, "7"), 1.0)
+    mail.DirectoryTransport(tmp_path, clock).send(build_message(LETTER, SENDER, NOW, "7"), 1.0)
     assert [file.name for file in sorted(tmp_path.glob("*.eml"))] == [
         "20260131T120000000Z-000001.eml",
         "20260131T120000000Z-000002.eml",
@@ -369,8 +369,8 @@ def test_what_a_crash_left_in_a_directory_is_not_taken_for_a_mail(tmp_path: Path
 
 
 def test_files_of_mails_are_removed_after_their_time_and_no_others(tmp_path: Path, clock: FixedClock) -> None:
-    directory = mail.Directory(tmp_path, clock)
-    message = compose(LETTER, SENDER, NOW, "7")
+    directory = mail.DirectoryTransport(tmp_path, clock)
+    message = build_message(LETTER, SENDER, NOW, "7")
     directory.send(message, 1.0)
     (tmp_path / "20200101T000000000Z-notes.eml").write_text("the operator's own")
     (tmp_path / "old.eml").write_text("the operator's own")
@@ -392,28 +392,28 @@ def test_files_of_mails_are_removed_after_their_time_and_no_others(tmp_path: Pat
 
 
 def test_there_is_nothing_to_remove_where_no_mail_was_written(tmp_path: Path, clock: FixedClock) -> None:
-    assert mail.Directory(tmp_path / "mail", clock).prune(NOW) == 0
+    assert mail.DirectoryTransport(tmp_path / "mail", clock).prune(NOW) == 0
     assert not (tmp_path / "mail").exists()
-    assert Memory().prune(NOW) == Smtp("smtp://localhost").prune(NOW) == 0
+    assert MemoryTransport().prune(NOW) == SmtpTransport("smtp://localhost").prune(NOW) == 0
 
 
 def test_a_directory_that_is_open_to_others_is_closed(tmp_path: Path, clock: FixedClock) -> None:
     tmp_path.chmod(0o755)
-    mail.Directory(tmp_path, clock)
+    mail.DirectoryTransport(tmp_path, clock)
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
 
 
 def test_a_directory_that_everybody_shares_is_refused(tmp_path: Path, clock: FixedClock) -> None:
     tmp_path.chmod(0o1777)
     with pytest.raises(UsageError, match="is readable by others; mails contain keys, so name a private directory"):
-        mail.Directory(tmp_path, clock)
+        mail.DirectoryTransport(tmp_path, clock)
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o1777
 
 
 def test_a_directory_that_cannot_be_written_is_a_failure_that_may_pass(tmp_path: Path, clock: FixedClock) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(MailError, match="cannot write to the mail directory: Not a directory") as caught:
-        mail.Directory(tmp_path / "file" / "mail", clock).send(compose(LETTER, SENDER, NOW, "7"), 1.0)
+        mail.DirectoryTransport(tmp_path / "file" / "mail", clock).send(build_message(LETTER, SENDER, NOW, "7"), 1.0)
     assert not caught.value.permanent
 
 
@@ -430,15 +430,15 @@ def test_a_directory_that_cannot_be_written_is_a_failure_that_may_pass(tmp_path:
     ],
 )
 def test_a_mail_url_names_host_and_port(text: str, host: str, port: int, clock: FixedClock) -> None:
-    smtp = mail.transport(text, clock)
-    assert isinstance(smtp, Smtp)
+    smtp = mail.create_transport(text, clock)
+    assert isinstance(smtp, SmtpTransport)
     assert (smtp.host, smtp.port) == (host, port)
     assert "%" not in repr(smtp)
 
 
 def test_memory_and_directory_are_named_by_a_setting(clock: FixedClock, tmp_path: Path) -> None:
-    assert isinstance(mail.transport("memory:", clock), Memory)
-    assert isinstance(mail.transport(f"dir:{tmp_path}", clock), mail.Directory)
+    assert isinstance(mail.create_transport("memory:", clock), MemoryTransport)
+    assert isinstance(mail.create_transport(f"dir:{tmp_path}", clock), mail.DirectoryTransport)
 
 
 @pytest.mark.parametrize(
@@ -470,7 +470,7 @@ def test_memory_and_directory_are_named_by_a_setting(clock: FixedClock, tmp_path
 )
 def test_a_mistake_in_the_setting_is_told_without_repeating_it(text: str, clock: FixedClock) -> None:
     with pytest.raises(UsageError) as caught:
-        mail.transport(text, clock)
+        mail.create_transport(text, clock)
     assert "hunter2" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
@@ -499,12 +499,12 @@ def hanging_look_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event
 def test_a_look_up_that_hangs_is_waited_for_no_longer_than_the_rest() -> None:
     started = time.monotonic()
     with pytest.raises(MailError, match=r"no reply within 0\.2 s"):
-        Smtp("smtp://mail.example").send(compose(LETTER, SENDER, NOW, "7"), 0.2)
+        SmtpTransport("smtp://mail.example").send(build_message(LETTER, SENDER, NOW, "7"), 0.2)
     assert 0.2 <= time.monotonic() - started < 2.0
 
 
 def test_a_look_up_that_hangs_ends_with_the_transport(hanging_look_up: threading.Event) -> None:
-    smtp = Smtp("smtp://mail.example")
+    smtp = SmtpTransport("smtp://mail.example")
 
     def close() -> None:
         hanging_look_up.wait(30)
@@ -512,8 +512,8 @@ def test_a_look_up_that_hangs_ends_with_the_transport(hanging_look_up: threading
 
     closer = threading.Thread(target=close)
     closer.start()
-    with pytest.raises(MailStopped, match="finapi is stopping"):
-        smtp.send(compose(LETTER, SENDER, NOW, "7"), 30.0)
+    with pytest.raises(MailStoppedError, match="finapi is stopping"):
+        smtp.send(build_message(LETTER, SENDER, NOW, "7"), 30.0)
     closer.join()
 
 
@@ -523,12 +523,12 @@ def test_a_name_that_does_not_exist_may_exist_later(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("finapi.net.dial.socket.getaddrinfo", look_up)
     with pytest.raises(MailError, match="the server cannot be reached: Name or service not known") as caught:
-        Smtp("smtp://mail.example").send(compose(LETTER, SENDER, NOW, "7"), 5.0)
+        SmtpTransport("smtp://mail.example").send(build_message(LETTER, SENDER, NOW, "7"), 5.0)
     assert not caught.value.permanent
 
 
 def test_a_mail_is_given_ten_seconds() -> None:
-    assert Post(Memory(), SENDER).seconds == 10.0
+    assert MailSettings(MemoryTransport(), SENDER).timeout_seconds == 10.0
 
 
 # --------------------------------------------------------------------------------------------------- queue
@@ -581,9 +581,9 @@ class Office:
             return mail.enqueue(tx, template, subject_id, self.clock.now())
 
     def step(self) -> float | None:
-        post = Post(self.transport, SENDER)
+        post = MailSettings(self.transport, SENDER)
         now = self.clock.now()
-        return mail.send_due(self.db, post, now, render=self._render, given_up=self._given_up)
+        return mail.send_due(self.db, post, now, render=self._render, on_give_up=self._given_up)
 
     def _render(self, template: str, subject_id: int) -> Letter | None:
         self.rendered.append((template, subject_id))
@@ -680,7 +680,7 @@ def test_a_mail_that_failed_arrives_at_the_next_attempt_as_the_same_message(
 ) -> None:
     queue = office(greylisted())
     queue.enqueue()
-    first = compose(LETTER, SENDER, NOW, "1.20260131120000000")
+    first = build_message(LETTER, SENDER, NOW, "1.20260131120000000")
     assert queue.step() == 60
     assert [record.getMessage() for record in caplog.records] == [
         "mail 1 (verify) failed at attempt 1: the server refused the recipient: 450 4.2.0; next in 60 s"
@@ -775,7 +775,7 @@ def test_an_attempt_cut_off_by_a_crash_is_on_record_and_made_again_after_a_minut
 
 
 def test_a_stop_is_no_failure(office: Callable[..., Office], clock: FixedClock) -> None:
-    queue = office(*[greylisted() for _ in range(4)], MailStopped())
+    queue = office(*[greylisted() for _ in range(4)], MailStoppedError())
     queue.enqueue()
     for wait in (60, 300, 1800, 7200):
         assert queue.step() == wait
@@ -878,7 +878,7 @@ def test_logs_and_records_hold_no_address_and_no_link(
 
 def test_a_letter_sent_at_once_does_not_pass_the_queue_and_its_failure_is_raised() -> None:
     transport = Scripted(None, greylisted())
-    post = Post(transport, SENDER, seconds=3.0)
+    post = MailSettings(transport, SENDER, timeout_seconds=3.0)
     mail.send_now(post, LETTER, datetime(2026, 1, 31, 12, tzinfo=UTC), "abc")
     assert [message["Message-ID"] for message in transport.sent] == ["<abc@finapi.example>"]
     with pytest.raises(MailError, match="450"):

@@ -15,13 +15,20 @@ import pytest
 import trustme
 
 from finapi.net import addresses
-from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reach, RequestStopped, TargetRefused
+from finapi.net.outbound import (
+    Outbound,
+    OutboundError,
+    OutboundRequest,
+    ReachPolicy,
+    RequestStoppedError,
+    TargetRefusedError,
+)
 from tests import receiver as receivers
 from tests.process import eventually
 from tests.receiver import Receiver, drip, endless, half_closed, receiver, reply, reset, silent, status
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-LOOPBACK = addresses.networks(["127.0.0.0/8", "::1/128"])
+LOOPBACK = addresses.parse_networks(["127.0.0.0/8", "::1/128"])
 
 
 @pytest.fixture
@@ -32,7 +39,7 @@ def there() -> Iterator[Receiver]:
 
 @pytest.fixture
 def outbound() -> Outbound:
-    return Outbound(Reach(LOOPBACK), resolve=no_names)
+    return Outbound(ReachPolicy(LOOPBACK), resolve=no_names)
 
 
 def no_names(host: str) -> Sequence[str]:
@@ -40,7 +47,7 @@ def no_names(host: str) -> Sequence[str]:
 
 
 def post(there: Receiver, seconds: float = 5.0, **options: object) -> OutboundRequest:
-    return OutboundRequest(there.url, "POST", body=b"{}", seconds=seconds, **options)  # type: ignore[arg-type]
+    return OutboundRequest(there.url, "POST", body=b"{}", timeout_seconds=seconds, **options)  # type: ignore[arg-type]
 
 
 # ---- what is sent, and what is kept
@@ -48,7 +55,7 @@ def post(there: Receiver, seconds: float = 5.0, **options: object) -> OutboundRe
 
 def test_a_request_is_sent_as_it_stands(there: Receiver, outbound: Outbound) -> None:
     got = outbound.send(OutboundRequest(there.url + "?a=b", "POST", {"X-One": "1"}, b'{"a":1}'))
-    assert (got.status, got.body, got.cut) == (200, b"ok", False)
+    assert (got.status, got.body, got.is_truncated) == (200, b"ok", False)
     (received,) = there.received
     assert received.line == "POST /hook?a=b HTTP/1.1"
     assert received.body == b'{"a":1}'
@@ -86,7 +93,7 @@ def test_a_reply_is_read_as_http_says(
 ) -> None:
     there.behave = reply(data)
     got = outbound.send(post(there))
-    assert (got.status, got.body, got.cut) == (code, body, cut)
+    assert (got.status, got.body, got.is_truncated) == (code, body, cut)
 
 
 def test_headers_of_a_reply_are_found_in_lower_case(there: Receiver, outbound: Outbound) -> None:
@@ -96,10 +103,10 @@ def test_headers_of_a_reply_are_found_in_lower_case(there: Receiver, outbound: O
 
 def test_a_whole_reply_is_whole_or_an_error(there: Receiver, outbound: Outbound) -> None:
     there.behave = status(200, body=b"z" * 100_000)
-    got = outbound.send(OutboundRequest(there.url, body_bytes=100_000, whole=True))
+    got = outbound.send(OutboundRequest(there.url, max_body_bytes=100_000, require_complete=True))
     assert got.body == b"z" * 100_000
     with pytest.raises(OutboundError, match="longer than 99999 bytes"):
-        outbound.send(OutboundRequest(there.url, body_bytes=99_999, whole=True))
+        outbound.send(OutboundRequest(there.url, max_body_bytes=99_999, require_complete=True))
 
 
 # ---- receivers that mean harm
@@ -128,7 +135,7 @@ def test_what_is_no_reply_is_told_in_our_words(
     there.behave = behave
     with pytest.raises(OutboundError, match=reason) as caught:
         outbound.send(post(there))
-    assert not isinstance(caught.value, TargetRefused)
+    assert not isinstance(caught.value, TargetRefusedError)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +152,7 @@ def test_no_receiver_holds_longer_than_the_limit(there: Receiver, outbound: Outb
 def test_a_body_without_a_length_may_end_with_the_limit(there: Receiver, outbound: Outbound) -> None:
     there.behave = drip(b"HTTP/1.1 200 OK\r\n\r\n", every=0.02)
     got = outbound.send(post(there, seconds=0.3))
-    assert (got.status, got.cut) == (200, False)
+    assert (got.status, got.is_truncated) == (200, False)
     assert set(got.body) == {ord("x")}
 
 
@@ -153,7 +160,7 @@ def test_an_endless_body_is_read_no_further_than_what_is_kept(there: Receiver, o
     there.behave = endless(b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n")
     started = time.monotonic()
     got = outbound.send(post(there))
-    assert (got.status, len(got.body), got.cut) == (200, 2048, True)
+    assert (got.status, len(got.body), got.is_truncated) == (200, 2048, True)
     assert time.monotonic() - started < 2.0
 
 
@@ -173,7 +180,7 @@ def test_a_receiver_that_never_reads_is_given_up(outbound: Outbound) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         with pytest.raises(OutboundError, match=r"no reply within 0\.3 s"):
-            outbound.send(OutboundRequest(url, "POST", body=b"x" * 20_000_000, seconds=0.3))
+            outbound.send(OutboundRequest(url, "POST", body=b"x" * 20_000_000, timeout_seconds=0.3))
 
 
 def test_nobody_there(outbound: Outbound) -> None:
@@ -189,7 +196,7 @@ def test_nobody_there(outbound: Outbound) -> None:
 def named(*answers: Sequence[str]) -> Outbound:
     """An Outbound whose resolver gives these answers in turn; plain http is open to loopback."""
     left = list(answers)
-    return Outbound(Reach(LOOPBACK), resolve=lambda host: left.pop(0))
+    return Outbound(ReachPolicy(LOOPBACK), resolve=lambda host: left.pop(0))
 
 
 def test_the_name_is_resolved_once_and_sent_as_host(there: Receiver) -> None:
@@ -202,7 +209,7 @@ def test_a_name_that_comes_to_mean_a_private_address_is_refused_then(there: Rece
     rebinding = named(["127.0.0.1"], ["10.0.0.1"])
     url = f"http://hook.example:{there.port}/"
     assert rebinding.send(OutboundRequest(url)).status == 200
-    with pytest.raises(TargetRefused, match="no address that may be used"):
+    with pytest.raises(TargetRefusedError, match="no address that may be used"):
         rebinding.send(OutboundRequest(url))
 
 
@@ -216,7 +223,7 @@ def test_of_several_addresses_only_usable_ones_are_connected_to(there: Receiver)
 
 @pytest.mark.parametrize("address", ["fe80::1%1", "::ffff:127.0.0.1", "0.0.0.0", "nonsense"])
 def test_what_a_resolver_says_is_judged_too(there: Receiver, address: str) -> None:
-    with pytest.raises(TargetRefused, match="no address that may be used"):
+    with pytest.raises(TargetRefusedError, match="no address that may be used"):
         named([address]).send(OutboundRequest(f"http://hook.example:{there.port}/"))
     assert there.received == []
 
@@ -228,9 +235,9 @@ def test_a_look_up_takes_its_part_of_the_limit() -> None:
         over.wait(30)
         return []
 
-    hanging = Outbound(Reach(LOOPBACK), resolve=hang)
+    hanging = Outbound(ReachPolicy(LOOPBACK), resolve=hang)
     with pytest.raises(OutboundError, match=r"no reply within 0\.2 s"):
-        hanging.send(OutboundRequest("http://hook.example/", seconds=0.2))
+        hanging.send(OutboundRequest("http://hook.example/", timeout_seconds=0.2))
     over.set()
     for thread in threading.enumerate():
         if thread.name == "finapi-look-up":
@@ -256,15 +263,17 @@ def broken(host: str) -> list[str]:
 )
 def test_a_private_name_cannot_be_told_from_one_that_is_not_there(url: str, resolve: Any) -> None:
     with pytest.raises(OutboundError) as caught:
-        Outbound(Reach(LOOPBACK), resolve=resolve).send(OutboundRequest(url))
-    assert (type(caught.value), caught.value.reason) == (TargetRefused, "the host has no address that may be used")
+        Outbound(ReachPolicy(LOOPBACK), resolve=resolve).send(OutboundRequest(url))
+    assert (type(caught.value), caught.value.reason) == (TargetRefusedError, "the host has no address that may be used")
 
 
 def test_a_name_of_the_operators_own_says_why_it_leads_nowhere() -> None:
     with pytest.raises(OutboundError, match="cannot be reached: Name or service not known"):
-        Outbound(Reach(anything=True), resolve=unknown).send(OutboundRequest("http://hook.example/"))
+        Outbound(ReachPolicy(allows_any_address=True), resolve=unknown).send(OutboundRequest("http://hook.example/"))
     with pytest.raises(OutboundError, match="has no address"):
-        Outbound(Reach(anything=True), resolve=lambda host: []).send(OutboundRequest("http://hook.example/"))
+        Outbound(ReachPolicy(allows_any_address=True), resolve=lambda host: []).send(
+            OutboundRequest("http://hook.example/")
+        )
 
 
 def test_a_redirect_is_an_answer_like_any_other(there: Receiver, outbound: Outbound) -> None:
@@ -301,7 +310,7 @@ def secured(authority: trustme.CA, *names: str) -> ssl.SSLContext:
 def trusting(authority: trustme.CA) -> Outbound:
     context = ssl.create_default_context()
     authority.configure_trust(context)
-    return Outbound(Reach(LOOPBACK), resolve=lambda host: ["127.0.0.1"], context=context)
+    return Outbound(ReachPolicy(LOOPBACK), resolve=lambda host: ["127.0.0.1"], context=context)
 
 
 def test_the_certificate_is_of_the_name_not_of_the_address(authority: trustme.CA) -> None:
@@ -316,7 +325,7 @@ def test_the_certificate_is_of_the_name_not_of_the_address(authority: trustme.CA
 
 def test_a_certificate_of_nobody_is_not_trusted(authority: trustme.CA) -> None:
     with receiver(context=secured(authority, "hook.example")) as there:
-        stranger = Outbound(Reach(LOOPBACK), resolve=lambda host: ["127.0.0.1"])
+        stranger = Outbound(ReachPolicy(LOOPBACK), resolve=lambda host: ["127.0.0.1"])
         with pytest.raises(OutboundError, match="TLS: the certificate is not trusted"):
             stranger.send(OutboundRequest(f"https://hook.example:{there.port}/"))
 
@@ -324,7 +333,7 @@ def test_a_certificate_of_nobody_is_not_trusted(authority: trustme.CA) -> None:
 def test_tls_that_is_none(there: Receiver, authority: trustme.CA) -> None:
     there.behave = silent
     with pytest.raises(OutboundError, match=r"no reply within 0\.5 s"):
-        trusting(authority).send(OutboundRequest(f"https://hook.example:{there.port}/", seconds=0.5))
+        trusting(authority).send(OutboundRequest(f"https://hook.example:{there.port}/", timeout_seconds=0.5))
 
 
 # ---- stopping
@@ -345,11 +354,11 @@ def test_closing_breaks_off_what_is_being_sent(there: Receiver, outbound: Outbou
     closer = threading.Thread(target=close)
     closer.start()
     started = time.monotonic()
-    with pytest.raises(RequestStopped):
+    with pytest.raises(RequestStoppedError):
         outbound.send(post(there, seconds=30.0))
     assert time.monotonic() - started < 5.0
     closer.join()
-    with pytest.raises(RequestStopped):
+    with pytest.raises(RequestStoppedError):
         outbound.send(post(there))
     assert len(there.received) == 1
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from finapi.core.watch import Trouble
-from finapi.net.outbound import HEAD_BYTES, Outbound
+from finapi.net.outbound import MAX_HEAD_BYTES, Outbound
 from finapi.ops.probes import OPERATORS_OWN, page
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 2\r\n\r\nok"
@@ -74,7 +74,7 @@ def test_a_page_of_the_kind_is_good_and_the_request_says_whose_it_is() -> None:
         (b"", "refused", "the reply makes no sense"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "refused", "the reply makes no sense"),
         (b"HTTP/1.1 2x0 OK\r\n\r\n", "refused", "the reply makes no sense"),
-        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 2 * HEAD_BYTES, "refused", "cannot be reached: the reply is too long"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 2 * MAX_HEAD_BYTES, "refused", "cannot be reached: the reply is too long"),
         (b"HTTP/1.1 200 OK\r\n" + b"\xff\x00: \xe9\r\n" * 9, "wrong", "answered with something that is not text/html"),
     ],
 )

@@ -18,7 +18,7 @@ from finapi.core.clock import FixedClock, iso
 from finapi.delivery import webhooks
 from finapi.delivery.dispatch import RESTING, Dispatcher
 from finapi.delivery.webhooks import Receiver, WebhookEvent
-from finapi.net.mail import Memory
+from finapi.net.mail import MemoryTransport
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reply
 from tests.test_webhooks import deliveries, keep, only
 
@@ -86,7 +86,7 @@ def run_out(app: App, dispatcher: Dispatcher, clock: FixedClock) -> None:
 def mails(app: App) -> list[Any]:
     while recovery.send_due(app) == 0.0:
         pass
-    return cast("Memory", app.post.transport).messages()
+    return cast("MemoryTransport", app.post.transport).messages()
 
 
 def until(true: Callable[[], bool]) -> None:

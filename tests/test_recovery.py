@@ -15,7 +15,7 @@ from finapi.core.errors import ApiError
 from finapi.delivery import replacing
 from finapi.net import mail
 from finapi.net.letters import MailError
-from finapi.net.mail import Memory
+from finapi.net.mail import MemoryTransport
 from finapi.store.db import Row
 from tests.client import sent, text_of, token_in
 from tests.conftest import ACCOUNTS, NOW
@@ -35,7 +35,7 @@ class Transport:
     """A Memory whose sending fails as it is told, before or after the mail has left."""
 
     def __init__(self) -> None:
-        self.memory = Memory()
+        self.memory = MemoryTransport()
         self.before: MailError | None = None
         self.after: MailError | None = None
 

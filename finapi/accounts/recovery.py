@@ -150,7 +150,7 @@ def live_reset(app: App, tx: Transaction, token: str, now: datetime) -> Row:
 def send_due(app: App) -> float | None:
     """Send what is due of the mail queue; seconds until the next. A worker's step."""
     return mail.send_due(
-        app.accounts, app.post, app.clock.now(), render=lambda name, row: render(app, name, row), given_up=given_up
+        app.accounts, app.post, app.clock.now(), render=lambda name, row: render(app, name, row), on_give_up=given_up
     )
 
 

@@ -24,7 +24,7 @@ from finapi.core.clock import iso
 from finapi.core.errors import ApiError
 from finapi.delivery import webhooks
 from finapi.net import mail
-from finapi.net.outbound import OutboundError, OutboundRequest, RequestStopped
+from finapi.net.outbound import OutboundError, OutboundRequest, RequestStoppedError
 from finapi.store.db import Row, Transaction
 
 log = logging.getLogger("finapi.dispatch")
@@ -284,7 +284,7 @@ class Dispatcher:
             reply = self._app.outbound.send(claim.request)
             status, body = reply.status, reply.body.decode("utf-8", "replace")
             error = None if status == 200 else f"answered {status}"
-        except RequestStopped:
+        except RequestStoppedError:
             return
         except OutboundError as failure:
             error = failure.reason

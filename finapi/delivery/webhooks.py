@@ -19,7 +19,7 @@ from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Object, OneOf, Time, Url, build_record
 from finapi.delivery import WEBHOOKS
 from finapi.edgar import forms
-from finapi.net.outbound import TargetRefused, target
+from finapi.net.outbound import TargetRefusedError, parse_target
 from finapi.store.db import Row, Transaction
 
 TEST = "finapi.test"  # the event that an account asks for
@@ -170,7 +170,7 @@ def check_url(app: App, name: str, url: str) -> None:
     """INVALID_PARAM for a receiver URL of which it is known already that nothing will be sent to it."""
     try:
         app.outbound.reach.check(url)
-    except TargetRefused as error:
+    except TargetRefusedError as error:
         raise invalid_param(name, f"{name}: {error.reason}.", expected="url") from None
 
 
@@ -414,9 +414,9 @@ def vectors() -> WebhookVectors:
 def _lane(user_id: int, url: str) -> str:
     """The queue that a delivery waits in: of one account and one URL, with the host in front."""
     try:
-        where = target(url)
+        where = parse_target(url)
         host = f"{where.host}:{where.port}"
-    except TargetRefused:
+    except TargetRefusedError:
         host = ""
     return f"{host} {user_id} {hashlib.sha256(url.encode()).hexdigest()[:16]}"
 

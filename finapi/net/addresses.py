@@ -1,7 +1,8 @@
-"""Which addresses a customer may make finapi connect to: a table of our own, checked at every connection.
+"""The addresses that a customer's URL may not lead to. The table is checked at every connection.
 
-``ipaddress.is_global`` differs between Python's versions, and takes an IPv4 address inside an IPv6 one for public.
-Sources: IANA's special-purpose registries (RFC 6890 and its updates), RFC 4291, 6052, 4380, 3056, 5214.
+finapi has its own table because ``ipaddress.is_global`` differs between versions of Python and treats an IPv4 address
+inside an IPv6 address as public. Sources: IANA's special-purpose registries (RFC 6890 and its updates), RFC 4291, 6052,
+4380, 3056, 5214.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-# The first line that an address lies in says why it is refused.
+# Networks and the reason for refusing them. The first network that contains an address decides.
 _REFUSED_4: tuple[tuple[str, str], ...] = (
     ("0.0.0.0/32", "unspecified"),
     ("0.0.0.0/8", "this network"),
@@ -60,40 +61,40 @@ _REFUSED_6: tuple[tuple[str, str], ...] = (
 )
 
 _TABLES: dict[int, tuple[tuple[Network, str], ...]] = {
-    4: tuple((ip_network(text), why) for text, why in _REFUSED_4),
-    6: tuple((ip_network(text), why) for text, why in _REFUSED_6),
+    4: tuple((ip_network(text), reason) for text, reason in _REFUSED_4),
+    6: tuple((ip_network(text), reason) for text, reason in _REFUSED_6),
 }
 
-# All that has been given out for use on the internet; the rest of IPv6 is nobody's.
+# The part of IPv6 that has been allocated for the internet.
 _GLOBAL_6 = ip_network("2000::/3")
 
-# The middle of an ISATAP interface identifier (RFC 5214 6.1), which an IPv4 address follows.
+# The bits of an ISATAP interface identifier (RFC 5214, 6.1) in front of its IPv4 address.
 _ISATAP = (0x0000_5EFE, 0x0200_5EFE)
 
 
-def parsed(text: str) -> Address | None:
-    """The address that ``text`` is, in its usual notation; None for anything else, a zone id included."""
+def parse_address(text: str) -> Address | None:
+    """Return the address that a text is in the usual notation, or None. An address with a zone id is None too."""
     try:
         return None if "%" in text else ip_address(text)
     except ValueError:
         return None
 
 
-def networks(texts: Sequence[str]) -> tuple[Network, ...]:
-    """CIDR ranges; ValueError for what is none."""
+def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
+    """Return the networks of texts in CIDR notation. Raise ValueError for any other text."""
     return tuple(ip_network(text) for text in texts)
 
 
-def refusal(address: Address, allowed: Sequence[Network] = ()) -> str | None:
-    """Why an address may not be connected to, in a word or two; None when it may.
+def find_refusal_reason(address: Address, allowed: Sequence[Network] = ()) -> str | None:
+    """Return the reason why an address may not be connected to, in a word or two, or None if it may.
 
-    ``allowed`` are ranges that the operator opened. An IPv4 address inside an IPv6 one opens nothing.
+    ``allowed`` are networks that the operator opened. They do not apply to an IPv4 address inside an IPv6 address.
     """
     if any(address in network for network in allowed if network.version == address.version):
         return None
-    for network, why in _TABLES[address.version]:
+    for network, reason in _TABLES[address.version]:
         if address in network:
-            return why
+            return reason
     if isinstance(address, IPv6Address):
         if address not in _GLOBAL_6:
             return "not in use"

@@ -1,7 +1,8 @@
-"""Outgoing connections under one deadline: the name looked up, the addresses judged, one of them connected to.
+"""Outgoing connections with one deadline for the DNS look-up, the connection and everything sent and received.
 
-A look-up has no timeout of its own, a socket's timeout is for each operation, and a thread that waits for a
-network cannot be ended. Here all of it ends in time, and at once when finapi stops.
+Three things make that difficult: a look-up has no timeout, the timeout of a socket applies to each operation, and a
+thread that waits for the network cannot be stopped. Look-ups therefore run in a thread that can be abandoned, each
+operation gets the time that is left, and a stop shuts down every open socket.
 """
 
 from __future__ import annotations
@@ -18,85 +19,89 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import ssl
 
-# The addresses of a host, as text ("192.0.2.1", "fe80::1%2"), in the order to try them. It may block, and
-# raises OSError (``socket.gaierror``) or ValueError for a name that has none.
+# Returns the addresses of a host as text ("192.0.2.1", "fe80::1%2"), in the order in which to try them. It may block,
+# and raises OSError (``socket.gaierror``) or ValueError for a name without an address.
 Resolver = Callable[[str], Sequence[str]]
 
-CHUNK = 16 * 1024  # bytes written under one timeout: one TLS record
+CHUNK_BYTES = 16 * 1024  # Written with one timeout: one TLS record.
 
-# Look-ups left behind by callers whose time was up; the system's resolver ends each within half a minute.
-LOOK_UPS = 32
+# Look-ups that may run at the same time, abandoned ones included. The system's resolver ends each within half a minute.
+MAX_LOOK_UPS = 32
 
-# How long a wait for a look-up may be blind to a stop, in seconds.
-_GLANCE = 0.1
+# The interval in which a wait for a look-up notices a stop.
+_STOP_CHECK_SECONDS = 0.1
 
 
 def system_resolver(host: str) -> list[str]:
-    """What the operating system says."""
-    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    return [_text(place) for *_, place in found]
+    """Return the addresses that the operating system finds for a host."""
+    entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return [_format_address(sockaddr) for *_, sockaddr in entries]
 
 
-def _text(place: Any) -> str:
-    """The address of a ``sockaddr``; the scope of a link-local one, which stands apart in it, behind a ``%``."""
-    return f"{place[0]}%{place[3]}" if len(place) > 3 and place[3] else str(place[0])
+def _format_address(sockaddr: Any) -> str:
+    """Return the address of a ``sockaddr``, with ``%`` and the scope id if it has one (link-local IPv6)."""
+    has_scope = len(sockaddr) > 3 and sockaddr[3]
+    return f"{sockaddr[0]}%{sockaddr[3]}" if has_scope else str(sockaddr[0])
 
 
 class Deadline:
-    """So many seconds of real time from now on. The clock that others pass in may stand still."""
+    """A point in real time, ``seconds`` from now. It does not use a Clock, which may stand still in tests."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._end = time.monotonic() + seconds
 
-    def left(self) -> float:
-        """The seconds that are left, more than 0; a TimeoutError when there are none."""
-        left = self._end - time.monotonic()
-        if left <= 0:
+    def get_seconds_left(self) -> float:
+        """Return the seconds that are left, more than 0. Raise TimeoutError if there are none."""
+        seconds_left = self._end - time.monotonic()
+        if seconds_left <= 0:
             raise TimeoutError
-        return left
+        return seconds_left
 
     def shorten(self, seconds: float) -> None:
-        """End it in ``seconds`` at the latest."""
+        """Move the deadline to ``seconds`` from now if that is earlier."""
         self._end = min(self._end, time.monotonic() + seconds)
 
-    def passed(self) -> bool:
-        """Whether there is no time left."""
+    def has_passed(self) -> bool:
+        """Return True if there is no time left."""
         return time.monotonic() >= self._end
 
 
-class Incoming(io.RawIOBase):
-    """What the other side says, each read of it within the deadline and all of it within ``limit`` bytes."""
+class BoundedReader(io.RawIOBase):
+    """The bytes that the other side sends: each read ends with the deadline, and more than ``limit`` bytes fail."""
 
     def __init__(self, sock: socket.socket, deadline: Deadline, limit: int) -> None:
         self._sock = sock
         self._deadline = deadline
-        self._left = limit
+        self._bytes_left = limit
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read what there is; an OSError for what is beyond the limit."""
-        self._sock.settimeout(self._deadline.left())
+        """Read the available bytes and return their number. Raise OSError beyond the limit."""
+        self._sock.settimeout(self._deadline.get_seconds_left())
         count = self._sock.recv_into(buffer)
-        self._left -= count
-        if self._left < 0:
+        self._bytes_left -= count
+        if self._bytes_left < 0:
             raise OSError("the reply is too long")
         return count
 
 
 def send_all(sock: socket.socket, data: bytes, deadline: Deadline) -> None:
-    """Write it in pieces, each within what is left of the deadline."""
-    for start in range(0, len(data), CHUNK):
-        sock.settimeout(deadline.left())
-        sock.sendall(data[start : start + CHUNK])
+    """Send the data in chunks, each with the time that is left until the deadline."""
+    for start in range(0, len(data), CHUNK_BYTES):
+        sock.settimeout(deadline.get_seconds_left())
+        sock.sendall(data[start : start + CHUNK_BYTES])
 
 
-def failure(error: Exception, deadline: Deadline) -> str | None:
-    """Why a connection failed, where time, the look-up or TLS is to blame; it repeats nothing of what was said."""
-    if deadline.passed() or isinstance(error, TimeoutError):
+def describe_failure(error: Exception, deadline: Deadline) -> str | None:
+    """Return the reason of a failed connection if it is a timeout or TLS, else None.
+
+    The text contains nothing that the other side sent.
+    """
+    if deadline.has_passed() or isinstance(error, TimeoutError):
         return f"no reply within {deadline.seconds:g} s"
     import ssl
 
@@ -107,72 +112,79 @@ def failure(error: Exception, deadline: Deadline) -> str | None:
     return None
 
 
-class Dialler:
-    """Opens connections, and breaks all of them off when it is closed; ``context`` replaces the usual trust."""
+class Dialer:
+    """Opens connections, and interrupts all of them when it is closed.
+
+    ``context`` replaces the system's TLS settings and trusted certificates.
+    """
 
     def __init__(self, resolve: Resolver = system_resolver, *, context: ssl.SSLContext | None = None) -> None:
         self._resolve = resolve
         self._context = context
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
-        self._look_ups = threading.BoundedSemaphore(LOOK_UPS)
+        self._look_ups = threading.BoundedSemaphore(MAX_LOOK_UPS)
         self.closed = False
 
     @cached_property
-    def trust(self) -> ssl.SSLContext:
-        """Which certificates are trusted."""
+    def tls_context(self) -> ssl.SSLContext:
+        """Return the TLS settings, with the trusted certificates."""
         import ssl
 
         return self._context or ssl.create_default_context()
 
-    def addresses(self, host: str, deadline: Deadline) -> list[str]:
-        """The addresses of a host, each once, in the resolver's order; OSError or ValueError when it has none.
+    def resolve(self, host: str, deadline: Deadline) -> list[str]:
+        """Return the addresses of a host without duplicates, in the resolver's order.
 
-        The look-up runs in a thread that is left behind when the time is up.
+        Raise OSError or ValueError if it has none, and TimeoutError at the deadline. The look-up runs in a thread that
+        is abandoned then.
         """
         with suppress(socket.gaierror):
-            numeric = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-            return [_text(place) for *_, place in numeric][:1]
-        if not self._look_ups.acquire(timeout=deadline.left()):
+            entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+            return [_format_address(sockaddr) for *_, sockaddr in entries][:1]
+        if not self._look_ups.acquire(timeout=deadline.get_seconds_left()):
             raise TimeoutError
-        found: list[str] = []
-        failed: list[Exception] = []
+        addresses: list[str] = []
+        errors: list[Exception] = []
 
         def look_up() -> None:
             try:
-                found.extend(self._resolve(host))
+                addresses.extend(self._resolve(host))
             except Exception as error:
-                failed.append(error)
+                errors.append(error)
             finally:
                 self._look_ups.release()
 
         thread = threading.Thread(target=look_up, name="finapi-look-up", daemon=True)
         thread.start()
         while thread.is_alive() and not self.closed:
-            thread.join(min(deadline.left(), _GLANCE))
-        if failed:
-            raise failed[0]
-        return list(dict.fromkeys(found))
+            thread.join(min(deadline.get_seconds_left(), _STOP_CHECK_SECONDS))
+        if errors:
+            raise errors[0]
+        return list(dict.fromkeys(addresses))
 
     def connect(self, addresses: Sequence[str], port: int, deadline: Deadline, stack: ExitStack) -> socket.socket:
-        """A connection to the first address that answers, closed with ``stack``; the time left is shared among them."""
+        """Return a socket that is connected to the first address that accepts; ``stack`` closes it.
+
+        The time that is left is divided among the addresses. Raise OSError if none of them accepts.
+        """
         for position, address in enumerate(addresses, 1):
             sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
             try:
                 with ExitStack() as attempt:
                     attempt.callback(sock.close)
                     attempt.enter_context(self._interruptible(sock))
-                    sock.settimeout(deadline.left() / (len(addresses) - position + 1))
+                    sock.settimeout(deadline.get_seconds_left() / (len(addresses) - position + 1))
                     sock.connect((address, port))
                     stack.enter_context(attempt.pop_all())
                     return sock
             except OSError:
-                if position == len(addresses) or self.closed or deadline.passed():
+                if position == len(addresses) or self.closed or deadline.has_passed():
                     raise
         raise OSError("the server's name has no address")
 
     def close(self) -> None:
-        """Break off every connection and refuse later ones; returns at once."""
+        """Interrupt every connection and refuse later ones. Return without waiting."""
         with self._lock:
             self.closed = True
             for handle in self._open:
@@ -181,7 +193,7 @@ class Dialler:
 
     @contextmanager
     def _interruptible(self, sock: socket.socket) -> Iterator[None]:
-        # A handle of its own, because the socket's is passed on to TLS.
+        # A duplicate, because the socket's own descriptor is handed over to TLS.
         handle = sock.dup()
         with self._lock:
             closed = self.closed

@@ -1,4 +1,4 @@
-"""Letters, the mailboxes that they go to, and why one did not leave. What makes messages of them is ``compose``."""
+"""Letters (recipient, subject, text), mail addresses, and mail errors. ``messages.py`` builds MIME messages of them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from contextlib import suppress
 from typing import NamedTuple
 from unicodedata import category
 
-# RFC 5322 3.2.3, with the non-ASCII of RFC 6531 3.3. Quoted local parts and address literals are left out:
-# nobody registers with one, and they are what injections are made of.
-# What is no space, control character or one of the specials of RFC 5322.
+# An atom of RFC 5322, 3.2.3, with the non-ASCII characters of RFC 6531, 3.3: no spaces, control characters or specials.
+# Quoted local parts and address literals are refused: no one registers with one, and injections use them.
 _ATOM = r'[^\x00-\x20"(),.:;<>@\[\\\]\x7f]+'
 
 
 class MailError(Exception):
-    """A mail that was not sent, and why; ``permanent`` when trying again cannot help.
+    """A mail that was not sent. ``permanent`` means that another attempt cannot succeed.
 
-    ``reason`` holds no address, no link and no password: it may be logged and stored.
+    ``reason`` contains no address, link or password, so that it can be logged and stored.
     """
 
     def __init__(self, reason: str, *, permanent: bool = False) -> None:
@@ -25,17 +24,17 @@ class MailError(Exception):
         self.permanent = permanent
 
 
-class MailStopped(MailError):
-    """The transport was closed before the mail had left; nothing is wrong with either."""
+class MailStoppedError(MailError):
+    """A mail that was not sent because finapi is stopping."""
 
     def __init__(self) -> None:
         super().__init__("finapi is stopping")
 
 
 class Letter(NamedTuple):
-    """What is said to whom: an address, and the same in plain text and in HTML.
+    """A mail before it becomes a message: recipient, subject, and the same text as plain text and as HTML.
 
-    Its repr shows the subject alone, because texts hold links.
+    Its repr shows the subject only, because the texts contain links.
     """
 
     to: str
@@ -48,7 +47,7 @@ class Letter(NamedTuple):
 
 
 class MailAddress(NamedTuple):
-    """A name that is shown, or none, and the two parts of an address."""
+    """A display name, which may be empty, and the two parts of an address."""
 
     name: str
     local: str
@@ -56,26 +55,26 @@ class MailAddress(NamedTuple):
 
     @property
     def addr_spec(self) -> str:
-        """``local@domain``."""
+        """Return ``local@domain``."""
         return f"{self.local}@{self.domain}"
 
 
-def address(text: str) -> MailAddress:
-    """The address that ``text`` is, exactly one ``local@domain`` with nothing around it, or a permanent MailError.
+def parse_address(text: str) -> MailAddress:
+    """Return the address of a text ``local@domain``. Raise a permanent MailError for any other text.
 
-    A domain outside ASCII becomes its A-label (RFC 5890), which every server takes, unless the two versions of IDNA
-    differ (``straße``): it would be another owner's domain.
+    A non-ASCII domain becomes its A-label (RFC 5890), which every server accepts. It remains unchanged if the two
+    versions of IDNA differ (``straße``), because the A-label would belong to another owner.
     """
     local, _, domain = text.rpartition("@")
-    whole = (
+    is_valid = (
         text.isprintable()
-        and len(text.encode("utf-8")) <= 254  # RFC 5321 4.5.3.1, the path of 256 less its brackets
+        and len(text.encode("utf-8")) <= 254  # RFC 5321, 4.5.3.1: a path of 256 octets includes the brackets
         and len(local.encode("utf-8")) <= 64
-        and "=?" not in local  # an encoded word to lenient readers, which may hide anything
+        and "=?" not in local  # lenient readers decode it as an encoded word
         and all(re.fullmatch(_ATOM, atom) for atom in local.split("."))
         and all(_is_label(label) for label in domain.split("."))
     )
-    if not whole:
+    if not is_valid:
         raise MailError("mail cannot be sent to this address", permanent=True)
     if not domain.isascii():
         with suppress(UnicodeError):
@@ -86,7 +85,7 @@ def address(text: str) -> MailAddress:
 
 
 def _is_label(text: str) -> bool:
-    """Letters, marks, digits and inner dashes (RFC 5890, 5892): no dot, slash or @ in another width."""
+    """Return True for letters, marks, digits and inner dashes (RFC 5890, 5892), not for full-width dots or slashes."""
     return (
         1 <= len(text) <= 63
         and "-" not in (text[0], text[-1])
@@ -94,12 +93,12 @@ def _is_label(text: str) -> bool:
     )
 
 
-def mailbox(text: str) -> MailAddress:
-    """The mailbox that ``text`` is: ``name@domain`` or ``Shown Name <name@domain>``, or a permanent MailError."""
-    found = re.fullmatch(r'(?:"?([^"<>\\]*?)"?\s*)<([^<>]+)>', text)
-    if found is None:
-        return address(text)
-    name, inner = found[1].strip(), found[2]
+def parse_mailbox(text: str) -> MailAddress:
+    """Return the mailbox of ``name@domain`` or ``Display Name <name@domain>``, or raise a permanent MailError."""
+    match = re.fullmatch(r'(?:"?([^"<>\\]*?)"?\s*)<([^<>]+)>', text)
+    if match is None:
+        return parse_address(text)
+    name = match[1].strip()
     if not name.isprintable() or len(name) > 100:
         raise MailError("the display name contains characters that a header may not", permanent=True)
-    return address(inner)._replace(name=name)
+    return parse_address(match[2])._replace(name=name)

@@ -1,7 +1,7 @@
-"""Mail: three ways for letters to leave, and the queue that they wait in.
+"""Mail: three transports, and the queue of mails that are still to be sent.
 
-A mechanism: it knows templates by name only, and neither users nor HTTP. The queue holds no address, no link
-and no key; ``render`` makes a letter of its row when it is sent.
+This module knows templates by name only. The queue contains no addresses, links or keys: it has the name of a template
+and the id of a row, and ``render`` builds the letter when it is sent.
 """
 
 from __future__ import annotations
@@ -18,120 +18,118 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from finapi.core.clock import Clock, iso
 from finapi.core.errors import UsageError
 from finapi.core.files import sync_directory, write_new
 from finapi.core.temporary import sweep
-from finapi.net.letters import Letter, MailError, MailStopped, mailbox
+from finapi.net.letters import Letter, MailError, MailStoppedError, parse_mailbox
 from finapi.store.db import Database, Row, Transaction
 
-# Loaded with the first mail: most commands send none.
+# Imported with the first mail: most commands send none.
 if TYPE_CHECKING:
     import ssl
     from email.message import EmailMessage
 
 log = logging.getLogger("finapi.mail")
 
-# How long an attempt's failure is waited out, in seconds: first a restart of the server, then greylisting
-# (minutes), then an outage that somebody has to notice. A reset link lives 24 h and must not arrive dead.
+# Seconds after each failed attempt: enough for a restart of the mail server, then for greylisting (minutes), then for
+# an outage. A reset link lives 24 h and must not expire on the way.
 RETRY_SECONDS = (60, 300, 1800, 7200)
-ATTEMPTS = len(RETRY_SECONDS) + 1
+MAX_ATTEMPTS = len(RETRY_SECONDS) + 1
 
-# When an attempt of which no result was recorded is made again: surely over, and a restart is not noticed.
+# An attempt without a recorded result, because of a crash, is repeated after this time.
 LEASE = timedelta(seconds=60)
 
-# Mails that one pass of the queue sends at most, so that a slow server cannot make a pass endless.
+# Mails that are sent in one step, so that a slow server cannot make a step endless.
 BATCH = 20
 
-# How often files are looked for that are too old.
-PRUNE_EVERY = timedelta(hours=1)
+# The interval in which old files are looked for.
+PRUNE_INTERVAL = timedelta(hours=1)
 
-# Messages that a Memory keeps: more than any test sends, a few MB at most.
-MEMORY_LIMIT = 1000
+# Messages that a MemoryTransport stores: more than any test sends, and a few MB at most.
+MAX_MEMORY_MESSAGES = 1000
 
-# The names of the files that we write.
-_WRITTEN = r"[0-9]{8}T[0-9]{9}Z-[0-9]{6,}\.eml"
+_FILE_NAME = r"[0-9]{8}T[0-9]{9}Z-[0-9]{6,}\.eml"
 
 
 # ---------------------------------------------------------------------------------------------- transports
 
 
 class Transport(Protocol):
-    """A way for mail to leave."""
+    """A way to send mail."""
 
     def send(self, message: EmailMessage, seconds: float) -> None:
-        """Hand the message over within ``seconds`` of real time, or raise a MailError."""
+        """Send a message within ``seconds`` of real time. Raise MailError if that fails."""
         ...
 
     def close(self) -> None:
-        """Break off what is being sent and refuse what comes later, with a MailError; returns at once."""
+        """Interrupt a mail being sent and refuse later ones with a MailError. Return without waiting."""
         ...
 
     def prune(self, before: datetime) -> int:
-        """Remove what was kept of mails sent before a time; how many those were."""
+        """Delete stored mails that were sent before a time and return their number."""
         ...
 
 
-def transport(text: str, clock: Clock, *, context: ssl.SSLContext | None = None) -> Transport:
-    """The transport that a setting names: ``smtp://...``, ``smtps://...``, ``dir:PATH`` or ``memory:``.
+def create_transport(text: str, clock: Clock, *, context: ssl.SSLContext | None = None) -> Transport:
+    """Return the transport of a setting: ``smtp://...``, ``smtps://...``, ``dir:PATH`` or ``memory:``.
 
-    Anything else is a UsageError, which never repeats the text: a password may stand in it.
+    Raise UsageError for any other text, without repeating it, because it may contain a password.
     """
-    kind, _, rest = text.partition(":")
+    kind, _, path = text.partition(":")
     if kind in ("smtp", "smtps"):
-        from finapi.net.smtp import Smtp
+        from finapi.net.smtp import SmtpTransport
 
-        return Smtp(text, context=context)
-    if kind == "dir" and rest:
-        return Directory(Path(rest), clock)
+        return SmtpTransport(text, context=context)
+    if kind == "dir" and path:
+        return DirectoryTransport(Path(path), clock)
     if text == "memory:":
-        return Memory()
+        return MemoryTransport()
     raise UsageError("mail goes to smtp://HOST, smtps://HOST, dir:PATH or memory:")
 
 
-class Memory:
-    """Keeps the newest ``limit`` messages, for tests and the fixture."""
+class MemoryTransport:
+    """Stores the newest ``limit`` messages, for tests and the fixture."""
 
-    def __init__(self, limit: int = MEMORY_LIMIT) -> None:
+    def __init__(self, limit: int = MAX_MEMORY_MESSAGES) -> None:
         self._messages: deque[EmailMessage] = deque(maxlen=limit)
         self._lock = threading.Lock()
 
     def send(self, message: EmailMessage, seconds: float) -> None:
-        """Keep the message."""
+        """Store the message."""
         with self._lock:
             self._messages.append(message)
 
     def messages(self) -> list[EmailMessage]:
-        """What was sent, oldest first."""
+        """Return the stored messages, oldest first."""
         with self._lock:
             return list(self._messages)
 
     def clear(self) -> None:
-        """Forget every message."""
+        """Delete every message."""
         with self._lock:
             self._messages.clear()
 
     def close(self) -> None:
-        """Nothing to break off."""
+        """Do nothing: a message is stored immediately."""
 
     def prune(self, before: datetime) -> int:
-        """Nothing to remove: it keeps a number of messages, whatever their age."""
+        """Return 0: the number of messages is limited, not their age."""
         return 0
 
 
-class Directory:
-    """Writes each message to a file ``TIME-NUMBER.eml``: CRLF lines as SMTP would carry them, mode 0600.
+class DirectoryTransport:
+    """Writes each message to a file ``TIME-NUMBER.eml`` (mode 0600) with CRLF line ends, as SMTP sends it.
 
-    The directory is made (mode 0700) when it is not there, and closed to others when it is; UsageError when it is
-    not ours to close. A file appears whole or not at all, none is overwritten, and their names sort in the order of
-    sending.
+    The directory is created (mode 0700) if it is missing. An existing one is closed to other users; UsageError if that
+    is not possible. A file is written completely or not at all, never overwritten, and names sort by sending time.
     """
 
     def __init__(self, path: Path, clock: Clock) -> None:
         if path.is_dir():
-            _close(path)
+            _close_to_others(path)
         self._path = path
         self._clock = clock
         self._pruned_before = datetime.min.replace(tzinfo=UTC)
@@ -139,7 +137,7 @@ class Directory:
         self._lock = threading.Lock()
 
     def send(self, message: EmailMessage, seconds: float) -> None:
-        """Write the message to the disk. A file that cannot be written is a MailError."""
+        """Write the message to the disk. Raise MailError if the file cannot be written."""
         data = message.as_bytes()
         try:
             with self._lock:
@@ -149,7 +147,7 @@ class Directory:
         log.info("a mail was written to %s", self._path / name)
 
     def close(self) -> None:
-        """Nothing to break off."""
+        """Do nothing: a message is stored immediately."""
 
     def prune(self, before: datetime) -> int:
         """Remove the files of mails that were written before a time. Return their number.
@@ -158,19 +156,20 @@ class Directory:
         hour at most.
         """
         with self._lock:
-            if before - self._pruned_before < PRUNE_EVERY:
+            if before - self._pruned_before < PRUNE_INTERVAL:
                 return 0
             self._pruned_before = before
             sweep(self._path)
-            stamp = _stamp(before)
-            old = [one for one in self._path.glob("*.eml") if re.fullmatch(_WRITTEN, one.name) and one.name < stamp]
-            for one in old:
-                one.unlink(missing_ok=True)
-        return len(old)
+            stamp = _format_stamp(before)
+            files = [file for file in self._path.glob("*.eml") if re.fullmatch(_FILE_NAME, file.name)]
+            old_files = [file for file in files if file.name < stamp]
+            for file in old_files:
+                file.unlink(missing_ok=True)
+        return len(old_files)
 
     def _write(self, data: bytes) -> str:
         self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        stamp = _stamp(self._clock.now())
+        stamp = _format_stamp(self._clock.now())
         while True:
             name = f"{stamp}-{next(self._numbers):06}.eml"
             with suppress(FileExistsError):
@@ -180,13 +179,13 @@ class Directory:
         return name
 
 
-def _stamp(moment: datetime) -> str:
-    """A time as the names of files begin with it: ``20260131T120000000Z``."""
+def _format_stamp(moment: datetime) -> str:
+    """Return a time as it begins the name of a file, ``20260131T120000000Z``."""
     return re.sub(r"[-:.]", "", iso(moment))
 
 
-def _close(path: Path) -> None:
-    """Take a directory's permissions from everybody but its owner."""
+def _close_to_others(path: Path) -> None:
+    """Remove a directory's permissions for everyone but its owner. Raise UsageError if it belongs to someone else."""
     status = path.stat()
     if not status.st_mode & 0o077:
         return
@@ -200,94 +199,114 @@ def _close(path: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Post:
-    """How mail leaves: by which transport, from which mailbox, within how many seconds each."""
+class MailSettings:
+    """The transport and the sender of all mail."""
 
     transport: Transport
     sender: str
-    # From the look-up of the server's name to its last answer, in real time.
-    seconds: float = 10.0
-    # How long the record of a mail that is sent, dropped or given up is kept.
+    # For one mail, from the look-up of the server's name to its last answer, in real time.
+    timeout_seconds: float = 10.0
+    # Days after which the row of a sent, dropped or abandoned mail is deleted.
     record_days: int = 30
 
     def __post_init__(self) -> None:
         try:
-            mailbox(self.sender)
+            parse_mailbox(self.sender)
         except MailError:
             raise UsageError("the sender of mail must be name@domain or Shown Name <name@domain>") from None
 
 
-# Makes the letter that (template, row id) stands for, or None when it is no longer wanted.
+# Builds the letter of (template, row id), or None if it is no longer needed.
 Render = Callable[[str, int], Letter | None]
 
-# Told of a mail given up, in the transaction that records it: (transaction, template, row id).
-GivenUp = Callable[[Transaction, str, int], None]
+# Called for an abandoned mail in the transaction that records it: (transaction, template, row id).
+GiveUpHandler = Callable[[Transaction, str, int], None]
 
 
-def send_now(post: Post, letter: Letter, now: datetime, unique: str) -> None:
-    """Send the letter while the caller waits, at most ``post.seconds``; a MailError when it did not leave."""
-    from finapi.net.messages import compose
+def send_now(settings: MailSettings, letter: Letter, now: datetime, unique: str) -> None:
+    """Send a letter within ``settings.timeout_seconds``, while the caller waits. Raise MailError if that fails."""
+    from finapi.net.messages import build_message
 
-    post.transport.send(compose(letter, post.sender, now, unique), post.seconds)
+    settings.transport.send(build_message(letter, settings.sender, now, unique), settings.timeout_seconds)
 
 
 def enqueue(tx: Transaction, template: str, subject_id: int, now: datetime) -> int:
-    """Put a mail into the queue, due at once; its row id."""
+    """Add a mail to the queue, due immediately, and return its row id."""
     return tx.insert_row("insert_mail", template=template, subject_id=subject_id, now=iso(now))
 
 
-def send_due(db: Database, post: Post, now: datetime, *, render: Render, given_up: GivenUp) -> float | None:
-    """Send what is due: one pass; seconds until the next mail is due, None when the queue is empty.
+def send_due(
+    db: Database, settings: MailSettings, now: datetime, *, render: Render, on_give_up: GiveUpHandler
+) -> float | None:
+    """Send the mails that are due, at most ``BATCH``. Return the seconds until the next one is due, or None.
 
-    Each attempt is recorded before it is made, so that a crash may send a mail twice (with the same Message-ID) and
-    never loses one. A failure that may pass also ends the pass, so that a stop need not wait for the others.
+    Each attempt is recorded before it is made: after a crash a mail may be sent twice (with the same Message-ID), but
+    none is lost. A temporary failure ends the step, so that a stop does not have to wait for the others.
     """
     with db.read() as tx:
-        # Later than any schedule says: the clock was put back.
+        # A due time later than this was written before the clock was set back.
         latest = now + timedelta(seconds=RETRY_SECONDS[-1])
         due = tx.list_rows("due_mails", now=iso(now), latest=iso(latest), limit=BATCH)
     for row in due:
         with db.write() as tx:
             if not tx.run("claim_mail", id=row["id"], attempts=row["attempts"], due_at=iso(now + LEASE)):
-                continue  # another pass has it
-        state, reason, again = _attempt(post, row, render)
-        due_at = None if again is None else iso(now + timedelta(seconds=again))
+                continue  # Another process has claimed it.
+        outcome = _attempt(settings, row, render)
+        due_at = None if outcome.retry_seconds is None else iso(now + timedelta(seconds=outcome.retry_seconds))
         with db.write() as tx:
-            tx.run("forget_mails", before=iso(now - timedelta(days=post.record_days)))
-            changed = tx.run("record_mail", id=row["id"], state=state, reason=reason, due_at=due_at, now=iso(now))
+            tx.run("forget_mails", before=iso(now - timedelta(days=settings.record_days)))
+            state = outcome.state
+            changed = tx.run(
+                "record_mail", id=row["id"], state=state, reason=outcome.reason, due_at=due_at, now=iso(now)
+            )
             if changed and state == "given_up":
-                given_up(tx, row["template"], row["subject_id"])
-        what = (row["id"], row["template"], row["attempts"] + 1, reason)
-        if state == "given_up":
-            log.error("mail %d (%s) given up at attempt %d: %s", *what)
-        elif again is not None:
-            log.warning("mail %d (%s) failed at attempt %d: %s; next in %d s", *what, again)
-        if state == "queued":
+                on_give_up(tx, row["template"], row["subject_id"])
+        _log_outcome(row, outcome)
+        if outcome.state == "queued":
             break
     with db.read() as tx:
         next_due = tx.find_value("next_mail_due")
     return None if next_due is None else max(0.0, (datetime.fromisoformat(next_due) - now).total_seconds())
 
 
-def _attempt(post: Post, row: Row, render: Render) -> tuple[str, str | None, int | None]:
-    """What came of an attempt: the state of the mail, why, and in how many seconds it is due again."""
+class _Outcome(NamedTuple):
+    """The result of an attempt: the state of the mail, the reason of a failure, and the seconds until a retry."""
+
+    state: str
+    reason: str | None = None
+    retry_seconds: int | None = None
+
+
+def _log_outcome(row: Row, outcome: _Outcome) -> None:
+    attempt = row["attempts"] + 1
+    if outcome.state == "given_up":
+        log.error("mail %d (%s) given up at attempt %d: %s", row["id"], row["template"], attempt, outcome.reason)
+    elif outcome.retry_seconds is not None:
+        message = "mail %d (%s) failed at attempt %d: %s; next in %d s"
+        log.warning(message, row["id"], row["template"], attempt, outcome.reason, outcome.retry_seconds)
+
+
+def _attempt(settings: MailSettings, row: Row, render: Render) -> _Outcome:
+    """Try to send a mail once and return the outcome."""
     try:
         letter = render(row["template"], row["subject_id"])
         if letter is None:
-            return "dropped", None, None
-        # Every attempt carries the first one's Date and Message-ID: it is the same message.
+            return _Outcome("dropped")
+        # Every attempt has the Date and Message-ID of the first one: it is the same message.
         created_at = datetime.fromisoformat(row["created_at"])
-        send_now(post, letter, created_at, f"{row['id']}.{re.sub('[^0-9]', '', row['created_at'])}")
-        return "sent", None, None
-    except MailStopped:
-        return "queued", None, None
+        send_now(settings, letter, created_at, f"{row['id']}.{re.sub('[^0-9]', '', row['created_at'])}")
+        return _Outcome("sent")
+    except MailStoppedError:
+        return _Outcome("queued")
     except MailError as error:
-        reason, permanent = error.reason, error.permanent
+        reason = error.reason
+        permanent = error.permanent
     except Exception as error:
-        # A mistake in a template must not hold up the others behind it.
+        # An error in a template must not stop the mails behind it.
         log.exception("mail %d (%s) cannot be made", row["id"], row["template"])
-        reason, permanent = f"cannot be made: {type(error).__name__}", False
+        reason = f"cannot be made: {type(error).__name__}"
+        permanent = False
     attempt = row["attempts"] + 1
-    if permanent or attempt >= ATTEMPTS:
-        return "given_up", reason, None
-    return "queued", reason, RETRY_SECONDS[attempt - 1]
+    if permanent or attempt >= MAX_ATTEMPTS:
+        return _Outcome("given_up", reason)
+    return _Outcome("queued", reason, RETRY_SECONDS[attempt - 1])

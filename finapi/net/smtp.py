@@ -1,7 +1,6 @@
-"""SMTP: one message to one server, under one deadline for all of it (RFC 5321, 3207, 4954, 6531, 8314).
+"""SMTP: one message to one server, with one deadline for everything (RFC 5321, 3207, 4954, 6531, 8314).
 
-What goes wrong is told in words of our own and the server's codes, never in the server's text, which may
-repeat an address.
+Errors contain our own words and the server's codes, never the server's text, which may repeat an address.
 """
 
 from __future__ import annotations
@@ -19,44 +18,44 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from finapi.core.errors import UsageError
-from finapi.net.dial import CHUNK, Deadline, Dialler, Incoming, failure
-from finapi.net.letters import MailError, MailStopped
+from finapi.net.dial import CHUNK_BYTES, BoundedReader, Deadline, Dialer, describe_failure
+from finapi.net.letters import MailError, MailStoppedError
 
-QUIT_SECONDS = 1.0  # for the answer to QUIT, when the mail has long been accepted
-REPLY_BYTES = 64 * 1024  # of all answers in a conversation; a server that says more is broken
+QUIT_SECONDS = 1.0  # For the answer to QUIT, when the mail is already accepted.
+MAX_REPLY_BYTES = 64 * 1024  # All answers of a conversation together.
 
 _ENHANCED_CODE = re.compile(rb"[245]\.[0-9]{1,3}\.[0-9]{1,3}(?![0-9.])")  # RFC 3463
 
 
 class _Conversation(smtplib.SMTP):
-    """smtplib's, under one deadline instead of a timeout for each operation.
+    """An smtplib conversation with one deadline instead of a timeout per operation.
 
-    A server that sends a byte a second would never meet the latter.
+    A server that sends one byte a second would never exceed a timeout per operation.
     """
 
     def __init__(self, sock: socket.socket, name: str, deadline: Deadline) -> None:
-        super().__init__(local_hostname=name)  # without a host it does not connect
+        super().__init__(local_hostname=name)  # Without a host it does not connect.
         self.sock = sock
         self.deadline = deadline
 
     def send(self, s: Any) -> None:
-        """Write it in pieces, each within what is left of the deadline."""
+        """Send data in chunks, each with the time that is left until the deadline."""
         data = s.encode(self.command_encoding) if isinstance(s, str) else s
-        for start in range(0, len(data), CHUNK):
+        for start in range(0, len(data), CHUNK_BYTES):
             if self.sock is not None:
-                self.sock.settimeout(self.deadline.left())
-            super().send(data[start : start + CHUNK])
+                self.sock.settimeout(self.deadline.get_seconds_left())
+            super().send(data[start : start + CHUNK_BYTES])
 
     def getreply(self) -> tuple[int, bytes]:
-        """The next answer: its code and text."""
+        """Return the code and the text of the next answer."""
         if self.file is None and self.sock is not None:
-            self.file = io.BufferedReader(Incoming(self.sock, self.deadline, REPLY_BYTES))
+            self.file = io.BufferedReader(BoundedReader(self.sock, self.deadline, MAX_REPLY_BYTES))
         return super().getreply()
 
     def encrypt(self, context: ssl.SSLContext, host: str) -> None:
-        """Go on under TLS. What was read before it is forgotten (RFC 3207 4.2), buffered bytes included."""
+        """Continue with TLS. Everything read before it is dropped (RFC 3207, 4.2), buffered bytes included."""
         assert self.sock is not None
-        self.sock.settimeout(self.deadline.left())
+        self.sock.settimeout(self.deadline.get_seconds_left())
         self.sock = context.wrap_socket(self.sock, server_hostname=host)
         self.file = None
         self.helo_resp = self.ehlo_resp = None
@@ -64,13 +63,12 @@ class _Conversation(smtplib.SMTP):
         self.does_esmtp = False
 
 
-class Smtp:
-    """Sends to the server of ``smtp://[user:password@]host[:port][?starttls=...]`` or ``smtps://...``.
+class SmtpTransport:
+    """The transport for ``smtp://[user:password@]host[:port][?starttls=...]`` and ``smtps://...``.
 
-    ``smtps`` is TLS from the first byte, port 465 (RFC 8314). ``smtp`` is STARTTLS, port 587 with a login and 25
-    without: ``required`` (the default, but on loopback),
-    ``offered`` or ``never``. A login goes over TLS or to a
-    loopback address, unless ``never`` is set. A mistake in the URL is a UsageError.
+    ``smtps`` uses TLS from the first byte, on port 465 (RFC 8314). ``smtp`` uses STARTTLS, on port 587 with a login and
+    25 without one; ``starttls`` is ``required`` (the default, except on loopback), ``offered`` or ``never``. A login is
+    only sent over TLS or to a loopback address, unless ``never`` is set. A mistake in the URL raises UsageError.
     """
 
     def __init__(self, url: str, *, context: ssl.SSLContext | None = None) -> None:
@@ -78,7 +76,7 @@ class Smtp:
             parts = urlsplit(url)
             options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
             port = parts.port
-            (parts.hostname or "").encode("idna")  # as a look-up will
+            (parts.hostname or "").encode("idna")  # A look-up will do the same.
         except ValueError:
             raise UsageError("the mail URL cannot be read (special characters need %XX)") from None
         self.host = parts.hostname or ""
@@ -87,7 +85,7 @@ class Smtp:
         self._implicit = parts.scheme == "smtps"
         self._starttls = options.pop("starttls", "")
         self.port = port or (465 if self._implicit else 587 if self._user else 25)
-        self._dialler = Dialler(context=context)
+        self._dialer = Dialer(context=context)
         login = self._user + self._password
         if parts.scheme not in ("smtp", "smtps") or not self.host or parts.path not in ("", "/") or options:
             raise UsageError("the mail URL must be smtp[s]://[user:password@]host[:port][?starttls=...]")
@@ -97,40 +95,40 @@ class Smtp:
             raise UsageError("the mail URL needs both user and password, in printable ASCII, or neither")
 
     def send(self, message: EmailMessage | None, seconds: float) -> None:
-        """Hand the message, if there is one, to the server: a connection of its own, all of it within ``seconds``.
+        """Connect, log in and send the message, if there is one, within ``seconds``.
 
-        A 5xx that concerns the mail (to MAIL, RCPT or DATA) is a permanent MailError, anything else one that may pass:
-        a wrong password or certificate is mended by the operator, not by giving up what waits.
+        Raise a permanent MailError for a 5xx to MAIL, RCPT or DATA, and a temporary one for anything else: the operator
+        can correct a wrong password or certificate, and then the mails in the queue are sent.
         """
         deadline = Deadline(seconds)
         try:
             with ExitStack() as stack:
-                addresses = self._dialler.addresses(self.host, deadline)
-                sock = self._dialler.connect(addresses, self.port, deadline, stack)
-                conversation = _Conversation(sock, _own_name(sock), deadline)
+                addresses = self._dialer.resolve(self.host, deadline)
+                sock = self._dialer.connect(addresses, self.port, deadline, stack)
+                conversation = _Conversation(sock, _build_ehlo_name(sock), deadline)
                 stack.callback(conversation.close)
                 self._greet(conversation)
                 if message is not None:
                     _deliver(conversation, message)
         except (OSError, ValueError) as error:
-            if self._dialler.closed:
-                raise MailStopped from None
-            # from None: the library's own errors repeat what was sent and answered.
-            raise _failure(error, deadline) from None
+            if self._dialer.closed:
+                raise MailStoppedError from None
+            # from None: the library's errors contain the texts of the conversation.
+            raise _build_mail_error(error, deadline) from None
 
     def close(self) -> None:
-        """Break off what is being sent and refuse what comes later."""
-        self._dialler.close()
+        """Interrupt a mail being sent and refuse later ones."""
+        self._dialer.close()
 
     def prune(self, before: datetime) -> int:
-        """Nothing to remove: what was sent is not kept."""
+        """Return 0: sent mails are not stored."""
         return 0
 
     def _greet(self, conversation: _Conversation) -> None:
-        """From the open connection to the point where mail is taken: greeting, TLS, login."""
+        """Exchange greetings, start TLS and log in. Raise MailError if a required step is not possible."""
         encrypted = False
         if self._implicit:
-            conversation.encrypt(self._dialler.trust, self.host)
+            conversation.encrypt(self._dialer.tls_context, self.host)
             encrypted = True
         code, answer = conversation.getreply()
         if code != 220:
@@ -140,7 +138,7 @@ class Smtp:
             code, answer = conversation.docmd("STARTTLS")
             if code != 220:
                 raise smtplib.SMTPResponseException(code, answer)
-            conversation.encrypt(self._dialler.trust, self.host)
+            conversation.encrypt(self._dialer.tls_context, self.host)
             conversation.ehlo_or_helo_if_needed()
             encrypted = True
         required = self._starttls == "required" or (not self._starttls and not _is_loopback(conversation))
@@ -153,34 +151,39 @@ class Smtp:
 
 
 def _deliver(conversation: _Conversation, message: EmailMessage) -> None:
-    sender, to = (message[name].addresses[0].addr_spec for name in ("From", "To"))
+    sender = message["From"].addresses[0].addr_spec
+    recipient = message["To"].addresses[0].addr_spec
     options: list[str] = []
-    if not (sender + to).isascii():
+    if not (sender + recipient).isascii():
         if not conversation.has_extn("smtputf8"):
             raise MailError("the server does not accept non-ASCII addresses (SMTPUTF8)", permanent=True)
         options = ["SMTPUTF8", "BODY=8BITMIME"]
-    conversation.sendmail(sender, [to], message.as_bytes(), options)
-    # The mail is the server's now; whatever happens to the farewell cannot undo that.
+    conversation.sendmail(sender, [recipient], message.as_bytes(), options)
+    # The server has accepted the mail. A failed QUIT does not change that.
     with suppress(OSError):
         conversation.deadline.shorten(QUIT_SECONDS)
         conversation.docmd("QUIT")
 
 
-def _failure(error: OSError | ValueError, deadline: Deadline) -> MailError:
-    """What went wrong, in words that repeat nothing of what was sent or answered but codes and our own."""
+def _build_mail_error(error: OSError | ValueError, deadline: Deadline) -> MailError:
+    """Return the MailError of an error, with the server's codes but nothing else that was sent or received."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         code, answer = next(iter(error.recipients.values()))
-        return MailError(f"the server refused the recipient: {_codes(code, answer)}", permanent=_final(code))
+        return MailError(
+            f"the server refused the recipient: {_format_codes(code, answer)}", permanent=_is_permanent(code)
+        )
     if isinstance(error, smtplib.SMTPResponseException):
-        said = next((text for kind, text in _REFUSALS if isinstance(error, kind)), "the server answered")
+        refusal = next((text for kind, text in _REFUSALS if isinstance(error, kind)), "the server answered")
         concerns_mail = isinstance(error, smtplib.SMTPSenderRefused | smtplib.SMTPDataError)
-        codes = _codes(error.smtp_code, error.smtp_error)
-        return MailError(f"{said} {codes}", permanent=concerns_mail and _final(error.smtp_code))
-    told = failure(error, deadline) or next((text for kind, text in _REASONS if isinstance(error, kind)), None)
-    return MailError(told or f"the server cannot be reached: {getattr(error, 'strerror', None) or error}")
+        codes = _format_codes(error.smtp_code, error.smtp_error)
+        return MailError(f"{refusal} {codes}", permanent=concerns_mail and _is_permanent(error.smtp_code))
+    reason = describe_failure(error, deadline)
+    if reason is None:
+        reason = next((text for kind, text in _REASONS if isinstance(error, kind)), None)
+    return MailError(reason or f"the server cannot be reached: {getattr(error, 'strerror', None) or error}")
 
 
-# The first class that an error is of decides.
+# The first class that matches an error decides.
 _REFUSALS: tuple[tuple[type[Exception], str], ...] = (
     (smtplib.SMTPSenderRefused, "the server refused the sender:"),
     (smtplib.SMTPDataError, "the server refused the mail:"),
@@ -193,26 +196,26 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-def _final(code: int) -> bool:
-    # RFC 4954 6: 530, 534 and 538 ask for a login or for TLS, which concerns the settings, not this mail.
+def _is_permanent(code: int) -> bool:
+    # RFC 4954, 6: 530, 534 and 538 require a login or TLS, which concerns the settings, not this mail.
     return 500 <= code <= 599 and code not in (530, 534, 538)
 
 
-def _codes(code: int, answer: bytes | str) -> str:
+def _format_codes(code: int, answer: bytes | str) -> str:
     enhanced = _ENHANCED_CODE.match(answer if isinstance(answer, bytes) else b"")
     return f"{code} {enhanced[0].decode()}" if enhanced else str(code)
 
 
-def _own_name(sock: socket.socket) -> str:
-    """What EHLO says: the host's name if it has a domain, else the address (RFC 5321 4.1.3).
+def _build_ehlo_name(sock: socket.socket) -> str:
+    """Return the name for EHLO: the host's name if it has a domain, else its address (RFC 5321, 4.1.3).
 
-    Not ``getfqdn``, which asks a name server for as long as it likes.
+    ``getfqdn`` is not used, because it waits for a name server without a limit.
     """
     name = socket.gethostname()
     if re.fullmatch(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+", name):
         return name
-    own = sock.getsockname()[0].partition("%")[0]
-    return f"[IPv6:{own}]" if ":" in own else f"[{own}]"
+    address = sock.getsockname()[0].partition("%")[0]
+    return f"[IPv6:{address}]" if ":" in address else f"[{address}]"
 
 
 def _is_loopback(conversation: _Conversation) -> bool:

@@ -15,7 +15,7 @@ from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.net import mail
 from finapi.net.letters import MailError
-from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reach
+from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, ReachPolicy
 from finapi.store import backup, datadir
 from finapi.store.db import SQLITE
 from finapi.store.schema import has_full_text, newest_version
@@ -45,7 +45,10 @@ def judge(config: Config, clock: Clock) -> None:
         raise UsageError(
             f"{config.host} can be reached by others: say --public, or listen on 127.0.0.1 behind a proxy with TLS"
         )
-    mail.Post(mail.Memory() if config.mail_directory else mail.transport(config.smtp_url, clock), config.mail_from)
+    mail.MailSettings(
+        mail.MemoryTransport() if config.mail_directory else mail.create_transport(config.smtp_url, clock),
+        config.mail_from,
+    )
     if config.secrets:
         master_secrets.read(config)
     if config.targets:
@@ -158,10 +161,10 @@ def _mail(config: Config, clock: Clock) -> Found:
     if config.mail_directory is not None:
         yield None, f"mails are files in {config.mail_directory}", "FINAPI_SMTP_URL=smtp://user:password@host"
         return
-    from finapi.net.smtp import Smtp
+    from finapi.net.smtp import SmtpTransport
 
     try:
-        Smtp(config.smtp_url).send(None, min(config.mail_timeout, SECONDS))
+        SmtpTransport(config.smtp_url).send(None, min(config.mail_timeout, SECONDS))
         yield True, "the server greets and lets us in", ""
     except MailError as error:
         yield False, str(error), "FINAPI_SMTP_URL; then: finapi mail test you@example.com"
@@ -179,9 +182,9 @@ def _edgar(config: Config, clock: Clock) -> Found:
         return
     gateway.check(config)
     url = (config.base_url.rstrip("/") or gateway.HOSTS["www"]) + ASKED
-    request = OutboundRequest(url, "HEAD", {"User-Agent": config.user_agent}, seconds=SECONDS)
+    request = OutboundRequest(url, "HEAD", {"User-Agent": config.user_agent}, timeout_seconds=SECONDS)
     try:
-        reply = Outbound(Reach(anything=True)).send(request)
+        reply = Outbound(ReachPolicy(allows_any_address=True)).send(request)
     except OutboundError as error:
         yield False, f"{url}: {error.reason}", "let this host reach it: DNS, routes, firewall, a proxy of the network"
         return

@@ -13,13 +13,22 @@ from finapi.core.clock import iso
 from finapi.core.config import Config
 from finapi.core.errors import StoreUnavailableError, UsageError
 from finapi.core.watch import MARK, Probe, Trouble
-from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reach, TargetRefused, TimedOut
+from finapi.net.outbound import (
+    Outbound,
+    OutboundError,
+    OutboundRequest,
+    OutboundTimeoutError,
+    ReachPolicy,
+    TargetRefusedError,
+)
 from finapi.ops.status import SERVICES
 from finapi.store import heartbeats
 
 USER_AGENT = "finapi-watchdog"
 
-OPERATORS_OWN = Reach(anything=True)  # the operator names what is checked, and our own address is nobody else's
+OPERATORS_OWN = ReachPolicy(
+    allows_any_address=True
+)  # the operator names what is checked, and our own address is nobody else's
 
 # What follows EDGAR, in one thread.
 POLLING: tuple[heartbeats.Component, ...] = ("sec_worker", "sec_13f_worker", "news_daemon", "sec_gateway")
@@ -60,7 +69,7 @@ def check_targets(config: Config) -> None:
     for name, target in config.targets.items():
         try:
             OPERATORS_OWN.check(target)
-        except TargetRefused as error:
+        except TargetRefusedError as error:
             raise UsageError(f"setting watchdog_targets: {name}: {error.reason}") from None
     taken = sorted({*config.targets} & {*SERVICES, "overall"})
     if taken:
@@ -85,8 +94,8 @@ def page(outbound: Outbound, url: str, kind: str, seconds: float, mark: str = ""
     """
     headers = {"User-Agent": USER_AGENT} | ({MARK: mark} if mark else {})
     try:
-        reply = outbound.send(OutboundRequest(url, headers=headers, seconds=seconds, head=bool(mark)))
-    except TimedOut as error:
+        reply = outbound.send(OutboundRequest(url, headers=headers, timeout_seconds=seconds, head_only=bool(mark)))
+    except OutboundTimeoutError as error:
         raise Trouble("timeout", error.reason) from None
     except OutboundError as error:
         raise Trouble("refused", error.reason) from None

@@ -104,9 +104,9 @@ def build_outbound_sender(outbound: Outbound) -> Send:
             request.method,
             dict(request.headers),
             request.body,
-            whole=True,
-            seconds=ANSWER_TIMEOUT_SECONDS,
-            body_bytes=MAX_ANSWER_BYTES,
+            require_complete=True,
+            timeout_seconds=ANSWER_TIMEOUT_SECONDS,
+            max_body_bytes=MAX_ANSWER_BYTES,
         )
         try:
             reply = outbound.send(outbound_request)

@@ -74,7 +74,7 @@ class WorldGoneError(ApiError):
         super().__init__("CONFLICT", "This world was deleted.")
 
 
-class Mailbox(mail.Memory):
+class Mailbox(mail.MemoryTransport):
     """The mails of a world. They are also sent by ``second_transport``, if there is one."""
 
     def __init__(self, second_transport: mail.Transport | None = None) -> None:
@@ -392,7 +392,7 @@ class World:
                 raise invalid_param(name, f"Unknown {name}.", allowed=list(allowed))
         email = users.normal(email or f"{plan}-{self.app.random_bytes(4).hex()}@example.com")
         try:
-            letters.address(email)
+            letters.parse_address(email)
         except MailError:
             raise invalid_param("email", "email must be an email address.", expected="email") from None
         return base.create_account(self.app, plan, state, email)

@@ -55,7 +55,7 @@ class WorldPool:
             base_file=self._base_file,
             database=database,
             template=self.gate.worlds[""].wsgi if name else None,
-            second_transport=None if name else mail.Directory(self._mail_directory, SystemClock()),
+            second_transport=None if name else mail.DirectoryTransport(self._mail_directory, SystemClock()),
         )
         world.wake = self.stepper.wake
         world.deliver = lambda request: self.gate.deliver_webhook(self.base_url, request)

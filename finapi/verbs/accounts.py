@@ -76,7 +76,7 @@ def _check_address(email: str | None) -> None:
 
     try:
         if email is not None:
-            letters.address(email)
+            letters.parse_address(email)
     except MailError:
         raise UsageError(f"{email!r} is not an email address") from None
 

@@ -79,10 +79,10 @@ def verify(args: argparse.Namespace, config: Config, say: Say) -> int:
 
 
 def _service(url: str) -> str:
-    from finapi.net.outbound import TargetRefused, target
+    from finapi.net.outbound import TargetRefusedError, parse_target
 
     try:
-        target(url)
-    except TargetRefused as error:
+        parse_target(url)
+    except TargetRefusedError as error:
         raise UsageError(f"{url}: {error.reason}") from None
     return url

@@ -424,7 +424,7 @@ def test_a_small_answer_takes_more_room_than_its_body(make_app: Callable[..., Ap
     app = make_app(answer_bytes=20_000)
     for number in range(100):
         app.answers.get(1, number, lambda: Response(200, b"{}"))
-    assert len(app.answers._kept) == 39
+    assert len(app.answers) == 39
 
 
 def test_the_same_question_is_answered_the_same_under_an_id_of_its_own(app: App, client: Client) -> None:

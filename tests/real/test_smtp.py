@@ -19,10 +19,10 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from finapi.core.clock import FixedClock
 from finapi.net import mail
-from finapi.net.letters import Letter, MailError, MailStopped
-from finapi.net.mail import Post
-from finapi.net.messages import compose
-from finapi.net.smtp import Smtp
+from finapi.net.letters import Letter, MailError, MailStoppedError
+from finapi.net.mail import MailSettings
+from finapi.net.messages import build_message
+from finapi.net.smtp import SmtpTransport
 from finapi.store.db import Database, Transaction
 from tests.conftest import NOW
 from tests.mail_server import Mailbox, mail_server
@@ -74,8 +74,8 @@ def send(
     letter: Letter = LETTER,
     seconds: float = SECONDS,
 ) -> None:
-    smtp = Smtp(f"{scheme}://{login}127.0.0.1:{port}{query}", context=context)
-    mail.send_now(Post(smtp, SENDER, seconds), letter, NOW, "7")
+    smtp = SmtpTransport(f"{scheme}://{login}127.0.0.1:{port}{query}", context=context)
+    mail.send_now(MailSettings(smtp, SENDER, seconds), letter, NOW, "7")
 
 
 def refusal(port: int, **options: Any) -> MailError:
@@ -96,7 +96,7 @@ def test_a_mail_arrives_whole_and_parses() -> None:
         send(port)
     (envelope,) = received.envelopes
     assert (envelope.mail_from, envelope.rcpt_tos) == ("no-reply@finapi.example", ["ann@example.com"])
-    assert envelope.content == compose(LETTER, SENDER, NOW, "7").as_bytes()
+    assert envelope.content == build_message(LETTER, SENDER, NOW, "7").as_bytes()
     message = received.message()
     assert (message["To"], message["Subject"]) == ("ann@example.com", LETTER.subject)
     assert message["Date"].datetime == NOW
@@ -434,7 +434,7 @@ def test_a_server_that_takes_no_connection() -> None:
 def test_a_server_that_reads_nothing_more() -> None:
     # More than the buffers of both ends hold, one of which is kept small.
     long = Letter("ann@example.com", "Long", ("x" * 70 + "\n") * 100_000, "<p>\n")
-    message = compose(long, SENDER, NOW, "7")
+    message = build_message(long, SENDER, NOW, "7")
     stages: list[bytes] = []
 
     def deaf(connection: socket.socket) -> None:
@@ -447,7 +447,7 @@ def test_a_server_that_reads_nothing_more() -> None:
     with misbehaving(deaf, receive_buffer=4096) as port:
         started = time.monotonic()
         with pytest.raises(MailError, match="no reply within 1 s"):
-            Smtp(f"smtp://127.0.0.1:{port}").send(message, 1.0)
+            SmtpTransport(f"smtp://127.0.0.1:{port}").send(message, 1.0)
         assert time.monotonic() - started < 1.0 + SLACK
     assert stages[-1] == b"data\r\n"
 
@@ -545,7 +545,7 @@ def test_closing_breaks_off_what_hangs(stage: str) -> None:
         reached.set()
 
     with misbehaving(announced) as port:
-        smtp = Smtp(f"{options.get('scheme', 'smtp')}://127.0.0.1:{port}")
+        smtp = SmtpTransport(f"{options.get('scheme', 'smtp')}://127.0.0.1:{port}")
 
         def close() -> None:
             reached.wait(SECONDS)
@@ -554,12 +554,12 @@ def test_closing_breaks_off_what_hangs(stage: str) -> None:
         closer = threading.Thread(target=close)
         closer.start()
         started = time.monotonic()
-        with pytest.raises(MailStopped):
-            mail.send_now(Post(smtp, SENDER), LETTER, NOW, "7")
+        with pytest.raises(MailStoppedError):
+            mail.send_now(MailSettings(smtp, SENDER), LETTER, NOW, "7")
         assert time.monotonic() - started < SLACK
         closer.join()
-        with pytest.raises(MailStopped):
-            mail.send_now(Post(smtp, SENDER), LETTER, NOW, "7")
+        with pytest.raises(MailStoppedError):
+            mail.send_now(MailSettings(smtp, SENDER), LETTER, NOW, "7")
 
 
 def test_the_queue_over_a_server_that_hangs_then_greylists_then_takes_it(
@@ -572,8 +572,8 @@ def test_the_queue_over_a_server_that_hangs_then_greylists_then_takes_it(
         given_up.append((template, subject_id))
 
     def step(port: int) -> float | None:
-        post = Post(Smtp(f"smtp://127.0.0.1:{port}"), SENDER, SHORT)
-        return mail.send_due(db, post, clock.now(), render=lambda *_: LETTER, given_up=lost)
+        post = MailSettings(SmtpTransport(f"smtp://127.0.0.1:{port}"), SENDER, SHORT)
+        return mail.send_due(db, post, clock.now(), render=lambda *_: LETTER, on_give_up=lost)
 
     with db.write() as tx:
         mail.enqueue(tx, "reset", 1, clock.now())

@@ -15,7 +15,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.delivery import webhooks
 from finapi.delivery.dispatch import Dispatcher
-from finapi.net.outbound import Outbound, Reach
+from finapi.net.outbound import Outbound, ReachPolicy
 from tests import receiver as receivers
 from tests.receiver import receiver, status
 
@@ -37,7 +37,7 @@ HOSTILE: list[receivers.Behave] = [
 def test_memory_and_threads_stay_flat(make_app: Callable[..., App], caplog: pytest.LogCaptureFixture) -> None:
     app = make_app(webhook_allow=("127.0.0.0/8",), webhook_timeout=0.2, webhook_threads=12)
     names = {"private.example": ["10.0.0.1"], "linklocal.example": ["169.254.169.254", "fe80::1%1"]}
-    object.__setattr__(app, "outbound", Outbound(Reach(app.outbound.reach.allowed), resolve=names.__getitem__))
+    object.__setattr__(app, "outbound", Outbound(ReachPolicy(app.outbound.reach.allowed), resolve=names.__getitem__))
     user = users.create(app, "ann@example.com", "pro", app.clock.now())
     dispatcher = Dispatcher(app)
     caplog.set_level("CRITICAL")

@@ -28,7 +28,15 @@ from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.edgar import recognise
 from finapi.market.documents.sources import MAX_DOCUMENT
-from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reach, Reply, RequestStopped, TooLong
+from finapi.net.outbound import (
+    Outbound,
+    OutboundError,
+    OutboundRequest,
+    ReachPolicy,
+    Reply,
+    ReplyTooLongError,
+    RequestStoppedError,
+)
 from finapi.store import heartbeats
 from finapi.store.db import Transaction
 
@@ -100,7 +108,7 @@ class Gateway:
         self._directory = archive(app.config.base_url)
         self._agent = app.config.user_agent
         check(app.config)
-        self._outbound = Outbound(Reach(anything=True))
+        self._outbound = Outbound(ReachPolicy(allows_any_address=True))
         # Whether EDGAR refused before, this process or another, and when it was last noted that it answers.
         self._refused = True
         self._noted_at: datetime | None = None
@@ -154,14 +162,16 @@ class Gateway:
         # This request's place: no more than so many a second, evenly.
         pause = self._app.edgar.wait(self._app.config.edgar_per_second, time.monotonic())
         if pause > 0 and self._wait(pause):
-            raise RequestStopped
+            raise RequestStoppedError
         started = time.monotonic()
         try:
-            request = OutboundRequest(url, headers=headers, seconds=REQUEST_SECONDS, body_bytes=most, whole=True)
+            request = OutboundRequest(
+                url, headers=headers, timeout_seconds=REQUEST_SECONDS, max_body_bytes=most, require_complete=True
+            )
             reply = self._outbound.send(request)
-        except RequestStopped:
+        except RequestStoppedError:
             raise
-        except TooLong:
+        except ReplyTooLongError:
             self._worked(started)
             return self._counted(Fetched("too_long", url))
         except OutboundError as error:

@@ -25,7 +25,7 @@ from finapi.market.filings import lists
 from finapi.market.intake import following, ingest
 from finapi.market.intake.gateway import BackOff, Fetched, Host
 from finapi.market.reference import companies
-from finapi.net.outbound import RequestStopped
+from finapi.net.outbound import RequestStoppedError
 from finapi.store import heartbeats
 from finapi.store.db import Row, StoreUnwritableError, Transaction
 
@@ -114,7 +114,7 @@ class Poller:
             self._guarded("lists", self._read_lists, failures)
             if not self._fetch_documents():
                 wait = max(self._feed_at - self._monotonic(), 0.0)
-        except RequestStopped:
+        except RequestStoppedError:
             return self._every
         except BackOff as error:
             # The gateway's trouble and no worker's. What is new comes first when it is over.

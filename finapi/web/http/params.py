@@ -378,7 +378,7 @@ def _email(text: str) -> str:
     text = text.strip().lower()
     try:
         # What no mail can be sent to is no email: the sender's own rule decides.
-        letters.address(text)
+        letters.parse_address(text)
     except MailError as error:
         raise ValueError from error
     return text
