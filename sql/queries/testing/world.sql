@@ -1,5 +1,6 @@
 -- name: next_happening
--- When something of a world is due next after a moment: its own doing (work), or the end of something that was granted.
+-- The next time after :now, up to :until, at which something is due: work of the service, or, unless only :work is wanted,
+-- the end of a plan's period.
 SELECT min(at)
 FROM (
     SELECT due_at AS at FROM deliveries WHERE due_at IS NOT NULL
@@ -11,7 +12,7 @@ FROM (
 WHERE at > :now AND at <= :until
 
 -- name: happenings
--- What happened after one moment up to another, in the order of time.
+-- What happened after :since up to :until, oldest first.
 SELECT at, what, subject, detail
 FROM (
     SELECT started_at AS at, 'webhook.attempt' AS what, delivery_id AS subject,
@@ -67,7 +68,7 @@ SELECT min(due_at) IS NOT NULL FROM mails WHERE state = 'queued'
 SELECT max(tick) FROM status_checks
 
 -- name: count_hours_passed
--- The rounds of the ticks from since on before this one, each as the round of this one is.
+-- Count a round for each tick from :since to before :tick, with the results of the round of :tick.
 WITH RECURSIVE buckets(start) AS (
     SELECT :since - :since % 3600
     UNION ALL SELECT start + 3600 FROM buckets WHERE start + 3600 < :tick
