@@ -15,8 +15,9 @@ from finapi.core import master_secrets, passwords
 from finapi.core.cache import Cache
 from finapi.core.clock import Clock, SystemClock, iso
 from finapi.core.config import Config
+from finapi.core.cpu_allowance import CpuAllowance
 from finapi.core.errors import UsageError
-from finapi.core.limits import Expense, Limit, Limiter, Pace
+from finapi.core.limits import Limit, Limiter, Pace
 from finapi.core.lockout import Lockouts
 from finapi.core.master_secrets import Keyring
 from finapi.core.metrics import Metrics
@@ -47,6 +48,8 @@ ANSWER_BYTES = 500  # that a kept answer takes beside its body
 SCREENED_BYTES = 8 * 1024 * 1024
 CALLERS = 10_000
 NOBODY = 1_000
+
+REFUNDED_CPU_USED = "Calls of this account or address that failed and cost nothing have used their seconds of CPU."
 
 BULK = "bulk"  # the directory of files of whole periods, in the data directory
 
@@ -85,6 +88,8 @@ class App:
     answers: Cache
     # Queries of callers.
     sandbox: Sandbox
+    # CPU time of calls that nobody pays for, by account or address.
+    refunded_cpu: CpuAllowance
     # Answers above a megabyte, while they are made and until they are sent or in a file.
     large: Turns
     # Files of whole periods, which anybody with a key may fetch.
@@ -235,6 +240,9 @@ def _app(
     new_uuid: Callable[[], str] = random_uuid,
     resolve: Resolver = system_resolver,
 ) -> App:
+    refunded_cpu = CpuAllowance(
+        config.refunded_cpu_per_minute, clock.monotonic, refusal=REFUNDED_CPU_USED, max_keys=config.limit_keys
+    )
     # Of those who wait for a turn at something: so many threads at most, whatever they wait for.
     seats = threading.Semaphore(max(1, config.threads // 2))
     return App(
@@ -264,8 +272,11 @@ def _app(
             Budget(config.sql_seconds, config.sql_rows, config.sql_bytes),
             time.monotonic,
             Turns(sandbox.BUSY, config.sql_at_once, config.sql_waiting, config.turn_wait, each=1, seats=seats),
-            Expense(config.sql_cpu_per_minute, config.limit_keys),
+            CpuAllowance(
+                config.sql_cpu_per_minute, clock.monotonic, refusal=sandbox.CPU_USED, max_keys=config.limit_keys
+            ),
         ),
+        refunded_cpu=refunded_cpu,
         large=Turns(
             "Other large answers are being made.",
             config.large_at_once,

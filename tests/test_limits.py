@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from finapi.core.limits import BucketState, Decision, Expense, Limit, Limiter, Pace, decide
+from finapi.core.limits import BucketState, Decision, Limit, Limiter, Pace, decide
 
 XBRL = Limit(120, 60.0, 30)  # two a second
 NO_BURST = Limit(120, 60.0, 0)
@@ -276,33 +276,6 @@ def test_threads_share_a_bucket_exactly() -> None:
     for thread in threads:
         thread.join()
     assert (len(passed), sum(passed)) == (800, 31)
-
-
-def test_what_was_used_leaks_evenly_so_that_twice_as_much_waits_a_minute() -> None:
-    expense = Expense(10.0, keys=2)
-    assert expense.wait("ann", 100.0) == 0.0
-    expense.add("ann", 10.0, 100.0)
-    assert expense.wait("ann", 100.0) == 0.0
-    expense.add("ann", 10.0, 100.0)
-    assert [expense.wait("ann", now) for now in (100.0, 130.0, 160.0, 161.0)] == [60.0, 30.0, 0.0, 0.0]
-    assert expense.wait("ann", 95.0) == 60.0
-    assert expense.wait("bea", 100.0) == 0.0
-
-
-def test_of_more_keys_than_are_counted_the_one_that_used_longest_ago_is_forgotten() -> None:
-    expense = Expense(10.0, keys=2)
-    for name in ("ann", "bea", "ann", "cid"):
-        expense.add(name, 20.0, 0.0)
-    assert [expense.wait(name, 0.0) for name in ("ann", "bea", "cid")] == [180.0, 0.0, 60.0]
-
-
-def test_what_was_used_is_kept_for_the_last_hundred_thousand_who_used_something() -> None:
-    expense = Expense(60.0)
-    for caller in range(100_000):
-        expense.add(caller, 120.0, 0.0)
-    assert expense.wait(0, 0.0) == 60.0
-    expense.add("one more", 1.0, 0.0)
-    assert (expense.wait(0, 0.0), expense.wait(1, 0.0)) == (0.0, 60.0)
 
 
 def test_places_come_evenly_and_at_once_after_a_pause() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 import sqlite3
 import threading
 import time
@@ -16,12 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from finapi.core.clock import FixedClock
+from finapi.core.cpu_allowance import CpuAllowance
 from finapi.core.errors import ApiError
-from finapi.core.limits import Expense
 from finapi.market.reference.views import VIEWS
 from finapi.store import db as database
 from finapi.store import sandbox as sandboxes
-from finapi.store.sandbox import FUNCTIONS, MAX_TEXT, Budget, QueryResult, Sandbox
+from finapi.store.sandbox import CPU_USED, FUNCTIONS, MAX_TEXT, Budget, QueryResult, Sandbox
+from tests.conftest import NOW
 from tests.each import each
 
 ALLOWED = frozenset(VIEWS)
@@ -594,33 +595,24 @@ def test_an_account_runs_one_query_at_a_time(store: database.Database) -> None:
     assert sandbox.query("SELECT 1", ALLOWED, "ann").rows == [[1]]
 
 
-def test_an_account_has_seconds_of_cpu_a_minute_whatever_its_queries_came_to(store: database.Database) -> None:
-    now, used = [0.0], itertools.count(0, 6)
-    spending = Expense(10.0)
-    sandbox = Sandbox(store, FEW, lambda: now[0], spending=spending, cpu=lambda: float(next(used)))
+def test_an_account_has_seconds_of_cpu_for_all_its_queries(store: database.Database) -> None:
+    clock, used = FixedClock(NOW), itertools.count(0, 6)
+    allowance = CpuAllowance(10.0, clock.monotonic, refusal=CPU_USED, cpu_seconds=lambda: float(next(used)))
+    sandbox = Sandbox(store, FEW, time.monotonic, allowance=allowance)
     assert sandbox.query("SELECT 1", ALLOWED, "ann").rows == [[1]]
-    with pytest.raises(ApiError):  # it failed and is refunded, and took six seconds all the same
+    with pytest.raises(ApiError):  # A query that fails takes its six seconds too.
         sandbox.query("SELECT nope FROM company", ALLOWED, "ann")
     with pytest.raises(ApiError) as error:
         sandbox.query("SELECT 1", ALLOWED, "ann")
-    assert (error.value.status, error.value.code, error.value.headers) == (
+    assert (error.value.status, error.value.code, error.value.headers, error.value.message) == (
         429,
         "RATE_LIMIT_EXCEEDED",
         {"Retry-After": "12"},
+        "The SQL queries of this account have used their seconds of CPU. Try again later.",
     )
     assert sandbox.query("SELECT 1", ALLOWED, "bob").rows == [[1]]
-    now[0] = 12.0
+    clock.advance(12.0)
     assert sandbox.query("SELECT 1", ALLOWED, "ann").rows == [[1]]
-
-
-def test_spending_leaks_evenly_and_is_bounded_in_keys() -> None:
-    spending = Expense(60.0, keys=2)
-    spending.add("a", 90.0, 0.0)
-    assert [spending.wait("a", at) for at in (0.0, 10.0, 30.0, 100.0)] == [30.0, 20.0, 0.0, 0.0]
-    for key in ("b", "c"):
-        spending.add(key, 90.0, 0.0)
-    assert (spending.wait("a", 0.0), spending.wait("c", 0.0), len(spending._used)) == (0.0, 30.0, 2)
-    assert Expense(math.inf).wait("a", 0.0) == 0.0
 
 
 SORTED = "SELECT a.date, b.date FROM price a, price b, price c ORDER BY a.close + b.close + c.close, a.date"

@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypedDict, TypeVar
 from finapi.app import App
 from finapi.core import days
 from finapi.core.clock import iso
+from finapi.core.cpu_allowance import CpuMeter
 from finapi.core.errors import ApiError, StoreUnavailableError
 from finapi.core.records import Date, OneOf, Time, build_record
 from finapi.store.db import Row, Transaction
@@ -36,12 +37,14 @@ SPENDING = ("debit", "4xx_refund", "5xx_refund", "crash_refund")
 class Charge:
     """The tokens of one call, taken and not settled yet. ``debit`` is the ledger row, or None if the call is free.
 
-    The first call of :meth:`settle` or :meth:`refund` decides. Later ones have no effect.
+    The first call of :meth:`settle` or :meth:`refund` decides. Later ones have no effect. ``cpu_meter`` counts the CPU
+    time of a call that is refunded, or that is free and fails.
     """
 
     def __init__(self, app: App, debit: Mapping[str, Any] | None) -> None:
         self._app = app
         self._debit = debit
+        self.cpu_meter: CpuMeter | None = None
 
     def settle(self) -> None:
         """Keep the tokens: the call was answered.
@@ -49,13 +52,16 @@ class Charge:
         The debit is closed with the next debit or by the settlement step, as a response does not wait for a second
         commit. A crash before that refunds the call, in the customer's favour.
         """
-        debit, self._debit = self._debit, None
+        debit, self._debit, self.cpu_meter = self._debit, None, None
         if debit is not None:
             self._app.debits_to_settle.append(debit["id"])
 
     def refund(self, error: BaseException) -> None:
         """Return the tokens of a call that ended with ``error``, later if nothing can be written now."""
         debit, self._debit = self._debit, None
+        cpu_meter, self.cpu_meter = self.cpu_meter, None
+        if cpu_meter is not None:
+            cpu_meter.count()
         if debit is None:
             return
         app, now = self._app, self._app.clock.now()

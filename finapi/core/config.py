@@ -173,6 +173,11 @@ class Config:
     sql_waiting: int = _setting(2, "SQL proxy: queries waiting for their turn; the rest is 503", least=0)
     sql_cpu_per_minute: float = _setting(20.0, "SQL proxy: seconds of CPU a minute of an account", least=0.01)
 
+    # A twelfth of a core: a thousand refusals that cost a few milliseconds each, or a dozen of the dearest.
+    refunded_cpu_per_minute: float = _setting(
+        5.0, "seconds of CPU a minute for refunded calls of an account, or failed ones of an address", least=0.01
+    )
+
     log_format: Literal["text", "json"] = _setting("text", "access and event log on stderr")
     log_level: Literal["debug", "info", "warning", "error"] = _setting("info", "least level that is logged")
 

@@ -132,41 +132,6 @@ class Limiter:
             self._states = OrderedDict(state)
 
 
-class Expense:
-    """Something of which each key may use so much ``a_minute``, counted when it has been used; at most ``keys`` keys.
-
-    It leaks evenly: whoever used twice as much waits a minute.
-    """
-
-    def __init__(self, a_minute: float, keys: int = 100_000) -> None:
-        self._a_minute = a_minute
-        self._keys = keys
-        self._used: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def wait(self, key: Hashable, now: float) -> float:
-        """Seconds until ``key`` may use more; 0 when it may now."""
-        with self._lock:
-            return max(0.0, self._left(key, now) - self._a_minute) * 60 / self._a_minute
-
-    def add(self, key: Hashable, used: float, now: float) -> None:
-        """Count what a key has used."""
-        with self._lock:
-            self._used[key] = (self._left(key, now) + used, now)
-            self._used.move_to_end(key)
-            if len(self._used) > self._keys:
-                self._used.popitem(last=False)
-
-    def clear(self) -> None:
-        """Forget what anybody has used."""
-        with self._lock:
-            self._used.clear()
-
-    def _left(self, key: Hashable, now: float) -> float:
-        used, at = self._used.get(key, (0.0, now))
-        return max(0.0, used - self._a_minute / 60 * max(0.0, now - at))
-
-
 class Pace:
     """Places in a row, evenly apart: for requests of our own, of whichever thread."""
 

@@ -11,15 +11,14 @@ import math
 import re
 import sqlite3
 import threading
-import time
 from array import array
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any, NamedTuple
 
+from finapi.core.cpu_allowance import CpuAllowance
 from finapi.core.errors import ApiError, invalid_param
-from finapi.core.limits import Expense
 from finapi.core.memory import give_back
 from finapi.core.metrics import memory
 from finapi.core.turns import Turns
@@ -99,9 +98,9 @@ class QueryResult(NamedTuple):
 
 
 class Sandbox:
-    """Runs queries of callers, of an account one at a time; ``monotonic`` is the clock of their budget.
+    """Runs callers' queries, one at a time per account.
 
-    ``spending`` counts the seconds of CPU of each account, and ``cpu`` tells those of the thread.
+    ``monotonic`` is the clock of a query's budget. ``allowance`` counts the CPU time of every query, refunded or not.
     """
 
     def __init__(
@@ -110,42 +109,33 @@ class Sandbox:
         budget: Budget,
         monotonic: Callable[[], float],
         turns: Turns | None = None,
-        spending: Expense | None = None,
-        cpu: Callable[[], float] = time.thread_time,
+        allowance: CpuAllowance | None = None,
     ) -> None:
         self._db = db
         self._budget = budget
         self._monotonic = monotonic
         self.turns = turns or Turns(BUSY, 2, 0, 0.0, each=1)
-        self._spending = spending or Expense(math.inf)
-        self._cpu = cpu
+        self.allowance = allowance or CpuAllowance(math.inf, monotonic, refusal=CPU_USED)
         self._idle: list[_SandboxConnection] = []
 
     def query(
         self, sql: str, views: frozenset[str], account: Hashable = None, values: Sequence[str | float | None] = ()
     ) -> QueryResult:
-        """The answer of one SELECT over ``views``, with ``values`` in the places of its question marks.
+        """Return the rows of one SELECT over ``views``, with ``values`` in the places of its question marks.
 
-        INVALID_PARAM (400) for what is none, reads anything but the views, or takes more than it may;
-        RATE_LIMIT_EXCEEDED (429) when the account has used its seconds of CPU, whether its queries were refunded or
-        not; UNAVAILABLE (503) when its turn does not come.
+        Raise INVALID_PARAM (400) if it is not a SELECT, reads anything but the views, or exceeds its budget;
+        RATE_LIMIT_EXCEEDED (429) if the account has used its seconds of CPU; UNAVAILABLE (503) if its turn does not
+        come.
         """
         _check(sql)
         with self.turns.turn(account):
-            wait = self._spending.wait(account, self._monotonic())
-            if wait:
-                message = "The SQL queries of this account have used their seconds of CPU. Try again later."
-                raise ApiError("RATE_LIMIT_EXCEEDED", message, headers={"Retry-After": str(math.ceil(wait))})
-            began = self._cpu()
+            self.allowance.check(account)
+            started_seconds = self.allowance.cpu_seconds()
             try:
                 with _heap_bounded():
                     return self._run(sql, views, values)
             finally:
-                self._spending.add(account, self._cpu() - began, self._monotonic())
-
-    def reset_spending(self) -> None:
-        """Forget the seconds that accounts have used."""
-        self._spending.clear()
+                self.allowance.add(account, self.allowance.cpu_seconds() - started_seconds)
 
     def _run(self, sql: str, views: frozenset[str], values: Sequence[str | float | None]) -> QueryResult:
         try:
@@ -168,6 +158,7 @@ class Sandbox:
 
 
 BUSY = "Other queries are running."
+CPU_USED = "The SQL queries of this account have used their seconds of CPU."
 TOO_MUCH = "it took too much memory"
 
 

@@ -38,6 +38,9 @@ FIXTURE_SETTINGS: dict[str, Any] = {
     # The worlds would write their ledger archives to the same directory.
     "ledger_days": 0,
     "connections_per_address": 1_000,
+    # CPU times differ from run to run, and answers must not; the clock by which they are forgotten may be frozen.
+    "refunded_cpu_per_minute": 3_600.0,
+    "sql_cpu_per_minute": 3_600.0,
     # The readers of all worlds connect from one address.
     "feed_connections_per_address": 2_000,
     "feed_unauthenticated": 1_000,

@@ -346,7 +346,7 @@ class World:
             self.accounts = dict(snapshot.accounts)
             for zone, limiter in self.app.limiters.items():
                 limiter.put(snapshot.limits[zone])
-            self.app.sandbox.reset_spending()
+            self._clear_cpu_allowances()
             self.clear_lockouts()
             logins.recall(self.app)
             self.app.watch.forget()
@@ -376,7 +376,11 @@ class World:
         """Clear the use of every limit, for every caller."""
         for limiter in self.app.limiters.values():
             limiter.put({})
-        self.app.sandbox.reset_spending()
+        self._clear_cpu_allowances()
+
+    def _clear_cpu_allowances(self) -> None:
+        self.app.sandbox.allowance.clear()
+        self.app.refunded_cpu.clear()
 
     def clear_lockouts(self) -> None:
         """Clear the wrong passwords that are counted in memory."""

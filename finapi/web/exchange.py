@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from finapi.accounts.users import Caller
+from finapi.core.cpu_allowance import CpuMeter
 from finapi.core.errors import ApiError
 from finapi.core.limits import Decision
 from finapi.web import exports
@@ -33,8 +34,20 @@ class Exchange:
     tag: str | None = None
     charged: int = 0
     code: str | None = None
+    # Counts the CPU time of the call if nobody pays for it; None where no limit applies.
+    cpu_meter: CpuMeter | None = None
     # Who answers: the application, or the server in its place when the call has overrun its time.
     answering: dict[str, str] = field(default_factory=dict)
+
+    def check_cpu(self) -> None:
+        """Raise the 429 of a caller whose refunded calls have used their CPU time."""
+        if self.cpu_meter is not None:
+            self.cpu_meter.check()
+
+    def count_cpu(self) -> None:
+        """Count the CPU time of a call that nobody pays for."""
+        if self.cpu_meter is not None:
+            self.cpu_meter.count()
 
     def is_for(self, who: str) -> bool:
         """Whether the answer is this one's to give: that of the first who asks, of whichever thread."""

@@ -344,7 +344,7 @@ _SAID = {
     413: "The body is too large.",
     414: "The request line is longer than 8,192 bytes.",
     415: "The body is not application/json.",
-    429: "Too many requests.",
+    429: "Too many requests, or too much CPU time for calls that were refunded or refused.",
     500: "Unexpected failure; a metered call was refunded.",
     503: "The server is busy; Retry-After says when to come back.",
     504: "The call took longer than the server allows; a metered call was refunded.",
@@ -385,6 +385,9 @@ HEADERS: dict[str, dict[str, Any]] = {
     "X-Tokens-Charged": _header("Tokens charged: 0 if the call is free, failed or was answered 304.", _SECONDS),
     "ETag": _header("Version of this answer. Sent as If-None-Match, the call is free while it is current.", TEXT),
     "Retry-After": _header("Seconds to wait.", _SECONDS),
+    "CpuRetryAfter": _header(
+        "Seconds to wait, if calls that were refunded or refused took too much CPU time.", _SECONDS, always=False
+    ),
     "WWW-Authenticate": _header("Accepted credentials (RFC 9110).", TEXT),
     "Allow": _header("Methods allowed here.", TEXT),
     "Location": _header("The page.", {"type": "string", "format": "uri-reference"}),
@@ -582,6 +585,9 @@ class Answers:
         headers += ["Retry-After"] if status == 503 or (status == 429 and not gateway) else []
         # A lock tells when it ends, and nothing of a limit.
         headers += _LIMITS if status == 429 and not gateway and not own else ()
+        described = _headers(*headers)
+        if gateway:
+            described["Retry-After"] = _headers("CpuRetryAfter")["CpuRetryAfter"]
         schema = "InsufficientTokens" if status == 402 else "Error"
         media = {
             "schema": {"$ref": f"#/components/schemas/{schema}"},
@@ -589,7 +595,7 @@ class Answers:
         }
         self.responses[name] = {
             "description": _SAID[status] + _OWN_SAID.get((operation_id(route), status), ""),
-            "headers": _headers(*headers),
+            "headers": described,
             "content": {"application/json": media},
         }
         return {"$ref": f"#/components/responses/{name}"}

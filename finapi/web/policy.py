@@ -105,6 +105,7 @@ def _rate_limits(config: Config) -> dict[str, Any]:
         "login_per_minute_per_ipv6_network": config.login_per_minute_per_network,
         "sql_proxy_per_minute": config.sql_per_minute,
         "sql_proxy_cpu_seconds_per_minute": config.sql_cpu_per_minute,
+        "refunded_calls_cpu_seconds_per_minute": config.refunded_cpu_per_minute,
         "insider_service_per_minute_free": config.insider_per_minute_free,
         "insider_service_per_minute_paid": config.insider_per_minute_paid,
         "over_limit_status": 429,

@@ -19,6 +19,7 @@ from finapi.accounts import billing, logins, plans, users
 from finapi.accounts.users import Caller
 from finapi.app import App
 from finapi.core.clock import iso
+from finapi.core.cpu_allowance import CpuMeter
 from finapi.core.errors import CODE_OF, ApiError, StoreUnavailableError, unwritable
 from finapi.core.json import dumps
 from finapi.core.limits import Decision
@@ -292,6 +293,7 @@ class WsgiApp:
             # An unverified caller is charged to its address, so that inventing keys buys no fresh bucket.
             key = ("user", exchange.caller.id) if exchange.caller else ("address", request.address)
             exchange.decision = self._take(limiter(route.zone, exchange.caller), key)
+            exchange.cpu_meter = CpuMeter(app.refunded_cpu, key)
             wider = route.network_limit and logins.network(request.address)
             if route.network_limit and wider:
                 self._take(route.network_limit, ("network", wider))
@@ -302,6 +304,9 @@ class WsgiApp:
             raise unauthorized(route.auth, request)
         if caller is not None and caller.period_end is not None and caller.period_end <= iso(now):
             plans.refill(app, caller.id, now)
+        is_repeatable = route.idempotent and idempotency.HEADER.lower() in request.headers
+        if not is_repeatable:  # A stored response takes precedence over any refusal (DECISIONS 4).
+            exchange.check_cpu()
         question, wrong = self._questions.read(route, path_params, request)
         if route.cacheable and wrong is None:
             exchange.tag = tag_of(caller.data_stamp if caller else "", tagged(route, question, request))
@@ -312,10 +317,10 @@ class WsgiApp:
         given = (question.params, body, exchange.held, self._routes)
         ask = partial(self._asked_within, request)
         call = Call(app, route, request, exchange.request_id, now, caller, *given, ask=ask)
-        if route.idempotent and idempotency.HEADER.lower() in request.headers:
+        if is_repeatable:
             if wrong is not None:
                 raise wrong
-            return self._answer_idempotent(call)
+            return self._answer_idempotent(call, exchange)
         return self._charged(call, exchange, wrong)
 
     def _asked_within(self, outer: Request, asked: ApiRequest) -> ApiAnswer:
@@ -348,6 +353,7 @@ class WsgiApp:
         app, request, route = self.app, call.request, call.route
         user_id = call.caller.id if call.caller else 0
         charge = billing.charge(app, user_id, route.name, route.cost, exchange.request_id)
+        charge.cpu_meter = exchange.cpu_meter
         try:
             # After the charge: a balance below the cost is 402 whatever else is wrong (DECISIONS 4).
             if wrong is not None:
@@ -357,6 +363,7 @@ class WsgiApp:
                 response = none_given(response, request, exchange.tag)
             if response.charge is not None:  # A page's: its route is free.
                 charge = response.charge
+                charge.cpu_meter = exchange.cpu_meter
             if request.deadline is not None and app.clock.monotonic() > request.deadline:
                 raise overrun()
             if not exchange.is_for("call"):
@@ -368,9 +375,9 @@ class WsgiApp:
             # The server has answered in the meantime, and the ledger states that answer.
             charge.refund(overrun())
             raise overrun() from None
-        if response.status == 304:
+        if response.status == 304 or response.status >= 400:
             # Known only after the work, and free as any other.
-            charge.refund(ApiError("NOT_FOUND", "The caller has it."))
+            charge.refund(ApiError("NOT_FOUND", "Nothing was sent that costs anything."))
             return replace(response, charge=None)
         exchange.charged = route.cost
         return replace(response, charge=charge)
@@ -386,7 +393,7 @@ class WsgiApp:
             call.hold_large()
         return ended(kept, call.own_end)
 
-    def _answer_idempotent(self, call: Call) -> Response:
+    def _answer_idempotent(self, call: Call, exchange: Exchange) -> Response:
         """Answer a call with an ``Idempotency-Key``: do it, or return the response stored under its key.
 
         A parallel call with the same key may do the work between the first look-up and the handler. The handler is
@@ -400,10 +407,12 @@ class WsgiApp:
         stored_response = self._find_stored_response(idempotent_call, call.now)
         if stored_response is None:
             try:
+                exchange.check_cpu()
                 return call.route.handler(call._replace(idempotent_call=idempotent_call))
             except Exception:
                 stored_response = self._find_stored_response(idempotent_call, call.now)
                 if stored_response is None:
+                    exchange.count_cpu()
                     raise
         body_members = json.loads(stored_response)
         if "request_id" in body_members:
@@ -475,7 +484,14 @@ class WsgiApp:
         body.update(error.extra_fields)
         body["request_id"] = exchange.request_id
         body["timestamp"] = iso(self.app.clock.now())
-        return Response(error.status, dumps(body), headers=dict(error.headers))
+        return Response(error.status, dumps(body), headers={**self._limit_headers(exchange, error), **error.headers})
+
+    def _limit_headers(self, exchange: Exchange, error: ApiError) -> dict[str, str]:
+        """Return the state of the rate limit for a 429 that another limit has caused (CONTRACT 5)."""
+        decision, route = exchange.decision, exchange.route
+        if error.code != "RATE_LIMIT_EXCEEDED" or decision is None or route is None or route.zone in GATEWAY_ZONES:
+            return {}
+        return decision.headers(self.app.clock.now())
 
     def _finish(self, response: Response, exchange: Exchange) -> Answered:
         """Return the status line, every header, and the bytes to send."""
