@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from finapi.accounts.users import Caller
 from finapi.core.cpu_allowance import CpuMeter
@@ -11,10 +11,8 @@ from finapi.core.errors import ApiError
 from finapi.core.limits import Decision
 from finapi.web import exports
 from finapi.web.http.messages import (
-    GZIP_FROM,
     Request,
     Response,
-    coded_etag,
 )
 from finapi.web.http.route import Route
 
@@ -76,25 +74,6 @@ class HeldBody:
 def not_modified(route: Route, held: str) -> Response:
     """The 304 for a caller that holds the answer with this ``ETag``."""
     return Response(304, b"", headers={"ETag": held, "Vary": vary(route)})
-
-
-def wants_none(request: Request) -> bool:
-    """Whether the caller wants an answer only where there is none (RFC 9110 13.1.2)."""
-    return request.headers.get("if-none-match", "").strip() == "*"
-
-
-def none_given(response: Response, request: Request, tag: str | None) -> Response:
-    """The 304 in place of an answer that has an ``ETag``, its own or of its question's ``tag``; else the answer."""
-    headers = {name: told for name, told in response.headers.items() if name in ("ETag", "Cache-Control", "Vary")}
-    if tag is not None:
-        long = response.stream is not None or len(response.body) + len(response.end) > GZIP_FROM
-        gzipped = request.wants_gzip and long
-        headers["ETag"] = coded_etag(tag, gzipped=gzipped)
-    if response.status != 200 or "ETag" not in headers:
-        return response
-    if response.stream is not None:
-        response.stream.close()
-    return replace(response, status=304, body=b"", headers=headers, end=b"", stream=None, kept=None)
 
 
 def vary(route: Route | None) -> str:

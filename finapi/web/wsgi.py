@@ -31,15 +31,13 @@ from finapi.web.exchange import (
     Exchange,
     HeldBody,
     ended,
-    none_given,
     not_modified,
     overrun,
     unknown,
     vary,
-    wants_none,
     without_length,
 )
-from finapi.web.http.call import DOCS, LARGE_ANSWER, Call, limiter, table_kind, unauthorized
+from finapi.web.http.call import DOCS, LARGE_ANSWER, Call, limiter, own_end, table_kind, unauthorized
 from finapi.web.http.messages import (
     GZIP_FROM,
     RENDERS_NOTHING,
@@ -50,6 +48,7 @@ from finapi.web.http.messages import (
     coded_etag,
     deflated,
     deflated_of_many,
+    has_if_none_match_star,
     held_etag,
     is_trusted,
     key_of,
@@ -309,8 +308,11 @@ class WsgiApp:
             exchange.check_cpu()
         question, wrong = self._questions.read(route, path_params, request)
         if route.cacheable and wrong is None:
-            exchange.tag = tag_of(caller.data_stamp if caller else "", tagged(route, question, request))
+            stamp = caller.data_stamp if caller else ""
+            exchange.tag = tag_of(stamp, tagged(route, question, request))
             held = held_etag(request.headers.get("if-none-match", ""), exchange.tag)
+            if held is None and has_if_none_match_star(request):
+                held = self._find_stored_etag(request, exchange, stamp, exchange.tag)
             if held is not None:
                 return not_modified(route, held)
         body, wrong = self._read_body(request, route, wrong) if route.body is not None else ({}, wrong)
@@ -358,9 +360,10 @@ class WsgiApp:
             # After the charge: a balance below the cost is 402 whatever else is wrong (DECISIONS 4).
             if wrong is not None:
                 raise wrong
-            response = self._answered(call, exchange.tag)
-            if wants_none(request):
-                response = none_given(response, request, exchange.tag)
+            if exchange.tag is not None and has_if_none_match_star(request):
+                response = self._check_existence(call, exchange.tag)
+            else:
+                response = self._answered(call, exchange.tag)
             if response.charge is not None:  # A page's: its route is free.
                 charge = response.charge
                 charge.cpu_meter = exchange.cpu_meter
@@ -392,6 +395,28 @@ class WsgiApp:
         if len(kept.body) > LARGE_ANSWER:
             call.hold_large()
         return ended(kept, call.own_end)
+
+    def _check_existence(self, call: Call, tag: str) -> Response:
+        """Return the 304 of ``If-None-Match: *``, or raise the error that there is instead of an answer.
+
+        A list is asked for one row, which is enough to know. Other answers are computed and stored.
+        """
+        one_row = {param.name: 1 for param in call.route.params if param.name in ("limit", "size")}
+        if one_row or call.table_kind is not None:
+            call.route.handler(call._replace(params={**call.params, **one_row}))
+        else:
+            self._answered(call, tag)
+        # Nearly every answer is long enough to be compressed, and either tag is accepted later.
+        return not_modified(call.route, coded_etag(tag, gzipped=call.request.wants_gzip))
+
+    def _find_stored_etag(self, request: Request, exchange: Exchange, stamp: str, tag: str) -> str | None:
+        """Return the ``ETag`` of the answer with a tag if that answer is in memory, else None."""
+        stored: Response | None = self.app.answers.find(stamp, tag, None)
+        if stored is None:
+            return None
+        answer = ended(stored, own_end(exchange.request_id, self.app.clock.now()))
+        is_long = len(answer.body) + len(answer.end) > GZIP_FROM
+        return coded_etag(tag, gzipped=request.wants_gzip and is_long)
 
     def _answer_idempotent(self, call: Call, exchange: Exchange) -> Response:
         """Answer a call with an ``Idempotency-Key``: do it, or return the response stored under its key.

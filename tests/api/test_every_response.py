@@ -21,9 +21,10 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import STATUS_OF, ApiError
-from finapi.web import exchange, wsgi
+from finapi.web import wsgi
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
+from finapi.web.http.params import Param
 from finapi.web.http.route import Route
 from finapi.web.wsgi import WsgiApp
 from tests.api import COMPANY, FILING, balance, client_of, ledger, put, report
@@ -631,8 +632,7 @@ def test_the_304_for_any_answer_has_the_tag_of_its_coding_where_its_own_end_make
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     length = len(client.get(COMPANY).body)
-    for module in (exchange, wsgi):
-        monkeypatch.setattr(module, "GZIP_FROM", length - 1)
+    monkeypatch.setattr(wsgi, "GZIP_FROM", length - 1)
     told = [client.get(COMPANY, headers={**ZIP, **given}) for given in ({}, {"If-None-Match": "*"})]
     assert [answer.status for answer in told] == [200, 304]
     assert told[0].headers["etag"].endswith('-gzip"')
@@ -656,6 +656,43 @@ def test_any_answer_is_told_of_after_the_credential_the_limit_and_the_balance(ma
     assert Client(app).get(COMPANY, headers=anything).status == 401
     assert client.get("/api/v1/xbrl/companies/NONE/statements", headers=anything).status == 402
     assert [client.get(COMPANY, headers=anything).status for _ in range(3)] == [402, 402, 429]
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_if_none_match_star_asks_a_list_for_one_row(app: App, client: Client, form: str, method: str) -> None:
+    limits: list[int] = []
+
+    def list_rows(call: Call) -> Response:
+        limits.append(call.params["limit"])
+        return call.rows([{"a": 1}] * call.params["limit"], {})
+
+    params = (Param("limit", "integer", default=100, least=1, most=1000), Param("offset", "integer", default=0))
+    shape = {"type": "object", "properties": {"data": {"type": "array", "items": {"properties": {"a": {}}}}}}
+    route = Route(
+        "GET",
+        "/api/v1/x",
+        list_rows,
+        auth="key",
+        cost=5,
+        zone="app",
+        summary="Rows",
+        params=params,
+        cacheable=True,
+        lists=True,
+        shape=shape,
+    )
+    client._wsgi = validator(WsgiApp(app, [route]))
+    answer = client.call(method, f"/api/v1/x?limit=900&format={form}", headers={"If-None-Match": "*"})
+    assert (answer.status, answer.headers["x-tokens-charged"], limits) == (304, "0", [1])
+    assert balance(app, 1) == 500_000
+
+
+def test_if_none_match_star_takes_no_debit_where_the_answer_is_stored(app: App, client: Client) -> None:
+    full = client.get(COMPANY)
+    answer = client.get(COMPANY, headers={"If-None-Match": "*"})
+    assert (answer.status, answer.headers["etag"]) == (304, full.headers["etag"])
+    assert [row[:2] for row in ledger(app)] == [(-25, "debit")]
 
 
 def test_where_there_is_no_answer_any_is_no_condition(client: Client) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from finapi.core.errors import ApiError
 from finapi.core.files import get_package_folder
 from finapi.web.http.call import Call
-from finapi.web.http.messages import Response, held_etag
+from finapi.web.http.messages import Response, has_if_none_match_star, held_etag
 from finapi.web.http.params import in_path
 
 PARAMS = (in_path("name"),)
@@ -53,6 +53,7 @@ def show(call: Call) -> Response:
     named = call.request.query.get("v") == [found.tag]
     kept = FOR_EVER if named else FOR_AN_HOUR
     headers = {"Cache-Control": kept, "ETag": f'W/"{found.tag}"', "Vary": "Accept-Encoding"}
-    if held_etag(call.request.headers.get("if-none-match", ""), found.tag) is not None:
+    is_held = held_etag(call.request.headers.get("if-none-match", ""), found.tag) is not None
+    if is_held or has_if_none_match_star(call.request):
         return Response(304, b"", headers=headers)
     return Response(200, found.data, found.kind, headers)

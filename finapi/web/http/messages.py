@@ -305,11 +305,18 @@ def deflated_of_many(body: bytes) -> Deflated:
 def held_etag(header: str, tag: str) -> str | None:
     """The ``ETag`` among those of an ``If-None-Match`` that is ``tag`` in some content coding, or None.
 
-    Comparison is weak, as RFC 9110 13.1.2 asks. ``*`` is none of them: whether there is an answer at all is
-    not known before the work, and told after it.
+    Comparison is weak, as RFC 9110 13.1.2 asks. ``*`` is none of them: see :func:`has_if_none_match_star`.
     """
     offered = re.findall(r'"([^"]*)"', header) if header else ()
     return next((f'"{held}"' for held in offered if held in (tag, f"{tag}-gzip")), None)
+
+
+def has_if_none_match_star(request: Request) -> bool:
+    """Return True for ``If-None-Match: *``, which asks for an answer only if the server has none (RFC 9110 13.1.2).
+
+    An answer that exists is a 304 that costs nothing, so whoever handles it must not do the work of the answer.
+    """
+    return request.headers.get("if-none-match", "").strip() == "*"
 
 
 def coded_etag(tag: str, *, gzipped: bool) -> str:

@@ -15,7 +15,7 @@ from finapi import __version__
 from finapi.accounts import billing
 from finapi.core.errors import ApiError
 from finapi.web.http.call import Call
-from finapi.web.http.messages import Response, held_etag
+from finapi.web.http.messages import Response, has_if_none_match_star, held_etag
 
 
 def shown(call: Call, stands_for: Sequence[str], make: Callable[[], Response]) -> Response:
@@ -46,7 +46,12 @@ def open_to_all(call: Call, make: Callable[[], Response], *, kept: bool = True) 
     if held_etag(call.request.headers.get("if-none-match", ""), tag) is not None:
         return Response(304, b"", headers=headers)
     made: Response = call.app.pages.get(version, tag, make) if kept else make()
-    return replace(made, headers={**made.headers, **headers} if made.status == 200 else made.headers)
+    if made.status != 200:
+        return made
+    if has_if_none_match_star(call.request):
+        made.refund_charge(ApiError("NOT_FOUND", "The page was not sent."))
+        return Response(304, b"", headers=headers)
+    return replace(made, headers={**made.headers, **headers})
 
 
 def _charged(call: Call, cost: int, make: Callable[[], Response]) -> Response:
