@@ -284,7 +284,7 @@ def _app(
             config.turn_wait,
             seats=seats,
         ),
-        bulk=FileCache(None if db.path is None else config.data_dir / BULK, config.bulk_bytes, clock),
+        bulk=FileCache(None if db.path is None else config.data_dir / BULK, config.bulk_bytes, clock, refunded_cpu),
     )
 
 

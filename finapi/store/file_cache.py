@@ -7,13 +7,14 @@ import logging
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from finapi.core.clock import Clock
+from finapi.core.cpu_allowance import CpuAllowance
 from finapi.core.errors import ApiError, unwritable
 from finapi.core.temporary import TemporaryFolder, sweep
 
@@ -62,7 +63,16 @@ class _Making:
     began: datetime
     stamp: str
     done: threading.Event
+    # Who had it made, and has not paid for it; None if somebody has.
+    account: Hashable
     failure: BaseException | None = None
+
+
+class UnpaidFile(NamedTuple):
+    """A file that an account had made and has not paid for, and the CPU time that it took."""
+
+    name: str
+    cpu_seconds: float
 
 
 class FileCache:
@@ -70,12 +80,18 @@ class FileCache:
 
     The least recently used go first. What another process left there is removed with the first use. Names are the
     caller's to check: they are file names here.
+
+    Making a file takes CPU time in a thread of its own, and goes on when the call that asked for it has been refunded.
+    So an account owes that time until it pays for the file. When it has another file made instead, the time is counted
+    against its ``allowance``, which may refuse that.
     """
 
-    def __init__(self, directory: Path | None, most: int, clock: Clock) -> None:
+    def __init__(self, directory: Path | None, most: int, clock: Clock, allowance: CpuAllowance) -> None:
         self._directory = directory
         self._most = most
         self._clock = clock
+        self._allowance = allowance
+        self._unpaid: OrderedDict[Hashable, UnpaidFile] = OrderedDict()
         self._files: OrderedDict[str, BuiltFile] = OrderedDict()
         self._making: _Making | None = None
         self._place: Path | None = None
@@ -86,11 +102,18 @@ class FileCache:
         with self._lock:
             return sorted((name, one) for name, one in self._files.items() if one.rows and not one.too_long)
 
-    def open_file(self, name: str, stamp: str, make: Maker) -> tuple[BuiltFile, IO[bytes] | None]:
+    def has(self, name: str, stamp: str) -> bool:
+        """Return True if the file as of the data of ``stamp`` has been made and is still there."""
+        with self._lock:
+            made = self._fresh(name, stamp)
+        return made is not None and made.rows > 0 and not made.too_long
+
+    def open_file(self, name: str, stamp: str, make: Maker, account: Hashable) -> tuple[BuiltFile, IO[bytes] | None]:
         """The file as of the data of ``stamp``, open unless it is none, made now if need be.
 
-        It stays readable when it is replaced or removed. :class:`BeingMade` (503) while it or another is: the
+        It stays readable when it is replaced or removed. :class:`FileNotReadyError` (503) while it or another is: the
         first who asks waits for a few seconds, the making goes on behind that, and whoever comes back finds it.
+        RATE_LIMIT_EXCEEDED (429) if the files that ``account`` had made and did not pay for took too much CPU time.
         """
         with self._lock:
             made = self._fresh(name, stamp)
@@ -98,7 +121,8 @@ class FileCache:
                 return made, self._open(name, made)
             if self._making is not None:
                 raise FileNotReadyError(name, self._making.name, self._making.began)
-            making = self._making = _Making(name, self._clock.now(), stamp, threading.Event())
+            self._collect_debt(account)
+            making = self._making = _Making(name, self._clock.now(), stamp, threading.Event(), account)
         threading.Thread(target=self._make, args=(making, make), name="finapi-shelf", daemon=True).start()
         if not making.done.wait(WAIT):
             raise FileNotReadyError(name, name, making.began)
@@ -109,6 +133,30 @@ class FileCache:
             if made is None:
                 raise FileNotReadyError(name, name, making.began)  # pushed out by what was made since
             return made, self._open(name, made)
+
+    def settle(self, name: str, account: Hashable) -> None:
+        """Note that an account has paid for a file, which may still be in the making."""
+        with self._lock:
+            making, unpaid = self._making, self._unpaid.get(account)
+            if making is not None and (making.name, making.account) == (name, account):
+                making.account = None
+            if unpaid is not None and unpaid.name == name:
+                del self._unpaid[account]
+
+    def _collect_debt(self, account: Hashable) -> None:
+        """Count the CPU time of a file that an account left unpaid; raise the 429 if that is too much."""
+        unpaid = self._unpaid.pop(account, None)
+        if unpaid is not None:
+            self._allowance.add(account, unpaid.cpu_seconds)
+        self._allowance.check(account)
+
+    def _note_debt(self, making: _Making, cpu_seconds: float) -> None:
+        if making.account is None:
+            return
+        self._unpaid[making.account] = UnpaidFile(making.name, cpu_seconds)
+        if len(self._unpaid) > RECORDS:
+            account, unpaid = self._unpaid.popitem(last=False)
+            self._allowance.add(account, unpaid.cpu_seconds)
 
     def _fresh(self, name: str, stamp: str) -> BuiltFile | None:
         made = self._files.get(name)
@@ -129,6 +177,7 @@ class FileCache:
             raise FileNotReadyError(name, name, self._clock.now()) from None
 
     def _make(self, making: _Making, make: Maker) -> None:
+        started_cpu_seconds = self._allowance.cpu_seconds()
         try:
             began = self._clock.monotonic()
             place = self._directory_now()
@@ -148,6 +197,7 @@ class FileCache:
             log.warning("%s could not be made: %s", making.name, error)
         finally:
             with self._lock:
+                self._note_debt(making, self._allowance.cpu_seconds() - started_cpu_seconds)
                 self._making = None
             making.done.set()
 

@@ -16,7 +16,7 @@ from finapi.market.reference.bulk import DATASETS, Dataset, FiledPeriod
 from finapi.store.file_cache import BuiltFile
 from finapi.web.exports import TableExport
 from finapi.web.http.call import Call
-from finapi.web.http.messages import FILE, Response, held_etag
+from finapi.web.http.messages import FILE, Response, has_if_none_match_star, held_etag
 from finapi.web.http.params import Param
 from finapi.web.http.route import API
 from finapi.web.http.schema import Envelope
@@ -165,32 +165,54 @@ def _told(call: Call, files: Sequence[PeriodFile], **own: Any) -> Response:
 def file(call: Call) -> Response:
     """The file of a name, made now if it is not there or is of data that have changed; 304 for who has it."""
     name = call.params["filename"]
-    made, opened = made_file(call, name, "filename")
+    # A file that has to be made first is none that the server has (RFC 9110, 13.1.2).
+    is_any_held = has_if_none_match_star(call.request) and call.app.bulk.has(name, _stamp_of(call))
+    made, opened = open_file(call, name, "filename")
     tag = f'"{made.sha256}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
-    if held_etag(call.request.headers.get("if-none-match", ""), made.sha256) is not None:
+    if is_any_held or held_etag(call.request.headers.get("if-none-match", ""), made.sha256) is not None:
         opened.close()
         return Response(304, b"", headers=headers)
+    settle(call, name)
     if call.request.method == "HEAD":
         opened.seek(0, SEEK_END)
     headers |= {"Content-Disposition": f'attachment; filename="{name}"', "Content-Length": str(made.size)}
     return Response(200, b"", FILE, headers, stream=TableExport(_FileChunks(opened), gzipped=False), packed=True)
 
 
-def made_file(call: Call, name: str, param: str) -> tuple[BuiltFile, IO[bytes]]:
-    """The file of a name, open, made now if need be; 400 for the parameter that names an impossible one, 404 or 503."""
+def open_file(call: Call, name: str, param: str) -> tuple[BuiltFile, IO[bytes]]:
+    """Open the file of a name, which is made now if need be.
+
+    Raise 400 for the parameter that names an impossible file, 404 for a file without rows, 503 while it is being made,
+    and 429 for a caller that had too many files made and did not pay for them.
+    """
     dataset, text, kind = _parts(name)
     period = _period(text, call, param)
-    stamp = call.caller.data_stamp if call.caller else ""
-    made, opened = call.app.bulk.open_file(
-        name, stamp, lambda: _pieces(call.app, DATASETS[dataset], period, KINDS[kind])
-    )
+
+    def make() -> Iterator[tuple[bytes, int]]:
+        return _pieces(call.app, DATASETS[dataset], period, KINDS[kind])
+
+    made, opened = call.app.bulk.open_file(name, _stamp_of(call), make, _account_of(call))
     if made.too_long:
         raise invalid_param(param, f"{name} would be too long a file.", expected="a shorter period")
     if opened is None:
         days = f"on {period.first}" if period.first == period.last else f"from {period.first} to {period.last}"
         raise ApiError("NOT_FOUND", f"Nothing of {dataset} that is held was filed {days}.")
     return made, opened
+
+
+def settle(call: Call, name: str) -> None:
+    """Note that the caller pays for a file that it may have had made."""
+    call.app.bulk.settle(name, _account_of(call))
+
+
+def _stamp_of(call: Call) -> str:
+    return call.caller.data_stamp if call.caller else ""
+
+
+def _account_of(call: Call) -> tuple[str, int]:
+    """The key of the caller in the allowance for refunded calls."""
+    return "user", call.user_id
 
 
 def _period(text: str, call: Call, param: str) -> FiledPeriod:

@@ -10,7 +10,7 @@ from finapi.core.clock import iso
 from finapi.core.errors import ApiError
 from finapi.core.records import Time, Url
 from finapi.store.file_cache import BuiltFile, FileNotReadyError
-from finapi.web.bulk import made_file
+from finapi.web.bulk import open_file, settle
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
@@ -92,8 +92,9 @@ def file(call: Call) -> Response:
     name, form, year = call.params["filename"], call.params["form_type"], call.params["year"]
     if not name.startswith(f"form-{form}-{year}-"):
         raise ApiError("NOT_FOUND", f"{name} is not of form {form} and the year {year}.")
-    made, opened = made_file(call, name, "filename")
+    made, opened = open_file(call, name, "filename")
     opened.close()
+    settle(call, name)
     answer: MonthLink = {
         "download_url": f"{call.app.config.public_url}{API}/xbrl/bulk/{name}",
         "filename": name,
@@ -110,12 +111,14 @@ def generate(call: Call) -> Response:
     job = f"form-{call.params['form_type']}-{call.params['year']}-{call.params['month']:02}"
     name = f"{job}.csv.gz"
     try:
-        made, opened = made_file(call, name, "month")
+        made, opened = open_file(call, name, "month")
     except FileNotReadyError as being:
         if being.name != name:
             raise
+        settle(call, name)
         return call.plain(_job(job, being.began, done=False))
     opened.close()
+    settle(call, name)
     return call.plain(_job(job, made.made_at, done=True))
 
 

@@ -21,6 +21,7 @@ from finapi.app import App
 from finapi.client.exchange import ApiAnswer, decoded
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
+from finapi.core.cpu_allowance import CpuAllowance
 from finapi.core.errors import ApiError
 from finapi.edgar import ownership as insider_forms
 from finapi.edgar import sale_notices
@@ -41,6 +42,7 @@ from tests.api import balance, ledger, put, report
 from tests.client import Answer, Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.holdings import june, september, take
+from tests.test_cpu_allowance import CpuClock
 
 BULK = "/api/v1/xbrl/bulk"
 
@@ -256,6 +258,47 @@ def test_tokens_are_charged_for_a_file_and_not_for_one_that_the_caller_has(api: 
     assert api.get(BULK).headers["x-tokens-charged"] == "5"
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_if_none_match_star_pays_for_a_file_that_has_to_be_made(api: Client, method: str) -> None:
+    path, star = f"{BULK}/form-4-2025-03-05.csv.gz", {"If-None-Match": "*", "X-API-Key": str(api.key)}
+    first, second = (api.call(method, path, headers=star) for _ in range(2))
+    assert (first.status, first.headers["x-tokens-charged"]) == (200, "25")
+    assert (second.status, second.headers["x-tokens-charged"]) == (304, "0")
+    assert second.headers["etag"] == first.headers["etag"]
+    with api.app.db.write() as tx:
+        tx.run("bump_data_version")
+    api.app.clock.advance(3600)  # type: ignore[attr-defined]
+    assert api.call(method, path, headers=star).status == 200
+
+
+def test_if_none_match_star_of_a_period_without_rows_is_404(api: Client) -> None:
+    path = f"{BULK}/form-4-2020-03-05.csv.gz"
+    answers = [api.get(path, headers={"If-None-Match": "*", "X-API-Key": str(api.key)}) for _ in range(2)]
+    assert [(one.status, one.headers["x-tokens-charged"]) for one in answers] == [(404, "0")] * 2
+
+
+def test_files_that_nobody_pays_for_use_the_allowance(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu, real = CpuClock(), handlers._pieces
+    # Of the thread that makes files; that of the call takes none.
+    api.app.refunded_cpu.cpu_seconds = lambda: cpu() if threading.current_thread().name == "finapi-shelf" else 0.0
+
+    def slow(app: App, dataset: Any, period: Any, kind: str) -> Iterator[tuple[bytes, int]]:
+        cpu.seconds += 20.0
+        yield from real(app, dataset, period, kind)
+
+    monkeypatch.setattr(handlers, "_pieces", slow)
+    names = [f"form-4-2020-03-{day:02}.csv.gz" for day in (1, 2, 3)]
+    assert api.get(f"{BULK}/{names[0]}").status == 404
+    refused = api.get(f"{BULK}/{names[1]}")
+    assert refused.verdict[:2] == (429, "RATE_LIMIT_EXCEEDED")
+    # 20 seconds at 5 a minute: all but 5 have to be forgotten.
+    assert (refused.headers["retry-after"], refused.headers["x-tokens-charged"]) == ("180", "0")
+    api.app.clock.advance(180)  # type: ignore[attr-defined]
+    assert api.get(f"{BULK}/form-4-2025-03-05.csv.gz").status == 200
+    # That file was paid for, so that another may follow.
+    assert api.get(f"{BULK}/form-4-2025-03-05.ndjson.gz").status == 200
+
+
 def test_a_change_of_the_data_makes_the_file_anew(api: Client) -> None:
     name = f"{BULK}/filings-2025-02-01.csv.gz"
     first = api.get(name)
@@ -426,9 +469,14 @@ def text_of(opened: IO[bytes] | None) -> bytes:
         return gzip.decompress(opened.read())
 
 
+def allowance_of(clock: FixedClock, cpu: CpuClock | None = None) -> CpuAllowance:
+    """Return an allowance of ten seconds a minute."""
+    return CpuAllowance(10.0, clock.monotonic, refusal="Used up.", cpu_seconds=cpu or CpuClock())
+
+
 def made_of(kept: FileCache, name: str, stamp: str, make: Maker) -> BuiltFile:
     """What is told of a file, which is not read."""
-    made, opened = kept.open_file(name, stamp, make)
+    made, opened = kept.open_file(name, stamp, make, "ann")
     if opened is not None:
         opened.close()
     return made
@@ -443,9 +491,9 @@ def test_the_least_recently_used_go_and_what_was_left_behind_too(tmp_path: Path,
     left.mkdir()
     (left / ".a-file").write_bytes(b"half")
     (left / "another").write_bytes(b"of another process")
-    kept = FileCache(left, 100, clock)
+    kept = FileCache(left, 100, clock, allowance_of(clock))
     for name in ("one", "two", "three"):
-        made, opened = kept.open_file(name, "1", rows(name.encode()))
+        made, opened = kept.open_file(name, "1", rows(name.encode()), "ann")
         assert text_of(opened) == name.encode()
         assert made.size <= 25
     again = made_of(kept, "one", "1", rows(b"never made"))
@@ -464,7 +512,7 @@ def test_one_is_made_at_a_time_and_a_long_making_goes_on(
     tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_cache, "WAIT", 0.01)
-    kept, go_on = FileCache(tmp_path / "bulk", 10_000, clock), threading.Event()
+    kept, go_on = FileCache(tmp_path / "bulk", 10_000, clock, allowance_of(clock)), threading.Event()
 
     def slow() -> Iterator[tuple[bytes, int]]:
         assert go_on.wait(10)
@@ -472,18 +520,18 @@ def test_one_is_made_at_a_time_and_a_long_making_goes_on(
 
     for name, why in (("one", "This file"), ("one", "This file"), ("two", "Another file")):
         with pytest.raises(ApiError, match=f"^{why} is being made") as refused:
-            kept.open_file(name, "1", slow)
+            kept.open_file(name, "1", slow, "ann")
         assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "5"})
     thread = next(one for one in threading.enumerate() if one.name == "finapi-shelf")
     go_on.set()
     thread.join(10)
-    made, opened = kept.open_file("one", "1", slow)
+    made, opened = kept.open_file("one", "1", slow, "ann")
     assert text_of(opened) == b"a row"
     assert made.rows == 1
 
 
 def test_what_took_long_is_kept_for_a_while_although_the_data_changed(tmp_path: Path, clock: FixedClock) -> None:
-    kept = FileCache(tmp_path / "bulk", 10_000, clock)
+    kept = FileCache(tmp_path / "bulk", 10_000, clock, allowance_of(clock))
 
     def slow() -> Iterator[tuple[bytes, int]]:
         clock.advance(3)
@@ -496,15 +544,98 @@ def test_what_took_long_is_kept_for_a_while_although_the_data_changed(tmp_path: 
     assert made_of(kept, "one", "2", rows(b"new")).stamp == "2"
 
 
+class SlowFiles:
+    """Files that take 20 seconds of CPU each."""
+
+    def __init__(self, kept: FileCache, cpu: CpuClock) -> None:
+        self.kept, self.cpu = kept, cpu
+        self.made: list[str] = []
+
+    def open(self, name: str, account: str) -> None:
+        def make() -> Iterator[tuple[bytes, int]]:
+            self.cpu.seconds += 20.0
+            self.made.append(name)
+            yield name.encode(), 1
+
+        _, opened = self.kept.open_file(name, "1", make, account)
+        assert text_of(opened) == name.encode()
+
+
+@pytest.fixture
+def slow_files(tmp_path: Path, clock: FixedClock) -> SlowFiles:
+    cpu = CpuClock()
+    return SlowFiles(FileCache(tmp_path / "bulk", 10_000, clock, allowance_of(clock, cpu)), cpu)
+
+
+def test_files_had_made_and_paid_for_use_no_allowance(slow_files: SlowFiles) -> None:
+    for name in ("one", "two", "three"):
+        slow_files.open(name, "ann")
+        slow_files.kept.settle(name, "ann")
+    assert slow_files.made == ["one", "two", "three"]
+
+
+def test_a_file_left_unpaid_is_counted_when_the_next_is_made(slow_files: SlowFiles, clock: FixedClock) -> None:
+    slow_files.open("one", "ann")
+    with pytest.raises(ApiError) as refused:
+        slow_files.open("two", "ann")
+    assert (refused.value.status, refused.value.headers) == (429, {"Retry-After": "60"})
+    # A file that is there needs no work, and other accounts have allowances of their own.
+    slow_files.open("one", "ann")
+    slow_files.open("two", "bob")
+    assert slow_files.made == ["one", "two"]
+    clock.advance(60.0)
+    slow_files.open("three", "ann")
+    assert slow_files.made == ["one", "two", "three"]
+
+
+def test_paying_for_another_file_settles_nothing(slow_files: SlowFiles) -> None:
+    slow_files.open("one", "ann")
+    slow_files.kept.settle("two", "ann")
+    slow_files.kept.settle("one", "bob")
+    with pytest.raises(ApiError, match="Used up"):
+        slow_files.open("two", "ann")
+
+
+def test_a_file_paid_for_while_it_is_made_is_not_owed(
+    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_cache, "WAIT", 0.01)
+    cpu, go_on = CpuClock(), threading.Event()
+    kept = FileCache(tmp_path / "bulk", 10_000, clock, allowance_of(clock, cpu))
+
+    def slow() -> Iterator[tuple[bytes, int]]:
+        assert go_on.wait(10)
+        cpu.seconds += 20.0
+        yield b"a row", 1
+
+    with pytest.raises(ApiError, match="is being made"):
+        kept.open_file("one", "1", slow, "ann")
+    kept.settle("one", "ann")
+    thread = next(one for one in threading.enumerate() if one.name == "finapi-shelf")
+    go_on.set()
+    thread.join(10)
+    assert made_of(kept, "two", "1", rows(b"two")).rows == 1
+
+
+def test_accounts_beyond_those_remembered_are_counted_at_once(
+    slow_files: SlowFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_cache, "RECORDS", 1)
+    slow_files.open("one", "ann")
+    slow_files.open("two", "bob")
+    with pytest.raises(ApiError, match="Used up"):
+        slow_files.open("three", "ann")
+
+
 def test_a_file_stays_readable_when_it_is_replaced_or_was_removed(tmp_path: Path, clock: FixedClock) -> None:
-    kept = FileCache(tmp_path / "bulk", 10_000, clock)
-    _, opened = kept.open_file("one", "1", rows(b"old"))
+    kept = FileCache(tmp_path / "bulk", 10_000, clock, allowance_of(clock))
+    _, opened = kept.open_file("one", "1", rows(b"old"), "ann")
     assert made_of(kept, "one", "2", rows(b"new")).stamp == "2"
     assert text_of(opened) == b"old"
     (tmp_path / "bulk" / "one").unlink()
     with pytest.raises(ApiError, match="is being made"):
-        kept.open_file("one", "2", rows(b"new"))
-    _, opened = kept.open_file("one", "2", rows(b"new"))
+        kept.open_file("one", "2", rows(b"new"), "ann")
+    _, opened = kept.open_file("one", "2", rows(b"new"), "ann")
     assert text_of(opened) == b"new"
 
 
