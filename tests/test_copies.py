@@ -279,7 +279,7 @@ def test_the_etag_changes_with_the_copy(path: Path, clock: FixedClock) -> None:
     ],
 )
 def test_which_sqlite_may_write_while_another_process_checkpoints(version: tuple[int, ...], safe: bool) -> None:
-    assert checkpoints.is_safe_beside_checkpoints(version) is safe
+    assert checkpoints.can_share_checkpoints(version) is safe
 
 
 def test_beside_litestream_nothing_is_checkpointed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

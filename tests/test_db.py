@@ -507,7 +507,7 @@ def together(database: Database, works: list[Callable[[Transaction], object]]) -
     with database.write():
         for thread in threads:
             thread.start()
-        while len(database._waiting) < len(works):
+        while len(database._batcher.waiting) < len(works):
             time.sleep(0.001)
     for thread in threads:
         thread.join()

@@ -617,7 +617,8 @@ def test_a_key_that_is_replaced_elsewhere_ends_on_every_node(tmp_path: Path, url
     moving.to_postgres(replace(config, accounts_url=url), "postgresql:///x")
     place = tmp_path / "node"
     place.mkdir(mode=0o700)
-    backup.copy(config.data_dir / "finapi.db", place).replace(place / "finapi.db")
+    with backup.temporary_copy(config.data_dir / "finapi.db", place, "copy") as copy:
+        copy.replace(place / "finapi.db")
     shutil.copy(config.data_dir / "secrets", place)
     free = "/api/v1/form-13f/funds"
     with opened(replace(config, accounts_url=url)) as worker:

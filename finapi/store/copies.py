@@ -1,9 +1,9 @@
-"""A copy of the market data that another process writes: read only, and followed as it changes.
+"""A copy of the market data that another process writes. This process only reads it, and follows its changes.
 
-A copy is replaced by another file under its name, as ``rename`` does, or its pages are written where they stand, as
-``litestream restore -f`` does under SQLite's exclusive lock. The latter (0.5.17) leaves the change counter and the mark
-of WAL mode as they were, by which SQLite would go on with pages that are no more: here a connection that has read from
-an earlier state of the file is not used again, and the mark is taken off before anybody reads.
+The file is replaced by another one under its name, or its pages are overwritten in place, as ``litestream restore -f``
+does under SQLite's exclusive lock. Overwriting leaves SQLite's change counter as it was (Litestream 0.5.17), so SQLite
+would go on with cached pages that no longer exist. Therefore a connection that has read an earlier state of the file is
+not used again, and the file is taken out of WAL mode before anything reads it.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from finapi.store.db import CLOSED, Database, Transaction
 
 log = logging.getLogger("finapi.store")
 
-LOOK_SECONDS = 0.25  # between two looks at the file
+LOOK_SECONDS = 0.25  # Between two looks at the file.
 
-# A reader waits for pages that are being written, and who writes them for readers: as long as a query may take.
+# How long a reader waits for pages that are being written. The process that writes waits as long as a query may take.
 PATIENCE_SECONDS = 10.0
 
-# Within so long of a write another may leave the same time: file systems count by the kernel's ticks, 10 ms at most.
+# Two writes within this time may leave the same modification time: file systems count ticks of the kernel, of up to 10
+# ms.
 SETTLED_NS = 50_000_000
 
-WAL_MARK = slice(18, 20)  # of a database's first bytes (sqlite.org/fileformat.html): 2 and 2 in WAL mode
+# BEGIN alone takes no lock; this statement does.
+LOCKING_QUERY = "SELECT 1 FROM sqlite_schema"
 
-READS = "SELECT 1 FROM sqlite_schema"  # what takes the lock that BEGIN announces
-
-# What the pages of a file are known by: when they were written last, and how many bytes they are.
+# Identifies a state of the pages: the modification time in nanoseconds and the size in bytes.
 PagesStamp = tuple[int, int]
 
 
 class ReadOnlyCopyError(ApiError):
-    """The market data of this node are a copy."""
+    """A write on a node whose market data are a copy."""
 
     def __init__(self) -> None:
         super().__init__("CONFLICT", "This node answers on a copy of the market data, which the worker alone writes.")
@@ -57,47 +57,47 @@ class CopyFile:
     inode: tuple[int, int]
 
     @property
-    def place(self) -> Path:
+    def path(self) -> Path:
         """The second name, which stays with this file when another one takes its first name."""
         return self.folder.path / "copy.db"
 
-    def stamp(self) -> PagesStamp:
-        """What its pages are known by now."""
-        there = os.stat(self.place)
-        return there.st_mtime_ns, there.st_size
+    def read_stamp(self) -> PagesStamp:
+        """Return the stamp of the current pages."""
+        status = os.stat(self.path)
+        return status.st_mtime_ns, status.st_size
 
 
 @dataclass(slots=True)
-class _Held:
-    """A thread's connection; ``stamp`` of the pages that it has read, None where they may have changed since."""
+class _CopyReader:
+    """A thread's connection. ``stamp`` is that of the pages it has read; None if they may have changed since."""
 
     connection: LockedConnection
     file: CopyFile
     stamp: PagesStamp | None
-    fresh: bool = True
+    is_new: bool = True
 
 
 class MarketCopy(Database):
-    """The copy at ``path``. No connection of this process can write it, and ``write`` is CONFLICT (409)."""
+    """The copy at ``path``. No connection of this process can write it; ``write`` raises CONFLICT (409)."""
 
     is_copy = True
 
     def __init__(self, path: Path) -> None:
-        """Open the copy; UsageError for a file that is none, or of another schema than this finapi reads."""
-        self._prepare(path)
-        # Where ``Database`` writes there is nothing to be written.
+        """Open the copy. Raise UsageError if it is not a database with the schema of this finapi."""
+        self._set_up(path)
+        # Database has a connection that writes; here it has nothing to write to.
         self._writer = connect(":memory:")
         self.refusal: str | None = None
-        self._refused: tuple[int, int] | None = None
-        self._noticed: PagesStamp | None = None
+        self._refused_inode: tuple[int, int] | None = None
+        self._last_stamp: PagesStamp | None = None
         try:
-            self._copy = self._found(path)
+            self._copy = self._open_copy(path)
         except (UsageError, OSError, sqlite3.Error) as error:
             self._writer.close()
             raise UsageError(f"{path} cannot be used as a copy of the market data: {error}") from None
 
     def check_original(self) -> None:
-        """CONFLICT (409)."""
+        """Raise CONFLICT (409)."""
         raise ReadOnlyCopyError
 
     @contextmanager
@@ -107,15 +107,15 @@ class MarketCopy(Database):
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """A read transaction: everything read in the block is of one moment. One inside another is refused."""
-        held: _Held | None = getattr(self._local, "held", None)
-        if held is not None and held.connection.in_transaction:
+        """Read in a transaction: everything read in the block is of one moment. Raise RuntimeError inside another."""
+        reader: _CopyReader | None = getattr(self._local, "reader", None)
+        if reader is not None and reader.connection.in_transaction:
             raise RuntimeError("a read transaction inside another")
-        connection = self._steady()
+        connection = self._begin_read()
         try:
             yield Transaction(connection, self._queries)
         except sqlite3.DatabaseError as error:
-            self._judge_read(error)
+            self._raise_if_damaged(error)
             raise
         finally:
             with suppress(sqlite3.Error):
@@ -124,75 +124,78 @@ class MarketCopy(Database):
 
     @contextmanager
     def read_one(self) -> Iterator[Transaction]:
-        """What :meth:`read` gives: without a transaction around it a query may read pages of two moments."""
-        held: _Held | None = getattr(self._local, "held", None)
-        if held is not None and held.connection.in_transaction:
-            yield Transaction(held.connection, self._queries)
+        """Read with a single query. It has a transaction too: without one it may read pages of two moments."""
+        reader: _CopyReader | None = getattr(self._local, "reader", None)
+        if reader is not None and reader.connection.in_transaction:
+            yield Transaction(reader.connection, self._queries)
         else:
             with self.read() as tx:
                 yield tx
 
     def open_separate_reader(self) -> sqlite3.Connection:
-        """A connection of its own in a read transaction, for one use. Closed by :meth:`close` at the latest."""
-        connection = connect(self._uri(self._copy), uri=True, cached_statements=0)
+        """Open a connection in a read transaction, for one use. It is closed by :meth:`close` at the latest."""
+        connection = connect(self._build_uri(self._copy), uri=True, cached_statements=0)
         connection.execute(f"PRAGMA busy_timeout={1000 * PATIENCE_SECONDS:.0f}")
         connection.execute("BEGIN")
-        connection.execute(READS).fetchone()
+        connection.execute(LOCKING_QUERY).fetchone()
         self._separate_readers[connection] = threading.Lock()
         return connection
 
     def check_file(self) -> bool:
-        """Notice another file or other pages, and tell by :attr:`written`; whether there were any.
+        """Look for another file or changed pages. Return True, and raise :attr:`write_count`, if there are any.
 
-        Who has begun goes on with the copy that he has. One that cannot be used is not moved to: ``refusal`` says why.
+        Transactions that have begun go on with the file that they have. A file that cannot be used is not moved to, and
+        ``refusal`` says why.
         """
         assert self.path is not None
         try:
-            there = os.stat(self.path)
+            status = os.stat(self.path)
         except OSError as error:
             return self._refuse((0, 0), error.strerror or str(error))
-        inode = there.st_ino, there.st_dev
-        if inode != self._copy.inode and inode != self._refused:
+        inode = status.st_ino, status.st_dev
+        if inode != self._copy.inode and inode != self._refused_inode:
             try:
-                left, self._copy = self._copy, self._found(self.path)
+                new_copy = self._open_copy(self.path)
             except (UsageError, OSError, sqlite3.Error) as error:
                 return self._refuse(inode, str(error))
-            left.folder.remove()
-            self.refusal = self._refused = self.trouble = None
+            old_copy, self._copy = self._copy, new_copy
+            old_copy.folder.remove()
+            self.refusal = self._refused_inode = self.trouble = None
             self._damaged = False
             log.info("moved over to another copy of the market data")
         elif inode == self._copy.inode:
-            self.refusal = self._refused = None
-        stamp = self._copy.stamp()
-        if stamp == self._noticed:
+            self.refusal = self._refused_inode = None
+        stamp = self._copy.read_stamp()
+        if stamp == self._last_stamp:
             return False
-        self._noticed = stamp if _is_settled(stamp) else None
+        self._last_stamp = stamp if _is_settled(stamp) else None
         self._write_count += 1
         return True
 
     def close(self) -> None:
-        """Close every connection, breaking off what is read."""
+        """Interrupt all reads and close every connection."""
         super().close()
         self._copy.folder.remove()
 
-    def _refuse(self, inode: tuple[int, int], why: str) -> bool:
-        if why != self.refusal:
-            log.error("another copy of the market data cannot be used: %s; the one before is answered", why)
-        self._refused, self.refusal = inode, why
+    def _refuse(self, inode: tuple[int, int], reason: str) -> bool:
+        """Keep the current copy in place of a file that cannot be used. Return False: nothing has changed."""
+        if reason != self.refusal:
+            log.error("another copy of the market data cannot be used: %s; the one before is answered", reason)
+        self._refused_inode, self.refusal = inode, reason
         return False
 
-    def _found(self, path: Path) -> CopyFile:
+    def _open_copy(self, path: Path) -> CopyFile:
         """Return the file at a path as a copy. Raise UsageError, OSError or sqlite3.Error if it cannot be used."""
-        beside = path.with_name(f"{path.name}-wal")
-        if beside.exists() and beside.stat().st_size:
-            raise UsageError(f"{beside} lies beside it, and a copy is one file: make it by finapi backup or Litestream")
+        wal = path.with_name(f"{path.name}-wal")
+        if wal.exists() and wal.stat().st_size:
+            raise UsageError(f"{wal} lies beside it, and a copy is one file: make it by finapi backup or Litestream")
         folder = TemporaryFolder("copy", path.parent)
         try:
             os.link(path, folder.path / "copy.db")
-            there = os.stat(folder.path / "copy.db")
-            copy = CopyFile(folder, (there.st_ino, there.st_dev))
-            _take_off_wal_mark(copy.place)
-            with closing(connect(self._uri(copy), uri=True)) as connection:
+            status = os.stat(folder.path / "copy.db")
+            copy = CopyFile(folder, (status.st_ino, status.st_dev))
+            _leave_wal_mode(copy.path)
+            with closing(connect(self._build_uri(copy), uri=True)) as connection:
                 schema.check_is_current(connection, path)
                 connection.execute("SELECT stamp FROM data_version").fetchone()
         except BaseException:
@@ -200,85 +203,86 @@ class MarketCopy(Database):
             raise
         return copy
 
-    def _uri(self, file: CopyFile) -> str:
-        return f"{file.place.resolve().as_uri()}?mode=ro"
+    def _build_uri(self, file: CopyFile) -> str:
+        return f"{file.path.resolve().as_uri()}?mode=ro"
 
-    def _steady(self) -> LockedConnection:
-        """This thread's connection, held and in a transaction, with nothing in it of an earlier state of the file."""
+    def _begin_read(self) -> LockedConnection:
+        """Return this thread's connection, locked and in a transaction, with no cached pages of an earlier state."""
         while True:
-            held: _Held | None = getattr(self._local, "held", None)
-            if held is None or held.file is not self._copy or (held.stamp is None and not held.fresh):
-                held = self._local.held = self._opened(held)
-            steady = False
-            held.connection.lock.acquire()
+            reader: _CopyReader | None = getattr(self._local, "reader", None)
+            if reader is None or reader.file is not self._copy or (reader.stamp is None and not reader.is_new):
+                reader = self._local.reader = self._replace_reader(reader)
+            has_begun = False
+            reader.connection.lock.acquire()
             try:
-                steady = self._is_steady(held)
+                has_begun = self._begin_if_unchanged(reader)
             finally:
-                if not steady:
-                    held.connection.lock.release()
-            if steady:
-                return held.connection
+                if not has_begun:
+                    reader.connection.lock.release()
+            if has_begun:
+                return reader.connection
 
-    def _is_steady(self, held: _Held) -> bool:
-        """Begin a transaction; whether the file is as it was when this connection read before."""
+    def _begin_if_unchanged(self, reader: _CopyReader) -> bool:
+        """Begin a transaction. Return False, without one, if the file has changed since this connection read it."""
         if self.closed:
             raise sqlite3.ProgrammingError(CLOSED)
         try:
-            held.connection.execute("BEGIN")
-            held.connection.execute(READS).fetchone()
-            # Under the lock of a reader nobody writes.
-            stamp = held.file.stamp()
-        except FileNotFoundError:  # it was left meanwhile
+            reader.connection.execute("BEGIN")
+            reader.connection.execute(LOCKING_QUERY).fetchone()
+            # While a reader has its lock, no process writes.
+            stamp = reader.file.read_stamp()
+        except FileNotFoundError:  # Another thread has moved over to another file.
             stamp = None
         except sqlite3.Error as error:
             with suppress(sqlite3.Error):
-                held.connection.execute("ROLLBACK")
-            self._judge_read(error)
+                reader.connection.execute("ROLLBACK")
+            self._raise_if_damaged(error)
             raise
-        if stamp is not None and (held.fresh or stamp == held.stamp):
-            held.fresh, held.stamp = False, stamp if _is_settled(stamp) else None
+        if stamp is not None and (reader.is_new or stamp == reader.stamp):
+            reader.is_new, reader.stamp = False, stamp if _is_settled(stamp) else None
             return True
-        held.connection.execute("ROLLBACK")
-        held.fresh, held.stamp = False, None
+        reader.connection.execute("ROLLBACK")
+        reader.is_new, reader.stamp = False, None
         return False
 
-    def _opened(self, before: _Held | None) -> _Held:
-        """A connection to the copy of today, in the place of one that is of yesterday's."""
+    def _replace_reader(self, old_reader: _CopyReader | None) -> _CopyReader:
+        """Open a connection to the current copy, and close the old one and those of threads that have ended."""
         with self._opening:
-            if before is not None:
-                self._readers.pop(before.connection, None)
-                before.connection.close()
-            for connection in [one for one, thread in self._readers.items() if thread is None or not thread.is_alive()]:
-                del self._readers[connection]
-                connection.close()
+            if old_reader is not None:
+                self._readers.pop(old_reader.connection, None)
+                old_reader.connection.close()
+            for connection, thread in list(self._readers.items()):
+                if thread is None or not thread.is_alive():
+                    del self._readers[connection]
+                    connection.close()
             while not self.closed:
                 file = self._copy
                 try:
-                    connection = connect(self._uri(file), uri=True)
+                    connection = connect(self._build_uri(file), uri=True)
                 except sqlite3.OperationalError:
                     if file is self._copy:
                         raise
-                    continue
+                    continue  # Another thread has just moved over to another file.
                 connection.execute(f"PRAGMA busy_timeout={1000 * PATIENCE_SECONDS:.0f}")
                 self._readers[connection] = threading.current_thread()
-                return _Held(connection, file, None)
+                return _CopyReader(connection, file, None)
             raise sqlite3.ProgrammingError(CLOSED)
 
 
 def _is_settled(stamp: PagesStamp) -> bool:
-    """Whether a write from now on would be known by another stamp."""
+    """Return True if every write from now on leaves another stamp."""
     return time.time_ns() - stamp[0] > SETTLED_NS
 
 
-def _take_off_wal_mark(place: Path) -> None:
-    """Have a database that nobody reads yet be one without a write-ahead log.
+def _leave_wal_mode(path: Path) -> None:
+    """Take a database that no process reads yet out of WAL mode.
 
-    A connection in WAL mode keeps a lock for as long as it is open, for which Litestream would wait for ever.
+    A connection in WAL mode holds a lock for as long as it is open, and Litestream would wait for it for ever.
     """
-    # Closed before SQLite opens it: closing a file gives up every lock that this process has on it.
-    with place.open("rb") as file:
-        marked = file.read(100)[WAL_MARK] == b"\x02\x02"
-    if marked:
-        with closing(connect(str(place))) as connection:
+    # Closed before SQLite opens the file, because closing a file releases all locks that this process has on it.
+    with path.open("rb") as file:
+        is_in_wal_mode = file.read(100)[schema.WAL_MARK] == b"\x02\x02"
+    if is_in_wal_mode:
+        with closing(connect(str(path))) as connection:
             connection.execute(f"PRAGMA busy_timeout={1000 * PATIENCE_SECONDS:.0f}")
             connection.execute("PRAGMA journal_mode=DELETE")

@@ -1,6 +1,8 @@
-"""SQLite: one writer, readers beside it, and queries by name.
+"""SQLite: one connection that writes, one for each thread that reads, and queries by name.
 
-With ``sandbox.py`` the only module that imports sqlite3. It knows nothing of users, filings or HTTP.
+A write holds a lock and is one transaction. Readers have connections of their own and never wait for a write. Queries
+are in ``sql/queries`` and are called by name. With its neighbours in this package this is the only module that imports
+sqlite3; it knows nothing of users, filings or HTTP.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ import re
 import sqlite3
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache, partial
@@ -33,7 +34,7 @@ from finapi.store.connections import (
     is_damage,
 )
 from finapi.store.sql_files import iter_texts
-from finapi.store.write_transactions import BatchedWrite, WriteBlock
+from finapi.store.write_transactions import WriteBatcher, WriteBlock
 
 log = logging.getLogger("finapi.store")
 
@@ -43,7 +44,7 @@ Result = TypeVar("Result")
 
 SQLITE = sqlite3.sqlite_version_info
 
-# The database refused: a UNIQUE, CHECK or FOREIGN KEY that the statement would have broken.
+# A statement that would have violated a UNIQUE, CHECK or FOREIGN KEY constraint.
 ConstraintError = sqlite3.IntegrityError
 
 
@@ -52,16 +53,16 @@ def is_unique_violation(error: ConstraintError, table: str, column: str) -> bool
     return str(error) == f"UNIQUE constraint failed: {table}.{column}"
 
 
-# Any failure of the database: held by another process for too long, damaged, gone, full.
+# Any failure of the database: locked by another process for too long, damaged, gone, full.
 DatabaseError = sqlite3.Error
-# Those of them that the machine is to blame for: a full disk, one that fails or may not be written.
+# A failure that is not a mistake in a statement: mostly a full disk, or one that fails or is read-only.
 OperationalError = sqlite3.OperationalError
 
-# Primary result codes of the machine's trouble: READONLY, IOERR, FULL, CANTOPEN (sqlite.org/rescode.html).
-_MACHINE = {8, 10, 13, 14}
+# Primary result codes of failures of the machine: READONLY, IOERR, FULL, CANTOPEN (sqlite.org/rescode.html).
+_MACHINE_CODES = {8, 10, 13, 14}
 
 CLOSED = "the database is closed"
-TROUBLE_SECONDS = 60.0  # between two lines of the log that say so
+TROUBLE_SECONDS = 60.0  # Between two lines of the log about the same trouble.
 
 
 class StoreUnwritableError(StoreUnavailableError, sqlite3.OperationalError):
@@ -82,10 +83,10 @@ NO_VALUES: Values = {}
 
 
 class Transaction:
-    """One transaction on one connection; queries are called by their name in ``sql/queries``.
+    """A transaction on one connection. Queries are called by their names in ``sql/queries``.
 
-    A query takes its values by name, from a mapping, from keywords or from both. What the query does not name is
-    ignored, so that one mapping serves several queries; a name without a value is sqlite3.ProgrammingError.
+    A query takes its values by name, from a mapping, from keywords or from both. Values that the query does not name
+    are ignored, so that one mapping serves several queries. A name without a value raises sqlite3.ProgrammingError.
     """
 
     __slots__ = ("_connection", "_queries", "steps", "topics", "undo")
@@ -95,75 +96,80 @@ class Transaction:
         self._queries = queries
         self.topics: set[str] = set()
         self.steps: tuple[Callable[[Database], None], ...] = ()
-        # What else is to be put back when the transaction is rolled back, the last first.
+        # Called in reverse order if the transaction is rolled back: they undo changes outside the database.
         self.undo: list[Callable[[], None]] = []
 
     def announce(self, topic: str) -> None:
-        """Call those who listen to ``topic`` (:meth:`Database.listen`) once the transaction is committed."""
+        """Call the listeners of ``topic`` (:meth:`Database.listen`) once the transaction is committed."""
         self.topics.add(topic)
 
     def run_after_commit(self, step: Callable[[Database], None]) -> None:
-        """Call ``step`` with the database once the transaction is committed; once, however often it is wanted."""
+        """Call ``step`` with the database once the transaction is committed; only once if it is added twice."""
         if step not in self.steps:
             self.steps = (*self.steps, step)
 
-    def list_rows(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> list[Row]:
-        """Every row of the query."""
-        return self._execute(query, values, more).fetchall()
+    def list_rows(self, query: str, values: Values = NO_VALUES, /, **parameters: Any) -> list[Row]:
+        """Return all rows of a query."""
+        return self._execute(query, values, parameters).fetchall()
 
-    def iter_rows(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> Iterator[Row]:
-        """Every row of the query, one after the other, as they are taken: for more than fit into memory."""
-        return iter(self._execute(query, values, more))
+    def iter_rows(self, query: str, values: Values = NO_VALUES, /, **parameters: Any) -> Iterator[Row]:
+        """Yield the rows of a query as they are read, for results that do not fit into memory."""
+        return iter(self._execute(query, values, parameters))
 
-    def find_row(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> Row | None:
-        """The first row, or None."""
-        row: Row | None = self._execute(query, values, more).fetchone()
+    def find_row(self, query: str, values: Values = NO_VALUES, /, **parameters: Any) -> Row | None:
+        """Return the first row of a query, or None."""
+        row: Row | None = self._execute(query, values, parameters).fetchone()
         return row
 
-    def find_value(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> Any:
-        """The first column of the first row, or None when there is no row."""
-        row = self._execute(query, values, more).fetchone()
+    def find_value(self, query: str, values: Values = NO_VALUES, /, **parameters: Any) -> Any:
+        """Return the first column of the first row of a query, or None if there is no row."""
+        row = self._execute(query, values, parameters).fetchone()
         return None if row is None else row[0]
 
     def list_page(self, query: str, values: Values, /) -> tuple[list[Row], int]:
-        """The rows of a query and its column ``total``, how many there are in all: also of a page past the last."""
+        """Return the rows of a page and the number of all rows, which is the query's column ``total``.
+
+        The number is correct for a page after the last one too.
+        """
         rows = self.list_rows(query, values)
-        first = rows or (self.list_rows(query, values, limit=1, offset=0) if values.get("offset") else [])
-        return rows, first[0]["total"] if first else 0
+        if not rows and values.get("offset"):
+            first_page = self.list_rows(query, values, limit=1, offset=0)
+        else:
+            first_page = rows
+        return rows, first_page[0]["total"] if first_page else 0
 
-    def run(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> int:
-        """Execute a statement; how many rows it changed."""
-        return self._execute(query, values, more).rowcount
+    def run(self, query: str, values: Values = NO_VALUES, /, **parameters: Any) -> int:
+        """Execute a statement. Return the number of rows that it changed."""
+        return self._execute(query, values, parameters).rowcount
 
-    def insert_row(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> int:
-        """Execute an INSERT; the rowid that it made."""
-        return self._execute(query, values, more).lastrowid or 0
+    def insert_row(self, query: str, values: Values = NO_VALUES, /, **parameters: Any) -> int:
+        """Execute an INSERT. Return the rowid of the new row."""
+        return self._execute(query, values, parameters).lastrowid or 0
 
-    # An INSERT that nothing follows in its transaction: another store ends it in the same round trip.
+    # An INSERT that is the last statement of its transaction. PostgreSQL commits it in the same round trip.
     insert_last = insert_row
 
-    def _execute(self, query: str, values: Values, more: dict[str, Any]) -> sqlite3.Cursor:
+    def _execute(self, query: str, values: Values, parameters: dict[str, Any]) -> sqlite3.Cursor:
         if values:
-            more = {**values, **more}
-        return self._connection.execute(self._queries[query], more)
+            parameters = {**values, **parameters}
+        return self._connection.execute(self._queries[query], parameters)
 
     def insert_rows(self, query: str, rows: Iterable[Sequence[Any]]) -> int:
-        """Execute an INSERT once for each row; how many rows that made or changed.
+        """Execute an INSERT once for each row. Return the number of rows that were inserted or changed.
 
-        These statements take their values by position: a dict for each of a million facts costs more than
-        the insert itself.
+        These statements take their values by position: a dict for each of a million facts costs more than the INSERT.
         """
         return self._connection.executemany(self._queries[query], rows).rowcount
 
 
 class Database:
-    """An open database. ``write`` and ``read`` are the only two ways in.
+    """An open database. :meth:`write` and :meth:`read` are the two ways to use it.
 
-    A file is opened in WAL mode: one connection writes, behind a lock, and each thread has a read connection
-    of its own that cannot write. Without a path everything is in memory, on one connection behind the lock.
+    A file is opened in WAL mode: one connection writes, behind a lock, and each thread has a connection of its own that
+    can only read. Without a path the database is in memory, and one connection behind the lock does both.
     """
 
-    # Whether pages may be written by others, so that a connection of :meth:`open_separate_reader` is good for one use.
+    # True if another process may write the file, so that a connection of open_separate_reader is good for one use.
     is_copy = False
 
     def __init__(
@@ -171,10 +177,10 @@ class Database:
     ) -> None:
         """Open ``path``, or with None a database in memory.
 
-        A file that does not exist is created, and an older schema is upgraded; with ``reads_only`` neither is done, and
-        nothing of the file is changed. ``checkpoints`` is False where another process folds the WAL into the file.
+        A file that does not exist is created, and an older schema is upgraded. With ``reads_only`` neither is done, and
+        nothing in the file is changed. ``checkpoints`` is False where another process folds the WAL into the file.
         """
-        self._prepare(path)
+        self._set_up(path)
         if path is None:
             self._writer = connect(":memory:")
             schema.empty().backup(self._writer)
@@ -202,7 +208,32 @@ class Database:
             schema.create_full_text(self._writer)
             self._draw_stamp()
             status = os.stat(path)
-            self._file = status.st_ino, status.st_dev
+            self._file_id = status.st_ino, status.st_dev
+
+    def _set_up(self, path: Path | None) -> None:
+        """Set the attributes that do not depend on how the database is opened."""
+        self.path = path
+        self._path_text = "" if path is None else str(path)
+        # The store of accounts: this database, unless they are in PostgreSQL.
+        self.accounts = self
+        self._queries = named_queries()
+        self._lock = threading.RLock()  # Of the connection that writes.
+        self._waiting_writers: set[int] = set()  # Ids of threads that wait for the lock.
+        self._batcher = WriteBatcher(self)
+        self._local = threading.local()
+        # Readers and the threads that use them; None for one that its thread has released.
+        self._readers: dict[LockedConnection, threading.Thread | None] = {}
+        # Separate readers, each with a lock that is held while it reads.
+        self._separate_readers: dict[sqlite3.Connection, threading.Lock] = {}
+        self._opening = threading.Lock()  # Of ``_readers``.
+        self.closed = False
+        self._write_count = 0
+        # Why nothing can be written, since the last attempt. None: it can.
+        self.trouble: str | None = None
+        self._damaged = False
+        self._next_log_at = 0.0
+        self._listeners: dict[str, list[Callable[[], None]]] = {}
+        self._random_bytes: Callable[[int], bytes] | None = None
 
     @contextmanager
     def _closing_on_error(self, path: Path) -> Iterator[None]:
@@ -221,114 +252,50 @@ class Database:
         if not self._writer.execute(self._queries["data_stamp"]).fetchone()[0]:
             self._writer.execute(self._queries["new_data_stamp"])
 
-    def _prepare(self, path: Path | None) -> None:
-        self.path = path
-        self._place = "" if path is None else str(path)
-        # Where accounts are: here, beside the market data, unless another is put in its place.
-        self.accounts = self
-        self._queries = named_queries()
-        self._lock = threading.RLock()
-        self._wanting: set[int] = set()  # threads that wait for it to write
-        self._local = threading.local()
-        # None: of a thread that rests.
-        self._readers: dict[LockedConnection, threading.Thread | None] = {}
-        # With what its owner holds while it reads.
-        self._separate_readers: dict[sqlite3.Connection, threading.Lock] = {}
-        self._opening = threading.Lock()
-        self.closed = False
-        self._write_count = 0
-        # Why nothing can be written, since the last attempt; None while all is well.
-        self.trouble: str | None = None
-        self._damaged = False
-        self._say_at = 0.0
-        self._listeners: dict[str, list[Callable[[], None]]] = {}
-        self._random_bytes: Callable[[int], bytes] | None = None
-        # What waits for a commit, and whether a thread is there that will do it.
-        self._waiting: deque[BatchedWrite] = deque()
-        self._led = False
-        self._gate = threading.Lock()
-
     def check_original(self) -> None:
-        """CONFLICT (409) where this is a copy of what another process writes, before work that ends in a write."""
+        """Raise CONFLICT (409) if this is a copy of what another process writes: before work that ends in a write."""
+
+    # ---- writing
 
     def write(self) -> AbstractContextManager[Transaction]:
-        """A write transaction: committed when the block ends, rolled back when it raises.
+        """Return a write transaction: a block that commits at its end and rolls back if it raises.
 
-        BEGIN IMMEDIATE, because a deferred one that must upgrade fails under contention instead of waiting.
-        A block inside another on the same thread would be half a transaction, and is refused. UNAVAILABLE
-        (503) when another process holds the file.
+        It begins with BEGIN IMMEDIATE, because a deferred one that has to upgrade fails under contention instead of
+        waiting. A block inside another one on the same thread raises RuntimeError. A file that another process has
+        locked raises UNAVAILABLE (503).
         """
         return self._transaction(shared=False)
 
     def _transaction(self, *, shared: bool) -> AbstractContextManager[Transaction]:
         return WriteBlock(self, Transaction(self._writer, self._queries), shared)
 
-    def with_larger_cache(self) -> AbstractContextManager[None]:
-        """While it lasts the writer keeps more pages in memory: good for an ingest of many documents."""
-        return with_larger_cache(self._writer, self._lock)
-
     def write_batched(self, work: Callable[[Transaction], Result], *, alone: bool = False) -> Result:
-        """What ``work`` gives, run in a write transaction that it may share with the work of other threads.
+        """Run ``work`` in a write transaction that it may share with the work of other threads. Return its result.
 
-        One commit, and its wait for the disk, serves all that came while the one before was under way. When a
-        piece of work raises, all is undone and each piece is done again alone; a commit that fails fails them
-        all. ``work`` must be short, and good to be called twice: ``tx.undo`` is for what is not in the database.
-        :attr:`written` does not count it: what is kept in memory must not depend on what it changes. ``alone``: of what
-        reads before it writes. Here one writes at a time; of a store that several processes share, none beside it.
+        One commit, with its wait for the disk, serves all work that arrived while the commit before was under way. If a
+        piece of work raises, everything is rolled back and each piece is run again alone; a commit that fails fails for
+        all. So ``work`` must be short and must bear being called twice; ``tx.undo`` undoes what it changes outside the
+        database. :attr:`write_count` does not count it: nothing that is cached may depend on what ``work`` changes.
+
+        ``alone`` is for work that reads before it writes. SQLite has one writer, so it makes a difference only in a
+        store that several processes share.
         """
         if getattr(self._local, "writes", False):
             raise RuntimeError("a write transaction inside another")
-        mine = BatchedWrite(work)
-        with self._gate:
-            self._waiting.append(mine)
-            mine.leads, self._led = not self._led, True
-        if not mine.leads:
-            mine.turn.acquire()
-        if mine.leads:
-            self._lead()
-        if mine.error is not None:
-            raise mine.error
-        result: Result = mine.result
+        result: Result = self._batcher.run(work)
         return result
+
+    def with_larger_cache(self) -> AbstractContextManager[None]:
+        """Return a block in which the writer keeps more pages in memory, for an ingest of many documents."""
+        return with_larger_cache(self._writer, self._lock)
 
     @property
     def has_waiting_writers(self) -> bool:
-        """Whether others wait to write: a long transaction does well to end."""
-        return bool(self._waiting or self._wanting)
+        """True if other threads wait to write, so that a long transaction should end soon."""
+        return bool(self._batcher.waiting or self._waiting_writers)
 
-    def _lead(self) -> None:
-        """Do the work of all that wait, then let the first that came meanwhile do the same."""
-        with self._lock:
-            with self._gate:
-                pieces = list(self._waiting)
-                self._waiting.clear()
-            self._do(pieces)
-        with self._gate:
-            self._led = bool(self._waiting)
-            if self._led:
-                self._waiting[0].leads = True
-                self._waiting[0].turn.release()
-        for piece in pieces:
-            if not piece.leads:
-                piece.turn.release()
-
-    def _do(self, pieces: list[BatchedWrite]) -> None:
-        began = 0
-        try:
-            with self._transaction(shared=True) as tx:
-                for began, piece in enumerate(pieces, 1):  # noqa: B007
-                    piece.result = piece.work(tx)
-                began = 0
-        except BaseException as error:
-            if began and len(pieces) > 1:
-                # A savepoint for each piece would cost every call what almost none needs.
-                for piece in pieces:
-                    self._do([piece])
-            else:
-                for piece in pieces:
-                    piece.error = error
-
-    def _tell(self, tx: Transaction) -> None:
+    def _notify_listeners(self, tx: Transaction) -> None:
+        """Call the listeners and steps of a committed transaction."""
         for topic in tx.topics:
             for listener in self._listeners.get(topic, ()):
                 listener()
@@ -338,12 +305,12 @@ class Database:
     def listen(self, topic: str, listener: Callable[[], None]) -> None:
         """Call ``listener`` after every commit of a transaction that announced ``topic``.
 
-        It is called in the thread that wrote and must be quick: it wakes whoever does the work.
+        It is called in the thread that wrote and must be quick: it wakes the thread that does the work.
         """
         self._listeners.setdefault(topic, []).append(listener)
 
     def unlisten(self, topic: str, listener: Callable[[], None]) -> None:
-        """Call ``listener`` no more."""
+        """Stop calling ``listener``."""
         with suppress(ValueError):
             self._listeners.get(topic, []).remove(listener)
 
@@ -356,142 +323,104 @@ class Database:
         return self._write_count
 
     def follow_changes(self) -> None:
-        """Begin to hear of what other processes commit; nothing of a store that one process has to itself."""
+        """Start to hear of what other processes commit. A file is written by one process: there is nothing to hear."""
 
     def elect(self, seconds: float, deposed: Callable[[], None]) -> bool:
-        """Whether this process may do the work that one alone does. Who has the file has it to itself.
+        """Return True if this process becomes the one that works within ``seconds``.
 
-        Of a store that processes share: whether it is elected within so many seconds. ``deposed`` is called when
-        another works in its place, after a time in which the store could not be reached.
+        The process that has the file has it alone. In a store that processes share, ``deposed`` is called when another
+        process works in the place of this one, after a time in which the store could not be reached.
         """
         return True
 
+    # ---- reading
+
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """A read transaction: everything read in the block is of one moment. One inside another is refused."""
+        """Read in a transaction: everything read in the block is of one moment. Raise RuntimeError inside another."""
         if self.path is None:
             with self._lock, self._reading(self._writer):
-                # The one connection can write: not here, as a reader of a file cannot.
+                # This connection could write; a reader of a file cannot.
                 self._writer.execute("PRAGMA query_only=ON")
                 try:
                     yield Transaction(self._writer, self._queries)
                 finally:
                     self._writer.execute("PRAGMA query_only=OFF")
         else:
-            connection = self._reader()
+            connection = self._get_reader()
             with connection.lock, self._reading(connection):
                 yield Transaction(connection, self._queries)
 
     @contextmanager
     def read_one(self) -> Iterator[Transaction]:
-        """For one query that answers everything: what :meth:`read` gives, without a transaction around it."""
+        """Read with a single query, which needs no transaction around it."""
         if self.path is None:
             with self.read() as tx:
                 yield tx
         else:
-            connection = self._reader()
+            connection = self._get_reader()
             try:
                 with connection.lock:
                     yield Transaction(connection, self._queries)
             except sqlite3.DatabaseError as error:
-                self._judge_read(error)
+                self._raise_if_damaged(error)
                 raise
-
-    def _judge(self, error: BaseException) -> None:
-        """Raise Unwritable for an error that is the machine's, and say so now and then."""
-        self._judge_read(error)
-        if get_result_code(error) not in _MACHINE and not isinstance(error, StoreUnwritableError):
-            return
-        self._say("the database cannot be written: %s", error)
-        self.trouble = str(error)
-        raise StoreUnwritableError(str(error)) from None
-
-    def _judge_read(self, error: BaseException) -> None:
-        """Raise Damaged for an error that comes of damaged pages. No write that succeeds makes them whole."""
-        if isinstance(error, DatabaseDamagedError):
-            raise error
-        if is_damage(error):
-            damaged = DatabaseDamagedError(error)
-            self._say("the database cannot be read: %s", damaged)
-            self.trouble, self._damaged = str(damaged), True
-            raise damaged from None
-
-    def _say(self, line: str, error: BaseException) -> None:
-        now = time.monotonic()
-        if self.trouble is None or now >= self._say_at:
-            log.error(line, error)
-            self._say_at = now + TROUBLE_SECONDS
-
-    def _check_place(self) -> None:
-        # What is written to a file that has been deleted is lost with the process.
-        if not self._place:
-            return
-        try:
-            there = os.stat(self._place)
-        except OSError:
-            there = None
-        if there is None or (there.st_ino, there.st_dev) != self._file:
-            self._judge(StoreUnwritableError("its file is gone"))
-
-    def _begin(self) -> None:
-        self._check_place()
-        try:
-            self._start(self._writer, "BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            self._judge(error)
-            if "locked" not in str(error):
-                raise
-            raise ApiError(
-                "UNAVAILABLE", "The database is locked by another process.", headers={"Retry-After": "2"}
-            ) from None
 
     @contextmanager
-    def _reading(self, connection: sqlite3.Connection) -> Iterator[None]:
+    def _reading(self, connection: LockedConnection) -> Iterator[None]:
+        """Run the block in a read transaction on a connection."""
         if self._is_open(connection):
             raise RuntimeError("a read transaction inside another")
         self._start(connection, "BEGIN")
         try:
             yield
         except sqlite3.DatabaseError as error:
-            self._judge_read(error)
+            self._raise_if_damaged(error)
             raise
         finally:
             # A failed read may have ended the transaction by itself.
             if self._is_open(connection):
-                # Nothing was written; what was wrong with reading is wrong with this too.
+                # Nothing was written, and a failure to read is raised already.
                 with suppress(sqlite3.DatabaseError):
                     self._commit(connection)
 
-    # What begins and ends a transaction: ``layered`` has others.
+    def _get_reader(self) -> LockedConnection:
+        """Return the connection by which this thread reads."""
+        if self.closed:
+            raise sqlite3.ProgrammingError(CLOSED)
+        connection: LockedConnection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._take_reader()
+        return connection
 
-    def _start(self, connection: sqlite3.Connection, how: str) -> None:
-        connection.execute(how)
+    def _take_reader(self) -> LockedConnection:
+        """Return a connection whose thread has released it or has ended, or a new one.
 
-    def _commit(self, connection: sqlite3.Connection) -> None:
-        connection.execute("COMMIT")
+        Reuse matters: checks of the watchdog run in new threads, and each connection is two open files.
+        """
+        assert self.path is not None
+        # Not behind the lock of the writer: a reader never waits for a write.
+        with self._opening:
+            if self.closed:
+                raise sqlite3.ProgrammingError(CLOSED)
+            unused = (reader for reader, thread in self._readers.items() if thread is None or not thread.is_alive())
+            reader = next(unused, None) or connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)
+            self._readers[reader] = threading.current_thread()
+        return reader
 
-    def _is_open(self, connection: sqlite3.Connection) -> bool:
-        return connection.in_transaction
-
-    def _undo(self) -> None:
-        self._writer.execute("ROLLBACK")
-
-    def sizes(self) -> dict[str, int]:
-        """Bytes of the database ("pages"), of them unused ("free"), and of the write-ahead log ("wal")."""
-        with self.read_one() as tx:
-            page, pages, free = (
-                tx._connection.execute(f"PRAGMA {what}").fetchone()[0]
-                for what in ("page_size", "page_count", "freelist_count")
-            )
-        wal = None if self.path is None else self.path.with_name(self.path.name + "-wal")
-        written = wal.stat().st_size if wal is not None and wal.exists() else 0
-        return {"pages": page * pages, "free": page * free, "wal": written}
+    def release_reader(self) -> None:
+        """Leave this thread's connection, which takes 600 KB, to other threads. For threads that then wait."""
+        connection: LockedConnection | None = self._local.__dict__.pop("connection", None)
+        if connection is not None:
+            with self._opening:
+                if connection in self._readers:
+                    self._readers[connection] = None
 
     def open_separate_reader(self) -> sqlite3.Connection:
-        """A connection of its own that reads what is committed; of a database in memory, a copy as it is now.
+        """Open a connection that reads what is committed; of a database in memory, a copy of it.
 
-        It keeps no compiled statement: a caller's may be large. It is read within :meth:`reading`, and closed by
-        :meth:`close` at the latest.
+        It caches no compiled statements, because those of callers may be large. Use it within :meth:`reading`. It is
+        closed by :meth:`close` at the latest.
         """
         if self.path is None:
             copy = connect(":memory:", cached_statements=0)
@@ -503,53 +432,132 @@ class Database:
 
     @contextmanager
     def reading(self, connection: sqlite3.Connection) -> Iterator[None]:
-        """Read a :meth:`open_separate_reader` in the block, which :meth:`close` breaks off and waits for."""
-        with self._separate_readers.get(connection) or nullcontext():  # none of a database in memory
+        """Hold a separate reader while the block reads it: :meth:`close` interrupts it and waits for the block."""
+        lock = self._separate_readers.get(connection)  # None for a database in memory.
+        with lock or nullcontext():
             if self.closed:
-                raise sqlite3.ProgrammingError("the database is closed")
+                raise sqlite3.ProgrammingError(CLOSED)
             yield
 
+    def forget_separate_reader(self, connection: sqlite3.Connection) -> None:
+        """Forget a separate reader that its owner has closed."""
+        self._separate_readers.pop(connection, None)
+
+    # ---- failures
+
+    def _raise_machine_error(self, error: BaseException) -> None:
+        """Raise StoreUnwritableError if the machine caused an error, and log it from time to time."""
+        self._raise_if_damaged(error)
+        if get_result_code(error) not in _MACHINE_CODES and not isinstance(error, StoreUnwritableError):
+            return
+        self._log_trouble("the database cannot be written: %s", error)
+        self.trouble = str(error)
+        raise StoreUnwritableError(str(error)) from None
+
+    def _raise_if_damaged(self, error: BaseException) -> None:
+        """Raise DatabaseDamagedError if damaged pages caused an error. A later write that succeeds repairs nothing."""
+        if isinstance(error, DatabaseDamagedError):
+            raise error
+        if is_damage(error):
+            damaged = DatabaseDamagedError(error)
+            self._log_trouble("the database cannot be read: %s", damaged)
+            self.trouble, self._damaged = str(damaged), True
+            raise damaged from None
+
+    def _log_trouble(self, message: str, error: BaseException) -> None:
+        now = time.monotonic()
+        if self.trouble is None or now >= self._next_log_at:
+            log.error(message, error)
+            self._next_log_at = now + TROUBLE_SECONDS
+
+    def _check_file(self) -> None:
+        """Raise StoreUnwritableError if the file was deleted or replaced: what is written to it would be lost."""
+        if not self._path_text:
+            return
+        try:
+            status = os.stat(self._path_text)
+        except OSError:
+            status = None
+        if status is None or (status.st_ino, status.st_dev) != self._file_id:
+            self._raise_machine_error(StoreUnwritableError("its file is gone"))
+
+    # ---- how a transaction begins and ends; LayeredDatabase has other ways
+
+    def _begin(self) -> None:
+        """Begin a write transaction. Raise UNAVAILABLE (503) if another process has locked the file."""
+        self._check_file()
+        try:
+            self._start(self._writer, "BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            self._raise_machine_error(error)
+            if "locked" not in str(error):
+                raise
+            raise ApiError(
+                "UNAVAILABLE", "The database is locked by another process.", headers={"Retry-After": "2"}
+            ) from None
+
+    def _start(self, connection: LockedConnection, statement: str) -> None:
+        connection.execute(statement)
+
+    def _commit(self, connection: LockedConnection) -> None:
+        connection.execute("COMMIT")
+
+    def _is_open(self, connection: LockedConnection) -> bool:
+        return connection.in_transaction
+
+    def _roll_back(self) -> None:
+        self._writer.execute("ROLLBACK")
+
+    # ---- the database in total
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of the database ("pages"), its unused bytes ("free") and those of the WAL ("wal")."""
+        with self.read_one() as tx:
+            page_size, page_count, free_count = (
+                tx._connection.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("page_size", "page_count", "freelist_count")
+            )
+        wal = None if self.path is None else self.path.with_name(self.path.name + "-wal")
+        wal_size = wal.stat().st_size if wal is not None and wal.exists() else 0
+        return {"pages": page_size * page_count, "free": page_size * free_count, "wal": wal_size}
+
     def image(self) -> bytes:
-        """The bytes of a database file with what this one holds now."""
+        """Return the bytes of a database file with the current contents."""
         with self._lock:
             return self._writer.serialize()
 
     def set_random_source(self, random_bytes: Callable[[int], bytes]) -> None:
-        """Take what SQL draws by chance (``randomblob``) from a source of the caller's."""
-        # SQLite takes no function while a statement runs: it is given one that asks for today's source.
+        """Let the SQL function ``randomblob`` return bytes of ``random_bytes``."""
+        # SQLite cannot replace a function while a statement runs, so the function is set once and reads the attribute.
         if self._random_bytes is None:
             with self._lock:
-                self._writer.create_function("randomblob", 1, self._drawn)
+                self._writer.create_function("randomblob", 1, self._draw_random_bytes)
         self._random_bytes = random_bytes
 
-    def _drawn(self, count: int) -> bytes:
+    def _draw_random_bytes(self, count: int) -> bytes:
         assert self._random_bytes is not None
         return self._random_bytes(count)
 
-    def forget_separate_reader(self, connection: sqlite3.Connection) -> None:
-        """Drop a :meth:`open_separate_reader` that its owner has closed."""
-        self._separate_readers.pop(connection, None)
-
     def list_integrity_errors(self) -> list[str]:
-        """What ``integrity_check`` and ``foreign_key_check`` find wrong; an empty list when all is well.
+        """Return the errors that ``integrity_check`` and ``foreign_key_check`` find.
 
-        It takes minutes of a large database, on a connection of its own: nobody waits for it.
+        A large database takes minutes. The check has a connection of its own, so that no other thread waits for it.
         """
         connection = self.open_separate_reader()
         try:
             with self.reading(connection):
-                found = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+                errors = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
                 rows = connection.execute("PRAGMA foreign_key_check").fetchall()
         finally:
             self.forget_separate_reader(connection)
             connection.close()
-        return found + [f"{row[0]} row {row[1]} refers to a missing {row[2]}" for row in rows]
+        return errors + [f"{row[0]} row {row[1]} refers to a missing {row[2]}" for row in rows]
 
     def close(self) -> None:
-        """Close every connection, breaking off what is read; the last one folds the WAL into the file.
+        """Interrupt all reads and close every connection. The last one folds the WAL into the file.
 
-        Those that do not rest within :data:`BREAK_SECONDS` are left to their threads: a connection that is closed frees
-        its callbacks, and a statement that runs would call them.
+        Connections that are still in use after :data:`BREAK_SECONDS` are left to their threads: closing a connection
+        frees its callbacks, which a running statement would call.
         """
         with self._lock, self._opening:
             self.closed = True
@@ -557,11 +565,11 @@ class Database:
             for connection, thread in list(self._readers.items()):
                 if thread is threading.current_thread():
                     connection.close()
-                elif interrupt_until_idle(connection, until, _at_rest):
+                elif interrupt_until_idle(connection, until, _lock_if_idle):
                     connection.close()
                     connection.lock.release()
-            for separate, held in list(self._separate_readers.items()):
-                if interrupt_until_idle(separate, until, partial(_taken, held)):
+            for separate, lock in list(self._separate_readers.items()):
+                if interrupt_until_idle(separate, until, partial(_try_lock, lock)):
                     separate.close()
             self._readers.clear()
             self._separate_readers.clear()
@@ -569,45 +577,14 @@ class Database:
         if self.accounts is not self:
             self.accounts.close()
 
-    def _reader(self) -> LockedConnection:
-        if self.closed:
-            raise sqlite3.ProgrammingError(CLOSED)
-        connection: LockedConnection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._local.connection = self._new_reader()
-        return connection
 
-    def release_reader(self) -> None:
-        """Leave this thread's connection, 600 KB, to whoever reads next: for threads that then wait for seconds."""
-        connection: LockedConnection | None = self._local.__dict__.pop("connection", None)
-        if connection is not None:
-            with self._opening:
-                if connection in self._readers:
-                    self._readers[connection] = None
-
-    def _new_reader(self) -> LockedConnection:
-        """A connection for this thread: one whose thread rests or has ended, or a new one.
-
-        Checks have a new thread each time, and a connection that nobody closes is two open files.
-        """
-        assert self.path is not None
-        # Not behind the writer's lock: a reader never waits for a write.
-        with self._opening:
-            if self.closed:
-                raise sqlite3.ProgrammingError(CLOSED)
-            left = (one for one, thread in self._readers.items() if thread is None or not thread.is_alive())
-            connection = next(left, None) or connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)
-            self._readers[connection] = threading.current_thread()
-        return connection
-
-
-def _at_rest(connection: LockedConnection) -> bool:
-    """Whether nobody reads by a connection, which is then held."""
+def _lock_if_idle(connection: LockedConnection) -> bool:
+    """Lock a reader if no thread reads by it. Return True if it was locked."""
     return not connection.in_transaction and connection.lock.acquire(blocking=False)
 
 
-def _taken(held: threading.Lock, connection: sqlite3.Connection) -> bool:
-    return held.acquire(blocking=False)
+def _try_lock(lock: threading.Lock, connection: sqlite3.Connection) -> bool:
+    return lock.acquire(blocking=False)
 
 
 def _create_file(path: Path) -> None:
@@ -625,21 +602,26 @@ def _create_file(path: Path) -> None:
 
 @cache
 def named_queries() -> dict[str, str]:
-    """Every query of ``sql/queries`` by its name; a name used twice is a RuntimeError.
+    """Return the queries of ``sql/queries`` by name. Raise RuntimeError for a name that is used twice.
 
-    What several share is written once, below a line ``-- part: NAME``, and stands in them as ``{NAME}``.
+    A query is the text after a line ``-- name: NAME``. Text that several queries share follows a line ``-- part: NAME``
+    and is inserted where a query says ``{NAME}``.
     """
-    found: dict[str, str] = {}
+    queries: dict[str, str] = {}
     for text in iter_texts("queries"):
-        for piece in f"\n{text}".replace("\n-- part: ", "\n-- name: part ").split("\n-- name: ")[1:]:
-            name, _, query = piece.partition("\n")
-            if name in found:
+        for section in f"\n{text}".replace("\n-- part: ", "\n-- name: part ").split("\n-- name: ")[1:]:
+            name, _, query = section.partition("\n")
+            if name in queries:
                 raise RuntimeError(f"query {name} is defined twice")
-            found[name] = query.strip()
+            queries[name] = query.strip()
 
-    named = re.compile(r"\{(\w+)\}")
+    placeholder = re.compile(r"\{(\w+)\}")
 
-    def whole(text: str) -> str:
-        return named.sub(lambda part: whole(found[f"part {part[1]}"]), text)
+    def insert_parts(text: str) -> str:
+        return placeholder.sub(lambda match: insert_parts(queries[f"part {match[1]}"]), text)
 
-    return {name: whole(one) if "{" in one else one for name, one in found.items() if name[:5] != "part "}
+    return {
+        name: insert_parts(query) if "{" in query else query
+        for name, query in queries.items()
+        if not name.startswith("part ")
+    }

@@ -1,41 +1,41 @@
-"""A database over a file that stays as it is: what is written is this one's own, and can be undone in microseconds.
+"""A database in memory over a file that is never written.
 
-One transaction, which SQLite keeps in memory, lasts as long as the connection, and every other is a savepoint in it:
-any number share the pages of one file, which none locks or writes, and each takes only what it changed.
+Any number of these databases share the pages of one file, and each holds in memory only what it has changed. One
+transaction lasts as long as the connection and is never committed; the transactions of :class:`Database` are savepoints
+in it. So everything can be undone in microseconds.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from finapi.store.connections import connect
+from finapi.store.connections import LockedConnection, connect
 from finapi.store.db import Database, Transaction
 
-CACHE_KIB = 256  # of the file's pages that a connection keeps beside those that it changed
-STATEMENTS = 64  # that it keeps compiled
+CACHE_KIB = 256  # Of unchanged pages that a connection caches.
+CACHED_STATEMENTS = 64
 
 
-def _nothing() -> None:
-    """What is called of a change that nobody waits for."""
+def _do_nothing() -> None:
+    """Do nothing when something has changed."""
 
 
 class LayeredDatabase(Database):
-    """A database in memory over the file ``base``, which nobody may write as long as it is open."""
+    """A database in memory over the file ``base``, which no process may write while it is open."""
 
     def __init__(self, base: Path) -> None:
-        self._prepare(None)
+        self._set_up(None)
         self._in_block = False
-        # Called with each commit, and when some were undone; must be quick.
-        self.on_change: Callable[[], None] = _nothing
-        # Without locks: it would hold one against every other, for what it never writes.
+        # Called after each commit and after changes were undone. It must be quick.
+        self.on_change: Callable[[], None] = _do_nothing
+        # Without locks: this connection would hold one against all others, and never writes the file.
         target = f"{base.resolve().as_uri()}?vfs=unix-none"
-        self._writer = connect(target, uri=True, cached_statements=STATEMENTS)
+        self._writer = connect(target, uri=True, cached_statements=CACHED_STATEMENTS)
         for pragma in (
             f"cache_size=-{CACHE_KIB}",
-            "cache_spill=OFF",  # else a long transaction is written to the file
+            "cache_spill=OFF",  # A long transaction would otherwise be written to the file.
             "journal_mode=MEMORY",
             "synchronous=OFF",
             "temp_store=MEMORY",
@@ -45,45 +45,47 @@ class LayeredDatabase(Database):
         self._begin_layer()
 
     def _begin_layer(self) -> None:
+        """Begin the transaction that lasts as long as the connection."""
         self._writer.execute("BEGIN IMMEDIATE")
         self._marks = 0
         self.mark()
 
-    def _start(self, connection: sqlite3.Connection, how: str) -> None:
-        self._undoable = how != "BEGIN"
-        if self._undoable:
+    def _start(self, connection: LockedConnection, statement: str) -> None:
+        # A block that only reads ("BEGIN") needs no savepoint.
+        self._has_savepoint = statement != "BEGIN"
+        if self._has_savepoint:
             connection.execute("SAVEPOINT block")
         self._in_block = True
 
-    def _commit(self, connection: sqlite3.Connection) -> None:
-        if self._undoable:
+    def _commit(self, connection: LockedConnection) -> None:
+        if self._has_savepoint:
             connection.execute("RELEASE block")
         self._in_block = False
-        if getattr(self._local, "writes", False):  # not one that reads
+        if getattr(self._local, "writes", False):
             self.on_change()
 
-    def _is_open(self, connection: sqlite3.Connection) -> bool:
+    def _is_open(self, connection: LockedConnection) -> bool:
         return self._in_block
 
-    def _undo(self) -> None:
+    def _roll_back(self) -> None:
         self._writer.execute("ROLLBACK TO block")
         self._commit(self._writer)
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """A read transaction, which is of one moment as it is: nobody else has the connection meanwhile."""
+        """Read in a transaction. It is of one moment without more, as no other thread has the connection then."""
         with self._lock, self._reading(self._writer):
             yield Transaction(self._writer, self._queries)
 
     def mark(self) -> int:
-        """A mark of what the database holds now, for :meth:`back_to`."""
+        """Return a mark of the current contents, for :meth:`roll_back_to`."""
         with self._lock:
             self._marks += 1
             self._writer.execute(f"SAVEPOINT mark{self._marks}")
             return self._marks
 
     def roll_back_to(self, mark: int) -> None:
-        """Undo what was written since a mark; later marks are none any more."""
+        """Undo everything that was written after a mark. Later marks become invalid. Raise KeyError for such a mark."""
         with self._lock:
             if not 1 <= mark <= self._marks:
                 raise KeyError(mark)
@@ -93,15 +95,15 @@ class LayeredDatabase(Database):
             self.on_change()
 
     def reset(self, *, into_base: bool = False) -> None:
-        """Be as new, for another owner: as it was when it was opened.
+        """Make the database as it was when it was opened, for another owner.
 
-        With ``into_base`` what was changed is written into the file, and is there for all that are opened from now on;
-        nobody else may have it open.
+        With ``into_base`` the changes are written to the file first, for all databases that are opened over it from now
+        on. No other one may have it open then.
         """
         with self._lock:
-            # Going back to a mark keeps what SQLite noted for it, a little more each time.
+            # Rolling back to the first mark instead would keep what SQLite stores for each savepoint.
             self._writer.execute("COMMIT" if into_base else "ROLLBACK")
             self._begin_layer()
             self._write_count += 1
         self._listeners.clear()
-        self.on_change = _nothing
+        self.on_change = _do_nothing

@@ -1,4 +1,7 @@
-"""Long work in short transactions: with room between them for who else writes, and for the log to be folded in."""
+"""Long work in many short transactions.
+
+Between two transactions other threads can write, and the WAL can be folded into the file.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,31 @@ from typing import TypeVar
 
 from finapi.store.db import Database, Transaction
 
-# Without a pause the thread that gives the writer back takes it again before one that waits for it has woken.
+# Without a pause the thread that releases the writer takes it again before a waiting thread has woken up.
 PAUSE_SECONDS = 0.001
 
-Place = TypeVar("Place")
+Position = TypeVar("Position")
 
 
-def write_in_portions(db: Database, portion: Callable[[Transaction], bool]) -> None:
-    """Do ``portion`` in one write transaction after the other, until it says that there was nothing left."""
-    due = True
-    while due:
+def write_in_portions(db: Database, write_portion: Callable[[Transaction], bool]) -> None:
+    """Call ``write_portion`` in one write transaction after the other until it returns False: nothing is left."""
+    is_work_left = True
+    while is_work_left:
         with db.write() as tx:
-            due = portion(tx)
-        if due:
+            is_work_left = write_portion(tx)
+        if is_work_left:
             threading.Event().wait(PAUSE_SECONDS)
 
 
-def read_in_portions(db: Database, portion: Callable[[Transaction, Place], Place | None], place: Place) -> None:
-    """Do ``portion`` in one read transaction after the other, each from where the last ended, until it says None."""
-    following: Place | None = place
-    while following is not None:
-        # A long transaction would keep the log of a server from being folded in.
+def read_in_portions(
+    db: Database, read_portion: Callable[[Transaction, Position], Position | None], start: Position
+) -> None:
+    """Call ``read_portion`` in one read transaction after the other, each with the result of the one before.
+
+    It returns the position where the next one begins, or None at the end.
+    """
+    position: Position | None = start
+    while position is not None:
+        # A long read transaction would prevent that a running server folds its WAL into the file.
         with db.read() as tx:
-            following = portion(tx, following)
+            position = read_portion(tx, position)

@@ -223,7 +223,7 @@ class Postgres(Database):
     """
 
     def __init__(self, url: str, *, schema: str = "", monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._prepare(None)
+        self._set_up(None)
         self._url = url
         self._options = OPTIONS + (f" -c search_path={schema}" if schema else "")
         self._idle: deque[Any] = deque()
@@ -294,7 +294,7 @@ class Postgres(Database):
         try:
             yield
         except Away as error:
-            self._say("accounts cannot be reached: %s", error)
+            self._log_trouble("accounts cannot be reached: %s", error)
             self.trouble = str(error)
             raise
         if self.trouble is not None:
@@ -323,7 +323,7 @@ class Postgres(Database):
             self._local.writes = False
         if not shared:
             self._raise_write_count()
-        self._tell(tx)
+        self._notify_listeners(tx)
 
     def _told(self, tx: Transaction, shared: bool) -> Sequence[str]:
         """What the other processes are told of a transaction: that there was one, and its topics."""

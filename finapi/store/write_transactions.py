@@ -1,63 +1,71 @@
-"""Write transactions of the one writer, and work that waits to share one."""
+"""The transactions of the one connection that writes.
+
+:class:`WriteBlock` is a transaction as a ``with`` block. :class:`WriteBatcher` runs the work of several threads in one
+transaction: while one commit waits for the disk, the work of other threads collects, and all of it shares the next
+commit.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from finapi.store.connections import LockedConnection
 
 log = logging.getLogger("finapi.store")
 
+Tx = TypeVar("Tx", bound="UndoableTransaction")
 
-Tx = TypeVar("Tx", bound="Undoable")
-
-# For type checkers alone: a protocol takes a while to make.
+# What this module uses of db.Transaction and db.Database, which import it. Only for type checkers: creating protocols
+# takes time at each start.
 if TYPE_CHECKING:
-    Told = TypeVar("Told", contravariant=True)
 
-    class Undoable(Protocol):
-        """A transaction."""
+    class UndoableTransaction(Protocol):
+        """A ``db.Transaction``."""
 
         undo: list[Callable[[], None]]
 
-    class OneWriter(Protocol[Told]):
-        """What a transaction is begun and ended by: a ``db.Database``."""
+    class WritableDatabase(Protocol[Tx]):
+        """A ``db.Database``."""
 
         _writer: LockedConnection
         _lock: threading.RLock
-        _wanting: set[int]
+        _waiting_writers: set[int]
         _local: threading.local
         _write_count: int
         trouble: str | None
         _damaged: bool
 
+        def _transaction(self, *, shared: bool) -> AbstractContextManager[Tx]: ...
         def _begin(self) -> None: ...
         def _is_open(self, connection: LockedConnection) -> bool: ...
         def _commit(self, connection: LockedConnection) -> None: ...
-        def _undo(self) -> None: ...
-        def _judge(self, error: BaseException) -> None: ...
-        def _tell(self, tx: Told) -> None: ...
+        def _roll_back(self) -> None: ...
+        def _raise_machine_error(self, error: BaseException) -> None: ...
+        def _notify_listeners(self, tx: Tx) -> None: ...
 
 
 class WriteBlock(Generic[Tx]):
-    """A write transaction as a block: by a generator a small one would take a sixth longer."""
+    """A write transaction as a block. A generator would take a sixth longer for a small transaction."""
 
-    __slots__ = ("_changes", "_database", "_shared", "_tx")
+    __slots__ = ("_changes_before", "_database", "_is_batch", "_tx")
 
-    def __init__(self, database: OneWriter[Tx], tx: Tx, shared: bool) -> None:
-        self._database, self._tx, self._shared = database, tx, shared
+    def __init__(self, database: WritableDatabase[Tx], tx: Tx, is_batch: bool) -> None:
+        self._database, self._tx, self._is_batch = database, tx, is_batch
 
     def __enter__(self) -> Tx:
         database, writer = self._database, self._database._writer
         if not database._lock.acquire(blocking=False):
-            me = threading.get_ident()
-            database._wanting.add(me)
+            thread_id = threading.get_ident()
+            database._waiting_writers.add(thread_id)
             database._lock.acquire()
-            database._wanting.discard(me)
+            database._waiting_writers.discard(thread_id)
         try:
             if database._is_open(writer):
                 raise RuntimeError("a write transaction inside another")
@@ -66,7 +74,7 @@ class WriteBlock(Generic[Tx]):
             database._lock.release()
             raise
         database._local.writes = True
-        self._changes = writer.total_changes
+        self._changes_before = writer.total_changes
         return self._tx
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -77,30 +85,32 @@ class WriteBlock(Generic[Tx]):
                 return
             try:
                 database._commit(writer)
-            except BaseException as failed:
-                self._roll_back(failed)
+            except BaseException as commit_error:
+                self._roll_back(commit_error)
                 raise
-            database._write_count += not self._shared
-            if database.trouble is not None and not database._damaged and writer.total_changes > self._changes:
+            if not self._is_batch:
+                database._write_count += 1
+            has_changes = writer.total_changes > self._changes_before
+            if database.trouble is not None and not database._damaged and has_changes:
                 log.info("the database can be written again")
                 database.trouble = None
         finally:
             database._local.writes = False
             database._lock.release()
-        database._tell(self._tx)
+        database._notify_listeners(self._tx)
 
     def _roll_back(self, error: BaseException) -> None:
-        """Undo everything; raises Unwritable where the machine is to blame for the error."""
+        """Undo everything. Raise StoreUnwritableError if the machine caused the error."""
         # A full disk ends the transaction by itself.
         if self._database._is_open(self._database._writer):
-            self._database._undo()
-        for put_back in reversed(self._tx.undo):
-            put_back()
-        self._database._judge(error)
+            self._database._roll_back()
+        for undo_step in reversed(self._tx.undo):
+            undo_step()
+        self._database._raise_machine_error(error)
 
 
 class BatchedWrite:
-    """Work that waits for a shared transaction, and what came of it."""
+    """A piece of work that waits for its transaction, and its result or error."""
 
     __slots__ = ("error", "leads", "result", "turn", "work")
 
@@ -108,7 +118,74 @@ class BatchedWrite:
         self.work = work
         self.result: Any = None
         self.error: BaseException | None = None
-        # Held until the work is done or, with ``leads``, until its thread is to do that of all that wait.
+        # Released when the work is done, or when its thread becomes the leader (``leads``).
         self.turn = threading.Lock()
         self.turn.acquire()
         self.leads = False
+
+
+class WriteBatcher:
+    """Runs the work of several threads in one transaction.
+
+    One thread at a time is the leader. It runs all work that waits and wakes the threads of that work. If more work has
+    arrived in the meantime, the thread of the first piece becomes the next leader.
+    """
+
+    def __init__(self, database: WritableDatabase[Any]) -> None:
+        self._database = database
+        self._lock = threading.Lock()  # Of ``waiting`` and ``_has_leader``.
+        self.waiting: deque[BatchedWrite] = deque()
+        self._has_leader = False
+
+    def run(self, work: Callable[[Any], Any]) -> Any:
+        """Run ``work`` in a transaction. Return its result or raise its error."""
+        write = BatchedWrite(work)
+        with self._lock:
+            self.waiting.append(write)
+            write.leads = not self._has_leader
+            self._has_leader = True
+        if not write.leads:
+            write.turn.acquire()
+        if write.leads:
+            self._lead()
+        if write.error is not None:
+            raise write.error
+        return write.result
+
+    def _lead(self) -> None:
+        """Run all work that waits, then make the thread of the next piece the leader."""
+        # Work that arrives while another transaction ends is part of this batch.
+        with self._database._lock:
+            with self._lock:
+                batch = list(self.waiting)
+                self.waiting.clear()
+            self._run_batch(batch)
+        with self._lock:
+            self._has_leader = bool(self.waiting)
+            if self._has_leader:
+                self.waiting[0].leads = True
+                self.waiting[0].turn.release()
+        for write in batch:
+            if not write.leads:
+                write.turn.release()
+
+    def _run_batch(self, batch: list[BatchedWrite]) -> None:
+        """Run work in one transaction. If a piece raises, run each piece in a transaction of its own.
+
+        An error of the beginning or the commit is the error of every piece.
+        """
+        is_running_work = False
+        try:
+            with self._database._transaction(shared=True) as tx:
+                is_running_work = True
+                for write in batch:
+                    write.result = write.work(tx)
+                is_running_work = False
+        except BaseException as error:
+            if is_running_work and len(batch) > 1:
+                # A savepoint for each piece would slow down every batch, and almost none fails.
+                for write in batch:
+                    self._run_batch([write])
+            else:
+                for write in batch:
+                    write.error = error
