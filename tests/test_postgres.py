@@ -267,8 +267,24 @@ def test_what_a_dead_node_left_open_is_refunded_when_no_call_can_be_behind_it(
     billing.charge(dead, 1, "GET /x", 25, "r1")
     assert billing.refund_open_debits(alive, clock.now()) == 0
     clock.advance(seconds=306)
+    # Until then it is no error, at whatever time a check looks at it.
+    open_debit = {"account": "ann@example.com", "endpoint": "GET /x", "request_id": "r1", "tokens": 25}
+    assert billing.list_open_debits(alive) == [{**open_debit, "created_at": iso(NOW)}]
+    assert billing.list_errors(alive) == []
     assert billing.refund_open_debits(alive, clock.now()) == 1
     assert left(alive) == 500_000
+    assert billing.list_open_debits(alive) == []
+
+
+def test_an_open_debit_that_no_start_refunds_is_an_error(node: Callable[..., App], url: str) -> None:
+    app = node()
+    users.create(app, "ann@example.com", "pro", NOW)
+    billing.charge(app, 1, "GET /x", 25, "r1")
+    asked(url, "UPDATE ledger_summed SET closed_to = 2")
+    assert billing.list_errors(app) == [
+        "ledger row 2: 25 tokens for GET /x are open, "
+        "but all rows up to 2 are recorded as closed, so no start refunds them"
+    ]
 
 
 def test_a_debit_that_others_overtake_before_its_commit_is_not_taken_for_closed(
