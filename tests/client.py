@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import io
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from email.message import EmailMessage
 from json import dumps, loads
@@ -17,6 +19,9 @@ from finapi.accounts import invites
 from finapi.app import App
 from finapi.net import mail
 from finapi.store.db import Transaction
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.route import Route
 from finapi.web.wsgi import WsgiApp
 
 AUTH = "/api/v1/auth/"
@@ -181,3 +186,10 @@ def ledger_sum(tx: Transaction, user_id: int) -> int:
     sql = "SELECT coalesce(sum(delta), 0) FROM ledger WHERE user_id = ?"
     total: int = tx._connection.execute(sql, (user_id,)).fetchone()[0]
     return total
+
+
+def with_handler(route: Route, handler: Callable[[Call], Response]) -> Route:
+    """Return the route with another handler, for tests that wait or fail inside one."""
+    changed = copy.copy(route)
+    changed._handler = handler
+    return changed

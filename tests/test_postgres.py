@@ -39,7 +39,7 @@ from finapi.web.routes import ROUTES
 from tests import postgres_cluster
 from tests.api import client_of
 from tests.charging import charged
-from tests.client import PASSWORD, Answer, Client, session_of
+from tests.client import PASSWORD, Answer, Client, session_of, with_handler
 from tests.conftest import NOW
 from tests.postgres_cluster import Cluster
 from tests.process import eventually, get
@@ -245,7 +245,7 @@ def test_parallel_repeats_on_two_nodes_buy_once(node: Callable[..., App]) -> Non
         barrier.wait()  # No call has found a stored response.
         return account.buy_quota(call)
 
-    routes = [replace(route, handler=buy) if route.path == QUOTA else route for route in ROUTES]
+    routes = [with_handler(route, buy) if route.path == QUOTA else route for route in ROUTES]
     clients = [client_of(app, None, *routes) for app in nodes] * 6
 
     def send(client: Client) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -20,7 +20,7 @@ from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.routes import ROUTES
 from tests.api import balance, client_of
-from tests.client import PASSWORD, Answer, Client, session_of
+from tests.client import PASSWORD, Answer, Client, session_of, with_handler
 from tests.conftest import ACCOUNTS, NOW
 
 PARALLEL_CALLS = 16
@@ -88,7 +88,7 @@ def client_with_barrier(app: App, calls: int) -> Client:
 
         return handle
 
-    routes = [replace(route, handler=wrap(route.handler)) if route.idempotent else route for route in ROUTES]
+    routes = [with_handler(route, wrap(route.handler)) if route.idempotent else route for route in ROUTES]
     return client_of(app, None, *routes)
 
 
@@ -201,6 +201,6 @@ def test_a_failure_after_the_commit_gets_the_stored_response(app: App) -> None:
         raise ApiError("INTERNAL", "The response is lost.")
 
     handler = next(route for route in ROUTES if route.path == QUOTA).handler
-    routes = [replace(route, handler=buy_and_fail) if route.path == QUOTA else route for route in ROUTES]
+    routes = [with_handler(route, buy_and_fail) if route.path == QUOTA else route for route in ROUTES]
     answer = build_call(client_of(app, None, *routes), QUOTA).send()
     assert (answer.status, is_replay(answer)) == (200, True)
