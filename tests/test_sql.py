@@ -37,7 +37,7 @@ READS_ALL = {
     "total_counts",
     "coverage_of_all",
     "covered_companies",
-    "held",
+    "stored_counts",
     "filings_of_all",
     "companies_like",
     "companies_of_filings_like",

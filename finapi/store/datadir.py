@@ -1,7 +1,8 @@
-"""The data directory: one process writes it, and other verbs hand their work to that process.
+"""The data directory: one process writes it, and other verbs hand their commands to that process.
 
-SQLite before 3.51.3 can corrupt a WAL when two connections write at once (DECISIONS 15): its one writer locks the
-directory. Beside a running server a verb sends its words over a Unix socket, and the server does the work.
+SQLite before 3.51.3 can damage a WAL when two connections write at the same time (DECISIONS 15). So the process that
+writes holds a lock on the directory. While a server runs, a verb sends its command over a Unix socket in the directory,
+and the server carries it out.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from finapi.core.errors import UsageError
 
@@ -26,33 +27,34 @@ log = logging.getLogger("finapi.datadir")
 LOCK = "lock"
 DATABASE = "finapi.db"
 SOCKET = "control.sock"
-LOCK_LOOK = 0.1  # seconds between two tries for a lock that is waited for
-OPEN = 0o027  # the bits of a mode that a data directory must not have: its group may look, and no more
-MAX_REQUEST = 1 << 20  # bytes of one handed-over command
+LOCK_RETRY_SECONDS = 0.1
+# Bits that the mode of a data directory must not have: the group may read it, and no other user may do anything.
+FORBIDDEN_BITS = 0o027
+MAX_REQUEST_BYTES = 1 << 20
 CONNECT_SECONDS = 5.0
-STOP_SECONDS = 5.0  # that a running command is given to end when the server stops
+STOP_SECONDS = 5.0  # That a running command has to end when the server stops.
 
 Stream = Literal["out", "err", "progress"]
 Say = Callable[[Stream, str], None]
 
-# (words of the command, directory it was typed in, what came on its standard input, where to write) -> exit status
+# (arguments of a command, the directory it was typed in, its standard input, where to write) -> exit status
 Perform = Callable[[list[str], str, str, Say], int]
 
 
 class DirectoryBusyError(Exception):
-    """Another process holds the directory."""
+    """Another process has locked the directory."""
 
 
 class CommandInterruptedError(Exception):
-    """The process that did the work went away before it was done."""
+    """The process that carried out a command ended before the command was done."""
 
 
 @contextmanager
 def lock_directory(directory: Path, patience: float = 0.0) -> Iterator[None]:
-    """Hold the directory as its one writer; it is made (mode 0700) when it is not there. Busy when taken, for longer
-    than ``patience`` (seconds).
+    """Lock the directory for its one writer until the block ends. It is created (mode 0700) if it does not exist.
 
-    UsageError for one that everybody can look into or that others can write.
+    Raise DirectoryBusyError if another process has locked it for more than ``patience`` seconds, and UsageError if
+    other users can look into it.
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -69,31 +71,31 @@ def lock_directory(directory: Path, patience: float = 0.0) -> Iterator[None]:
             if time.monotonic() >= until:
                 os.close(handle)
                 raise DirectoryBusyError(str(directory)) from None
-            threading.Event().wait(LOCK_LOOK)
+            threading.Event().wait(LOCK_RETRY_SECONDS)
     try:
         yield
     finally:
-        # The kernel frees the lock with the handle, and with the process when it is killed.
+        # The kernel releases the lock when the handle is closed, and when the process is killed.
         os.close(handle)
 
 
 def check_permissions(directory: Path) -> None:
-    """UsageError, with the command that mends it, for a directory that is open to everybody or written by others."""
-    if directory.stat().st_mode & OPEN:
+    """Raise UsageError, with the command that repairs it, if other users can use a directory or its group write it."""
+    if directory.stat().st_mode & FORBIDDEN_BITS:
         raise UsageError(f"{directory} is open to others; restrict it with: chmod 700 {shlex.quote(str(directory))}")
 
 
 def hand_over(directory: Path, words: list[str], say: Say, stdin: str = "") -> int:
-    """Let the process that holds the directory perform a command; its exit status."""
-    with _address(directory) as address, socket.socket(socket.AF_UNIX) as connection:
+    """Let the process that has locked the directory carry out a command. Return its exit status."""
+    with _open_address(directory) as address, socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(CONNECT_SECONDS)
         try:
             connection.connect(address)
         except OSError:
             raise UsageError(f"{directory} is in use by another process that does not accept commands") from None
-        connection.settimeout(None)  # an ingest takes as long as it takes
+        connection.settimeout(None)  # An ingest takes as long as it takes.
         request = json.dumps({"words": words, "cwd": os.getcwd(), "stdin": stdin}).encode() + b"\n"
-        for message in _messages(connection, request):
+        for message in _iter_messages(connection, request):
             if "exit" in message:
                 return int(message["exit"])
             for stream, text in message.items():
@@ -101,10 +103,10 @@ def hand_over(directory: Path, words: list[str], say: Say, stdin: str = "") -> i
     raise CommandInterruptedError("the server stopped before the command was done; it is safe to try again")
 
 
-def _messages(connection: socket.socket, request: bytes) -> Iterator[dict[Any, Any]]:
-    """What is said to a request, until the connection ends, however it does.
+def _iter_messages(connection: socket.socket, request: bytes) -> Iterator[dict[Any, Any]]:
+    """Send a request and yield the messages of its response until the connection ends, in whatever way.
 
-    A pipe that breaks where the messages are written is no end of the connection.
+    Only errors of the connection end it: a broken pipe of the caller's output is raised.
     """
     with suppress(ConnectionError):
         connection.sendall(request)
@@ -113,8 +115,16 @@ def _messages(connection: socket.socket, request: bytes) -> Iterator[dict[Any, A
                 yield json.loads(line)
 
 
+class Command(NamedTuple):
+    """A command that was handed over: its arguments, the directory it was typed in and its standard input."""
+
+    words: list[str]
+    directory: str
+    stdin: str
+
+
 class CommandSocket:
-    """The socket of a data directory, in a thread of its own; one command at a time."""
+    """The socket of a data directory. A thread of its own carries out one command at a time."""
 
     def __init__(self, directory: Path, perform: Perform) -> None:
         self._directory = directory
@@ -122,14 +132,14 @@ class CommandSocket:
         self._socket = socket.socket(socket.AF_UNIX)
         self._stopping = False
         self._current: socket.socket | None = None
-        self._thread = threading.Thread(target=self._serve, name="finapi-door", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="finapi-commands", daemon=True)
 
     def __enter__(self) -> CommandSocket:
         try:
-            with _address(self._directory) as address:
+            with _open_address(self._directory) as address:
                 (self._directory / SOCKET).unlink(missing_ok=True)
                 self._socket.bind(address)
-            # Between bind and listen nobody can connect: the mode is set in time.
+            # No process can connect between bind and listen, so the mode is set in time.
             (self._directory / SOCKET).chmod(0o600)
             self._socket.listen()
         except OSError as error:
@@ -140,12 +150,12 @@ class CommandSocket:
 
     def __exit__(self, *_: object) -> None:
         self._stopping = True
-        # The directory may be read-only by now, or away: that is no reason not to stop.
+        # The directory may be read-only or gone by now. The stop goes on all the same.
         with suppress(OSError):
             (self._directory / SOCKET).unlink()
         with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # wakes accept()
-        # A command that was cut off says what it has done. One that hangs is left behind: its thread ends with the
+            self._socket.shutdown(socket.SHUT_RDWR)  # Ends accept().
+        # An interrupted command reports what it has done. One that hangs is left behind: its thread ends with the
         # process.
         self._thread.join(STOP_SECONDS / 2)
         current = self._current
@@ -160,47 +170,49 @@ class CommandSocket:
             try:
                 connection, _ = self._socket.accept()
             except OSError:
-                return  # shut down by __exit__
+                return  # __exit__ has shut the socket down.
             with connection:
                 self._current = connection
-                # A client that goes away mid-command costs only its own output.
+                # A client that disconnects loses only the output of its command.
                 with suppress(OSError):
                     self._answer(connection)
                 self._current = None
 
     def _answer(self, connection: socket.socket) -> None:
-        told = False
+        """Read a command from a connection, carry it out, and send its output and exit status."""
+        was_interrupted = False
 
         def say(stream: Stream, text: str) -> None:
-            nonlocal told
-            if self._stopping and not told:
-                told = True
+            nonlocal was_interrupted
+            if self._stopping and not was_interrupted:
+                # Once: what the command then reports is sent.
+                was_interrupted = True
                 raise ConnectionAbortedError("the server is stopping")
             connection.sendall(json.dumps({stream: text}).encode() + b"\n")
 
         connection.settimeout(CONNECT_SECONDS)
         with connection.makefile("rb") as stream:
-            command = _command(stream.readline(MAX_REQUEST))
+            command = _parse_command(stream.readline(MAX_REQUEST_BYTES))
         connection.settimeout(None)
-        status = 2
         if command is None:
             say("err", "finapi: the server did not understand the command")
+            status = 2
         else:
             try:
-                status = self._perform(*command, say)
+                status = self._perform(command.words, command.directory, command.stdin, say)
             except OSError:
                 raise
             except Exception:
                 if self._stopping:
-                    return  # what it read was taken away: the client is told that it was cut off
+                    return  # The stop closed what the command used. The client reports that it was interrupted.
                 log.exception("a command that was handed over failed")
                 say("err", "finapi: the command failed in the server; its log says why")
                 status = 1
         connection.sendall(json.dumps({"exit": status}).encode() + b"\n")
 
 
-def _command(line: bytes) -> tuple[list[str], str, str] | None:
-    """The words of a command, the directory that it was typed in and its input; None for anything else."""
+def _parse_command(line: bytes) -> Command | None:
+    """Return the command of a request, or None if the request is not valid."""
     try:
         request = json.loads(line)
         words, directory, stdin = request["words"], request["cwd"], request.get("stdin", "")
@@ -209,12 +221,12 @@ def _command(line: bytes) -> tuple[list[str], str, str] | None:
     texts = [directory, stdin, *words] if isinstance(words, list) else [None]
     if not words or not all(isinstance(text, str) and "\0" not in text for text in texts):
         return None
-    return words, directory, stdin
+    return Command(words, directory, stdin)
 
 
 @contextmanager
-def _address(directory: Path) -> Iterator[str]:
-    """The socket's address through a handle of its directory: a path of over 107 bytes cannot be bound."""
+def _open_address(directory: Path) -> Iterator[str]:
+    """Yield the socket's address through a handle of its directory: a path of more than 107 bytes cannot be bound."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{handle}/{SOCKET}"

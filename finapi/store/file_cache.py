@@ -1,4 +1,8 @@
-"""A directory of files that can be made again: each made once for a state of the data, one at a time, few kept."""
+"""A cache of files that can be built again from the data.
+
+Each file is built once for a state of the data. One file is built at a time, in a thread of its own, and the least
+recently used files are removed when there are too many.
+"""
 
 from __future__ import annotations
 
@@ -18,234 +22,249 @@ from finapi.core.cpu_allowance import CpuAllowance
 from finapi.core.errors import ApiError, unwritable
 from finapi.core.temporary import TemporaryFolder, sweep
 
-log = logging.getLogger("finapi.shelf")
+log = logging.getLogger("finapi.files")
 
-WAIT = 10.0  # seconds that the call which asks for a file waits for it; nobody else waits
-KEPT = 20.0  # times the seconds that it took to make, a file is kept however often the data change
-LEVEL = 5  # of gzip
-RECORDS = 2_000  # of files, and of what turned out to have no rows
+WAIT_SECONDS = 10.0  # That the call which starts a build waits for it. Other calls do not wait.
+# A file is used for this many times the seconds that it took to build, however often the data change: a file that takes
+# a minute would otherwise never be ready for data that change every minute.
+LIFETIME_FACTOR = 20.0
+GZIP_LEVEL = 5
+MAX_RECORDS = 2_000  # Of files, including those that turned out to be empty or too long.
 
-# What a file is made by: pieces of it, each with the number of its rows.
-Maker = Callable[[], Iterator[tuple[bytes, int]]]
+# Yields the content of a file in pieces, each with its number of rows.
+BuildContent = Callable[[], Iterator[tuple[bytes, int]]]
 
 
 class BuiltFile(NamedTuple):
-    """A file: its rows, its bytes and their SHA-256 as they lie there (gzip), and when and of which data it was made.
+    """The outcome of a build. There is no file if it has no rows, or if it would be ``too_long``.
 
-    Without rows there is no file. ``too_long`` says that it would have had more bytes than a file may have.
+    ``size`` and ``sha256`` are those of the file on the disk, which is compressed by gzip. ``stamp`` identifies the
+    data that it was built from.
     """
 
     rows: int
     size: int
     sha256: str
-    made_at: datetime
+    built_at: datetime
     stamp: str
-    kept_until: float
+    fresh_until: float
     too_long: bool = False
+
+    @property
+    def exists(self) -> bool:
+        """True if there is a file on the disk."""
+        return self.rows > 0 and not self.too_long
 
 
 class FileNotReadyError(ApiError):
-    """503: the file ``name`` is being made since ``began``, so that the one asked for is not there yet."""
+    """503: a file is being built since ``began``: the requested one, or another one before it."""
 
-    def __init__(self, asked: str, name: str, began: datetime) -> None:
-        what = "This file" if asked == name else "Another file"
-        told = f"{what} is being made. Try again in a moment."
-        super().__init__("UNAVAILABLE", told, headers={"Retry-After": "5"})
-        self.name = name
+    def __init__(self, requested_name: str, building_name: str, began: datetime) -> None:
+        subject = "This file" if requested_name == building_name else "Another file"
+        message = f"{subject} is being made. Try again in a moment."
+        super().__init__("UNAVAILABLE", message, headers={"Retry-After": "5"})
+        self.name = building_name
         self.began = began
 
 
 @dataclass(slots=True, eq=False)
-class _Making:
-    """A file that is being made, since when, and what came of it."""
+class _Build:
+    """A build that is running."""
 
     name: str
     began: datetime
     stamp: str
     done: threading.Event
-    # Who had it made, and has not paid for it; None if somebody has.
+    # The account that started it and has not paid for it; None if an account has paid.
     account: Hashable
     failure: BaseException | None = None
 
 
 class UnpaidFile(NamedTuple):
-    """A file that an account had made and has not paid for, and the CPU time that it took."""
+    """A file that an account had built and has not paid for, and the CPU time that it took."""
 
     name: str
     cpu_seconds: float
 
 
 class FileCache:
-    """Files in ``directory`` (None: a temporary one), of at most ``most`` bytes in all and a quarter of that each.
+    """Files in ``directory``, of at most ``max_bytes`` together and a quarter of that each.
 
-    The least recently used go first. What another process left there is removed with the first use. Names are the
-    caller's to check: they are file names here.
+    Without a directory they are in a temporary one. Files that another process left there are removed at the first use.
+    Names are file names, which the caller has checked.
 
-    Making a file takes CPU time in a thread of its own, and goes on when the call that asked for it has been refunded.
-    So an account owes that time until it pays for the file. When it has another file made instead, the time is counted
+    Building a file takes CPU time in a thread of its own, and goes on when the call that started it has been refunded.
+    So an account owes that time until it pays for the file. When it has another file built instead, the time is counted
     against its ``allowance``, which may refuse that.
     """
 
-    def __init__(self, directory: Path | None, most: int, clock: Clock, allowance: CpuAllowance) -> None:
+    def __init__(self, directory: Path | None, max_bytes: int, clock: Clock, allowance: CpuAllowance) -> None:
         self._directory = directory
-        self._most = most
+        self._max_bytes = max_bytes
         self._clock = clock
         self._allowance = allowance
         self._unpaid: OrderedDict[Hashable, UnpaidFile] = OrderedDict()
+        # The least recently used first.
         self._files: OrderedDict[str, BuiltFile] = OrderedDict()
-        self._making: _Making | None = None
-        self._place: Path | None = None
+        self._build: _Build | None = None
+        self._prepared_directory: Path | None = None
         self._lock = threading.Lock()
 
     def list_files(self) -> list[tuple[str, BuiltFile]]:
-        """What is there, by name."""
+        """Return the files that exist, by name."""
         with self._lock:
-            return sorted((name, one) for name, one in self._files.items() if one.rows and not one.too_long)
+            return sorted((name, file) for name, file in self._files.items() if file.exists)
 
     def has(self, name: str, stamp: str) -> bool:
-        """Return True if the file as of the data of ``stamp`` has been made and is still there."""
+        """Return True if the file as of the data of ``stamp`` has been built and still exists."""
         with self._lock:
-            made = self._fresh(name, stamp)
-        return made is not None and made.rows > 0 and not made.too_long
+            file = self._find_fresh(name, stamp)
+        return file is not None and file.exists
 
-    def open_file(self, name: str, stamp: str, make: Maker, account: Hashable) -> tuple[BuiltFile, IO[bytes] | None]:
-        """The file as of the data of ``stamp``, open unless it is none, made now if need be.
+    def open_file(
+        self, name: str, stamp: str, build: BuildContent, account: Hashable
+    ) -> tuple[BuiltFile, IO[bytes] | None]:
+        """Return the file as of the data of ``stamp``, opened for reading if it exists. Build it first if necessary.
 
-        It stays readable when it is replaced or removed. :class:`FileNotReadyError` (503) while it or another is: the
-        first who asks waits for a few seconds, the making goes on behind that, and whoever comes back finds it.
-        RATE_LIMIT_EXCEEDED (429) if the files that ``account`` had made and did not pay for took too much CPU time.
+        The open file stays readable when it is replaced or removed. Raise FileNotReadyError (503) while a file is being
+        built. The call that starts the build waits a few seconds for it; the build then goes on, and a later call gets
+        the file. Raise RATE_LIMIT_EXCEEDED (429) if the files that ``account`` had built and did not pay for took too
+        much CPU time.
         """
         with self._lock:
-            made = self._fresh(name, stamp)
-            if made is not None:
-                return made, self._open(name, made)
-            if self._making is not None:
-                raise FileNotReadyError(name, self._making.name, self._making.began)
+            file = self._find_fresh(name, stamp)
+            if file is not None:
+                return file, self._open(name, file)
+            if self._build is not None:
+                raise FileNotReadyError(name, self._build.name, self._build.began)
             self._collect_debt(account)
-            making = self._making = _Making(name, self._clock.now(), stamp, threading.Event(), account)
-        threading.Thread(target=self._make, args=(making, make), name="finapi-shelf", daemon=True).start()
-        if not making.done.wait(WAIT):
-            raise FileNotReadyError(name, name, making.began)
-        if making.failure is not None:
-            raise unwritable() from making.failure
+            running = self._build = _Build(name, self._clock.now(), stamp, threading.Event(), account)
+        threading.Thread(target=self._run_build, args=(running, build), name="finapi-files", daemon=True).start()
+        if not running.done.wait(WAIT_SECONDS):
+            raise FileNotReadyError(name, name, running.began)
+        if running.failure is not None:
+            raise unwritable() from running.failure
         with self._lock:
-            made = self._files.get(name)
-            if made is None:
-                raise FileNotReadyError(name, name, making.began)  # pushed out by what was made since
-            return made, self._open(name, made)
+            file = self._files.get(name)
+            if file is None:
+                raise FileNotReadyError(name, name, running.began)  # Removed to make room for a later file.
+            return file, self._open(name, file)
 
     def settle(self, name: str, account: Hashable) -> None:
-        """Note that an account has paid for a file, which may still be in the making."""
+        """Note that an account has paid for a file, which may still be being built."""
         with self._lock:
-            making, unpaid = self._making, self._unpaid.get(account)
-            if making is not None and (making.name, making.account) == (name, account):
-                making.account = None
+            running, unpaid = self._build, self._unpaid.get(account)
+            if running is not None and (running.name, running.account) == (name, account):
+                running.account = None
             if unpaid is not None and unpaid.name == name:
                 del self._unpaid[account]
 
     def _collect_debt(self, account: Hashable) -> None:
-        """Count the CPU time of a file that an account left unpaid; raise the 429 if that is too much."""
+        """Count the CPU time of a file that an account left unpaid. Raise the 429 if that is too much."""
         unpaid = self._unpaid.pop(account, None)
         if unpaid is not None:
             self._allowance.add(account, unpaid.cpu_seconds)
         self._allowance.check(account)
 
-    def _note_debt(self, making: _Making, cpu_seconds: float) -> None:
-        if making.account is None:
+    def _note_debt(self, running: _Build, cpu_seconds: float) -> None:
+        """Note that an account owes the CPU time of a build, unless it has paid."""
+        if running.account is None:
             return
-        self._unpaid[making.account] = UnpaidFile(making.name, cpu_seconds)
-        if len(self._unpaid) > RECORDS:
+        self._unpaid[running.account] = UnpaidFile(running.name, cpu_seconds)
+        if len(self._unpaid) > MAX_RECORDS:
             account, unpaid = self._unpaid.popitem(last=False)
             self._allowance.add(account, unpaid.cpu_seconds)
 
-    def _fresh(self, name: str, stamp: str) -> BuiltFile | None:
-        made = self._files.get(name)
-        # A file that takes a minute would else never be there for data that change every minute.
-        if made is None or (made.stamp != stamp and self._clock.monotonic() >= made.kept_until):
+    def _find_fresh(self, name: str, stamp: str) -> BuiltFile | None:
+        """Return a file that need not be built again, or None."""
+        file = self._files.get(name)
+        if file is None or (file.stamp != stamp and self._clock.monotonic() >= file.fresh_until):
             return None
         self._files.move_to_end(name)
-        return made
+        return file
 
-    def _open(self, name: str, made: BuiltFile) -> IO[bytes] | None:
-        if made.too_long or not made.rows:
+    def _open(self, name: str, file: BuiltFile) -> IO[bytes] | None:
+        if not file.exists:
             return None
         try:
-            return (self._directory_now() / name).open("rb")
+            return (self._prepare_directory() / name).open("rb")
         except OSError:
-            # Somebody tidied the directory: the next call makes it anew.
+            # It was deleted from the directory by hand: the next call builds it again.
             del self._files[name]
             raise FileNotReadyError(name, name, self._clock.now()) from None
 
-    def _make(self, making: _Making, make: Maker) -> None:
-        started_cpu_seconds = self._allowance.cpu_seconds()
+    def _run_build(self, running: _Build, build: BuildContent) -> None:
+        """Build a file in a temporary folder and move it to its name."""
+        cpu_seconds_before = self._allowance.cpu_seconds()
         try:
             began = self._clock.monotonic()
-            place = self._directory_now()
-            with TemporaryFolder("bulk", place) as folder:
-                made = self._written(folder / "file", making.stamp, make, began)
+            directory = self._prepare_directory()
+            with TemporaryFolder("bulk", directory) as folder:
+                file = self._write(folder / "file", running.stamp, build, began)
                 with self._lock:
-                    # Under the lock, so that what is opened has the sum that is told of it.
-                    if made.rows and not made.too_long:
-                        (folder / "file").replace(place / making.name)
+                    # Under the lock, so that a file that is opened has the hash that is returned with it.
+                    if file.exists:
+                        (folder / "file").replace(directory / running.name)
                     else:
-                        (place / making.name).unlink(missing_ok=True)
-                    self._files[making.name] = made
-                    self._files.move_to_end(making.name)
+                        (directory / running.name).unlink(missing_ok=True)
+                    self._files[running.name] = file
+                    self._files.move_to_end(running.name)
                     self._prune()
         except Exception as error:
-            making.failure = error
-            log.warning("%s could not be made: %s", making.name, error)
+            running.failure = error
+            log.warning("%s could not be made: %s", running.name, error)
         finally:
             with self._lock:
-                self._note_debt(making, self._allowance.cpu_seconds() - started_cpu_seconds)
-                self._making = None
-            making.done.set()
+                self._note_debt(running, self._allowance.cpu_seconds() - cpu_seconds_before)
+                self._build = None
+            running.done.set()
 
-    def _written(self, path: Path, stamp: str, make: Maker, began: float) -> BuiltFile:
+    def _write(self, path: Path, stamp: str, build: BuildContent, began: float) -> BuiltFile:
+        """Write the content to a file until it is complete or too long."""
         import gzip
 
+        max_bytes = self._max_bytes // 4
         rows, too_long = 0, False
-        with path.open("wb") as raw, gzip.GzipFile("", "wb", LEVEL, raw, mtime=0) as packed:
-            for piece, number in make():
-                rows += number
-                packed.write(piece)
-                if raw.tell() > self._most // 4:
+        with path.open("wb") as target, gzip.GzipFile("", "wb", GZIP_LEVEL, target, mtime=0) as compressed:
+            for piece, row_count in build():
+                rows += row_count
+                compressed.write(piece)
+                if target.tell() > max_bytes:
                     too_long = True
                     break
         digest, size = hashlib.sha256(), 0
-        with path.open("rb") as written:
-            while chunk := written.read(1 << 20):
+        with path.open("rb") as source:
+            while chunk := source.read(1 << 20):
                 digest.update(chunk)
                 size += len(chunk)
-        # What is compressed is written in blocks, the last of them at the end.
-        too_long = too_long or size > self._most // 4
+        # gzip writes its last block when the file is closed.
+        too_long = too_long or size > max_bytes
         now = self._clock.monotonic()
-        kept_until = now + KEPT * (now - began)
-        return BuiltFile(rows, size, digest.hexdigest(), self._clock.now(), stamp, kept_until, too_long)
+        fresh_until = now + LIFETIME_FACTOR * (now - began)
+        return BuiltFile(rows, size, digest.hexdigest(), self._clock.now(), stamp, fresh_until, too_long)
 
     def _prune(self) -> None:
-        def size(one: BuiltFile) -> int:
-            return one.size if one.rows and not one.too_long else 0
+        """Remove the least recently used files until the others fit."""
+        total = sum(file.size for file in self._files.values() if file.exists)
+        while total > self._max_bytes or len(self._files) > MAX_RECORDS:
+            name, file = self._files.popitem(last=False)
+            (self._prepare_directory() / name).unlink(missing_ok=True)
+            total -= file.size if file.exists else 0
 
-        total = sum(map(size, self._files.values()))
-        while total > self._most or len(self._files) > RECORDS:
-            name, one = self._files.popitem(last=False)
-            (self._directory_now() / name).unlink(missing_ok=True)
-            total -= size(one)
-
-    def _directory_now(self) -> Path:
-        if self._place is None:
+    def _prepare_directory(self) -> Path:
+        """Return the directory. At the first use, create it and remove what another process left there."""
+        if self._prepared_directory is None:
             if self._directory is None:
                 sweep()
                 folder = TemporaryFolder("bulk")
                 weakref.finalize(self, folder.remove)
-                self._place = folder.path / "files"
-                self._place.mkdir()
+                self._prepared_directory = folder.path / "files"
+                self._prepared_directory.mkdir()
             else:
                 self._directory.mkdir(mode=0o700, exist_ok=True)
                 sweep(self._directory)
-                for left in self._directory.iterdir():
-                    if left.is_file():
-                        left.unlink()
-                self._place = self._directory
-        return self._place
+                for path in self._directory.iterdir():
+                    if path.is_file():
+                        path.unlink()
+                self._prepared_directory = self._directory
+        return self._prepared_directory

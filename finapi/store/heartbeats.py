@@ -1,6 +1,7 @@
-"""Signs of life of what fetches and stores documents, and when each kind of data last came in.
+"""Heartbeats of the background components, the times when data last arrived, and the numbers of stored rows.
 
-Both are rows, written in the transaction of the work that they tell of: what was rolled back has left no sign.
+Heartbeats and arrivals are rows that are written in the transaction of the work they report on: work that is rolled
+back reports nothing.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ from typing import Literal, NamedTuple
 from finapi.core.clock import iso
 from finapi.store.db import Database, Transaction
 
-# The components of DECISIONS 11 that beat: the steps that store filings, 13F reports and 8-K news, and whatever asks
-# EDGAR or reads its archive. The store is beaten into to see whether it takes anything.
+# The components of CONTRACT 11 that have heartbeats: the steps that store filings, 13F reports and 8-K news, and the
+# requests to EDGAR or its archive. The heartbeat of the store shows whether it can be written.
 Component = Literal["sec_worker", "sec_13f_worker", "news_daemon", "sec_gateway", "postgres_db"]
 
-# What the times of `data_freshness` are about (DECISIONS 11).
+# The kinds of data in `data_freshness` (DECISIONS 11).
 Kind = Literal["filing", "13f_batch", "xbrl_run", "news"]
 
 KINDS: tuple[Kind, ...] = ("filing", "13f_batch", "xbrl_run", "news")
 
 
 class Heartbeat(NamedTuple):
-    """A component's last step: when it ended (ISO 8601), how long it took, why it failed (None: it did not)."""
+    """The last step of a component: when it ended (ISO 8601), its duration, and why it failed (None: it succeeded)."""
 
     name: str
     at: str
@@ -33,16 +34,16 @@ class Heartbeat(NamedTuple):
 def record_beat(
     tx: Transaction, name: Component, now: datetime, *, took_ms: int | None = None, failure: str | None = None
 ) -> None:
-    """Note that ``name`` has ended a step at ``now``; only its last one is kept.
+    """Store that a component has ended a step at ``now``, in place of its step before.
 
-    ``failure`` says why a step did not do what it is for, an EDGAR request that was refused for instance.
-    A step that found nothing to do has done what it is for.
+    ``failure`` says why the step failed, for example that EDGAR refused a request. A step without any work to do has
+    succeeded.
     """
-    tx.run("put_heartbeat", name=name, now=iso(now), took_ms=took_ms, failure=failure)
+    tx.run("upsert_heartbeat", name=name, now=iso(now), took_ms=took_ms, failure=failure)
 
 
 def get_heartbeats(tx: Transaction) -> dict[str, Heartbeat]:
-    """The last step of every component that ever made one, by name."""
+    """Return the last step of each component that has ever made one, by name."""
     return {
         row["name"]: Heartbeat(row["name"], row["beat_at"], row["took_ms"], row["failure"])
         for row in tx.list_rows("heartbeats")
@@ -50,28 +51,31 @@ def get_heartbeats(tx: Transaction) -> dict[str, Heartbeat]:
 
 
 def record_arrival(tx: Transaction, kind: Kind, now: datetime) -> None:
-    """Note that data of a kind were stored at ``now``; documents that were held already are no arrival."""
-    tx.run("put_arrival", kind=kind, now=iso(now))
+    """Store that new data of a kind were stored at ``now``. Documents that were stored before are not new."""
+    tx.run("upsert_arrival", kind=kind, now=iso(now))
 
 
 def get_freshness(tx: Transaction) -> dict[Kind, str | None]:
-    """When each kind of data last came in (ISO 8601); None for what never did."""
+    """Return when data of each kind last arrived (ISO 8601), or None for kinds of which there are none."""
     times = {row["kind"]: row["arrived_at"] for row in tx.list_rows("arrivals")}
     return {kind: times.get(kind) for kind in KINDS}
 
 
 def get_copy_age(db: Database, now: datetime) -> float | None:
-    """Seconds since the worker wrote what is newest in a copy; None where data are no copy, or nobody ever wrote.
+    """Return the seconds since the worker last wrote what is in this copy, or None if the database is not a copy.
 
-    The worker writes with each round of its watchdog, and tells by its own clock.
+    The worker writes with each round of its watchdog, and the time is that of its clock. None is returned as well for a
+    copy without any heartbeat.
     """
     if not db.is_copy:
         return None
     with db.read() as tx:
-        last = get_heartbeats(tx).get("postgres_db")
-    return None if last is None else max(0.0, (now - datetime.fromisoformat(last.at)).total_seconds())
+        last_beat = get_heartbeats(tx).get("postgres_db")
+    if last_beat is None:
+        return None
+    return max(0.0, (now - datetime.fromisoformat(last_beat.at)).total_seconds())
 
 
 def get_stored_counts(tx: Transaction) -> dict[str, int]:
-    """How much is held of each kind, as counted when it was stored, and as of which ``data_version``."""
-    return dict(tx.list_rows("held")[0])
+    """Return the number of stored rows of each kind, and the ``data_version`` that they belong to."""
+    return dict(tx.list_rows("stored_counts")[0])

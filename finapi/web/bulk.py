@@ -244,7 +244,7 @@ def _shard(place: int, one: PeriodFile) -> FactsShard:
 def _listed(name: str, made: BuiltFile) -> PeriodFile:
     dataset, text, kind = _parts(name)
     period = bulk.period_of(text)
-    over = bulk.is_over(period, made.made_at)
+    over = bulk.is_over(period, made.built_at)
     return {
         "dataset": dataset,
         "filename": name,
@@ -256,7 +256,7 @@ def _listed(name: str, made: BuiltFile) -> PeriodFile:
         "row_count": made.rows,
         "byte_size": made.size,
         "sha256": made.sha256,
-        "generated_at": iso(made.made_at),
+        "generated_at": iso(made.built_at),
         "download_path": f"{API}/xbrl/bulk/{name}",
     }
 

@@ -119,7 +119,7 @@ def generate(call: Call) -> Response:
         return call.plain(_job(job, being.began, done=False))
     opened.close()
     settle(call, name)
-    return call.plain(_job(job, made.made_at, done=True))
+    return call.plain(_job(job, made.built_at, done=True))
 
 
 def _job(job: str, when: datetime, *, done: bool) -> MonthJob:
@@ -139,5 +139,5 @@ def _month_file(parts: re.Match[str], made: BuiltFile) -> MonthFile:
         "row_count": made.rows,
         "size_bytes": made.size,
         "sha256": made.sha256,
-        "generated_at": iso(made.made_at),
+        "generated_at": iso(made.built_at),
     }

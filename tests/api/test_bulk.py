@@ -34,7 +34,7 @@ from finapi.market.ownership import store as ownership
 from finapi.market.reference import bulk
 from finapi.store import file_cache
 from finapi.store.copies import MarketCopy
-from finapi.store.file_cache import KEPT, BuiltFile, FileCache, Maker
+from finapi.store.file_cache import LIFETIME_FACTOR, BuildContent, BuiltFile, FileCache
 from finapi.web import bulk as handlers
 from tests import ownership_forms as forms
 from tests import schedules
@@ -280,7 +280,7 @@ def test_if_none_match_star_of_a_period_without_rows_is_404(api: Client) -> None
 def test_files_that_nobody_pays_for_use_the_allowance(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     cpu, real = CpuClock(), handlers._pieces
     # Of the thread that makes files; that of the call takes none.
-    api.app.refunded_cpu.cpu_seconds = lambda: cpu() if threading.current_thread().name == "finapi-shelf" else 0.0
+    api.app.refunded_cpu.cpu_seconds = lambda: cpu() if threading.current_thread().name == "finapi-files" else 0.0
 
     def slow(app: App, dataset: Any, period: Any, kind: str) -> Iterator[tuple[bytes, int]]:
         cpu.seconds += 20.0
@@ -332,7 +332,7 @@ def test_a_failure_while_it_is_made_is_refunded_and_leaves_nothing(
     answer = api.get(f"{BULK}/facts-2025q1.csv.gz")
     assert (answer.status, answer.headers["retry-after"]) == (503, "30")
     assert balance(api.app, 1) == 500_000
-    assert [*api.app.bulk._directory_now().iterdir()] == []
+    assert [*api.app.bulk._prepare_directory().iterdir()] == []
     monkeypatch.undo()
     assert api.get(f"{BULK}/facts-2025q1.csv.gz").status == 200
 
@@ -474,7 +474,7 @@ def allowance_of(clock: FixedClock, cpu: CpuClock | None = None) -> CpuAllowance
     return CpuAllowance(10.0, clock.monotonic, refusal="Used up.", cpu_seconds=cpu or CpuClock())
 
 
-def made_of(kept: FileCache, name: str, stamp: str, make: Maker) -> BuiltFile:
+def made_of(kept: FileCache, name: str, stamp: str, make: BuildContent) -> BuiltFile:
     """What is told of a file, which is not read."""
     made, opened = kept.open_file(name, stamp, make, "ann")
     if opened is not None:
@@ -511,7 +511,7 @@ def test_the_least_recently_used_go_and_what_was_left_behind_too(tmp_path: Path,
 def test_one_is_made_at_a_time_and_a_long_making_goes_on(
     tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_cache, "WAIT", 0.01)
+    monkeypatch.setattr(file_cache, "WAIT_SECONDS", 0.01)
     kept, go_on = FileCache(tmp_path / "bulk", 10_000, clock, allowance_of(clock)), threading.Event()
 
     def slow() -> Iterator[tuple[bytes, int]]:
@@ -522,7 +522,7 @@ def test_one_is_made_at_a_time_and_a_long_making_goes_on(
         with pytest.raises(ApiError, match=f"^{why} is being made") as refused:
             kept.open_file(name, "1", slow, "ann")
         assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "5"})
-    thread = next(one for one in threading.enumerate() if one.name == "finapi-shelf")
+    thread = next(one for one in threading.enumerate() if one.name == "finapi-files")
     go_on.set()
     thread.join(10)
     made, opened = kept.open_file("one", "1", slow, "ann")
@@ -538,7 +538,7 @@ def test_what_took_long_is_kept_for_a_while_although_the_data_changed(tmp_path: 
         yield b"old", 1
 
     made_of(kept, "one", "1", slow)
-    clock.advance(3 * KEPT - 1)
+    clock.advance(3 * LIFETIME_FACTOR - 1)
     assert made_of(kept, "one", "2", rows(b"new")).stamp == "1"
     clock.advance(1)
     assert made_of(kept, "one", "2", rows(b"new")).stamp == "2"
@@ -599,7 +599,7 @@ def test_paying_for_another_file_settles_nothing(slow_files: SlowFiles) -> None:
 def test_a_file_paid_for_while_it_is_made_is_not_owed(
     tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_cache, "WAIT", 0.01)
+    monkeypatch.setattr(file_cache, "WAIT_SECONDS", 0.01)
     cpu, go_on = CpuClock(), threading.Event()
     kept = FileCache(tmp_path / "bulk", 10_000, clock, allowance_of(clock, cpu))
 
@@ -611,7 +611,7 @@ def test_a_file_paid_for_while_it_is_made_is_not_owed(
     with pytest.raises(ApiError, match="is being made"):
         kept.open_file("one", "1", slow, "ann")
     kept.settle("one", "ann")
-    thread = next(one for one in threading.enumerate() if one.name == "finapi-shelf")
+    thread = next(one for one in threading.enumerate() if one.name == "finapi-files")
     go_on.set()
     thread.join(10)
     assert made_of(kept, "two", "1", rows(b"two")).rows == 1
@@ -620,7 +620,7 @@ def test_a_file_paid_for_while_it_is_made_is_not_owed(
 def test_accounts_beyond_those_remembered_are_counted_at_once(
     slow_files: SlowFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_cache, "RECORDS", 1)
+    monkeypatch.setattr(file_cache, "MAX_RECORDS", 1)
     slow_files.open("one", "ann")
     slow_files.open("two", "bob")
     with pytest.raises(ApiError, match="Used up"):

@@ -1,19 +1,19 @@
--- name: put_heartbeat
+-- name: upsert_heartbeat
 INSERT INTO heartbeats (name, beat_at, took_ms, failure) VALUES (:name, :now, :took_ms, :failure)
 ON CONFLICT (name) DO UPDATE SET beat_at = excluded.beat_at, took_ms = excluded.took_ms, failure = excluded.failure
 
 -- name: heartbeats
 SELECT name, beat_at, took_ms, failure FROM heartbeats ORDER BY name
 
--- name: put_arrival
+-- name: upsert_arrival
 INSERT INTO arrivals (kind, arrived_at) VALUES (:kind, :now)
 ON CONFLICT (kind) DO UPDATE SET arrived_at = excluded.arrived_at
 
 -- name: arrivals
 SELECT kind, arrived_at FROM arrivals
 
--- name: held
--- Figures as they are answered: without dimensions, each from the one source that speaks for its filing.
+-- name: stored_counts
+-- facts: those that are answered, without dimensions and each from the one source that counts for its filing.
 SELECT
     (SELECT number FROM held_counts WHERE name = 'companies') AS companies,
     (SELECT number FROM held_counts WHERE name = 'filings') AS filings,
