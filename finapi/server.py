@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from finapi.accounts import billing
 from finapi.app import App, elsewhere
@@ -24,7 +24,7 @@ from finapi.core.clock import Clock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.core.lazy import LazyModule, LazyReference
-from finapi.delivery import WEBHOOKS
+from finapi.delivery import WEBHOOKS, outbox
 from finapi.feeds.starting import FeedsWhenRead
 from finapi.httpd.listen import Listener
 from finapi.listening import listen_settings, looping, not_listening, url_of, within
@@ -38,7 +38,6 @@ from finapi.web.wsgi import WsgiApp
 # Work that most servers do seconds after their start. The workers import it with their first step.
 archive = LazyModule("finapi.accounts.archive")
 copies = LazyModule("finapi.ops.copies")
-outbox = LazyModule("finapi.delivery.outbox")
 
 if TYPE_CHECKING:
     from finapi.delivery.dispatch import Dispatcher
@@ -57,11 +56,12 @@ ELECTION_LOOK = 0.2  # seconds between two looks of a worker that waits
 
 STOP_SECONDS = 10.0  # that a worker which was deposed may take to let go of the data directory
 
+LOCK_SECONDS = 1.0  # that the last writes at a stop wait for a thread that was left behind while it writes
 CHECK_SECONDS = 1.0  # that checks under way are given to end at a stop; one that hangs ends with the process
 SETTLE_SECONDS = 0.5  # before the first steps of workers, in which the first calls come
 MAIL_SECONDS = 1.0  # between looks at the mail queue
 YEARS_SECONDS = 10.0  # between looks for latest years that are due
-DOUBTS_SECONDS = 10.0  # between looks for positions that have not been compared
+HOLDINGS_SECONDS = 10.0  # between looks for holdings that have not been settled
 
 
 # Address space of a thread's stack. From 3.12 on the interpreter allows C code so many levels that JSON nested
@@ -125,16 +125,29 @@ def running(
         workers, pollers = (_workers(app), _pollers(app)) if works else (_of_a_copy(app), [])
         # What only the start read.
         app.db.release_reader()
-        # Left in the opposite order: calls are drained while the workers still work.
+        door = datadir.CommandSocket(
+            config.data_dir,
+            lambda words, cwd, stdin, say: perform(app, words, cwd, stdin, say),
+            app.db.break_off,
+        )
+        # Left in the opposite order.
         with (
-            run_workers([*workers, *pollers], SETTLE_SECONDS if works else 0.0, app.db.release_reader),
+            ExitStack() as at_the_end,
+            run_workers([*workers, *pollers], SETTLE_SECONDS if works else 0.0, app.db.release_reader) as group,
             _webhooks(app) if works else nullcontext() as sender,
-            datadir.CommandSocket(config.data_dir, lambda words, cwd, stdin, say: perform(app, words, cwd, stdin, say)),
+            door,
             looping("loop", listener.run, lambda: listener.stop(config.drain_timeout)),
             closing(feeds),
             _watching(app, url_of(config.host, listener.port), [*workers, *filter(None, [sender])], pollers, feeds),
         ):
-            yield Server(app, url_of(config.host, listener.port), listener.port)
+            at_the_end.callback(app.db.limit_lock_waits, LOCK_SECONDS)
+            try:
+                yield Server(app, url_of(config.host, listener.port), listener.port)
+            finally:
+                # Long work ends while the calls under way are given their time. What is left of it is done after the
+                # next start.
+                group.request_stop()
+                door.request_stop()
 
 
 def _depose() -> None:
@@ -170,32 +183,38 @@ def _step(step: LazyReference, app: App) -> Callable[[], float | None]:
     return lambda: step.load()(app)
 
 
+def _worker(app: App, name: str, step: Callable[[], float | None], **options: Any) -> Worker:
+    """Return a worker whose step is broken off in the database if it does not see a stop."""
+    return Worker(name, step, break_off=app.db.break_off, **options)
+
+
 def _of_a_copy(app: App) -> list[Worker]:
     """The workers of a node that answers on a copy."""
     return [
-        Worker("copy", _step(copies("step"), app)),
-        Worker("close-debits", lambda: billing.run_settlement_step(app)),
-        Worker("memory", memory.MemoryKeeper().step),
+        _worker(app, "copy", _step(copies("step"), app)),
+        _worker(app, "close-debits", lambda: billing.run_settlement_step(app)),
+        _worker(app, "memory", memory.MemoryKeeper().step),
     ]
 
 
 def _workers(app: App) -> list[Worker]:
     """The workers that every server has; the one for webhooks stands by itself."""
-    # As many mails as a step sends, each as slow as it may be.
-    mail_patience = mail.BATCH * app.config.mail_timeout + PATIENCE_SECONDS
+    # One that begins a mail at the end of its time.
+    mail_patience = mail.PASS_SECONDS + app.config.mail_timeout + PATIENCE_SECONDS
     return [
         *_backups(app),
-        Worker("close-debits", lambda: billing.run_settlement_step(app)),
-        *([Worker("refund-debits", lambda: billing.run_refund_step(app))] if app.accounts is not app.db else []),
-        Worker("archive-ledger", _step(archive("step"), app)),
-        Worker("outbox", _step(outbox("step"), app)),
-        Worker("prune", lambda: _prune_step(app)),
-        Worker("full-text", lambda: _full_text_step(app)),
-        Worker("latest-years", lambda: _latest_years_step(app)),
-        Worker("doubts", lambda: _doubts_step(app)),
-        Worker("sniper", lambda: _sniper_step(app)),
-        Worker("refill-plans", lambda: _refill_step(app)),
-        Worker("memory", memory.MemoryKeeper().step),
+        _worker(app, "close-debits", lambda: billing.run_settlement_step(app)),
+        *([_worker(app, "refund-debits", lambda: billing.run_refund_step(app))] if app.accounts is not app.db else []),
+        _worker(app, "archive-ledger", _step(archive("step"), app)),
+        _worker(app, "outbox", outbox.Carrier(app).step),
+        _worker(app, "prune", lambda: _prune_step(app)),
+        _worker(app, "full-text", lambda: _full_text_step(app)),
+        _worker(app, "latest-years", lambda: _latest_years_step(app)),
+        _worker(app, "holdings", lambda: _holdings_step(app)),
+        _worker(app, "sniper", lambda: _sniper_step(app)),
+        _worker(app, "refill-plans", lambda: _refill_step(app)),
+        _worker(app, "memory", memory.MemoryKeeper().step),
+        # Not broken off in the database: a mail that was sent is recorded, or it would be sent again.
         Worker("mail", lambda: _mail_step(app), interrupt=app.post.transport.close, patience=mail_patience),
     ]
 
@@ -207,7 +226,7 @@ def _backups(app: App) -> list[Worker]:
     from finapi.ops import backups
 
     nightly = backups.Nightly(app)
-    return [Worker("backup", nightly.step, interrupt=nightly.interrupt, patience=math.inf)]
+    return [_worker(app, "backup", nightly.step, interrupt=nightly.interrupt, patience=math.inf)]
 
 
 def _sniper_step(app: App) -> float | None:
@@ -231,24 +250,20 @@ def _full_text_step(app: App) -> float | None:
 
 
 def _latest_years_step(app: App) -> float:
+    """Compute some latest years. Return the seconds until it should run again."""
     from finapi.web.financials import screen
 
     with app.db.read() as tx:
         if tx.find_row("latest_years_due", rules=financials.rules(), limit=1) is None:
             return YEARS_SECONDS
-    screen.keep_latest(app)
-    return YEARS_SECONDS
+    return PAUSE_SECONDS if screen.compute_latest_years(app).may_be_more else YEARS_SECONDS
 
 
-def _doubts_step(app: App) -> float:
-    """Compare some positions that no ingest has compared: those of an upgrade, or of an ingest that was killed."""
-    from finapi.market.holdings import doubts
+def _holdings_step(app: App) -> float:
+    """Settle some holdings that no ingest has. Return the seconds until it should run again."""
+    from finapi.market.holdings import settling
 
-    with app.db.read() as tx:
-        if not any(tx.find_row(name, limit=1, least=0) for name in ("fund_quarters_uncompared", "securities_unpriced")):
-            return DOUBTS_SECONDS
-    with app.db.write() as tx:
-        return PAUSE_SECONDS if doubts.settle_portion(tx) else DOUBTS_SECONDS
+    return PAUSE_SECONDS if settling.settle_portion(app.db, app.clock.now()) else HOLDINGS_SECONDS
 
 
 def _pollers(app: App) -> list[Worker]:
@@ -269,7 +284,7 @@ def _pollers(app: App) -> list[Worker]:
 
     # Also when EDGAR is not to be asked for an hour: by its steps one sees that it lives. How long one may take is
     # told by its beats.
-    return [Worker("poll", lambda: min(polls().step(), every), interrupt=fetches.close, patience=math.inf)]
+    return [_worker(app, "poll", lambda: min(polls().step(), every), interrupt=fetches.close, patience=math.inf)]
 
 
 @contextmanager
@@ -285,7 +300,7 @@ def _webhooks(app: App) -> Iterator[Worker]:
             log.warning("%d webhook attempts that were broken off are made again", interrupted)
         return created
 
-    worker = Worker("webhooks", lambda: dispatcher().step())
+    worker = _worker(app, "webhooks", lambda: dispatcher().step())
     app.accounts.listen(WEBHOOKS, worker.wake)
     try:
         with run_workers([worker], SETTLE_SECONDS, app.db.release_reader):
@@ -337,7 +352,7 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
             # The worker checks, and this node shows what it found.
             yield
             return
-        worker = Worker("watchdog", step, interrupt=interrupt)
+        worker = _worker(app, "watchdog", step, interrupt=interrupt)
         app.watch.wake = worker.wake
         with run_workers([worker], SETTLE_SECONDS, app.db.release_reader):
             yield
@@ -347,13 +362,14 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
 
 
 def _prune_step(app: App) -> float:
-    """Drop the events and the mails in files that are older than they are kept."""
+    """Drop some events and mail files that are too old. Return the seconds until it should run again."""
     from finapi.delivery import events
 
     removed = app.post.transport.prune(app.clock.now() - timedelta(days=app.config.mail_kept_days))
     if removed:
         log.info("%d mails older than %d days were removed", removed, app.config.mail_kept_days)
-    return events.prune_step(app)
+    wait = events.prune_step(app)
+    return 0.0 if removed else wait
 
 
 def _mail_step(app: App) -> float:

@@ -93,7 +93,7 @@ ALONE = {
     "http.client": {"net.outbound", "client"},
     "urllib.request": {"client"},
     "ssl": {"net"},
-    "socket": {"httpd", "net", "store.datadir", "server", "feeds", "verbs"},
+    "socket": {"httpd", "net", "store.datadir", "store.postgres", "server", "feeds", "verbs"},
     "subprocess": set[str](),
     "pickle": set[str](),
     "multiprocessing": set[str](),

@@ -8,6 +8,7 @@ import logging
 import shutil
 import sqlite3
 import stat
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,7 @@ from finapi import app as apps
 from finapi import cli
 from finapi.accounts import archive, billing, plans, recovery, users
 from finapi.app import App
-from finapi.core import master_secrets
+from finapi.core import master_secrets, stopping
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, UsageError
@@ -237,10 +238,14 @@ def test_a_night_that_fails_is_logged_and_tried_again_in_an_hour(
 
 def test_a_stop_breaks_a_nights_backup_off(tmp_path: Path, shelf: Path) -> None:
     config = Config(data_dir=tmp_path / "data", backup_dir=str(shelf), backup_hour=0)
-    with opened(config, FixedClock(NOW)) as app:
-        worker = backups.Nightly(app)
-        worker.interrupt()
-        assert worker.step() == backups.RETRY_SECONDS
+    stop = threading.Event()
+    stop.set()
+    with (
+        opened(config, FixedClock(NOW)) as app,
+        stopping.watched_by(stop),
+        pytest.raises(stopping.WorkStopped),
+    ):
+        backups.Nightly(app).step()
     assert names(shelf) == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +21,7 @@ from finapi import server
 from finapi.accounts import archive, audit, billing, logins, recovery, users
 from finapi.app import App
 from finapi.cli import main
-from finapi.core import lockout
+from finapi.core import background, lockout
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, StoreUnavailableError, UsageError
@@ -668,6 +669,29 @@ def link_in_mail(config: Config) -> str:
     (file,) = (config.data_dir / "mail").glob("*.eml")
     (token,) = set(re.findall(r"token=3?D?(r[^\s\"<]+)", file.read_text().replace("=\n", "")))
     return str(token)
+
+
+def test_a_worker_that_waits_for_postgresql_is_broken_off(
+    node: Callable[..., App], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "LOOK_SECONDS", 0.05)
+    app, entered = node(), threading.Event()
+
+    def step() -> None:
+        with app.accounts.write() as tx:
+            tx.find_row("user_by_email", email="nobody@example.com")
+            entered.set()
+            tx._connection.execute("SELECT pg_sleep(60)")
+
+    worker = background.Worker("waiting", step, break_off=app.db.break_off)
+    worker.start()
+    assert entered.wait(10)
+    began = time.monotonic()
+    worker.stop()
+    assert not worker._thread.is_alive()
+    assert time.monotonic() - began < 5
+    with app.accounts.write() as tx:
+        assert tx.find_row("user_by_email", email="nobody@example.com") is None
 
 
 def test_a_backup_says_that_accounts_are_elsewhere(

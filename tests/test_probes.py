@@ -122,7 +122,7 @@ def test_the_figures_of_a_running_server_are_what_prometheus_reads(service: Serv
             "feeds",
             "full-text",
             "latest-years",
-            "doubts",
+            "holdings",
             "mail",
             "memory",
             "outbox",

@@ -22,7 +22,8 @@ from tests.test_architecture import FILES, nodes_of
 
 ROOT = Path(__file__).parents[1]
 QUERIES = db.named_queries()
-METHODS = {"all", "one", "value", "page", "run", "insert", "many"}
+METHODS = {"list_rows", "iter_rows", "find_row", "find_value", "list_page", "run"}
+METHODS |= {"insert_row", "insert_last", "insert_rows"}
 
 # Every row of a report, or of the store, is what these are asked for.
 READS_ALL = {
@@ -280,9 +281,9 @@ def test_every_call_with_keywords_alone_gives_the_values_that_its_query_names() 
         if isinstance(call.args[0], ast.Constant) and isinstance(call.func, ast.Attribute):
             query = QUERIES[str(call.args[0].value)]
             given = {keyword.arg for keyword in call.keywords}
-            if call.func.attr == "many":
+            if call.func.attr == "insert_rows":
                 if "?" not in query:
-                    wrong[place] = "many() gives values by position"
+                    wrong[place] = "insert_rows() gives values by position"
             elif len(call.args) == 1 and None not in given and given != names_in(query):
                 wrong[place] = f"gives {given}, the query names {names_in(query)}"
     assert wrong == {}

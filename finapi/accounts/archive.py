@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from finapi.app import App
-from finapi.core import days
+from finapi.core import days, stopping
 from finapi.core.clock import iso
 from finapi.core.files import sync_directory, write_new
 from finapi.store.db import Transaction
@@ -45,7 +45,7 @@ def step(app: App) -> float:
         with app.accounts.write() as tx:
             tx.run("put_ledger_mark", day=iso(now)[:10])
             tx.run("forget_ledger_marks", before=before, archived=state["archived"])
-            tx.run("forget_usage", before=oldest)
+            tx.run("forget_usage", before=oldest, limit=ROWS_AT_ONCE)
     if chunk is not None:
         # Not counted as written: no answer that is kept depends on rows so old.
         app.accounts.write_batched(lambda tx: _carry_over(tx, chunk), alone=True)
@@ -73,6 +73,7 @@ def _archive(app: App, after: int, to: int, now: datetime) -> bool:
         table = csv.writer(file)
         table.writerow(COLUMNS)
         while count < FILE_ROWS:
+            stopping.check()  # a file that is not complete is made again
             with app.accounts.read() as tx:
                 rows = tx.list_rows("ledger_rows_to_archive", after=last, to=to, limit=ROWS_AT_ONCE)
             if not rows:

@@ -29,6 +29,7 @@ REFUND_SECONDS = 60.0  # Between looks for debits that died with their process.
 
 MAX_SUMMED_ROWS = 2_000  # Rows of the ledger in one transaction, a few milliseconds.
 MAX_SCANNED_ROWS = 20_000  # Rows that are scanned for an open debit, a few milliseconds too.
+MAX_REFUNDED_ROWS = 500  # Debits that one step refunds.
 
 # Reasons of the ledger rows of calls.
 SPENDING = ("debit", "4xx_refund", "5xx_refund", "crash_refund")
@@ -138,8 +139,8 @@ def run_settlement_step(app: App) -> float:
     return SETTLE_SECONDS if sum_to == last_id else 0.0
 
 
-def refund_open_debits(app: App, now: datetime, *, every: bool = False) -> int:
-    """Refund the debits that a crash left open, before the first request of a start. Return how many there were.
+def refund_open_debits(app: App, now: datetime, *, every: bool = False, limit: int = -1) -> int:
+    """Refund the debits that a crash left open, before the first request of a start. Return how many were refunded.
 
     If processes share the accounts, an open debit may belong to a running call of another one. Then only debits older
     than any call are refunded, unless ``every``, for when no process is running.
@@ -148,7 +149,7 @@ def refund_open_debits(app: App, now: datetime, *, every: bool = False) -> int:
     longest_call = timedelta(seconds=app.config.server_timeout + app.config.drain_timeout)
     before = iso(now - longest_call) if is_shared else "~"
     with app.accounts.write() as tx:
-        rows = tx.list_rows("open_debits", after=tx.find_value("closed_to"), before=before)
+        rows = tx.list_rows("open_debits", after=tx.find_value("closed_to"), before=before, limit=limit)
         for row in rows:
             _refund_debit(tx, dict(row), "crash_refund", 500, now)
     return len(rows)
@@ -162,8 +163,9 @@ def log_refunds(number: int) -> None:
 
 def run_refund_step(app: App) -> float:
     """Refund old open debits of accounts that processes share. Return the seconds until it should run again."""
-    log_refunds(refund_open_debits(app, app.clock.now()))
-    return REFUND_SECONDS
+    number = refund_open_debits(app, app.clock.now(), limit=MAX_REFUNDED_ROWS)
+    log_refunds(number)
+    return 0.0 if number == MAX_REFUNDED_ROWS else REFUND_SECONDS
 
 
 def _refund_debit(tx: Transaction, debit: Mapping[str, Any], reason: str, status: int, now: datetime) -> None:

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, TypedDict, TypeVar
 
 from finapi.accounts import audit, billing
 from finapi.app import App
+from finapi.core import stopping
 from finapi.core.clock import iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, UsageError
@@ -143,10 +144,12 @@ def refill_in(tx: Transaction, config: Config, user_id: int, now: datetime) -> N
 
 
 def refill_due(app: App, now: datetime) -> float:
-    """Refill the accounts whose period has ended; when to be called again, in seconds. A worker's step."""
+    """Refill accounts whose period has ended. Return the seconds until it should run again. A worker's step."""
     with app.accounts.read() as tx:
         due = [row["user_id"] for row in tx.list_rows("due_users", now=iso(now), limit=REFILLS_AT_ONCE)]
     for user_id in due:
+        if stopping.is_requested():
+            break
         refill(app, user_id, now)
     return 0.0 if len(due) == REFILLS_AT_ONCE else REFILL_SECONDS
 

@@ -64,12 +64,6 @@ class Cache:
         """Return the number of values of the current version."""
         return len(self._entries)
 
-    def clear(self) -> None:
-        """Drop the values of the current version."""
-        with self._lock:
-            self._entries.clear()
-            self._weight = 0
-
     def _store(self, version: Hashable, key: Hashable, value: Any) -> None:
         weight = self._weigh(value)
         with self._lock:

@@ -48,6 +48,7 @@ RESPONSE_BYTES = 2048  # of a reply that are kept (DECISIONS 9)
 KEEP = timedelta(days=30)  # how long deliveries that cannot be signed are held
 HOLD = timedelta(minutes=5)  # between two looks whether an account can sign again; a new secret is noticed at once
 FORGET_SECONDS = 3600.0  # between two looks for those that are older
+FORGOTTEN_AT_ONCE = 500  # deliveries that one pass removes, with their attempts
 IDLE_SECONDS = 1.0  # between two looks at the outbox when nobody wakes it
 LANES_REMEMBERED = 10_000
 
@@ -151,16 +152,22 @@ class Dispatcher:
             self._change.notify_all()
         for claim in claims:
             self._begin(claim)
-        if now.timestamp() >= self._forget_at:
-            with self._app.accounts.write() as tx:
-                tx.run("drop_held_deliveries", before=iso(now - KEEP), now=iso(now))
-                before = iso(now - timedelta(days=self._app.config.deliveries_kept_days))
-                tx.run("forget_deliveries", before=before)
-                tx.run("forget_receivers", before=before)
+        if now.timestamp() >= self._forget_at and not self._forget(now):
             self._forget_at = now.timestamp() + FORGET_SECONDS
         if soonest is None:
             return IDLE_SECONDS
         return min(max((datetime.fromisoformat(soonest) - now).total_seconds(), 0.05), IDLE_SECONDS)
+
+    def _forget(self, now: datetime) -> bool:
+        """Drop some deliveries that were held for too long, and remove old ones. Return True if there may be more."""
+        before = iso(now - timedelta(days=self._app.config.deliveries_kept_days))
+        with self._app.accounts.write() as tx:
+            numbers = (
+                tx.run("drop_held_deliveries", before=iso(now - KEEP), now=iso(now), limit=FORGOTTEN_AT_ONCE),
+                tx.run("forget_deliveries", before=before, limit=FORGOTTEN_AT_ONCE),
+                tx.run("forget_receivers", before=before, limit=FORGOTTEN_AT_ONCE),
+            )
+        return max(numbers) == FORGOTTEN_AT_ONCE
 
     def settle(self, seconds: float) -> bool:
         """Pass after pass until nothing is under way or due; whether that came within ``seconds``."""

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from finapi.app import App
-from finapi.core import json
+from finapi.core import json, stopping
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, StoreUnavailableError
 from finapi.delivery import events
@@ -77,18 +77,28 @@ def _put(
 
 
 def carry(db: Database, *, again: bool = True) -> int:
-    """Carry over what waits, oldest first; how many rows that were.
+    """Carry over what waits, oldest first. Return the number of rows.
 
-    ``again``: with what was tried before. Raises what keeps the accounts from being written at all.
+    ``again``: with what was tried before. Raise what keeps the accounts from being written at all. A stop ends it after
+    a batch; the rest is carried by the next call.
     """
-    carried = after = 0
-    while True:
-        with db.read_one() as tx:
-            rows = tx.list_rows("outbox_rows", limit=BATCH, after=after, again=again)
-        if not rows:
-            return carried
-        after = rows[-1]["id"]
-        carried += _carry_batch(db, rows)
+    carried = 0
+    last_id: int | None = 0
+    while last_id is not None:
+        number, last_id = _carry_after(db, last_id, again=again)
+        carried += number
+        if stopping.is_requested():
+            break
+    return carried
+
+
+def _carry_after(db: Database, after: int, *, again: bool) -> tuple[int, int | None]:
+    """Carry over the batch of rows that follows an id. Return their number and the last id, None if none is left."""
+    with db.read_one() as tx:
+        rows = tx.list_rows("outbox_rows", limit=BATCH, after=after, again=again)
+    if not rows:
+        return 0, None
+    return _carry_batch(db, rows), rows[-1]["id"]
 
 
 def _carry_batch(db: Database, rows: list[Row]) -> int:
@@ -155,10 +165,17 @@ def retry(db: Database, ids: Sequence[int | None]) -> list[int]:
     return found
 
 
-def step(app: App) -> float:
-    """Carry over what could not be at once; when to be called again, in seconds. A worker's step."""
-    carry(app.db)
-    return LOOK_SECONDS
+class Carrier:
+    """Carries over what was not carried with the filing, a batch in each :meth:`step`; a worker's state."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._after: int | None = None  # The last row of this pass. Each is tried once in a pass.
+
+    def step(self) -> float:
+        """Carry over a batch. Return the seconds until it should run again."""
+        _, self._after = _carry_after(self._app.db, self._after or 0, again=True)
+        return LOOK_SECONDS if self._after is None else 0.0
 
 
 def _carry_now(db: Database) -> None:

@@ -13,6 +13,7 @@ from datetime import datetime
 from finapi.accounts import audit, sessions, users
 from finapi.accounts.recovery import NEW_KEY, NEW_WEBHOOK_SECRET
 from finapi.app import App
+from finapi.core import stopping
 from finapi.delivery import sniper, webhooks
 from finapi.net import mail
 from finapi.store.db import Transaction
@@ -107,6 +108,7 @@ def replace_all(
 def _each(app: App, query: str, replace: Callable[[Transaction, int], object], tell: Callable[[int], None]) -> int:
     done = last = 0
     while True:
+        stopping.check()
         with app.accounts.write() as tx:
             rows = tx.list_rows(query, id=last, limit=BATCH)
             for row in rows:

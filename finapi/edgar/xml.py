@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pyexpat import ErrorString, ExpatError, ParserCreate
 from typing import Any, NoReturn
 
+from finapi.core import stopping
 from finapi.core.errors import ParseError
 
 # Bytes of one document. The largest instances on EDGAR are about 100 MB (funds and asset-backed issuers).
@@ -110,6 +111,7 @@ class XmlReader:
     def _feed(self, data: bytes) -> None:
         parser, view, position, last = self.parser, memoryview(data), 0, False
         while not last:
+            stopping.check()
             chunk = CHUNK if self._rooted else PROLOG_CHUNK
             last = position + chunk >= len(data)
             parser.Parse(view[position : position + chunk], last)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+from finapi.core import stopping
 from finapi.httpd.loop import Loop
 
 log = logging.getLogger("finapi.feeds")
@@ -36,7 +37,7 @@ class KeyDesk:
 
     def step(self) -> None:
         """Answer all questions, in their order; the step of a worker."""
-        while self._questions:
+        while self._questions and not stopping.is_requested():
             question = self._questions.popleft()
             try:
                 found = question.look()

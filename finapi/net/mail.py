@@ -12,6 +12,7 @@ import os
 import re
 import stat
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +21,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from finapi.core import stopping
 from finapi.core.clock import Clock, iso
 from finapi.core.errors import UsageError
 from finapi.core.files import sync_directory, write_new
@@ -42,8 +44,12 @@ MAX_ATTEMPTS = len(RETRY_SECONDS) + 1
 # An attempt without a recorded result, because of a crash, is repeated after this time.
 LEASE = timedelta(seconds=60)
 
-# Mails that are sent in one step, so that a slow server cannot make a step endless.
-BATCH = 20
+# Mails that one step sends at most, and the seconds after which it begins no other: a slow server must not make a
+# step endless.
+BATCH, PASS_SECONDS = 20, 5.0
+
+# Rows of mails that were sent, and files of them, that are removed at once.
+PRUNED_AT_ONCE = 1_000
 
 # The interval in which old files are looked for.
 PRUNE_INTERVAL = timedelta(hours=1)
@@ -69,7 +75,7 @@ class Transport(Protocol):
         ...
 
     def prune(self, before: datetime) -> int:
-        """Delete stored mails that were sent before a time and return their number."""
+        """Delete some of the stored mails that were sent before a time and return their number, 0 when none is left."""
         ...
 
 
@@ -150,21 +156,23 @@ class DirectoryTransport:
         """Do nothing: a message is stored immediately."""
 
     def prune(self, before: datetime) -> int:
-        """Remove the files of mails that were written before a time. Return their number.
+        """Remove some files of mails that were written before a time. Return their number.
 
         What killed processes left is removed too. Files with other names are not touched. The directory is read once an
-        hour at most.
+        hour at most, and again at once while old files are left.
         """
         with self._lock:
             if before - self._pruned_before < PRUNE_INTERVAL:
                 return 0
-            self._pruned_before = before
             sweep(self._path)
             stamp = _format_stamp(before)
-            files = [file for file in self._path.glob("*.eml") if re.fullmatch(_FILE_NAME, file.name)]
-            old_files = [file for file in files if file.name < stamp]
-            for file in old_files:
-                file.unlink(missing_ok=True)
+            names = os.listdir(self._path) if self._path.is_dir() else []
+            old_names = (name for name in names if name < stamp and re.fullmatch(_FILE_NAME, name))
+            old_files = list(itertools.islice(old_names, PRUNED_AT_ONCE))
+            for name in old_files:
+                (self._path / name).unlink(missing_ok=True)
+            if len(old_files) < PRUNED_AT_ONCE:
+                self._pruned_before = before
         return len(old_files)
 
     def _write(self, data: bytes) -> str:
@@ -241,20 +249,23 @@ def send_due(
     """Send the mails that are due, at most ``BATCH``. Return the seconds until the next one is due, or None.
 
     Each attempt is recorded before it is made: after a crash a mail may be sent twice (with the same Message-ID), but
-    none is lost. A temporary failure ends the step, so that a stop does not have to wait for the others.
+    none is lost. A temporary failure ends the step, and so does a stop after a mail.
     """
+    until = time.monotonic() + PASS_SECONDS
     with db.read() as tx:
         # A due time later than this was written before the clock was set back.
         latest = now + timedelta(seconds=RETRY_SECONDS[-1])
         due = tx.list_rows("due_mails", now=iso(now), latest=iso(latest), limit=BATCH)
     for row in due:
+        if stopping.is_requested() or time.monotonic() > until:
+            break
         with db.write() as tx:
             if not tx.run("claim_mail", id=row["id"], attempts=row["attempts"], due_at=iso(now + LEASE)):
                 continue  # Another process has claimed it.
         outcome = _attempt(settings, row, render)
         due_at = None if outcome.retry_seconds is None else iso(now + timedelta(seconds=outcome.retry_seconds))
         with db.write() as tx:
-            tx.run("forget_mails", before=iso(now - timedelta(days=settings.record_days)))
+            tx.run("forget_mails", before=iso(now - timedelta(days=settings.record_days)), limit=PRUNED_AT_ONCE)
             state = outcome.state
             changed = tx.run(
                 "record_mail", id=row["id"], state=state, reason=outcome.reason, due_at=due_at, now=iso(now)

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypedDict
 from finapi import app as apps
 from finapi.accounts import billing
 from finapi.app import App
-from finapi.core import master_secrets
+from finapi.core import master_secrets, stopping
 from finapi.core.clock import Clock, iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, UsageError
@@ -86,8 +86,8 @@ def make(
     held = list(_held(config)) if secrets else []
     with backup.temporary_copy(path, target.parent, "backup", tell) as copy:
         db = Database(copy, reads_only=True)
-        proving(db)
         try:
+            proving(db)
             found = proof.of(db, config)
         finally:
             db.close()
@@ -123,7 +123,6 @@ class Nightly:
     def __init__(self, app: App) -> None:
         self._app = app
         self._proving: list[Database] = []
-        self._stopping = False
 
     def step(self) -> float:
         """Make the backup of this UTC day once its hour has come; seconds until the next look.
@@ -134,6 +133,7 @@ class Nightly:
         try:
             made = self._made(self._app.config, self._app.clock.now())
         except (UsageError, ApiError, OSError, DatabaseError) as error:
+            stopping.check()  # it was broken off
             log.error("no backup was made, next try in an hour: %s", error)
             return RETRY_SECONDS
         if made is not None:
@@ -143,9 +143,8 @@ class Nightly:
         return LOOK_SECONDS
 
     def interrupt(self) -> None:
-        """Break off what is under way; nothing of it stays."""
-        self._stopping = True
-        for db in self._proving:
+        """Break off the proof of a copy. A copy under way sees the stop by itself. Nothing of either stays."""
+        for db in list(self._proving):
             db.close()
 
     def _made(self, config: Config, now: datetime) -> Backup | None:
@@ -155,14 +154,16 @@ class Nightly:
         tonight = f"finapi-{day}T*Z-{WITH if secrets else WITHOUT}.db"
         if now.hour < config.backup_hour or any(directory.glob(tonight)):
             return None
-        made = make(config, directory, now, secrets=secrets, tell=self._tell, proving=self._proving.append)
-        self._proving.clear()
+        try:
+            made = make(config, directory, now, secrets=secrets, tell=lambda done, pages: None, proving=self._prove)
+        finally:
+            self._proving.clear()
         keep(directory, config.backups_kept)
         return made
 
-    def _tell(self, done: int, pages: int) -> None:
-        if self._stopping:
-            raise ApiError("UNAVAILABLE", "the server is stopping")
+    def _prove(self, db: Database) -> None:
+        self._proving.append(db)
+        stopping.check()  # of which the interruption may have come before
 
 
 def keep(directory: Path, number: int) -> list[Path]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from finapi.core import stopping
 from finapi.core.errors import UsageError
 from finapi.core.files import sync_directory
 from finapi.core.temporary import Purpose, TemporaryFolder, sweep
@@ -41,7 +42,7 @@ def temporary_copy(
 
     It is a file (mode 0600) without a WAL, in a temporary folder in ``directory``. ``tell`` is called with the numbers
     of copied pages and of all pages. Raise UsageError if there is no room for it. What killed commands left in
-    ``directory`` is removed first.
+    ``directory`` is removed first. A stop is seen after each step.
     """
     import shutil
 
@@ -58,13 +59,16 @@ def temporary_copy(
 
 
 def _copy(source: Path, target: Path, tell: Callable[[int, int], None]) -> None:
+    def see_step(status: int, left: int, pages: int) -> None:
+        stopping.check()
+        tell(pages - left, pages)
+
     try:
         with closing(_reading(source)) as reading, closing(sqlite3.connect(target, isolation_level=None)) as writing:
             # One read transaction around all steps: without it every write of the server begins the copy anew.
             reading.execute("BEGIN")
             reading.execute("SELECT 1 FROM sqlite_schema").fetchone()
-            steps = lambda status, left, pages: tell(pages - left, pages)  # noqa: E731
-            reading.backup(writing, pages=STEP_PAGES, progress=steps)
+            reading.backup(writing, pages=STEP_PAGES, progress=see_step)
             writing.execute("PRAGMA journal_mode=DELETE")
     except sqlite3.Error as error:
         if is_damage(error):

@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from finapi.core import stopping
 from finapi.core.errors import UsageError
 
 log = logging.getLogger("finapi.datadir")
@@ -32,7 +33,10 @@ LOCK_RETRY_SECONDS = 0.1
 FORBIDDEN_BITS = 0o027
 MAX_REQUEST_BYTES = 1 << 20
 CONNECT_SECONDS = 5.0
-STOP_SECONDS = 5.0  # That a running command has to end when the server stops.
+# Seconds that a running command is given at a stop to say what it has done, and then to end when it is broken off. One
+# that still goes on is left to its thread, which ends with the process.
+REPORT_SECONDS, BREAK_SECONDS = 1.5, 1.5
+BREAK_EVERY = 0.01
 
 Stream = Literal["out", "err", "progress"]
 Say = Callable[[Stream, str], None]
@@ -126,11 +130,15 @@ class Command(NamedTuple):
 class CommandSocket:
     """The socket of a data directory. A thread of its own carries out one command at a time."""
 
-    def __init__(self, directory: Path, perform: Perform) -> None:
+    def __init__(
+        self, directory: Path, perform: Perform, break_off: Callable[[int], None] = lambda thread_id: None
+    ) -> None:
+        """Prepare the thread. ``break_off`` ends what a thread, by its identity, waits for in the database."""
         self._directory = directory
         self._perform = perform
+        self._break_off = break_off
         self._socket = socket.socket(socket.AF_UNIX)
-        self._stopping = False
+        self._stop = threading.Event()
         self._current: socket.socket | None = None
         self._thread = threading.Thread(target=self._serve, name="finapi-commands", daemon=True)
 
@@ -148,46 +156,49 @@ class CommandSocket:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._stopping = True
+    def request_stop(self) -> None:
+        """Ask a running command to end at its next step, and accept no other. Return immediately."""
+        self._stop.set()
         # The directory may be read-only or gone by now. The stop goes on all the same.
         with suppress(OSError):
             (self._directory / SOCKET).unlink()
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # Ends accept().
-        # An interrupted command reports what it has done. One that hangs is left behind: its thread ends with the
-        # process.
-        self._thread.join(STOP_SECONDS / 2)
+
+    def __exit__(self, *_: object) -> None:
+        self.request_stop()
+        self._thread.join(REPORT_SECONDS)
         current = self._current
         if current is not None:
             with suppress(OSError):
                 current.shutdown(socket.SHUT_RDWR)
-        self._thread.join(STOP_SECONDS / 2)
+        until = time.monotonic() + BREAK_SECONDS
+        while self._thread.is_alive() and time.monotonic() < until:
+            if self._thread.ident is not None:
+                self._break_off(self._thread.ident)
+            self._thread.join(BREAK_EVERY)
         self._socket.close()
 
     def _serve(self) -> None:
-        while not self._stopping:
+        while not self._stop.is_set():
             try:
                 connection, _ = self._socket.accept()
             except OSError:
-                return  # __exit__ has shut the socket down.
-            with connection:
+                return  # request_stop() has shut the socket down.
+            with connection, stopping.watched_by(self._stop):
                 self._current = connection
-                # A client that disconnects loses only the output of its command.
-                with suppress(OSError):
+                # A client that disconnects loses only the output of its command. The client of a command that was
+                # stopped sees the connection end without an exit status.
+                with suppress(OSError, stopping.WorkStopped):
                     self._answer(connection)
                 self._current = None
 
     def _answer(self, connection: socket.socket) -> None:
         """Read a command from a connection, carry it out, and send its output and exit status."""
-        was_interrupted = False
 
         def say(stream: Stream, text: str) -> None:
-            nonlocal was_interrupted
-            if self._stopping and not was_interrupted:
-                # Once: what the command then reports is sent.
-                was_interrupted = True
-                raise ConnectionAbortedError("the server is stopping")
+            # Once: what a command that was stopped then reports is sent.
+            stopping.check_unless_seen()
             connection.sendall(json.dumps({stream: text}).encode() + b"\n")
 
         connection.settimeout(CONNECT_SECONDS)
@@ -203,7 +214,7 @@ class CommandSocket:
             except OSError:
                 raise
             except Exception:
-                if self._stopping:
+                if self._stop.is_set():
                     return  # The stop closed what the command used. The client reports that it was interrupted.
                 log.exception("a command that was handed over failed")
                 say("err", "finapi: the command failed in the server; its log says why")

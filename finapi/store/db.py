@@ -218,6 +218,8 @@ class Database:
         self.accounts = self
         self._queries = named_queries()
         self._lock = threading.RLock()  # Of the connection that writes.
+        self._lock_seconds = -1.0  # That a write waits for the lock; -1: as long as it takes.
+        self._owner: int | None = None  # Id of the thread that writes now.
         self._waiting_writers: set[int] = set()  # Ids of threads that wait for the lock.
         self._batcher = WriteBatcher(self)
         self._local = threading.local()
@@ -553,13 +555,46 @@ class Database:
             connection.close()
         return errors + [f"{row[0]} row {row[1]} refers to a missing {row[2]}" for row in rows]
 
+    def break_off(self, thread_id: int) -> None:
+        """Break off the statement that a thread runs now, if it runs one.
+
+        The statement fails with a DatabaseError, and its transaction is rolled back. A commit stands or is undone, and
+        so does the folding of the WAL into the file that follows it.
+        """
+        with suppress(sqlite3.ProgrammingError):  # closed by now
+            if self._owner == thread_id:
+                self._writer.interrupt()
+            for connection, thread in list(self._readers.items()):
+                if thread is not None and thread.ident == thread_id:
+                    connection.interrupt()
+        if self.accounts is not self:
+            self.accounts.break_off(thread_id)
+
+    def limit_lock_waits(self, seconds: float) -> None:
+        """From now on, let a write wait at most so long for another one to end, and fail then."""
+        self._lock_seconds = seconds
+        if self.accounts is not self:
+            self.accounts.limit_lock_waits(seconds)
+
     def close(self) -> None:
         """Interrupt all reads and close every connection. The last one folds the WAL into the file.
 
         Connections that are still in use after :data:`BREAK_SECONDS` are left to their threads: closing a connection
-        frees its callbacks, which a running statement would call.
+        frees its callbacks, which a running statement would call. All are left if a thread goes on writing for longer
+        than :meth:`limit_lock_waits` allows: the end of the process closes them as a kill would.
         """
-        with self._lock, self._opening:
+        if self._lock.acquire(timeout=self._lock_seconds):
+            try:
+                self._close_connections()
+            finally:
+                self._lock.release()
+        else:
+            log.error("the database is not closed, as a thread goes on writing")
+        if self.accounts is not self:
+            self.accounts.close()
+
+    def _close_connections(self) -> None:
+        with self._opening:
             self.closed = True
             until = time.monotonic() + BREAK_SECONDS
             for connection, thread in list(self._readers.items()):
@@ -574,8 +609,6 @@ class Database:
             self._readers.clear()
             self._separate_readers.clear()
             self._writer.close()
-        if self.accounts is not self:
-            self.accounts.close()
 
 
 def _lock_if_idle(connection: LockedConnection) -> bool:

@@ -1,6 +1,6 @@
 """Long work in many short transactions.
 
-Between two transactions other threads can write, and the WAL can be folded into the file.
+Between two transactions other threads can write, the WAL can be folded into the file, and a stop is seen.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from finapi.core import stopping
 from finapi.store.db import Database, Transaction
 
 # Without a pause the thread that releases the writer takes it again before a waiting thread has woken up.
@@ -18,9 +19,12 @@ Position = TypeVar("Position")
 
 
 def write_in_portions(db: Database, write_portion: Callable[[Transaction], bool]) -> None:
-    """Call ``write_portion`` in one write transaction after the other until it returns False: nothing is left."""
+    """Call ``write_portion`` in one write transaction after the other until it returns False: nothing is left.
+
+    A stop ends it, too. What is left then is noted in the database, and a worker completes it.
+    """
     is_work_left = True
-    while is_work_left:
+    while is_work_left and not stopping.is_requested():
         with db.write() as tx:
             is_work_left = write_portion(tx)
         if is_work_left:
@@ -32,10 +36,11 @@ def read_in_portions(
 ) -> None:
     """Call ``read_portion`` in one read transaction after the other, each with the result of the one before.
 
-    It returns the position where the next one begins, or None at the end.
+    It returns the position where the next one begins, or None at the end. Raise WorkStopped if a stop is requested.
     """
     position: Position | None = start
     while position is not None:
+        stopping.check()
         # A long read transaction would prevent that a running server folds its WAL into the file.
         with db.read() as tx:
             position = read_portion(tx, position)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import re
+import socket
 import sqlite3
 import threading
 import time
@@ -17,6 +19,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, ClassVar, TypeVar
 from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg.adapt import Dumper, Loader
@@ -44,6 +47,7 @@ Result = TypeVar("Result")
 CONNECT_SECONDS = 3
 # A node that stands still in a transaction keeps the others from writing for so long.
 IDLE_SECONDS, STATEMENT_SECONDS, LOCK_SECONDS = 10, 60, 5
+CANCEL_SECONDS = 0.5  # that a statement has to end once it is cancelled, before its connection is cut
 # Statements take less than it takes to compile one, 0.2 s, which it does for a table of which it knows nothing yet.
 OPTIONS = (
     f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout={LOCK_SECONDS}s "
@@ -227,6 +231,8 @@ class Postgres(Database):
         self._url = url
         self._options = OPTIONS + (f" -c search_path={schema}" if schema else "")
         self._idle: deque[Any] = deque()
+        self._lent_to: dict[int, Any] = {}  # connections in use, by the thread that uses them
+        self._cancelled_at: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
         self._mark = uuid4().hex
         self._monotonic = monotonic
         self._changes = ChangeListener(self._connect, self._mark, self._note_changes, self._note_deafness, monotonic)
@@ -263,6 +269,9 @@ class Postgres(Database):
             connection = self._idle.pop()
         except IndexError:
             connection = self._connect()
+        thread_id = threading.get_ident()
+        before = self._lent_to.get(thread_id)
+        self._lent_to[thread_id] = connection
         try:
             yield connection
         except Away:
@@ -271,6 +280,10 @@ class Postgres(Database):
                 self._idle.pop().close()
             raise
         finally:
+            if before is None:
+                del self._lent_to[thread_id]
+            else:
+                self._lent_to[thread_id] = before
             if self.closed or connection.info.transaction_status != TransactionStatus.IDLE:
                 connection.close()
             else:
@@ -487,12 +500,36 @@ class Postgres(Database):
         """Nothing: PostgreSQL looks after its pages and its references itself."""
         return []
 
+    def break_off(self, thread_id: int) -> None:
+        """Break off what a thread waits for: PostgreSQL is asked to cancel the statement, once, and has a little time.
+
+        Then the connection is cut, in case the database cannot be reached. Without the request it would go on with the
+        statement, and hold its locks against a finapi that starts next.
+        """
+        connection = self._lent_to.get(thread_id)
+        if connection is None:
+            return
+        cancelled_at = self._cancelled_at.get(connection)
+        if cancelled_at is None:
+            self._cancelled_at[connection] = time.monotonic()
+            # In a thread of its own, as the request needs a connection too.
+            threading.Thread(target=_cancel, args=(connection,), name="finapi-cancel", daemon=True).start()
+        elif time.monotonic() - cancelled_at > CANCEL_SECONDS:
+            with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as handle:
+                handle.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         """Close every connection that waits; one in use is closed by who uses it."""
         self.closed = True
         while self._idle:
             self._idle.pop().close()
         self._changes.stop()
+
+
+def _cancel(connection: Any) -> None:
+    """Ask PostgreSQL to cancel what a connection runs. A connection that has ended runs nothing."""
+    with suppress(psycopg.Error):
+        connection.cancel()
 
 
 def prepare(connection: Any) -> None:

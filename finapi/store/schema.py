@@ -15,6 +15,7 @@ from contextlib import closing
 from functools import cache
 from pathlib import Path
 
+from finapi.core import stopping
 from finapi.core.errors import UsageError
 from finapi.store import sql_files
 from finapi.store.connections import connect
@@ -22,6 +23,7 @@ from finapi.store.connections import connect
 log = logging.getLogger("finapi.store")
 
 APPLICATION_ID = 0x66696E61  # "fina"
+STOP_LOOK = 10_000  # instructions of SQLite's virtual machine between two looks for a stop, a millisecond or less
 # Where a database file says whether it is in WAL mode: 2 and 2, else 1 and 1 (sqlite.org/fileformat2.html).
 WAL_MARK = slice(18, 20)
 
@@ -110,13 +112,14 @@ def upgrade(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def _run_migrations(connection: sqlite3.Connection, version: int) -> None:
-    """Run the migrations after ``version`` in one transaction."""
+    """Run the migrations after ``version`` in one transaction. A stop breaks it off, and changes nothing."""
     pending = list(enumerate(migrations(), sql_files.FIRST_MIGRATION))[version - sql_files.FIRST_MIGRATION + 1 :]
     if not pending:
         return
     enforced = connection.execute("PRAGMA foreign_keys").fetchone()[0]
     # Dropping a table to rebuild it would delete the rows that refer to it (sqlite.org/lang_altertable.html).
     connection.execute("PRAGMA foreign_keys=OFF")
+    connection.set_progress_handler(stopping.is_requested, STOP_LOOK)
     name = ""
     try:
         connection.execute("BEGIN IMMEDIATE")
@@ -130,10 +133,12 @@ def _run_migrations(connection: sqlite3.Connection, version: int) -> None:
     except BaseException as error:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+        stopping.check()
         if isinstance(error, sqlite3.Error):
             raise UsageError(f"the upgrade failed and changed nothing: {name}: {error}") from error
         raise
     finally:
+        connection.set_progress_handler(None, STOP_LOOK)
         connection.execute(f"PRAGMA foreign_keys={enforced}")
 
 

@@ -13,12 +13,16 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from finapi.core.errors import StoreUnavailableError
+
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from finapi.store.connections import LockedConnection
 
 log = logging.getLogger("finapi.store")
+
+STUCK = "another thread goes on writing"
 
 Tx = TypeVar("Tx", bound="UndoableTransaction")
 
@@ -36,6 +40,8 @@ if TYPE_CHECKING:
 
         _writer: LockedConnection
         _lock: threading.RLock
+        _lock_seconds: float
+        _owner: int | None
         _waiting_writers: set[int]
         _local: threading.local
         _write_count: int
@@ -61,16 +67,20 @@ class WriteBlock(Generic[Tx]):
 
     def __enter__(self) -> Tx:
         database, writer = self._database, self._database._writer
+        thread_id = threading.get_ident()
         if not database._lock.acquire(blocking=False):
-            thread_id = threading.get_ident()
             database._waiting_writers.add(thread_id)
-            database._lock.acquire()
+            acquired = database._lock.acquire(timeout=database._lock_seconds)
             database._waiting_writers.discard(thread_id)
+            if not acquired:
+                raise StoreUnavailableError(STUCK)
+        database._owner = thread_id
         try:
             if database._is_open(writer):
                 raise RuntimeError("a write transaction inside another")
             database._begin()
         except BaseException:
+            database._owner = None
             database._lock.release()
             raise
         database._local.writes = True
@@ -96,6 +106,7 @@ class WriteBlock(Generic[Tx]):
                 database.trouble = None
         finally:
             database._local.writes = False
+            database._owner = None
             database._lock.release()
         database._notify_listeners(self._tx)
 
@@ -155,11 +166,19 @@ class WriteBatcher:
     def _lead(self) -> None:
         """Run all work that waits, then make the thread of the next piece the leader."""
         # Work that arrives while another transaction ends is part of this batch.
-        with self._database._lock:
+        acquired = self._database._lock.acquire(timeout=self._database._lock_seconds)
+        try:
             with self._lock:
                 batch = list(self.waiting)
                 self.waiting.clear()
-            self._run_batch(batch)
+            if acquired:
+                self._run_batch(batch)
+            else:
+                for write in batch:
+                    write.error = StoreUnavailableError(STUCK)
+        finally:
+            if acquired:
+                self._database._lock.release()
         with self._lock:
             self._has_leader = bool(self.waiting)
             if self._has_leader:

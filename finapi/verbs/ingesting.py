@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from finapi.core import days
+from finapi.core import days, stopping
 from finapi.core.errors import UsageError
 from finapi.core.temporary import TemporaryFolder, sweep
 from finapi.edgar.forms import FORMS, XBRL
@@ -51,7 +51,7 @@ def _ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
     try:
         ingest.run(app, [typed_path(directory, path) for path in args.paths], given, tell, bar.moved)
         screen.keep_latest(app)
-    except (KeyboardInterrupt, ConnectionAbortedError):
+    except (KeyboardInterrupt, stopping.WorkStopped):
         report(cut_off=True)
         raise
     counts = report()

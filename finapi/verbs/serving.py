@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from finapi import __version__
 from finapi.core import config as settings
-from finapi.core import logs, memory
+from finapi.core import logs, memory, stopping
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
@@ -205,16 +205,22 @@ def _serve_until_stopped(
     if mail_from_is_forgotten(config):
         say("err", f"finapi: mails go out from {settings.MAIL_FROM}, which many servers refuse; set --mail-from")
     ready: dict[str, Any] = {"mail_dir": config.mail_directory and str(config.mail_directory)}
-    with ExitStack() as starting, _refusing_busy_directory(config):
-        starting.enter_context(ServiceManager(*settings.find_service_manager()).extending_start())
-        new_secrets = getattr(args, "new_secrets", False)
-        accounts = server.elected(config, _stopped_while_waiting)
-        if config.role == "worker" and accounts is None:
-            return 0
-        with server.running(
-            config, perform, prepare=lambda app: ready.update(prepare(app)), new_secrets=new_secrets, accounts=accounts
-        ) as running:
-            starting.close()
+    manager = ServiceManager(*settings.find_service_manager())
+    try:
+        with ExitStack() as serving, _refusing_busy_directory(config):
+            with manager.extending_start(), stopping.watched_by(_PendingStop()):
+                new_secrets = getattr(args, "new_secrets", False)
+                accounts = server.elected(config, _stopped_while_waiting)
+                if config.role == "worker" and accounts is None:
+                    return 0
+                starting = server.running(
+                    config,
+                    perform,
+                    prepare=lambda app: ready.update(prepare(app)),
+                    new_secrets=new_secrets,
+                    accounts=accounts,
+                )
+                running = serving.enter_context(starting)
             if args.ready == "json":
                 where = {"url": running.url, "port": running.port, "pid": os.getpid()}
                 document(say, {"ready": True, **where, **ready})
@@ -223,7 +229,10 @@ def _serve_until_stopped(
             log.info("listens at %s", running.url)
             name = _until_stopped(running.app)
             log.info("%s: what is under way is ended", name)
-        log.info("stopped")
+    except stopping.WorkStopped:
+        log.info("stopped before it served")
+        return 0
+    log.info("stopped")
     return 0
 
 
@@ -233,6 +242,14 @@ def _refusing_busy_directory(config: Config) -> Iterator[None]:
         yield
     except datadir.DirectoryBusyError:
         raise UsageError(f"{config.data_dir} is in use by another finapi; stop it or name another --data-dir") from None
+
+
+class _PendingStop:
+    """The flag that ends the long work of a start, such as an upgrade: a signal to stop that waits to be handled."""
+
+    def is_set(self) -> bool:
+        """Return True once a signal has come."""
+        return not signal.sigpending().isdisjoint(_STOP)
 
 
 def _stopped_while_waiting(seconds: float) -> bool:

@@ -155,7 +155,7 @@ def test_a_server_compares_what_no_ingest_has_compared(app: App, tmp_path: Path)
         tx.run("bump_data_version")
     api = client(app)
     assert doubted(api)[0][2:] == (None, None)
-    while server._doubts_step(app) < server.DOUBTS_SECONDS:
+    while server._holdings_step(app) < server.HOLDINGS_SECONDS:
         pass
     assert doubted(api)[0][2:] == (HIGH, 250)
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
+import time
 import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from finapi.app import App
+from finapi.core import stopping
 from finapi.edgar import sgml
 from finapi.market.documents import filings, fulltext, metadata
 from finapi.store.db import Transaction
@@ -24,7 +26,8 @@ _LEVEL = 6  # zlib: a 10-K shrinks to an eighth; higher levels cost twice the ti
 _LOOKED_AT = 2_048  # bytes in which a document without a name shows that it is HTML
 log = logging.getLogger("finapi.documents")
 
-STEP = 20  # documents that are indexed before a stop is looked for; a 10-K takes a tenth of a second
+# What one step indexes at most: a 10-K takes a tenth of a second, the longest document a second.
+STEP, STEP_SECONDS = 20, 1.0
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _NAMED = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
 
@@ -120,28 +123,37 @@ def primary(tx: Transaction, accession: str) -> Text | None:
 
 
 def index_step(app: App) -> float | None:
-    """Index some of the documents that were kept before full text search was there, each in a transaction of its own;
-    when to come back: at once while there may be more, else never.
+    """Index some of the documents that were stored before full text search was there. A worker's step.
+
+    Each is indexed in a transaction of its own. Return 0 while there may be more, else None.
     """
     after = done = 0
-    while done < STEP and has_full_text():
+    until = time.monotonic() + STEP_SECONDS
+    may_be_more = has_full_text()
+    while may_be_more and done < STEP and time.monotonic() < until and not stopping.is_requested():
         with app.db.read() as tx:
             row = tx.find_row("body_unindexed", after=after)
         if row is None:
+            may_be_more = False
             break
         after = row["filing_id"]
         try:
             plain = Text(row["media"], zlib.decompress(row["packed"])).plain()
         except (zlib.error, UnicodeDecodeError):
             log.warning("the document kept of filing %d is damaged: `finapi check` names it", after)
+            until = max(until, time.monotonic() + STEP_SECONDS)  # or a step would never pass many of them
             continue
         with app.db.write() as tx:
             # It may have gone meanwhile, or its day have changed.
             held = tx.find_row("filing_by_id", id=after) if tx.find_value("has_body", filing_id=after) else None
-            if held is not None and not fulltext.put(tx, after, held["filed_at"], plain, app.config.documents_searched):
-                break
+            is_full = held is not None and not fulltext.put(
+                tx, after, held["filed_at"], plain, app.config.documents_searched
+            )
+        if is_full:
+            may_be_more = False
+            break
         done += 1
     if done:
         with app.db.write() as tx:
             tx.run("bump_data_version")
-    return 0.0 if done == STEP else None
+    return 0.0 if may_be_more else None

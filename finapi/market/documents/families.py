@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from finapi.app import App
+from finapi.core import stopping
 from finapi.edgar.forms import FORMS, FormFamily
 from finapi.edgar.sgml import SubmissionHeader
 from finapi.market.documents.identify import Subject, listed
@@ -75,6 +76,7 @@ def settle(tx: Transaction, now: datetime, cik: int | None = None) -> bool:
     """Take over what lists now say of documents that came before them; ``cik`` is the company that was listed."""
     changed = sum(family(form).redate(tx, now) for form in FORMS)
     for row in tx.list_rows("unfiled", cik=cik) if cik is not None else ():
+        stopping.check()
         subject = Subject((row["cik"],), row["form"], row["period_of_report"], b"")
         accession = listed(tx, subject)
         if accession is not None:

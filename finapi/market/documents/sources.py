@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from finapi.core import stopping
 from finapi.core.errors import ParseError
 
 MIB = 1024 * 1024
@@ -72,6 +73,7 @@ class Entry:
         rest, done = b"", 0
         with self.open() as stream:
             while chunk := stream.read(MIB):
+                stopping.check()
                 self.moved("bytes", done := done + len(chunk), self.size)
                 lines = (rest + chunk).split(b"\n")
                 rest = lines.pop()

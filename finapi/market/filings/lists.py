@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import TypedDict
 
 from finapi.app import App
+from finapi.core import stopping
 from finapi.core.records import Date, build_record
 from finapi.edgar import getcurrent, indexes, sgml, submissions, tickers
 from finapi.market.documents import families, filings, metadata
@@ -88,6 +89,7 @@ def put_index(app: App, rows: Iterable[indexes.IndexRow]) -> bool:
     )
     changed = False
     while batch := list(islice(told, BATCH)):
+        stopping.check()
         with app.db.write() as tx:
             fresh = sum(filings.upsert(tx, one, now).changed for one in batch) > 0
             if families.settle(tx, now) or fresh:

@@ -14,6 +14,7 @@ from itertools import repeat
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
+from finapi.core import stopping
 from finapi.edgar.forms import THIRTEEN_F
 from finapi.market.documents import announce, filings, identify
 from finapi.market.documents.metadata import CLAIMED, DOCUMENT, FilingMetadata, Party, is_unfiled
@@ -71,8 +72,10 @@ def redate(tx: Transaction, now: datetime) -> int:
     """
     rows = tx.list_rows("redated_holdings_reports")
     for row in rows:
+        stopping.check()
         _refile(tx, row["id"])
     for cik, period in sorted({(row["cik"], row["period"]) for row in rows}):
+        stopping.check()
         settle(tx, cik, period)
     if rows:
         tx.run("clear_redated_holdings_reports")
@@ -88,15 +91,19 @@ def settle(tx: Transaction, cik: int, period: str) -> None:
     tx.run("count_fund", cik=cik)
 
 
-def resplit(tx: Transaction, now: datetime) -> int:
-    """Make changes anew for which a split became known, or whose ticker did; how many that changed.
+def resplit(tx: Transaction, now: datetime, limit: int = -1) -> int:
+    """Recompute the changes for which a split became known, or whose ticker did. Return how many changed.
 
-    Triggers note the securities and quarters, whichever document told.
+    Triggers note the securities and quarters, whichever document told; ``limit`` bounds how many are taken. A stop ends
+    it after a security. The rest stays noted.
     """
     funds_changed: set[tuple[int, str]] = set()
-    due = tx.list_rows("securities_resplit")
+    due = tx.list_rows("securities_resplit", limit=limit)
+    done: list[tuple[int, str]] = []
     found = {one: share_splits.of_quarter(tx, quarters.before(one), one) for one in {row["period"] for row in due}}
     for one in due:
+        if stopping.is_requested():
+            break
         period = one["period"]
         splits = found[period].get(one["security_id"], ())
         values = {"security_id": one["security_id"], "period": period, "before": quarters.before(period)}
@@ -109,7 +116,8 @@ def resplit(tx: Transaction, now: datetime) -> int:
                 tx.run("resplit_position", new._asdict(), kind=old.row.kind, cik=row["cik"], **values)
                 funds_changed.add((row["cik"], period))
         _add_up(tx, period, [old for old, _ in pairs], [new for _, new in pairs])
-    tx.run("clear_securities_resplit")
+        done.append((one["security_id"], period))
+    tx.insert_rows("clear_security_resplit", done)
     for cik, period in sorted(funds_changed):
         tx.run("recount_fund_quarter", cik=cik, period=period)
         tx.run("mark_fund_uncounted", cik=cik, period=period)

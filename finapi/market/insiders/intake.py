@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import islice
 
 from finapi.app import App
+from finapi.core import stopping
 from finapi.core.errors import ParseError
 from finapi.edgar import insider_sets, ownership
 from finapi.edgar.ownership import OwnershipForm
@@ -39,6 +40,7 @@ def data_set(app: App, documents: Sequence[Document], only: Set[int] | None = No
         tables = {name: document.read() for name, document in named.items()}
         found = insider_sets.forms(tables, {name: document.path for name, document in named.items()})
         while portion := list(islice(found, _PORTION)):
+            stopping.check()
             wrong = [one for one in portion if isinstance(one, ParseError)]
             read = [one for one in portion if not isinstance(one, ParseError)]
             right = [one for one in read if only is None or int(one.form.issuer_cik) in only]

@@ -16,6 +16,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
+from finapi.core import stopping
 from finapi.core.clock import iso
 from finapi.edgar import tickers
 from finapi.edgar.forms import OWNERSHIP
@@ -105,9 +106,14 @@ def put(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: dateti
 
 
 def settle(tx: Transaction, now: datetime) -> int:
-    """Give forms whose filing or day was unknown what has become known since; how many were settled."""
+    """Complete forms whose filing or day was unknown. Return how many were settled.
+
+    A stop ends it after a document; the rest is still noted as undated.
+    """
     settled = 0
     for row in tx.list_rows("undated_insider_forms"):
+        if stopping.is_requested():
+            break
         form = unpacked(row["body"])
         accession = row["accession"]
         if is_unfiled(accession):

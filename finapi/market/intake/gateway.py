@@ -22,7 +22,7 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from finapi.app import App
-from finapi.core import metrics
+from finapi.core import metrics, stopping
 from finapi.core.clock import iso
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
@@ -132,11 +132,13 @@ class Gateway:
         return self._ask(host, path, headers, max(size, ERROR_PAGE), may_fail=True)
 
     def get(self, host: Host, path: str, *, conditional: bool = False, may_fail: bool = False) -> Fetched:
-        """What stands at a path. BackOff when EDGAR is not to be asked now; RequestStopped when finapi stops.
+        """What stands at a path. BackOff when EDGAR is not to be asked now; RequestStoppedError when finapi stops.
 
         With ``may_fail`` an answer that is no data is this path's trouble, and no other path has to wait for it:
         all but what the SEC says to whoever asks too often, and no connection at all.
         """
+        if stopping.is_requested():
+            raise RequestStoppedError
         if self._directory is not None:
             return self._counted(self._read(self._directory, path))
         headers = {"Accept-Encoding": "gzip"}

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from finapi.app import App
-from finapi.core import json, metrics
+from finapi.core import json, metrics, stopping
 from finapi.core.clock import iso
 from finapi.core.errors import ParseError
 from finapi.edgar import filing_index, recognise, sgml
@@ -129,6 +129,7 @@ def _ingest_group(app: App, group: Group, given: Given, also: Also | None) -> It
     pages: list[Document] = []
     alike: list[Document] = []
     for entry in group.entries:
+        stopping.check()
         try:
             one = Document(entry, recognise.kind(entry.read(recognise.ENOUGH), entry.name))
         except ParseError as error:
@@ -198,6 +199,7 @@ def _ingest_family(
         # What lies beside a form, and the name of its folder, tell of it only when it is the only one there.
         clues = replace(clues, beside=None, folder="")
     for of_filing in family.group(documents):
+        stopping.check()
         yield from _stored(app, of_filing, partial(_filing, family, of_filing, clues), also)
 
 
@@ -208,6 +210,7 @@ def _guarded(documents: Sequence[Document], work: Callable[[], Iterable[Outcome]
     except ParseError as error:
         return [outcomes.refuse(one, outcomes.format_refusal(one, error)) for one in documents]
     except OperationalError as error:
+        stopping.check()  # it was broken off
         return [outcomes.refuse(one, f"cannot be stored: {error}", retry=True) for one in documents]
     except Exception:
         log.exception("ingest of %s failed", documents[0].path)

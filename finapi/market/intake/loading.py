@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from finapi.app import App
+from finapi.core import stopping
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, ParseError, UsageError
 from finapi.market.documents.identify import Given
@@ -302,6 +303,7 @@ class Loader:
         """What ``ask`` gives, after the times have passed for which EDGAR is not to be asked, a few in a row."""
         reason = ""
         for attempt in range(TRIES):
+            stopping.check()
             try:
                 return ask()
             except _Again as error:

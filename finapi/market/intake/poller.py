@@ -15,7 +15,7 @@ from datetime import date, datetime, timedelta
 from typing import Protocol
 
 from finapi.app import App
-from finapi.core import metrics
+from finapi.core import metrics, stopping
 from finapi.core.clock import iso
 from finapi.core.errors import ParseError
 from finapi.edgar import getcurrent, indexes, sgml
@@ -248,6 +248,7 @@ class Poller:
             parties.setdefault((row.accession, row.form), []).append(row.cik)
         with self._app.db.write() as tx:
             for (accession, form), ciks in parties.items():
+                stopping.check()
                 following.note(tx, self._app.clock.now(), accession, form, ciks, self._app.config.follow_forms)
 
     def _read_lists(self) -> None:
@@ -256,6 +257,7 @@ class Poller:
         with self._app.db.read() as tx:
             due = following.lists_due(tx, now, LISTS_AT_ONCE)
         for cik in due:
+            stopping.check()
             with self._app.db.write() as tx:
                 # Whatever becomes of this one, the others have their turn.
                 tx.run("put_followed_due", cik=cik, due_at=iso(now + LIST_AGAIN))
@@ -276,6 +278,7 @@ class Poller:
             with self._app.db.read() as tx:
                 pages = [page["page"] for page in lists.not_ingested(tx, cik)]
             for name in pages:
+                stopping.check()
                 self._put_list(name, self._edgar.get("data", f"/submissions/{name}", may_fail=True))
         elif fetched.kind == "missing":
             log.warning("there is no list of filings of CIK %010d", cik)
@@ -298,6 +301,7 @@ class Poller:
             due = following.due(tx, self._app.clock.now(), DOCUMENTS_AT_ONCE)
         failures = 0
         for row in due:
+            stopping.check()
             failures = 0 if self._fetch(row) else failures + 1
             if failures == FAILURES:
                 return False  # it may be all of EDGAR: the feed tells, before each of them has lost a try

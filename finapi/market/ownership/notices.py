@@ -11,6 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
+from finapi.core import stopping
 from finapi.core.records import Date, OneOf, Time, Url, build_record
 from finapi.edgar import sale_notices
 from finapi.edgar.forms import SALE_NOTICES
@@ -59,9 +60,14 @@ def put(tx: Transaction, notice: SaleNotice, filed: FilingMetadata, now: datetim
 
 
 def settle(tx: Transaction, now: datetime) -> int:
-    """Give notices whose filing or day was unknown what has become known since; how many were settled."""
+    """Complete notices whose filing or day was unknown. Return how many were settled.
+
+    A stop ends it after a document; the rest is still noted as undated.
+    """
     settled = 0
     for row in tx.list_rows("undated_sale_notices"):
+        if stopping.is_requested():
+            break
         notice, accession = _made(row["body"]), row["accession"]
         if is_unfiled(accession):
             accession = identify.listed(tx, _subject(notice)) or accession

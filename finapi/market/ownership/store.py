@@ -15,6 +15,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from finapi.core import stopping
 from finapi.edgar.forms import SCHEDULES
 from finapi.edgar.schedules import ReportingPerson, Schedule
 from finapi.edgar.sgml import SubmissionHeader
@@ -75,9 +76,14 @@ def put_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool
 
 
 def settle(tx: Transaction, now: datetime) -> int:
-    """Give schedules whose filing or day was unknown what has become known since; how many were settled."""
+    """Complete schedules whose filing or day was unknown. Return how many were settled.
+
+    A stop ends it after a document; the rest is still noted as undated.
+    """
     settled = 0
     for row in tx.list_rows("undated_schedules"):
+        if stopping.is_requested():
+            break
         schedule, accession = bodies.unpacked(row["body"]), row["accession"]
         if is_unfiled(accession):
             accession = identify.listed(tx, subject(schedule)) or accession

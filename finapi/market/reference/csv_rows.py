@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterator
 
+from finapi.core import stopping
 from finapi.core.errors import ParseError
 
 # Characters of a line. A cell costs twenty times a character or more, so that a line is not to be all cells.
@@ -41,6 +42,7 @@ def records(data: bytes, file: str, *, strict: bool = False) -> Iterator[tuple[i
 def _lines(text: str, file: str) -> Iterator[str]:
     # Not io.StringIO, which takes four bytes for each of the file's.
     for number, found in enumerate(_LINE.finditer(text), 1):
+        stopping.check()
         if found.end() - found.start() > LINE:
             raise ParseError(file, f"line {number}", f"a line of more than {LINE} characters")
         yield found[0]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from finapi.app import App
-from finapi.core import days
+from finapi.core import days, stopping
 from finapi.core.errors import ParseError
 from finapi.core.temporary import TemporaryFolder, sweep
 from finapi.edgar import datasets
@@ -129,6 +129,7 @@ def ingest(app: App, tables: Mapping[str, Entry], only: Set[int] | None = None) 
             of_filings = [_by_filing(table, places[number]) for table, places in dealt]
             accessions = iter(sorted(set().union(*of_filings)))
             while some := list(islice(accessions, AT_ONCE)):
+                stopping.check()
                 parts = [(filings[one], [found.get(one, b"") for found in of_filings]) for one in some]
                 yield from _stored(app, [(filing, readers.report(filing, rows)) for filing, rows in parts])
                 tables[SUB].moved("filings", done := done + len(some), len(filings))

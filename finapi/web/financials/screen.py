@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from finapi.app import App
+from finapi.core import stopping
 from finapi.core.errors import ApiError, StoreUnavailableError, invalid_param
 from finapi.core.records import Date
 from finapi.market.financials import screen
 from finapi.market.financials.rows import FigureSeries, PriceSource
-from finapi.market.financials.screen import AppliedBound, Bound, Latest, MadeYear, ScreenedCompany, Valuation
+from finapi.market.financials.screen import (
+    AppliedBound,
+    Bound,
+    KnownYear,
+    Latest,
+    MadeYear,
+    ScreenedCompany,
+    Valuation,
+)
 from finapi.market.financials.series import SeriesQuestion, chosen
 from finapi.market.intake import ingest
 from finapi.market.prices import prices
@@ -30,6 +40,7 @@ from finapi.web.http.schema import Envelope
 log = logging.getLogger("finapi.screen")
 
 AT_ONCE = 20  # companies whose latest years are made before they are kept
+STEP_SECONDS = 0.5  # that a worker computes latest years before it looks for a stop
 # By one screen, which takes a second or two: after an upgrade a worker makes those of all companies anew.
 MAX_MADE = 100
 
@@ -174,18 +185,40 @@ def _made(tx: Transaction, cik: int) -> MadeYear:
         return screen.unmade(error)
 
 
+class ComputedYears(NamedTuple):
+    """The result of a piece of work on latest years."""
+
+    may_be_more: bool
+    splits_changed: bool
+
+
+def compute_latest_years(app: App, seconds: float = STEP_SECONDS) -> ComputedYears:
+    """Compute latest years that are due for about so many seconds, and store them with books and splits."""
+    until = time.monotonic() + seconds
+    computed: list[tuple[KnownYear, MadeYear]] = []
+    with app.db.read() as tx:
+        due = screen.due(tx, AT_ONCE)
+        for company in due:
+            if stopping.is_requested() or (computed and time.monotonic() > until):
+                break
+            computed.append((company, _made(tx, company.cik)))
+    # What is cached does not depend on it, but for holdings, which are settled afterwards.
+    splits_changed = bool(computed) and app.db.write_batched(lambda tx: screen.keep(tx, computed))
+    return ComputedYears(len(due) > 0, splits_changed)
+
+
 def keep_latest(app: App) -> None:
-    """Make the latest years that are due, the books and splits, and keep them; a step of a worker."""
-    resplit = False
-    while True:
-        with app.db.read() as tx:
-            due = screen.due(tx, AT_ONCE)
-            made = [(one, _made(tx, one.cik)) for one in due]
-        if not made:
+    """Compute every latest year that is due, and settle the holdings of companies whose splits changed.
+
+    A stop ends it after a company. A server's workers complete what is left.
+    """
+    splits_changed = False
+    while not stopping.is_requested():
+        computed = compute_latest_years(app)
+        splits_changed |= computed.splits_changed
+        if not computed.may_be_more:
             break
-        # What is kept in memory does not depend on it, but for holdings, which are settled then.
-        resplit |= app.db.write_batched(lambda tx, made=made: screen.keep(tx, made))  # type: ignore[misc]
-    if resplit:
+    if splits_changed:
         ingest.settle(app)
 
 

@@ -50,7 +50,9 @@ ON CONFLICT (id) DO UPDATE SET delta = ledger.delta + excluded.delta, created_at
 DELETE FROM ledger WHERE id > 0 AND id <= :to
 
 -- name: forget_usage
-DELETE FROM ledger_days WHERE day < :before
+DELETE FROM ledger_days WHERE (user_id, day, endpoint) IN (
+    SELECT user_id, day, endpoint FROM ledger_days WHERE day < :before LIMIT :limit
+)
 
 -- name: ledger_archives
 SELECT last_id, file, rows, sha256 FROM ledger_archives ORDER BY last_id

@@ -26,6 +26,7 @@ UPDATE ledger SET open = 0, status = 200 WHERE id = ? AND open = 1
 -- Behind the row ``after``: a number, by which PostgreSQL knows that few rows are.
 SELECT id, user_id, -delta AS cost, endpoint, request_id FROM ledger
 WHERE id > :after AND open = 1 AND created_at < :before
+LIMIT :limit
 
 -- name: open_debits_by_account
 SELECT users.email AS account, ledger.endpoint, ledger.request_id, -ledger.delta AS tokens, ledger.created_at

@@ -82,10 +82,10 @@ WHERE user_id = :user_id AND due_at <= :now AND state IN ('pending', 'retry_pend
 -- name: drop_held_deliveries
 UPDATE deliveries
 SET state = 'dropped', due_at = NULL, done_at = :now, held_at = NULL
-WHERE held_at < :before
+WHERE id IN (SELECT id FROM deliveries WHERE held_at < :before LIMIT :limit)
 
 -- name: forget_deliveries
-DELETE FROM deliveries WHERE done_at < :before
+DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE done_at < :before LIMIT :limit)
 
 -- name: receiver_dropped
 INSERT INTO failing_receivers (lane, user_id, dropped, dropped_at) VALUES (:lane, :user_id, 1, :now)
@@ -111,4 +111,6 @@ SET state = 'dropped', due_at = NULL, done_at = :now, held_at = NULL, last_error
 WHERE lane = :lane AND due_at <= :now AND asked = 0 AND state IN ('pending', 'retry_pending')
 
 -- name: forget_receivers
-DELETE FROM failing_receivers WHERE dropped_at < :before
+DELETE FROM failing_receivers WHERE id IN (
+    SELECT id FROM failing_receivers WHERE dropped_at < :before LIMIT :limit
+)

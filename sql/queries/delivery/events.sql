@@ -38,8 +38,13 @@ ORDER BY seq DESC
 LIMIT :limit
 
 -- name: drop_old_events
--- Never the newest few, however old they are: a reader who connects is told of them.
+-- The oldest of them. Never the newest few, however old they are: a reader who connects is told of them.
 DELETE FROM events
-WHERE feed = :feed
-    AND (seq <= (SELECT last_seq FROM feeds WHERE name = :feed) - :count
-        OR (recorded_at < :before AND seq <= (SELECT last_seq FROM feeds WHERE name = :feed) - :least))
+WHERE feed = :feed AND seq IN (
+    SELECT seq FROM events
+    WHERE feed = :feed
+        AND (seq <= (SELECT last_seq FROM feeds WHERE name = :feed) - :count
+            OR (recorded_at < :before AND seq <= (SELECT last_seq FROM feeds WHERE name = :feed) - :least))
+    ORDER BY seq
+    LIMIT :limit
+)

@@ -35,7 +35,9 @@ ON CONFLICT DO NOTHING
 DELETE FROM outbox WHERE id = ?
 
 -- name: forget_carried
-DELETE FROM carried WHERE carried_at < :before
+DELETE FROM carried WHERE (accession, type, subject) IN (
+    SELECT accession, type, subject FROM carried WHERE carried_at < :before LIMIT :limit
+)
 
 -- name: forget_outbox_aside
-DELETE FROM outbox WHERE aside = 1 AND noted_at < :before
+DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE aside = 1 AND noted_at < :before LIMIT :limit)

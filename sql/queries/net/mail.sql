@@ -31,4 +31,4 @@ SET state = :state,
 WHERE id = :id AND state = 'queued'
 
 -- name: forget_mails
-DELETE FROM mails WHERE done_at < :before
+DELETE FROM mails WHERE id IN (SELECT id FROM mails WHERE done_at < :before LIMIT :limit)

@@ -136,10 +136,10 @@ FROM positions
 WHERE cik = :cik AND period = :period
 
 -- name: securities_resplit
-SELECT security_id, period FROM holdings_resplit ORDER BY period, security_id
+SELECT security_id, period FROM holdings_resplit ORDER BY period, security_id LIMIT :limit
 
--- name: clear_securities_resplit
-DELETE FROM holdings_resplit
+-- name: clear_security_resplit
+DELETE FROM holdings_resplit WHERE security_id = ? AND period = ?
 
 -- name: positions_resplit
 SELECT now.cik, before.shares AS held, before.value AS worth,
