@@ -76,7 +76,7 @@ def test_a_renewed_one_holds_nothing_and_no_more_memory(base: Path) -> None:
                 tx.insert_row("insert_mail", template="t" * 500, subject_id=1, now="2026-01-01T00:00:00.000Z")
         database.reset()
         if number > 5:
-            held.append(sandbox._in_use())
+            held.append(sandbox._measure_memory())
     assert database._listeners == {}
     assert database.mark() == 2
     assert max(held) - min(held) < 16_384

@@ -381,7 +381,7 @@ def test_medians_and_deviations_leave_out_what_is_no_number(ask: Any) -> None:
 
 
 def test_what_medians_hold_is_bounded_over_all_of_a_query(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandboxes, "MAX_HELD", 3_999)
+    monkeypatch.setattr(sandboxes, "MAX_MEDIAN_NUMBERS", 3_999)
     assert refused(ask, "SELECT median(close), median(volume) FROM price") == "it took too much memory"
     # What one group held is free for the next.
     assert len(ask("SELECT substr(date, 1, 7), median(close), median(volume) FROM price GROUP BY 1").rows) == 66

@@ -1,8 +1,9 @@
-"""One SELECT of a caller's over views of the database, within bounds of time, memory, rows and bytes.
+"""A caller's SELECT over views of the database, within limits of time, memory, rows and bytes.
 
-What may be read is decided by SQLite's authorizer while a statement is compiled: the columns of the views and of the
-tables beneath them, and nothing else. Because compiling cannot be interrupted (before SQLite 3.41) and grows with the
-product of what nested queries repeat, a query is held to a shape that cannot explode. Each has a read-only connection.
+SQLite's authorizer decides what a query may read while it is compiled: the columns of the views and of the tables below
+them, and nothing else. Compiling cannot be interrupted (before SQLite 3.41), and the compiled query grows with the
+product of what nested queries repeat. So a query must have a shape that bounds that product before it is compiled. It
+runs on a connection that can only read.
 """
 
 from __future__ import annotations
@@ -24,23 +25,23 @@ from finapi.core.metrics import memory
 from finapi.core.turns import Turns
 from finapi.store.db import Database
 
-# Functions of SQLite that neither make long values nor compare long ones with each other (instr, replace, trim
-# with two arguments take the product of their lengths), nor tell anything of the process.
+# Functions of SQLite that build no long values, do not compare long values with each other (instr, replace and trim
+# with two arguments take time proportional to the product of their lengths), and reveal nothing about the process.
 _FUNCTIONS = """
     abs avg coalesce count cume_dist date dense_rank first_value glob group_concat ifnull iif julianday lag last_value
     lead length like lower max median min nth_value ntile nullif percent_rank rank round row_number sign stddev strftime
     substr substring sum total typeof upper
 """
 FUNCTIONS = frozenset(_FUNCTIONS.split())
-MAX_HELD = 1_000_000  # numbers of 8 bytes that the medians of one query hold at a time
+MAX_MEDIAN_NUMBERS = 1_000_000  # Of 8 bytes, in all medians of a query at a time.
 
-MAX_TEXT = 16 * 1024  # bytes of any value or row that a query makes
-MAX_NODES = 250_000  # parts of a compiled query, of about 250 bytes and 3 microseconds each
-MAX_GROWTH = 48 * 1024 * 1024  # bytes in use by SQLite that may come up while a query runs
-# Bytes in use by all of SQLite, which it refuses to exceed while queries run, in one step too. What it keeps for
-# seventeen connections besides is a third of it.
+MAX_TEXT = 16 * 1024  # Bytes of any value or row that a query builds.
+MAX_NODES = 250_000  # Of a compiled query, of about 250 bytes and 3 microseconds each.
+MAX_GROWTH = 48 * 1024 * 1024  # Bytes that SQLite's memory may grow by while a query runs.
+# Bytes that SQLite may have in use while queries run. Unlike MAX_GROWTH, SQLite checks this one itself, before each
+# allocation. The caches of seventeen connections are a third of it.
 MAX_HEAP = 192 * 1024 * 1024
-CHECK_EVERY = 1_000  # steps of SQLite's machine between two looks at the clock
+CHECK_EVERY = 1_000  # Steps of SQLite's virtual machine between two checks of time and memory.
 
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: MAX_TEXT,
@@ -57,11 +58,11 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
 
-# Patterns that ``re`` compiles, and keeps, with the first query: most processes never see one.
+# Patterns are texts, which ``re`` compiles with the first query: most processes never get one.
 _ONLY_SELECT = r"(?i)\s*(?:SELECT|WITH)\b"
-# Words that open what is not allowed; looked for in the raw text, inside of quotes too, so that no disagreement
-# about where a quote ends can hide one.
-_REFUSED = (
+# What a query must not contain. It is searched for inside of quotes too, so that no disagreement with SQLite about
+# where a quote ends can hide it.
+_FORBIDDEN = (
     (r"(?i)\bRECURSIVE\b", "recursion is not supported"),
     (r"--|/\*", "comments are not supported"),
     (r'["`\[\]]', "identifiers are written without quotes, strings in single quotes"),
@@ -69,20 +70,25 @@ _REFUSED = (
 )
 _TOKEN = r"\w+|[*'?]"
 _NESTED = r"(?i)(?:\b(?:FROM|JOIN|AS|MATERIALIZED)|[,(])\s*\(\s*(?:SELECT|VALUES|WITH)\b"
-# What a query names with WITH, in any case.
-_NAMED = r"(?i)\b(\w+)\s*(?:\([^()]*\)\s*)?AS\s*(?:(?:NOT\s+)?MATERIALIZED\s*)?\("
-_WORDS = r"(?i)[a-z_]\w*"
+# The names that a query defines with WITH.
+_WITH_NAME = r"(?i)\b(\w+)\s*(?:\([^()]*\)\s*)?AS\s*(?:(?:NOT\s+)?MATERIALIZED\s*)?\("
+_WORD = r"(?i)[a-z_]\w*"
 _COMPOUND = r"(?i)\b(?:UNION|INTERSECT|EXCEPT)\b"
-# What a caller may be told of SQLite's own words: about the text that the caller wrote.
-_TELLABLE = (
+# Messages of SQLite that a caller may see: they are about the text that the caller wrote.
+_PUBLIC_MESSAGE = (
     r'near "[^"]{0,100}": syntax error|no such column: [\w.]{1,100}|ambiguous column name: [\w.]{1,100}'
     r"|incomplete input|misuse of aggregate: \w{1,20}\(\)|misuse of window function \w{1,20}\(\)"
     r"|wrong number of arguments to function \w{1,20}\(\)"
 )
 
 
+BUSY = "Other queries are running."
+CPU_USED = "The SQL queries of this account have used their seconds of CPU."
+TOO_MUCH = "it took too much memory"
+
+
 class Budget(NamedTuple):
-    """What one query may take: seconds, rows and bytes of its answer."""
+    """The limits of a query: seconds, and the rows and bytes of its result."""
 
     seconds: float
     rows: int
@@ -90,7 +96,7 @@ class Budget(NamedTuple):
 
 
 class QueryResult(NamedTuple):
-    """An answer: its columns and rows; ``truncated`` when there would have been more."""
+    """The columns and rows of a query. ``truncated`` is True if there were more rows than the budget allows."""
 
     columns: list[str]
     rows: list[list[Any]]
@@ -127,12 +133,12 @@ class Sandbox:
         RATE_LIMIT_EXCEEDED (429) if the account has used its seconds of CPU; UNAVAILABLE (503) if its turn does not
         come.
         """
-        _check(sql)
+        _check_shape(sql)
         with self.turns.turn(account):
             self.allowance.check(account)
             started_seconds = self.allowance.cpu_seconds()
             try:
-                with _heap_bounded():
+                with _limited_heap():
                     return self._run(sql, views, values)
             finally:
                 self.allowance.add(account, self.allowance.cpu_seconds() - started_seconds)
@@ -141,15 +147,15 @@ class Sandbox:
         try:
             connection = self._idle.pop()
         except IndexError:
-            # A database in memory cannot be opened twice: each query gets a copy of it as it is now. Of a file whose
-            # pages others write each query has a connection of its own.
+            # A database in memory cannot be opened twice, so each query gets a copy. So it does of a file that another
+            # process writes, where a connection is good for one use.
             connection = _SandboxConnection(self._db.open_separate_reader(), views)
         try:
             with self._db.reading(connection.connection):
                 return connection.run(sql, values, self._budget, self._monotonic)
         finally:
-            if self._db.path is None or self._db.is_copy or connection.stopped:
-                # What a query that was stopped has grown goes back to the system.
+            if self._db.path is None or self._db.is_copy or connection.was_stopped:
+                # The memory that a stopped query took is returned to the system.
                 connection.close()
                 self._db.forget_separate_reader(connection.connection)
                 give_back()
@@ -157,14 +163,9 @@ class Sandbox:
                 self._idle.append(connection)
 
 
-BUSY = "Other queries are running."
-CPU_USED = "The SQL queries of this account have used their seconds of CPU."
-TOO_MUCH = "it took too much memory"
-
-
 @cache
 def _library() -> Any:
-    """The SQLite that this process runs on, where its functions can be called; else None."""
+    """Return the SQLite library of this process, or None if its functions cannot be called."""
     import _sqlite3
     import ctypes
 
@@ -178,63 +179,63 @@ def _library() -> Any:
     return library
 
 
-def _in_use() -> int:
-    """Bytes in use by SQLite; of the process where it cannot be asked."""
+def _measure_memory() -> int:
+    """Return the bytes in use by SQLite, or those of the process where SQLite's cannot be measured."""
     library = _library()
     return memory()[1] if library is None else int(library.sqlite3_memory_used())
 
 
-_running: list[int] = []
-_heap = threading.Lock()
+_heap_limits: list[int] = []  # One for each running query; the highest is in force.
+_heap_lock = threading.Lock()
 
 
 @contextmanager
-def _heap_bounded() -> Iterator[None]:
-    """While queries run SQLite takes no more than a fixed amount of memory, whatever earlier ones left.
+def _limited_heap() -> Iterator[None]:
+    """Limit the memory of SQLite while a query runs, whatever earlier queries have left in use.
 
-    A process that holds more already, in databases in memory, has that and as much again as a query may grow.
+    A process that has more in use already, for databases in memory, may take twice the growth of a query in addition.
     """
     library = _library()
     if library is None:
         yield
         return
-    with _heap:
-        _running.append(max(MAX_HEAP, library.sqlite3_memory_used() + 2 * MAX_GROWTH))
-        library.sqlite3_hard_heap_limit64(max(_running))
-        mine = _running[-1]
+    with _heap_lock:
+        limit = max(MAX_HEAP, library.sqlite3_memory_used() + 2 * MAX_GROWTH)
+        _heap_limits.append(limit)
+        library.sqlite3_hard_heap_limit64(max(_heap_limits))
     try:
         yield
     finally:
-        with _heap:
-            _running.remove(mine)
-            library.sqlite3_hard_heap_limit64(max(_running, default=0))
+        with _heap_lock:
+            _heap_limits.remove(limit)
+            library.sqlite3_hard_heap_limit64(max(_heap_limits, default=0))  # 0: no limit.
 
 
 class _SandboxConnection:
-    """A connection on which nothing but reading the views is possible."""
+    """A connection that can do nothing but read the views."""
 
     def __init__(self, connection: sqlite3.Connection, views: frozenset[str]) -> None:
         self._connection = self.connection = connection
         self.views = views
-        self._denied = False
-        self._stopped = ""
-        self.columns: dict[str, list[str]] = {}
-        self._own: set[str] = set()  # names that the query gives, and nothing else bears
-        self.held = 0  # numbers in the medians of the query that runs
+        self._denied = False  # The authorizer refused something that is not a function.
+        self._stop_reason = ""
+        self.columns: dict[str, list[str]] = {}  # Of each view.
+        self._with_names: set[str] = set()  # Names that only the running query defines.
+        self._median_numbers = 0  # In the medians of the running query.
         connection.create_aggregate("median", 1, partial(_Median, self))  # type: ignore[arg-type]
-        connection.create_aggregate("stddev", 1, _Deviation)  # type: ignore[arg-type]
+        connection.create_aggregate("stddev", 1, _StandardDeviation)  # type: ignore[arg-type]
         connection.row_factory = None
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
-        named = "SELECT name FROM sqlite_master UNION SELECT name FROM pragma_module_list"
-        self._taken = {str(row[0]).lower() for row in connection.execute(named)}
-        # In memory, where the bound on growth sees it, and not on a disk that fills.
+        names = "SELECT name FROM sqlite_master UNION SELECT name FROM pragma_module_list"
+        self._existing_names = {str(row[0]).lower() for row in connection.execute(names)}
+        # temp_store: in memory, where MAX_GROWTH limits it, and not on the disk.
         for pragma in ("query_only=ON", "temp_store=MEMORY", "cache_size=-4000", "cell_size_check=ON"):
             connection.execute(f"PRAGMA {pragma}")
-        self._beneath = self._learned()
-        tables = sorted({table for table, _ in self._beneath})
-        # The tables themselves are not for reading, though nothing in these columns is secret: counting their
-        # rows would not tell the authorizer apart from counting a view's.
-        self._names_beneath = re.compile(rf"\b(?:{'|'.join(tables)})\b", re.IGNORECASE)
+        self._table_columns = self._find_table_columns()
+        tables = sorted({table for table, _ in self._table_columns})
+        # Queries must not name the tables, though nothing in these columns is secret: the authorizer cannot tell a
+        # count of a table's rows from a count of a view's.
+        self._table_names = re.compile(rf"\b(?:{'|'.join(tables)})\b", re.IGNORECASE)
         for limit, value in _LIMITS.items():
             connection.setlimit(limit, value)
         connection.set_authorizer(self._authorize)
@@ -244,57 +245,58 @@ class _SandboxConnection:
         self._connection.close()
 
     @property
-    def stopped(self) -> bool:
-        """Whether the last query was stopped for what it took."""
-        return bool(self._stopped)
+    def was_stopped(self) -> bool:
+        """True if the last query was stopped because it exceeded its budget."""
+        return bool(self._stop_reason)
 
     def run(
         self, sql: str, values: Sequence[str | float | None], budget: Budget, monotonic: Callable[[], float]
     ) -> QueryResult:
-        """The answer of a query that has the right shape."""
-        self._denied, self._stopped, self.held = False, "", 0
-        until, most = monotonic() + budget.seconds, _in_use() + MAX_GROWTH
+        """Return the result of a query that has passed :func:`_check_shape`. Raise INVALID_PARAM for any failure."""
+        self._denied, self._stop_reason, self._median_numbers = False, "", 0
+        until, max_memory = monotonic() + budget.seconds, _measure_memory() + MAX_GROWTH
 
-        def over() -> bool:
+        def is_over_budget() -> bool:
             if monotonic() > until:
-                self._stopped = f"it took longer than {budget.seconds:g} s"
-            elif _in_use() > most:
-                self._stopped = TOO_MUCH
-            return bool(self._stopped)
+                self._stop_reason = f"it took longer than {budget.seconds:g} s"
+            elif _measure_memory() > max_memory:
+                self._stop_reason = TOO_MUCH
+            return bool(self._stop_reason)
 
-        if self._names_beneath.search(sql):
-            raise _refused(self._only_views())
-        self._own = {name for name in map(str.lower, re.findall(_NAMED, sql)) if name not in self._taken}
-        self._connection.set_progress_handler(over, CHECK_EVERY)
+        if self._table_names.search(sql):
+            raise _build_refusal(self._format_views())
+        with_names = {name.lower() for name in re.findall(_WITH_NAME, sql)}
+        self._with_names = with_names - self._existing_names
+        self._connection.set_progress_handler(is_over_budget, CHECK_EVERY)
         cursor = self._connection.cursor()
         try:
             cursor.execute(sql, values)
             if cursor.description is None:
-                raise _refused("it returns no rows")
-            return _read(cursor, budget)
+                raise _build_refusal("it returns no rows")
+            return _read_rows(cursor, budget)
         except MemoryError:
-            self._stopped = TOO_MUCH
-            raise _refused(TOO_MUCH) from None
+            self._stop_reason = TOO_MUCH
+            raise _build_refusal(TOO_MUCH) from None
         except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
-            raise _refused(self._reason(error, sql)) from None
+            raise _build_refusal(self._explain(error, sql)) from None
         finally:
             cursor.close()
             self._connection.set_progress_handler(None, 0)
 
-    def hold(self, numbers: int) -> None:
-        """Count numbers that a median takes or leaves; MemoryError for more than all of a query's may hold."""
-        self.held += numbers
-        if self.held > MAX_HELD:
-            self._stopped = TOO_MUCH
+    def count_median_numbers(self, change: int) -> None:
+        """Count numbers that a median stores or frees. Raise MemoryError if those of all medians are too many."""
+        self._median_numbers += change
+        if self._median_numbers > MAX_MEDIAN_NUMBERS:
+            self._stop_reason = TOO_MUCH
             raise MemoryError
 
-    def _reason(self, error: BaseException, sql: str) -> str:
-        """What a caller may know of an error: nothing of tables that are not the views."""
+    def _explain(self, error: BaseException, sql: str) -> str:
+        """Return the reason of a failure for the caller. It reveals nothing about tables other than the views."""
         text = str(error)
-        if self._stopped:
-            return self._stopped
+        if self._stop_reason:
+            return self._stop_reason
         if self._denied or "no such table" in text or "prohibited" in text:
-            return self._only_views()
+            return self._format_views()
         if "no such function" in text or "not authorized to use function" in text:
             return f"only these functions are supported: {', '.join(sorted(FUNCTIONS))}"
         if "one statement" in text:
@@ -304,42 +306,48 @@ class _SandboxConnection:
         if "Incorrect number of bindings" in text:
             return "it has not as many question marks as params has values"
         if text.startswith("no such column"):
-            words = {word.lower() for word in re.findall(_WORDS, sql)}
-            told = (f"{view} has {', '.join(columns)}" for view, columns in self.columns.items() if view in words)
-            return "; ".join((text, *told))
-        return text if re.fullmatch(_TELLABLE, text) else "it cannot be run"
+            words = {word.lower() for word in re.findall(_WORD, sql)}
+            columns = (f"{view} has {', '.join(names)}" for view, names in self.columns.items() if view in words)
+            return "; ".join((text, *columns))
+        return text if re.fullmatch(_PUBLIC_MESSAGE, text) else "it cannot be run"
 
-    def _only_views(self) -> str:
+    def _format_views(self) -> str:
         return f"only these can be read: {', '.join(sorted(self.views))}"
 
-    def _learned(self) -> frozenset[tuple[str, str]]:
-        """The columns of tables that reading the views reads."""
-        read: set[tuple[str, str]] = set()
+    def _find_table_columns(self) -> frozenset[tuple[str, str]]:
+        """Return the (table, column) pairs that the views read, and store the columns of the views.
 
-        def note(action: int, first: str | None, second: str | None, _: str | None, source: str | None) -> int:
-            if action == sqlite3.SQLITE_READ and first not in self.views:
-                read.add((str(first), str(second)))
-                read.add((str(first), ""))
+        A pair with an empty column stands for reading a table without any of its columns, as count(*) does.
+        """
+        pairs: set[tuple[str, str]] = set()
+
+        def authorize(action: int, table: str | None, column: str | None, _: str | None, source: str | None) -> int:
+            if action == sqlite3.SQLITE_READ and table not in self.views:
+                pairs.add((str(table), str(column)))
+                pairs.add((str(table), ""))
             return sqlite3.SQLITE_OK
 
-        self._connection.set_authorizer(note)
+        self._connection.set_authorizer(authorize)
         for view in sorted(self.views):
-            # Not a parameter: a name takes none. The names are ours.
+            # A name cannot be a parameter. These names are finapi's own.
             cursor = self._connection.execute(f"SELECT * FROM {view} LIMIT 0")  # nosec B608
             self.columns[view] = [column[0] for column in cursor.description]
             cursor.close()
-        return frozenset(read)
+        return frozenset(pairs)
 
     def _authorize(self, action: int, first: str | None, second: str | None, _: str | None, source: str | None) -> int:
+        """Return SQLITE_OK for reading the views and calling FUNCTIONS, and SQLITE_DENY for anything else."""
         if action == sqlite3.SQLITE_SELECT:
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_READ:
-            # A table of which no column is read is named without its view: see _names_beneath.
-            if first in self.views or ((source in self.views or not second) and (first, second) in self._beneath):
+            table, column = first, second
+            # Reading a table without any of its columns is reported without the view: see _table_names.
+            is_from_view = source in self.views or not column
+            if table in self.views or (is_from_view and (table, column) in self._table_columns):
                 return sqlite3.SQLITE_OK
-            # So is what WITH names, which no table or function of SQLite's may bear.
-            name = str(first).lower()
-            if not second and name in self._own and not name.startswith(("sqlite_", "pragma_")):
+            # So is reading what WITH defines. Such a name must not be that of a table or function of SQLite.
+            name = str(table).lower()
+            if not column and name in self._with_names and not name.startswith(("sqlite_", "pragma_")):
                 return sqlite3.SQLITE_OK
             self._denied = True
         elif action == sqlite3.SQLITE_FUNCTION and second in FUNCTIONS:
@@ -350,62 +358,65 @@ class _SandboxConnection:
 
 
 class _Median:
-    """The middle of numbers, or the mean of the two in the middle."""
+    """The SQL function median: the middle number, or the mean of the two in the middle."""
 
     def __init__(self, connection: _SandboxConnection) -> None:
         self._connection = connection
         self._numbers = array("d")
 
     def step(self, value: object) -> None:
-        """Take a number; what is none is left out, as sum and avg leave null out."""
+        """Add a number. Other values are ignored, as sum and avg ignore null."""
         if isinstance(value, int | float):
-            self._connection.hold(1)
+            self._connection.count_median_numbers(1)
             self._numbers.append(value)
 
     def finalize(self) -> float | None:
-        """The median of what was taken, None of nothing."""
+        """Return the median, or None without numbers."""
         import statistics
 
-        self._connection.hold(-len(self._numbers))
+        self._connection.count_median_numbers(-len(self._numbers))
         return statistics.median(self._numbers) if self._numbers else None
 
 
-class _Deviation:
-    """The standard deviation of a sample (Welford), None of fewer than two numbers."""
+class _StandardDeviation:
+    """The SQL function stddev: the standard deviation of a sample (Welford's algorithm)."""
 
     def __init__(self) -> None:
         self._count, self._mean, self._squares = 0, 0.0, 0.0
 
     def step(self, value: object) -> None:
-        """Take a number; what is none is left out."""
+        """Add a number. Other values are ignored."""
         if isinstance(value, int | float):
             self._count += 1
-            off = value - self._mean
-            self._mean += off / self._count
-            self._squares += off * (value - self._mean)
+            difference = value - self._mean
+            self._mean += difference / self._count
+            self._squares += difference * (value - self._mean)
 
     def finalize(self) -> float | None:
-        """The deviation of what was taken."""
+        """Return the deviation, or None for fewer than two numbers."""
         return math.sqrt(self._squares / (self._count - 1)) if self._count > 1 else None
 
 
-def _check(sql: str) -> None:
-    """Refuse what is no SELECT of a shape that compiles in bounded time."""
+def _check_shape(sql: str) -> None:
+    """Raise INVALID_PARAM unless a query is a SELECT whose compiled size is bounded.
+
+    An inner query's column is compiled wherever the outer query names it, and an alias wherever WHERE does. So the size
+    is at most the product of how often each level names the level below.
+    """
     if not re.match(_ONLY_SELECT, sql):
-        raise _refused("it begins with neither SELECT nor WITH")
-    for pattern, reason in _REFUSED:
+        raise _build_refusal("it begins with neither SELECT nor WITH")
+    for pattern, reason in _FORBIDDEN:
         if re.search(pattern, sql):
-            raise _refused(reason)
-    # A column of an inner query stands wherever an outer one names it, and an alias wherever WHERE does: the
-    # compiled query is as large as the product of how often each level names the one below.
+            raise _build_refusal(reason)
     levels = 1 + len(re.findall(_NESTED, sql))
     arms = 1 + len(re.findall(_COMPOUND, sql))
     tokens = len(re.findall(_TOKEN, sql))
     if levels > 8 or max(1.0, tokens / (levels + 1)) ** (levels + 1) * arms ** (levels - 1) > MAX_NODES:
-        raise _refused("it is too long for its number of nested queries")
+        raise _build_refusal("it is too long for its number of nested queries")
 
 
-def _read(cursor: sqlite3.Cursor, budget: Budget) -> QueryResult:
+def _read_rows(cursor: sqlite3.Cursor, budget: Budget) -> QueryResult:
+    """Read rows until there are no more or the budget is used up."""
     rows: list[list[Any]] = []
     size = 0
     truncated = False
@@ -414,28 +425,28 @@ def _read(cursor: sqlite3.Cursor, budget: Budget) -> QueryResult:
         if len(rows) == budget.rows or size > budget.size:
             truncated = True
             break
-        rows.append([_value(value) for value in row])
-    return QueryResult(_names([column[0] for column in cursor.description]), rows, truncated)
+        rows.append([_convert_value(value) for value in row])
+    return QueryResult(_make_unique([column[0] for column in cursor.description]), rows, truncated)
 
 
-def _names(given: list[str]) -> list[str]:
-    """Column names, each once: the second ``close`` is ``close_2``."""
+def _make_unique(columns: list[str]) -> list[str]:
+    """Return column names without repeats: the second ``close`` is ``close_2``."""
     names: list[str] = []
-    for name in given:
-        unlike, number = name, 1
-        while unlike in names:
+    for column in columns:
+        name, number = column, 1
+        while name in names:
             number += 1
-            unlike = f"{name}_{number}"
-        names.append(unlike)
+            name = f"{column}_{number}"
+        names.append(name)
     return names
 
 
-def _value(value: Any) -> Any:
-    """A value as JSON can say it: infinities are null, bytes their hexadecimal digits."""
+def _convert_value(value: Any) -> Any:
+    """Return a value that JSON can express: infinity is null, and bytes are hexadecimal digits."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value.hex() if isinstance(value, bytes) else value
 
 
-def _refused(reason: str) -> ApiError:
+def _build_refusal(reason: str) -> ApiError:
     return invalid_param("query", f"The query is refused: {reason}.", expected="one SELECT over the documented views")
