@@ -99,6 +99,26 @@ def test_a_free_call_takes_no_more_the_more_there_is(app: App, user: users.NewUs
     assert steps(app, call) <= few + 3
 
 
+COMPANIES = "INSERT INTO companies (cik, name, name_rank, name_as_of) SELECT :size + i, 'Lamp ' || i, 0, '' FROM n"
+COMPANY_FILINGS = "INSERT INTO filing_terms (term, filed_at, number) SELECT 'c' || (:size + i), '2025-01-02', i FROM n"
+
+
+def test_a_refused_search_takes_no_more_the_more_companies_it_names(app: App, user: users.NewUser) -> None:
+    client = Client(app, user.api_key)
+
+    def call() -> None:
+        app.answers._version = None
+        refused = client.get("/api/v1/sec/filings?q=lamp")
+        assert (refused.status, refused.headers["x-tokens-charged"]) == (400, "0")
+
+    for statement in (COMPANIES, COMPANY_FILINGS):
+        add(app, statement, 3_000)
+    few = steps(app, call)
+    for statement in (COMPANIES, COMPANY_FILINGS):
+        add(app, statement, 20_000)
+    assert steps(app, call) <= few + 3
+
+
 @pytest.mark.parametrize(("statement", "queue"), [(MAILS, "mail"), (WAITING, "webhooks")])
 def test_what_waits_is_counted_up_to_a_bound(app: App, user: users.NewUser, statement: str, queue: str) -> None:
     add(app, statement, 100_001)

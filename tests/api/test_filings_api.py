@@ -371,7 +371,9 @@ def test_a_description_that_changes_is_found_by_the_new_one_alone(app: App, ask:
 def test_words_of_too_many_companies_are_refused(app: App, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "MAX_NAMED", 1)
     refused = ask(q="corp")
-    assert (*refused.verdict[:2], refused.json["details"]["param"]) == (400, "INVALID_PARAM", "q")
+    message = "q: its words stand for more than 1 names, descriptions and items."
+    assert refused.verdict == (400, "INVALID_PARAM", message)
+    assert refused.json["details"]["param"] == "q"
     assert numbers(ask(q="river")) == ["-000006", "-000005", "-000007"]
 
 

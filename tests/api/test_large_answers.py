@@ -12,6 +12,7 @@ import pytest
 from finapi.accounts import users
 from finapi.app import App
 from finapi.core.json import dumps, pieces
+from finapi.market.financials import company_books
 from finapi.store.db import Transaction
 from finapi.web.financials import series as handlers
 from finapi.web.http import call as calls
@@ -143,6 +144,111 @@ def test_cells_are_counted_before_any_is_made(
     assert one.status == (200 if cells else 400)
 
 
+LONG = {"provenance": "full", "ratios": "true", "template": "true"}
+
+
+@pytest.fixture
+def long_caller(make_app: Callable[..., App]) -> Client:
+    """A caller of a store with companies of 44 fiscal years."""
+    app = make_app()
+    for cik in CIKS[:2]:
+        rows = [
+            (concept, unit, {**one, "accn": one["accn"].replace("0000000077", f"00000000{cik}")})
+            for concept, unit, one in rows_of(range(1980, 2024))
+        ]
+        store(app, document(int(cik), f"Company {cik}", rows))
+    return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
+
+
+@pytest.fixture
+def rows_made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The fiscal year of each row that is made."""
+    years: list[int] = []
+    plain = handlers.series._row
+
+    def make(row: Any, *args: Any) -> Any:
+        years.append(row.period.fiscal_year)
+        return plain(row, *args)
+
+    monkeypatch.setattr(handlers.series, "_row", make)
+    return years
+
+
+def test_a_series_that_is_too_long_is_refused_by_a_sample(long_caller: Client, rows_made: list[int]) -> None:
+    full = long_caller.get(URL, query={"cik": "77", **LONG})
+    assert (full.status, len(full.json["data"]["rows"])) == (200, 44)
+    before = balance(long_caller.app)
+    rows_made.clear()
+    small = caller_of_bound(long_caller, len(full.body) * 9 // 10)
+    refused = small.get(URL, query={"cik": "77", **LONG, "calendar": "true"})
+    bound = f"{small.app.config.answer_limit:,} bytes"
+    assert refused.verdict == (
+        400,
+        "INVALID_PARAM",
+        f"The answer would have more than {bound}. Ask for fewer rows (limit, with next_cursor for the rest), fewer "
+        "metrics or less provenance.",
+    )
+    assert refused.json["details"] == {"param": "limit", "expected": f"an answer of at most {bound}"}
+    assert (refused.headers["x-tokens-charged"], balance(small.app)) == ("0", before)
+    assert rows_made == list(range(2023, 1980, -5))
+
+
+def test_what_an_estimate_leaves_open_is_decided_by_the_bytes(long_caller: Client, rows_made: list[int]) -> None:
+    full = long_caller.get(URL, query={"cik": "77", **LONG})
+    for bound, status in ((len(full.body) - 1_000, 400), (len(full.body), 200)):
+        small = caller_of_bound(long_caller, bound)
+        with small.app.db.write() as tx:
+            tx.run("bump_data_version")
+        rows_made.clear()
+        answer = small.get(URL, query={"cik": "77", **LONG})
+        assert answer.status == status
+        # More than a sample: up to the byte that was too many.
+        assert len(rows_made) > 40
+
+
+def test_a_batch_that_is_too_long_is_refused_before_any_row(long_caller: Client, rows_made: list[int]) -> None:
+    body: dict[str, Any] = {"provenance": "full", "ratios": True, "template": True}
+    full = long_caller.post(BATCH, {**body, "ciks": CIKS[:2]})
+    assert full.status == 200
+    rows_made.clear()
+    small = caller_of_bound(long_caller, len(full.body) * 9 // 10)
+    refused = small.post(BATCH, {**body, "ciks": [*CIKS[:2], "999"]})
+    assert (refused.status, refused.json["details"]["param"]) == (400, "tickers")
+    assert rows_made == 2 * list(range(2023, 1980, -5))
+
+
+def test_a_short_answer_is_not_estimated(long_caller: Client, rows_made: list[int]) -> None:
+    assert long_caller.get(URL, query={"cik": "77", "ratios": "true"}).status == 200
+    assert rows_made == list(range(2023, 1979, -1))
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "param"),
+    [
+        (URL, {"metrics": "nonsense"}, "metrics"),
+        (URL, {"years": "nonsense"}, "years"),
+        (URL, {"cursor": "AAAA"}, "cursor"),
+        ("/api/v1/xbrl/segments", {"metric": "nonsense"}, "metric"),
+        ("/api/v1/xbrl/segments", {"years": "nonsense"}, "years"),
+        ("/api/v1/xbrl/companies/77/valuation", {"years": "nonsense"}, "years"),
+    ],
+)
+def test_what_is_wrong_for_every_company_loads_none(
+    caller: Client, monkeypatch: pytest.MonkeyPatch, path: str, query: dict[str, str], param: str
+) -> None:
+    def load(*args: Any) -> Any:
+        raise AssertionError("A company was loaded.")
+
+    monkeypatch.setattr(company_books, "at_hand", load)
+    company = {} if "valuation" in path else {"cik": "77"}
+    refused = caller.get(path, query={**query, **company})
+    assert (refused.status, refused.json["details"]["param"]) == (400, param)
+    if path == URL:
+        body = {name: [value] if name == "metrics" else value for name, value in query.items()}
+        refused = caller.post(BATCH, {"ciks": ["77"], **body})
+        assert (refused.status, refused.json["details"]["param"]) == (400, param)
+
+
 @pytest.mark.slow
 def test_a_batch_of_more_companies_takes_no_more_memory_beside_its_answer(caller: Client) -> None:
     def most(ciks: list[str]) -> int:
@@ -189,10 +295,12 @@ def test_a_place_is_given_back_when_the_answer_has_been_handed_over(caller: Clie
     WsgiApp.__call__ = watched  # type: ignore[method-assign]
     try:
         assert caller.post(BATCH, MANY).status == 200
-        assert caller.post(BATCH, {"ciks": ["nonsense"], "metrics": ["nonsense"]}).status in (200, 400)
+        assert caller.post(BATCH, {"ciks": ["nonsense"], "metrics": ["revenue"]}).status == 200
+        # A question that is wrong for every company needs no place.
+        assert caller.post(BATCH, {"ciks": ["nonsense"], "metrics": ["nonsense"]}).status == 400
     finally:
         WsgiApp.__call__ = plain  # type: ignore[method-assign]
-    assert handed == [1, 1]
+    assert handed == [1, 1, 0]
     assert app.large.there(("user", 1)) == 0
 
 

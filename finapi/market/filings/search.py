@@ -208,9 +208,11 @@ def terms_named(tx: Transaction, text: str) -> tuple[str, ...]:
     if tx.find_value("term_count", term=f"f{text.strip().upper()}"):
         found[f"f{text.strip().upper()}"] = None
     for query in ("descriptions_like", "companies_of_filings_like"):
-        found |= dict.fromkeys(row["term"] for row in tx.list_rows(query, values) if fits(row["told"]))
-    if len(found) > MAX_NAMED:
-        raise ValueError(f"its words stand for {len(found)} names, descriptions and items, more than {MAX_NAMED}.")
+        for row in tx.iter_rows(query, values):
+            if fits(row["told"]):
+                found[row["term"]] = None
+            if len(found) > MAX_NAMED:
+                raise ValueError(f"its words stand for more than {MAX_NAMED} names, descriptions and items.")
     return tuple(found)
 
 

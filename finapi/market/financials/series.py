@@ -15,6 +15,7 @@ from typing import Any, NotRequired, TypedDict
 from finapi.core import guesses
 from finapi.core.days import EPOCH, iso
 from finapi.core.errors import invalid_param
+from finapi.core.json import dumps
 from finapi.core.records import Date
 from finapi.market.financials import doubts, metrics, ratios, rule_words, splits, templates
 from finapi.market.financials.company_books import CompanyBook
@@ -173,14 +174,31 @@ class SeriesQuestion:
     cursor: str | None = None
 
 
-def keys_of(question: SeriesQuestion, industry: str) -> list[str]:
-    """The keys of the cells of a row: those asked for; INVALID_PARAM for one that is unknown."""
+def check_question(question: SeriesQuestion) -> None:
+    """Raise INVALID_PARAM for metrics, years or a cursor that are wrong for every company.
+
+    It takes no data of a company, which would be loaded for nothing.
+    """
+    _check_metrics(question.metrics)
+    if question.years is not None:
+        years_wanted(question.years, latest=0)
+    if question.cursor is not None:
+        _read_cursor(question.cursor)
+
+
+def _check_metrics(keys: Iterable[str]) -> None:
     mapping, catalogue = metrics.mapping(), ratios.catalogue()
-    for key in question.metrics:
+    for key in keys:
         if definition(key) is None:
             near = guesses.nearest(key, [*mapping.metrics, *mapping.derived, *catalogue.ratios])
             message = f"{key[: guesses.MAX_GUESSED]} is not a metric or ratio{guesses.did_you_mean(near)}"
             raise invalid_param("metrics", message, expected="keys of /xbrl/dictionary", nearest=near)
+
+
+def keys_of(question: SeriesQuestion, industry: str) -> list[str]:
+    """The keys of the cells of a row: those asked for; INVALID_PARAM for one that is unknown."""
+    mapping, catalogue = metrics.mapping(), ratios.catalogue()
+    _check_metrics(question.metrics)
     keys = list(question.metrics)
     if not keys:
         keys = [key for key, metric in mapping.metrics.items() if not metric.only_for or industry in metric.only_for]
@@ -240,6 +258,32 @@ def answer(
         },
     }
     return data, meta
+
+
+# More bytes than a cell, and the template of a row, have on average (measured: 785 at most, and 15,000).
+MAX_CELL_BYTES = {"none": 150, "summary": 500, "full": 2_000}
+MAX_TEMPLATE_BYTES = 30_000
+SAMPLE_ROWS = 8
+
+
+def bound_bytes(question: SeriesQuestion, row_count: int, metric_count: int) -> int:
+    """Return more bytes than so many rows of a series have, from their counts alone."""
+    template_bytes = MAX_TEMPLATE_BYTES if question.template else 0
+    return row_count * (metric_count * MAX_CELL_BYTES[question.provenance] + template_bytes)
+
+
+def estimate_bytes(held: CompanyBook, question: SeriesQuestion, price: Price | None = None) -> int:
+    """Return about how many bytes the rows of an answer have, from a sample of them.
+
+    Rows of one company are alike, but for the four quarters of a year and a slow change over the years. So the sample
+    takes every n-th row, n odd. Of 71 rows it was within 3.3 % (2026-11-27, Apple, all kinds of series).
+    """
+    series = FigureSeries(held, question.period, question.basis, price, estimated=question.q4 == "estimated")
+    keys = keys_of(question, held.industry)
+    page, _ = _page(chosen(series.periods, question), question)
+    sample = page[:: len(page) // SAMPLE_ROWS | 1]
+    sample_bytes = sum(len(dumps(_row(series.row(period), keys, question, {}))) for period in sample)
+    return sample_bytes * len(page) // max(1, len(sample))
 
 
 def long_table(data: Mapping[str, Any]) -> tuple[list[str], list[dict[str, Any]]]:

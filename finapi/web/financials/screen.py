@@ -25,7 +25,7 @@ from finapi.market.financials.screen import (
     ScreenedCompany,
     Valuation,
 )
-from finapi.market.financials.series import SeriesQuestion, chosen
+from finapi.market.financials.series import SeriesQuestion, check_question, chosen
 from finapi.market.intake import ingest
 from finapi.market.prices import prices
 from finapi.market.reference import companies
@@ -226,6 +226,7 @@ def valuation(call: Call) -> Response:
     """The valuation ratios of a company by period; without prices each is missing, with the reason."""
     params = call.params
     question = SeriesQuestion(params["period"], years=params["years"])
+    check_question(question)
     with call.app.db.read() as tx:
         company = companies.find(tx, params["id"], "id")
         held = series.book_of(call, tx, company, params["as_of"])

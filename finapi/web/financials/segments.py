@@ -8,9 +8,10 @@ from finapi.core import days, guesses
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date
 from finapi.market.financials import segments
+from finapi.market.financials.metrics import mapping
 from finapi.market.financials.screen import PRIMITIVES
 from finapi.market.financials.segments import SegmentMember, ShareClass
-from finapi.market.financials.series import SeriesQuestion, years_shown
+from finapi.market.financials.series import SeriesQuestion, check_question, years_shown
 from finapi.web.financials import series
 from finapi.web.financials.company import AS_OF, BASIS, CompanyNames, names
 from finapi.web.http.call import Call
@@ -90,14 +91,15 @@ def by_axis(call: Call) -> Response:
         raise invalid_param("metric", "Give either concept or metric, not both.", expected="concept or metric")
     metric = params["metric"] or "revenue"
     question = SeriesQuestion(params["period"], years=params["years"], basis=params["basis"], as_of=params["as_of"])
+    check_question(question)
+    if concept is None and metric not in mapping().metrics:
+        raise _unknown_metric(metric)
     with call.app.db.read() as tx:
         company = series.selected(tx, params)
         held = series.book_of(call, tx, company, params["as_of"])
         concepts = segments.concepts_of(concept, metric, held.industry)
         if not concepts:
-            near = guesses.nearest(metric, PRIMITIVES)
-            message = f"{metric[: guesses.MAX_GUESSED]} is not a metric{guesses.did_you_mean(near)}"
-            raise invalid_param("metric", message, expected="a primitive key", nearest=near)
+            raise _unknown_metric(metric)
         found = segments.by_axis(tx, company.cik, held, concepts, question, params["axis"])
     data: SegmentData = {
         **names(company),
@@ -109,6 +111,12 @@ def by_axis(call: Call) -> Response:
         "series": found.members,
     }
     return call.success(data, _meta(found))
+
+
+def _unknown_metric(metric: str) -> ApiError:
+    near = guesses.nearest(metric, PRIMITIVES)
+    message = f"{metric[: guesses.MAX_GUESSED]} is not a metric{guesses.did_you_mean(near)}"
+    return invalid_param("metric", message, expected="a primitive key", nearest=near)
 
 
 def _meta(found: segments.Segments) -> SegmentMeta:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields, replace
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -138,6 +139,8 @@ def timeseries(call: Call) -> Response:
         most = call.app.config.series_cells
         room_for(meta, most, most, "limit")
         if kind is None:
+            book = book_of(call, tx, company, question.as_of, question.currency)
+            _check_bytes(call, tx, [(company, book)], question, max_rows=meta["row_count"], param="limit")
             return call.written(data, lambda: meta, lambda bound: too_much("limit", bound))
         columns, rows = series.long_table(data) if long else series.table(data, call.params["provenance"])
     return call.as_table(kind, columns, rows, {"pagination": meta["pagination"]})
@@ -149,6 +152,35 @@ def room_for(meta: SeriesMeta, room: int, most: int, param: str) -> int:
     if left < 0:
         raise too_much(param, f"{most:,} cells")
     return left
+
+
+# An estimate of an answer may be above its bytes by so much and not more: then the bytes themselves decide.
+ESTIMATE_MARGIN = 1.05
+
+
+def _check_bytes(
+    call: Call,
+    tx: Transaction,
+    companies_and_books: Iterable[tuple[Company, CompanyBook]],
+    question: SeriesQuestion,
+    *,
+    max_rows: int,
+    param: str,
+) -> None:
+    """Raise INVALID_PARAM if the series of companies would have too many bytes, before their rows are made.
+
+    ``max_rows`` is the number of rows of all of them, or more. The exact count comes with the rows
+    (:meth:`Call.bounded`).
+    """
+    max_bytes = call.app.config.answer_limit
+    metric_count = len(series.keys_of(question, "commercial"))
+    if series.bound_bytes(question, max_rows, metric_count) <= max_bytes:
+        return
+    estimated_bytes = 0
+    for company, book in companies_and_books:
+        estimated_bytes += series.estimate_bytes(book, question, price_of(tx, company))
+        if estimated_bytes > max_bytes * ESTIMATE_MARGIN:
+            raise too_much(param, f"{max_bytes:,} bytes")
 
 
 def too_much(param: str, bound: str) -> ApiError:
@@ -176,7 +208,9 @@ def question_of(params: Mapping[str, Any]) -> SeriesQuestion:
     """What a call asks of a series; what it does not give is as the question has it."""
     names = [one.name for one in fields(SeriesQuestion)]
     given = {name: params[name] for name in names if params.get(name) is not None}
-    return SeriesQuestion(**given | {"metrics": tuple(given.get("metrics", ())), "currency": currency_of(params)})
+    question = SeriesQuestion(**given | {"metrics": tuple(given.get("metrics", ())), "currency": currency_of(params)})
+    series.check_question(question)
+    return question
 
 
 def currency_of(params: Mapping[str, Any]) -> str | None:
@@ -234,6 +268,7 @@ def _series(
 # ---- several companies at once
 
 BATCH_MAX = 20
+MAX_COMPANY_ROWS = 200  # More quarters than a company has filed figures of.
 BATCH_BODY = (
     Field("tickers", "words", most=BATCH_MAX, help="Tickers.", example="AAPL"),
     Field("ciks", "words", most=BATCH_MAX, instead_of="tickers", help="CIKs, instead or beside.", example="320193"),
@@ -296,10 +331,13 @@ def batch(call: Call) -> Response:
     selectors = list(dict.fromkeys((*body.get("tickers", ()), *body.get("ciks", ()))))
     if not 1 <= len(selectors) <= BATCH_MAX:
         raise invalid_param("tickers", f"Give 1 to {BATCH_MAX} companies.", expected="tickers or ciks")
+    question = question_of(body)
     call.hold_large()
     found = Counter[str]()
     with call.app.db.read() as tx:
-        results = _results(call, tx, selectors, question_of(body), found)
+        max_rows = len(selectors) * min(question.limit, MAX_COMPANY_ROWS)
+        _check_bytes(call, tx, _iter_books(call, tx, selectors, question), question, max_rows=max_rows, param="tickers")
+        results = _results(call, tx, selectors, question, found)
 
         def meta() -> BatchMeta:
             return {
@@ -311,6 +349,16 @@ def batch(call: Call) -> Response:
             }
 
         return call.written({"results": results}, meta, lambda bound: too_much("tickers", bound))
+
+
+def _iter_books(
+    call: Call, tx: Transaction, selectors: list[str], question: SeriesQuestion
+) -> Iterator[tuple[Company, CompanyBook]]:
+    """Yield the companies that have a series, each with its book."""
+    for selector in selectors:
+        with suppress(ApiError):
+            company = companies.find(tx, selector)
+            yield company, book_of(call, tx, company, question.as_of, question.currency)
 
 
 def _results(
