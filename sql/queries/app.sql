@@ -1,5 +1,5 @@
 -- name: made_with_secrets
--- What still works, by the master secret that made it.
+-- Credentials that are still valid, by the master secret they were derived with.
 SELECT 'API key' AS kind, made_with, count(*) AS number
 FROM api_keys
 WHERE refused = 0

@@ -1,6 +1,6 @@
 -- name: archive_state
--- Whether the day has its mark; the last row that is archived, and the last that is to be: not one that is open, and
--- no call is for so long.
+-- marked: the day has its mark. archived: the last archived row. due: the last row to archive, which is before every
+-- open debit; no call lasts so long that one is open then.
 SELECT EXISTS (SELECT 1 FROM ledger_marks WHERE day = :today) AS marked,
     coalesce((SELECT max(last_id) FROM ledger_archives), 0) AS archived,
     coalesce(min((SELECT max(last_id) FROM ledger_marks WHERE day < :before),
@@ -35,7 +35,7 @@ INSERT INTO ledger_archives (last_id, file, rows, last_at, sha256, created_at)
 VALUES (:last_id, :file, :rows, :last_at, :sha256, :now)
 
 -- name: last_of_chunk
--- The last id of the oldest rows that are to go, so many at once; null when none is left.
+-- The last id of the next :limit rows to remove, or null if there are none.
 SELECT max(id) FROM (SELECT id FROM ledger WHERE id > 0 AND id <= :to ORDER BY id LIMIT :limit) AS chunk
 
 -- name: carry_over

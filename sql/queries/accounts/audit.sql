@@ -1,5 +1,5 @@
 -- name: insert_audit
--- Nothing, unless it is the command line or an admin whose account is open.
+-- Inserts no row unless the actor is the command line or an administrator whose account is not locked.
 INSERT INTO audit (at, by_user, action, subject, detail, place, once)
 SELECT :now, :by_user, :action, :subject, :detail, :place, :once
 WHERE :by_user IS NULL

@@ -4,7 +4,7 @@ SET reach_limit_api = reach_limit_api + :cost, updated_at = :now
 WHERE user_id = :user_id AND total_limit_api - reach_limit_api >= :cost
 
 -- name: refund_tokens
--- Beyond what was spent of this period (it began after the debit) tokens are added as bought ones are.
+-- If the period began after the debit, less may be spent than is refunded: the rest is added to the bought tokens.
 UPDATE userplans
 SET total_limit_api = total_limit_api + max(0, :cost - reach_limit_api),
     bought = bought + max(0, :cost - reach_limit_api),
@@ -23,7 +23,7 @@ UPDATE ledger SET open = 0, status = :status WHERE id = :id AND open = 1
 UPDATE ledger SET open = 0, status = 200 WHERE id = ? AND open = 1
 
 -- name: open_debits
--- Behind the row ``after``: a number, by which PostgreSQL knows that few rows are.
+-- :after is a value and not a subquery, so that PostgreSQL knows that few rows follow it.
 SELECT id, user_id, -delta AS cost, endpoint, request_id FROM ledger
 WHERE id > :after AND open = 1 AND created_at < :before
 LIMIT :limit
@@ -43,7 +43,7 @@ WHERE ledger.open = 1
 ORDER BY ledger.id
 
 -- name: ledger_rows
--- Purchases, grants and refills are no calls: an endpoint tells which row is one.
+-- Only rows of calls have an endpoint: purchases, grants and refills do not.
 SELECT id, created_at, delta, reason, endpoint, request_id, status AS response_status,
     CASE WHEN endpoint IS NOT NULL THEN abs(delta) END AS cost_tier
 FROM ledger
@@ -52,7 +52,7 @@ ORDER BY id DESC
 LIMIT :limit OFFSET :offset
 
 -- name: unsummed
--- The last row that is summed, the last before which all are closed, and the last there is.
+-- The last row that is summed, the last one up to which no debit is open, and the last one.
 SELECT last_id AS summed, closed_to, (SELECT max(id) FROM ledger) AS last_id FROM ledger_summed
 
 -- name: sum_ledger_rows
@@ -68,7 +68,7 @@ SET tokens = ledger_days.tokens + excluded.tokens, calls = ledger_days.calls + e
 UPDATE ledger_summed SET last_id = :to
 
 -- name: put_closed
--- The last row before which no debit is open, where all up to ``after`` are closed and those up to ``to`` are looked at.
+-- Move closed_to to the last row before the first open debit. No debit up to :after is open; rows up to :to are read.
 UPDATE ledger_summed SET closed_to = max(closed_to, coalesce(
     (SELECT min(id) - 1 FROM ledger WHERE id > :after AND id <= :to AND open = 1),
     min(:to, (SELECT max(id) FROM ledger)),
@@ -78,7 +78,7 @@ UPDATE ledger_summed SET closed_to = max(closed_to, coalesce(
 SELECT closed_to FROM ledger_summed
 
 -- name: spent_by_day
--- The sums, and the rows that were written since.
+-- The sums of ledger_days and the rows written after them.
 SELECT day, sum(tokens) AS tokens_consumed, sum(calls) AS calls
 FROM (
     SELECT day, tokens, calls FROM ledger_days WHERE user_id = :user_id AND day >= :first

@@ -5,7 +5,7 @@ SELECT email, failures, last_at FROM login_failures WHERE last_at > :since
 SELECT failures, last_at FROM login_failures WHERE email = :email AND last_at > :since
 
 -- name: count_login_failure
--- A failure during a lock changes nothing: one that was in hand of another process when the lock came.
+-- A failure during a lock changes nothing: another process was checking that password when the lock began.
 INSERT INTO login_failures (email, failures, last_at) VALUES (:email, 1, :now)
 ON CONFLICT (email) DO UPDATE SET
     failures = CASE

@@ -15,7 +15,7 @@ WHERE verifications.id = :id
 SELECT id FROM verifications WHERE user_id = :user_id AND expires_at > :now
 
 -- name: put_reset
--- By email, so that the work is the same whether there is such a user or not.
+-- By email, so that the same work is done whether the user exists or not.
 INSERT INTO resets (user_id, uuid, created_at, expires_at)
 SELECT id, :uuid, :now, :expires_at FROM users WHERE email = :email
 ON CONFLICT (user_id) DO UPDATE
@@ -24,7 +24,7 @@ WHERE resets.expires_at <= :now
 RETURNING id
 
 -- name: reset
--- The serial counts changes of the password: 0 is that of the registration.
+-- password_serial is 0 for the password of the registration.
 SELECT resets.id, resets.user_id, resets.uuid, resets.expires_at, users.email,
     (users.password_serial = 0 AND users.password IS NOT NULL) AS is_first
 FROM resets

@@ -65,12 +65,12 @@ DELETE FROM deliveries WHERE user_id = :user_id
 DELETE FROM sniper_targets WHERE user_id = :user_id
 
 -- name: delete_mails_to
--- Of those templates whose row is the user's.
+-- Only templates whose subject is the user's own row.
 DELETE FROM mails WHERE state = 'queued' AND due_at >= '' AND subject_id = :user_id
     AND template IN ('welcome', 'new_key', 'new_webhook_secret', 'key_refused', 'webhook_refused')
 
 -- name: end_userplan
--- No period begins again.
+-- The plan has no further period.
 UPDATE userplans SET status = 'deleted', current_period_end = '9999-12-31T00:00:00.000Z' WHERE user_id = :user_id
 
 -- name: caller_by_fingerprint
@@ -102,7 +102,7 @@ LEFT JOIN api_keys ON api_keys.user_id = users.id
 WHERE users.id = :id
 
 -- name: devices_of_user
--- A part of what is itself a hash of the session's id.
+-- The first digits of the fingerprint, which is a hash of the session's id.
 SELECT lower(substr(hex(fingerprint), 1, 16)) AS device
 FROM sessions
 WHERE user_id = :id AND expires_at > :now

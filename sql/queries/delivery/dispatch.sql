@@ -1,5 +1,5 @@
 -- name: due_lanes
--- Each lane once, by a step along the index from one to the next.
+-- Each lane once: a loose index scan that steps from one lane to the next.
 WITH RECURSIVE lanes (name) AS (
     SELECT min(lane) FROM deliveries WHERE due_at IS NOT NULL
     UNION ALL
@@ -19,7 +19,7 @@ FROM lanes
 WHERE name IS NOT NULL
 
 -- name: due_deliveries
--- Retries first: each was promised its seconds.
+-- Retries first, because the time of a retry is documented.
 SELECT * FROM (
     SELECT id, delivery_id, user_id, event_type, body, url, lane, attempts, failures
     FROM deliveries
@@ -42,7 +42,7 @@ SELECT (SELECT min(due_at) FROM deliveries WHERE due_at IS NOT NULL) AS soonest,
     (SELECT max(due_at) FROM deliveries WHERE due_at IS NOT NULL) AS latest
 
 -- name: pull_in_deliveries
--- What is due later than any schedule says: the clock was put back.
+-- Deliveries that are due later than any schedule allows: the clock was set back.
 UPDATE deliveries SET due_at = :latest WHERE due_at > :latest
 
 -- name: claim_delivery
@@ -59,7 +59,7 @@ SET ended_at = :now, took_ms = :took_ms, status = :status, error = :error, respo
 WHERE delivery = :delivery AND number = :number
 
 -- name: record_delivery
--- An attempt that is not the last one any more was given up for lost, and changes nothing.
+-- An attempt that is not the last one changes nothing: it was given up as lost before.
 UPDATE deliveries
 SET state = :state, failures = :failures, due_at = :due_at, last_status = :status, last_error = :error,
     done_at = CASE WHEN :due_at IS NULL THEN :now END
@@ -74,7 +74,7 @@ SET state = CASE WHEN failures > 0 THEN 'retry_pending' ELSE 'pending' END, due_
 WHERE id = :id AND state = 'sending'
 
 -- name: hold_deliveries
--- Those of an account whose messages cannot be signed. Since when, is kept through every look.
+-- The deliveries of an account whose messages cannot be signed. held_at keeps the time of the first hold.
 UPDATE deliveries
 SET due_at = :until, last_error = :reason, held_at = coalesce(held_at, :now)
 WHERE user_id = :user_id AND due_at <= :now AND state IN ('pending', 'retry_pending')
@@ -92,7 +92,7 @@ INSERT INTO failing_receivers (lane, user_id, dropped, dropped_at) VALUES (:lane
 ON CONFLICT (lane) DO UPDATE SET dropped = failing_receivers.dropped + 1, dropped_at = :now
 
 -- name: tell_of_receiver
--- Of a streak once, and an account once a day however many of its receivers fail.
+-- A user is notified once for a receiver that fails again and again, and once a day for all its receivers.
 UPDATE failing_receivers
 SET told_at = :now
 WHERE lane = :lane AND dropped >= :streak AND told_at IS NULL

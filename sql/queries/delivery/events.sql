@@ -38,7 +38,7 @@ ORDER BY seq DESC
 LIMIT :limit
 
 -- name: drop_old_events
--- The oldest of them. Never the newest few, however old they are: a reader who connects is told of them.
+-- The oldest events, but never the newest few: a reader that connects is sent those.
 DELETE FROM events
 WHERE feed = :feed AND seq IN (
     SELECT seq FROM events

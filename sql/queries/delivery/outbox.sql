@@ -3,7 +3,7 @@ INSERT INTO outbox (accession, type, subject, occurred_at, tickers, ciks, form_t
 VALUES (:accession, :type, :subject, :occurred_at, :tickers, :ciks, :form_type, :data, :now)
 
 -- name: outbox_rows
--- Without those that were tried before, unless they are asked for.
+-- Rows that were tried before only with :again.
 SELECT id, accession, type, subject, occurred_at, tickers, ciks, form_type, data, noted_at, tries
 FROM outbox
 WHERE aside = 0 AND id > :after AND (tries = 0 OR :again)
@@ -11,7 +11,7 @@ ORDER BY id
 LIMIT :limit
 
 -- name: note_outbox_failure
--- Of several who tried at the same time one counts.
+-- Of several attempts at the same time, only one is counted.
 UPDATE outbox SET tries = tries + 1, reason = :reason, aside = :aside WHERE id = :id AND tries = :tries
 
 -- name: outbox_in_trouble

@@ -11,14 +11,14 @@ INSERT INTO sniper_targets (target_id, user_id, cik, ticker, state, form_types, 
 VALUES (:target_id, :user_id, :cik, :ticker, :state, :form_types, :webhook_url, :start_time, :end_time, :now)
 
 -- name: target
--- A hit is sent to the target's own receiver, or else the account's.
+-- A hit is sent to the target's own receiver, else to the account's.
 SELECT sniper_targets.*, coalesce(sniper_targets.webhook_url, users.webhook_url) AS receiver
 FROM sniper_targets
 JOIN users ON users.id = sniper_targets.user_id
 WHERE target_id = :target_id AND user_id = :user_id
 
 -- name: targets_of_user
--- The state as the clock has it, whether or not it has been written yet.
+-- The state at this time, even if it has not been written yet.
 SELECT sniper_targets.*, coalesce(sniper_targets.webhook_url, users.webhook_url) AS receiver
 FROM sniper_targets
 JOIN users ON users.id = sniper_targets.user_id

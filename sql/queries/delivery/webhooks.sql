@@ -18,7 +18,7 @@ SELECT id, delivery_id, event_type, target_id, body, url, state AS status, attem
     done_at, last_status AS last_status_code, last_error
 FROM deliveries
 WHERE id IN (
-    -- Of the four ways to ask one is meant, and has an index.
+    -- Only one of the four combinations of filters applies, and each has an index.
     SELECT id FROM (
         SELECT id FROM deliveries
         WHERE :state IS NULL AND :event_type IS NULL AND user_id = :user_id AND id < :before
@@ -88,7 +88,7 @@ WHERE user_id = :user_id
 UPDATE users SET webhook_url = NULL, updated_at = :now WHERE id = :user_id AND webhook_url IS NOT NULL
 
 -- name: receiver_urls
--- Of an account and of its targets that have not stopped.
+-- The receivers of an account and of its targets that have not stopped.
 SELECT webhook_url AS url FROM users WHERE id = :user_id AND webhook_url IS NOT NULL
 UNION
 SELECT webhook_url AS url FROM sniper_targets
@@ -107,7 +107,7 @@ UPDATE deliveries SET due_at = :now, held_at = NULL, last_error = NULL WHERE use
 SELECT user_id AS id FROM webhook_secrets WHERE user_id > :id ORDER BY user_id LIMIT :limit
 
 -- name: failed_deliveries
--- Of every account; of the receiver no more than its host.
+-- Deliveries of all accounts. Of the receiver only the host is returned.
 SELECT deliveries.delivery_id, users.email, users.uuid AS account, deliveries.event_type, deliveries.state, deliveries.lane,
     deliveries.attempts, deliveries.last_error, deliveries.created_at
 FROM deliveries

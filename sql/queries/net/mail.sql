@@ -17,7 +17,7 @@ LIMIT :limit
 SELECT min(due_at) FROM mails WHERE state = 'queued'
 
 -- name: claim_mail
--- Whoever finds the row as it was read has the attempt; anyone else finds nothing to change.
+-- Of several processes that read the row, only the first one changes it and makes the attempt.
 UPDATE mails
 SET attempts = attempts + 1, due_at = :due_at
 WHERE id = :id AND state = 'queued' AND attempts = :attempts

@@ -1,3 +1,3 @@
 -- name: new_data_stamp
--- Answers that callers hold are of a version that will be given out again, of other data.
+-- Without a new stamp, responses that callers have cached would be valid for other data with the same version.
 UPDATE data_version SET stamp = hex(randomblob(8))

@@ -17,7 +17,7 @@ HAVING count(*) <> max(events.seq) - min(events.seq) + 1 OR max(events.seq) <> f
 ORDER BY feeds.name
 
 -- name: unequal_facts
--- Sets with other facts than were counted when they were stored.
+-- Fact sets whose stored number of facts is wrong.
 SELECT fact_sets.id, filings.accession, fact_sets.facts AS stored,
     (SELECT count(*) FROM facts WHERE facts.fact_set_id = fact_sets.id) AS found
 FROM fact_sets
@@ -27,7 +27,7 @@ ORDER BY fact_sets.id
 LIMIT :limit
 
 -- name: uncounted
--- What is counted as it is stored, where counting the rows comes to something else.
+-- Stored counts that differ from the numbers of rows.
 SELECT held_counts.name, held_counts.number AS stored, counted.number AS found
 FROM (
     SELECT 'filings' AS name, count(*) AS number FROM filings WHERE accession NOT GLOB 'unfiled-*'

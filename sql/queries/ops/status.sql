@@ -12,7 +12,7 @@ ORDER BY json_each.key, start
 SELECT id, service, changed_at, status, reason FROM status_changes WHERE id > 0 ORDER BY id DESC LIMIT :limit
 
 -- name: queued_mails
--- Of what waits so many are counted: more say no more.
+-- At most 100,000 are counted: a larger number says no more.
 SELECT count(*) FROM (SELECT 1 FROM mails WHERE state = 'queued' AND due_at > '' LIMIT 100000) AS waiting
 
 -- name: queued_deliveries

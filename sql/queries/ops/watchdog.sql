@@ -1,5 +1,5 @@
 -- name: insert_check
--- A tick that is there already has been counted: by a round before a restart, or before the clock was put back.
+-- A check with this tick was counted before: by a round before a restart, or before the clock was set back.
 INSERT INTO status_checks (service, tick, class, ms, reason) VALUES (:service, :tick, :health, :ms, :reason)
 ON CONFLICT (service, tick) DO NOTHING
 
@@ -15,7 +15,7 @@ FROM json_each(:services) CROSS JOIN status_days ON service = json_each.value AN
 GROUP BY service
 
 -- name: forget_checks
--- Kept by number and not by age: a clock that is wrong for a while must not cost what was counted before.
+-- Rows are kept by number and not by age: a clock that is wrong for a while must not delete earlier ones.
 DELETE FROM status_checks
 WHERE service = :service
     AND tick < (SELECT tick FROM status_checks WHERE service = :service ORDER BY tick DESC LIMIT 1 OFFSET :keep)
