@@ -33,7 +33,7 @@ from finapi.net import mail
 from finapi.ops.opened import opened
 from finapi.store import datadir
 from finapi.store.portions import PAUSE_SECONDS
-from finapi.web.wsgi import WsgiApp
+from finapi.web.application import WsgiApp
 
 # Work that most servers do seconds after their start. The workers import it with their first step.
 archive = LazyModule("finapi.accounts.archive")
@@ -387,8 +387,8 @@ def _listen(config: Config, application: WsgiApp, feeds: FeedsWhenRead) -> Liste
             listen_settings(config),
             application.error_response,
             take_over=feeds,
-            at_once=application.at_once,
-            at_head=application.at_head,
+            answer_from_memory=application.answer_from_memory,
+            check_before_body=application.check_before_body,
             address_of=application.address_of,
         )
     except OSError as error:

@@ -19,10 +19,10 @@ from finapi.accounts import invites
 from finapi.app import App
 from finapi.net import mail
 from finapi.store.db import Transaction
+from finapi.web.application import WsgiApp
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.route import Route
-from finapi.web.wsgi import WsgiApp
 
 AUTH = "/api/v1/auth/"
 PASSWORD = "correct horse battery"

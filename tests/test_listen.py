@@ -22,7 +22,15 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 import pytest
 
 from finapi.httpd.listen import PIPELINE_LIMIT, HttpConnection, Listener
-from finapi.httpd.settings import AddressOf, Asked, AtHead, AtOnce, HandedOver, ListenSettings, TakeOver
+from finapi.httpd.settings import (
+    AddressOf,
+    AnswerFromMemory,
+    Asked,
+    CheckBeforeBody,
+    HandedOver,
+    ListenSettings,
+    TakeOver,
+)
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: a\r\n"
@@ -177,8 +185,8 @@ class Running:
         self,
         app: App,
         clock: Callable[[], float] = time.monotonic,
-        at_once: AtOnce = lambda target, headers, peer: None,
-        at_head: AtHead | None = None,
+        answer_from_memory: AnswerFromMemory = lambda target, headers, peer: None,
+        check_before_body: CheckBeforeBody | None = None,
         address_of: AddressOf = lambda peer, forwarded: peer,
         take_over: TakeOver | None = None,
         **settings: Any,
@@ -193,8 +201,8 @@ class Running:
             error_response,
             clock,
             take_over,
-            at_once,
-            at_head,
+            answer_from_memory,
+            check_before_body,
             address_of,
         )
         self.thread = threading.Thread(target=self.listener.run)
@@ -1215,7 +1223,7 @@ def kept(target: str, headers: dict[str, str], peer: str) -> Any:
 
 
 def test_what_is_in_memory_is_answered_while_every_thread_is_busy(start: Callable[..., Running]) -> None:
-    running = start(at_once=kept, threads=1)
+    running = start(answer_from_memory=kept, threads=1)
     running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
     running.wait_for_call()
     client = running.connect()
@@ -1242,13 +1250,13 @@ def test_what_is_in_memory_is_answered_while_every_thread_is_busy(start: Callabl
 def test_only_a_plain_get_of_its_exact_target_is_answered_from_memory(
     start: Callable[..., Running], request_: bytes
 ) -> None:
-    running = start(at_once=kept)
+    running = start(answer_from_memory=kept)
     assert running.ask(request_, head=request_.startswith(b"HEAD")).status == 200
     assert len(running.app.calls) == 1
 
 
 def test_pipelined_requests_are_answered_in_order_from_memory_or_not(start: Callable[..., Running]) -> None:
-    running = start(at_once=kept)
+    running = start(answer_from_memory=kept)
     line = b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n"
     client = running.connect().send(line % b"kept" + line % b"one" + line % b"kept" + line % b"two")
     bodies = [client.answer().body for _ in range(4)]
@@ -1265,7 +1273,7 @@ def test_one_pipeline_takes_turns_with_everybody_else(start: Callable[..., Runni
         told.append(headers.get("USER_AGENT", "pipeline"))
         return kept("/kept", headers, peer)
 
-    running = start(at_once=answered)
+    running = start(answer_from_memory=answered)
     pipeline = running.connect().send(b"GET /kept HTTP/1.1\r\nHost: a\r\n\r\n" * 1000)
     assert {pipeline.answer().status for _ in range(1000)} == {200}
     assert other[0].answer().body == b"127.0.0.1 other"
@@ -1281,20 +1289,22 @@ def test_a_pipeline_of_answers_from_memory_ends_with_its_connection(start: Calla
         return kept(target, headers, peer)
 
     line = b"GET /kept HTTP/1.1\r\nHost: a\r\n"
-    client = start(at_once=answered).connect().send(line + b"\r\n" + line + b"Connection: close\r\n\r\n" + line)
+    client = (
+        start(answer_from_memory=answered).connect().send(line + b"\r\n" + line + b"Connection: close\r\n\r\n" + line)
+    )
     assert [client.answer().headers.get("connection") for _ in range(2)] == [None, "close"]
     assert client.at_end()
     assert len(told) == 2
 
 
 def test_an_empty_body_is_answered_from_memory(start: Callable[..., Running]) -> None:
-    running = start(at_once=lambda target, headers, peer: ("200 OK", [("Content-Length", "0")], b""))
+    running = start(answer_from_memory=lambda target, headers, peer: ("200 OK", [("Content-Length", "0")], b""))
     client = running.connect()
     assert [client.send(GET).answer().body for _ in range(2)] == [b"", b""]
 
 
 def test_a_connection_that_is_to_close_does_so_after_an_answer_from_memory(start: Callable[..., Running]) -> None:
-    client = start(at_once=kept).connect()
+    client = start(answer_from_memory=kept).connect()
     answer = client.send(b"GET /kept HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").answer()
     assert answer.headers["connection"] == "close"
     assert client.at_end()
@@ -1302,7 +1312,7 @@ def test_a_connection_that_is_to_close_does_so_after_an_answer_from_memory(start
 
 def test_a_reader_of_nothing_does_not_pile_up_answers_from_memory(start: Callable[..., Running]) -> None:
     big = b"x" * 8_000_000
-    running = start(at_once=lambda target, headers, peer: ("200 OK", [("Content-Length", "8000000")], big))
+    running = start(answer_from_memory=lambda target, headers, peer: ("200 OK", [("Content-Length", "8000000")], big))
     client = running.connect()
     for _ in range(40):
         client.send(b"GET /kept HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -20,8 +20,8 @@ from finapi.core.config import Config, OwnPlan
 from finapi.core.errors import ApiError, UsageError
 from finapi.ops import doctor
 from finapi.verbs.table import VERBS
+from finapi.web.application import WsgiApp
 from finapi.web.routes import ROUTES, apply_costs
-from finapi.web.wsgi import WsgiApp
 from tests.charging import charged
 from tests.client import PASSWORD, Client
 from tests.mail_server import Mailbox, mail_server

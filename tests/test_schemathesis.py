@@ -20,7 +20,7 @@ from finapi.core.config import Config
 from finapi.core.errors import STATUS_OF
 from finapi.edgar import cusip
 from finapi.server import running
-from finapi.web.wsgi import WsgiApp
+from finapi.web.application import WsgiApp
 from tests.described import LIFTED, World
 
 pytestmark = pytest.mark.slow

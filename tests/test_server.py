@@ -29,7 +29,7 @@ from finapi.core.errors import UsageError
 from finapi.server import Server
 from finapi.server import running as server_running
 from finapi.store.datadir import DirectoryBusyError, hand_over
-from finapi.web.wsgi import EXPOSED
+from finapi.web.responses import EXPOSED_HEADERS
 from tests import process
 from tests.process import CIK, Running, eventually, figures, filing, finapi, write
 
@@ -455,7 +455,7 @@ def test_an_error_of_the_server_itself_has_the_shape_of_every_error(server: Serv
         "content-length": str(len(body)),
         "connection": "close",
         "access-control-allow-origin": "*",
-        "access-control-expose-headers": EXPOSED,
+        "access-control-expose-headers": EXPOSED_HEADERS,
     }
     assert process.get(address(server), "/livez").status == 200
 

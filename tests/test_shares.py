@@ -180,7 +180,7 @@ def test_a_long_body_has_to_be_faster(start: Callable[..., Running], clock: Cloc
 def test_a_body_is_kept_in_memory_where_the_application_takes_a_mebibyte_and_no_more(
     start: Callable[..., Running],
 ) -> None:
-    running = start(at_head=lambda environ: 1_048_576)
+    running = start(check_before_body=lambda environ: 1_048_576)
     client = running.connect()
     eventually(lambda: running.connections() == 1)
     before = descriptors()
@@ -192,7 +192,7 @@ def test_a_body_is_kept_in_memory_where_the_application_takes_a_mebibyte_and_no_
 
 
 def test_long_bodies_that_no_memory_is_left_for_are_503(start: Callable[..., Running]) -> None:
-    running = start(at_head=lambda environ: 1_048_576, held_limit=250_000)
+    running = start(check_before_body=lambda environ: 1_048_576, held_limit=250_000)
     arriving = [running.connect().send(LONG) for _ in range(2)]
     eventually(lambda: running.listener.held._left == 50_000)
     assert running.connect().send(LONG).answer().error == "SERVICE_UNAVAILABLE"
@@ -241,7 +241,7 @@ REFUSED = ("401 Unauthorized", [("Content-Length", "4"), ("X-Said", "no")], b"wh
 
 @pytest.mark.parametrize("head", [LONG, POST + b"Expect: 100-continue\r\nContent-Length: 4\r\n\r\n"])
 def test_a_call_is_refused_at_its_head(start: Callable[..., Running], head: bytes) -> None:
-    running = start(at_head=Judge(REFUSED))
+    running = start(check_before_body=Judge(REFUSED))
     client = running.connect().send(head)
     answer = client.answer()
     assert (answer.status, answer.body, answer.headers["x-said"]) == (401, b"who?", "no")
@@ -253,7 +253,7 @@ def test_a_call_is_refused_at_its_head(start: Callable[..., Running], head: byte
 
 def test_a_short_body_is_judged_when_it_takes_its_time(start: Callable[..., Running], clock: Clock) -> None:
     judge = Judge(REFUSED)
-    running = start(clock, at_head=judge)
+    running = start(clock, check_before_body=judge)
     client = running.connect().send(SHORT)
     running.settle()
     assert judge.paths == []
@@ -264,7 +264,7 @@ def test_a_short_body_is_judged_when_it_takes_its_time(start: Callable[..., Runn
 
 def test_what_comes_with_its_body_is_not_judged_before(start: Callable[..., Running]) -> None:
     judge = Judge(REFUSED)
-    running = start(at_head=judge)
+    running = start(check_before_body=judge)
     assert running.ask(SHORT + b"abcd").body == b"/ 4"
     assert running.ask(CHUNKED + b"4\r\nabcd\r\n0\r\n\r\n").body == b"/ 4"
     assert judge.paths == []
@@ -273,7 +273,7 @@ def test_what_comes_with_its_body_is_not_judged_before(start: Callable[..., Runn
 @pytest.mark.parametrize("head", [LONG, CHUNKED + b"c350\r\n" + b"x" * 10])
 def test_a_body_that_may_come_is_taken_and_judged_once(start: Callable[..., Running], head: bytes) -> None:
     judge = Judge()
-    running = start(at_head=judge)
+    running = start(check_before_body=judge)
     client = running.connect().send(head)
     eventually(lambda: judge.paths)
     rest = b"x" * 100_000 if head is LONG else b"x" * 49_990 + b"\r\nc350\r\n" + b"y" * 50_000 + b"\r\n0\r\n\r\n"
@@ -282,7 +282,7 @@ def test_a_body_that_may_come_is_taken_and_judged_once(start: Callable[..., Runn
 
 
 def test_a_client_that_waits_is_told_to_go_on_after_the_verdict(start: Callable[..., Running]) -> None:
-    running = start(at_head=Judge())
+    running = start(check_before_body=Judge())
     client = running.connect().send(POST + b"Expect: 100-continue\r\nContent-Length: 4\r\n\r\n")
     assert client.answer().status == 100
     assert client.send(b"abcd").answer().body == b"/ 4"
@@ -291,7 +291,7 @@ def test_a_client_that_waits_is_told_to_go_on_after_the_verdict(start: Callable[
 @pytest.mark.parametrize("head", [LONG, CHUNKED + b"1ff00\r\n", CHUNKED + b"10\r\n"])
 def test_a_body_over_the_limit_of_its_call_is_413(start: Callable[..., Running], head: bytes) -> None:
     judge = Judge(50_000)
-    running = start(at_head=judge)
+    running = start(check_before_body=judge)
     client = running.connect().send(head)
     eventually(lambda: judge.paths)
     with contextlib.suppress(ConnectionError):
@@ -304,14 +304,14 @@ def test_a_body_over_the_limit_of_its_call_is_413(start: Callable[..., Running],
 
 
 def test_a_failure_to_judge_is_a_500(start: Callable[..., Running], caplog: pytest.LogCaptureFixture) -> None:
-    running = start(at_head=Judge(lambda: 1 / 0))
+    running = start(check_before_body=Judge(lambda: 1 / 0))
     assert running.connect().send(LONG).answer().error == "INTERNAL_SERVER_ERROR"
     assert "judging the head of /" in caplog.text
 
 
 def test_a_verdict_that_comes_too_late_is_dropped(start: Callable[..., Running], clock: Clock) -> None:
     running = start(clock, threads=1)
-    running.listener.at_head = Judge(lambda: running.app.release.acquire(timeout=10) and REFUSED)
+    running.listener.check_before_body = Judge(lambda: running.app.release.acquire(timeout=10) and REFUSED)
     client = running.connect().send(LONG)
     running.settle()
     running.later(20)
@@ -323,7 +323,7 @@ def test_a_verdict_that_comes_too_late_is_dropped(start: Callable[..., Running],
 
 def test_the_time_of_a_verdict_is_not_the_clients(start: Callable[..., Running], clock: Clock) -> None:
     running = start(clock, threads=1)
-    running.listener.at_head = Judge(lambda: running.app.release.acquire(timeout=10) and 1_000_000)
+    running.listener.check_before_body = Judge(lambda: running.app.release.acquire(timeout=10) and 1_000_000)
     client = running.connect().send(LONG)
     running.settle()
     running.later(14)
@@ -335,7 +335,7 @@ def test_the_time_of_a_verdict_is_not_the_clients(start: Callable[..., Running],
 
 def test_a_body_behind_a_running_call_is_judged_after_it(start: Callable[..., Running], clock: Clock) -> None:
     judge = Judge(REFUSED)
-    running = start(clock, at_head=judge)
+    running = start(clock, check_before_body=judge)
     client = running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n" + LONG)
     running.wait_for_call()
     running.later(100)
@@ -357,7 +357,7 @@ def test_what_is_wanted_elsewhere_is_not_judged(start: Callable[..., Running]) -
             handed.sock.close()
 
     judge = Judge(REFUSED)
-    running = start(at_head=judge, take_over=Elsewhere())
+    running = start(check_before_body=judge, take_over=Elsewhere())
     running.connect().send(LONG + b"x" * 100_000)
     eventually(lambda: taken)
     assert (len(taken[0].body), judge.paths) == (100_000, [])
@@ -452,7 +452,7 @@ def queued(running: Running) -> list[int]:
 
 def test_the_kernel_is_given_little_of_an_answer_that_is_not_read(start: Callable[..., Running]) -> None:
     big = b"x" * 4_000_000
-    running = start(at_once=lambda target, headers, peer: ("200 OK", [("Content-Length", "4000000")], big))
+    running = start(answer_from_memory=lambda target, headers, peer: ("200 OK", [("Content-Length", "4000000")], big))
     running.connect(buffer=4096).send(GET)
     eventually(lambda: any(queued(running)))
     assert 4_000_000 - max(queued(running)) < 500_000
@@ -460,7 +460,7 @@ def test_the_kernel_is_given_little_of_an_answer_that_is_not_read(start: Callabl
 
 def test_an_answer_from_memory_is_shared_by_all_who_do_not_read_it(start: Callable[..., Running]) -> None:
     big = b"x" * 4_000_000
-    running = start(at_once=lambda target, headers, peer: ("200 OK", [("Content-Length", "4000000")], big))
+    running = start(answer_from_memory=lambda target, headers, peer: ("200 OK", [("Content-Length", "4000000")], big))
     for _ in range(20):
         running.connect(buffer=4096).send(GET)
     eventually(lambda: sum(map(bool, queued(running))) == 20)

@@ -48,7 +48,7 @@ CHALLENGE = {"WWW-Authenticate": 'Bearer realm="finapi"'}
 
 
 class ApiError(Exception):
-    """An answer that is not a success: raised anywhere, turned into a response by ``web/wsgi.py`` alone.
+    """An answer that is not a success: raised anywhere, turned into a response by ``web/responses.py`` alone.
 
     ``code`` is a key of :data:`STATUS_OF`; ``message`` is shown to the caller; ``details`` becomes the
     member of that name; ``beside`` are members that stand beside ``error`` (the five fields of a 402);

@@ -30,9 +30,9 @@ from finapi.httpd.settings import (
     HANDED_BODY,
     AddressOf,
     Answer,
+    AnswerFromMemory,
     Asked,
-    AtHead,
-    AtOnce,
+    CheckBeforeBody,
     ErrorResponse,
     HandedOver,
     ListenSettings,
@@ -126,7 +126,7 @@ class HttpConnection(Connection):
             return not request.connection_close
         if not request.error and self.server.waiting >= self.settings.queue_limit:
             request.refuse(Refusal(503, "The server is busy."))
-        if request.error or not self._answered_at_once(request):
+        if request.error or not self._send_from_memory(request):
             self._enqueue(request)
         elif rest and not self.requests:  # others have their turn before the next of this pipeline
             self._unread = rest
@@ -179,7 +179,7 @@ class HttpConnection(Connection):
             request.refuse(Refusal(503, "Too many request bodies are arriving at once."))
         elif self._wanted_elsewhere(request):
             self._take_body(request, HANDED_BODY)
-        elif self.server.at_head is None:
+        elif self.server.check_before_body is None:
             self._take_body(request, self.settings.body_limit)
         elif self.server.waiting >= self.settings.queue_limit:
             request.refuse(Refusal(503, "The server is busy."))
@@ -188,14 +188,14 @@ class HttpConnection(Connection):
             self._wait(self.settings.header_timeout)
             self.server.pool.put(self)
 
-    def _hear_verdict(self, at_head: AtHead) -> None:
+    def _hear_verdict(self, check_before_body: CheckBeforeBody) -> None:
         """Have the head judged, in a request thread."""
         request = self.request
         if request is None or not self.takes_output:
             return
         verdict: int | Answer | None = None
         try:
-            verdict = at_head(RequestTask(self, request).get_environment())
+            verdict = check_before_body(RequestTask(self, request).get_environment())
         except Exception:
             log.exception("exception while judging the head of %s", request.path)
         with self.lock:
@@ -244,11 +244,11 @@ class HttpConnection(Connection):
                 self.refuse(self.request, Refusal(503, "Too many request bodies are arriving at once."))
                 self.loop.attend(self)
 
-    def _answered_at_once(self, request: RequestParser) -> bool:
+    def _send_from_memory(self, request: RequestParser) -> bool:
         """Send the answer from the loop if it is in memory, as a gateway would. Return whether it was."""
         if request.command != "GET" or request.version != "1.1" or self.queue or "CONTENT_LENGTH" in request.headers:
             return False
-        answer = self.server.at_once(request.request_uri, request.headers, self.addr[0])
+        answer = self.server.answer_from_memory(request.request_uri, request.headers, self.addr[0])
         if answer is None:
             return False
         self.drop_requests()
@@ -320,8 +320,8 @@ class HttpConnection(Connection):
     def serve(self) -> None:
         """Answer the first request, and have those pipelined behind it answered; in a request thread."""
         if self._judging is not None:
-            assert self.server.at_head is not None
-            self._hear_verdict(self.server.at_head)
+            assert self.server.check_before_body is not None
+            self._hear_verdict(self.server.check_before_body)
             return
         request, self.pace = self.requests[0], None
         self.task = task = RequestTask(self, request)
@@ -557,8 +557,8 @@ class Listener:
     ``finapi.cut`` says why the server has ended an answer that was on its way, or nothing. ``finapi.pace``, called with
     the parameters of :class:`PacedAnswer`, has the answer held back.
     Connections whose request ``take_over`` wants leave the server with it. A GET without query or body that
-    ``at_once`` answers comes before any that wait for a thread. A body that does not come with its head is taken as
-    ``at_head`` says.
+    ``answer_from_memory`` answers comes before any that wait for a thread. A body that does not come with its head is
+    taken as ``check_before_body`` says.
     """
 
     def __init__(
@@ -568,8 +568,8 @@ class Listener:
         error_response: ErrorResponse,
         monotonic: Callable[[], float] = time.monotonic,
         take_over: TakeOver | None = None,
-        at_once: AtOnce = lambda target, headers, peer: None,
-        at_head: AtHead | None = None,
+        answer_from_memory: AnswerFromMemory = lambda target, headers, peer: None,
+        check_before_body: CheckBeforeBody | None = None,
         address_of: AddressOf = lambda peer, forwarded: peer,
     ) -> None:
         """Bind the address; OSError if it cannot be bound."""
@@ -583,8 +583,8 @@ class Listener:
         self.settings = settings
         self.error_response = error_response
         self.take_over = take_over
-        self.at_once = at_once
-        self.at_head = at_head
+        self.answer_from_memory = answer_from_memory
+        self.check_before_body = check_before_body
         self.address_of = address_of
         self.share: Counter[str | None] = Counter()  # connections by address
         self.bodies = Places(settings.bodies_at_once, settings.bodies_per_address, HttpConnection.displaced)

@@ -21,10 +21,10 @@ Answer = tuple[str, list[tuple[str, str]], bytes]
 
 # (request target, headers named as in a WSGI environ, address) -> the answer, or None to have the application called.
 # It is called in the loop and must be quick.
-AtOnce = Callable[[str, dict[str, str], str], Answer | None]
+AnswerFromMemory = Callable[[str, dict[str, str], str], Answer | None]
 
 # The environ of a request whose body is still to come -> how many bytes that may have, or what it is refused with.
-AtHead = Callable[["WSGIEnvironment"], int | Answer]
+CheckBeforeBody = Callable[["WSGIEnvironment"], int | Answer]
 
 # (address of the peer, X-Forwarded-For) -> the address that a request counts for; without the header, that of the
 # connection: None when it is of a proxy that speaks for many. It is called in the loop and must be quick.

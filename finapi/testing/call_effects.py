@@ -15,7 +15,7 @@ from math import inf
 from typing import Any
 
 from finapi.testing.faults import Fault
-from finapi.web.wsgi import StartResponse
+from finapi.web.application import StartResponse
 
 DRIP_PIECES_PER_SECOND = 20
 EXCESS_BYTES = 7  # That a wrong Content-Length promises and that are never sent.

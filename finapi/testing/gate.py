@@ -31,8 +31,9 @@ from finapi.testing.control import ControlCalls, WorldManager
 from finapi.testing.faults import Fault
 from finapi.testing.owners import CredentialIndex
 from finapi.testing.world import World, estimate_size
+from finapi.web.application import StartResponse
 from finapi.web.http.messages import headers_of
-from finapi.web.wsgi import Answered, StartResponse
+from finapi.web.responses import Answered
 
 CONTROL_PATH = "/_control"
 INBOX_PATH = CONTROL_PATH + "/inbox/"

@@ -31,7 +31,7 @@ from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reply
 from finapi.testing.gate import format_status
 from finapi.testing.world import World
 from finapi.web.http.messages import held_etag
-from finapi.web.wsgi import Answered
+from finapi.web.responses import Answered
 
 log = logging.getLogger("finapi.testing")
 

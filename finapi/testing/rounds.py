@@ -13,7 +13,7 @@ from typing import Any
 
 from finapi.core.clock import iso
 from finapi.core.watch import Trouble
-from finapi.web.wsgi import WsgiApp
+from finapi.web.application import WsgiApp
 
 
 class WatchdogRounds:

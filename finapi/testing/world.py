@@ -40,7 +40,7 @@ from finapi.testing.bounded import BoundedLog
 from finapi.testing.faults import Fault, FaultPlan
 from finapi.testing.rounds import WatchdogRounds
 from finapi.testing.shared_lock import SharedLock
-from finapi.web.wsgi import WsgiApp
+from finapi.web.application import WsgiApp
 
 # Modules of work that becomes due. No start needs them.
 if TYPE_CHECKING:

@@ -218,8 +218,8 @@ def connected(config: Config) -> Iterator[tuple[str, Send]]:
         return
     from finapi.ops.opened import opened
     from finapi.testing.control_client import build_wsgi_sender
+    from finapi.web.application import WsgiApp
     from finapi.web.financials import screen
-    from finapi.web.wsgi import WsgiApp
 
     if not (config.data_dir / datadir.DATABASE).exists():
         raise UsageError(f"there is no database in {config.data_dir}: name a --data-dir, or a server with --url")

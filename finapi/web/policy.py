@@ -26,7 +26,7 @@ def show(call: Call) -> Response:
         deprecated = any(route.deprecated is not None for route in call.routes)
         begun = call.success(document(call.app.config, no_deprecations=not deprecated), {}).body
         call.app.ready[READY] = begun
-    return Response(200, begun, end=call.own_end)
+    return Response(200, begun, end=call.envelope_suffix)
 
 
 def is_ready(app: App) -> bool:

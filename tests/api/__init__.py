@@ -26,8 +26,8 @@ from finapi.market.statements.layout import (
     Section,
 )
 from finapi.market.statements.report import Cover, Fact, Report
+from finapi.web.application import WsgiApp
 from finapi.web.http.route import Route
-from finapi.web.wsgi import WsgiApp
 from tests.client import Client, ledger_sum
 
 CIK = 1234567

@@ -21,12 +21,12 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import STATUS_OF, ApiError
-from finapi.web import wsgi
+from finapi.web import response_cache, responses
+from finapi.web.application import WsgiApp
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
 from finapi.web.http.route import Route
-from finapi.web.wsgi import WsgiApp
 from tests.api import COMPANY, FILING, balance, client_of, ledger, put, report
 from tests.client import Answer, Client
 from tests.conftest import NOW
@@ -632,7 +632,8 @@ def test_the_304_for_any_answer_has_the_tag_of_its_coding_where_its_own_end_make
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     length = len(client.get(COMPANY).body)
-    monkeypatch.setattr(wsgi, "GZIP_FROM", length - 1)
+    for module in (responses, response_cache):
+        monkeypatch.setattr(module, "GZIP_FROM", length - 1)
     told = [client.get(COMPANY, headers={**ZIP, **given}) for given in ({}, {"If-None-Match": "*"})]
     assert [answer.status for answer in told] == [200, 304]
     assert told[0].headers["etag"].endswith('-gzip"')

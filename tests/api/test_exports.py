@@ -23,12 +23,12 @@ from finapi.core.errors import ApiError
 from finapi.httpd.listen import Listener
 from finapi.httpd.settings import ListenSettings
 from finapi.web import exports
+from finapi.web.application import WsgiApp
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, limit
 from finapi.web.http.route import Route
 from finapi.web.http.schema import answer, part
-from finapi.web.wsgi import WsgiApp
 from tests.api import ledger
 from tests.api.test_insiders_api import put_market
 from tests.client import Answer, Client

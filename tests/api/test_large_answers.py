@@ -14,9 +14,9 @@ from finapi.app import App
 from finapi.core.json import dumps, pieces
 from finapi.market.financials import company_books
 from finapi.store.db import Transaction
+from finapi.web.application import WsgiApp
 from finapi.web.financials import series as handlers
 from finapi.web.http import call as calls
-from finapi.web.wsgi import WsgiApp
 from tests.api.test_timeseries_api import URL, rows_of
 from tests.client import Client, ledger_sum
 from tests.conftest import NOW
@@ -308,7 +308,7 @@ def test_an_answer_above_a_megabyte_needs_a_place_also_when_it_is_kept(
     caller: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calls, "LARGE_ANSWER", 10_000)
-    monkeypatch.setattr("finapi.web.wsgi.LARGE_ANSWER", 10_000)
+    monkeypatch.setattr("finapi.web.response_cache.LARGE_ANSWER", 10_000)
     query = {"cik": "77", "provenance": "full"}
     assert caller.get(URL, query=query).status == 200
     for other in ("x", "y"):

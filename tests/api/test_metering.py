@@ -12,7 +12,7 @@ from finapi.accounts import billing, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError
-from finapi.web import wsgi
+from finapi.web import response_cache
 from finapi.web.http import messages
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -458,7 +458,7 @@ def test_a_kept_answer_is_compressed_once_and_ends_as_each_call_does(
     app: App, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = Mock(wraps=messages.deflated)
-    monkeypatch.setattr(wsgi, "deflated", made)
+    monkeypatch.setattr(response_cache, "deflated", made)
     zipped = {"Accept-Encoding": "gzip"}
     first, again = client.get(COMPANY, headers=zipped), client.get(COMPANY, headers=zipped)
     assert made.call_count == 1

@@ -15,13 +15,14 @@ from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError
 from finapi.core.passwords import Hasher
 from finapi.store import idempotency
+from finapi.web.application import WsgiApp
 from finapi.web.exports import TableExport
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
 from finapi.web.http.route import Route
 from finapi.web.routes import ROUTES
-from finapi.web.wsgi import WsgiApp
+from finapi.web.validation import ParameterCache
 from tests.api import balance, ledger
 from tests.client import Answer, Client, login, sign_up
 from tests.conftest import ACCOUNTS, NOW
@@ -132,14 +133,16 @@ def test_a_stream_that_is_refunded_counts_all_its_work(app: App, client: Client,
     assert ask(client, "success").headers["retry-after"] == "180"
 
 
-def test_a_wrong_parameter_counts_what_reading_it_took(client: Client, worker: Worker) -> None:
-    read = worker.wsgi._questions.read
+def test_a_wrong_parameter_counts_what_reading_it_took(
+    client: Client, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = ParameterCache.read
 
     def read_slowly(*args: Any) -> Any:
         worker.cpu.seconds += 20.0
         return read(*args)
 
-    worker.wsgi._questions.read = read_slowly  # type: ignore[method-assign]
+    monkeypatch.setattr(ParameterCache, "read", read_slowly)
     assert client.get(PATH).json["details"]["param"] == "outcome"
     assert client.get(PATH).headers["retry-after"] == "60"
 

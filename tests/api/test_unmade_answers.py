@@ -11,10 +11,10 @@ import pytest
 from finapi.accounts import billing, users
 from finapi.app import App
 from finapi.core.errors import ApiError
-from finapi.web import exports
+from finapi.web import exports, responses
+from finapi.web.application import WsgiApp
 from finapi.web.exchange import Exchange
 from finapi.web.http.messages import Response
-from finapi.web.wsgi import WsgiApp
 from tests.api import balance, ledger
 from tests.api.test_exports import ROUTE, numbers, numbers_route
 from tests.client import Client
@@ -37,14 +37,14 @@ def api(app: App) -> Client:
 
 def fails_with(error: Exception, monkeypatch: pytest.MonkeyPatch, *, errors_too: bool = False) -> None:
     """Let making anything of a response of 200 fail, of errors too where that is said."""
-    finish = WsgiApp._finish
+    finish = responses.finish
 
-    def finished(self: WsgiApp, response: Response, exchange: Exchange) -> Any:
+    def finished(app: App, exchange: Exchange, response: Response) -> Any:
         if response.status == 200 or errors_too:
             raise error
-        return finish(self, response, exchange)
+        return finish(app, exchange, response)
 
-    monkeypatch.setattr(WsgiApp, "_finish", finished)
+    monkeypatch.setattr(responses, "finish", finished)
 
 
 @pytest.mark.parametrize("error", [MemoryError(), ValueError("x"), ApiError("NOT_FOUND", "Not this.")])

@@ -17,7 +17,7 @@ from finapi.delivery.events import About
 from finapi.feeds.loop import Feeds
 from finapi.httpd.listen import Listener
 from finapi.httpd.settings import ListenSettings
-from finapi.web.wsgi import WsgiApp
+from finapi.web.application import WsgiApp
 from tests.process import eventually
 
 OCCURRED = "2025-05-02T10:00:46.000Z"

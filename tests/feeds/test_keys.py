@@ -18,7 +18,7 @@ from finapi.delivery import events
 from finapi.feeds.connections import Knock
 from finapi.feeds.hub import FeedRefusedError
 from finapi.feeds.loop import Feeds
-from finapi.web.wsgi import WsgiApp
+from finapi.web.application import WsgiApp
 from tests.conftest import NOW
 from tests.feeds import SECONDS, Service, key, message, running, tell
 from tests.feeds.test_event_stream import stream

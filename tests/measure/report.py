@@ -21,7 +21,7 @@ from finapi.market.financials import company_books
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.intake import ingest
 from finapi.market.reference import companies
-from finapi.web.wsgi import WsgiApp
+from finapi.web.application import WsgiApp
 from tests.measure import accuracy, agreement, printed
 
 # The share of rows that must be exactly right, in per cent.

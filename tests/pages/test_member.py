@@ -13,9 +13,9 @@ from finapi.accounts import credentials, invites, recovery, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.market.demo import data
+from finapi.web import responses
 from finapi.web.exchange import Exchange
 from finapi.web.http.messages import Response
-from finapi.web.wsgi import WsgiApp
 from tests.client import PASSWORD, Answer, Client, sent, session_of, sign_up, token_in
 from tests.conftest import ACCOUNTS
 from tests.pages.conftest import HTML, row_of, rows_of
@@ -448,17 +448,17 @@ def spent(app: App) -> list[tuple[int, str]]:
 def test_a_page_is_charged_when_it_is_made_and_not_when_it_cannot_be(
     app: App, ann: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, finish = "/filings", WsgiApp._finish
+    path, finish = "/filings", responses.finish
     assert ann.get(path).status == 200
     ((cost, reason),) = spent(app)
     assert (cost < 0, reason) == (True, "debit")
 
-    def finished(self: WsgiApp, response: Response, exchange: Exchange) -> Any:
+    def finished(app: App, exchange: Exchange, response: Response) -> Any:
         if response.status == 200:
             raise MemoryError
-        return finish(self, response, exchange)
+        return finish(app, exchange, response)
 
-    monkeypatch.setattr(WsgiApp, "_finish", finished)
+    monkeypatch.setattr(responses, "finish", finished)
     assert ann.get(path).status == 500
     assert spent(app) == [(cost, "debit"), (cost, "debit"), (-cost, "5xx_refund")]
 

@@ -125,4 +125,4 @@ def totals(call: Call) -> Response:
             "last_filing_at": counts["last_filing_at"],
             "last_13f_quarter": counts["last_13f_quarter"],
         }
-    return Response(200, dumps(found)[:-1], end=call.own_end)
+    return Response(200, dumps(found)[:-1], end=call.envelope_suffix)

@@ -267,7 +267,7 @@ def bulk(call: Call) -> Response:
         body = call.bounded(pieces(told), lambda bound: SIZE.wrong(f"makes an answer of more than {bound}"))
     counted = {f"{status}_count": count for status, count in counts.items()}
     meta = {"requested_count": len(ciks), **counted, "detail": detail, "size": size}
-    return Response(200, bytes(body[:-1]) + b',"meta":' + dumps(meta), end=call.own_end)
+    return Response(200, bytes(body[:-1]) + b',"meta":' + dumps(meta), end=call.envelope_suffix)
 
 
 def _of_bulk(call: Call, tx: Transaction, cik: int, size: int, counts: dict[str, int]) -> BulkFund:

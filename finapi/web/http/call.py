@@ -77,7 +77,7 @@ def table_kind(request: Request) -> str | None:
     return FORMATS[given] if given in FORMATS else request.preferred(TABLES)
 
 
-def own_end(request_id: str, now: datetime) -> bytes:
+def envelope_suffix(request_id: str, now: datetime) -> bytes:
     """What an envelope ends with that is each call's own."""
     return f',"request_id":"{request_id}","timestamp":"{iso(now)}"}}'.encode()
 
@@ -100,7 +100,7 @@ class Call(NamedTuple):
     params: Mapping[str, Any]
     body: Mapping[str, Any]
     # What is to be given back when the answer has been handed to its connection.
-    held: list[Callable[[], None]]
+    release_callbacks: list[Callable[[], None]]
     # Gives the route table, for answers about the API itself.
     route_table: Callable[[], Sequence[Route]] = tuple
     # Set if the call carries an Idempotency-Key: its response is stored with its work.
@@ -148,7 +148,7 @@ class Call(NamedTuple):
             columns, rows = tabled({"data": data, "meta": meta})
             return self.as_table(kind, columns, rows, meta)
         begun = dumps({"status": "success", "data": data, "meta": meta})
-        return Response(200, begun[:-1], end=self.own_end)
+        return Response(200, begun[:-1], end=self.envelope_suffix)
 
     def written(
         self, data: Mapping[str, Any], meta: Callable[[], Mapping[str, Any]], less: Callable[[str], ApiError]
@@ -160,7 +160,7 @@ class Call(NamedTuple):
         """
         body = self.bounded(chain((b'{"status":"success","data":',), pieces(data)), less)
         body += b',"meta":' + dumps(meta())
-        return Response(200, bytes(body), end=self.own_end)
+        return Response(200, bytes(body), end=self.envelope_suffix)
 
     def bounded(self, parts: Iterable[bytes], less: Callable[[str], ApiError]) -> bytearray:
         """The parts of an answer joined, unless they are above the bound; ``less`` makes the refusal of it."""
@@ -179,15 +179,15 @@ class Call(NamedTuple):
 
         It is given back when the answer has left memory for its connection.
         """
-        if not self.held:
+        if not self.release_callbacks:
             places, key = self.app.large, ("user", self.user_id)
             places.take(key)
-            self.held.append(lambda: places.give_back(key))
+            self.release_callbacks.append(lambda: places.give_back(key))
 
     @property
-    def own_end(self) -> bytes:
+    def envelope_suffix(self) -> bytes:
         """The end of an envelope, which no other call has."""
-        return own_end(self.request_id, self.now)
+        return envelope_suffix(self.request_id, self.now)
 
     def rows(self, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response:
         """A list as the caller's ``Accept`` asks: the envelope, or the bare rows as CSV or NDJSON.
@@ -241,7 +241,7 @@ class Call(NamedTuple):
             table = self.table(self.route.rows_of(members), paging)
             if table is not None:
                 return table
-        return Response(200, dumps({"status": "success", **members})[:-1], end=self.own_end)
+        return Response(200, dumps({"status": "success", **members})[:-1], end=self.envelope_suffix)
 
     def settled(self, tx: Transaction, answer: Mapping[str, Any]) -> Response:
         """Return ``answer`` as the response, stored for repeats with the same ``Idempotency-Key``.

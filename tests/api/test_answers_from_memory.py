@@ -22,7 +22,7 @@ from finapi.httpd.listen import Listener
 from finapi.httpd.settings import ListenSettings
 from finapi.ops import watchdog
 from finapi.ops.probes import of_process
-from finapi.web.wsgi import WsgiApp
+from finapi.web.application import WsgiApp
 from tests.client import Client
 from tests.conftest import NOW
 
@@ -35,15 +35,15 @@ def application(app: App) -> WsgiApp:
     return WsgiApp(app)
 
 
-def at_once(application: WsgiApp, target: str, **headers: str) -> Any:
-    return application.at_once(target, headers, "127.0.0.1")
+def answer_from_memory(application: WsgiApp, target: str, **headers: str) -> Any:
+    return application.answer_from_memory(target, headers, "127.0.0.1")
 
 
 @pytest.mark.parametrize("target", [POLICY, DOCUMENT])
 def test_what_was_asked_for_once_is_in_memory(application: WsgiApp, client: Client, target: str) -> None:
-    assert at_once(application, target) is None
+    assert answer_from_memory(application, target) is None
     by_thread = client.get(target)
-    status, headers, body = at_once(application, target)
+    status, headers, body = answer_from_memory(application, target)
     assert status == "200 OK"
     told = {name.lower(): value for name, value in headers}
     own = ("x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset")
@@ -55,27 +55,27 @@ def test_what_was_asked_for_once_is_in_memory(application: WsgiApp, client: Clie
 
 def test_each_answer_has_an_id_of_its_own_or_the_callers(application: WsgiApp, client: Client) -> None:
     client.get(POLICY)
-    ids = {dict(at_once(application, POLICY)[1])["X-Request-ID"] for _ in range(3)}
+    ids = {dict(answer_from_memory(application, POLICY)[1])["X-Request-ID"] for _ in range(3)}
     assert len(ids) == 3
-    _, headers, _ = at_once(application, POLICY, X_REQUEST_ID="mine-1")
+    _, headers, _ = answer_from_memory(application, POLICY, X_REQUEST_ID="mine-1")
     assert dict(headers)["X-Request-ID"] == "mine-1"
 
 
 def test_the_limit_holds_for_answers_from_memory_too(application: WsgiApp, client: Client) -> None:
     limit = application.app.config.app_per_minute
     client.get(POLICY)
-    statuses = [at_once(application, POLICY)[0][:3] for _ in range(limit + 1)]
+    statuses = [answer_from_memory(application, POLICY)[0][:3] for _ in range(limit + 1)]
     assert statuses == ["200"] * limit + ["429"]
 
 
 def test_the_status_is_in_memory_until_it_is_due(application: WsgiApp, client: Client, clock: FixedClock) -> None:
     application.app.watch.probes.update(of_process(application.app))
     watchdog.check(application.app, NOW)
-    assert at_once(application, STATUS) is None
+    assert answer_from_memory(application, STATUS) is None
     assert client.get(STATUS).status == 200
-    assert at_once(application, STATUS)[0] == "200 OK"
+    assert answer_from_memory(application, STATUS)[0] == "200 OK"
     clock.advance(29)
-    assert at_once(application, STATUS) is None
+    assert answer_from_memory(application, STATUS) is None
 
 
 @pytest.mark.parametrize("header", ["X_API_KEY", "AUTHORIZATION"])
@@ -84,29 +84,29 @@ def test_a_credential_that_the_call_counts_for_is_looked_up_in_a_thread(
 ) -> None:
     client.get(POLICY)
     client.get(DOCUMENT)
-    assert at_once(application, POLICY, **{header: "x"}) is None
-    assert at_once(application, DOCUMENT, **{header: "x"})[0] == "200 OK"
+    assert answer_from_memory(application, POLICY, **{header: "x"}) is None
+    assert answer_from_memory(application, DOCUMENT, **{header: "x"})[0] == "200 OK"
 
 
 @pytest.mark.parametrize("target", ["/api/v1/user/", "/", POLICY + "/", POLICY + "?a=1", "x" + STATS])
 def test_nothing_else_is(application: WsgiApp, client: Client, target: str) -> None:
     client.get(POLICY)
-    assert at_once(application, target) is None
+    assert answer_from_memory(application, target) is None
 
 
 @pytest.mark.parametrize("headers", [{}, {"X_API_KEY": "0" * 32}])
 def test_a_data_route_is_always_answered_by_a_thread(application: WsgiApp, headers: dict[str, str]) -> None:
-    assert at_once(application, STATS, **headers) is None
+    assert answer_from_memory(application, STATS, **headers) is None
 
 
 def test_a_liveness_probe_needs_no_thread(application: WsgiApp) -> None:
-    status, _, body = at_once(application, "/livez")
+    status, _, body = answer_from_memory(application, "/livez")
     assert (status, json.loads(body)) == ("200 OK", {"status": "ok"})
 
 
 def test_compression_is_left_to_a_thread(application: WsgiApp, client: Client) -> None:
     client.get(DOCUMENT)
-    assert at_once(application, DOCUMENT, ACCEPT_ENCODING="br, gzip") is None
+    assert answer_from_memory(application, DOCUMENT, ACCEPT_ENCODING="br, gzip") is None
 
 
 def test_the_server_answers_while_a_commit_holds_every_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +127,9 @@ def test_the_server_answers_while_a_commit_holds_every_thread(tmp_path: Path, mo
 
     monkeypatch.setattr(app.db, "_commit", commit)
     settings = ListenSettings(port=0, threads=1)
-    listener = Listener(application, settings, application.error_response, at_once=application.at_once)
+    listener = Listener(
+        application, settings, application.error_response, answer_from_memory=application.answer_from_memory
+    )
     thread = threading.Thread(target=listener.run)
     thread.start()
 

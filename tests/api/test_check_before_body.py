@@ -11,7 +11,7 @@ import pytest
 
 from finapi.accounts import users
 from finapi.app import App
-from finapi.web.wsgi import WsgiApp
+from finapi.web.application import WsgiApp
 from tests.client import Client
 
 BATCH, LOGIN, LOGOUT = "/api/v1/xbrl/timeseries/batch", "/api/v1/auth/login", "/api/v1/auth/logout"
@@ -25,7 +25,7 @@ class NoBody:
         raise AssertionError("the body was read")
 
 
-def at_head(app: App, method: str, path: str, length: int | None, key: str = "", **environ: str) -> Any:
+def check_before_body(app: App, method: str, path: str, length: int | None, key: str = "", **environ: str) -> Any:
     asked: dict[str, Any] = {"REQUEST_METHOD": method, "PATH_INFO": path, "REMOTE_ADDR": "192.0.2.1", **environ}
     setup_testing_defaults(asked)
     asked["wsgi.input"] = NoBody()
@@ -33,7 +33,7 @@ def at_head(app: App, method: str, path: str, length: int | None, key: str = "",
         asked["CONTENT_LENGTH"] = str(length)
     if key:
         asked["HTTP_X_API_KEY"] = key
-    return WsgiApp(app).at_head(asked)
+    return WsgiApp(app).check_before_body(asked)
 
 
 def refused(answer: Any) -> tuple[int, str]:
@@ -43,17 +43,17 @@ def refused(answer: Any) -> tuple[int, str]:
 
 
 def test_who_shows_a_credential_may_send_a_mebibyte(app: App, user: users.NewUser) -> None:
-    assert at_head(app, "POST", BATCH, MEBIBYTE, user.api_key) == MEBIBYTE
-    assert refused(at_head(app, "POST", BATCH, MEBIBYTE + 1, user.api_key)) == (413, "PAYLOAD_TOO_LARGE")
+    assert check_before_body(app, "POST", BATCH, MEBIBYTE, user.api_key) == MEBIBYTE
+    assert refused(check_before_body(app, "POST", BATCH, MEBIBYTE + 1, user.api_key)) == (413, "PAYLOAD_TOO_LARGE")
 
 
 def test_who_shows_none_may_send_64_kibibytes(app: App) -> None:
-    assert at_head(app, "POST", LOGIN, 65_536) == 65_536
-    assert refused(at_head(app, "POST", LOGIN, 65_537)) == (413, "PAYLOAD_TOO_LARGE")
+    assert check_before_body(app, "POST", LOGIN, 65_536) == 65_536
+    assert refused(check_before_body(app, "POST", LOGIN, 65_537)) == (413, "PAYLOAD_TOO_LARGE")
 
 
 def test_the_413_names_the_limit_and_may_be_read_by_any_page(app: App, user: users.NewUser) -> None:
-    _, headers, body = at_head(app, "POST", BATCH, 2_000_000, user.api_key)
+    _, headers, body = check_before_body(app, "POST", BATCH, 2_000_000, user.api_key)
     assert "1048576 bytes" in json.loads(body)["message"]
     told = dict(headers)
     assert {"X-API-Version", "X-Request-ID", "Cache-Control"} <= set(told)
@@ -61,52 +61,55 @@ def test_the_413_names_the_limit_and_may_be_read_by_any_page(app: App, user: use
 
 
 def test_a_body_without_a_length_is_given_the_limit(app: App, user: users.NewUser) -> None:
-    assert at_head(app, "POST", BATCH, None, user.api_key) == MEBIBYTE
+    assert check_before_body(app, "POST", BATCH, None, user.api_key) == MEBIBYTE
 
 
 def test_the_setting_is_a_ceiling(make_app: Callable[..., App]) -> None:
     app = make_app(body_limit=1000)
-    assert at_head(app, "POST", LOGIN, 1000) == 1000
-    assert refused(at_head(app, "POST", LOGIN, 1001))[0] == 413
+    assert check_before_body(app, "POST", LOGIN, 1000) == 1000
+    assert refused(check_before_body(app, "POST", LOGIN, 1001))[0] == 413
 
 
 @pytest.mark.parametrize("key", ["", "0" * 32, "no key at all"])
 def test_a_credential_that_is_none_is_401_and_counts_against_its_address(app: App, key: str) -> None:
-    assert refused(at_head(app, "POST", BATCH, 100, key)) == (401, "UNAUTHORIZED")
+    assert refused(check_before_body(app, "POST", BATCH, 100, key)) == (401, "UNAUTHORIZED")
     (_, left, _), *_ = app.limiters["xbrl"].look(("address", "192.0.2.1"), app.clock.monotonic())
     assert left == app.config.xbrl_burst  # of the burst and the one beside it, one is used
 
 
 def test_wrong_credentials_end_in_429(make_app: Callable[..., App]) -> None:
     app = make_app(xbrl_per_minute=1, xbrl_burst=1)
-    codes = [refused(at_head(app, "POST", BATCH, 100, "0" * 32))[0] for _ in range(3)]
+    codes = [refused(check_before_body(app, "POST", BATCH, 100, "0" * 32))[0] for _ in range(3)]
     assert codes == [401, 401, 429]
 
 
 def test_a_good_credential_is_not_counted_at_the_head(app: App, user: users.NewUser) -> None:
     for _ in range(300):
-        assert at_head(app, "POST", BATCH, 100, user.api_key) == MEBIBYTE
+        assert check_before_body(app, "POST", BATCH, 100, user.api_key) == MEBIBYTE
 
 
 def test_a_session_is_a_credential_too(app: App, user: users.NewUser) -> None:
-    assert refused(at_head(app, "POST", LOGOUT, 100, HTTP_AUTHORIZATION="Bearer nothing")) == (401, "UNAUTHORIZED")
+    assert refused(check_before_body(app, "POST", LOGOUT, 100, HTTP_AUTHORIZATION="Bearer nothing")) == (
+        401,
+        "UNAUTHORIZED",
+    )
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("POST", "/nowhere", 404), ("PUT", BATCH, 405)])
 def test_a_route_that_is_not_there_is_refused(app: App, method: str, path: str, status: int) -> None:
-    assert refused(at_head(app, method, path, 100))[0] == status
+    assert refused(check_before_body(app, method, path, 100))[0] == status
 
 
 def test_a_path_that_cannot_be_read_is_400(app: App) -> None:
-    assert refused(at_head(app, "POST", BATCH, 100, REQUEST_URI="/%ff"))[0] == 400
+    assert refused(check_before_body(app, "POST", BATCH, 100, REQUEST_URI="/%ff"))[0] == 400
 
 
 def test_a_key_that_may_stand_in_the_body_is_not_looked_for_there(app: App, user: users.NewUser) -> None:
     sql = "/api/v1/sql-proxy"
-    assert at_head(app, "POST", sql, 65_536) == 65_536
-    assert at_head(app, "POST", sql, None) == 65_536
-    assert refused(at_head(app, "POST", sql, 65_537))[0] == 413
-    assert at_head(app, "POST", sql, MEBIBYTE, user.api_key) == MEBIBYTE
+    assert check_before_body(app, "POST", sql, 65_536) == 65_536
+    assert check_before_body(app, "POST", sql, None) == 65_536
+    assert refused(check_before_body(app, "POST", sql, 65_537))[0] == 413
+    assert check_before_body(app, "POST", sql, MEBIBYTE, user.api_key) == MEBIBYTE
 
 
 def test_the_document_tells_the_limit_of_each_call(client: Client) -> None:

@@ -1,0 +1,42 @@
+"""The last step of a call: its line in the access log, and its figures for Prometheus."""
+
+from __future__ import annotations
+
+import logging
+
+from finapi.app import App
+from finapi.core.watch import MARK
+from finapi.web.exchange import Exchange
+
+log = logging.getLogger("finapi.access")
+
+_MARK_HEADER = MARK.lower()
+
+
+def log_call(app: App, exchange: Exchange, status: int, body_bytes: int) -> None:
+    """Count a call that was answered, and log it unless it is one of finapi's own probes."""
+    request, route, caller = exchange.request, exchange.route, exchange.caller
+    seconds = app.clock.monotonic() - exchange.started_at
+    # The path of the route, not of the request: a path that a caller makes up would be a series of its own.
+    method, path = (route.method, route.path) if route is not None else ("", "")
+    zone = route.zone if route is not None else None
+    refusal = None if exchange.error_code is None else (exchange.error_code, zone or "")
+    plan = caller.plan if caller is not None else None
+    app.metrics.request((method, path, str(status)), seconds, exchange.tokens_charged, refusal, plan)
+    if not log.isEnabledFor(logging.INFO):
+        return
+    if request is not None and request.headers.get(_MARK_HEADER) == app.watch.mark != "":
+        return
+    fields = {
+        "method": request.method if request else "",
+        # Without the query, which may contain a key.
+        "path": request.path[:200] if request else "",
+        "status": status,
+        "bytes": body_bytes,
+        "ms": round(seconds * 1000, 2),
+        "address": request.address if request else "",
+        "user": caller.uuid if caller is not None else None,
+        "tokens": exchange.tokens_charged,
+        "request_id": exchange.request_id,
+    }
+    log.info("request", extra={"fields": fields})

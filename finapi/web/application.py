@@ -1,0 +1,171 @@
+"""The WSGI application, and what the server asks of it besides answering calls."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from finapi.app import App
+from finapi.core.errors import CODE_OF, ApiError, StoreUnavailableError, unwritable
+from finapi.web import access_log, responses
+from finapi.web.dispatch import answer_call, find_caller
+from finapi.web.exchange import Exchange
+from finapi.web.http.messages import (
+    Request,
+    client_address,
+    is_trusted,
+    plain_get,
+    read_request,
+    segments,
+    too_large,
+)
+from finapi.web.http.route import PUBLIC_BODY, Route
+from finapi.web.responses import Answered, Headers, ReleasingBody, timeout_error, without_content_length
+from finapi.web.route_table import get_table
+from finapi.web.routes import ROUTES
+
+log = logging.getLogger("finapi.access")
+
+StartResponse = Callable[[str, Headers], Any]
+
+
+class WsgiApp:
+    """finapi as a WSGI callable (PEP 3333). ``app`` may be replaced before the first call, not after."""
+
+    def __init__(self, app: App, routes: Sequence[Route] = ROUTES) -> None:
+        self.app = app
+        self._table = get_table(app, routes)
+        self._has_warned = False  # of a proxy that is not trusted
+
+    def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        exchange = self._new_exchange()
+        environ["finapi.give_up"] = partial(self._give_up, exchange)
+        if not self._has_warned and "HTTP_X_FORWARDED_FOR" in environ:
+            self._warn_of_proxy(environ.get("REMOTE_ADDR", ""))
+        trusted_proxies = self.app.config.trusted_proxies
+        status, headers, body = self._answer(exchange, lambda: read_request(environ, trusted_proxies))
+        start_response(status, headers)
+        if exchange.stream is not None:
+            exchange.stream.cut = environ.get("finapi.cut", str)
+            return exchange.stream
+        return ReleasingBody(body, exchange.release) if exchange.release_callbacks else [body]
+
+    def _new_exchange(self, route: Route | None = None) -> Exchange:
+        return Exchange(self.app.new_uuid(), self.app.clock.monotonic(), route=route)
+
+    def _answer(self, exchange: Exchange, parse: Callable[[], Request]) -> Answered:
+        return answer_call(self.app, self._table, exchange, parse)
+
+    def _find_route(self, request: Request) -> Route | None:
+        """Return the route of a request, or another one of the same path, or None."""
+        match = self._table.match(request.segments)
+        return None if match is None else match.one_of(request.method)
+
+    def _warn_of_proxy(self, peer: str) -> None:
+        """Log once that there may be a proxy that is not trusted."""
+        if not is_trusted(peer, self.app.config.trusted_proxies):
+            self._has_warned = True
+            log.warning(
+                "%s sends X-Forwarded-For and is not trusted: if it is a proxy of yours, all its callers share one "
+                "address and its limits until you name it: --trusted-proxies %s",
+                peer,
+                peer,
+            )
+
+    # ---- called by the server, in its loop or before the body has arrived
+
+    def answer_from_memory(self, target: str, headers: Mapping[str, str], peer: str) -> Answered | None:
+        """Answer ``GET target`` if the response is in memory, or return None. Called in the server's loop.
+
+        Only routes with ``is_cached`` are answered here, so that they answer while a commit hangs. ``headers`` have the
+        names of waitress, ``USER_AGENT``. Compression and a look-up of a credential take too long for the loop.
+        """
+        if "gzip" in headers.get("ACCEPT_ENCODING", ""):
+            return None
+        has_credential = "X_API_KEY" in headers or "AUTHORIZATION" in headers
+        if self._table.find_cached(self.app, target, has_credential=has_credential) is None:
+            return None
+        trusted_proxies = self.app.config.trusted_proxies
+        return self._answer(self._new_exchange(), lambda: plain_get(target, headers, peer, trusted_proxies))
+
+    def check_before_body(self, environ: Mapping[str, Any]) -> int | Answered:
+        """Return the maximum size of a body in bytes, or the response to a call that is refused before its body."""
+        request = read_request(environ, self.app.config.trusted_proxies)
+        match = None if request.wrong else self._table.match(request.segments)
+        route = match.by_method.get(request.method) if match else None
+        if route is not None:
+            now = self.app.clock.now()
+            is_known = route.auth == "none"
+            try:
+                is_known = is_known or find_caller(self.app, route.without_key_in_body(), request, now) is not None
+            except StoreUnavailableError as error:
+                request = request._replace(wrong=unwritable(error))
+            limit = min(route.body_limit if is_known else PUBLIC_BODY, self.app.config.body_limit)
+            if is_known or route.key_in_body:  # The key may still come in the body.
+                if request.length <= limit:
+                    return limit
+                request = request._replace(wrong=too_large(limit))
+        return self._answer(self._new_exchange(route), lambda: request)
+
+    def address_of(self, peer: str, forwarded: str | None) -> str | None:
+        """Return the address that a request counts for or, without ``forwarded``, its connection.
+
+        The connection of a trusted proxy counts for no address: None.
+        """
+        proxies = self.app.config.trusted_proxies
+        if forwarded is None and is_trusted(peer, proxies):
+            return None
+        return client_address(peer, forwarded or "", proxies)
+
+    def error_response(
+        self, status: int, reason: str, asked: tuple[str, str, str, str] = ("", "", "", "")
+    ) -> tuple[Headers, bytes]:
+        """Return headers and body of an error that the server answers in the application's place.
+
+        ``asked`` is what is known of the request: method, target, X-Request-ID, address. Its parts are empty if the
+        request could not be read.
+        """
+        exchange = self._new_exchange()
+        method, target, request_id, peer = asked
+        path = target.partition("?")[0]
+        exchange.request = Request(method, path, (), {}, {"x-request-id": request_id}, peer, None, None, [])
+        if path:
+            with suppress(ApiError):
+                exchange.route = self._find_route(exchange.request._replace(segments=segments(path)))
+        code = CODE_OF.get(status, "BAD_REQUEST" if status < 500 else "INTERNAL")
+        return self._answer_error(exchange, ApiError(code, reason), status)
+
+    def _give_up(self, exchange: Exchange, status: int) -> tuple[Headers, bytes] | None:
+        """Return headers and body of the 504 of a call that took too long, or of the 503 of one that a stop cuts off.
+
+        Return None if the call's own response is on its way.
+        """
+        if not exchange.claim("server"):
+            return None
+        error = timeout_error() if status == 504 else ApiError("UNAVAILABLE", "The server is stopping.")
+        # The call goes on in its thread and changes its exchange.
+        return self._answer_error(replace(exchange), error, status)
+
+    def _answer_error(self, exchange: Exchange, error: ApiError, status: int) -> tuple[Headers, bytes]:
+        response = responses.build_error(self.app, exchange, error)
+        _, headers, body = responses.finish(self.app, exchange, response)
+        access_log.log_call(self.app, exchange, status, len(body))
+        return without_content_length(headers), body
+
+    # ---- called by the test server
+
+    def refusal(self, environ: Mapping[str, Any], error: ApiError) -> Answered:
+        """Return the response to a call that is refused before any step."""
+        request = read_request(environ, self.app.config.trusted_proxies)
+        exchange = self._new_exchange(self._find_route(request))
+        return self._answer(exchange, lambda: request._replace(wrong=error))
+
+    def takes(self, environ: Mapping[str, Any], param: str) -> bool:
+        """Return True if the route of a call has a parameter of this name."""
+        match = self._table.match(read_request(environ).segments)
+        route = match.by_method.get(environ["REQUEST_METHOD"]) if match else None
+        return route is not None and any(route_param.name == param for route_param in route.params)

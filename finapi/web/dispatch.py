@@ -1,0 +1,444 @@
+"""One call, step by step.
+
+:func:`answer_call` names the steps in their order (docs/ARCHITECTURE.md, "A billed call"). A step records in the
+:class:`Exchange` what later steps, the headers and the access log need. It raises an ApiError to refuse the call.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from finapi.accounts import billing, logins, plans, users
+from finapi.accounts.billing import Charge
+from finapi.accounts.users import Caller
+from finapi.app import App
+from finapi.core.clock import iso
+from finapi.core.cpu_allowance import CpuMeter
+from finapi.core.errors import ApiError
+from finapi.core.json import dumps
+from finapi.core.limits import Decision
+from finapi.store import idempotency
+from finapi.store.idempotency import IdempotentCall
+from finapi.web import access_log, exports, response_cache, responses
+from finapi.web.exchange import Exchange
+from finapi.web.http.call import DOCS, Call, limiter, unauthorized
+from finapi.web.http.messages import (
+    Request,
+    Response,
+    coded_etag,
+    has_if_none_match_star,
+    held_etag,
+    key_of,
+    read_request,
+)
+from finapi.web.http.route import CALLER_ZONES, GATEWAY_ZONES, PUBLIC_BODY, Route
+from finapi.web.responses import Answered, internal_error, timeout_error
+from finapi.web.route_table import RouteTable
+from finapi.web.router import Match
+from finapi.web.validation import NO_PARAMETERS, CallInput, read_call_body
+
+if TYPE_CHECKING:
+    from finapi.client.exchange import ApiAnswer, ApiRequest
+
+log = logging.getLogger("finapi.access")
+
+
+def answer_call(app: App, table: RouteTable, exchange: Exchange, parse: Callable[[], Request]) -> Answered:
+    """Return the status line, the headers and the body that a request is answered with.
+
+    ``parse`` returns the request. If the response is a stream, the body is empty and ``exchange.stream`` is set.
+    """
+    try:
+        request = parse_request(exchange, parse)
+        match = find_path(app, table, exchange, request)
+        if request.method == "OPTIONS":
+            response = responses.build_options(match)
+        else:
+            now = app.clock.now()
+            route = find_route(match, request)
+            caller = authenticate(app, exchange, route, request, now)
+            apply_limits(app, exchange, route, request)
+            require_caller(route, caller, request)
+            refill_tokens(app, caller, now)
+            check_cpu_allowance(exchange, route, request)
+            call_input = validate(app, table, route, match.path_params, request)
+            not_modified = compare_etag(app, exchange, route, caller, call_input, request)
+            if not_modified is not None:
+                response = not_modified
+            else:
+                call = build_call(app, table, exchange, route, caller, call_input, request, now)
+                charge = take_charge(call, exchange)
+                response = run_handler(call, exchange, charge, call_input.error)
+    except Exception as error:
+        response = responses.build_failure(app, exchange, error)
+    answered = finish(app, exchange, response)
+    if exchange.claim("call"):  # Otherwise the server has answered in its place, and has logged that.
+        access_log.log_call(app, exchange, int(answered[0][:3]), len(answered[2]))
+    return answered
+
+
+# ---- parse, find the route
+
+
+def parse_request(exchange: Exchange, parse: Callable[[], Request]) -> Request:
+    """Return the request. Raise the error in it, if there is one: path, query or a refusal by the caller of this."""
+    request = exchange.request = parse()
+    if request.wrong is not None:
+        raise request.wrong
+    return request
+
+
+def find_path(app: App, table: RouteTable, exchange: Exchange, request: Request) -> Match:
+    """Return the routes of the request's path. Raise NOT_FOUND if there is none."""
+    match = table.match(request.segments)
+    if match is None:
+        docs = f"{app.config.public_url}{DOCS}"
+        raise ApiError("NOT_FOUND", f"No route has this path; {docs} describes all.", details={"docs": docs})
+    exchange.route = match.one_of(_route_method(request))
+    return match
+
+
+def find_route(match: Match, request: Request) -> Route:
+    """Return the route for the request's method. Raise METHOD_NOT_ALLOWED if the path has none."""
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise ApiError("UNSUPPORTED_MEDIA_TYPE", "Content-Encoding is not supported for request bodies.")
+    route = match.by_method.get(_route_method(request))
+    if route is None:
+        message = f"This path does not take {request.method[:20]}; it takes {match.allow}."
+        details = {"allowed": match.allow.split(", ")}
+        raise ApiError("METHOD_NOT_ALLOWED", message, details=details, headers={"Allow": match.allow})
+    return route
+
+
+def _route_method(request: Request) -> str:
+    """Return the method of the request's route. HEAD is GET without the body: the same route, the same cost."""
+    return "GET" if request.method == "HEAD" else request.method
+
+
+# ---- authenticate
+
+
+def authenticate(app: App, exchange: Exchange, route: Route, request: Request, now: datetime) -> Caller | None:
+    """Return the caller that the handler sees, or None. The exchange records the caller that limits count.
+
+    They differ on public routes: there a credential matters for the limit only, except that a page recognises the
+    session in its cookie.
+    """
+    is_public = route.auth == "none"
+    if not is_public or route.zone in CALLER_ZONES:
+        exchange.caller = find_caller(app, route, request, now)
+    if not is_public:
+        return exchange.caller
+    if not route.page:
+        return None
+    from finapi.web.pages import cookie
+
+    token = cookie.token_of(app, request)
+    if not token:
+        return None
+    # Only pages read the cookie, so that no form of another site reaches the API with it.
+    with app.accounts.read_one() as tx:
+        exchange.caller = users.by_session(app, tx, token, now)
+    return exchange.caller
+
+
+def find_caller(app: App, route: Route, request: Request, now: datetime) -> Caller | None:
+    """Return the caller of a request by its session token or its API key, or None if neither is valid."""
+    authorization = request.headers.get("authorization", "")
+    if route.auth == "session" or (route.auth != "key" and authorization):
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        with app.accounts.read_one() as tx:
+            return users.by_session(app, tx, token.strip(), now)
+    key = key_of(request, bearer=route.key_as_bearer)
+    if not key and route.key_in_body:
+        key = _key_in_body(request)
+    return users.by_key(app, key) if key else None
+
+
+def _key_in_body(request: Request) -> str:
+    """Return the member ``api_key`` of a JSON body, or an empty text."""
+    try:
+        key = request.read_json(PUBLIC_BODY).get("api_key")
+    except ApiError:
+        return ""
+    return key if isinstance(key, str) else ""
+
+
+# ---- limit
+
+
+def apply_limits(app: App, exchange: Exchange, route: Route, request: Request) -> None:
+    """Count the call in the limits of its route. Raise RATE_LIMIT_EXCEEDED if one is used up."""
+    if route.zone is None:
+        if route.auth != "none" and exchange.caller is None:
+            # A wrong credential counts against its address, even where a valid one is not counted.
+            take_from_limit(app, "app", ("address", request.address))
+        return
+    # An unverified caller counts against its address, so that inventing keys brings no fresh bucket.
+    key = ("user", exchange.caller.id) if exchange.caller else ("address", request.address)
+    exchange.limit_decision = take_from_limit(app, limiter(route.zone, exchange.caller), key)
+    exchange.cpu_meter = CpuMeter(app.refunded_cpu, key)
+    network = logins.network(request.address) if route.network_limit else None
+    if route.network_limit and network:
+        take_from_limit(app, route.network_limit, ("network", network))
+
+
+def take_from_limit(app: App, limit_name: str, key: object) -> Decision:
+    """Count a call in a limit. Return the decision, or raise RATE_LIMIT_EXCEEDED with its headers."""
+    decision = app.limiters[limit_name].take(key, app.clock.monotonic())
+    if decision.allowed:
+        return decision
+    # The gateway zones have no rate-limit headers on a 429 (DECISIONS 5).
+    headers = {} if limit_name in GATEWAY_ZONES else decision.headers(app.clock.now())
+    raise ApiError("RATE_LIMIT_EXCEEDED", "Too many requests. Try again later.", headers=headers)
+
+
+def require_caller(route: Route, caller: Caller | None, request: Request) -> None:
+    """Raise UNAUTHORIZED if the route needs a credential and the request has no valid one."""
+    if route.auth != "none" and caller is None:
+        raise unauthorized(route.auth, request)
+
+
+def refill_tokens(app: App, caller: Caller | None, now: datetime) -> None:
+    """Start the caller's new token period if the last one has ended and no background step has noticed yet."""
+    if caller is not None and caller.period_end is not None and caller.period_end <= iso(now):
+        plans.refill(app, caller.id, now)
+
+
+def check_cpu_allowance(exchange: Exchange, route: Route, request: Request) -> None:
+    """Raise RATE_LIMIT_EXCEEDED if refunded calls of the caller have used their CPU time.
+
+    A call with an ``Idempotency-Key`` is checked later: a stored response takes precedence over any refusal.
+    """
+    if exchange.cpu_meter is not None and not has_idempotency_key(route, request):
+        exchange.cpu_meter.check()
+
+
+def has_idempotency_key(route: Route, request: Request) -> bool:
+    """Return True if the call carries an ``Idempotency-Key`` that its route accepts."""
+    return route.idempotent and idempotency.HEADER.lower() in request.headers
+
+
+# ---- validate
+
+
+def validate(app: App, table: RouteTable, route: Route, path_params: Mapping[str, str], request: Request) -> CallInput:
+    """Return the parameters and the body, and the first mistake, which is reported after the charge (DECISIONS 4)."""
+    parameters, body, error = NO_PARAMETERS, {}, None
+    try:
+        parameters = table.parameters.read(route, path_params, request)
+    except ApiError as parameter_error:
+        error = parameter_error
+    if route.body is not None:
+        try:
+            body = read_call_body(route, request)
+            if route.email_limit is not None:
+                take_from_limit(app, route.email_limit, ("email", body["email"]))
+        except ApiError as body_error:
+            body, error = {}, error or body_error
+    return CallInput(parameters, body, error)
+
+
+# ---- compare the ETag
+
+
+def compare_etag(
+    app: App, exchange: Exchange, route: Route, caller: Caller | None, call_input: CallInput, request: Request
+) -> Response | None:
+    """Return a 304 if the caller has the response already, before any work and free of charge. Otherwise None."""
+    if not route.cacheable or call_input.error is not None:
+        return None
+    data_stamp = caller.data_stamp if caller else ""
+    exchange.tag = response_cache.compute_tag(data_stamp, route, call_input.parameters, request)
+    etag = held_etag(request.headers.get("if-none-match", ""), exchange.tag)
+    if etag is None and has_if_none_match_star(request):
+        etag = response_cache.find_etag(app, data_stamp, exchange.tag, request)
+    return None if etag is None else responses.build_not_modified(route, etag)
+
+
+# ---- charge
+
+
+def build_call(
+    app: App,
+    table: RouteTable,
+    exchange: Exchange,
+    route: Route,
+    caller: Caller | None,
+    call_input: CallInput,
+    request: Request,
+    now: datetime,
+) -> Call:
+    """Return the call as its handler sees it."""
+    return Call(
+        app=app,
+        route=route,
+        request=request,
+        request_id=exchange.request_id,
+        now=now,
+        caller=caller,
+        params=call_input.parameters.values,
+        body=call_input.body,
+        release_callbacks=exchange.release_callbacks,
+        route_table=table.list_routes,
+        ask=partial(answer_inner_call, app, table, request),
+    )
+
+
+def take_charge(call: Call, exchange: Exchange) -> Charge:
+    """Take the cost of the call. Raise insufficient_tokens (402) if the balance is below it."""
+    user_id = call.caller.id if call.caller else 0
+    charge = billing.charge(call.app, user_id, call.route.name, call.route.cost, call.request_id)
+    charge.cpu_meter = exchange.cpu_meter
+    return charge
+
+
+# ---- handle
+
+
+def run_handler(call: Call, exchange: Exchange, charge: Charge, error: ApiError | None) -> Response:
+    """Return the response with its open charge. Refund the charge if anything fails.
+
+    ``error`` is a mistake in the input, which is reported only to callers who could pay.
+    """
+    try:
+        if error is not None:
+            raise error
+        response = find_response(call, exchange)
+        if response.charge is not None:  # A page's own charge: its route is free.
+            charge = response.charge
+            charge.cpu_meter = exchange.cpu_meter
+        check_time(call, exchange)
+    except BaseException as failure:
+        if exchange.claim("call"):
+            charge.refund(failure)
+            raise
+        # The server has answered in the meantime, and the ledger states that answer.
+        charge.refund(timeout_error())
+        raise timeout_error() from None
+    if response.status == 304 or response.status >= 400:
+        # Known only after the work, but free like any other.
+        charge.refund(ApiError("NOT_FOUND", "Nothing was sent that costs anything."))
+        return replace(response, charge=None)
+    exchange.tokens_charged = call.route.cost
+    return replace(response, charge=charge)
+
+
+def find_response(call: Call, exchange: Exchange) -> Response:
+    """Return the response to a call: from the handler, from memory, or stored under an ``Idempotency-Key``."""
+    if has_idempotency_key(call.route, call.request):
+        return answer_idempotent_call(call, exchange)
+    if exchange.tag is not None and has_if_none_match_star(call.request):
+        return check_existence(call, exchange.tag)
+    if call.route.tables and call.table_kind is not None:
+        return exports.answer(call)
+    return response_cache.find_or_handle(call, exchange.tag)
+
+
+def check_existence(call: Call, tag: str) -> Response:
+    """Return the 304 of ``If-None-Match: *``, or raise the error that there is instead of an answer.
+
+    A list is asked for one row, which is enough to know. Other answers are computed and cached.
+    """
+    one_row = {param.name: 1 for param in call.route.params if param.name in ("limit", "size")}
+    if one_row or call.table_kind is not None:
+        call.route.handler(call._replace(params={**call.params, **one_row}))
+    else:
+        response_cache.find_or_handle(call, tag)
+    # Nearly every answer is long enough to be compressed, and either tag is accepted later.
+    return responses.build_not_modified(call.route, coded_etag(tag, gzipped=call.request.wants_gzip))
+
+
+def check_time(call: Call, exchange: Exchange) -> None:
+    """Raise TIMEOUT if the call took too long, or if the server has answered in its place."""
+    deadline = call.request.deadline
+    if deadline is not None and call.app.clock.monotonic() > deadline:
+        raise timeout_error()
+    if not exchange.claim("call"):
+        raise timeout_error()
+
+
+def answer_idempotent_call(call: Call, exchange: Exchange) -> Response:
+    """Answer a call with an ``Idempotency-Key``: do it, or return the response stored under its key.
+
+    A parallel call with the same key may do the work between the first look-up and the handler. The handler is
+    then refused because of that work, or rolled back, and the stored response is the answer.
+    """
+    assert call.caller is not None
+    key = call.request.headers[idempotency.HEADER.lower()]
+    # Parameters of the path are part of what is asked for.
+    body = dumps([sorted(call.params.items()), sorted(call.body.items())])
+    idempotent_call = idempotency.build_call(call.caller.id, call.route.name, key, body)
+    stored_response = _find_stored_response(call, idempotent_call)
+    if stored_response is None:
+        try:
+            if exchange.cpu_meter is not None:
+                exchange.cpu_meter.check()
+            return call.route.handler(call._replace(idempotent_call=idempotent_call))
+        except Exception:
+            stored_response = _find_stored_response(call, idempotent_call)
+            if stored_response is None:
+                raise
+    members = json.loads(stored_response)
+    if "request_id" in members:
+        # Each call has an id of its own, this one too (DECISIONS 2).
+        members |= {"request_id": call.request_id, "timestamp": iso(call.now)}
+    return Response(200, dumps(members), headers={"Idempotent-Replayed": "true"})
+
+
+def _find_stored_response(call: Call, idempotent_call: IdempotentCall) -> bytes | None:
+    with call.app.accounts.read() as tx:
+        return idempotent_call.find_response(tx, call.now)
+
+
+def answer_inner_call(app: App, table: RouteTable, outer: Request, inner: ApiRequest) -> ApiAnswer:
+    """Answer a call that the handler of another one makes, as if the caller of that one had made it."""
+    from finapi.client.exchange import ApiAnswer
+
+    url = urlsplit(inner.url)
+    environ = {
+        "REQUEST_METHOD": inner.method,
+        "REQUEST_URI": inner.url,
+        "QUERY_STRING": url.query,
+        "wsgi.input": io.BytesIO(inner.body),
+        "finapi.deadline": outer.deadline,
+    }
+    headers = {name.lower(): value for name, value in inner.headers.items()}
+    headers |= {"x-api-key": key_of(outer, bearer=True), "content-length": str(len(inner.body))}
+    request = read_request(environ)._replace(headers=headers, address=outer.address, peer=outer.peer)
+    exchange = Exchange(app.new_uuid(), app.clock.monotonic())
+    status, response_headers, body = answer_call(app, table, exchange, lambda: request)
+    exchange.release()
+    return ApiAnswer(int(status[:3]), {name.lower(): value for name, value in response_headers}, body)
+
+
+# ---- finish
+
+
+def finish(app: App, exchange: Exchange, response: Response) -> Answered:
+    """Build the headers and bytes of a response, then settle its charge. If that fails, refund it and answer 500.
+
+    The charge of a stream is settled or refunded when the stream ends.
+    """
+    try:
+        answered = responses.finish(app, exchange, response)
+    except Exception as error:
+        log.error("the answer of request %s cannot be made", exchange.request_id, exc_info=error)
+        failure = internal_error()
+        exchange.tokens_charged = 0
+        response.refund_charge(failure)
+        exchange.release()
+        response = responses.build_error(app, exchange, failure)
+        answered = responses.finish(app, exchange, response)
+    exchange.stream = response.settle_charge()
+    return answered

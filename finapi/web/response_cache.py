@@ -1,0 +1,54 @@
+"""Responses in memory, by the version of the data and their ETag."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+
+from finapi.app import App
+from finapi.web.exchange import Exchange
+from finapi.web.http.call import LARGE_ANSWER, Call, table_kind
+from finapi.web.http.messages import GZIP_FROM, Request, Response, coded_etag, deflated, deflated_of_many
+from finapi.web.http.route import Route
+from finapi.web.validation import Parameters
+
+
+def compute_tag(data_stamp: str, route: Route, parameters: Parameters, request: Request) -> str:
+    """Return the ETag of a response before any work, from the version of the data and what is asked for."""
+    kind = table_kind(request) if route.tables else None
+    # A table may have more rows than the limit of JSON, to which the parameter was clamped.
+    table = None if kind is None else f"{kind} {request.query.get('limit')}"
+    return hashlib.sha256(f"{data_stamp} {table} {parameters.text}".encode()).hexdigest()[:32]
+
+
+def find_or_handle(call: Call, tag: str | None) -> Response:
+    """Return the cached response with this tag, or what the handler answers, which is cached."""
+    if tag is None or call.caller is None:
+        return call.route.handler(call)
+    cached: Response = call.app.answers.get(call.caller.data_stamp, tag, lambda: call.route.handler(call))
+    if len(cached.body) > LARGE_ANSWER:
+        call.hold_large()
+    # Each call has its own request id and time at the end of the body.
+    end = call.envelope_suffix if cached.end else b""
+    return Response(cached.status, cached.body, cached.content_type, dict(cached.headers), end, kept=cached)
+
+
+def find_etag(app: App, data_stamp: str, tag: str, request: Request) -> str | None:
+    """Return the ``ETag`` of the cached response with this tag, or None if there is none in memory."""
+    cached: Response | None = app.answers.find(data_stamp, tag, None)
+    if cached is None:
+        return None
+    is_long = len(cached.body) + len(cached.end) > GZIP_FROM
+    return coded_etag(tag, gzipped=request.wants_gzip and is_long)
+
+
+def compress_body(app: App, exchange: Exchange, response: Response) -> bytes:
+    """Return the body as gzip. The body of a cached response is compressed once, all but its end."""
+    route, caller = exchange.route, exchange.caller
+    if response.kept is not None and caller is not None:
+        compress = partial(deflated, response.body)
+        return app.answers.get(caller.data_stamp, ("gzip", exchange.tag), compress).ended(response.end)
+    # Without a limit an unauthenticated caller requests megabytes as often as it likes.
+    compress_and_cache = route is not None and route.zone is None
+    compressed = deflated_of_many(response.body) if compress_and_cache else deflated(response.body)
+    return compressed.ended(response.end)

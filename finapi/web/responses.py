@@ -1,0 +1,221 @@
+"""Responses: errors, 304 and OPTIONS as values, and the headers and bytes that are sent of any response."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from functools import cache
+from http import HTTPStatus
+from typing import Any
+
+from finapi import __version__
+from finapi.app import App
+from finapi.core.clock import iso
+from finapi.core.errors import ApiError, StoreUnavailableError, unwritable
+from finapi.core.json import dumps
+from finapi.web import response_cache
+from finapi.web.exchange import Exchange
+from finapi.web.http.messages import (
+    GZIP_FROM,
+    RENDERS_NOTHING,
+    Request,
+    Response,
+    caller_request_id,
+    coded_etag,
+)
+from finapi.web.http.route import GATEWAY_ZONES, Route
+from finapi.web.router import Match
+
+log = logging.getLogger("finapi.access")
+
+# Headers that a browser's script may read, and may send (Fetch standard, CORS).
+EXPOSED_HEADERS = (
+    "X-API-Version, X-Request-ID, X-Tokens-Charged, X-RateLimit-Limit, X-RateLimit-Remaining, "
+    "X-RateLimit-Reset, Retry-After, ETag, X-Has-More, X-Next-Cursor, X-Total-Count, X-Window, X-Total-Characters, "
+    "Idempotent-Replayed, Deprecation, Sunset, Link"
+)
+ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempotency-Key"
+
+# Callers that prefer this media type are browsers: they get a page for any error.
+HTML = ("text/html",)
+
+MAX_GUESSED_NAMES = 20  # Names of a request that are compared with a missing parameter.
+
+Headers = list[tuple[str, str]]
+# Status line, headers, body.
+Answered = tuple[str, Headers, bytes]
+
+
+class ReleasingBody:
+    """A response body that calls ``release`` when it has been handed to its connection, or never will be."""
+
+    def __init__(self, body: bytes, release: Callable[[], None]) -> None:
+        self._body = body
+        self._release = release
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._body
+        # Test clients that read to the end do not always call close().
+        self.close()
+
+    def close(self) -> None:
+        """Release the body. A server calls this whatever became of the response (PEP 3333)."""
+        self._body = b""
+        self._release()
+
+
+# ---- errors
+
+
+def internal_error() -> ApiError:
+    """Return the 500 of a failure that nobody foresaw."""
+    return ApiError("INTERNAL", "Internal error; it has been logged.")
+
+
+def timeout_error() -> ApiError:
+    """Return the 504 of a call that took too long."""
+    return ApiError("TIMEOUT", "The call exceeded the server's time limit.")
+
+
+def build_failure(app: App, exchange: Exchange, error: Exception) -> Response:
+    """Return the response for an exception that a step raised, and log it if it is a failure of the server."""
+    if isinstance(error, ApiError):
+        if error.status >= 500 and error.__cause__ is not None:
+            log.warning("request %s: %s: %s", exchange.request_id, error.code, error.__cause__)
+        return build_error(app, exchange, error)
+    if isinstance(error, StoreUnavailableError):
+        return build_error(app, exchange, unwritable(error))
+    # A call that a stop has left behind fails on its closed database. It has been answered.
+    if not app.db.closed:
+        log.error("request %s failed", exchange.request_id, exc_info=error)
+    return build_error(app, exchange, internal_error())
+
+
+def build_error(app: App, exchange: Exchange, error: ApiError) -> Response:
+    """Return the response for an error, as JSON or, for a browser, as a page."""
+    exchange.error_code = error.code
+    request = exchange.request
+    if request is not None and request.preferred(HTML) is not None:
+        from finapi.web.html import frame
+
+        page = frame.error_page(app.config, error, request.path, exchange.request_id)
+        page.headers.update(error.headers)
+        return page
+    body: dict[str, Any] = {"status": "error", "error": error.code, "code": error.code, "message": error.message}
+    if error.details is not None:
+        body["details"] = error.details
+        if error.code == "INVALID_PARAM" and request is not None:
+            body["message"] += _suggest_name(error.details["param"], request)
+    body.update(error.extra_fields)
+    body["request_id"] = exchange.request_id
+    body["timestamp"] = iso(app.clock.now())
+    return Response(error.status, dumps(body), headers={**_limit_headers(app, exchange, error), **error.headers})
+
+
+def _limit_headers(app: App, exchange: Exchange, error: ApiError) -> dict[str, str]:
+    """Return the state of the rate limit for a 429 that another limit has caused (DECISIONS 5)."""
+    decision, route = exchange.limit_decision, exchange.route
+    if error.code != "RATE_LIMIT_EXCEEDED" or decision is None or route is None or route.zone in GATEWAY_ZONES:
+        return {}
+    return decision.headers(app.clock.now())
+
+
+def _suggest_name(param: str, request: Request) -> str:
+    """Return a sentence about the name in the request that probably means a missing parameter, or an empty text."""
+    from finapi.core import guesses
+
+    json_body = request.kept[0] if request.kept else {}
+    names = {**request.query, **json_body}
+    if param in names:
+        return ""
+    name = guesses.given_for(param, list(names)[:MAX_GUESSED_NAMES])
+    return "" if name is None else f" {name} is no parameter here; did you mean {param}?"
+
+
+# ---- OPTIONS and 304
+
+
+def build_options(match: Match) -> Response:
+    """Return the response to OPTIONS: the methods of a path and, if scripts may call it, the CORS headers."""
+    headers = {"Allow": match.allow}
+    if any(route.cross_origin for route in match.by_method.values()):
+        headers["Access-Control-Allow-Methods"] = match.allow
+        headers["Access-Control-Allow-Headers"] = ALLOWED_HEADERS
+        headers["Access-Control-Max-Age"] = "86400"
+    return Response(204, b"", headers=headers)
+
+
+def build_not_modified(route: Route, etag: str) -> Response:
+    """Return the 304 for a caller that has the response with this ``ETag``."""
+    return Response(304, b"", headers={"ETag": etag, "Vary": _vary(route)})
+
+
+# ---- the last step before sending
+
+
+def finish(app: App, exchange: Exchange, response: Response) -> Answered:
+    """Return the status line, every header, and the bytes to send."""
+    request, route = exchange.request, exchange.route
+    is_stream = response.stream is not None
+    body = response.body + response.end
+    is_gzipped = (
+        request is not None and request.wants_gzip and (len(body) > GZIP_FROM or is_stream) and not response.packed
+    )
+    headers = _build_headers(app, exchange, response)
+    if len(body) > GZIP_FROM or exchange.tag or (is_stream and not response.packed):
+        headers["Vary"] = _vary(route)
+    if is_gzipped:
+        headers["Content-Encoding"] = "gzip"
+        if not is_stream:
+            body = response_cache.compress_body(app, exchange, response)
+    if exchange.tag and response.status == 200:
+        headers["ETag"] = coded_etag(exchange.tag, gzipped=is_gzipped)
+    if is_stream:
+        headers["Content-Type"] = response.content_type
+    elif response.status not in (204, 304):
+        headers["Content-Type"] = response.content_type
+        headers["Content-Length"] = str(len(body))
+    if request is not None and request.method == "HEAD":
+        body = b""
+    return _status_line(response.status), list(headers.items()), body
+
+
+def _build_headers(app: App, exchange: Exchange, response: Response) -> dict[str, str]:
+    """Return the headers that do not depend on the bytes of the body."""
+    request, route = exchange.request, exchange.route
+    headers = {
+        "X-API-Version": __version__,
+        "X-Request-ID": (request and caller_request_id(request)) or exchange.request_id,
+        "X-Content-Type-Options": "nosniff",
+    }
+    if response.status != 304:  # The policy of a 304 would replace that of the page.
+        headers["Content-Security-Policy"] = RENDERS_NOTHING
+    # Revalidated with each use: a 304 costs nothing, a stale figure might.
+    headers["Cache-Control"] = "private, no-cache" if exchange.tag and response.status < 400 else "no-store"
+    headers.update(response.headers)
+    if route is not None and route.deprecated is not None:
+        headers.update(route.deprecated.headers)
+    # Without a route it is the error of an unknown path, or the server's own.
+    if route is None or route.cross_origin:
+        headers["Access-Control-Allow-Origin"] = "*"
+        headers["Access-Control-Expose-Headers"] = EXPOSED_HEADERS
+    if route is not None and route.tells_cost and request is not None and request.method != "OPTIONS":
+        headers.setdefault("X-Tokens-Charged", str(exchange.tokens_charged))
+    if exchange.limit_decision is not None and response.status < 300:
+        headers.update(exchange.limit_decision.headers(app.clock.now()))
+    return headers
+
+
+def _vary(route: Route | None) -> str:
+    """Return the request headers that a response depends on."""
+    return "Accept, Accept-Encoding" if route is not None and route.tables else "Accept-Encoding"
+
+
+@cache
+def _status_line(status: int) -> str:
+    return f"{status} {HTTPStatus(status).phrase}"
+
+
+def without_content_length(headers: Headers) -> Headers:
+    """Return the headers for a server that adds the length."""
+    return [(name, value) for name, value in headers if name != "Content-Length"]

@@ -1,0 +1,52 @@
+"""The route table at an operator's settings: its router, and the parameters of recent requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+
+from finapi.app import App
+from finapi.web.http.route import CALLER_ZONES, Route
+from finapi.web.router import Match, Router
+from finapi.web.routes import ROUTES, apply_costs
+from finapi.web.validation import ParameterCache
+
+
+class RouteTable:
+    """Routes at the costs and default windows that an operator has set."""
+
+    def __init__(self, routes: Sequence[Route], costs: tuple[tuple[str, int], ...], default_windows: str) -> None:
+        routes = apply_costs(routes, costs)
+        keeps_windows = default_windows != "all"
+        apply_windows: Callable[[Route], Route] = _unchanged if keeps_windows else Route.without_default_windows
+        self.list_routes = cache(lambda: [apply_windows(route) for route in routes])
+        self.parameters = ParameterCache()
+        self._router = Router(routes, apply_windows)
+        self._cached_routes = {route.path: route for route in routes if route.can_be_cached}
+
+    def match(self, segments: tuple[str, ...]) -> Match | None:
+        """Return the routes of a path given as decoded segments, or None if no route has it."""
+        return self._router.match(segments)
+
+    def find_cached(self, app: App, target: str, *, has_credential: bool) -> Route | None:
+        """Return the route of ``GET target`` if its response is in memory and needs no look-up of a credential."""
+        route = self._cached_routes.get(target)
+        if route is None or route.is_cached is None or not route.is_cached(app):
+            return None
+        return None if has_credential and route.zone in CALLER_ZONES else route
+
+
+def _unchanged(route: Route) -> Route:
+    return route
+
+
+@lru_cache(maxsize=8)
+def _standard_table(costs: tuple[tuple[str, int], ...], default_windows: str) -> RouteTable:
+    """Return the table of finapi's own routes, shared by the worlds of a process: it takes long to build."""
+    return RouteTable(ROUTES, costs, default_windows)
+
+
+def get_table(app: App, routes: Sequence[Route]) -> RouteTable:
+    """Return the table of these routes at the app's settings."""
+    costs, default_windows = app.config.costs, app.config.default_windows
+    return _standard_table(costs, default_windows) if routes is ROUTES else RouteTable(routes, costs, default_windows)

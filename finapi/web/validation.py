@@ -1,0 +1,79 @@
+"""Parameters and bodies of calls: read by the route's columns, and checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from finapi import __version__
+from finapi.core.cache import Cache
+from finapi.core.errors import ApiError, invalid_param
+from finapi.web.http.call import table_kind
+from finapi.web.http.messages import Request
+from finapi.web.http.params import read_all, read_body
+from finapi.web.http.route import Route
+from finapi.web.http.tables import FORMATS, MAX_ROWS
+
+# The room of a ParameterCache, in characters of the texts and a surcharge for each entry. The target of a request,
+# which is not counted, has at most 8 KB.
+CACHED_CHARACTERS = 1_000_000
+ENTRY_CHARACTERS = 1_000
+
+
+class Parameters(NamedTuple):
+    """The parameters of a call as values, and a text that is the same for equal parameters of a route only."""
+
+    values: Mapping[str, Any]
+    text: str
+
+
+NO_PARAMETERS = Parameters({}, "")
+
+
+class CallInput(NamedTuple):
+    """The parameters and the body of a call. ``error`` is the first mistake in them, or None."""
+
+    parameters: Parameters
+    body: Mapping[str, Any]
+    error: ApiError | None
+
+
+class ParameterCache:
+    """The parameters of recent requests. Clients send the same requests again and again."""
+
+    def __init__(self) -> None:
+        self._cache = Cache(CACHED_CHARACTERS, lambda parameters: len(parameters.text) + ENTRY_CHARACTERS)
+
+    def read(self, route: Route, path_params: Mapping[str, str], request: Request) -> Parameters:
+        """Return the parameters of a request. Raise INVALID_PARAM if one is not valid; errors are not cached."""
+        key = (route.method, request.target)
+        return self._cache.get(None, key, lambda: _read_parameters(route, path_params, request.query))
+
+
+def _read_parameters(route: Route, path_params: Mapping[str, str], query: Mapping[str, list[str]]) -> Parameters:
+    for name in route.unserved:
+        if name in query:
+            raise invalid_param(name, f"This list cannot be filtered by {name}.")
+    _check_format(route, query)
+    values = read_all(route.params, path_params, query)
+    return Parameters(values, json.dumps([__version__, route.path, values], sort_keys=True, default=str))
+
+
+def _check_format(route: Route, query: Mapping[str, list[str]]) -> None:
+    """Raise INVALID_PARAM if ``format`` is a format that the route does not answer in."""
+    if "format" not in query or route.auth != "key" or any(param.name == "format" for param in route.params):
+        return
+    allowed = list(FORMATS) if route.tables else ["json"]
+    if query["format"][-1].lower() not in allowed:
+        raise invalid_param("format", f"format must be one of {', '.join(allowed)} here.", allowed=allowed)
+
+
+def read_call_body(route: Route, request: Request) -> dict[str, Any]:
+    """Return the members of the JSON body of a route that has one. Raise ApiError if it is not valid."""
+    fields = route.body or ()
+    if route.lists and table_kind(request) is not None:
+        # A table has more rows than a page of JSON.
+        fields = tuple(replace(field, most=MAX_ROWS) if field.name == "size" else field for field in fields)
+    return read_body(fields, request.read_json(route.body_limit))
