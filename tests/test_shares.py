@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import select
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from finapi.httpd.loop import Connection, Loop
+from finapi.httpd.loop import WRITE, Connection, Loop
 from finapi.httpd.settings import HandedOver
 from finapi.httpd.shares import Allowance, ByteBudget, Places
 from tests.test_listen import CHUNKED, GET, POST, App, Client, Clock, Running, descriptors, eventually
@@ -544,6 +545,48 @@ def test_one_fast_reader_of_a_long_answer_takes_turns_with_others(monkeypatch: p
     loop.step(1.0)
     assert theirs.recv(100) == b"xxxxxyyy"
     assert theirs.recv(100) == b""
+    theirs.close()
+    loop.close()
+
+
+class Drained(Connection):
+    """A connection to which a thread sends just as the loop finds that nothing waits to be sent any more."""
+
+    def __init__(self, loop: Loop, sock: socket.socket) -> None:
+        self.sent_late = False
+        super().__init__(loop, sock)
+
+    def wants(self) -> int:
+        wanted = super().wants()
+        if self._asked_for_output and not self.queue and not self.sent_late:
+            self.sent_late = True
+            sender = threading.Thread(target=self._send_if_unlocked)
+            sender.start()
+            sender.join()
+        return wanted
+
+    @property
+    def _asked_for_output(self) -> bool:
+        return bool(self.loop._asked.get(self.number, 0) & WRITE)
+
+    def _send_if_unlocked(self) -> None:
+        if self.lock.acquire(blocking=False):
+            self.send([b"y" * 1_000_000])
+            self.lock.release()
+
+
+def test_what_a_thread_sends_while_the_loop_looks_is_not_forgotten() -> None:
+    loop = Loop(time.monotonic)
+    ours, theirs = socket.socketpair()
+    connection = Drained(loop, ours)
+    theirs.settimeout(10)
+    connection.send([b"x" * 1_000_000])
+    loop.step(0.0)
+    received = 0
+    while received < 1_000_000 or connection.queue:
+        received += len(theirs.recv(65_536))
+        loop.step(0.0)
+    assert connection.sent_late
     theirs.close()
     loop.close()
 

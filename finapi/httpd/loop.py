@@ -240,6 +240,11 @@ class Loop:
 
     # ---- from any thread
 
+    @property
+    def is_current_thread(self) -> bool:
+        """Whether this is called in the loop's thread."""
+        return get_ident() == self._thread
+
     def wake(self) -> None:
         """Let the loop look at the time and at what is to be done now."""
         with suppress(OSError):  # full: it will wake anyway; closed: it has ended
@@ -248,26 +253,29 @@ class Loop:
     def call_soon(self, function: Callable[[], None]) -> None:
         """Have a function called in the loop's thread."""
         self._calls.append(function)
-        if get_ident() != self._thread:
+        if not self.is_current_thread:
             self.wake()
 
-    def attend(self, one: WatchedSocket) -> None:
+    def attend(self, watched: WatchedSocket) -> None:
         """Watch for all that a socket waits for now, and for room for output no longer than that.
 
         Another thread wakes the loop only if that is needed. Interest in input is given up only when input comes
         that is not wanted: a client that waits for its answer sends none, and two system calls a request are saved.
         """
-        if one.closed:
+        if watched.closed:
             return
-        wanted, asked = one.wants(), self._asked.get(one.number, 0)
-        if get_ident() != self._thread:
-            # It came to want input before this look; step() stops watching before its own: one of the two sees it.
-            if one.broken or wanted & ~asked:
-                self.call_soon(lambda: self.attend(one))
-        elif one.broken:
-            one.close()
-        elif wanted & ~asked or asked & WRITE & ~wanted:
-            self._watch(one.number, wanted)
+        if not self.is_current_thread:
+            # The caller changed what the socket waits for before this look, and under its lock. The loop looks under
+            # the same lock, and step() stops watching before it looks: one of the two sees the change.
+            if watched.broken or watched.wants() & ~self._asked.get(watched.number, 0):
+                self.call_soon(lambda: self.attend(watched))
+        elif watched.broken:
+            watched.close()
+        else:
+            with watched.lock:
+                wanted, asked = watched.wants(), self._asked.get(watched.number, 0)
+                if wanted & ~asked or asked & WRITE & ~wanted:
+                    self._watch(watched.number, wanted)
 
     # ---- in the loop's thread
 
