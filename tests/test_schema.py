@@ -176,6 +176,23 @@ def test_a_database_of_a_development_version_is_one_line(path: Path) -> None:
         assert (done.status, done.complaint) == (2, f"{path} was {MADE_BY_DEVELOPMENT}"), verb
 
 
+def test_a_backup_of_a_development_version_is_refused(path: Path, tmp_path: Path) -> None:
+    file = tmp_path / "old-without-secrets.db"
+    run_script(file, f"{DEVELOPMENT} PRAGMA user_version=65")
+    done = finapi("restore", file, "--data-dir", tmp_path / "data")
+    assert (done.status, done.complaint) == (2, f"{file} was {MADE_BY_DEVELOPMENT}")
+    assert not (tmp_path / "data" / "finapi.db").exists()
+
+
+def test_doctor_reports_a_database_that_no_start_would_take(path: Path) -> None:
+    path.parent.chmod(0o700)
+    path.touch()
+    assert f"database: {path} is empty: put a backup back" in finapi("doctor", "--data-dir", path.parent).out
+    path.unlink()
+    run_script(path, f"{DEVELOPMENT} PRAGMA user_version=65")
+    assert f"database: {path} was {MADE_BY_DEVELOPMENT}" in finapi("doctor", "--data-dir", path.parent).out
+
+
 # ---- migrations
 
 

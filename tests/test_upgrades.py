@@ -94,9 +94,11 @@ def copies(config: Config) -> list[str]:
     return sorted(file.name for file in config.data_dir.iterdir() if ".schema-" in file.name)
 
 
-def half_written(config: Config) -> list[str]:
-    names = [file.name for file in config.data_dir.iterdir()]
-    return [name for name in names if name.startswith(".") and not name.endswith(("-wal", "-shm"))]
+def assert_nothing_is_left(directory: Path) -> None:
+    """Assert that a directory has no temporary folder and no log of a database that is closed."""
+    assert {
+        file.name for file in directory.iterdir() if file.name.startswith(".") or file.name.endswith("-wal")
+    } == set()
 
 
 def run_child(work: Callable[[], object]) -> int:
@@ -242,7 +244,7 @@ def test_an_upgrade_killed_at_any_step_can_be_completed(
         # The only copy is a complete one of the old version, and nothing half-written is left.
         assert (version(copy), dump(copy)) == (1, before)
         assert copies(config) == ["finapi.db.schema-0001"]
-        assert half_written(config) == []
+        assert_nothing_is_left(config.data_dir)
         if statuses[0] == 0:
             break
     # Before and after the copy was in place, and after the commit.
@@ -346,7 +348,7 @@ def test_an_upgrade_whose_copy_fills_the_disk_does_not_begin(
     assert message.endswith("; make room, or upgrade without a copy: --upgrade-copy no")
     assert (version(path), dump(path)) == (1, before)
     assert copies(config) == []
-    assert half_written(config) == []
+    assert_nothing_is_left(config.data_dir)
 
 
 def test_an_upgrade_without_room_for_a_copy_says_how_much_it_needs(

@@ -25,6 +25,7 @@ from finapi.ops import proof
 from finapi.store import backup
 from finapi.store.datadir import DATABASE
 from finapi.store.db import Database, DatabaseError
+from finapi.store.schema import DevelopmentDatabaseError
 
 log = logging.getLogger("finapi.backups")
 
@@ -188,7 +189,9 @@ def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Te
     path, now = config.data_dir / DATABASE, clock.now()
     try:
         known = backup.version_of(file)
-    except UsageError:  # it speaks of a data directory
+    except DevelopmentDatabaseError:
+        raise
+    except UsageError:  # Its message is about a data directory.
         known = 0
     if not known:
         raise UsageError(f"{file} is not a backup")

@@ -21,8 +21,8 @@ SPARE = 1 << 20  # bytes that a copy must leave free
 
 
 def version_of(path: Path) -> int:
-    """The schema version of a file; 0 for one that is empty or is not there. UsageError when it is no database."""
-    if not path.exists() or not path.stat().st_size:
+    """Return the schema version of a file, or 0 if there is none. Raise UsageError if it is not finapi's database."""
+    if not path.exists():
         return 0
     try:
         with closing(_reading(path)) as connection:

@@ -32,6 +32,10 @@ class UnknownDatabaseError(UsageError):
     """A file that is not a database of a released finapi."""
 
 
+class DevelopmentDatabaseError(UnknownDatabaseError):
+    """A database that was made by a development version of finapi."""
+
+
 def newest_version() -> int:
     """Return the schema version of this finapi."""
     return sql_files.FIRST_MIGRATION - 1 + len(migrations())
@@ -55,7 +59,7 @@ def read_version(connection: sqlite3.Connection, path: Path) -> int:
             f"{path} is empty: put a backup back with finapi restore FILE, or delete it to begin anew"
         )
     if application_id == 0 and version > 0 and {"users", "userplans", "ledger"} <= names:
-        raise UnknownDatabaseError(
+        raise DevelopmentDatabaseError(
             f"{path} was made by a development version of finapi and cannot be upgraded: "
             "move it away and load the data again"
         )
