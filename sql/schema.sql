@@ -976,7 +976,7 @@ CREATE TABLE concepts (
 
 -- A unit of measure.
 CREATE TABLE units (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
--- Unit 0 is no unit: facts that are texts.
+-- Unit 0 stands for facts without a unit: texts.
 INSERT INTO units VALUES (0, '');
 
 -- A combination of XBRL dimensions.
@@ -985,7 +985,7 @@ CREATE TABLE dimensions (
     -- JSON object of axis to member, in canonical order.
     members TEXT NOT NULL UNIQUE
 ) STRICT;
--- Dimension 0 is no dimension.
+-- Dimension 0 stands for facts without dimensions.
 INSERT INTO dimensions VALUES (0, '{}');
 
 -- A role of XBRL labels.
@@ -1050,7 +1050,7 @@ CREATE TABLE sums (
 -- 11. Facts
 -- ==================================================================================================================
 
--- What one source states about one company in one filing.
+-- The facts that one source states about one company in one filing.
 CREATE TABLE fact_sets (
     id          INTEGER PRIMARY KEY,
     filing_id   INTEGER NOT NULL REFERENCES filings (id),
