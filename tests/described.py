@@ -95,7 +95,7 @@ class World:
                     ownership.put(tx, parser.parse(document, number), told, now)
             tx.run("bump_data_version")
         # Nothing is looked up for what is made up: a delivery goes to an address or nowhere.
-        app.outbound._dialler._resolve = _nowhere
+        app.outbound._dialer._resolve = _nowhere
         app.watch.probes.update({} if app.watch.probes else {"main_api": lambda: None})
         watchdog.check(app, now)
         self._count = 0

@@ -129,8 +129,8 @@ def test_a_screen_of_kept_years_is_that_of_years_made_for_it(two: App) -> None:
     query = {"asset_turnover_gt": "0.1", "metrics": "market_cap,roe"}
     made = caller.get("/api/v1/xbrl/screen", query=query).json
     assert len(two.screened) == 2
-    two.answers.clear()
-    two.screened.clear()
+    two.answers._entries.clear()
+    two.screened._entries.clear()
     screen.keep_latest(two)
     read = caller.get("/api/v1/xbrl/screen", query=query).json
     assert (read["data"], read["meta"]) == (made["data"], made["meta"])
@@ -189,7 +189,7 @@ def test_a_company_whose_year_cannot_be_made_keeps_no_other_from_its_screen(
     assert asked == [SEVEN, EIGHT] * 2
     assert [record.args for record in caplog.records] == [(SEVEN,)]
     assert kept(two)[SEVEN] == "failed: KeyError('no\\nperiod')"
-    two.answers.clear()
+    two.answers._entries.clear()
     for question, left_out in {"limit=1": 1, "cik=77": 1, "cik=88": 0, "roe_gt=0&roe_lt=0": 1}.items():
         assert caller.get(f"/api/v1/xbrl/screen?{question}").json["meta"]["screen"]["left_out"] == left_out
     # As its data change it is tried again.
@@ -197,7 +197,7 @@ def test_a_company_whose_year_cannot_be_made_keeps_no_other_from_its_screen(
     run(two, "UPDATE companies SET sic = 6021 WHERE cik = 77")
     screen.keep_latest(two)
     assert kept(two) == anew(two)
-    two.answers.clear()
+    two.answers._entries.clear()
     told = caller.get("/api/v1/xbrl/screen").json
     assert (len(told["data"]), told["meta"]["screen"]["left_out"]) == (2, 0)
 

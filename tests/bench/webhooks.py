@@ -128,7 +128,7 @@ def main() -> None:
         config = Config(data_dir=Path(place), webhook_allow=("127.0.0.0/8",))
         with opened(config) as app:
             print(f"{count} deliveries to {RECEIVERS} receivers: {count / throughput(app, count):.0f} a second")
-            object.__setattr__(app.outbound._dialler, "closed", False)
+            object.__setattr__(app.outbound._dialer, "closed", False)
             latency(app)
 
 
