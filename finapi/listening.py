@@ -48,12 +48,20 @@ def listen_settings(config: Config) -> ListenSettings:
         bodies_at_once=config.bodies_at_once,
         bodies_per_address=config.bodies_per_address,
         spool_limit=config.spool_bytes,
+        paused_limit=_paused_threads(config.threads),
+        paused_per_owner=max(1, _paused_threads(config.threads) // 2),
     )
 
 
+def _paused_threads(threads: int) -> int:
+    """Return how many threads may wait for clients to read, each of which another replaces meanwhile."""
+    return max(1, threads // 4)
+
+
 def _files_of(config: Config) -> int:
-    """The descriptors that a server may open: of a connection its socket and two buffers grown into files."""
-    own = RESERVED_FILES + FILES_OF_THREAD * config.threads + config.webhook_threads
+    """Return how many descriptors a server may open: of a connection its socket and two buffers in files."""
+    threads = config.threads + _paused_threads(config.threads)
+    own = RESERVED_FILES + FILES_OF_THREAD * threads + config.webhook_threads
     return own + 3 * config.connection_limit + config.feed_connections + LINGERING
 
 
@@ -66,7 +74,7 @@ def within(config: Config, files: int) -> Config:
     threads = min(config.threads, max(2, spare // 12))
     webhooks = min(config.webhook_threads, max(2, spare // 12))
     feeds = min(config.feed_connections, max(2, spare // 6))
-    left = spare - FILES_OF_THREAD * threads - webhooks - feeds
+    left = spare - FILES_OF_THREAD * (threads + _paused_threads(threads)) - webhooks - feeds
     connections = min(config.connection_limit, max(4, left // 3))
     log.warning(
         "%d file descriptors are too few for these settings, which may need %d: %d threads, %d connections, %d feed "

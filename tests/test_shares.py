@@ -15,7 +15,7 @@ import pytest
 
 from finapi.httpd.loop import WRITE, Connection, Loop
 from finapi.httpd.settings import HandedOver
-from finapi.httpd.shares import Allowance, ByteBudget, Places
+from finapi.httpd.shares import Allowance, ByteBudget, Places, Reservation
 from tests.test_listen import CHUNKED, GET, POST, App, Client, Clock, Running, descriptors, eventually
 
 LONG = POST + b"Content-Length: 100000\r\n\r\n"  # longer than one read: it has to have a place from its head on
@@ -82,11 +82,104 @@ def test_places_forget_addresses_that_have_none() -> None:
     assert places._holders == {}
 
 
-def test_a_budget_is_taken_and_given_back() -> None:
-    budget = ByteBudget(100)
-    assert [budget.take(60), budget.take(41), budget.take(40)] == [True, False, True]
-    budget.give(60)
-    assert budget.take(60)
+def test_an_account_has_one_share_at_all_its_addresses() -> None:
+    places: Places[int] = Places(10, 2, lambda holder: None)
+    assert [places.enter(holder, f"address {holder}", "account") for holder in range(3)] == [True, True, False]
+    assert places.enter(3, "address 0", "another account")
+    places.leave(0)
+    assert places.enter(4, "address 4", "account")
+
+
+def test_a_place_that_must_be_had_displaces_the_owners_oldest() -> None:
+    displaced: list[int] = []
+    places: Places[int] = Places(3, 2, displaced.append)
+    for holder, owner in enumerate("aab"):
+        places.enter_displacing(holder, owner)
+    places.enter_displacing(3, "b")
+    assert displaced == [0]
+    places.enter_displacing(4, "b")
+    assert displaced == [0, 2]
+    assert len(places) == 3
+
+
+# ---- budgets of bytes
+
+
+class Budgeted:
+    """Reservations of one budget, by the names of their owners; ``displaced`` lists those that had to make room."""
+
+    def __init__(self, limit: int) -> None:
+        self.budget = ByteBudget(limit)
+        self.displaced: list[str] = []
+
+    def reserve(self, name: str, *owners: str, count: int = 0) -> Reservation:
+        reservation = Reservation(self.budget, owners or (name,), lambda: self.displaced.append(name))
+        assert not count or reservation.add(count)
+        return reservation
+
+
+def test_bytes_are_reserved_as_long_as_there_are_any() -> None:
+    budgeted = Budgeted(100)
+    first, second = budgeted.reserve("a"), budgeted.reserve("b")
+    assert [first.add(60), second.add(41), second.add(40)] == [True, False, True]
+    assert (first.held_bytes, second.held_bytes, budgeted.budget.free_bytes) == (60, 40, 0)
+    first.release()
+    first.release()
+    assert budgeted.budget.free_bytes == 60
+    assert second.add(60)
+    assert budgeted.displaced == []
+
+
+def test_the_owner_that_holds_the_most_bytes_makes_room() -> None:
+    budgeted = Budgeted(100)
+    budgeted.reserve("small", count=20)
+    budgeted.reserve("old", "large", count=30)
+    new = budgeted.reserve("new", "large", count=30)
+    assert budgeted.reserve("newcomer").add_displacing(30)
+    assert budgeted.displaced == ["old"]
+    assert (new.held_bytes, budgeted.budget.free_bytes) == (30, 20)
+
+
+def test_an_account_counts_over_all_its_addresses() -> None:
+    budgeted = Budgeted(100)
+    for number in range(3):
+        budgeted.reserve(f"account at {number}", f"address {number}", "account", count=20)
+    budgeted.reserve("single", count=40)
+    assert budgeted.reserve("newcomer").add_displacing(20)
+    assert budgeted.displaced == ["account at 0"]
+
+
+def test_an_owner_displaces_its_own_bytes_when_it_would_hold_the_most() -> None:
+    budgeted = Budgeted(100)
+    budgeted.reserve("other", count=40)
+    budgeted.reserve("own", "me", count=40)
+    assert not budgeted.reserve("new", "me").add_displacing(40, displaces_own=False)
+    assert budgeted.displaced == []
+    assert budgeted.reserve("new", "me").add_displacing(40)
+    assert budgeted.displaced == ["own"]
+
+
+def test_no_bytes_are_displaced_in_vain() -> None:
+    budgeted = Budgeted(100)
+    budgeted.reserve("a", count=50)
+    alone = budgeted.reserve("b", count=50)
+    assert not alone.add_displacing(51)
+    assert budgeted.displaced == []
+    assert not budgeted.reserve("c").add_displacing(101)
+    assert budgeted.displaced == []
+    assert alone.held_bytes == 50
+
+
+def test_bytes_that_were_given_to_another_are_released_once() -> None:
+    budgeted = Budgeted(100)
+    victim = budgeted.reserve("victim", count=100)
+    newcomer = budgeted.reserve("newcomer")
+    assert newcomer.add_displacing(60)
+    assert (victim.held_bytes, budgeted.budget.free_bytes) == (0, 40)
+    victim.release()
+    newcomer.release()
+    assert budgeted.budget.free_bytes == 100
+    assert not budgeted.budget._bytes_of_owner
 
 
 def test_every_byte_buys_time_up_to_the_full_measure() -> None:
@@ -195,10 +288,10 @@ def test_a_body_is_kept_in_memory_where_the_application_takes_a_mebibyte_and_no_
 def test_long_bodies_that_no_memory_is_left_for_are_503(start: Callable[..., Running]) -> None:
     running = start(check_before_body=lambda environ: 1_048_576, held_limit=250_000)
     arriving = [running.connect().send(LONG) for _ in range(2)]
-    eventually(lambda: running.listener.held._left == 50_000)
+    eventually(lambda: running.listener.memory.free_bytes == 50_000)
     assert running.connect().send(LONG).answer().error == "SERVICE_UNAVAILABLE"
     assert [client.send(b"x" * 100_000).answer().status for client in arriving] == [200, 200]
-    eventually(lambda: running.listener.held._left == 250_000)
+    eventually(lambda: running.listener.memory.free_bytes == 250_000)
 
 
 def test_spooled_bodies_have_a_limit_together(start: Callable[..., Running]) -> None:
@@ -208,7 +301,7 @@ def test_spooled_bodies_have_a_limit_together(start: Callable[..., Running]) -> 
     running.settle()
     assert running.connect().send(head).answer().error == "SERVICE_UNAVAILABLE"
     assert first.send(b"x" * 3_000_000).answer().body == b"/ 3000000"
-    eventually(lambda: running.listener.spooled._left == 5_000_000)
+    eventually(lambda: running.listener.disk.free_bytes == 5_000_000)
     assert running.connect().send(head + b"x" * 3_000_000).answer().status == 200
 
 
@@ -475,22 +568,10 @@ def test_answers_not_read_go_into_files_when_the_memory_for_them_is_used(start: 
     eventually(lambda: max(queued(running), default=0) > 500_000)
     second = large(running)
     third = large(running)
-    eventually(lambda: sum(one._overflow is not None for one in running.listener.connections) == 1)
+    eventually(lambda: running.listener.disk.free_bytes < 67_108_864)
     assert {len(client.answer().body) for client in (first, second, third)} == {900_000}
-    eventually(lambda: running.listener.held._left == 2_000_000)
-    eventually(lambda: running.listener.spooled._left == 67_108_864)
-
-
-def test_an_answer_that_no_room_is_left_for_is_cut(start: Callable[..., Running]) -> None:
-    running = start(held_limit=0, spool_limit=1_000_000)
-    first = large(running)
-    eventually(lambda: running.listener.spooled._left < 400_000)
-    second = large(running)
-    with contextlib.suppress(ConnectionError):
-        assert len(second.answer().body) < 900_000
-    assert len(first.answer().body) == 900_000
-    eventually(lambda: running.listener.spooled._left == 1_000_000)
-    assert running.ask().status == 200
+    eventually(lambda: running.listener.memory.free_bytes == 2_000_000)
+    eventually(lambda: running.listener.disk.free_bytes == 67_108_864)
 
 
 def test_a_client_that_goes_without_reading_gives_back_what_was_held(start: Callable[..., Running]) -> None:
@@ -499,8 +580,8 @@ def test_a_client_that_goes_without_reading_gives_back_what_was_held(start: Call
     eventually(lambda: not any(one.requests for one in running.listener.connections))
     for client in clients:
         client.close()
-    eventually(lambda: running.listener.held._left == 1_000_000)
-    eventually(lambda: running.listener.spooled._left == 67_108_864)
+    eventually(lambda: running.listener.memory.free_bytes == 1_000_000)
+    eventually(lambda: running.listener.disk.free_bytes == 67_108_864)
 
 
 def test_a_reader_slower_than_the_least_rate_is_cut(start: Callable[..., Running], clock: Clock) -> None:

@@ -10,15 +10,16 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from waitress.adjustments import Adjustments
-from waitress.buffers import TempfileBasedBuffer
+from waitress.buffers import ReadOnlyFileBasedBuffer
 
 from finapi.httpd.accept import ListeningSocket
 from finapi.httpd.loop import READ, RECEIVE_BYTES, WRITE, Connection, Loop, break_off
@@ -38,7 +39,8 @@ from finapi.httpd.settings import (
     ListenSettings,
     TakeOver,
 )
-from finapi.httpd.shares import Allowance, ByteBudget, Places
+from finapi.httpd.shares import Allowance, ByteBudget, Places, Reservation
+from finapi.httpd.unsent import READ_BYTES, UnsentAnswer
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
@@ -47,16 +49,15 @@ log = logging.getLogger("finapi.httpd")
 
 PIPELINE_LIMIT = 32  # requests taken in behind one; a client repeats the rest (RFC 9112 section 9.3.2)
 BODY_IN_MEMORY = 1_048_576  # bytes of a body that the application takes no more of; a longer one is spooled
-OUTPUT_IN_MEMORY = 1_048_576  # bytes of an answer that waits for its reader; a longer one waits in a file
-OUTPUT_FREE = 65_536  # bytes of that which every connection may hold, whatever the others do
 UNSENT_IN_KERNEL = 65_536  # bytes of an answer that the kernel takes beyond what is under way to the client
-READ_BACK_BYTES = 131_072  # of that file at once
 SLOW_SECONDS = 0.5  # after which a body of one read is one that takes its time
 STALLED_SECONDS = 5.0  # without a byte taken, after which an answer's reader may make room for others
 
 LAST_SECONDS = 0.5  # at a stop, for what is cut off to be told so
 STOPPING = "The server is stopping."
+TOO_MANY_LONG_BODIES = "Too many long request bodies are arriving at once."
 OVERRUN = "The request took too long and was abandoned."
+FAILED = "The answer could not be stored or sent."
 
 TCP_NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", 25)  # Linux; Python names it from 3.12 on
 
@@ -82,12 +83,17 @@ class HttpConnection(Connection):
         self._arriving: Allowance | None = None  # for the body that is coming in
         self._judge_at = inf  # when that body has to have a place, and its head to be judged
         self._judging: float | None = None  # since when a thread judges the head: nothing is read then
-        self._unsent: Allowance | None = None  # for the answer that waits for its reader
-        self._held = 0  # bytes of it taken from the server's budget of memory
-        self._spooled = 0  # and of files
-        self.cut = ""  # why the server ends an answer before its end
+        self._unsent: UnsentAnswer | None = None  # what the client has not taken yet of the answer
+        self._body_file: ReadOnlyFileBasedBuffer | None = None  # the body of the answer, to be sent after the queue
+        self.cut = ""  # why the server itself ends an answer before its end; empty where the client is the reason
         self.pace: PacedAnswer | None = None  # of the answer that is made, where the application asked for one
-        self._overflow: Any = None  # waitress's buffer in a file: what is to be sent after the queue
+        self._call_began_at = 0.0
+        self._call_due_at = inf
+        self._paused_at: float | None = None  # since when the thread of the call waits for the client to read
+        self._paused_seconds = 0.0  # for which it waited before, in the same call
+        self._reader_moved: threading.Condition | None = None  # made when a thread waits for the first time
+        self._when_sent: Callable[[], object] | None = None  # wanted by the call that is being answered
+        self._after_sending: Callable[[], object] | None = None  # wanted by a call that is over
         super().__init__(server.loop, sock, server.settings.header_timeout)
 
     # ---- what comes in
@@ -174,8 +180,7 @@ class HttpConnection(Connection):
         self._judge_at = inf
         if self._arriving is not None:
             self.due = self._arriving.until
-        address = self.server.address_of(self.addr[0], request.headers.get("X_FORWARDED_FOR", ""))
-        if not self.server.bodies.enter(self, address or self.addr[0]):
+        if not self.server.bodies.enter(self, self._address_of(request)):
             request.refuse(Refusal(503, "Too many request bodies are arriving at once."))
         elif self._wanted_elsewhere(request):
             self._take_body(request, HANDED_BODY)
@@ -194,8 +199,9 @@ class HttpConnection(Connection):
         if request is None or not self.takes_output:
             return
         verdict: int | Answer | None = None
+        environ = RequestTask(self, request).get_environment()
         try:
-            verdict = check_before_body(RequestTask(self, request).get_environment())
+            verdict = check_before_body(environ)
         except Exception:
             log.exception("exception while judging the head of %s", request.path)
         with self.lock:
@@ -204,7 +210,7 @@ class HttpConnection(Connection):
                 return
             if isinstance(verdict, int):
                 self.due = self._arriving.longer(waited)
-                self._take_body(request, verdict)
+                self._take_body(request, verdict, environ.get("finapi.owners", ()))
             elif verdict is not None:
                 self._body_ended()
                 self._give(verdict, closes=True)
@@ -212,19 +218,30 @@ class HttpConnection(Connection):
                 request.refuse(Refusal(500, "The server encountered an unexpected error."))
         self._call_soon(lambda: self._settle(request))
 
-    def _take_body(self, request: RequestParser, limit: int) -> None:
-        """Let the body come: so many bytes of it, within what is held for everybody."""
+    def _take_body(self, request: RequestParser, limit: int, owners: tuple[Hashable, ...] = ()) -> None:
+        """Let up to ``limit`` bytes of the body come if there is room for them; others that hold more make room."""
         request.limit_body(limit, BODY_IN_MEMORY)
         size = min(request.promised, limit)
-        budget = self.server.held if limit <= BODY_IN_MEMORY else self.server.spooled
-        if request.error or size <= RECEIVE_BYTES:
-            pass
-        elif budget.take(size):
-            request.hold(budget, size)
-        else:
-            request.refuse(Refusal(503, "Too many long request bodies are arriving at once."))
+        if not request.error and size > RECEIVE_BYTES:
+            budget = self.server.memory if limit <= BODY_IN_MEMORY else self.server.disk
+            make_room = partial(self._call_soon, partial(self._refuse_body, request))
+            reservation = Reservation(budget, owners or (self._address_of(request),), make_room)
+            request.hold(reservation)
+            if not reservation.add_displacing(size, displaces_own=False):
+                request.refuse(Refusal(503, TOO_MANY_LONG_BODIES))
         if not request.error:
             self._continue()
+
+    def _refuse_body(self, request: RequestParser) -> None:
+        """Refuse a body that is still arriving: others need the room that was reserved for it."""
+        with self.lock:
+            if request is self.request and self.takes_output:
+                self.refuse(request, Refusal(503, TOO_MANY_LONG_BODIES))
+
+    def _address_of(self, request: RequestParser) -> str:
+        """Return the address that a request counts for, which a trusted proxy may name."""
+        forwarded = request.headers.get("X_FORWARDED_FOR", "")
+        return self.server.address_of(self.addr[0], forwarded) or self.addr[0]
 
     def _settle(self, request: RequestParser) -> None:
         """Answer a request that was refused while nothing of it was read."""
@@ -323,7 +340,8 @@ class HttpConnection(Connection):
             assert self.server.check_before_body is not None
             self._hear_verdict(self.server.check_before_body)
             return
-        request, self.pace = self.requests[0], None
+        request, self.pace, self._when_sent = self.requests[0], None, None
+        self._call_began_at, self._paused_seconds = self.loop.now(), 0.0
         self.task = task = RequestTask(self, request)
         try:
             if self.takes_output:
@@ -353,6 +371,7 @@ class HttpConnection(Connection):
             if not closes and self.takes_output:
                 self.send(())  # a head without a body
                 self.requests.pop(0).close()
+            self._call_back_when_sent()
             if closes or not self.takes_output:
                 self.drop_requests()
                 self.finish()
@@ -363,7 +382,7 @@ class HttpConnection(Connection):
             if self._unsent is None:
                 self._wait(self.settings.header_timeout if self.request else self.settings.channel_timeout)
             elif not self.requests:
-                self.due = self._unsent.until
+                self.due = self._unsent.allowance.until
         self.loop.attend(self)
 
     def abandon(self) -> None:
@@ -384,69 +403,188 @@ class HttpConnection(Connection):
         """What waitress's task gives to the application as ``waitress.client_disconnected``."""
         return not self.takes_output
 
-    def write_soon(self, data: bytes) -> None:
-        """Send a part of the application's answer, its head with what follows; ClientGone when nobody takes it."""
-        if self.pace is not None and self.takes_output:
+    def write_soon(self, data: bytes | ReadOnlyFileBasedBuffer) -> None:
+        """Send a part of the application's answer, or its body in a file. Raise ClientGone if it is not taken."""
+        if isinstance(data, ReadOnlyFileBasedBuffer):
+            self._send_file(data)
+        elif self.pace is not None and self.takes_output:
             self.pace.hold(data)
         else:
             self.put(data)
 
     def put(self, data: bytes) -> None:
-        """Send it now."""
+        """Send a part of an answer, or store it until the client reads on. Raise ClientGone if it is not taken.
+
+        A thread waits here where there is no room: until the client has read what was sent before.
+        """
+        try:
+            with self.lock:
+                self._put(data)
+        except ClientGone:
+            raise
+        except Exception:
+            self.cut = FAILED
+            raise
+
+    def _put(self, data: bytes) -> None:
+        self._require_output()
+        if self._unsent is not None and self._unsent.is_in_file:
+            if self._unsent.append(data, displaces=self._has_length):
+                return
+            self._wait_for_reader()
+        if self.task is not None and not self.task.wrote_header:
+            self.queue.append(data)  # sent with the body's first part, which follows
+            return
+        self.send((data,))
+        if self._unsent is None or self._environ.get("finapi.resident"):
+            return
+        if not self._unsent.store(self.queue, displaces=self._has_length):
+            self._wait_for_reader()
+
+    def _send_file(self, body: ReadOnlyFileBasedBuffer) -> None:
+        """Send a file from where it is, as the client reads it; no thread waits for that."""
         with self.lock:
             if not self.takes_output:
+                body.close()
                 raise ClientGone
-            if self._overflow is not None:
-                self._spool(data)
-            elif self.task is not None and not self.task.wrote_header:  # it is sent with what follows
-                self.queue.append(data)
-            else:
-                self.send((data,))
-                if self._blocked:
-                    self._hold()
+            self._body_file = body
+            self.send(())
 
-    def _hold(self) -> None:
-        """Keep what waits for its reader in memory as long as there is room for it, then in a file."""
-        waiting = sum(map(len, self.queue))
-        more = waiting - max(self._held, OUTPUT_FREE)
-        if more <= 0:
-            return
-        if waiting <= OUTPUT_IN_MEMORY and self.server.held.take(more):
-            self._held = max(self._held, OUTPUT_FREE) + more
-            return
-        self._overflow = TempfileBasedBuffer()
-        while self.queue:
-            self._spool(self.queue.popleft())
-        self.refill()
-
-    def _spool(self, data: bytes | memoryview) -> None:
-        if not self.server.spooled.take(len(data)):
-            self.broken = True
-            self.cut = "There is no room for so much that nobody reads."
+    def _require_output(self) -> None:
+        if not self.takes_output:
             raise ClientGone
-        self._spooled += len(data)
-        self._overflow.append(data)
+
+    @property
+    def _environ(self) -> dict[str, Any]:
+        """The environ of the call that is being answered, in which the application describes its answer."""
+        return (self.task and self.task.environ) or {}
+
+    @property
+    def _has_length(self) -> bool:
+        """Whether the answer has a length, and so is finished: no thread waits to make the rest of it."""
+        return self.task is not None and self.task.content_length is not None
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether the client has not taken yet what was sent to it."""
+        return self._unsent is not None
+
+    # ---- a client that reads slowly
+
+    def _begin_unsent(self) -> UnsentAnswer:
+        size = sum(map(len, self.queue))
+        allowance = Allowance(self.loop.now(), self.settings.channel_timeout, self.rate(size))
+        owners = self._environ.get("finapi.owners")
+        if owners is None:
+            owners = (self._address_of(self.requests[0]) if self.requests else self.addr[0],)
+        memory = Reservation(self.server.memory, owners, partial(self._call_soon, self._free_memory))
+        return UnsentAnswer(allowance, memory, Reservation(self.server.disk, owners, self.displace))
+
+    def _free_memory(self) -> None:
+        """Move an unsent answer to a file: others need the memory."""
+        with self.lock:
+            unsent = self._unsent
+            if unsent is None or unsent.is_in_file or self.closed:
+                return
+            if not unsent.move_to_file(self.queue, displaces=True):
+                self.displace()
+
+    def displace(self) -> None:
+        """Close the connection, as soon as the loop comes to it: others need the room of what its client does not read.
+
+        That is the client's own doing, and no reason to refund its call.
+        """
+        log.info("closed a connection of %s that reads its answer too slowly", self.address or self.addr[0])
+        self.broken = True
+        self.loop.call_soon(lambda: self.loop.attend(self))
+
+    def _wait_for_reader(self) -> None:
+        """Wait until the client has taken all that is unsent. Raise ClientGone if it does not.
+
+        The lock is held by the caller, and released while this waits. The loop itself never waits.
+        """
+        if self._unsent is None or self.loop.is_current_thread:
+            return
+        if self._reader_moved is None:
+            self._reader_moved = threading.Condition(self.lock)
+        self.server.pool.replace(self)
+        self.server.paused.enter_displacing(self, *self._unsent.owners)
+        self._environ.get("finapi.paused", int)()
+        self._paused_at, self._call_due_at = self.loop.now(), self.due
+        self.due = min(self._call_due_at, self._unsent.allowance.until)
+        try:
+            while self._unsent is not None and self.takes_output:
+                self._reader_moved.wait()
+        finally:
+            self._paused_seconds += self.loop.now() - self._paused_at
+            self._paused_at, self.due = None, self._call_due_at
+            self.server.paused.leave(self)
+        self._require_output()
+
+    def _client_is_late(self) -> bool:
+        """Return whether it is the client, and not the application, that took the most of a call's time."""
+        now = self.loop.now()
+        paused_seconds = self._paused_seconds
+        if self._paused_at is not None:
+            if self._unsent is not None and now >= self._unsent.allowance.until:
+                return True
+            paused_seconds += now - self._paused_at
+        return paused_seconds > (now - self._call_began_at) / 2
+
+    def _end_unsent(self) -> None:
+        """Release what was stored of an answer that has left, or never will."""
+        if self._unsent is not None:
+            self._unsent.release()
+            self._unsent = None
+        if self._reader_moved is not None:
+            self._reader_moved.notify_all()
 
     def refill(self) -> bool:
-        """Whether there was more to send in the file."""
-        if self._overflow is None:
-            return False
-        if chunk := self._overflow.get(READ_BACK_BYTES, skip=True):
+        """Put the next part of a stored answer into the queue. Return False if there is none."""
+        chunk = b""
+        if self._body_file is not None:
+            chunk = self._body_file.get(READ_BYTES, skip=True)
+            if not chunk:
+                if self._body_file.remain:  # the file is shorter than its head has said
+                    self.broken, self.cut = True, FAILED
+                self._close_body_file()
+        elif self._unsent is not None:
+            chunk = self._unsent.read()
+        if chunk:
             self.queue.append(chunk)
-        else:
-            self._release()
         return bool(chunk)
 
-    def _release(self) -> None:
-        """Give back what was held of the answer."""
-        if self._overflow is not None:
-            self._overflow.close()
-            self._overflow = None
-        if self._spooled:
-            self.server.spooled.give(self._spooled)
-        if self._held:
-            self.server.held.give(self._held - OUTPUT_FREE)
-        self._spooled = self._held = 0
+    def _close_body_file(self) -> None:
+        if self._body_file is not None:
+            self._body_file.close()
+            self._body_file = None
+
+    # ---- the end of an answer, for calls that depend on it
+
+    def call_when_sent(self, callback: Callable[[], object]) -> None:
+        """Have a function called, in a request thread, when the answer has left or can no longer leave.
+
+        It is called when the time of a call is over in any case, however slowly the client reads.
+        """
+        self._when_sent = callback
+
+    def _call_back_when_sent(self) -> None:
+        callback, self._when_sent = self._when_sent, None
+        if callback is None:
+            return
+        self._after_sending = callback
+        if self._unsent is None or self.closed or self.broken:
+            self._answer_ended(callback)
+        else:
+            seconds = self._call_began_at + self.settings.server_timeout - self.loop.now()
+            self._call_soon(lambda: self._call_later(seconds, lambda: self._answer_ended(callback)))
+
+    def _answer_ended(self, callback: Callable[[], object] | None) -> None:
+        """Have this function called, unless it has been."""
+        with self.lock:
+            if callback is not None and callback is self._after_sending:
+                self._after_sending = None
+                self.server.pool.put(SentAnswer(callback))
 
     def refuse(self, request: RequestParser, refusal: Refusal) -> None:
         """Answer in the application's place, and close."""
@@ -465,7 +603,7 @@ class HttpConnection(Connection):
             if self.requests and self.takes_output and not (self.task is not None and self.task.wrote_header):
                 self._overrun(self.requests[0], 503, STOPPING)
                 self.loop.attend(self)
-            elif self.requests:
+            elif self.requests or self._unsent is not None:
                 self.cut = STOPPING
 
     def _overrun(self, request: RequestParser, status: int = 504, reason: str = OVERRUN) -> None:
@@ -481,31 +619,35 @@ class HttpConnection(Connection):
 
     def _flush(self) -> None:
         super()._flush()
-        if not self._blocked:
-            if self._unsent is not None:
-                self._unsent = None
-                self._release()
-        elif self._unsent is None:  # a slow reader, or one that never will
-            size = sum(map(len, self.queue))
-            self._unsent = Allowance(self.loop.now(), self.settings.channel_timeout, self.rate(size))
+        if self._blocked:
+            if self._unsent is None:
+                self._unsent = self._begin_unsent()
+        else:
+            self._end_unsent()
+            self._answer_ended(self._after_sending)
 
     def _take(self, sent: int) -> None:
         super()._take(sent)
         self.used_at = time.monotonic()
         if self._unsent is None:
             self._wait(self.settings.channel_timeout)
-        elif not self.requests and not self.lingering:
-            self.due = self._unsent.moved(self.loop.now(), sent)
+        elif not self.lingering:
+            until = self._unsent.allowance.moved(self.loop.now(), sent)
+            if not self.requests:
+                self.due = until
+            elif self._paused_at is not None:
+                self.due = min(until, self._call_due_at)
 
     # ---- how it ends
 
     def expired(self) -> None:
         """End what has lasted until the deadline."""
         with self.lock:  # else an answer may begin between the look at it and the refusal
-            if self.requests or self._judging is not None:
+            if (self.requests or self._judging is not None) and self._paused_at is None:
                 self.server.pool.give_up(self)
             answering = self.requests and self.task is not None and self.task.wrote_header
-            self.cut = OVERRUN if answering else ""
+            if answering and not self._client_is_late():
+                self.cut = OVERRUN
             if self.queue or self.finishing or answering:
                 self.close()  # nobody reads, or closes, or an answer has stopped half-way
             elif self.requests:
@@ -528,7 +670,14 @@ class HttpConnection(Connection):
         self._body_ended()
         if self.request is not None:
             self.request.close()
-        self._release()
+        self._close_body_file()
+        self._end_unsent()
+        self._answer_ended(self._after_sending)
+
+    def failed(self) -> None:
+        """Close after an error in the loop, which is no fault of the client's."""
+        self.cut = self.cut or FAILED
+        super().failed()
 
     def drop_requests(self) -> None:
         """Forget every request, and the temporary files of their bodies."""
@@ -548,14 +697,34 @@ class HttpConnection(Connection):
         return self.idle or (not self.requests and time.monotonic() - self.used_at > STALLED_SECONDS)
 
 
+class SentAnswer:
+    """A job for a request thread: what a call wanted to have done when its answer has left."""
+
+    def __init__(self, callback: Callable[[], object]) -> None:
+        self._callback = callback
+
+    def serve(self) -> None:
+        """Do it."""
+        self._callback()
+
+    def abandon(self) -> None:
+        """Do nothing more: it failed, which the pool has logged."""
+
+
 class Listener:
     """A bound server. Run it in one thread, stop it from any.
 
     The application finds ``finapi.deadline``, a time of ``monotonic``, in its environ: from then on the client is
     answered 504 and what the application returns is dropped. It may put a function into it as ``finapi.give_up``, which
     gives the headers and the body of that 504, or of the 503 of a stop; None when its own answer is on its way.
-    ``finapi.cut`` says why the server has ended an answer that was on its way, or nothing. ``finapi.pace``, called with
-    the parameters of :class:`PacedAnswer`, has the answer held back.
+    ``finapi.cut`` returns why the server itself has ended an answer that was on its way, "" where the client did, or
+    read it too slowly. ``finapi.when_sent`` takes a function that is called when the answer has left, or never will.
+    ``finapi.pace``, called with the parameters of :class:`PacedAnswer`, has the answer held back.
+
+    The application may put more into the environ: ``finapi.owners``, a tuple of the address and the account that an
+    unsent answer counts for; ``finapi.resident``, true of a body that is in memory as long as the process, which takes
+    no room then; ``finapi.paused``, a function that is called when its thread has to wait for the client to read.
+
     Connections whose request ``take_over`` wants leave the server with it. A GET without query or body that
     ``answer_from_memory`` answers comes before any that wait for a thread. A body that does not come with its head is
     taken as ``check_before_body`` says.
@@ -588,14 +757,16 @@ class Listener:
         self.address_of = address_of
         self.share: Counter[str | None] = Counter()  # connections by address
         self.bodies = Places(settings.bodies_at_once, settings.bodies_per_address, HttpConnection.displaced)
-        self.held, self.spooled = ByteBudget(settings.held_limit), ByteBudget(settings.spool_limit)
+        self.memory = ByteBudget(settings.held_limit)
+        self.disk = ByteBudget(settings.spool_limit)
+        self.paused = Places(settings.paused_limit, settings.paused_per_owner, HttpConnection.displace)
         self.stopping = False
         self._stop_by = inf
         # Deadlines are looked at this often: a quarter of the shortest, a second at most.
         timeouts = (settings.channel_timeout, settings.header_timeout, settings.server_timeout)
         self.loop = Loop(monotonic, min(1.0, *(seconds / 4 for seconds in timeouts)))
-        self.pool: ThreadPool[HttpConnection] = ThreadPool(
-            settings.threads, HttpConnection.serve, HttpConnection.abandon
+        self.pool: ThreadPool[HttpConnection | SentAnswer] = ThreadPool(
+            settings.threads, lambda job: job.serve(), lambda job: job.abandon()
         )
         self.adj = Adjustments(  # waitress's own settings, as far as its parser and its task ask for them
             listen="",  # it would look up the address that is its default

@@ -19,6 +19,10 @@ class Paced(Protocol):
     def put(self, data: bytes) -> None:
         """Send a part of the answer; ClientGone when nobody takes it."""
 
+    @property
+    def has_unsent(self) -> bool:
+        """Whether the client has not taken yet what was sent to it."""
+
     def call_over(self) -> None:
         """The whole answer is on its way, or nobody takes it."""
 
@@ -52,6 +56,9 @@ class PacedAnswer:
         later(self._seconds, lambda: self._go_on(connection, later))
 
     def _go_on(self, connection: Paced, later: Later) -> None:
+        if connection.has_unsent:  # so that a client that does not read has nothing stored for it
+            later(1 / PIECES, lambda: self._go_on(connection, later))
+            return
         if self._instead is not None:
             self._instead()
         size = len(self._body) if self._a_second == inf else max(1, int(self._a_second / PIECES))

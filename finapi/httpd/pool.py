@@ -25,7 +25,9 @@ class _Worker(Generic[Job]):
 
 
 class ThreadPool(Generic[Job]):
-    """Threads that serve what is put in. One that does not come back is replaced, since Python cannot end it.
+    """Threads that serve what is put in.
+
+    One that does not come back is replaced, since Python cannot end it; so is one that waits for a client to read.
 
     A thread is started when a job finds none idle, up to ``size`` beside those that are stuck and twice that in all;
     then jobs wait and the loop answers 504 and 503. A job is given to one idle thread, the last that became so, and no
@@ -58,12 +60,18 @@ class ThreadPool(Generic[Job]):
         worker.called.release()
 
     def give_up(self, job: Job) -> None:
-        """Replace the thread that serves the job, if one does."""
+        """Replace the thread of a job that has overrun its time, and log it."""
+        if self.replace(job):
+            log.warning("a call has overrun its time; %d threads are in a call that takes long", len(self._stuck))
+
+    def replace(self, job: Job) -> bool:
+        """Let another thread work in place of the one that serves the job. Return False if none does, or one has."""
         with self._lock:
-            if job not in self._stuck and any(worker.job is job for worker in self._workers):
-                self._stuck.add(job)
-                log.warning("a call has overrun its time; %d of them are still running", len(self._stuck))
-                self._grow()
+            if job in self._stuck or not any(worker.job is job for worker in self._workers):
+                return False
+            self._stuck.add(job)
+            self._grow()
+            return True
 
     def stop(self, timeout: float) -> int:
         """End and join the threads; returns how many are still in a call after ``timeout`` seconds."""

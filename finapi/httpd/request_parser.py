@@ -17,7 +17,7 @@ from waitress.buffers import OverflowableBuffer
 from waitress.parser import HTTPRequestParser
 from waitress.receiver import ChunkedReceiver, FixedStreamReceiver
 
-from finapi.httpd.shares import ByteBudget
+from finapi.httpd.shares import Reservation
 
 REQUEST_LINE_LIMIT = 8_192  # bytes; RFC 9112 section 3 asks for 8,000 at least
 CHUNK_LINE_LIMIT = 4_096  # bytes of a chunk's size with its extensions, or of a trailer field
@@ -119,7 +119,7 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
     """A request as it comes in: waitress's attributes, read without any of its leniency."""
 
     command = request_uri = path = ""  # of what is refused before they are read, too
-    _held: tuple[ByteBudget, int] | None = None
+    _reservation: Reservation | None = None
     content_length: int
     header_plus: bytes
     headers_finished: bool
@@ -167,16 +167,15 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
         if limit <= in_memory:
             self.body_rcv.getbuf().overflow = limit + 1
 
-    def hold(self, budget: ByteBudget, count: int) -> None:
-        """Note that so many bytes of a budget are taken for the body, until it is closed."""
-        self._held = (budget, count)
+    def hold(self, reservation: Reservation) -> None:
+        """Keep the bytes that are reserved for the body until it is closed."""
+        self._reservation = reservation
 
     def close(self) -> None:
-        """Release the body and what was taken for it; twice is once."""
-        if self._held is not None:
-            budget, count = self._held
-            self._held = None
-            budget.give(count)
+        """Release the body and the bytes that are reserved for it. Closing again does nothing."""
+        if self._reservation is not None:
+            self._reservation.release()
+            self._reservation = None
         super().close()
 
     def _read_head(self, data: bytes) -> int:

@@ -55,6 +55,7 @@ class RequestTask(WSGITask):  # type: ignore[misc]
         # Not by waitress's service(), which swallows an OSError for the client's: here only the application raises any.
         own = {"SERVER_SOFTWARE": "finapi", "finapi.deadline": deadline, "finapi.reset": self.channel.reset}
         own["finapi.cut"] = lambda: self.channel.cut
+        own["finapi.when_sent"] = self.channel.call_when_sent
         own["finapi.pace"] = self.channel.hold_back
         own["finapi.short"] = self.be_short
         self.get_environment().update(own)

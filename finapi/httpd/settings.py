@@ -53,6 +53,8 @@ class ListenSettings(NamedTuple):
     bodies_per_address: int = 16
     held_limit: int = 33_554_432  # of long bodies and of answers not read, in memory
     spool_limit: int = 67_108_864  # of the same in temporary files, which may be memory too
+    paused_limit: int = 4  # threads that wait for a client to read, which others replace
+    paused_per_owner: int = 2  # of them for one address or account
 
 
 class Asked(NamedTuple):

@@ -1,78 +1,195 @@
-"""What connections share: places, so many for each address; bytes that are held for them; time for a transfer."""
+"""What connections share: places, bytes that are held for them, and the time that a transfer may take.
+
+Places and bytes are counted by owner. An owner is an address or an account, and a connection may have both: so neither
+many accounts behind one address nor one account at many addresses gets more than one share.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 Holder = TypeVar("Holder")
 
 
 class Places(Generic[Holder]):
-    """So many places in all, and so many for each address; safe among threads.
+    """At most ``limit`` places in all and ``share`` for each owner; safe among threads.
 
-    Who comes when all are taken displaces the oldest holder of the address that has most: so none is left of a few
-    addresses that take all they can, and slow ones never keep everybody else out. Without ``displace`` nobody goes.
+    Who comes when all are taken displaces the oldest holder of the owner that has the most: so a few owners that take
+    all they can never keep others out. Without ``displace`` no holder is displaced.
     """
 
     def __init__(self, limit: int, share: int, displace: Callable[[Holder], object] | None) -> None:
         self._limit, self._share, self._displace = limit, share, displace
-        self._addresses: dict[Holder, str] = {}
-        self._holders: dict[str, dict[Holder, None]] = {}  # by address, the oldest first
+        self._owners: dict[Holder, tuple[Hashable, ...]] = {}
+        self._holders: dict[Hashable, dict[Holder, None]] = {}  # By owner, the oldest first.
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._addresses)
+        return len(self._owners)
 
-    def enter(self, one: Holder, address: str) -> bool:
-        """Whether it has a place now; not when its address has its share, or all are taken and nobody has to go."""
-        displaced = None
+    def enter(self, holder: Holder, *owners: Hashable) -> bool:
+        """Take a place. Return False if an owner has its share, or if all are taken and no holder may be displaced."""
         with self._lock:
-            full = len(self._addresses) >= self._limit
-            if len(self._holders.get(address, ())) >= self._share or (full and self._displace is None):
+            if any(self._has_share(owner) for owner in owners):
                 return False
-            if full:
-                most = max(self._holders, key=lambda address: len(self._holders[address]))
-                displaced = next(iter(self._holders[most]))
-                self._forget(displaced)
-            self._addresses[one] = address
-            self._holders.setdefault(address, {})[one] = None
-        if displaced is not None and self._displace is not None:
-            self._displace(displaced)
+            if len(self._owners) >= self._limit and self._displace is None:
+                return False
+            displaced = self._add(holder, owners)
+        self._report(displaced)
         return True
 
-    def leave(self, one: Holder) -> None:
-        """It needs its place no longer; twice is once."""
+    def enter_displacing(self, holder: Holder, *owners: Hashable) -> None:
+        """Take a place in any case: an owner that has its share gives up the oldest of its places."""
+        displaced = []
         with self._lock:
-            self._forget(one)
+            for owner in owners:
+                if self._has_share(owner):
+                    displaced.append(self._remove_oldest(owner))
+            displaced += self._add(holder, owners)
+        self._report(displaced)
 
-    def _forget(self, one: Holder) -> None:
-        address = self._addresses.pop(one, None)
-        if address is not None:
-            del self._holders[address][one]
-            if not self._holders[address]:
-                del self._holders[address]
+    def leave(self, holder: Holder) -> None:
+        """Give up a place. A holder without one stays without."""
+        with self._lock:
+            self._forget(holder)
+
+    def _has_share(self, owner: Hashable) -> bool:
+        return len(self._holders.get(owner, ())) >= self._share
+
+    def _add(self, holder: Holder, owners: tuple[Hashable, ...]) -> list[Holder]:
+        """Give the holder a place. Return the holders that lost theirs to it."""
+        displaced = []
+        if len(self._owners) >= self._limit:
+            largest_owner = max(self._holders, key=lambda owner: len(self._holders[owner]))
+            displaced.append(self._remove_oldest(largest_owner))
+        self._owners[holder] = owners
+        for owner in owners:
+            self._holders.setdefault(owner, {})[holder] = None
+        return displaced
+
+    def _remove_oldest(self, owner: Hashable) -> Holder:
+        oldest = next(iter(self._holders[owner]))
+        self._forget(oldest)
+        return oldest
+
+    def _forget(self, holder: Holder) -> None:
+        for owner in self._owners.pop(holder, ()):
+            del self._holders[owner][holder]
+            if not self._holders[owner]:
+                del self._holders[owner]
+
+    def _report(self, displaced: list[Holder]) -> None:
+        for holder in displaced:
+            if self._displace is not None:
+                self._displace(holder)
 
 
 class ByteBudget:
-    """Bytes that may be held at once, for everybody together; safe among threads."""
+    """Bytes that connections may hold at the same time, counted by owner; safe among threads.
+
+    When it is used up, the owner that holds the most makes room. Its oldest reservation loses its bytes immediately;
+    what they stand for is released soon after, by the function that the reservation was made with.
+    """
 
     def __init__(self, limit: int) -> None:
-        self._left = limit
+        self._limit = limit
+        self._used_bytes = 0
+        self._reservations: dict[Reservation, None] = {}  # Those that hold bytes, the oldest first.
+        self._bytes_of_owner: Counter[Hashable] = Counter()
         self._lock = threading.Lock()
 
-    def take(self, count: int) -> bool:
-        """Whether there was room for so many more."""
-        with self._lock:
-            fits = count <= self._left
-            self._left -= count if fits else 0
-        return fits
+    @property
+    def free_bytes(self) -> int:
+        """Bytes that may still be reserved."""
+        return self._limit - self._used_bytes
 
-    def give(self, count: int) -> None:
-        """So many are held no longer."""
+    def add(self, reservation: Reservation, count: int, *, displaces: bool, displaces_own: bool) -> bool:
+        """Give more bytes to a reservation. Return False, and change nothing, if there is no room for them."""
         with self._lock:
-            self._left += count
+            displaced = self._choose_displaced(reservation, count, displaces_own=displaces_own) if displaces else []
+            freed_bytes = sum(victim.held_bytes for victim in displaced)
+            if self._used_bytes - freed_bytes + count > self._limit:
+                return False
+            for victim in displaced:
+                self._remove(victim)
+            self._reservations.setdefault(reservation)
+            self._count(reservation, count)
+        for victim in displaced:
+            victim.make_room()
+        return True
+
+    def remove(self, reservation: Reservation) -> None:
+        """Take all bytes from a reservation."""
+        with self._lock:
+            self._remove(reservation)
+
+    def _choose_displaced(self, newcomer: Reservation, count: int, *, displaces_own: bool) -> list[Reservation]:
+        """Return the reservations that have to go, so that ``newcomer`` can have ``count`` bytes more.
+
+        They are of the owner that would hold the most, with these bytes counted for the newcomer. There may be too few.
+        """
+        usage = self._bytes_of_owner.copy()
+        for owner in newcomer.owners:
+            usage[owner] += count
+        needed_bytes = self._used_bytes + count - self._limit
+        candidates = [reservation for reservation in self._reservations if reservation is not newcomer]
+        displaced: list[Reservation] = []
+        while needed_bytes > 0:
+            largest_owner = max(usage, key=usage.__getitem__, default=None)
+            if largest_owner in newcomer.owners and not displaces_own:
+                break
+            victim = next((candidate for candidate in candidates if largest_owner in candidate.owners), None)
+            if victim is None:
+                break
+            candidates.remove(victim)
+            displaced.append(victim)
+            needed_bytes -= victim.held_bytes
+            for owner in victim.owners:
+                usage[owner] -= victim.held_bytes
+        return displaced
+
+    def _remove(self, reservation: Reservation) -> None:
+        self._reservations.pop(reservation, None)
+        self._count(reservation, -reservation.held_bytes)
+
+    def _count(self, reservation: Reservation, count: int) -> None:
+        reservation.held_bytes += count
+        self._used_bytes += count
+        for owner in reservation.owners:
+            self._bytes_of_owner[owner] += count
+            if not self._bytes_of_owner[owner]:
+                del self._bytes_of_owner[owner]
+
+
+class Reservation:
+    """Bytes of a budget that one answer or one request body holds for its owners.
+
+    ``make_room`` is called, in any thread, when the bytes were given to another; it must be quick.
+    """
+
+    def __init__(self, budget: ByteBudget, owners: tuple[Hashable, ...], make_room: Callable[[], object]) -> None:
+        self.owners = owners
+        self.make_room = make_room
+        self.held_bytes = 0  # Changed by the budget alone.
+        self._budget = budget
+
+    def add(self, count: int) -> bool:
+        """Hold more bytes. Return False if no such bytes are free."""
+        return self._budget.add(self, count, displaces=False, displaces_own=False)
+
+    def add_displacing(self, count: int, *, displaces_own: bool = True) -> bool:
+        """Hold more bytes; the owner that holds the most makes room. Return False if that is this reservation alone.
+
+        Without ``displaces_own`` also False if the owner that holds the most is one of this reservation's.
+        """
+        return self._budget.add(self, count, displaces=True, displaces_own=displaces_own)
+
+    def release(self) -> None:
+        """Hold no bytes any longer."""
+        self._budget.remove(self)
 
 
 class Allowance:
