@@ -282,6 +282,8 @@ def _app(
             config.large_at_once,
             config.large_waiting,
             config.turn_wait,
+            # No account and no address has all of them.
+            each=max(1, config.large_at_once - 1),
             seats=seats,
         ),
         bulk=FileCache(None if db.path is None else config.data_dir / BULK, config.bulk_bytes, clock, refunded_cpu),

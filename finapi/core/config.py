@@ -68,14 +68,20 @@ class Config:
     bodies_at_once: int = _setting(64, "long or slow request bodies arriving at once", least=1)
     bodies_per_address: int = _setting(16, "of them from one address", least=1)
     # Temporary files lie in memory where /tmp does.
-    spool_bytes: int = _setting(256 * MIB, "bytes of long bodies and unread answers in temporary files", least=0)
+    spool_bytes: int = _setting(
+        256 * MIB,
+        "bytes of long bodies and unread answers in temporary files; the address or account with the most makes room",
+        least=0,
+    )
     server_timeout: float = _setting(300.0, "seconds that a call may take (API default: 300)", least=0.05)
     # A statement is about 10 KB: the questions that are asked all the time fit several times over.
     answer_bytes: int = _setting(16 * MIB, "bytes of answers kept for the next who asks the same", least=0)
     # Fewer than the threads, for each takes up to three times its bytes of memory and most of a second of the core.
     answer_limit: int = _setting(8 * MIB, "bytes of one answer of series or funds; a longer one is 400", least=MIB)
     series_cells: int = _setting(50_000, "cells of one answer of series, rows times metrics; more are 400", least=1)
-    large_at_once: int = _setting(2, "answers above 1 MiB, or of several companies, made at once", least=1)
+    large_at_once: int = _setting(
+        2, "answers above 1 MiB, or of several companies, made together; one account has all but one", least=1
+    )
     large_waiting: int = _setting(2, "of them waiting for their turn", least=0)
     turn_wait: float = _setting(3.0, "seconds that a large answer or an SQL query waits before 503", least=0)
     queue_limit: int = _setting(512, "requests waiting for a thread before 503", least=1)

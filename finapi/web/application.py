@@ -49,9 +49,11 @@ class WsgiApp:
         trusted_proxies = self.app.config.trusted_proxies
         status, headers, body = self._answer(exchange, lambda: read_request(environ, trusted_proxies))
         start_response(status, headers)
+        environ["finapi.owners"] = exchange.owners
+        environ["finapi.resident"] = exchange.is_resident
+        environ["finapi.paused"] = exchange.release
         if exchange.stream is not None:
-            exchange.stream.cut = environ.get("finapi.cut", str)
-            return exchange.stream
+            return exchange.stream.start(environ)
         return ReleasingBody(body, exchange.release) if exchange.release_callbacks else [body]
 
     def _new_exchange(self, route: Route | None = None) -> Exchange:
@@ -92,21 +94,26 @@ class WsgiApp:
         trusted_proxies = self.app.config.trusted_proxies
         return self._answer(self._new_exchange(), lambda: plain_get(target, headers, peer, trusted_proxies))
 
-    def check_before_body(self, environ: Mapping[str, Any]) -> int | Answered:
+    def check_before_body(self, environ: dict[str, Any]) -> int | Answered:
         """Return the maximum size of a body in bytes, or the response to a call that is refused before its body."""
         request = read_request(environ, self.app.config.trusted_proxies)
         match = None if request.wrong else self._table.match(request.segments)
         route = match.by_method.get(request.method) if match else None
+        exchange = self._new_exchange(route)
         if route is not None:
             now = self.app.clock.now()
             is_known = route.auth == "none"
+            exchange.request = request
             try:
-                is_known = is_known or find_caller(self.app, route.without_key_in_body(), request, now) is not None
+                if not is_known:
+                    exchange.caller = find_caller(self.app, route.without_key_in_body(), request, now)
+                    is_known = exchange.caller is not None
             except StoreUnavailableError as error:
                 request = request._replace(wrong=unwritable(error))
             limit = min(route.body_limit if is_known else PUBLIC_BODY, self.app.config.body_limit)
             if is_known or route.key_in_body:  # The key may still come in the body.
                 if request.length <= limit:
+                    environ["finapi.owners"] = exchange.owners
                     return limit
                 request = request._replace(wrong=too_large(limit))
         return self._answer(self._new_exchange(route), lambda: request)

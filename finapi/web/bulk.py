@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import islice
 from os import SEEK_END
 from typing import IO, Any, Literal, TypedDict
@@ -14,7 +15,7 @@ from finapi.core.records import Date, Time
 from finapi.market.reference import bulk
 from finapi.market.reference.bulk import DATASETS, Dataset, FiledPeriod
 from finapi.store.file_cache import BuiltFile
-from finapi.web.exports import TableExport
+from finapi.web.exports import StreamedExport
 from finapi.web.http.call import Call
 from finapi.web.http.messages import FILE, Response, has_if_none_match_star, held_etag
 from finapi.web.http.params import Param
@@ -109,6 +110,25 @@ class _FileChunks:
         raise StopIteration
 
 
+class FileExport(StreamedExport):
+    """The body of a response that is a file. A server that can send it does so from where it is, without a copy."""
+
+    def __init__(self, opened: IO[bytes]) -> None:
+        resources = ExitStack()
+        resources.callback(opened.close)
+        super().__init__(_FileChunks(opened), resources)
+        self._opened = opened
+
+    def start(self, environ: dict[str, Any]) -> Iterable[bytes]:
+        """Return the body for the server that made ``environ``: wrapped (PEP 3333, wsgi.file_wrapper) if it can."""
+        chunks = super().start(environ)
+        wrap_file = environ.get("wsgi.file_wrapper")
+        if wrap_file is None or not self.end_when_sent():
+            return chunks
+        wrapped: Iterable[bytes] = wrap_file(self._opened, CHUNK)
+        return wrapped
+
+
 INDEX = Envelope[BulkIndex, BulkMeta]
 INDEX_PARAMS = (Param("dataset", allowed=tuple(DATASETS), help="Only files of this dataset.", example="form-4"),)
 FILE_PARAMS = (
@@ -177,7 +197,7 @@ def file(call: Call) -> Response:
     if call.request.method == "HEAD":
         opened.seek(0, SEEK_END)
     headers |= {"Content-Disposition": f'attachment; filename="{name}"', "Content-Length": str(made.size)}
-    return Response(200, b"", FILE, headers, stream=TableExport(_FileChunks(opened), gzipped=False), packed=True)
+    return Response(200, b"", FILE, headers, stream=FileExport(opened), packed=True)
 
 
 def open_file(call: Call, name: str, param: str) -> tuple[BuiltFile, IO[bytes]]:

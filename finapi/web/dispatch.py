@@ -311,6 +311,7 @@ def run_handler(call: Call, exchange: Exchange, charge: Charge, error: ApiError 
 
     ``error`` is a mistake in the input, which is reported only to callers who could pay.
     """
+    response: Response | None = None
     try:
         if error is not None:
             raise error
@@ -320,6 +321,8 @@ def run_handler(call: Call, exchange: Exchange, charge: Charge, error: ApiError 
             charge.cpu_meter = exchange.cpu_meter
         check_time(call, exchange)
     except BaseException as failure:
+        if response is not None and response.stream is not None:
+            response.stream.close()
         if exchange.claim("call"):
             charge.refund(failure)
             raise
@@ -341,7 +344,7 @@ def find_response(call: Call, exchange: Exchange) -> Response:
     if exchange.tag is not None and has_if_none_match_star(call.request):
         return check_existence(call, exchange.tag)
     if call.route.tables and call.table_kind is not None:
-        return exports.answer(call)
+        return exports.export_list(call)
     return response_cache.find_or_handle(call, exchange.tag)
 
 
@@ -418,6 +421,8 @@ def answer_inner_call(app: App, table: RouteTable, outer: Request, inner: ApiReq
     request = read_request(environ)._replace(headers=headers, address=outer.address, peer=outer.peer)
     exchange = Exchange(app.new_uuid(), app.clock.monotonic())
     status, response_headers, body = answer_call(app, table, exchange, lambda: request)
+    if exchange.stream is not None:
+        body = b"".join(exchange.stream)
     exchange.release()
     return ApiAnswer(int(status[:3]), {name.lower(): value for name, value in response_headers}, body)
 

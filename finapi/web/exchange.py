@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from finapi.accounts.users import Caller
 from finapi.core.cpu_allowance import CpuMeter
 from finapi.core.limits import Decision
-from finapi.web.exports import TableExport
+from finapi.web.exports import StreamedExport
 from finapi.web.http.messages import Request
 from finapi.web.http.route import Route
 
@@ -28,11 +28,18 @@ class Exchange:
     tokens_charged: int = 0
     error_code: str | None = None
     cpu_meter: CpuMeter | None = None  # Counts the CPU time of the call if it is refunded; None if no limit applies
-    stream: TableExport | None = None
+    stream: StreamedExport | None = None
+    is_resident: bool = False  # Whether the body is in memory as long as the process
     # Called when the body has been handed to its connection, or never will be.
     release_callbacks: list[Callable[[], None]] = field(default_factory=list)
     # Shared by copies of the exchange.
     _claims: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def owners(self) -> tuple[Hashable, ...]:
+        """The address and, if it is known, the account that count for what the server stores of this call."""
+        owners: tuple[Hashable, ...] = () if self.request is None else (self.request.address,)
+        return owners if self.caller is None else (*owners, ("user", self.caller.id))
 
     def claim(self, answerer: Literal["call", "server"]) -> bool:
         """Return True if this answerer may answer. The first one that claims the exchange may, in whichever thread.

@@ -1,13 +1,21 @@
-"""Lists as tables: made page by page from one moment of the data, and sent while they are made."""
+"""Lists as tables (CSV and NDJSON): read page by page from one moment of the data, and sent while they are read.
+
+A call is charged before its first row is sent. The charge of a streamed export ends with the export:
+
+- the last row has left, or the time that a call may take is over: settled;
+- the client disconnects, stops reading or reads too slowly: settled. It pays for the rows that were sent, and a call
+  has one price however many rows it returns;
+- the server fails, stops or runs out of time: refunded, and logged with the reason.
+"""
 
 from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from urllib.parse import quote, urlencode
 
 from finapi.accounts.billing import Charge
@@ -20,201 +28,271 @@ from finapi.web.http.tables import CSV, MAX_ROWS, table_lines
 
 log = logging.getLogger("finapi.exports")
 
-_PAGED = (("limit", "offset"), ("size", "from"))
-PAGE_ROWS = 1_000  # of which so many are in memory at a time
+PAGE_ROWS = 1_000  # in memory at the same time
 
 
-class OneMoment:
-    """What stands for the database of an export: every page is read from one moment."""
+class PageParams(NamedTuple):
+    """The names of the two parameters that choose a page of a list."""
+
+    limit: str
+    offset: str
+
+
+PAGE_PARAMS = (PageParams("limit", "offset"), PageParams("size", "from"))
+
+
+class SnapshotDatabase:
+    """The database as an export sees it: each read is part of one transaction, and so of one moment."""
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """The transaction of the export."""
+        """Return the transaction of the export."""
         yield self._tx
 
     read_one = read
 
 
-class TableExport:
-    """The body of an answer that is sent while it is made. What fails ends it before its end, and is refunded.
+class StreamedExport:
+    """The body of a streamed table (PEP 3333 iterable).
 
-    ``charge`` is open until then. A client that goes away pays, unless the server says why it ``cut`` it off.
+    ``resources`` are released when the last row has been read, or when the export is given up. ``charge`` stays open
+    until the export ends.
     """
 
-    def __init__(self, chunks: Iterator[bytes], *, gzipped: bool) -> None:
-        self._chunks = _packed(chunks) if gzipped else chunks
-        self._made = chunks
+    def __init__(self, chunks: Iterator[bytes], resources: ExitStack) -> None:
         self.charge: Charge | None = None
-        self.cut: Callable[[], str] = str
+        self._chunks = chunks
+        self._resources = resources
+        self._is_complete = False
+        self._is_closed = False
+        # Returns why the server gave up on the connection, or "" if it did not.
+        self._get_abort_reason: Callable[[], str] = str
+        self._call_when_sent: Callable[[Callable[[], None]], None] | None = None
+
+    def start(self, environ: dict[str, Any]) -> Iterable[bytes]:
+        """Return the body for the server that made ``environ``."""
+        self._get_abort_reason = environ.get("finapi.cut", str)
+        self._call_when_sent = environ.get("finapi.when_sent")
+        return self
 
     def __iter__(self) -> Iterator[bytes]:
         try:
             yield from self._chunks
+            self._is_complete = True
         except GeneratorExit:
             raise
         except BaseException as error:
-            self.cut = str
+            self._is_closed = True
+            self._resources.close()  # Nothing is written while the transaction is open.
             if self.charge is not None:
                 self.charge.refund(error)
             raise
-        else:
-            self.cut = str
         finally:
             self.close()
 
     def close(self) -> None:
-        """End it, wherever it is; a server calls it whatever became of the answer (PEP 3333)."""
-        cast(Any, self._made).close()
-        reason, self.cut = self.cut(), str
-        if reason:
-            log.warning("a table was cut off and refunded: %s", reason)
-            if self.charge is not None:
-                self.charge.refund(ApiError("TIMEOUT", reason))
-        if self.charge is not None:
+        """End the export. A server calls this whatever happened before (PEP 3333); calling it again does nothing."""
+        self._resources.close()
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if not self._is_complete:
+            self._end_charge(self._get_abort_reason())
+        elif not self.end_when_sent():
+            self._end_charge("")
+
+    def end_when_sent(self) -> bool:
+        """End the charge when all has left the server. Return False if the server does not say when that is."""
+        if self._call_when_sent is None:
+            return False
+        self._call_when_sent(lambda: self._end_charge(self._get_abort_reason()))
+        return True
+
+    def _end_charge(self, abort_reason: str) -> None:
+        """Settle the charge, or refund it if the server gave up for a reason of its own."""
+        if abort_reason:
+            log.warning("Export aborted and refunded: %s", abort_reason)
+        if self.charge is None:
+            return
+        if abort_reason:
+            self.charge.refund(ApiError("TIMEOUT", abort_reason))
+        else:
             self.charge.settle()
 
 
-def pages(route: Route) -> tuple[str, str] | None:
-    """What the limit and the offset of a list are called; None for one that comes whole, as series do."""
-    names = {one.name for one in (*route.params, *(route.body or ()))}
-    return next((two for two in _PAGED if names.issuperset(two) and "layout" not in names), None)
+def find_page_params(route: Route) -> PageParams | None:
+    """Return the parameters that page through a list, or None for a list that is never paged, such as a series."""
+    names = {param.name for param in (*route.params, *(route.body or ()))}
+    if "layout" in names:
+        return None
+    return next((page_params for page_params in PAGE_PARAMS if names.issuperset(page_params)), None)
 
 
-def _most(route: Route, named: tuple[str, str] | None) -> int:
-    """Rows of one table: of a free call no more than its JSON has, as nobody pays for what they take to make."""
-    limits = [one.most for one in (*route.params, *(route.body or ())) if named is not None and one.name == named[0]]
-    return MAX_ROWS if route.cost or not limits else int(limits[0] or MAX_ROWS)
+def _get_max_rows(route: Route, page_params: PageParams | None) -> int:
+    """Return the most rows of one table. A free call has no more than its JSON, since their work is not paid for."""
+    if route.cost or page_params is None:
+        return MAX_ROWS
+    params = (*route.params, *(route.body or ()))
+    limit = next((param for param in params if param.name == page_params.limit), None)
+    return int((limit and limit.most) or MAX_ROWS)
 
 
-def answer(call: Call) -> Response:
-    """The rows of a list as the table that the call wants: at once when they are few, else while they are made."""
-    made = _made(call)
-    response = cast(Response, next(made))
-    head = call.request.method == "HEAD"
-    if response.stream is None or head:
-        cast(Any, made).close()
-    if response.stream is not None:
-        response.stream = TableExport(cast(Iterator[bytes], made), gzipped=call.request.wants_gzip and not head)
-    return response
+def export_list(call: Call) -> Response:
+    """Return the rows of a list as the table that the caller requested: complete if they are few, else streamed."""
+    page_params = find_page_params(call.route)
+    kind = call.table_kind or CSV
+    with ExitStack() as resources:
+        tx = resources.enter_context(call.app.db.read())
+        snapshot = cast(Database, SnapshotDatabase(tx))
+        reader = ListReader(call._replace(app=replace(call.app, db=snapshot)), page_params)
+        page = reader.read_page(reader.requested_rows or PAGE_ROWS)
+        if isinstance(page, Response):
+            return page
+        columns = page.columns or call.route.columns
+        if page_params is None or not reader.has_more or reader.remaining_rows == 0:
+            body = b"".join(table_lines(kind, columns, page.rows, head=True))
+            return reader.build_response(page, body, has_more=reader.has_more)
+        response = reader.build_response(page, b"", has_more=reader.has_rows_beyond())
+        if call.request.method == "HEAD":
+            response.stream = StreamedExport(iter(()), ExitStack())
+            return response
+        call.hold_large()
+        resources.callback(call.release_large)
+        chunks = _iter_chunks(reader, page, kind, columns)
+        if call.request.wants_gzip:
+            chunks = _compress(chunks)
+        response.stream = StreamedExport(chunks, resources.pop_all())
+        return response
 
 
-def _made(call: Call) -> Iterator[Response | bytes]:
-    """The response, whole or without a body; then its body."""
-    named, kind = pages(call.route), call.table_kind or CSV
-    with call.app.db.read() as tx:
-        reader = _ListReader(call._replace(app=replace(call.app, db=cast(Database, OneMoment(tx)))), named)
-        if isinstance(first := reader.page(reader.wanted or PAGE_ROWS), Response):
-            yield first
-            return
-        columns = first.columns or call.route.columns
-        if named is None or not reader.goes_on or reader.left == 0:
-            yield reader.response(
-                first, b"".join(table_lines(kind, columns, first.rows, head=True)), more=reader.goes_on
-            )
-            return
-        more = reader.goes_beyond()
-        key = ("user", call.user_id)
-        with call.app.large.turn(key):
-            response = reader.response(first, b"", more=more)
-            response.stream = True  # to be made
-            yield response
-            yield from table_lines(kind, columns, first.rows, head=True)
-            while reader.goes_on and reader.left:
-                page = reader.page(reader.left or PAGE_ROWS)
-                assert isinstance(page, TablePage)
-                yield from table_lines(kind, columns, page.rows, head=False)
-                if call.request.deadline is not None and call.app.clock.monotonic() > call.request.deadline:
-                    raise ApiError("TIMEOUT", "The call exceeded the server's time limit.")
+def _iter_chunks(reader: ListReader, page: TablePage, kind: str, columns: Any) -> Iterator[bytes]:
+    """Yield the table, beginning with its first page."""
+    yield from table_lines(kind, columns, page.rows, head=True)
+    while reader.has_more and reader.remaining_rows:
+        next_page = reader.read_page(reader.remaining_rows)
+        assert isinstance(next_page, TablePage)
+        yield from table_lines(kind, columns, next_page.rows, head=False)
 
 
-class _ListReader:
-    """The pages of one list, one after the other."""
+class ListReader:
+    """The pages of one list, in order."""
 
-    def __init__(self, call: Call, named: tuple[str, str] | None) -> None:
-        self.call, self.named = call, named
-        self.given = {**call.params, **call.body}
-        asked = named and (call.request.query.get(named[0], [None])[0] or call.body.get(named[0]))
-        self.wanted = None if asked is None else max(int(asked), 1)
-        self.most = _most(call.route, named)
-        if self.wanted is not None and self.wanted > self.most:
-            assert named is not None
-            what = "A table" if call.route.cost else "A table of a free call"
-            raise invalid_param(named[0], f"{what} has at most {self.most:,} rows.", expected=f"at most {self.most:,}")
-        self.left = self.most if self.wanted is None else self.wanted
-        self.place: dict[str, Any] = {} if named is None else {named[1]: self.given.get(named[1], 0)}
-        self.goes_on = False
+    def __init__(self, call: Call, page_params: PageParams | None) -> None:
+        self.call = call
+        self.page_params = page_params
+        self.max_rows = _get_max_rows(call.route, page_params)
+        self.requested_rows = self._parse_limit()
+        self.remaining_rows = self.max_rows if self.requested_rows is None else self.requested_rows
+        self.has_more = False
         self.next_cursor: Any = None
+        self._given = {**call.params, **call.body}
+        self._position: dict[str, Any] = {}  # The parameters that choose where the next page begins.
+        if page_params is not None:
+            self._position[page_params.offset] = self._given.get(page_params.offset, 0)
 
-    def page(self, most: int) -> TablePage | Response:
-        """The next page, or what the handler answers instead of one."""
-        size = min(most, PAGE_ROWS, self.left)
-        page = self._asked(size, self.place)
-        if isinstance(page, TablePage) and self.named is not None:
-            paging = page.meta.get("pagination", page.meta)
-            self.left -= len(page.rows)
-            total, self.next_cursor = paging.get("total"), paging.get("next_cursor")
-            cursor = next((one for one in self.call.route.params if one.name == "cursor"), None)
-            if cursor is not None and self.next_cursor is not None:
-                # A cursor costs the same however far the list has come.
-                self.place = {"cursor": cursor.read(str(self.next_cursor)), self.named[1]: 0}
-            else:
-                self.place = {**self.place, self.named[1]: self.place[self.named[1]] + len(page.rows)}
-            known = paging.get("has_more")
-            self.goes_on = bool(page.rows) and (len(page.rows) >= size if known is None else known)
-            if known is None and total is not None and "cursor" not in self.place:
-                self.goes_on = self.place[self.named[1]] < total
-            if self.goes_on and not self.left and self.wanted is None:
-                raise self._too_many(*self.named)
+    def _parse_limit(self) -> int | None:
+        """Return the number of rows that the caller requested, None for all."""
+        if self.page_params is None:
+            return None
+        name = self.page_params.limit
+        limit = self.call.request.query.get(name, [None])[0] or self.call.body.get(name)
+        if limit is None:
+            return None
+        requested_rows = max(int(limit), 1)
+        if requested_rows > self.max_rows:
+            table = "A table" if self.call.route.cost else "A table of a free call"
+            expected = f"at most {self.max_rows:,}"
+            raise invalid_param(name, f"{table} has {expected} rows.", expected=expected)
+        return requested_rows
+
+    def read_page(self, max_rows: int) -> TablePage | Response:
+        """Return the next page, or the response of a handler that returns none.
+
+        Raise INVALID_PARAM if the caller requested all rows and there are too many.
+        """
+        size = min(max_rows, PAGE_ROWS, self.remaining_rows)
+        page = self._call_handler(size)
+        if isinstance(page, TablePage) and self.page_params is not None:
+            self._advance(page, size, self.page_params)
         return page
 
-    def goes_beyond(self) -> bool:
-        """Whether rows follow behind those that are wanted; INVALID_PARAM when all are and there are too many."""
-        assert self.named is not None
-        # The last of them says what follows it, and where.
-        place = {**self.place, self.named[1]: self.place[self.named[1]] + self.left - 1}
-        last = _ListReader(self.call, self.named)
-        last.place, last.left = place, 1
-        last.page(1)
-        self.next_cursor = last.next_cursor
-        return last.goes_on
-
-    def _too_many(self, limit: str, offset: str) -> ApiError:
-        message = f"The list has more than {self.most:,} rows. Narrow it, or page through it with {limit} and {offset}."
-        return invalid_param(limit, message, expected=f"at most {self.most:,}")
-
-    def response(self, first: TablePage, body: bytes, *, more: bool) -> Response:
-        """The head of the answer, which says what follows the rows that were asked for."""
-        paging = first.meta.get("pagination", first.meta)
-        if self.named is None:
-            headers = self.call.beside(first.meta)
+    def _advance(self, page: TablePage, size: int, page_params: PageParams) -> None:
+        """Note what a page of at most ``size`` rows says about the pages behind it."""
+        paging = page.meta.get("pagination", page.meta)
+        self.remaining_rows -= len(page.rows)
+        self.next_cursor = paging.get("next_cursor")
+        cursor_param = next((param for param in self.call.route.params if param.name == "cursor"), None)
+        if cursor_param is not None and self.next_cursor is not None:
+            # A cursor costs the same however far the list has come.
+            self._position = {"cursor": cursor_param.read(str(self.next_cursor)), page_params.offset: 0}
         else:
-            following = {"has_more": more, "next_cursor": self.next_cursor if more else None}
-            headers = self.call.beside({**first.meta, "pagination": {**paging, **following}})
-        if more and self.call.request.method in ("GET", "HEAD") and self.named is not None and self.wanted is not None:
-            query = {name: given for name, given in self.call.request.query.items() if name != "apiKey"}
-            query[self.named[1]] = [str(self.given.get(self.named[1], 0) + self.wanted)]
-            headers["Link"] = f'<{quote(self.call.request.path, safe="/%")}?{urlencode(query, doseq=True)}>; rel="next"'
+            offset = self._position[page_params.offset] + len(page.rows)
+            self._position = {**self._position, page_params.offset: offset}
+        total, has_more = paging.get("total"), paging.get("has_more")
+        if has_more is None and total is not None and "cursor" not in self._position:
+            self.has_more = self._position[page_params.offset] < total
+        else:
+            self.has_more = bool(page.rows) and (len(page.rows) >= size if has_more is None else has_more)
+        if self.has_more and not self.remaining_rows and self.requested_rows is None:
+            limit, offset_name = page_params
+            message = f"The list has more than {self.max_rows:,} rows."
+            advice = f"Narrow it, or page through it with {limit} and {offset_name}."
+            raise invalid_param(limit, f"{message} {advice}", expected=f"at most {self.max_rows:,}")
+
+    def has_rows_beyond(self) -> bool:
+        """Return whether rows follow behind all that this reader may return, and note the cursor that leads to them.
+
+        Raise INVALID_PARAM if the caller requested all rows and there are too many.
+        """
+        assert self.page_params is not None
+        # The last of the rows says whether another follows, and where.
+        last_row = ListReader(self.call, self.page_params)
+        offset = self._position[self.page_params.offset] + self.remaining_rows - 1
+        last_row._position = {**self._position, self.page_params.offset: offset}
+        last_row.remaining_rows = 1
+        last_row.read_page(1)
+        self.next_cursor = last_row.next_cursor
+        return last_row.has_more
+
+    def build_response(self, page: TablePage, body: bytes, *, has_more: bool) -> Response:
+        """Return the response with this body, whose headers say what follows the rows that were requested."""
+        paging = page.meta.get("pagination", page.meta)
+        if self.page_params is None:
+            headers = self.call.beside(page.meta)
+        else:
+            following = {"has_more": has_more, "next_cursor": self.next_cursor if has_more else None}
+            headers = self.call.beside({**page.meta, "pagination": {**paging, **following}})
+        request = self.call.request
+        has_link = has_more and request.method in ("GET", "HEAD") and self.requested_rows is not None
+        if has_link and self.page_params is not None and self.requested_rows is not None:
+            query = {name: values for name, values in request.query.items() if name != "apiKey"}
+            next_offset = self._given.get(self.page_params.offset, 0) + self.requested_rows
+            query[self.page_params.offset] = [str(next_offset)]
+            path = quote(request.path, safe="/%")
+            headers["Link"] = f'<{path}?{urlencode(query, doseq=True)}>; rel="next"'
         return Response(200, body, f"{self.call.table_kind}; charset=utf-8", headers)
 
-    def _asked(self, size: int, place: dict[str, Any]) -> TablePage | Response:
+    def _call_handler(self, size: int) -> TablePage | Response:
+        """Return the page of ``size`` rows at the current position, or the response of a handler that returns none."""
         taken: list[TablePage] = []
-        values = {} if self.named is None else {self.named[0]: size, **place}
-        in_body = self.named is not None and self.named[0] == "size" and self.call.route.body is not None
-        body, params = (
-            ({**self.call.body, **values}, self.call.params) if in_body else ({}, {**self.call.params, **values})
-        )
-        asked = self.call._replace(params=params, body=body or self.call.body, taken=taken)
-        response = self.call.route.handler(asked)
+        params, body = self.call.params, self.call.body
+        if self.page_params is not None:
+            page_values = {self.page_params.limit: size, **self._position}
+            if self.page_params.limit == "size" and self.call.route.body is not None:
+                body = {**body, **page_values}
+            else:
+                params = {**params, **page_values}
+        response = self.call.route.handler(self.call._replace(params=params, body=body, taken=taken))
         return taken[0] if taken else response
 
 
-def _packed(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The same compressed."""
-    packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 31)
+def _compress(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the chunks as gzip."""
+    compressor = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 31)
     for chunk in chunks:
-        if packed := packer.compress(chunk):
-            yield packed
-    yield packer.flush()
+        if compressed := compressor.compress(chunk):
+            yield compressed
+    yield compressor.flush()

@@ -45,6 +45,9 @@ def find_etag(app: App, data_stamp: str, tag: str, request: Request) -> str | No
 def compress_body(app: App, exchange: Exchange, response: Response) -> bytes:
     """Return the body as gzip. The body of a cached response is compressed once, all but its end."""
     route, caller = exchange.route, exchange.caller
+    if response.is_resident and route is not None:
+        name = f"gzip {route.path}"
+        return app.ready.get(name) or app.ready.setdefault(name, deflated(response.body).ended())
     if response.kept is not None and caller is not None:
         compress = partial(deflated, response.body)
         return app.answers.get(caller.data_stamp, ("gzip", exchange.tag), compress).ended(response.end)

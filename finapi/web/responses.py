@@ -157,7 +157,9 @@ def finish(app: App, exchange: Exchange, response: Response) -> Answered:
     """Return the status line, every header, and the bytes to send."""
     request, route = exchange.request, exchange.route
     is_stream = response.stream is not None
-    body = response.body + response.end
+    # Without an end it is the same object for all calls, which share its memory while their clients read it.
+    body = response.body + response.end if response.end else response.body
+    exchange.is_resident = response.is_resident
     is_gzipped = (
         request is not None and request.wants_gzip and (len(body) > GZIP_FROM or is_stream) and not response.packed
     )

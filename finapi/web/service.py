@@ -89,8 +89,10 @@ def openapi(call: Call) -> Response:
         # Late: most processes are never asked for it.
         from finapi.web.openapi import document
 
-        body = call.app.ready[OPENAPI] = dumps(document(call.app.config.public_url, call.routes))
-    return Response(200, body)
+        document_bytes = dumps(document(call.app.config.public_url, call.routes))
+        # Threads that make it at the same time all send the first that was made.
+        body = call.app.ready.setdefault(OPENAPI, document_bytes)
+    return Response(200, body, is_resident=True)
 
 
 def openapi_is_ready(app: App) -> bool:

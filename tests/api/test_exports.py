@@ -256,7 +256,7 @@ def test_what_the_server_cuts_off_is_refunded_and_logged(
     made.close()
     made.close()
     assert [row[:2] for row in ledger(app)] == [(-5, "debit"), (5, "5xx_refund")]
-    assert caplog.messages == ["a table was cut off and refunded: The server is stopping."]
+    assert caplog.messages == ["Export aborted and refunded: The server is stopping."]
     assert len(list(streamed(wsgi, api, **{"finapi.cut": lambda: "It is whole by then."}))) > 1
     assert len(ledger(app)) == 3
 
@@ -328,14 +328,14 @@ def test_a_call_without_tables_says_so(app: App) -> None:
 def test_an_api_error_in_the_middle_is_no_answer_either(
     app: App, api: Client, wsgi: WsgiApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = exports._ListReader.page
+    real = exports.ListReader.read_page
 
     def page(self: Any, most: int) -> Any:
-        if self.place.get("offset", 0) >= 8 and most > 1:
+        if self._position.get("offset", 0) >= 8 and most > 1:
             raise ApiError("UNAVAILABLE", "As the test wants it.")
         return real(self, most)
 
-    monkeypatch.setattr(exports._ListReader, "page", page)
+    monkeypatch.setattr(exports.ListReader, "read_page", page)
     with pytest.raises(ApiError):
         list(streamed(wsgi, api))
     assert [row[:2] for row in ledger(app)] == [(-5, "debit"), (5, "5xx_refund")]

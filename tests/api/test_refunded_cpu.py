@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 from wsgiref.validate import validator
 
@@ -16,7 +16,7 @@ from finapi.core.errors import ApiError
 from finapi.core.passwords import Hasher
 from finapi.store import idempotency
 from finapi.web.application import WsgiApp
-from finapi.web.exports import TableExport
+from finapi.web.exports import StreamedExport
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
@@ -57,7 +57,7 @@ class Worker:
         if outcome == "failure":
             raise RuntimeError("broken")
         if outcome.endswith("stream"):
-            return Response(200, b"", "text/csv", stream=TableExport(self._rows(outcome), gzipped=False))
+            return Response(200, b"", "text/csv", stream=StreamedExport(self._rows(outcome), ExitStack()))
         return Response({"unchanged": 304, "page": 404}.get(outcome, 200), b"")
 
     def _rows(self, outcome: str) -> Iterator[bytes]:

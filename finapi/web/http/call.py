@@ -175,14 +175,20 @@ class Call(NamedTuple):
         return body
 
     def hold_large(self) -> None:
-        """Wait for one of the places of large answers, unless this call has one; UNAVAILABLE (503) without.
+        """Wait for one of the places of large answers, unless this call has one. Raise UNAVAILABLE if none is free.
 
-        It is given back when the answer has left memory for its connection.
+        The place is released when the answer has left memory for its connection, or has to wait for its client.
         """
         if not self.release_callbacks:
-            places, key = self.app.large, ("user", self.user_id)
-            places.take(key)
-            self.release_callbacks.append(lambda: places.give_back(key))
+            places = self.app.large
+            owners = (("user", self.user_id), ("address", self.request.address))
+            places.take(*owners)
+            self.release_callbacks.append(lambda: places.give_back(*owners))
+
+    def release_large(self) -> None:
+        """Release the place of large answers that this call has, if it has one."""
+        while self.release_callbacks:
+            self.release_callbacks.pop()()
 
     @property
     def envelope_suffix(self) -> bytes:

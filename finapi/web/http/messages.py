@@ -125,6 +125,8 @@ class Response:
     stream: Any = None
     # Whether it is compressed as it stands, a file that is sent as it lies there.
     packed: bool = False
+    # Whether the body is in memory as long as the process, the same object for every call.
+    is_resident: bool = False
     # The answer that is kept for whoever asks the same of the same data: this is one with the end of a call.
     kept: Response | None = None
     # Open until the response has been made or, if it is a stream, sent.

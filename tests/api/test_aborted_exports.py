@@ -1,0 +1,345 @@
+"""Large answers over real sockets: what one address can take from others, and who pays for a cut-off export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from os import SEEK_END
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from finapi import app as apps
+from finapi.accounts import billing, users
+from finapi.app import App
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.web.application import WsgiApp
+from finapi.web.bulk import CHUNK, FileExport
+from finapi.web.http.call import Call
+from finapi.web.http.messages import FILE, Response
+from finapi.web.http.params import OFFSET, limit
+from finapi.web.http.route import Route
+from finapi.web.http.schema import answer, part
+from finapi.web.routes import ROUTES
+from finapi.web.service import OPENAPI
+from tests.api import ledger
+from tests.conftest import ACCOUNTS, NOW
+from tests.test_listen import Client, Clock, Running, eventually
+
+ROWS = 20_000
+TEXT = "x" * 500  # A list of all rows has 10 MB.
+PAGE_BYTES = 500_000  # about, of a page of 1,000 rows
+FAILING_PAGES: list[int] = []
+SHAPE = answer(data=list[part(n=int, text=str)], meta=part(has_more=bool))  # type: ignore[misc]
+FILE_BYTES = 6_000_000
+
+
+def rows(call: Call) -> Response:
+    """Rows with a number and a long text."""
+    first, size = call.params["offset"], call.params["limit"]
+    if first in FAILING_PAGES:
+        raise RuntimeError("as the test wants it")
+    numbers = range(first, min(ROWS, first + size))
+    return call.rows([{"n": number, "text": TEXT} for number in numbers], {"has_more": first + size < ROWS})
+
+
+def file(call: Call) -> Response:
+    """A file."""
+    opened = open(call.app.config.data_dir / "file", "rb")  # noqa: SIM115
+    if call.request.method == "HEAD":
+        opened.seek(0, SEEK_END)
+    headers = {"Content-Length": str(FILE_BYTES)}
+    return Response(200, b"", FILE, headers, stream=FileExport(opened), packed=True)
+
+
+EXPORT = Route(
+    "GET",
+    "/api/v1/rows",
+    rows,
+    auth="key",
+    cost=5,
+    zone=None,
+    summary="Rows",
+    params=(limit(3, 5), OFFSET),
+    lists=True,
+    shape=SHAPE,
+)
+BULK = Route("GET", "/api/v1/file", file, auth="key", cost=7, zone=None, summary="File")
+PATH = f"{EXPORT.path}?format=csv"
+
+
+@pytest.fixture(autouse=True)
+def working() -> Iterator[None]:
+    yield
+    FAILING_PAGES.clear()
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[App]:
+    app = apps.on_disk(Config(data_dir=tmp_path, **ACCOUNTS), FixedClock(NOW))  # type: ignore[arg-type]
+    yield app
+    app.db.close()
+
+
+@pytest.fixture
+def key(app: App) -> str:
+    return users.create(app, "ann@example.com", "pro", NOW).api_key
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def start(app: App) -> Iterator[Callable[..., Running]]:
+    """Starts servers of ``app``; stopped at the end."""
+    started: list[Running] = []
+
+    def starting(*args: Any, **settings: Any) -> Running:
+        wsgi = WsgiApp(app, [EXPORT, BULK, *(route for route in ROUTES if route.path == "/openapi.json")])
+        hooks = {
+            "answer_from_memory": wsgi.answer_from_memory,
+            "check_before_body": wsgi.check_before_body,
+            "address_of": wsgi.address_of,
+        }
+        started.append(Running(wsgi, *args, **hooks, **settings))  # type: ignore[arg-type]
+        return started[-1]
+
+    yield starting
+    for running in started:
+        running.listener.stop(0)
+        running.thread.join(10)
+        for client in running.clients:
+            client.close()
+        assert running.listener.pool.stop(timeout=10) == 0
+
+
+def request(running: Running, path: str, key: str = "", source: str = "127.0.0.1", **headers: str) -> Client:
+    """A client that sends a request and reads nothing."""
+    fields = {"Host": "a", **({"X-API-Key": key} if key else {}), **headers}
+    lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items())
+    return running.connect(source, buffer=4096).send(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
+
+
+def table_of(client: Client) -> list[bytes]:
+    """Read a chunked answer, which must be complete. Return its lines."""
+    assert client.stream.readline() == b"HTTP/1.1 200 OK\r\n"
+    while client.stream.readline() != b"\r\n":
+        pass
+    body = b""
+    while size := int(client.stream.readline(), 16):
+        body += client.stream.read(size)
+        assert client.stream.read(2) == b"\r\n"
+    return body.splitlines()
+
+
+def read_all(client: Client) -> int:
+    """Read until the connection ends. Return the number of bytes."""
+    count = 0
+    with suppress(ConnectionError):
+        while piece := client.socket.recv(65_536):
+            count += len(piece)
+    return count
+
+
+def is_stored_or_paused(running: Running) -> bool:
+    """Whether no export is being made: each is complete, or waits for its client to read."""
+    return sum(bool(one.requests) for one in running.listener.connections) == len(running.listener.paused)
+
+
+def is_settled(app: App) -> bool:
+    """Whether the charge of every call has ended."""
+    billing.run_settlement_step(app)
+    return not billing.list_open_debits(app)
+
+
+def changes(app: App) -> list[tuple[int, str]]:
+    """The delta and reason of each ledger row, when the charge of every call has ended."""
+    assert is_settled(app)
+    return [(row[0], row[1]) for row in ledger(app)]
+
+
+PAID = [(-5, "debit")]
+REFUNDED = [(-5, "debit"), (5, "5xx_refund")]
+
+
+# ---- what one address can take
+
+
+def test_unread_documents_of_one_address_take_no_room(start: Callable[..., Running], app: App, key: str) -> None:
+    app.ready[OPENAPI] = Random(7).randbytes(2_000_000)  # As large when it is compressed.
+    running = start(spool_limit=1_000_000, held_limit=500_000)
+    kinds: list[dict[str, str]] = [{"Accept_Encoding": "gzip;q=0"}, {"Accept_Encoding": "gzip"}, {}]
+    hoard = [request(running, "/openapi.json", source="127.0.0.2", **kinds[number % 3]) for number in range(60)]
+    hoard += [request(running, "/openapi.json?a=1", source="127.0.0.2") for _ in range(20)]
+    eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 80)
+    assert (running.listener.disk.free_bytes, running.listener.memory.free_bytes) == (1_000_000, 500_000)
+    assert len(app.ready) == 2
+    document = request(running, "/openapi.json?b=1", source="127.0.0.3")
+    assert document.answer().body == app.ready[OPENAPI]
+    assert len(table_of(request(running, PATH, key, "127.0.0.3"))) == ROWS + 1
+    del hoard
+
+
+def test_four_slow_readers_of_exports_get_every_row(start: Callable[..., Running], app: App) -> None:
+    running = start(spool_limit=12_000_000, held_limit=0, threads=8)
+    keys = [users.create(app, f"user{number}@example.com", "pro", NOW).api_key for number in range(4)]
+    clients = []
+    for number, key in enumerate(keys):
+        clients.append(request(running, PATH, key, f"127.0.0.{2 + number}"))
+        eventually(lambda number=number: sum(one.has_unsent for one in running.listener.connections) == number + 1)
+        eventually(lambda: is_stored_or_paused(running))
+    assert len(running.listener.paused) >= 2
+    for client in clients:
+        lines = table_of(client)
+        assert (len(lines), lines[-1]) == (ROWS + 1, f"{ROWS - 1},{TEXT}".encode())
+    eventually(lambda: is_settled(app))
+    assert changes(app) == PAID * 4
+
+
+def test_an_export_that_waits_for_its_reader_lets_others_be_made(
+    start: Callable[..., Running], app: App, key: str
+) -> None:
+    running = start(spool_limit=0, held_limit=0, threads=8)
+    other_key = users.create(app, "bob@example.com", "pro", NOW).api_key
+    waiting = [request(running, PATH, key, "127.0.0.2"), request(running, PATH, other_key, "127.0.0.3")]
+    eventually(lambda: len(running.listener.paused) == 2)
+    third_key = users.create(app, "eve@example.com", "pro", NOW).api_key
+    assert len(table_of(request(running, PATH, third_key, "127.0.0.4"))) == ROWS + 1
+    assert [len(table_of(client)) for client in waiting] == [ROWS + 1] * 2
+    eventually(lambda: is_settled(app))
+    assert changes(app) == PAID * 3
+
+
+def test_no_account_and_no_address_makes_all_large_answers(app: App) -> None:
+    app.large._seconds = 0.0
+    app.large.take(("user", 1), ("address", "192.0.2.1"))
+    for owners in ((("user", 1), ("address", "192.0.2.2")), (("user", 2), ("address", "192.0.2.1"))):
+        with pytest.raises(Exception, match="Other large answers are being made"):
+            app.large.take(*owners)
+    app.large.take(("user", 2), ("address", "192.0.2.2"))
+
+
+# ---- who pays
+
+
+def test_a_client_that_stops_reading_pays(start: Callable[..., Running], app: App, key: str, clock: Clock) -> None:
+    running = start(clock, spool_limit=2_000_000, held_limit=0, channel_timeout=60)
+    client = request(running, PATH, key)
+    received = 0
+    while received < 8_000_000:
+        received += len(client.socket.recv(65_536))
+    eventually(lambda: len(running.listener.paused) == 1 or is_settled(app))
+    running.later(61)
+    eventually(lambda: is_settled(app))
+    assert changes(app) == PAID
+
+
+def test_a_client_that_disconnects_pays(start: Callable[..., Running], app: App, key: str) -> None:
+    running = start(spool_limit=0, held_limit=0)
+    client = request(running, PATH, key)
+    eventually(lambda: len(running.listener.paused) == 1)
+    client.close()
+    eventually(lambda: is_settled(app))
+    assert changes(app) == PAID
+
+
+def test_a_slow_reader_that_has_to_make_room_pays(start: Callable[..., Running], app: App, key: str) -> None:
+    running = start(spool_limit=0, held_limit=0, paused_limit=1, paused_per_owner=1, threads=8)
+    slow = request(running, PATH, key, "127.0.0.2")
+    eventually(lambda: len(running.listener.paused) == 1)
+    other_key = users.create(app, "bob@example.com", "pro", NOW).api_key
+    assert len(table_of(request(running, PATH, other_key, "127.0.0.3"))) == ROWS + 1
+    assert read_all(slow) < ROWS * len(TEXT)
+    eventually(lambda: is_settled(app))
+    assert changes(app) == PAID * 2
+
+
+def test_an_export_that_fails_is_refunded_however_slowly_it_is_read(
+    start: Callable[..., Running], app: App, key: str
+) -> None:
+    FAILING_PAGES.append(15_000)
+    running = start(spool_limit=0, held_limit=0)
+    client = request(running, PATH, key)
+    eventually(lambda: len(running.listener.paused) == 1)
+    assert read_all(client) < ROWS * len(TEXT)
+    eventually(lambda: is_settled(app))
+    assert changes(app) == REFUNDED
+
+
+@pytest.mark.parametrize("spool_limit", [0, 20_000_000])
+def test_an_export_that_a_stop_cuts_off_is_refunded(
+    start: Callable[..., Running], app: App, key: str, spool_limit: int
+) -> None:
+    running = start(spool_limit=spool_limit, held_limit=0)
+    client = request(running, PATH, key)
+    if spool_limit:
+        eventually(lambda: any(one.has_unsent and not one.requests for one in running.listener.connections))
+    else:
+        eventually(lambda: len(running.listener.paused) == 1)
+    assert not is_settled(app)
+    running.listener.stop(0)
+    running.thread.join(10)
+    eventually(lambda: is_settled(app))
+    assert changes(app) == REFUNDED
+    assert read_all(client) < ROWS * len(TEXT)
+
+
+def test_an_export_that_was_stored_is_paid_when_it_has_left(start: Callable[..., Running], app: App, key: str) -> None:
+    running = start(spool_limit=20_000_000, held_limit=0)
+    client = request(running, PATH, key)
+    eventually(lambda: any(one.has_unsent and not one.requests for one in running.listener.connections))
+    assert not is_settled(app)
+    assert len(table_of(client)) == ROWS + 1
+    eventually(lambda: is_settled(app))
+    assert changes(app) == PAID
+
+
+def test_a_stored_export_is_paid_when_its_client_goes_or_its_time_is_over(
+    start: Callable[..., Running], app: App, key: str, clock: Clock
+) -> None:
+    running = start(clock, spool_limit=40_000_000, held_limit=0, server_timeout=300, channel_timeout=1_000)
+    leaving, slow = request(running, PATH, key), request(running, PATH, key)
+    eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 2)
+    leaving.close()
+    eventually(lambda: running.connections() == 1)
+    running.later(299)
+    assert not is_settled(app)
+    running.later(2)
+    eventually(lambda: is_settled(app))
+    assert changes(app) == PAID * 2
+    assert len(table_of(slow)) == ROWS + 1
+
+
+# ---- files
+
+
+def test_an_unread_file_takes_no_room_and_is_paid_at_its_end(start: Callable[..., Running], app: App, key: str) -> None:
+    (app.config.data_dir / "file").write_bytes(b"x" * FILE_BYTES)
+    assert CHUNK < FILE_BYTES
+    running = start(spool_limit=0, held_limit=0)
+    clients = [request(running, BULK.path, key) for _ in range(3)]
+    eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 3)
+    assert len(running.listener.paused) == 0
+    assert not is_settled(app)
+    assert len(clients[0].answer().body) == FILE_BYTES
+    clients[1].close()
+    eventually(lambda: running.connections() == 2)
+    running.listener.stop(0)
+    running.thread.join(10)
+    eventually(lambda: is_settled(app))
+    assert sorted(changes(app)) == [(-7, "debit")] * 3 + [(7, "5xx_refund")]
+
+
+def test_a_head_of_a_file_costs_and_has_no_body(start: Callable[..., Running], app: App, key: str) -> None:
+    (app.config.data_dir / "file").write_bytes(b"x" * FILE_BYTES)
+    running = start()
+    client = running.connect().send(f"HEAD {BULK.path} HTTP/1.1\r\nHost: a\r\nX-API-Key: {key}\r\n\r\n".encode())
+    assert client.answer(head=True).headers["content-length"] == str(FILE_BYTES)
+    assert client.send(b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n").answer().status == 404
+    eventually(lambda: is_settled(app))
+    assert changes(app) == [(-7, "debit")]
