@@ -11,6 +11,7 @@ from collections.abc import Callable
 from tests.attack import (
     batch,
     feeds,
+    full_spool,
     leaked_secret,
     logins,
     open_files,
@@ -19,6 +20,7 @@ from tests.attack import (
     side_doors,
     slow_bodies,
     sql,
+    unpaid,
     unread,
 )
 from tests.attack.target import MB, Outcome, Target
@@ -32,6 +34,8 @@ ATTACKS: dict[str, Callable[[Target], Outcome]] = {
     "pipelined": pipelined.attack,
     "slow_bodies": slow_bodies.attack,
     "unread": unread.attack,
+    "full_spool": full_spool.attack,
+    "unpaid": unpaid.attack,
     "logins": logins.attack,
     "batch": batch.attack,
     "sql": sql.attack,

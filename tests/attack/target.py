@@ -8,6 +8,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 from tests.process import SECONDS, Running
 
 MB = 1_000_000
+CALLERS = 64  # at the same time: as many threads work as the server allows
 SETTLED_SECONDS = 3.0  # without a fall of the memory, after which it counts as what is kept
 PATIENCE = 30.0  # for that at most
 
@@ -72,9 +74,11 @@ class Target:
         return self.rss()
 
     def warm(self) -> None:
-        """Have every kind of answer made once, each in several threads."""
+        """Have every kind of answer made once, each in several threads, and each thread read the database."""
         for path in WARM * 3:
             self.running.get(path, self.key)
+        with ThreadPoolExecutor(CALLERS) as callers:
+            list(callers.map(self.running.get, ("/readyz", f"{WARM[0]}?warm") * 3 * CALLERS))
         who = {name: self.running.ready[name] for name in ("email", "password")}
         self.running.call("POST", "/api/v1/auth/login", who)
 
