@@ -59,6 +59,9 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}{meant}; see {f'finapi {verb}' if verb else self.prog} --help")
 
 
+TOO_LITTLE_MEMORY = "there is not enough memory: raise its limit (ulimit -v, MemoryMax=) or end other programs"
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; its exit status."""
     words = list(sys.argv[1:] if words is None else words)
@@ -96,6 +99,8 @@ def _main(words: list[str]) -> int:
         return _complain(str(error), 1)
     except _failing() as error:
         return _complain(f"the database failed: {error}", 1)
+    except MemoryError:
+        return _complain(TOO_LITTLE_MEMORY, 1)
     except KeyboardInterrupt as cut_off:
         return 128 + int(cut_off.args[0] if cut_off.args else signal.SIGINT)
     except SystemExit as done:
@@ -177,6 +182,9 @@ def perform(app: App, words: list[str], directory: str, stdin: str, say: Say) ->
         return 2
     except (ApiError, ParseError) as error:
         say("err", one_line(f"finapi: {error}"))
+        return 1
+    except MemoryError:
+        say("err", f"finapi: {TOO_LITTLE_MEMORY}")
         return 1
     except _failing() as error:
         say("err", one_line(f"finapi: the database failed: {error}"))

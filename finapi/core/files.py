@@ -1,12 +1,14 @@
-"""Files that appear complete or not at all, and files that come with the package."""
+"""Files that appear complete or not at all, files that come with the package, and streams read within bounds."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import cast
+from typing import IO, cast
 
 from finapi.core.temporary import Purpose, TemporaryFolder
+
+PIECE_BYTES = 64 * 1024  # Of a stream whose length is not known.
 
 
 def write_new(path: Path, data: bytes, purpose: Purpose) -> None:
@@ -20,6 +22,22 @@ def replace_file(path: Path, data: bytes, purpose: Purpose) -> None:
     with TemporaryFolder(purpose, path.parent) as folder:
         os.replace(_write(folder, data), path)
     sync_directory(path.parent)
+
+
+def read_bounded(stream: IO[bytes], max_bytes: int, expected_bytes: int = 0) -> bytes:
+    """Return what a stream contains, at most ``max_bytes``.
+
+    Memory is taken for what is there: ``read(n)`` of a file takes n bytes first, however short the file is. What is
+    expected is read in one piece, and only what is beyond that in more.
+    """
+    pieces = []
+    left = max_bytes
+    wanted = max(min(expected_bytes, left), PIECE_BYTES)
+    while left > 0 and (piece := stream.read(min(wanted, left))):
+        pieces.append(piece)
+        left -= len(piece)
+        wanted = PIECE_BYTES
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def sync_directory(path: Path) -> None:

@@ -27,6 +27,7 @@ from finapi.client.exchange import ApiAnswer, ApiRequest, unanswered
 from finapi.client.synchronous import Send
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, UsageError
+from finapi.core.files import read_bounded
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reply
 from finapi.testing.gate import format_status
 from finapi.testing.world import World
@@ -355,7 +356,7 @@ class ServiceRecording:
         self.answers: dict[RecordedCall, list[RecordedAnswer]] = {}
         try:
             with file.open("rb") as stream:
-                content = stream.read(MAX_FILE_BYTES + 1)
+                content = read_bounded(stream, MAX_FILE_BYTES + 1)
         except OSError as error:
             raise UsageError(f"{file}: {error.strerror}") from None
         if len(content) > MAX_FILE_BYTES:

@@ -19,6 +19,7 @@ from typing import IO
 
 from finapi.core import stopping
 from finapi.core.errors import ParseError
+from finapi.core.files import read_bounded
 
 MIB = 1024 * 1024
 MAX_DOCUMENT = 256 * MIB  # the largest instances on EDGAR are about 100 MB
@@ -26,6 +27,7 @@ MAX_ARCHIVE = 65_536 * MIB  # all of a zip unpacked, one document at a time; com
 MAX_ENTRIES = 200_000  # entries of a zip
 MAX_DIRECTORY = 16 * MIB  # bytes of a zip's list of entries; companyfacts.zip has 1.5 MiB
 MAX_LONG_DIRECTORY = 512 * MIB  # of one that is read entry by entry; submissions.zip has a million
+TOO_LITTLE_MEMORY = "needs more memory than this process may use"
 MAX_LINE = 512 * 1024  # bytes of one line of a table
 # DEFLATE cannot do better than 1032:1, and XBRL does about 20:1: what claims more is a bomb.
 MAX_RATIO = 200
@@ -59,11 +61,14 @@ class Entry:
     moved: Moved = lambda unit, done, total: None
 
     def read(self, most: int | None = None) -> bytes:
-        """Its first ``most`` bytes, or all of it."""
+        """Return its first ``most`` bytes, or all of it. Raise ParseError if it cannot be read."""
         if most is None and self.size > MAX_DOCUMENT:
             raise ParseError(self.path, "", f"is larger than {MAX_DOCUMENT // MIB} MiB")
-        with self.open() as stream:
-            data = stream.read(MAX_DOCUMENT if most is None else most)
+        try:
+            with self.open() as stream:
+                data = read_bounded(stream, MAX_DOCUMENT if most is None else most, self.size)
+        except MemoryError:
+            raise ParseError(self.path, "", TOO_LITTLE_MEMORY) from None
         if most is None and len(data) < self.size:
             raise ParseError(self.path, "", "is shorter than its size says")
         return data
@@ -225,6 +230,9 @@ def _zip(file: Path, wanted: Wanted | None) -> Iterator[Group | Unreadable]:
             infos = archive.infolist() if wanted is None else _listed(stream, start, size, wanted)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
             yield Unreadable(shown(file), f"is not a readable zip: {error}")
+            return
+        except MemoryError:
+            yield Unreadable(shown(file), TOO_LITTLE_MEMORY)
             return
         archive.fp = stream
         members = [info for info in infos if not info.is_dir()]

@@ -26,6 +26,7 @@ from finapi.core import metrics, stopping
 from finapi.core.clock import iso
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
+from finapi.core.files import read_bounded
 from finapi.edgar import recognise
 from finapi.market.documents.sources import MAX_DOCUMENT
 from finapi.net.outbound import (
@@ -238,8 +239,9 @@ class Gateway:
         try:
             # A pipe that lies there would be waited for, and keep the service from stopping.
             with open(file, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as opened:
-                regular = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
-                body: bytes | None = opened.read(MAX_DOCUMENT) if regular else None
+                status = os.fstat(opened.fileno())
+                is_file = stat.S_ISREG(status.st_mode)
+                body: bytes | None = read_bounded(opened, MAX_DOCUMENT, status.st_size) if is_file else None
         except OSError:
             body = None
         reachable = body is not None or directory.is_dir()

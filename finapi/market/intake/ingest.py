@@ -198,7 +198,12 @@ def _ingest_family(
     if sum(one.kind == form.required[0] for one in documents) > 1 and family.primary:
         # What lies beside a form, and the name of its folder, tell of it only when it is the only one there.
         clues = replace(clues, beside=None, folder="")
-    for of_filing in family.group(documents):
+    try:
+        filings_of_family = list(family.group(documents))
+    except MemoryError:
+        yield from (outcomes.refuse(one, sources.TOO_LITTLE_MEMORY) for one in documents)
+        return
+    for of_filing in filings_of_family:
         stopping.check()
         yield from _stored(app, of_filing, partial(_filing, family, of_filing, clues), also)
 
@@ -212,6 +217,8 @@ def _guarded(documents: Sequence[Document], work: Callable[[], Iterable[Outcome]
     except OperationalError as error:
         stopping.check()  # it was broken off
         return [outcomes.refuse(one, f"cannot be stored: {error}", retry=True) for one in documents]
+    except MemoryError:
+        return [outcomes.refuse(one, sources.TOO_LITTLE_MEMORY) for one in documents]
     except Exception:
         log.exception("ingest of %s failed", documents[0].path)
         reason = "cannot be read for a reason that finapi did not foresee; its log says more"

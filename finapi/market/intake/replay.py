@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from finapi.app import App
 from finapi.core.errors import UsageError
+from finapi.core.files import read_bounded
 from finapi.market.documents.sources import MAX_DOCUMENT
 from finapi.market.intake.gateway import Fetched, Host
 from finapi.market.intake.poller import Counts, Poller
@@ -49,7 +50,7 @@ class Recording:
         if file is None or not file.is_file():
             return Fetched("missing", path)
         with file.open("rb") as opened:
-            return Fetched("found", str(file), opened.read(MAX_DOCUMENT))
+            return Fetched("found", str(file), read_bounded(opened, MAX_DOCUMENT, file.stat().st_size))
 
 
 def play(app: App, folder: Path, speed: float, pause: Callable[[float], None]) -> Counts:

@@ -1,0 +1,232 @@
+"""Memory is taken for what is there and not for what is allowed, and too little of it is a line."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import io
+import logging
+import subprocess
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from finapi import cli
+from finapi.app import App
+from finapi.core import files
+from finapi.core.config import Config
+from finapi.market.documents import families, sources
+from finapi.market.documents.identify import Given
+from finapi.market.documents.outcomes import Outcome
+from finapi.market.documents.sources import TOO_LITTLE_MEMORY, Entry, Unreadable
+from finapi.market.intake import gateway, ingest
+from finapi.market.intake.gateway import Gateway
+from finapi.net.outbound import Outbound, OutboundRequest, ReachPolicy
+from finapi.ops.opened import opened
+from tests import ownership_forms, process
+from tests.receiver import receiver, status
+from tests.test_architecture import FILES, nodes_of
+
+MAX_ASKED = 4 * 1024 * 1024  # bytes that any code may ask a stream for at once
+
+
+class Counting(io.BytesIO):
+    """A stream that notes how many bytes it is asked for."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(content)
+        self.asked: list[int] = []
+
+    def read(self, size: int | None = -1) -> bytes:
+        self.asked.append(-1 if size is None else size)
+        return super().read(size)
+
+
+# ---- what streams are asked for
+
+
+def test_a_short_stream_is_asked_for_little() -> None:
+    stream = Counting(b"x" * 4_000)
+    assert files.read_bounded(stream, 256 * 1024 * 1024, 4_000) == b"x" * 4_000
+    assert stream.asked == [files.PIECE_BYTES] * 2
+
+
+def test_a_stream_of_a_known_length_is_read_in_one_piece() -> None:
+    stream = Counting(bytes(1_000_000))
+    assert len(files.read_bounded(stream, 256 * 1024 * 1024, 1_000_000)) == 1_000_000
+    assert stream.asked == [1_000_000, files.PIECE_BYTES]
+
+
+@pytest.mark.parametrize("expected", [0, 10, 1_000_000])
+@pytest.mark.parametrize("length", [0, 1, 199_999, 200_000, 200_001])
+def test_a_stream_is_read_up_to_its_bound(expected: int, length: int) -> None:
+    stream = Counting(bytes(length))
+    assert len(files.read_bounded(stream, 200_000, expected)) == min(length, 200_000)
+    assert max(stream.asked) <= 200_000
+
+
+def test_a_document_is_asked_for_as_much_as_it_claims_to_have() -> None:
+    stream = Counting(b"x" * 4_000)
+    entry = Entry("x", "x", lambda: stream, 4_000)
+    assert entry.read() == b"x" * 4_000
+    assert max(stream.asked) <= files.PIECE_BYTES
+
+
+def test_a_file_of_an_archive_directory_is_asked_for_its_length(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def note(stream: IO[bytes], max_bytes: int, expected_bytes: int = 0) -> bytes:
+        asked.append((max_bytes, expected_bytes))
+        return files.read_bounded(stream, max_bytes, expected_bytes)
+
+    monkeypatch.setattr(gateway, "read_bounded", note)
+    (tmp_path / "x").write_bytes(b"x" * 4_000)
+    app = replace(app, config=replace(app.config, base_url=str(tmp_path)))
+    assert Gateway(app).get("www", "/x").body == b"x" * 4_000
+    assert asked == [(sources.MAX_DOCUMENT, 4_000)]
+
+
+def test_a_reply_is_read_in_pieces_whatever_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from http.client import HTTPResponse
+
+    asked: list[int] = []
+    read1 = HTTPResponse.read1
+
+    def note(response: HTTPResponse, n: int = -1) -> bytes:
+        asked.append(n)
+        return read1(response, n)
+
+    monkeypatch.setattr(HTTPResponse, "read1", note)
+    with receiver(status(200, body=bytes(300_000))) as there:
+        request = OutboundRequest(there.url, max_body_bytes=256 * 1024 * 1024)
+        assert len(Outbound(ReachPolicy(allows_any_address=True)).send(request).body) == 300_000
+    assert asked
+    assert max(asked) <= files.PIECE_BYTES
+
+
+def test_no_code_asks_a_stream_for_its_maximum() -> None:
+    """``read(n)`` of a file takes n bytes before it reads one."""
+    asked = {}
+    for file in FILES:
+        module = ".".join(file.relative_to(process.ROOT).with_suffix("").parts)
+        for node in nodes_of(file):
+            is_read = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+            if not is_read or node.func.attr not in ("read", "read1", "recv"):  # type: ignore[attr-defined]
+                continue
+            for name in [name for argument in node.args for name in ast.walk(argument)]:  # type: ignore[attr-defined]
+                if isinstance(name, ast.Name) and name.id.isupper():
+                    asked[f"{module}:{node.lineno}"] = getattr(importlib.import_module(module), name.id)
+    asked = {place: size for place, size in asked.items() if isinstance(size, int)}
+    assert len(asked) > 3
+    assert {place: size for place, size in asked.items() if size > MAX_ASKED} == {}
+
+
+# ---- too little memory
+
+
+def out_of_memory(*arguments: Any, **named: Any) -> Any:
+    raise MemoryError
+
+
+def ingest_one(app: App, folder: Path) -> Outcome:
+    outcomes: list[Outcome] = []
+    ingest.run(app, [folder], Given(), outcomes.append)
+    (outcome,) = outcomes
+    return outcome
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a Form 4."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "form4.xml").write_bytes(ownership_forms.form(ownership_forms.transaction()))
+    return folder
+
+
+def test_a_document_that_cannot_be_read_into_memory_is_refused(
+    app: App, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sources, "read_bounded", out_of_memory)
+    outcome = ingest_one(app, folder)
+    assert (outcome.outcome, outcome.reason) == ("refused", TOO_LITTLE_MEMORY)
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("step", ["read", "put", "group"])
+def test_a_document_that_takes_too_much_memory_is_refused_and_the_rest_goes_on(
+    step: str, app: App, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
+    real = families.family
+
+    def family(form: Any) -> Any:
+        return replace(real(form), **{step: out_of_memory})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(families, "family", family)
+        outcome = ingest_one(app, folder)
+    assert (outcome.outcome, outcome.reason) == ("refused", TOO_LITTLE_MEMORY)
+    assert caplog.text == ""
+    assert ingest_one(app, folder).outcome == "ingested"
+
+
+def test_a_zip_whose_list_takes_too_much_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "x.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("x.txt", "x")
+    monkeypatch.setattr(zipfile, "ZipFile", out_of_memory)
+    assert list(sources.groups([file])) == [Unreadable(str(file), TOO_LITTLE_MEMORY)]
+
+
+def test_too_little_memory_in_a_verb_is_a_line(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ingest, "run", out_of_memory)
+    assert cli.main(["ingest", str(folder), "--data-dir", str(tmp_path / "data")]) == 1
+    assert capsys.readouterr().err == f"finapi: {cli.TOO_LITTLE_MEMORY}\n"
+
+
+def test_too_little_memory_in_a_handed_over_verb_is_a_line(
+    app: App, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest, "run", out_of_memory)
+    said: list[tuple[str, str]] = []
+    say: Callable[[str, str], None] = lambda stream, text: said.append((stream, text))  # noqa: E731
+    assert cli.perform(app, ["ingest", str(folder)], str(folder), "", say) == 1
+    assert said == [("err", f"finapi: {cli.TOO_LITTLE_MEMORY}")]
+
+
+def ingest_within(kilobytes: int, folder: Path, data_dir: Path) -> subprocess.CompletedProcess[str]:
+    script = f'ulimit -v {kilobytes}; exec "$0" "$@"'
+    command = ["bash", "-c", script, *process.COMMAND, "ingest", str(folder), "--data-dir", str(data_dir)]
+    return subprocess.run(
+        command, cwd=process.ROOT, env=process.environment(), capture_output=True, text=True, timeout=process.SECONDS
+    )
+
+
+def test_a_form_is_ingested_within_300_mb(tmp_path: Path, folder: Path) -> None:
+    done = ingest_within(300_000, folder, tmp_path / "data")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("ingested  ")
+
+
+def test_what_does_not_fit_into_memory_is_a_line_for_each_file(tmp_path: Path, folder: Path) -> None:
+    with opened(Config(data_dir=tmp_path / "data")):
+        pass
+    # Of a kind that is read completely, and with a hole, so that it costs no disk.
+    with (folder / "large.txt").open("wb") as file:
+        file.write(b"<SEC-DOCUMENT>x\n<SEC-HEADER>\nACCESSION NUMBER: 0000000001-26-000001\n")
+        file.truncate(190_000_000)
+    done = ingest_within(200_000, folder, tmp_path / "data")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    (refused,) = [line for line in done.stderr.splitlines() if line.startswith("refused")]
+    assert refused.endswith(TOO_LITTLE_MEMORY)
+    assert "ingested  " in done.stdout
