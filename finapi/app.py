@@ -17,13 +17,13 @@ from finapi.core.clock import Clock, SystemClock, iso
 from finapi.core.config import Config
 from finapi.core.cpu_allowance import CpuAllowance
 from finapi.core.errors import UsageError
-from finapi.core.limits import Limit, Limiter, Pace
+from finapi.core.fair_queue import FairQueue
+from finapi.core.health import HealthChecker, HealthState
+from finapi.core.limits import Pacer, RateLimit, RateLimiter
 from finapi.core.lockout import Lockouts
 from finapi.core.master_secrets import Keyring
 from finapi.core.metrics import Metrics
 from finapi.core.passwords import Hasher
-from finapi.core.turns import Turns
-from finapi.core.watch import Checks, Watch
 from finapi.net import addresses, mail
 from finapi.net.dial import Resolver, system_resolver
 from finapi.net.mail import MailSettings, Transport
@@ -37,25 +37,25 @@ from finapi.store.sandbox import Budget, Sandbox
 if TYPE_CHECKING:
     from finapi.store.postgres import Postgres
 
-STATUS_SECONDS = 30.0  # that /status is kept (DECISIONS 5)
+STATUS_CACHE_SECONDS = 30.0  # that /status is kept (DECISIONS 5)
 
-PAGE_BYTES = 8 * 1024 * 1024  # of pages that were shown and may be again
+PAGE_CACHE_BYTES = 8 * 1024 * 1024  # of pages that were shown and may be again
 
 # What the caches hold at most. A book takes 900 bytes for each of its facts once every cell has been asked for; a large
 # company has 11,000 that series use.
-BOOK_BYTES, FACT_BYTES = 24 * 1024 * 1024, 900
+FACT_BOOK_CACHE_BYTES, FACT_BYTES = 24 * 1024 * 1024, 900
 ANSWER_BYTES = 500  # that a kept answer takes beside its body
-SCREENED_BYTES = 8 * 1024 * 1024
-CALLERS = 10_000
-NOBODY = 1_000
+SCREENING_CACHE_BYTES = 8 * 1024 * 1024
+MAX_CALLERS = 10_000
+MAX_UNKNOWN_KEYS = 1_000
 
 REFUNDED_CPU_USED = "Calls of this account or address that failed and cost nothing have used their seconds of CPU."
 
-BULK = "bulk"  # the directory of files of whole periods, in the data directory
+BULK_DIRECTORY = "bulk"  # the directory of files of whole periods, in the data directory
 
-MOVED = "accounts-moved"  # the file that says where accounts are, when they were moved away
+MOVED_FILE = "accounts-moved"  # the file that says where accounts are, when they were moved away
 
-GIVE_UP = "put it back, or give them up with: finapi serve --new-secrets (their owners are told by mail)"
+MISSING_SECRETS_ADVICE = "put it back, or give them up with: finapi serve --new-secrets (their owners are told by mail)"
 
 
 def random_uuid() -> str:
@@ -75,44 +75,48 @@ class App:
     secrets: Keyring
     new_uuid: Callable[[], str]
     random_bytes: Callable[[int], bytes]
-    limiters: Mapping[str, Limiter]
+    limiters: Mapping[str, RateLimiter]
     lockouts: Lockouts
     hasher: Hasher
-    post: MailSettings
+    mail_settings: MailSettings
     # Callers that wait for a mail server: never so many that no thread is left for anybody else.
-    waiting_for_mail: threading.Semaphore
+    wait_slots: threading.Semaphore
     # Requests to receivers that customers name.
     outbound: Outbound
-    watch: Watch
+    health: HealthState
     # Answers to questions that were asked before, by their bytes.
-    answers: Cache
+    answer_cache: Cache
     # Queries of callers.
     sandbox: Sandbox
     # CPU time of calls that nobody pays for, by account or address.
     refunded_cpu: CpuAllowance
     # Answers above a megabyte, while they are made and until they are sent or in a file.
-    large: Turns
+    large_answer_queue: FairQueue
     # Files of whole periods, which anybody with a key may fetch.
-    bulk: FileCache
+    bulk_files: FileCache
     metrics: Metrics = field(default_factory=Metrics)
     # Requests to EDGAR, by the server's own poller and by a poll that is handed to it.
-    edgar: Pace = field(default_factory=Pace)
+    edgar_pacer: Pacer = field(default_factory=Pacer)
     # Bodies that are the same for everybody as long as the process runs, by name.
-    ready: dict[str, bytes] = field(default_factory=dict)
+    static_bodies: dict[str, bytes] = field(default_factory=dict)
     # Ids of debits whose calls were answered, to be closed by ``billing``.
     debits_to_settle: deque[int] = field(default_factory=deque)
     # Refunds that could not be written: the debit's row, the reason and the status of each.
     pending_refunds: deque[tuple[Mapping[str, Any], str, int]] = field(default_factory=deque)
     # Callers by the fingerprint of their key, until anything but the ledger is written.
-    callers: Cache = field(default_factory=lambda: Cache(CALLERS, lambda caller: 1 if caller else CALLERS))
+    caller_cache: Cache = field(default_factory=lambda: Cache(MAX_CALLERS, lambda caller: 1 if caller else MAX_CALLERS))
     # Keys of nobody, apart: keys that are made up push out no caller's.
-    unknown_keys: Cache = field(default_factory=lambda: Cache(NOBODY, lambda caller: 1))
+    unknown_key_cache: Cache = field(default_factory=lambda: Cache(MAX_UNKNOWN_KEYS, lambda caller: 1))
     # Facts of companies arranged for series, by what they take.
-    books: Cache = field(default_factory=lambda: Cache(BOOK_BYTES, lambda book: len(book) * FACT_BYTES, parts=2))
+    fact_book_cache: Cache = field(
+        default_factory=lambda: Cache(FACT_BOOK_CACHE_BYTES, lambda book: len(book) * FACT_BYTES, parts=2)
+    )
     # Pages that are the same for everybody.
-    pages: Cache = field(default_factory=lambda: Cache(PAGE_BYTES, lambda page: len(page.body) + ANSWER_BYTES))
+    page_cache: Cache = field(
+        default_factory=lambda: Cache(PAGE_CACHE_BYTES, lambda page: len(page.body) + ANSWER_BYTES)
+    )
     # Latest years of companies that are not kept as rows yet.
-    screened: Cache = field(default_factory=lambda: Cache(SCREENED_BYTES, len))
+    screening_cache: Cache = field(default_factory=lambda: Cache(SCREENING_CACHE_BYTES, len))
 
     @property
     def accounts(self) -> Database:
@@ -128,7 +132,7 @@ class App:
         return self.db.write_count + self.accounts.write_count
 
 
-def in_memory(
+def create_in_memory(
     config: Config,
     clock: Clock,
     *,
@@ -142,7 +146,7 @@ def in_memory(
     return _app(config, clock, db or Database(None), [secret], transport or mail.MemoryTransport(), new_uuid, resolve)
 
 
-def on_disk(
+def open_on_disk(
     config: Config, clock: Clock | None = None, *, new_secrets: bool = False, accounts: Postgres | None = None
 ) -> App:
     """An App over ``finapi.db`` in the data directory, which the caller holds (``datadir.lock_directory``).
@@ -155,13 +159,15 @@ def on_disk(
     where = config.smtp_url if config.mail_directory is None else f"dir:{config.mail_directory}"
     clock = clock or SystemClock()
     try:
-        find_accounts(config, db, accounts)
-        if master_secrets.missing(config) and not new_secrets:
+        attach_accounts(config, db, accounts)
+        if master_secrets.are_missing(config) and not new_secrets:
             with db.accounts.read() as tx:
-                dead = lost(tx.list_rows("made_with_secrets", now=iso(clock.now())))
+                dead = format_credential_counts(tx.list_rows("made_with_secrets", now=iso(clock.now())))
             if dead:
-                raise UsageError(f"{master_secrets.file_of(config)} is missing, which made {dead}: {GIVE_UP}")
-        return _app(config, clock, db, master_secrets.read(config), mail.create_transport(where, clock))
+                raise UsageError(
+                    f"{master_secrets.get_path(config)} is missing, which made {dead}: {MISSING_SECRETS_ADVICE}"
+                )
+        return _app(config, clock, db, master_secrets.read_or_create(config), mail.create_transport(where, clock))
     except BaseException:
         db.close()
         raise
@@ -184,14 +190,14 @@ def _copy(path: Path) -> Database:
     return MarketCopy(path)
 
 
-def find_accounts(config: Config, db: Database, opened: Postgres | None = None) -> None:
+def attach_accounts(config: Config, db: Database, opened: Postgres | None = None) -> None:
     """Open the database that ``accounts_url`` names, if one is, as the accounts of ``db``.
 
     UsageError where accounts were moved away from what would be opened, or were not moved to it.
     """
-    moved = config.data_dir / MOVED
+    moved = config.data_dir / MOVED_FILE
     if config.accounts_url:
-        db.accounts = store = opened or elsewhere(config.accounts_url)
+        db.accounts = store = opened or open_postgres(config.accounts_url)
         if store.moved_to is not None:
             raise UsageError(f"accounts were moved from there to {store.moved_to}")
         if not moved.exists() and config.role != "api" and _are_in(db) and not _are_in(db.accounts):
@@ -201,7 +207,7 @@ def find_accounts(config: Config, db: Database, opened: Postgres | None = None) 
         raise UsageError(f"accounts are in {place}: set accounts_url, or bring them back by finapi move --to file")
 
 
-def elsewhere(url: str) -> Postgres:
+def open_postgres(url: str) -> Postgres:
     """The store of accounts at a URL; UsageError where it cannot be opened."""
     try:
         from finapi.store.postgres import Postgres
@@ -218,12 +224,12 @@ def _are_in(store: Database) -> bool:
         return bool(tx.find_value("any_user_or_invite"))
 
 
-def over(config: Config, db: Database) -> App:
+def wrap_database(config: Config, db: Database) -> App:
     """An App over a database that is only looked at: it has no secrets, and sends nothing."""
     return _app(config, SystemClock(), db, [], mail.MemoryTransport())
 
 
-def lost(rows: Iterable[Row]) -> str:
+def format_credential_counts(rows: Iterable[Row]) -> str:
     """How many things of each kind the rows of ``made_with_secrets`` count: "3 API keys, 1 webhook secret"; or ""."""
     counts: Counter[str] = Counter()
     for row in rows:
@@ -252,52 +258,58 @@ def _app(
         secrets=Keyring(secrets),
         new_uuid=new_uuid,
         random_bytes=os.urandom,
-        limiters=limiters(config),
+        limiters=build_limiters(config),
         lockouts=Lockouts(config.lockout_emails, config.hash_wait),
         hasher=Hasher(
             config.password_profile,
-            Turns(passwords.BUSY, config.hashes_at_once, config.hashes_waiting, config.hash_wait, seats=seats),
+            FairQueue(
+                passwords.BUSY_MESSAGE, config.hashes_at_once, config.hashes_waiting, config.hash_wait, wait_slots=seats
+            ),
         ),
-        post=MailSettings(transport, config.mail_from, config.mail_timeout, config.mail_records_days),
-        waiting_for_mail=seats,
+        mail_settings=MailSettings(transport, config.mail_from, config.mail_timeout, config.mail_records_days),
+        wait_slots=seats,
         outbound=Outbound(ReachPolicy(addresses.parse_networks(config.webhook_allow)), resolve=resolve),
-        watch=Watch(
+        health=HealthState(
             # A round that ends before the next one is due.
-            Checks(clock.monotonic, min(config.watchdog_deadline, config.watchdog_interval)),
-            STATUS_SECONDS,
+            HealthChecker(clock.monotonic, min(config.watchdog_deadline, config.watchdog_interval)),
+            STATUS_CACHE_SECONDS,
         ),
-        answers=Cache(config.answer_bytes, lambda response: len(response.body) + ANSWER_BYTES),
+        answer_cache=Cache(config.answer_bytes, lambda response: len(response.body) + ANSWER_BYTES),
         sandbox=Sandbox(
             db,
             Budget(config.sql_seconds, config.sql_rows, config.sql_bytes),
             time.monotonic,
-            Turns(sandbox.BUSY, config.sql_at_once, config.sql_waiting, config.turn_wait, each=1, seats=seats),
+            FairQueue(
+                sandbox.BUSY, config.sql_at_once, config.sql_waiting, config.turn_wait, max_per_key=1, wait_slots=seats
+            ),
             CpuAllowance(
                 config.sql_cpu_per_minute, clock.monotonic, refusal=sandbox.CPU_USED, max_keys=config.limit_keys
             ),
         ),
         refunded_cpu=refunded_cpu,
-        large=Turns(
+        large_answer_queue=FairQueue(
             "Other large answers are being made.",
             config.large_at_once,
             config.large_waiting,
             config.turn_wait,
             # No account and no address has all of them.
-            each=max(1, config.large_at_once - 1),
-            seats=seats,
+            max_per_key=max(1, config.large_at_once - 1),
+            wait_slots=seats,
         ),
-        bulk=FileCache(None if db.path is None else config.data_dir / BULK, config.bulk_bytes, clock, refunded_cpu),
+        bulk_files=FileCache(
+            None if db.path is None else config.data_dir / BULK_DIRECTORY, config.bulk_bytes, clock, refunded_cpu
+        ),
     )
 
 
-def limiters(config: Config) -> dict[str, Limiter]:
+def build_limiters(config: Config) -> dict[str, RateLimiter]:
     """One limiter for each zone of DECISIONS 5 that has routes; buckets hold what may pass at once less one."""
 
-    def minutely(requests: int, burst: int | None = None) -> Limit:
-        return Limit(requests, 60.0, requests - 1 if burst is None else burst)
+    def minutely(requests: int, burst: int | None = None) -> RateLimit:
+        return RateLimit(requests, 60.0, requests - 1 if burst is None else burst)
 
-    def hourly(requests: int) -> Limit:
-        return Limit(requests, 3600.0, requests - 1)
+    def hourly(requests: int) -> RateLimit:
+        return RateLimit(requests, 3600.0, requests - 1)
 
     zones = {
         "financials": [minutely(config.financials_per_minute, config.financials_burst)],
@@ -315,4 +327,4 @@ def limiters(config: Config) -> dict[str, Limiter]:
         "resend": [hourly(config.resend_per_hour_per_ip)],
         "resend_email": [hourly(config.resend_per_hour_per_email)],
     }
-    return {zone: Limiter(*limits, keys=config.limit_keys) for zone, limits in zones.items()}
+    return {zone: RateLimiter(*limits, max_keys=config.limit_keys) for zone, limits in zones.items()}

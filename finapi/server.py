@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from finapi.accounts import billing
-from finapi.app import App, elsewhere
+from finapi.app import App, open_postgres
 from finapi.core import memory, metrics
 from finapi.core.background import PATIENCE_SECONDS, Worker, run_workers
 from finapi.core.clock import Clock
@@ -97,7 +97,7 @@ def running(
     ``perform`` does the work of commands that are handed over; ``prepare`` runs before the first request.
     ``accounts`` are those of a worker that was elected (:func:`elected`). A socket that cannot be had is a UsageError.
     """
-    memory.keep_few_heaps()
+    memory.limit_heaps()
     threading.stack_size(STACK)
     config = within(config, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     patience = STOP_SECONDS if accounts else 0.0
@@ -120,8 +120,8 @@ def running(
         url = config.public_url or url_of(config.host, listener.port)
         app = replace(opened_app, config=replace(config, port=listener.port, public_url=url))
         application.app = app
-        app.metrics.measure(metrics.QUEUE, lambda: {("http",): float(listener.waiting)})
-        app.metrics.measure(metrics.FEED_CONNECTIONS, feeds.readers)
+        app.metrics.register(metrics.QUEUE_DEPTH, lambda: {("http",): float(listener.waiting)})
+        app.metrics.register(metrics.FEED_CONNECTIONS, feeds.readers)
         workers, pollers = (_workers(app), _pollers(app)) if works else (_of_a_copy(app), [])
         # What only the start read.
         app.db.release_reader()
@@ -167,7 +167,7 @@ def elected(config: Config, stopped: Callable[[float], bool]) -> Postgres | None
         )
     if config.role != "worker":
         return None
-    store = elsewhere(config.accounts_url)
+    store = open_postgres(config.accounts_url)
     if not store.elect(ELECTION_SECONDS, _depose):
         log.info("another worker works; this one waits")
         while not store.elect(0.0, _depose):
@@ -193,7 +193,7 @@ def _of_a_copy(app: App) -> list[Worker]:
     return [
         _worker(app, "copy", _step(copies("step"), app)),
         _worker(app, "close-debits", lambda: billing.run_settlement_step(app)),
-        _worker(app, "memory", memory.MemoryKeeper().step),
+        _worker(app, "memory", memory.MemoryTrimmer().run_trim_step),
     ]
 
 
@@ -213,9 +213,9 @@ def _workers(app: App) -> list[Worker]:
         _worker(app, "holdings", lambda: _holdings_step(app)),
         _worker(app, "sniper", lambda: _sniper_step(app)),
         _worker(app, "refill-plans", lambda: _refill_step(app)),
-        _worker(app, "memory", memory.MemoryKeeper().step),
+        _worker(app, "memory", memory.MemoryTrimmer().run_trim_step),
         # Not broken off in the database: a mail that was sent is recorded, or it would be sent again.
-        Worker("mail", lambda: _mail_step(app), interrupt=app.post.transport.close, patience=mail_patience),
+        Worker("mail", lambda: _mail_step(app), interrupt=app.mail_settings.transport.close, patience=mail_patience),
     ]
 
 
@@ -319,8 +319,8 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
     readers = {"feeds": feeds.trouble, "feed-keys": feeds.trouble_with_keys}
     beside = {**readers, **{worker.name: worker.trouble for worker in workers}}
     threads = {**beside, **{worker.name: worker.trouble for worker in pollers}}
-    app.metrics.measure(metrics.WORKING, lambda: {(name,): float(one() is None) for name, one in threads.items()})
-    app.watch.mark = app.new_uuid()
+    app.metrics.register(metrics.WORKER_UP, lambda: {(name,): float(one() is None) for name, one in threads.items()})
+    app.health.probe_token = app.new_uuid()
 
     @cache
     def probing() -> Outbound:
@@ -328,9 +328,9 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
         from finapi.ops import probes
 
         outbound = Outbound(probes.OPERATORS_OWN)
-        app.watch.probes.update(probes.of_server(app, url, outbound, beside))
+        app.health.probes.update(probes.of_server(app, url, outbound, beside))
         for worker in pollers:
-            app.watch.probes.update(probes.of_polling(app, worker.trouble))
+            app.health.probes.update(probes.of_polling(app, worker.trouble))
         return outbound
 
     def step() -> float:
@@ -339,11 +339,11 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
         probing()
         return watchdog.step(app)
 
-    if app.db.is_copy or app.config.targets:
+    if app.db.is_copy or app.config.watchdog_urls:
         probing()  # which judges the targets
 
     def interrupt() -> None:
-        app.watch.checks.close()
+        app.health.checker.close()
         if probing.cache_info().currsize:
             probing().close()
 
@@ -353,19 +353,19 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
             yield
             return
         worker = _worker(app, "watchdog", step, interrupt=interrupt)
-        app.watch.wake = worker.wake
+        app.health.wake_watchdog = worker.wake
         with run_workers([worker], SETTLE_SECONDS, app.db.release_reader):
             yield
     finally:
         interrupt()
-        app.watch.checks.join(CHECK_SECONDS)
+        app.health.checker.join(CHECK_SECONDS)
 
 
 def _prune_step(app: App) -> float:
     """Drop some events and mail files that are too old. Return the seconds until it should run again."""
     from finapi.delivery import events
 
-    removed = app.post.transport.prune(app.clock.now() - timedelta(days=app.config.mail_kept_days))
+    removed = app.mail_settings.transport.prune(app.clock.now() - timedelta(days=app.config.mail_kept_days))
     if removed:
         log.info("%d mails older than %d days were removed", removed, app.config.mail_kept_days)
     wait = events.prune_step(app)

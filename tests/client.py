@@ -133,10 +133,10 @@ def register(client: Client, email: str = "ann@example.com", **options: Any) -> 
 
 def sent(app: App, subject: str, to: str | None = None) -> list[EmailMessage]:
     """The mails with this subject that were sent, oldest first."""
-    assert isinstance(app.post.transport, mail.MemoryTransport)
+    assert isinstance(app.mail_settings.transport, mail.MemoryTransport)
     return [
         message
-        for message in app.post.transport.messages()
+        for message in app.mail_settings.transport.messages()
         if message["Subject"] == subject and to in (None, message["To"])
     ]
 

@@ -87,7 +87,7 @@ def node(url: str, clock: FixedClock) -> Iterator[Callable[..., App]]:
         market = Database(None)
         market.accounts = Postgres(url, monotonic=clock.monotonic)
         made.append(market)
-        return apps.in_memory(Config(password_profile="cheap", **settings), clock, db=market)
+        return apps.create_in_memory(Config(password_profile="cheap", **settings), clock, db=market)
 
     yield make
     for market in made:
@@ -127,7 +127,9 @@ def _making(clock: FixedClock) -> Iterator[Callable[..., App]]:
 
     def make(**settings: object) -> App:
         numbers = itertools.count(1)
-        app = apps.in_memory(Config(**settings), clock, new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}")
+        app = apps.create_in_memory(
+            Config(**settings), clock, new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}"
+        )
         made.append(app)
         return app
 

@@ -96,7 +96,7 @@ class World:
             tx.run("bump_data_version")
         # Nothing is looked up for what is made up: a delivery goes to an address or nowhere.
         app.outbound._dialer._resolve = _nowhere
-        app.watch.probes.update({} if app.watch.probes else {"main_api": lambda: None})
+        app.health.probes.update({} if app.health.probes else {"main_api": lambda: None})
         watchdog.check(app, now)
         self._count = 0
         self._who = self._user("caller")

@@ -54,7 +54,7 @@ ASKED: dict[str, dict[str, Any]] = {
 def made() -> dict[str, Any]:
     """The example of each operation that answers JSON."""
     source = FixedSource()
-    app = apps.in_memory(Config(public_url=URL, **LIFTED), FixedClock(NOW), new_uuid=source.uuid)
+    app = apps.create_in_memory(Config(public_url=URL, **LIFTED), FixedClock(NOW), new_uuid=source.uuid)
     app = replace(app, random_bytes=source.draw)
     try:
         world, client = World(app), Client(app)

@@ -50,7 +50,7 @@ class Year:
         self.client = Client(self.app, self.user.api_key)
         self.dispatcher = Dispatcher(self.app)
         self.numbers = itertools.count(1)
-        self.app.watch.probes.update(probes.of_process(self.app))
+        self.app.health.probes.update(probes.of_process(self.app))
 
     def call(self) -> None:
         """A billed call."""
@@ -123,7 +123,7 @@ def begun(clock: FixedClock, **settings: Any) -> Year:
     """A service in memory."""
     numbers = itertools.count(1)
     config = Config(password_profile="cheap", app_per_minute=10**6, app_per_hour=10**6, **settings)
-    app = apps.in_memory(config, clock, new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}")
+    app = apps.create_in_memory(config, clock, new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}")
     with app.db.write() as tx:
         tx._connection.execute("INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (320193, 'A', 0, '')")
     return Year(app, clock)

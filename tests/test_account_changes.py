@@ -358,7 +358,7 @@ def api_node(tmp_path: Path, url: str) -> Iterator[tuple[Path, dict[str, str], R
     made = tmp_path / "without-secrets.db"
     assert finapi("backup", made, "--data-dir", worker, env=env).status == 0
     made.rename(place / "finapi.db")
-    shutil.copy(worker / master_secrets.FILE, place)
+    shutil.copy(worker / master_secrets.FILE_NAME, place)
     with serve(place, "--role", "api", env=env) as running:
         yield worker, env, running
 

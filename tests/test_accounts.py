@@ -158,7 +158,7 @@ def test_keys_of_nobody_are_not_kept(app: App, user: NewUser) -> None:
     with questions(app) as asked:
         users.by_key(app, user.api_key)
     assert asked == []
-    assert len(app.callers) == 1
+    assert len(app.caller_cache) == 1
 
 
 def test_a_key_in_capitals_is_another_text(app: App, user: NewUser) -> None:
@@ -171,7 +171,7 @@ def test_a_user_without_a_plan_is_known_without_one(app: App, user: NewUser) -> 
 
 
 def test_an_older_key_is_known_after_the_secrets_were_rotated(app: App, user: NewUser) -> None:
-    app.secrets.swap([b"\xff" * 32, *app.secrets])
+    app.secrets.replace([b"\xff" * 32, *app.secrets])
     bob = users.create(app, "bob@example.com", "free", NOW)
     known = [caller_of(app, key) for key in (user.api_key, bob.api_key)]
     assert [caller.id for caller in known if caller] == [user.id, bob.id]

@@ -314,12 +314,12 @@ def test_secrets_that_are_there_stay_and_those_of_the_backup_come_behind_them_on
     with opened(config, FixedClock(NOW)) as app:
         (old,) = app.secrets
         made(config, shelf / "b-with-secrets.db", secrets=True)
-    master_secrets.write(config, [b"\1" * 32])
+    master_secrets.write_file(config, [b"\1" * 32])
     put_back(config, shelf / "b-with-secrets.db")
-    assert master_secrets.read(config) == [b"\1" * 32]
+    assert master_secrets.read_or_create(config) == [b"\1" * 32]
     (config.data_dir / "finapi.db.before-20260131T120000Z").unlink()
     put_back(config, shelf / "b-with-secrets.db", secrets=True)
-    assert master_secrets.read(config) == [b"\1" * 32, old]
+    assert master_secrets.read_or_create(config) == [b"\1" * 32, old]
 
 
 @pytest.mark.parametrize("content", [b"", b"this is no database\n" * 300, b"SQLite format 3\0" + b"\xff" * 8000])
@@ -389,7 +389,7 @@ def killed(config: Config) -> Config:
         users.create(app, ANN, "free", NOW)
         with charged(app, 1, "GET /x", 25, "r0"):
             pass
-    app = apps.on_disk(config, FixedClock(NOW))
+    app = apps.open_on_disk(config, FixedClock(NOW))
     billing.charge(app, 1, "GET /x", 25, "r1")
     billing.charge(app, 1, "GET /y", 5, "r2")
     app.db.close()
@@ -487,7 +487,7 @@ def test_a_directory_left_by_a_kill_is_no_error_at_any_time(killed: Config, shel
 
 def test_a_backup_of_every_night_is_made_of_what_a_kill_left(killed: Config, shelf: Path) -> None:
     config = replace(killed, backup_dir=str(shelf), backup_hour=0)
-    nightly = backups.Nightly(apps.on_disk(config, FixedClock(NOW + timedelta(days=1))))
+    nightly = backups.Nightly(apps.open_on_disk(config, FixedClock(NOW + timedelta(days=1))))
     try:
         assert nightly.step() == backups.LOOK_SECONDS
     finally:

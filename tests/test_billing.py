@@ -295,7 +295,7 @@ def fifty_tokens(request: pytest.FixtureRequest, make_app: Callable[..., App], t
     if request.param == "memory":
         app = make_app(free_tokens=50)
     else:
-        app = apps.on_disk(Config(free_tokens=50, data_dir=tmp_path), FixedClock(NOW))
+        app = apps.open_on_disk(Config(free_tokens=50, data_dir=tmp_path), FixedClock(NOW))
     users.create(app, "ann@example.com", "free", NOW)
     yield app
     app.db.close()
@@ -350,7 +350,7 @@ from finapi import app as apps
 from finapi.accounts import billing, users
 from finapi.core.config import Config
 
-app = apps.on_disk(Config(data_dir=Path(sys.argv[1])))
+app = apps.open_on_disk(Config(data_dir=Path(sys.argv[1])))
 users.create(app, "ann@example.com", "pro", app.clock.now())
 billing.charge(app, 1, "GET /x", 25, "settled").settle()
 billing.charge(app, 1, "GET /x", 25, "cut off")
@@ -369,7 +369,7 @@ def killed(tmp_path: Path) -> Path:
 
 def test_calls_that_a_crash_cut_off_are_refunded_once_at_the_next_start(killed: Path) -> None:
     clock = FixedClock(datetime(2026, 2, 1, tzinfo=UTC))
-    app = apps.on_disk(Config(data_dir=killed), clock)
+    app = apps.open_on_disk(Config(data_dir=killed), clock)
     assert balance(app) == 499_945
     assert billing.refund_open_debits(app, clock.now()) == 2
     assert balance(app) == 499_975

@@ -72,10 +72,10 @@ def test_a_value_that_is_looked_at_counts_as_asked_for() -> None:
 
 
 def test_all_that_is_kept_at_default_settings_takes_less_than_sixty_megabytes_and_the_largest_book_fits() -> None:
-    kept = apps.BOOK_BYTES + apps.PAGE_BYTES + apps.SCREENED_BYTES + Config().answer_bytes
+    kept = apps.FACT_BOOK_CACHE_BYTES + apps.PAGE_CACHE_BYTES + apps.SCREENING_CACHE_BYTES + Config().answer_bytes
     assert kept < 60 * 1024 * 1024
     # Apple's.
-    assert 10_875 * apps.FACT_BYTES < apps.BOOK_BYTES / 2
+    assert 10_875 * apps.FACT_BYTES < apps.FACT_BOOK_CACHE_BYTES / 2
 
 
 def test_no_room_keeps_nothing() -> None:

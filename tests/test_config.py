@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from finapi.core.config import Config, described, load
+from finapi.core.config import Config, describe_settings, load
 from finapi.core.errors import UsageError
 
 A, B = "aa" * 32, "bb" * 32
@@ -347,7 +347,7 @@ def test_folder_in_place_of_a_file_is_refused_by_name(tmp_path: Path) -> None:
 
 def test_described_shows_every_setting_with_its_origin_and_reason() -> None:
     settings, origins = load({"trusted_proxies": "10.0.0.1,10.0.0.2"}, {"FINAPI_PORT": "81"})
-    rows = described(settings, origins)
+    rows = describe_settings(settings, origins)
     assert [row["name"] for row in rows] == [setting.name for setting in fields(Config)]
     by_name = {row["name"]: row for row in rows}
     assert by_name["port"] == {
@@ -363,14 +363,14 @@ def test_described_shows_every_setting_with_its_origin_and_reason() -> None:
 
 def test_described_masks_secrets() -> None:
     settings, origins = load({}, {"FINAPI_SECRETS": f"{A},{B}"})
-    rows = described(settings, origins)
+    rows = describe_settings(settings, origins)
     assert [row["value"] for row in rows if row["name"] == "secrets"] == ["********"]
     assert A not in str(rows)
     assert B not in str(rows)
 
 
 def test_described_shows_that_no_secret_is_set() -> None:
-    assert [row["value"] for row in described(*load({}, {})) if row["name"] == "secrets"] == [""]
+    assert [row["value"] for row in describe_settings(*load({}, {})) if row["name"] == "secrets"] == [""]
 
 
 @pytest.mark.parametrize("text", ["not a url", "ftp://x.example", "https://", "https://x.example/", "//x.example"])

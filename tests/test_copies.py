@@ -197,7 +197,7 @@ def test_a_node_on_a_copy_answers_and_says_how_old_it_is(path: Path, clock: Fixe
     replaced(path, 3, beat=written_at(clock))
     market = MarketCopy(path)
     market.accounts = db.Database(None)
-    app = apps.in_memory(Config(role="api", copy_age=300), clock, db=market)
+    app = apps.create_in_memory(Config(role="api", copy_age=300), clock, db=market)
     caller = Client(app, "")
     ready = caller.get("/readyz")
     assert (ready.status, ready.json["data_version"], ready.json["data_age_seconds"]) == (200, 3, 0.0)
@@ -242,7 +242,7 @@ def test_a_node_without_a_beat_has_no_age(path: Path, clock: FixedClock) -> None
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DELETE FROM heartbeats")
     market = MarketCopy(path)
-    app = apps.in_memory(Config(role="api"), clock, db=market)
+    app = apps.create_in_memory(Config(role="api"), clock, db=market)
     assert heartbeats.get_copy_age(app.db, clock.now()) is None
     with market.read() as tx:
         assert heartbeats.get_heartbeats(tx) == {}
@@ -253,7 +253,7 @@ def test_the_etag_changes_with_the_copy(path: Path, clock: FixedClock) -> None:
     market = MarketCopy(path)
     market.accounts = db.Database(None)
     market.check_file()
-    app = apps.in_memory(Config(role="api"), clock, db=market)
+    app = apps.create_in_memory(Config(role="api"), clock, db=market)
     caller = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
     question = "/api/v1/sec/filings"
     first = caller.get(question)

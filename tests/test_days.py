@@ -35,9 +35,9 @@ def test_a_day_is_read() -> None:
 
 
 def test_a_period_counts_both_its_ends() -> None:
-    assert days.length("2024-01-01", "2024-12-31") == 366
-    assert days.length("2024-12-31", "2024-12-31") == 1
-    assert days.length(None, "2024-12-31") == 0
+    assert days.count_days("2024-01-01", "2024-12-31") == 366
+    assert days.count_days("2024-12-31", "2024-12-31") == 1
+    assert days.count_days(None, "2024-12-31") == 0
 
 
 def test_a_day_is_shifted_over_the_ends_of_months_and_years() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from finapi.app import App, in_memory
+from finapi.app import App, create_in_memory
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.delivery import events
@@ -76,14 +76,14 @@ def stamp_of(app: App) -> str:
 
 def copied(place: Path) -> App:
     prepared.copy_to(place)
-    app = in_memory(Config(), FixedClock(NOW), db=Database(place))
+    app = create_in_memory(Config(), FixedClock(NOW), db=Database(place))
     events.open_journal(app, NOW)
     prepared.redate(app)
     return app
 
 
 def test_a_copy_holds_what_storing_the_data_now_would_give(cache: Path, tmp_path: Path) -> None:
-    fresh = in_memory(Config(), FixedClock(NOW))
+    fresh = create_in_memory(Config(), FixedClock(NOW))
     events.open_journal(fresh, NOW)
     data.load(fresh)
     app = copied(tmp_path / "one.db")

@@ -27,7 +27,7 @@ from websockets.sync.client import connect
 from finapi.app import App
 from finapi.core import metrics
 from finapi.core.config import find_service_manager
-from finapi.core.watch import Trouble
+from finapi.core.health import ProbeError
 from finapi.verbs import service_manager, serving
 from finapi.verbs.service_manager import ServiceManager
 from tests.client import Client
@@ -99,13 +99,13 @@ def test_a_server_that_does_not_answer_itself_says_nothing(
     app: App, manager: socket.socket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def trouble() -> None:
-        raise Trouble("failing", "no answer")
+        raise ProbeError("failing", "no answer")
 
     waits: list[float] = []
 
     def wait(signals: object, seconds: float) -> Any:
         waits.append(seconds)
-        app.watch.probes["main_api"] = trouble if len(waits) == 2 else lambda: None
+        app.health.probes["main_api"] = trouble if len(waits) == 2 else lambda: None
         return SimpleNamespace(si_signo=signal.SIGTERM) if len(waits) == 4 else None
 
     monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
@@ -221,7 +221,7 @@ def test_promtool_takes_the_configuration_the_rules_and_every_expression(tmp_pat
 def test_promtool_takes_what_metrics_serves(client: Client, app: App) -> None:
     promtool = program("promtool")
     client.get("/api/v1/policy")
-    done = subprocess.run([promtool, "check", "metrics"], input=app.metrics.text({}), capture_output=True, text=True)
+    done = subprocess.run([promtool, "check", "metrics"], input=app.metrics.render({}), capture_output=True, text=True)
     assert "error" not in done.stderr.lower(), done.stderr
 
 

@@ -28,7 +28,7 @@ OPERATIONS = [
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    app = apps.in_memory(Config(**LIFTED), FixedClock(datetime(2026, 11, 20, 12, tzinfo=UTC)))
+    app = apps.create_in_memory(Config(**LIFTED), FixedClock(datetime(2026, 11, 20, 12, tzinfo=UTC)))
     yield World(app)
     app.db.close()
 

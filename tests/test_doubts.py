@@ -201,7 +201,7 @@ JUDGED = {
 @pytest.fixture(scope="module")
 def quarter() -> Iterator[dict[str, CompanyBook]]:
     """The books of every filer of 2009q3."""
-    app = apps.in_memory(Config(), SystemClock())
+    app = apps.create_in_memory(Config(), SystemClock())
     try:
         ingest.run(app, [SHARED / "edgar" / "fsds" / "2009q3.zip"], Given(), lambda outcome: None)
         with app.db.read() as tx:

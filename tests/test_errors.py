@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from finapi.core.errors import CODE_OF, STATUS_OF, ApiError, ParseError, invalid_param
+from finapi.core.errors import CODE_BY_STATUS, STATUS_BY_CODE, ApiError, ParseError, invalid_param
 
 
 @pytest.mark.parametrize(
@@ -33,13 +33,13 @@ def test_a_code_has_the_status_of_the_contract(code: str, status: int) -> None:
 
 
 def test_of_the_codes_of_a_status_one_says_no_more_than_it() -> None:
-    assert CODE_OF.keys() == set(STATUS_OF.values())
+    assert CODE_BY_STATUS.keys() == set(STATUS_BY_CODE.values())
     several = {400: "BAD_REQUEST", 401: "UNAUTHORIZED", 404: "NOT_FOUND", 429: "RATE_LIMIT_EXCEEDED", 500: "INTERNAL"}
-    assert {status: CODE_OF[status] for status in several} == several
+    assert {status: CODE_BY_STATUS[status] for status in several} == several
 
 
 def test_every_code_is_an_error_status() -> None:
-    assert all(400 <= status <= 599 for status in STATUS_OF.values())
+    assert all(400 <= status <= 599 for status in STATUS_BY_CODE.values())
 
 
 def test_a_code_that_is_not_in_the_table_cannot_be_raised() -> None:

@@ -25,7 +25,8 @@ from finapi.app import App
 from finapi.core.clock import FixedClock, SystemClock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
-from finapi.core.watch import MARK
+from finapi.core.health import PROBE_HEADER
+from finapi.core.limits import Pacer
 from finapi.listening import within
 from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
@@ -90,7 +91,7 @@ def test_a_damaged_page_is_503_and_costs_nothing(
     sound: tuple[Path, str], copied: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     damage_table(copied / "finapi.db", "filings")
-    app = apps.on_disk(Config(data_dir=copied))
+    app = apps.open_on_disk(Config(data_dir=copied))
     client = Client(app, sound[1])
     logging.getLogger("finapi").propagate = True
     balance = client.get("/api/v1/account/balance").json["current_balance"]
@@ -210,7 +211,7 @@ def test_a_server_does_not_log_its_own_probes(tmp_path: Path) -> None:
         assert {service["status"] for service in services if service["name"] in ("main_api", "frontend")} == {
             "operational"
         }
-        running.call("GET", "/livez", headers={MARK: "guessed"})
+        running.call("GET", "/livez", headers={PROBE_HEADER: "guessed"})
         assert running.stop(signal.SIGHUP) == 0
         lines = running.log.splitlines()
     assert f"listens at {running.url}" in lines[0]
@@ -297,7 +298,7 @@ def test_a_mail_is_due_after_the_clock_was_set_back(app: App, clock: FixedClock)
         mail.enqueue(tx, recovery.WELCOME, user.id, clock.now())
     clock.advance(-86_400)
     recovery.send_due(app)
-    assert len(app.post.transport.messages()) == 1  # type: ignore[attr-defined]
+    assert len(app.mail_settings.transport.messages()) == 1  # type: ignore[attr-defined]
 
 
 def test_documents_are_due_after_the_clock_was_set_back(app: App, clock: FixedClock) -> None:
@@ -386,5 +387,5 @@ def test_deeply_nested_json_is_refused_on_a_small_stack() -> None:
 
 
 def test_requests_to_edgar_are_paced_below_its_limit() -> None:
-    pace = apps.Pace()
-    assert [round(pace.wait(Config().edgar_per_second, 100.0), 3) for _ in range(10)][-1] == 1.0
+    pacer = Pacer()
+    assert [round(pacer.reserve(Config().edgar_per_second, 100.0), 3) for _ in range(10)][-1] == 1.0

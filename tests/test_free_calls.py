@@ -90,7 +90,7 @@ def test_a_free_call_takes_no_more_the_more_there_is(app: App, user: users.NewUs
     client = Client(app, user.api_key)
 
     def call() -> None:
-        app.answers._version = None
+        app.answer_cache._version = None
         assert client.get(path).status == 200
 
     add(app, statement, 3_000)
@@ -107,7 +107,7 @@ def test_a_refused_search_takes_no_more_the_more_companies_it_names(app: App, us
     client = Client(app, user.api_key)
 
     def call() -> None:
-        app.answers._version = None
+        app.answer_cache._version = None
         refused = client.get("/api/v1/sec/filings?q=lamp")
         assert (refused.status, refused.headers["x-tokens-charged"]) == (400, "0")
 
@@ -156,7 +156,7 @@ def test_an_account_keeps_so_many_targets_and_no_running_one_goes(make_app: Call
 
 
 def test_counts_kept_are_counts_of_rows(tmp_path: Path, clock: FixedClock) -> None:
-    app = apps.in_memory(Config(), clock)
+    app = apps.create_in_memory(Config(), clock)
     folder = Path(__file__).parent / "filings"
     ingest.run(app, [folder], Given(), lambda outcome: None)
     (tmp_path / "AAPL.csv").write_text("Date,Close\n2025-01-02,1\n2025-01-03,2\n")
@@ -176,7 +176,7 @@ def test_counts_kept_are_counts_of_rows(tmp_path: Path, clock: FixedClock) -> No
 def test_check_names_a_filing_that_has_lost_a_fact_and_a_text_that_is_another(
     tmp_path: Path, clock: FixedClock
 ) -> None:
-    app = apps.in_memory(Config(), clock)
+    app = apps.create_in_memory(Config(), clock)
     ingest.run(app, [Path(__file__).parent / "filings"], Given(), lambda outcome: None)
     with app.db.write() as tx:
         run = tx._connection.execute

@@ -128,14 +128,14 @@ def test_a_screen_of_kept_years_is_that_of_years_made_for_it(two: App) -> None:
     caller = Client(two, users.create(two, "ann@example.com", "pro", NOW).api_key)
     query = {"asset_turnover_gt": "0.1", "metrics": "market_cap,roe"}
     made = caller.get("/api/v1/xbrl/screen", query=query).json
-    assert len(two.screened) == 2
-    two.answers._entries.clear()
-    two.screened._entries.clear()
+    assert len(two.screening_cache) == 2
+    two.answer_cache._entries.clear()
+    two.screening_cache._entries.clear()
     screen.keep_latest(two)
     read = caller.get("/api/v1/xbrl/screen", query=query).json
     assert (read["data"], read["meta"]) == (made["data"], made["meta"])
     assert read["data"][0]["metrics"]["market_cap"] == 1000
-    assert len(two.screened) == 0
+    assert len(two.screening_cache) == 0
 
 
 def test_a_screen_reads_no_more_companies_than_show_whether_another_page_follows(two: App) -> None:
@@ -144,7 +144,7 @@ def test_a_screen_reads_no_more_companies_than_show_whether_another_page_follows
     first = caller.get("/api/v1/xbrl/screen?limit=1").json
     assert [row["cik"] for row in first["data"]] == ["0000000077"]
     assert first["meta"]["pagination"] == {"limit": 1, "offset": 0, "has_more": True}
-    assert len(two.screened) == 2
+    assert len(two.screening_cache) == 2
     last = caller.get("/api/v1/xbrl/screen?limit=1&offset=2").json
     assert [row["cik"] for row in last["data"]] == ["0000000099"]
     assert last["meta"]["pagination"] == {"limit": 1, "offset": 2, "has_more": False}
@@ -161,7 +161,7 @@ def test_a_screen_makes_no_more_years_than_its_bound_and_says_how_many_are_due(
     assert (refused.json["code"], refused.json["details"]) == ("UNAVAILABLE", {"due": 2})
     assert refused.headers["x-tokens-charged"] == "0"
     # It made none, and answers of companies that are named.
-    assert len(two.screened) == 0
+    assert len(two.screening_cache) == 0
     assert [row["cik"] for row in caller.get("/api/v1/xbrl/screen?cik=88").json["data"]] == ["0000000088"]
     screen.keep_latest(two)
     assert len(caller.get("/api/v1/xbrl/screen?limit=9").json["data"]) == 2
@@ -189,7 +189,7 @@ def test_a_company_whose_year_cannot_be_made_keeps_no_other_from_its_screen(
     assert asked == [SEVEN, EIGHT] * 2
     assert [record.args for record in caplog.records] == [(SEVEN,)]
     assert kept(two)[SEVEN] == "failed: KeyError('no\\nperiod')"
-    two.answers._entries.clear()
+    two.answer_cache._entries.clear()
     for question, left_out in {"limit=1": 1, "cik=77": 1, "cik=88": 0, "roe_gt=0&roe_lt=0": 1}.items():
         assert caller.get(f"/api/v1/xbrl/screen?{question}").json["meta"]["screen"]["left_out"] == left_out
     # As its data change it is tried again.
@@ -197,7 +197,7 @@ def test_a_company_whose_year_cannot_be_made_keeps_no_other_from_its_screen(
     run(two, "UPDATE companies SET sic = 6021 WHERE cik = 77")
     screen.keep_latest(two)
     assert kept(two) == anew(two)
-    two.answers._entries.clear()
+    two.answer_cache._entries.clear()
     told = caller.get("/api/v1/xbrl/screen").json
     assert (len(told["data"]), told["meta"]["screen"]["left_out"]) == (2, 0)
 
@@ -258,7 +258,7 @@ def test_the_order_in_which_documents_come_changes_nothing_that_is_kept(clock: F
     copies = [document(netflix, "Netflix", year(netflix, one, revenue)) for one, revenue in ((2022, 9), (2023, 8))]
     found = set()
     for order in itertools.permutations(("filing", *copies)):
-        app = apps.in_memory(Config(), clock)
+        app = apps.create_in_memory(Config(), clock)
         for one in order:
             if isinstance(one, bytes):
                 assert due_after(app, lambda app=app, one=one: store(app, one)) == {netflix}
@@ -274,13 +274,13 @@ def test_a_restored_store_keeps_what_is_true(tmp_path: Path, clock: FixedClock) 
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()
     second.mkdir()
-    app = apps.on_disk(Config(data_dir=first), clock)
+    app = apps.open_on_disk(Config(data_dir=first), clock)
     store(app, document(SEVEN, "Seventy-Seven Corp", year(SEVEN, 2023, 4000)))
     screen.keep_latest(app)
     with backup.temporary_copy(first / "finapi.db", tmp_path, "copy") as copied:
         before = kept(app)
         app.db.close()
         copied.rename(second / "finapi.db")
-    app = apps.on_disk(Config(data_dir=second), clock, new_secrets=True)
+    app = apps.open_on_disk(Config(data_dir=second), clock, new_secrets=True)
     assert kept(app) == anew(app) == before
     app.db.close()

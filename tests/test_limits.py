@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from finapi.core.limits import BucketState, Decision, Limit, Limiter, Pace, decide
+from finapi.core.limits import BucketState, Decision, Pacer, RateLimit, RateLimiter, decide
 
-XBRL = Limit(120, 60.0, 30)  # two a second
-NO_BURST = Limit(120, 60.0, 0)
-SLOW = Limit(30, 60.0, 10)  # one in two seconds
+XBRL = RateLimit(120, 60.0, 30)  # two a second
+NO_BURST = RateLimit(120, 60.0, 0)
+SLOW = RateLimit(30, 60.0, 10)  # one in two seconds
 
 
-def verdicts(limit: Limit, arrivals: list[float]) -> str:
+def verdicts(limit: RateLimit, arrivals: list[float]) -> str:
     """One caller's arrivals (seconds) as a text: ``+`` passes, ``-`` is refused."""
-    limiter = Limiter(limit, keys=16)
+    limiter = RateLimiter(limit, max_keys=16)
     return "".join("+" if limiter.take("caller", at).allowed else "-" for at in arrivals)
 
 
@@ -67,10 +67,10 @@ class Nginx:
         (NO_BURST, [0.0, 0.25, 0.5, 0.75, 1.0], "+-+-+"),
         (SLOW, [0.0] * 12, "+" * 11 + "-"),
         (SLOW, [0.0] * 11 + [1.999, 2.0, 2.0], "+" * 11 + "-+-"),
-        (Limit(1, 3600.0, 0), [0.0, 3599.0, 3600.0], "+-+"),
+        (RateLimit(1, 3600.0, 0), [0.0, 3599.0, 3600.0], "+-+"),
     ],
 )
-def test_verdicts_are_those_of_nginx(limit: Limit, arrivals: list[float], expected: str) -> None:
+def test_verdicts_are_those_of_nginx(limit: RateLimit, arrivals: list[float], expected: str) -> None:
     assert verdicts(limit, arrivals) == expected
 
 
@@ -111,7 +111,7 @@ def test_time_that_runs_backwards_earns_nothing() -> None:
 )
 def test_verdicts_agree_with_integer_arithmetic(per_second: int, burst: int, gaps: list[int]) -> None:
     nginx = Nginx(per_second, burst)
-    limiter = Limiter(Limit(per_second * 60, 60.0, burst), keys=16)
+    limiter = RateLimiter(RateLimit(per_second * 60, 60.0, burst), max_keys=16)
     now, expected, got = 1_000_000, [], []
     for gap in gaps:
         now += gap
@@ -125,24 +125,24 @@ def test_verdicts_agree_with_integer_arithmetic(per_second: int, burst: int, gap
 
 def test_first_request_leaves_the_whole_burst() -> None:
     decision, state = decide(XBRL, None, 5.0)
-    assert decision == Decision(allowed=True, limit=120, remaining=30, reset_after=0.5, retry_after=0.0)
+    assert decision == Decision(allowed=True, limit=120, remaining=30, reset_seconds=0.5, retry_seconds=0.0)
     assert state == BucketState(0.0, 5.0)
 
 
 def test_each_request_leaves_one_less_and_half_a_second_more() -> None:
-    limiter = Limiter(XBRL, keys=16)
+    limiter = RateLimiter(XBRL, max_keys=16)
     decisions = [limiter.take("caller", 0.0) for _ in range(31)]
     assert [decision.remaining for decision in decisions] == list(range(30, -1, -1))
-    assert [decision.reset_after for decision in decisions] == [(number + 1) / 2 for number in range(31)]
-    assert {decision.retry_after for decision in decisions} == {0.0}
+    assert [decision.reset_seconds for decision in decisions] == [(number + 1) / 2 for number in range(31)]
+    assert {decision.retry_seconds for decision in decisions} == {0.0}
 
 
 def test_a_refusal_says_when_to_come_back() -> None:
-    limiter = Limiter(XBRL, keys=16)
+    limiter = RateLimiter(XBRL, max_keys=16)
     for _ in range(31):
         limiter.take("caller", 0.0)
-    assert limiter.take("caller", 0.0) == Decision(False, 120, 0, reset_after=15.5, retry_after=0.5)
-    assert limiter.take("caller", 0.25) == Decision(False, 120, 0, reset_after=15.25, retry_after=0.25)
+    assert limiter.take("caller", 0.0) == Decision(False, 120, 0, reset_seconds=15.5, retry_seconds=0.5)
+    assert limiter.take("caller", 0.25) == Decision(False, 120, 0, reset_seconds=15.25, retry_seconds=0.25)
 
 
 @given(
@@ -151,7 +151,7 @@ def test_a_refusal_says_when_to_come_back() -> None:
     arrivals=st.lists(st.integers(0, 10_000), max_size=60).map(sorted),
 )
 def test_remaining_and_retry_after_are_true(burst: int, requests: int, arrivals: list[int]) -> None:
-    limit = Limit(requests, 60.0, burst)
+    limit = RateLimit(requests, 60.0, burst)
     state: BucketState | None = None
     for milliseconds in arrivals:
         decision, state = decide(limit, state, milliseconds / 1000)
@@ -164,18 +164,18 @@ def test_remaining_and_retry_after_are_true(burst: int, requests: int, arrivals:
         decision, state = decide(limit, state, 10.0)
     assert not decision.allowed
     assert decision.remaining == 0
-    soon, _ = decide(limit, state, 10.0 + decision.retry_after * 0.99)
-    then, _ = decide(limit, state, 10.0 + decision.retry_after * 1.000001)
+    soon, _ = decide(limit, state, 10.0 + decision.retry_seconds * 0.99)
+    then, _ = decide(limit, state, 10.0 + decision.retry_seconds * 1.000001)
     assert (soon.allowed, then.allowed) == (False, True)
 
 
 # ---- several limits at once
 
-MINUTE, HOUR = Limit(3, 60.0, 2), Limit(5, 3600.0, 4)  # one in 20 s, one in 720 s
+MINUTE, HOUR = RateLimit(3, 60.0, 2), RateLimit(5, 3600.0, 4)  # one in 20 s, one in 720 s
 
 
 def test_a_request_must_pass_every_limit() -> None:
-    limiter = Limiter(MINUTE, HOUR, keys=16)
+    limiter = RateLimiter(MINUTE, HOUR, max_keys=16)
     arrivals = [0.0, 0.0, 0.0, 0.0, 20.0, 40.0, 60.0, 719.0, 720.0, 720.0, 1440.0]
     #           the minute holds 3     then one, one, and the hour's 5 are used up until 720
     verdicts = "".join("+" if limiter.take("caller", at).allowed else "-" for at in arrivals)
@@ -183,40 +183,43 @@ def test_a_request_must_pass_every_limit() -> None:
 
 
 def test_what_one_limit_refuses_uses_nothing_of_the_other() -> None:
-    limiter = Limiter(MINUTE, HOUR, keys=16)
+    limiter = RateLimiter(MINUTE, HOUR, max_keys=16)
     for at in (0.0, 0.0, 0.0, 20.0, 40.0):
         assert limiter.take("caller", at).allowed
-    before = limiter.look("caller", 100.0)
+    before = limiter.list_remaining("caller", 100.0)
     assert [left for _, left, _ in before] == [3, 0]
     for _ in range(1000):
         assert not limiter.take("caller", 100.0).allowed
-    assert limiter.look("caller", 100.0) == before
+    assert limiter.list_remaining("caller", 100.0) == before
 
 
 def test_what_is_left_says_when_all_of_it_is_free_again() -> None:
-    limiter = Limiter(MINUTE, HOUR, keys=16)
-    assert limiter.look("caller", 0.0) == [(MINUTE, 3, 0.0), (HOUR, 5, 0.0)]
+    limiter = RateLimiter(MINUTE, HOUR, max_keys=16)
+    assert limiter.list_remaining("caller", 0.0) == [(MINUTE, 3, 0.0), (HOUR, 5, 0.0)]
     for _ in range(3):
         limiter.take("caller", 0.0)
-    assert limiter.look("caller", 0.0) == [(MINUTE, 0, pytest.approx(60.0)), (HOUR, 2, pytest.approx(2160.0))]
-    assert limiter.look("caller", 50.0) == [(MINUTE, 2, pytest.approx(10.0)), (HOUR, 2, pytest.approx(2110.0))]
+    assert limiter.list_remaining("caller", 0.0) == [(MINUTE, 0, pytest.approx(60.0)), (HOUR, 2, pytest.approx(2160.0))]
+    assert limiter.list_remaining("caller", 50.0) == [
+        (MINUTE, 2, pytest.approx(10.0)),
+        (HOUR, 2, pytest.approx(2110.0)),
+    ]
 
 
 def test_the_decision_told_is_the_one_that_leaves_least() -> None:
-    limiter = Limiter(MINUTE, HOUR, keys=16)
+    limiter = RateLimiter(MINUTE, HOUR, max_keys=16)
     told = [limiter.take("caller", at) for at in (0.0, 0.0, 0.0, 0.0, 60.0, 120.0, 120.0)]
     assert [(one.allowed, one.limit, one.remaining) for one in told] == [
         *((True, 3, 2), (True, 3, 1), (True, 3, 0), (False, 3, 0)),
         *((True, 5, 1), (True, 5, 0), (False, 5, 0)),
     ]
-    assert (told[3].retry_after, told[6].retry_after) == pytest.approx((20.0, 600.0))
+    assert (told[3].retry_seconds, told[6].retry_seconds) == pytest.approx((20.0, 600.0))
 
 
 # ---- callers
 
 
 def test_callers_do_not_share_a_bucket() -> None:
-    limiter = Limiter(NO_BURST, keys=16)
+    limiter = RateLimiter(NO_BURST, max_keys=16)
     assert [limiter.take(("user", 1), 0.0).allowed, limiter.take(("user", 1), 0.0).allowed] == [True, False]
     assert limiter.take(("user", 2), 0.0).allowed
     assert limiter.take(("address", 1), 0.0).allowed
@@ -224,7 +227,7 @@ def test_callers_do_not_share_a_bucket() -> None:
 
 @pytest.mark.slow
 def test_memory_is_bounded_by_the_number_of_keys() -> None:
-    limiter = Limiter(XBRL, keys=1_000)
+    limiter = RateLimiter(XBRL, max_keys=1_000)
     for number in range(200_000):
         assert limiter.take(number, 0.0).allowed
     assert len(limiter._states) == 1_000
@@ -234,7 +237,7 @@ def test_memory_is_bounded_by_the_number_of_keys() -> None:
 @pytest.mark.slow
 @pytest.mark.long
 def test_a_million_callers_of_two_limits_take_no_more_than_the_table() -> None:
-    limiter = Limiter(Limit(60, 60.0, 59), Limit(1000, 3600.0, 999), keys=100_000)
+    limiter = RateLimiter(RateLimit(60, 60.0, 59), RateLimit(1000, 3600.0, 999), max_keys=100_000)
     tracemalloc.start()
     try:
         for number in range(1_000_000):
@@ -247,7 +250,7 @@ def test_a_million_callers_of_two_limits_take_no_more_than_the_table() -> None:
 
 
 def test_the_caller_longest_unseen_is_forgotten_first() -> None:
-    limiter = Limiter(NO_BURST, keys=2)
+    limiter = RateLimiter(NO_BURST, max_keys=2)
     limiter.take("old", 0.0)
     limiter.take("busy", 0.0)
     limiter.take("old", 0.5)  # seen again: "busy" is the older one now
@@ -257,14 +260,14 @@ def test_the_caller_longest_unseen_is_forgotten_first() -> None:
 
 
 def test_a_refused_caller_takes_no_place() -> None:
-    limiter = Limiter(NO_BURST, keys=2)
+    limiter = RateLimiter(NO_BURST, max_keys=2)
     for _ in range(10):
         limiter.take("one", 0.0)
     assert len(limiter._states) == 1
 
 
 def test_threads_share_a_bucket_exactly() -> None:
-    limiter = Limiter(XBRL, keys=16)
+    limiter = RateLimiter(XBRL, max_keys=16)
     passed: list[bool] = []
 
     def work() -> None:
@@ -279,6 +282,6 @@ def test_threads_share_a_bucket_exactly() -> None:
 
 
 def test_places_come_evenly_and_at_once_after_a_pause() -> None:
-    pace = Pace()
-    assert [pace.wait(10, 7.0) for _ in range(3)] == pytest.approx([0.0, 0.1, 0.2])
-    assert pace.wait(10, 9.0) == 0.0
+    pace = Pacer()
+    assert [pace.reserve(10, 7.0) for _ in range(3)] == pytest.approx([0.0, 0.1, 0.2])
+    assert pace.reserve(10, 9.0) == 0.0

@@ -15,31 +15,31 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from finapi.core.errors import ApiError
-from finapi.core.lockout import Attempt, FailureCount, Lockouts, after_failure, key_of, locked
+from finapi.core.lockout import Attempt, FailureCount, Lockouts, compute_lock_seconds, count_failure, hash_email
 
 HOUR, DAY = 3600.0, 24 * 3600.0
-ANN, BOB, CAY, DAN = (key_of(f"{name}@example.com") for name in ("ann", "bob", "cay", "dan"))
+ANN, BOB, CAY, DAN = (hash_email(f"{name}@example.com") for name in ("ann", "bob", "cay", "dan"))
 
 
 def begun(lockouts: Lockouts, key: bytes, now: float) -> Attempt:
-    attempt = lockouts.begin(key, now)
+    attempt = lockouts.begin_attempt(key, now)
     assert isinstance(attempt, Attempt)
     return attempt
 
 
 def fail(lockouts: Lockouts, key: bytes, now: float) -> int | None:
     """One wrong password; the seconds of a 429, or None for a 401."""
-    attempt = lockouts.begin(key, now)
+    attempt = lockouts.begin_attempt(key, now)
     if isinstance(attempt, int):
         return attempt
     with attempt:
-        return attempt.failed()
+        return attempt.record_failure()
 
 
 def fail_times(lockouts: Lockouts, key: bytes, count: int, now: float) -> float:
     """That many failures, waiting through the locks that they bring; the time after them."""
     for _ in range(count):
-        now += lockouts.check(key, now)
+        now += lockouts.get_lock_seconds(key, now)
         fail(lockouts, key, now)
     return now
 
@@ -66,7 +66,7 @@ def fail_times(lockouts: Lockouts, key: bytes, count: int, now: float) -> float:
 )
 def test_the_failure_that_meets_a_step_locks(before: int | None, after: int, seconds: int | None) -> None:
     state = None if before is None else FailureCount(before, 1000.0)
-    assert after_failure(state, 1000.0 + HOUR) == (FailureCount(after, 1000.0 + HOUR), seconds)
+    assert count_failure(state, 1000.0 + HOUR) == (FailureCount(after, 1000.0 + HOUR), seconds)
 
 
 @pytest.mark.parametrize(
@@ -93,46 +93,46 @@ def test_the_failure_that_meets_a_step_locks(before: int | None, after: int, sec
 )
 def test_a_lock_lasts_its_seconds_counted_in_whole_ones(failures: int, elapsed: float, left: int) -> None:
     for start in (0.0, 16.1, 98765432.1):  # 16.1 + 59 - 16.1 is a hair less than 59
-        assert locked(FailureCount(failures, start), start + elapsed) == left
+        assert compute_lock_seconds(FailureCount(failures, start), start + elapsed) == left
 
 
 def test_an_email_without_failures_is_not_locked() -> None:
-    assert locked(None, 0.0) == 0
+    assert compute_lock_seconds(None, 0.0) == 0
 
 
 @pytest.mark.parametrize(("failures", "left"), [(5, 20), (10, 260), (20, 3560)])
 def test_a_failure_during_a_lock_changes_nothing(failures: int, left: int) -> None:
     state = FailureCount(failures, 1000.0)
-    assert after_failure(state, 1040.0) == (state, left)
+    assert count_failure(state, 1040.0) == (state, left)
 
 
 def test_a_counter_is_forgotten_after_24_hours_without_a_failure() -> None:
     for count in (1, 4, 9, 19, 20):
         state = FailureCount(count, 1000.0)
-        assert after_failure(state, 1000.0 + DAY) == (FailureCount(1, 1000.0 + DAY), None)
-        assert after_failure(state, 999.9 + DAY)[0].failures == min(count + 1, 20)
+        assert count_failure(state, 1000.0 + DAY) == (FailureCount(1, 1000.0 + DAY), None)
+        assert count_failure(state, 999.9 + DAY)[0].failures == min(count + 1, 20)
 
 
 def test_a_failure_told_late_does_not_turn_time_back() -> None:
-    assert after_failure(FailureCount(4, 1000.0), 999.0) == (FailureCount(5, 1000.0), 60)
+    assert count_failure(FailureCount(4, 1000.0), 999.0) == (FailureCount(5, 1000.0), 60)
 
 
 # ---- the key of an email
 
 
 def test_a_key_is_16_bytes_of_the_sha256_of_the_lower_cased_email() -> None:
-    assert key_of("ann@example.com") == hashlib.sha256(b"ann@example.com").digest()[:16]
-    assert len(key_of("x" * 1_000_000)) == 16
+    assert hash_email("ann@example.com") == hashlib.sha256(b"ann@example.com").digest()[:16]
+    assert len(hash_email("x" * 1_000_000)) == 16
 
 
 @pytest.mark.parametrize("email", ["Ann@Example.COM", " ann@example.com", "ann@example.com\n"])
 def test_spellings_of_one_account_share_a_key(email: str) -> None:
-    assert key_of(email) == ANN
+    assert hash_email(email) == ANN
 
 
 @pytest.mark.parametrize("email", ["", "\0", "\ud800", "ann@example.com\0", "a nn@example.com", "änn@example.com"])
 def test_any_text_has_a_key_of_its_own(email: str) -> None:
-    assert key_of(email) != ANN
+    assert hash_email(email) != ANN
 
 
 # ---- one login after the other
@@ -141,11 +141,11 @@ def test_any_text_has_a_key_of_its_own(email: str) -> None:
 def test_the_fifth_wrong_password_locks_for_sixty_seconds() -> None:
     lockouts = Lockouts(16)
     assert [fail(lockouts, ANN, 0.0) for _ in range(5)] == [None, None, None, None, 60]
-    assert lockouts.begin(ANN, 0.0) == 60
-    assert lockouts.begin(ANN, 59.001) == 1
-    assert lockouts.check(ANN, 59.001) == 1
+    assert lockouts.begin_attempt(ANN, 0.0) == 60
+    assert lockouts.begin_attempt(ANN, 59.001) == 1
+    assert lockouts.get_lock_seconds(ANN, 59.001) == 1
     with begun(lockouts, ANN, 60.0):
-        assert lockouts.check(ANN, 60.0) == 0
+        assert lockouts.get_lock_seconds(ANN, 60.0) == 0
 
 
 def test_twenty_three_failures_lock_as_the_specification_says() -> None:
@@ -169,9 +169,9 @@ def test_attempts_while_locked_do_not_count() -> None:
 def test_a_success_resets_the_counter(before: int) -> None:
     lockouts = Lockouts(16)
     now = fail_times(lockouts, ANN, before, 0.0)
-    now += lockouts.check(ANN, now)
+    now += lockouts.get_lock_seconds(ANN, now)
     with begun(lockouts, ANN, now) as attempt:
-        attempt.succeeded()
+        attempt.record_success()
     assert len(lockouts) == 0
     assert [fail(lockouts, ANN, now) for _ in range(5)] == [None, None, None, None, 60]
 
@@ -181,13 +181,13 @@ def test_a_reset_lifts_a_lock() -> None:
     fail_times(lockouts, ANN, 5, 0.0)
     lockouts.reset(ANN)
     lockouts.reset(BOB)
-    assert (lockouts.check(ANN, 0.0), len(lockouts)) == (0, 0)
+    assert (lockouts.get_lock_seconds(ANN, 0.0), len(lockouts)) == (0, 0)
 
 
 def test_one_email_does_not_lock_another() -> None:
     lockouts = Lockouts(16)
     fail_times(lockouts, ANN, 5, 0.0)
-    assert (lockouts.check(ANN, 0.0), lockouts.check(BOB, 0.0)) == (60, 0)
+    assert (lockouts.get_lock_seconds(ANN, 0.0), lockouts.get_lock_seconds(BOB, 0.0)) == (60, 0)
     assert fail(lockouts, BOB, 0.0) is None
 
 
@@ -202,14 +202,14 @@ def test_an_attempt_without_an_outcome_counts_nothing_and_gives_its_place_back()
 def test_an_attempt_has_one_outcome() -> None:
     lockouts = Lockouts(16)
     with begun(lockouts, ANN, 0.0) as attempt:
-        attempt.failed()
-        for again in (attempt.failed, attempt.succeeded):
+        attempt.record_failure()
+        for again in (attempt.record_failure, attempt.record_success):
             with pytest.raises(RuntimeError):
                 again()
     with begun(lockouts, ANN, 0.0) as attempt:
-        attempt.succeeded()
+        attempt.record_success()
     with pytest.raises(RuntimeError):
-        attempt.failed()
+        attempt.record_failure()
 
 
 # ---- many logins at once
@@ -223,16 +223,16 @@ def storm(lockouts: Lockouts, key: bytes, now: float, count: int, right: bool = 
 
     def login() -> None:
         start.wait()
-        attempt = lockouts.begin(key, now)
+        attempt = lockouts.begin_attempt(key, now)
         if isinstance(attempt, int):
             answers.append(attempt)
             return
         with attempt:
             tried.append(1)
             time.sleep(0.002)  # the hash
-            answers.append("in" if right else attempt.failed())
+            answers.append("in" if right else attempt.record_failure())
             if right:
-                attempt.succeeded()
+                attempt.record_success()
 
     threads = [threading.Thread(target=login) for _ in range(count)]
     for thread in threads:
@@ -265,11 +265,11 @@ def test_fifty_right_passwords_at_once_are_all_let_in() -> None:
 def test_no_more_are_in_hand_than_may_all_fail(before: int, at_once: int) -> None:
     lockouts = Lockouts(16, wait_seconds=0.01)
     now = fail_times(lockouts, ANN, before, 0.0)
-    now += lockouts.check(ANN, now)
+    now += lockouts.get_lock_seconds(ANN, now)
     for _ in range(at_once):
         begun(lockouts, ANN, now)
     with pytest.raises(ApiError, match="Too many passwords to check at once") as refused:
-        lockouts.begin(ANN, now)
+        lockouts.begin_attempt(ANN, now)
     assert (refused.value.code, dict(refused.value.headers)) == ("UNAVAILABLE", {"Retry-After": "1"})
     begun(lockouts, BOB, now)
 
@@ -277,18 +277,18 @@ def test_no_more_are_in_hand_than_may_all_fail(before: int, at_once: int) -> Non
 def test_a_success_among_guesses_in_hand_buys_no_further_guess() -> None:
     lockouts = Lockouts(16)
     now = fail_times(lockouts, ANN, 11, 0.0)
-    now += lockouts.check(ANN, now)
+    now += lockouts.get_lock_seconds(ANN, now)
     attempts = [begun(lockouts, ANN, now) for _ in range(5)]
-    attempts[0].succeeded()
-    assert [attempt.failed() for attempt in attempts[1:]] == [None] * 4
+    attempts[0].record_success()
+    assert [attempt.record_failure() for attempt in attempts[1:]] == [None] * 4
     assert fail(lockouts, ANN, now) == 60
 
 
 @pytest.mark.parametrize(
     ("outcome", "answer"),
     [
-        (lambda lockouts, attempt: attempt.failed(), 60),
-        (lambda lockouts, attempt: attempt.succeeded(), "begun"),
+        (lambda lockouts, attempt: attempt.record_failure(), 60),
+        (lambda lockouts, attempt: attempt.record_success(), "begun"),
         (lambda lockouts, attempt: attempt.__exit__(None, None, None), "begun"),
         (lambda lockouts, attempt: lockouts.reset(ANN), "begun"),
     ],
@@ -301,7 +301,7 @@ def test_who_waits_learns_the_outcome(outcome: Callable[[Lockouts, Attempt], obj
     answers: list[object] = []
 
     def second() -> None:
-        attempt = lockouts.begin(ANN, 0.0)
+        attempt = lockouts.begin_attempt(ANN, 0.0)
         answers.append("begun" if isinstance(attempt, Attempt) else attempt)
 
     thread = threading.Thread(target=second, daemon=True)
@@ -319,7 +319,7 @@ def test_who_waits_learns_the_outcome(outcome: Callable[[Lockouts, Attempt], obj
 def test_the_table_never_grows_beyond_its_capacity() -> None:
     lockouts = Lockouts(100)
     for number in range(1000):
-        fail(lockouts, key_of(f"{number}@example.com"), float(number))
+        fail(lockouts, hash_email(f"{number}@example.com"), float(number))
         assert len(lockouts) == min(number + 1, 100)
 
 
@@ -353,8 +353,8 @@ def test_a_lock_in_force_never_goes() -> None:
     for key in (ANN, BOB):
         fail_times(lockouts, key, 5, 0.0)
     for number in range(10):
-        assert fail(lockouts, key_of(str(number)), 1.0) is None
-    assert (lockouts.check(ANN, 1.0), lockouts.check(BOB, 1.0), len(lockouts)) == (59, 59, 2)
+        assert fail(lockouts, hash_email(str(number)), 1.0) is None
+    assert (lockouts.get_lock_seconds(ANN, 1.0), lockouts.get_lock_seconds(BOB, 1.0), len(lockouts)) == (59, 59, 2)
     fail(lockouts, CAY, 60.0)
     assert len(lockouts) == 2
 
@@ -368,19 +368,23 @@ def test_who_had_to_make_room_is_told_once() -> None:
     lockouts = Lockouts(1)
     fail(lockouts, ANN, 0.0)
     fail(lockouts, BOB, 1.0)
-    assert (lockouts.dropped(), lockouts.dropped()) == ([ANN], [])
+    assert (lockouts.pop_evicted(), lockouts.pop_evicted()) == ([ANN], [])
 
 
 def test_what_is_put_back_after_a_restart_fills_the_table_and_no_more() -> None:
     lockouts = Lockouts(2)
     for key, count in ((ANN, 2), (BOB, 3), (CAY, 5)):
-        lockouts.put(key, FailureCount(count, 0.0))
-    assert [lockouts.count(key) for key in (ANN, BOB, CAY)] == [None, FailureCount(3, 0.0), FailureCount(5, 0.0)]
-    assert lockouts.dropped() == [ANN]
-    lockouts.put(BOB, FailureCount(10, 0.0))  # a known one needs no room
-    assert (len(lockouts), lockouts.dropped()) == (2, [])
-    lockouts.put(DAN, FailureCount(20, 0.0))  # every one is a lock in force
-    assert (lockouts.count(DAN), len(lockouts), lockouts.dropped()) == (None, 2, [])
+        lockouts.restore(key, FailureCount(count, 0.0))
+    assert [lockouts.find_failures(key) for key in (ANN, BOB, CAY)] == [
+        None,
+        FailureCount(3, 0.0),
+        FailureCount(5, 0.0),
+    ]
+    assert lockouts.pop_evicted() == [ANN]
+    lockouts.restore(BOB, FailureCount(10, 0.0))  # a known one needs no room
+    assert (len(lockouts), lockouts.pop_evicted()) == (2, [])
+    lockouts.restore(DAN, FailureCount(20, 0.0))  # every one is a lock in force
+    assert (lockouts.find_failures(DAN), len(lockouts), lockouts.pop_evicted()) == (None, 2, [])
 
 
 # ---- against a model
@@ -446,21 +450,21 @@ class Against(RuleBasedStateMachine):
     def begins(self, key: bytes) -> None:
         expected = self.left(key)
         if expected:
-            assert self.lockouts.begin(key, self.now) == expected
+            assert self.lockouts.begin_attempt(key, self.now) == expected
         elif self.may_begin(key):
             self.hands.append((key, self.now, begun(self.lockouts, key, self.now)))
             if not self.held:
                 self.fails(0)
         else:
             with pytest.raises(ApiError):
-                self.lockouts.begin(key, self.now)
+                self.lockouts.begin_attempt(key, self.now)
 
     @precondition(lambda self: self.hands)
     @rule(place=st.integers(0, 9))
     def fails(self, place: int) -> None:
         key, now, attempt = self.hands.pop(place % len(self.hands))
         with attempt:
-            assert attempt.failed() == self.count_failure(key, now)
+            assert attempt.record_failure() == self.count_failure(key, now)
 
     @rule(key=st.sampled_from([ANN, BOB]), times=st.integers(2, 21))
     def fails_often(self, key: bytes, times: int) -> None:
@@ -469,14 +473,14 @@ class Against(RuleBasedStateMachine):
                 self.now += self.left(key)
                 attempt = begun(self.lockouts, key, self.now)
                 with attempt:
-                    assert attempt.failed() == self.count_failure(key, self.now)
+                    assert attempt.record_failure() == self.count_failure(key, self.now)
 
     @precondition(lambda self: self.hands)
     @rule(place=st.integers(0, 9))
     def succeeds(self, place: int) -> None:
         key, _, attempt = self.hands.pop(place % len(self.hands))
         with attempt:
-            attempt.succeeded()
+            attempt.record_success()
         self.entries.pop(key, None)
 
     @precondition(lambda self: self.hands)
@@ -498,7 +502,7 @@ class Against(RuleBasedStateMachine):
     def they_agree(self) -> None:
         assert len(self.lockouts) == len(self.entries) <= self.capacity
         for key in (ANN, BOB, CAY, DAN):
-            assert self.lockouts.check(key, self.now) == self.left(key)
+            assert self.lockouts.get_lock_seconds(key, self.now) == self.left(key)
 
 
 class AgainstWhenFull(Against):

@@ -74,7 +74,7 @@ class Door:
         return {name: answer.status for name, answer in self.answers.items()}
 
     def _settled(self) -> int:
-        there = self.app.hasher.turns.waiting + len(self.hashed)
+        there = self.app.hasher.queue.waiting_count + len(self.hashed)
         return there + sum(name not in self.hashed for name in self.answers)
 
 
@@ -247,7 +247,7 @@ def test_after_a_day_a_failure_is_forgotten_and_its_row_gone(started: Callable[.
     assert login(Client(app), "bob@example.com", "wrong").status == 401
     with app.db.read() as tx:
         rows = tx.list_rows("login_failures", since="")
-    assert [(row["email"], row["failures"]) for row in rows] == [(lockout.key_of("bob@example.com"), 1)]
+    assert [(row["email"], row["failures"]) for row in rows] == [(lockout.hash_email("bob@example.com"), 1)]
 
 
 def test_what_makes_room_in_memory_leaves_the_table_too(started: Callable[..., App], clock: FixedClock) -> None:
@@ -257,7 +257,7 @@ def test_what_makes_room_in_memory_leaves_the_table_too(started: Callable[..., A
         assert login(Client(app), f"a{number}@example.com", "wrong").status == 401
     with app.db.read() as tx:
         kept = {row["email"] for row in tx.list_rows("login_failures", since="")}
-    assert kept == {lockout.key_of(f"a{number}@example.com") for number in range(24, 40)}
+    assert kept == {lockout.hash_email(f"a{number}@example.com") for number in range(24, 40)}
 
 
 def test_a_clock_that_was_set_back_makes_no_failure_of_the_future(started: Callable[..., App], tmp_path: Path) -> None:
@@ -265,8 +265,8 @@ def test_a_clock_that_was_set_back_makes_no_failure_of_the_future(started: Calla
     assert [login(Client(app), password="wrong").status for _ in range(5)] == [401] * 4 + [429]
     earlier = replace(app, clock=FixedClock(NOW.replace(year=2025)), lockouts=lockout.Lockouts(16))
     assert logins.recall(earlier) == 1
-    assert earlier.lockouts.count(lockout.key_of(EMAIL)) == FailureCount(5, 0.0)
-    assert earlier.lockouts.check(lockout.key_of(EMAIL), 0.0) == 60
+    assert earlier.lockouts.find_failures(lockout.hash_email(EMAIL)) == FailureCount(5, 0.0)
+    assert earlier.lockouts.get_lock_seconds(lockout.hash_email(EMAIL), 0.0) == 60
 
 
 def test_failed_logins_do_not_make_keys_be_looked_up_again(started: Callable[..., App]) -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from finapi.core.errors import ApiError
-from finapi.core.lucene import MAX_LENGTH, MAX_TERMS, MAX_TESTS, QueryField, alternatives, conditions
+from finapi.core.query_language import (
+    MAX_ALTERNATIVE_TERMS,
+    MAX_QUERY_LENGTH,
+    MAX_TERMS,
+    QueryField,
+    parse_alternatives,
+    parse_conditions,
+)
 
 
 def told(text: str) -> list[str]:
@@ -16,7 +23,7 @@ def told(text: str) -> list[str]:
         value = low if low == high else f"[{low} TO {high}]"
         return f"{'-' if negated else ''}{field}:{value}"
 
-    return [" ".join(map(one, every)) for every in alternatives(text)]
+    return [" ".join(map(one, every)) for every in parse_alternatives(text)]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +83,7 @@ def test_a_query_is_alternatives(text: str, expected: list[str]) -> None:
 )
 def test_what_cannot_be_read_is_named_by_its_place(text: str, at: int) -> None:
     with pytest.raises(ApiError) as caught:
-        alternatives(text)
+        parse_alternatives(text)
     assert f"at character {at}" in caught.value.message
     assert caught.value.details is not None
     assert caught.value.details["param"] == "query"
@@ -85,7 +92,7 @@ def test_what_cannot_be_read_is_named_by_its_place(text: str, at: int) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a" * (MAX_LENGTH + 1),
+        "a" * (MAX_QUERY_LENGTH + 1),
         " ".join("a" for _ in range(MAX_TERMS + 1)),
         "(" * 9 + "a" + ")" * 9,
         "-" * 9 + "a",
@@ -98,23 +105,23 @@ def test_what_cannot_be_read_is_named_by_its_place(text: str, at: int) -> None:
 )
 def test_what_would_be_too_much_work_is_refused(text: str) -> None:
     with pytest.raises(ApiError) as caught:
-        alternatives(text)
+        parse_alternatives(text)
     assert caught.value.code == "INVALID_PARAM"
 
 
 def test_alternatives_that_are_not_asked_for_cost_nothing() -> None:
     many = " OR ".join(f"(a:{one} b:{one})" for one in range(8))
-    assert len(alternatives(many)) == 8 <= MAX_TESTS
+    assert len(parse_alternatives(many)) == 8 <= MAX_ALTERNATIVE_TERMS
 
 
 FIELDS = {
-    "size": QueryField(("size", "Size.Of"), int, "a number or [number TO number]", ranged=True),
+    "size": QueryField(("size", "Size.Of"), int, "a number or [number TO number]", is_range=True),
     "name": QueryField(("name",), lambda text: {"text": text.upper()}, "a name"),
 }
 
 
 def test_conditions_are_values() -> None:
-    assert conditions("size.of:[1 TO *] AND NOT name:x OR SIZE:3", FIELDS) == [
+    assert parse_conditions("size.of:[1 TO *] AND NOT name:x OR SIZE:3", FIELDS) == [
         [{"field": "size", "not": False, "low": 1, "high": None}, {"field": "name", "not": True, "text": "X"}],
         [{"field": "size", "not": False, "low": 3, "high": 3}],
     ]
@@ -131,5 +138,5 @@ def test_conditions_are_values() -> None:
 )
 def test_what_is_no_field_or_no_value_is_refused(text: str, details: dict[str, object]) -> None:
     with pytest.raises(ApiError) as caught:
-        conditions(text, FIELDS)
+        parse_conditions(text, FIELDS)
     assert caught.value.details == details

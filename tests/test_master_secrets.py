@@ -28,7 +28,7 @@ def put(directory: Path, data: bytes, mode: int = 0o600) -> Path:
 
 
 def test_first_start_makes_one_secret_that_only_the_owner_reads(tmp_path: Path) -> None:
-    made = master_secrets.read(Config(data_dir=tmp_path))
+    made = master_secrets.read_or_create(Config(data_dir=tmp_path))
     file = tmp_path / "secrets"
     assert len(made) == 1
     assert len(made[0]) == 32
@@ -39,30 +39,32 @@ def test_first_start_makes_one_secret_that_only_the_owner_reads(tmp_path: Path) 
 
 def test_second_start_reads_the_same_secret(tmp_path: Path) -> None:
     settings = Config(data_dir=tmp_path)
-    assert master_secrets.read(settings) == master_secrets.read(settings)
+    assert master_secrets.read_or_create(settings) == master_secrets.read_or_create(settings)
 
 
 def test_two_directories_have_different_secrets(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    assert master_secrets.read(Config(data_dir=tmp_path / "a")) != master_secrets.read(Config(data_dir=tmp_path / "b"))
+    assert master_secrets.read_or_create(Config(data_dir=tmp_path / "a")) != master_secrets.read_or_create(
+        Config(data_dir=tmp_path / "b")
+    )
 
 
 def test_lines_of_the_file_are_secrets_newest_first(tmp_path: Path) -> None:
     put(tmp_path, f"{B}\n\n  {A}\n".encode())
-    assert master_secrets.read(Config(data_dir=tmp_path)) == [b"\xbb" * 32, b"\xaa" * 32]
+    assert master_secrets.read_or_create(Config(data_dir=tmp_path)) == [b"\xbb" * 32, b"\xaa" * 32]
 
 
 def test_setting_comes_before_the_file_and_makes_none(tmp_path: Path) -> None:
     settings = Config(data_dir=tmp_path, secrets=f"{A}, {B}")
-    assert master_secrets.read(settings) == [b"\xaa" * 32, b"\xbb" * 32]
+    assert master_secrets.read_or_create(settings) == [b"\xaa" * 32, b"\xbb" * 32]
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("text", ["aa" * 31, f"{A},{'bb' * 31}", ",", "a" * 63 + ","])
 def test_setting_with_a_short_secret_is_refused_without_showing_it(tmp_path: Path, text: str) -> None:
     with pytest.raises(UsageError, match=r"^setting secrets: ") as refusal:
-        master_secrets.read(Config(data_dir=tmp_path, secrets=text))
+        master_secrets.read_or_create(Config(data_dir=tmp_path, secrets=text))
     assert "aa" not in str(refusal.value)
 
 
@@ -70,7 +72,7 @@ def test_setting_with_a_short_secret_is_refused_without_showing_it(tmp_path: Pat
 def test_file_without_a_whole_secret_is_refused_by_name(tmp_path: Path, content: str) -> None:
     put(tmp_path, content.encode())
     with pytest.raises(UsageError) as refusal:
-        master_secrets.read(Config(data_dir=tmp_path))
+        master_secrets.read_or_create(Config(data_dir=tmp_path))
     assert str(refusal.value) == f"{tmp_path}/secrets: needs at least one master secret of 32 bytes or more"
 
 
@@ -78,7 +80,7 @@ def test_file_without_a_whole_secret_is_refused_by_name(tmp_path: Path, content:
 def test_file_that_is_not_hex_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
     put(tmp_path, content)
     with pytest.raises(UsageError) as refusal:
-        master_secrets.read(Config(data_dir=tmp_path))
+        master_secrets.read_or_create(Config(data_dir=tmp_path))
     assert str(refusal.value) == f"{tmp_path}/secrets: a master secret must be written in hex"
 
 
@@ -86,15 +88,15 @@ def test_two_first_starts_at_once_agree_on_one_secret(tmp_path: Path, monkeypatc
     settings = Config(data_dir=tmp_path)
     others: list[list[bytes]] = []
 
-    def fresh(drawn: Callable[[], bytes] = master_secrets.fresh) -> bytes:
+    def fresh(drawn: Callable[[], bytes] = master_secrets.generate) -> bytes:
         # The other start runs from beginning to end while this one is in the middle.
         if not others:
             others.append([])
-            others[0] = master_secrets.read(settings)
+            others[0] = master_secrets.read_or_create(settings)
         return drawn()
 
-    monkeypatch.setattr(master_secrets, "fresh", fresh)
-    mine = master_secrets.read(settings)
+    monkeypatch.setattr(master_secrets, "generate", fresh)
+    mine = master_secrets.read_or_create(settings)
     assert others[0] == mine
     assert len(mine) == 1
 
@@ -110,18 +112,18 @@ def test_a_file_that_others_may_open_is_refused_until_the_command_that_is_named_
     place.mkdir()
     file = put(place, A.encode(), mode)
     with pytest.raises(UsageError) as refusal:
-        master_secrets.read(Config(data_dir=place))
+        master_secrets.read_or_create(Config(data_dir=place))
     said, _, command = str(refusal.value).partition("; close it with: ")
     assert said == f"{file} can be read by others"
     subprocess.run(shlex.split(command), check=True)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert master_secrets.read(Config(data_dir=place)) == [b"\xaa" * 32]
+    assert master_secrets.read_or_create(Config(data_dir=place)) == [b"\xaa" * 32]
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400])
 def test_a_file_of_the_owners_alone_is_read(tmp_path: Path, mode: int) -> None:
     put(tmp_path, A.encode(), mode)
-    assert master_secrets.read(Config(data_dir=tmp_path)) == [b"\xaa" * 32]
+    assert master_secrets.read_or_create(Config(data_dir=tmp_path)) == [b"\xaa" * 32]
 
 
 @pytest.mark.parametrize(
@@ -130,17 +132,17 @@ def test_a_file_of_the_owners_alone_is_read(tmp_path: Path, mode: int) -> None:
 def test_a_secret_of_zeros_is_refused_in_the_file(tmp_path: Path, content: str, command: str) -> None:
     file = put(tmp_path, content.encode())
     with pytest.raises(UsageError) as refusal:
-        master_secrets.read(Config(data_dir=tmp_path))
+        master_secrets.read_or_create(Config(data_dir=tmp_path))
     assert str(refusal.value) == (
         f"{file}: a master secret is all zeros, which everybody knows; remove it with: {command} {file}"
     )
     subprocess.run(f"{command} {file}", shell=True, check=True)
-    assert not any(secret == bytes(len(secret)) for secret in master_secrets.read(Config(data_dir=tmp_path)))
+    assert not any(secret == bytes(len(secret)) for secret in master_secrets.read_or_create(Config(data_dir=tmp_path)))
 
 
 def test_a_secret_of_zeros_is_refused_in_the_setting(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"setting secrets: a master secret is all zeros, .*: openssl rand -hex 32$"):
-        master_secrets.read(Config(data_dir=tmp_path, secrets="0" * 64))
+        master_secrets.read_or_create(Config(data_dir=tmp_path, secrets="0" * 64))
 
 
 # ---- replaced
@@ -148,8 +150,8 @@ def test_a_secret_of_zeros_is_refused_in_the_setting(tmp_path: Path) -> None:
 
 def test_written_secrets_are_read_back_and_the_file_stays_the_owners_alone(tmp_path: Path) -> None:
     settings = Config(data_dir=tmp_path)
-    master_secrets.read(settings)
-    master_secrets.write(settings, [b"\xbb" * 32, b"\xaa" * 32])
+    master_secrets.read_or_create(settings)
+    master_secrets.write_file(settings, [b"\xbb" * 32, b"\xaa" * 32])
     assert (tmp_path / "secrets").read_text() == f"{B}\n{A}\n"
     assert stat.S_IMODE((tmp_path / "secrets").stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["secrets"]
@@ -159,36 +161,36 @@ def test_a_write_that_fails_leaves_the_old_secrets_and_nothing_beside_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = Config(data_dir=tmp_path)
-    held = master_secrets.read(settings)
+    held = master_secrets.read_or_create(settings)
 
     def fails(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files.os, "fsync", fails)
     with pytest.raises(OSError, match="No space left"):
-        master_secrets.write(settings, [b"\xbb" * 32])
+        master_secrets.write_file(settings, [b"\xbb" * 32])
     monkeypatch.undo()
-    assert master_secrets.read(settings) == held
+    assert master_secrets.read_or_create(settings) == held
     assert [path.name for path in tmp_path.iterdir()] == ["secrets"]
 
 
 def test_what_a_kill_left_half_written_is_swept(tmp_path: Path) -> None:
     settings = Config(data_dir=tmp_path)
-    master_secrets.read(settings)
+    master_secrets.read_or_create(settings)
     leave_folder(tmp_path, "secrets")
-    master_secrets.read(settings)
+    master_secrets.read_or_create(settings)
     assert {path.name for path in tmp_path.iterdir()} == {"secrets"}
 
 
 def test_secrets_that_are_a_setting_are_not_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the master secrets are a setting"):
-        master_secrets.write(Config(data_dir=tmp_path, secrets=A), [b"\xbb" * 32])
+        master_secrets.write_file(Config(data_dir=tmp_path, secrets=A), [b"\xbb" * 32])
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_keyring_is_seen_whole_by_who_began_to_read_it() -> None:
     ring = Keyring([b"old"])
     reading = iter(ring)
-    ring.swap([b"new", b"old"])
+    ring.replace([b"new", b"old"])
     assert list(reading) == [b"old"]
     assert (list(ring), ring[0], len(ring)) == ([b"new", b"old"], b"new", 2)

@@ -15,11 +15,11 @@ MB = 1_000_000
 BURST = """
 import sys, threading
 from finapi.core import memory
-from finapi.core.metrics import memory as measured
+from finapi.core.metrics import read_memory_usage
 
 if not hasattr(memory._libc(), "malloc_trim"):
     sys.exit(77)
-memory.keep_few_heaps()
+memory.limit_heaps()
 kept = []
 
 def work():
@@ -30,9 +30,9 @@ for _ in range(2):
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-before = measured()[1]
-memory.give_back()
-print(before - measured()[1])
+before = read_memory_usage()[1]
+memory.release_free_memory()
+print(before - read_memory_usage()[1])
 """
 
 
@@ -44,34 +44,34 @@ def test_pages_that_are_free_go_back_to_the_system() -> None:
     assert int(done.stdout) > 20 * MB
 
 
-def keeper(*resident: int) -> tuple[memory.MemoryKeeper, list[int]]:
+def keeper(*resident: int) -> tuple[memory.MemoryTrimmer, list[int]]:
     """One that sees these numbers in turn, and how many it had left whenever it gave back."""
     seen, trimmed = list(resident), list[int]()
-    return memory.MemoryKeeper(lambda: seen.pop(0) * MB, lambda: trimmed.append(len(seen))), trimmed
+    return memory.MemoryTrimmer(lambda: seen.pop(0) * MB, lambda: trimmed.append(len(seen))), trimmed
 
 
 def test_memory_is_given_back_when_much_has_come() -> None:
     one, trimmed = keeper(60, 61, 65, 90, 62)
-    assert [one.step() for _ in range(3)] == [memory.STEP_SECONDS] * 3
+    assert [one.run_trim_step() for _ in range(3)] == [memory.CHECK_SECONDS] * 3
     assert trimmed == [1]
 
 
 def test_what_stays_in_use_is_not_given_back_again_and_again() -> None:
     one, trimmed = keeper(60, 90, 85, 86, 87, 86)
     for _ in range(4):
-        one.step()
+        one.run_trim_step()
     assert len(trimmed) == 1
 
 
 def test_a_little_more_each_time_is_seen_too() -> None:
     one, trimmed = keeper(60, 64, 67, 70, 60, 69, 60)
     for _ in range(4):
-        one.step()
+        one.run_trim_step()
     assert len(trimmed) == 2
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "_libc", lambda: None)
-    memory.keep_few_heaps()
+    memory.limit_heaps()
     memory.map_large_blocks()
-    memory.give_back()
+    memory.release_free_memory()

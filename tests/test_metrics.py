@@ -41,7 +41,7 @@ def test_a_counter_counts_by_its_labels() -> None:
     made.count(THINGS, "big", "here")
     made.count(THINGS, "big", "here", by=2.5)
     made.count(THINGS, "small", "here")
-    text = made.text({})
+    text = made.render({})
     assert value(text, "finapi_things_total", kind="big", place="here") == 3.5
     assert value(text, "finapi_things_total", kind="small", place="here") == 1
     assert (families(text)["finapi_things"].type, families(text)["finapi_things"].documentation) == (
@@ -51,28 +51,28 @@ def test_a_counter_counts_by_its_labels() -> None:
 
 
 def test_a_counter_without_labels_is_zero_from_the_start() -> None:
-    assert value(Metrics().text({}), "finapi_tokens_charged_total") == 0
+    assert value(Metrics().render({}), "finapi_tokens_charged_total") == 0
 
 
 def test_a_counter_with_the_wrong_labels_is_an_error_and_not_a_wrong_line() -> None:
     made = Metrics()
     made.count(THINGS, "big")
     with pytest.raises(ValueError):
-        made.text({})
+        made.render({})
 
 
 @pytest.mark.parametrize("label", ['"', "\\", "\n", '\\"\n', "ä 日", 'a="b",c="d"}', ""])
 def test_a_label_is_read_back_as_it_was(label: str) -> None:
     made = Metrics()
     made.count(THINGS, label, "here")
-    assert value(made.text({}), "finapi_things_total", kind=label, place="here") == 1
+    assert value(made.render({}), "finapi_things_total", kind=label, place="here") == 1
 
 
 def test_a_histogram_counts_what_lies_within_each_bound() -> None:
     made = Metrics()
     for seconds in (0.0, 0.001, 0.0011, 0.25, 300.0, 301.0):
         made.observe(SECONDS, seconds, "a")
-    text = made.text({})
+    text = made.render({})
     within = {
         dict(labels)["le"]: number
         for (name, labels), number in samples(text).items()
@@ -87,8 +87,8 @@ def test_a_histogram_counts_what_lies_within_each_bound() -> None:
 def test_a_request_counts_by_route_and_status_and_its_time_by_route() -> None:
     made = Metrics()
     for status, seconds in (("200", 0.004), ("200", 0.006), ("404", 0.002)):
-        made.request(("GET", "/a/{b}", status), seconds)
-    text = made.text({})
+        made.count_request(("GET", "/a/{b}", status), seconds)
+    text = made.render({})
     of = {"method": "GET", "route": "/a/{b}"}
     assert value(text, "finapi_requests_total", **of, status="200") == 2
     assert value(text, "finapi_requests_total", **of, status="404") == 1
@@ -99,11 +99,11 @@ def test_a_request_counts_by_route_and_status_and_its_time_by_route() -> None:
 
 def test_tokens_and_refusals_are_counted_with_their_request() -> None:
     made = Metrics()
-    made.request(("GET", "/a", "200"), 0.0, tokens=25)
-    made.request(("GET", "/a", "200"), 0.0, tokens=10)
-    made.request(("GET", "/a", "429"), 0.0, refusal=("RATE_LIMIT_EXCEEDED", "xbrl"))
-    made.request(("GET", "/a", "404"), 0.0, refusal=("NOT_FOUND", "xbrl"))
-    text = made.text({})
+    made.count_request(("GET", "/a", "200"), 0.0, tokens=25)
+    made.count_request(("GET", "/a", "200"), 0.0, tokens=10)
+    made.count_request(("GET", "/a", "429"), 0.0, refusal=("RATE_LIMIT_EXCEEDED", "xbrl"))
+    made.count_request(("GET", "/a", "404"), 0.0, refusal=("NOT_FOUND", "xbrl"))
+    text = made.render({})
     assert value(text, "finapi_tokens_charged_total") == 35
     assert value(text, "finapi_refusals_total", code="RATE_LIMIT_EXCEEDED", zone="xbrl") == 1
     assert value(text, "finapi_refusals_total", code="NOT_FOUND", zone="xbrl") is None
@@ -112,16 +112,16 @@ def test_tokens_and_refusals_are_counted_with_their_request() -> None:
 def test_what_is_looked_up_is_asked_for_each_time_and_joined_with_what_is_beside() -> None:
     made = Metrics()
     depth = {("mail",): 1.0}
-    made.measure(DEPTH, lambda: depth)
-    assert value(made.text({}), "finapi_depth", queue="mail") == 1
+    made.register(DEPTH, lambda: depth)
+    assert value(made.render({}), "finapi_depth", queue="mail") == 1
     depth[("mail",)] = 7.0
-    text = made.text({DEPTH: {("ingest",): 3.0}})
+    text = made.render({DEPTH: {("ingest",): 3.0}})
     assert value(text, "finapi_depth", queue="mail") == 7
     assert value(text, "finapi_depth", queue="ingest") == 3
 
 
 def test_the_process_tells_its_memory_time_files_and_threads() -> None:
-    text = Metrics().text({})
+    text = Metrics().render({})
     assert 5e6 < (value(text, "process_resident_memory_bytes") or 0) < 4e9
     assert (value(text, "process_virtual_memory_bytes") or 0) > 5e6
     assert (value(text, "process_cpu_seconds_total") or 0) > 0
@@ -134,7 +134,7 @@ def test_no_count_is_lost_between_threads() -> None:
 
     def work() -> None:
         for _ in range(2000):
-            made.request(("GET", "/a", "200"), 0.001, tokens=1)
+            made.count_request(("GET", "/a", "200"), 0.001, tokens=1)
             made.count(THINGS, "a", "b")
 
     threads = [threading.Thread(target=work) for _ in range(8)]
@@ -142,7 +142,7 @@ def test_no_count_is_lost_between_threads() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    text = made.text({})
+    text = made.render({})
     assert value(text, "finapi_requests_total", method="GET", route="/a", status="200") == 16_000
     assert value(text, "finapi_tokens_charged_total") == 16_000
     assert value(text, "finapi_things_total", kind="a", place="b") == 16_000

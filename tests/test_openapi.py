@@ -13,7 +13,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from finapi import __version__
 from finapi.accounts import users
 from finapi.app import App
-from finapi.core.errors import STATUS_OF
+from finapi.core.errors import STATUS_BY_CODE
 from finapi.core.json import dumps
 from finapi.web.http.messages import deflated
 from finapi.web.http.params import Field, Param, read_all
@@ -242,7 +242,7 @@ def test_the_errors_that_are_shown_have_codes_of_their_status() -> None:
         int(name[5:8]): set(response["content"]["application/json"]["examples"])
         for name, response in DOCUMENT["components"]["responses"].items()
     }
-    assert all(STATUS_OF[code] == status for status, codes in shown.items() for code in codes)
+    assert all(STATUS_BY_CODE[code] == status for status, codes in shown.items() for code in codes)
 
 
 @each_route

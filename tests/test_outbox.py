@@ -190,7 +190,7 @@ def test_the_fifth_failure_puts_it_aside_and_it_is_not_tried_by_itself(
         complete_pass(app)
         (trouble,) = troubles(app)
         assert (trouble["tries"], trouble["state"]) == (tried, "put_aside" if tried == 5 else "tried")
-        assert status.figures(app)[metrics.ASIDE] == {(): float(tried == 5)}
+        assert status.figures(app)[metrics.OUTBOX_SET_ASIDE] == {(): float(tried == 5)}
     assert f"sniper.filing_hit of {ACCESSION} cannot be told and is put aside; see finapi outbox list" in caplog.text
     spoilt.undo()
     waiting(app)

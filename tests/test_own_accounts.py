@@ -16,7 +16,7 @@ from finapi.app import App
 from finapi.core import config as settings
 from finapi.core import metrics
 from finapi.core.clock import FixedClock, SystemClock
-from finapi.core.config import Config, OwnPlan
+from finapi.core.config import Config, CustomPlan
 from finapi.core.errors import ApiError, UsageError
 from finapi.ops import doctor
 from finapi.verbs.table import VERBS
@@ -120,11 +120,11 @@ def test_a_wrong_password_deletes_nothing_and_counts_to_the_lockout(client: Clie
 def test_who_uses_what_is_told_by_plan(app: App, client: Client, user: users.NewUser) -> None:
     client.get(PRICES, headers={"X-API-Key": user.api_key})
     client.get("/api/v1/stats", headers={"X-API-Key": user.api_key})
-    text = app.metrics.text({})
+    text = app.metrics.render({})
     assert 'finapi_plan_requests_total{plan="pro"} 2\n' in text
     assert "finapi_plan_tokens_total" not in text  # 404: refunded
-    app.metrics.request(("GET", "/x", "200"), 0.1, 5, None, "pro")
-    assert 'finapi_plan_tokens_total{plan="pro",route="/x"} 5\n' in app.metrics.text({})
+    app.metrics.count_request(("GET", "/x", "200"), 0.1, 5, None, "pro")
+    assert 'finapi_plan_tokens_total{plan="pro",route="/x"} 5\n' in app.metrics.render({})
     assert metrics.PLAN_TOKENS in metrics.FAMILIES
 
 
@@ -149,7 +149,7 @@ def own(tmp_path: Path) -> Config:
 
 
 def test_plans_are_read_from_the_file(own: Config) -> None:
-    assert own.plans == (OwnPlan("gold", 1000, "week", 99), OwnPlan("pro", None, None, 49))
+    assert own.plans == (CustomPlan("gold", 1000, "week", 99), CustomPlan("pro", None, None, 49))
     told = {one["name"]: (one["price"], one["interval"], one["features"][0]) for one in plans.listed(own)}
     assert told["gold"] == (99, "week", "99 dollars a week")
     assert told["pro"] == (49, "month", "49 dollars a month")

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from finapi.core.watch import Trouble
+from finapi.core.health import ProbeError
 from finapi.net.outbound import MAX_HEAD_BYTES, Outbound
 from finapi.ops.probes import OPERATORS_OWN, page
 
@@ -43,7 +43,7 @@ def answering(said: bytes, *, closes: bool = True) -> Iterator[tuple[str, list[b
 
 
 def trouble(url: str, seconds: float = 5.0) -> tuple[str, str]:
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(ProbeError) as caught:
         page(Outbound(OPERATORS_OWN), f"{url}/", "text/html", seconds, "m")
     return caught.value.outcome, caught.value.reason
 
@@ -101,7 +101,7 @@ def test_a_check_that_waits_is_broken_off() -> None:
         def check() -> None:
             try:
                 page(own, url, "text/html", 10.0, "m")
-            except Trouble as told:
+            except ProbeError as told:
                 found.append(told.reason)
 
         thread = threading.Thread(target=check)

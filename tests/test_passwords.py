@@ -15,8 +15,8 @@ import pytest
 from argon2.exceptions import InvalidHashError
 
 from finapi.core.errors import ApiError
-from finapi.core.passwords import BUSY, PROFILES, Hasher, check_new
-from finapi.core.turns import Turns
+from finapi.core.fair_queue import FairQueue
+from finapi.core.passwords import BUSY_MESSAGE, PROFILES, Hasher, check_new
 
 
 @pytest.fixture
@@ -261,7 +261,7 @@ def test_what_nobody_can_have_chosen_costs_nothing(password: str, stored: str | 
 
 
 def test_200_passwords_at_once_are_hashed_two_at_a_time_and_what_cannot_wait_is_refused() -> None:
-    hasher = Hasher("cheap", Turns(BUSY, 2, 16, 10))
+    hasher = Hasher("cheap", FairQueue(BUSY_MESSAGE, 2, 16, 10))
     recorder = recorded(hasher)
     recorder.hash = lambda secret: recorder.verify("", secret)  # type: ignore[attr-defined]
     answers: list[object] = []
@@ -291,9 +291,9 @@ def test_many_threads_cost_the_memory_of_the_hashes_that_run_at_once() -> None:
     script = """
 import resource, threading
 from finapi.core.passwords import Hasher
-from finapi.core.turns import Turns
+from finapi.core.fair_queue import FairQueue
 
-hasher = Hasher("default", Turns("", 2, 100, 60))
+hasher = Hasher("default", FairQueue("", 2, 100, 60))
 stored = hasher.hash("kvxqzjwp")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 threads = [threading.Thread(target=hasher.hash, args=("kvxqzjwq",)) for _ in range(30)]

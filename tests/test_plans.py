@@ -282,7 +282,7 @@ class Accounting(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.clock = FixedClock(NOW)
-        self.app = apps.in_memory(Config(free_tokens=100, weekly_tokens=60), self.clock)
+        self.app = apps.create_in_memory(Config(free_tokens=100, weekly_tokens=60), self.clock)
         users.create(self.app, "ann@example.com", "free", NOW)
         self.quota, self.bought, self.cents, self.plan = 100, 0, 0, "free"
         self.end = plans.period_end(NOW, "free", NOW)

@@ -169,7 +169,7 @@ def test_an_upgrade_that_fails_leaves_the_accounts_as_they_were(
 def test_a_database_that_is_not_there_is_a_line(tmp_path: Path) -> None:
     config = Config(data_dir=tmp_path, accounts_url="postgresql:///nobody?host=/nowhere")
     with pytest.raises(UsageError, match=r"accounts_url cannot be opened: .*nowhere"):
-        apps.on_disk(config)
+        apps.open_on_disk(config)
 
 
 def test_an_url_of_another_database_is_refused() -> None:
@@ -490,7 +490,7 @@ def test_a_move_that_was_broken_off_is_made_again(tmp_path: Path, url: str) -> N
     config = directory(tmp_path)
     there = replace(config, accounts_url=url)
     moving.to_postgres(there, "postgresql:///x")
-    (config.data_dir / apps.MOVED).unlink()
+    (config.data_dir / apps.MOVED_FILE).unlink()
     assert moving.to_postgres(there, "postgresql:///x")["tokens"] == 501_975
 
 
@@ -532,7 +532,7 @@ def test_the_verb_names_no_password(tmp_path: Path, url: str, capsys: pytest.Cap
     assert main(["move", "--to", words, "--data-dir", str(config.data_dir)]) == 0
     said = capsys.readouterr().out
     assert "2 accounts with 3 rows of the ledger and 501,975 tokens are in postgresql:///accounts" in said
-    assert "hunter2" not in said + (config.data_dir / apps.MOVED).read_text()
+    assert "hunter2" not in said + (config.data_dir / apps.MOVED_FILE).read_text()
     assert main(["move", "--to", "file", "--data-dir", str(config.data_dir)]) == 2
 
 
@@ -556,7 +556,7 @@ def test_failures_on_several_nodes_lock_an_email_on_all(node: Callable[..., App]
 
 def test_a_failure_in_hand_when_the_lock_comes_changes_nothing(node: Callable[..., App], clock: FixedClock) -> None:
     one, other = node(), node()
-    key = lockout.key_of("ann@example.com")
+    key = lockout.hash_email("ann@example.com")
     for app in (one, other, one, other):
         assert logins.failed(app, key, None, clock.now()) is None
     assert logins.failed(one, key, None, clock.now()) == 60

@@ -67,7 +67,7 @@ class Service:
         return {part["name"] for part in self.round(seconds)["services"] if part["status"] == "down"}
 
     def reason(self, name: str) -> str:
-        return self.server.app.watch.components[name].reason or ""
+        return self.server.app.health.components[name].reason or ""
 
 
 @pytest.fixture
@@ -243,7 +243,7 @@ def test_an_interface_whose_threads_are_all_held_is_down_until_they_are_not(
         assert busy.acquire(timeout=10.0)
     service.clock.advance(60)
     watchdog.check(service.server.app, service.clock.now())
-    standings = service.server.app.watch.components
+    standings = service.server.app.health.components
     assert {name for name, one in standings.items() if one.status == "down"} >= {"main_api", "frontend"}
     assert (standings["main_api"].reason or "").endswith(f"within {DEADLINE:g} s")
     release.set()

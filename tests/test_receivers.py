@@ -86,7 +86,7 @@ def run_out(app: App, dispatcher: Dispatcher, clock: FixedClock) -> None:
 def mails(app: App) -> list[Any]:
     while recovery.send_due(app) == 0.0:
         pass
-    return cast("MemoryTransport", app.post.transport).messages()
+    return cast("MemoryTransport", app.mail_settings.transport).messages()
 
 
 def until(true: Callable[[], bool]) -> None:

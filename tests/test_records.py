@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
 
-from finapi.core.records import AsSchema, Date, Object, OneOf, Time, Url, build_record
+from finapi.core.records import Date, JsonSchema, Object, OneOf, Time, Url, build_record
 from finapi.web.http.schema import Answer, Envelope, schema
 
 
@@ -38,7 +38,7 @@ class Told(TypedDict):
     link: Url
     marks: dict[str, Owner]
     meta: Object
-    decimals: Annotated[Any, AsSchema({"anyOf": [{"type": "integer"}, {"const": "INF"}]})]
+    decimals: Annotated[Any, JsonSchema({"anyOf": [{"type": "integer"}, {"const": "INF"}]})]
     more: NotRequired[float]
 
 

@@ -51,7 +51,7 @@ class Transport:
 
 
 def through(app: App, transport: object) -> App:
-    return replace(app, post=replace(app.post, transport=transport))  # type: ignore[arg-type]
+    return replace(app, mail_settings=replace(app.mail_settings, transport=transport))  # type: ignore[arg-type]
 
 
 def new_user(app: App, email: str = ANN, *, verified: bool = True) -> int:
@@ -171,7 +171,7 @@ def test_a_decoy_is_dropped_and_nobody_gets_it(app: App) -> None:
     forget(app, "nobody@example.com")
     drain(app)
     assert [row["state"] for row in mails(app)] == ["dropped"]
-    assert app.post.transport.messages() == []  # type: ignore[attr-defined]
+    assert app.mail_settings.transport.messages() == []  # type: ignore[attr-defined]
 
 
 def test_every_forgotten_password_queues_one_row_whatever_the_email(app: App) -> None:

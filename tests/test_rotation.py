@@ -39,7 +39,7 @@ ANN = "ann@example.com"
 @pytest.fixture
 def app(make_app: Callable[..., App]) -> App:
     app = make_app(**{**ACCOUNTS, "webhook_allow": ("127.0.0.0/8",)})
-    app.secrets.swap([OLD])
+    app.secrets.replace([OLD])
     return app
 
 
@@ -52,7 +52,7 @@ def dispatcher(app: App) -> Iterator[Dispatcher]:
 
 def put(app: App, *secrets: bytes) -> None:
     """Put these secrets in force as a start would find them."""
-    app.secrets.swap(secrets)
+    app.secrets.replace(secrets)
     rotation.settle(app, app.clock.now())
 
 
@@ -171,20 +171,20 @@ def test_what_was_stored_before_names_were_is_named_at_the_next_start(app: App, 
 
 def test_secrets_that_made_nothing_of_what_is_stored_are_the_wrong_ones(app: App, user: Any) -> None:
     invites.create(app, NOW, lifetime=None, note=None)
-    app.secrets.swap([NEW])
+    app.secrets.replace([NEW])
     with pytest.raises(
         UsageError, match=r"no configured master secret matches the stored data \(1 API key, 1 invite code\)"
     ):
         rotation.settle(app, NOW, new_secrets=False)
     assert stored(app, "SELECT refused FROM api_keys") == [(0,)]
-    app.secrets.swap([NEW, OLD])
+    app.secrets.replace([NEW, OLD])
     rotation.settle(app, NOW, new_secrets=False)
     assert caller(app, user.api_key) == user.id
 
 
 def test_an_expired_invite_does_not_make_a_secret_the_wrong_one(app: App) -> None:
     invites.create(app, NOW - timedelta(days=2), lifetime=timedelta(days=1), note=None)
-    app.secrets.swap([NEW])
+    app.secrets.replace([NEW])
     rotation.settle(app, NOW, new_secrets=False)
 
 
@@ -318,7 +318,7 @@ def on_disk(tmp_path: Path) -> App:
     data_dir.mkdir(mode=0o700, exist_ok=True)
     from finapi import app as apps
 
-    return apps.on_disk(Config(data_dir=data_dir, public_url="https://api.example.com"), FixedClock(NOW))
+    return apps.open_on_disk(Config(data_dir=data_dir, public_url="https://api.example.com"), FixedClock(NOW))
 
 
 def test_a_rotated_secret_is_in_force_at_once_and_in_the_file(tmp_path: Path) -> None:
@@ -329,7 +329,7 @@ def test_a_rotated_secret_is_in_force_at_once_and_in_the_file(tmp_path: Path) ->
         name = rotation.rotate(app)
         bob = users.create(app, "bob@example.com", "free", NOW)
         assert (caller(app, ann.api_key), caller(app, bob.api_key)) == (ann.id, bob.id)
-        assert master_secrets.read(app.config) == [*app.secrets]
+        assert master_secrets.read_or_create(app.config) == [*app.secrets]
         assert (credentials.name_of(app.secrets[0]), app.secrets[1]) == (name, before)
 
 
@@ -349,7 +349,7 @@ def test_a_secret_on_which_keys_depend_is_dropped_only_by_who_is_sure(tmp_path: 
         assert caller(app, ann.api_key) == ann.id
         assert rotation.drop(app, old, NOW, sure=True) == "1 API key"
         assert caller(app, ann.api_key) is None
-        assert [credentials.name_of(one) for one in master_secrets.read(app.config)] == [new]
+        assert [credentials.name_of(one) for one in master_secrets.read_or_create(app.config)] == [new]
     # What is refused already makes the secrets of the next start no wrong ones.
     with opened(Config(data_dir=tmp_path / "data")) as again:
         assert caller(again, ann.api_key) is None

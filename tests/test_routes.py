@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from finapi.app import limiters
+from finapi.app import build_limiters
 from finapi.core.config import Config
 from finapi.core.lazy import LazyModule
 from finapi.web.http.call import Call
@@ -353,4 +353,4 @@ def test_a_route_with_an_unknown_limit_zone_is_refused() -> None:
 
 
 def test_every_limit_zone_has_a_limiter() -> None:
-    assert {*ZONES} <= {*limiters(Config())}
+    assert {*ZONES} <= {*build_limiters(Config())}

@@ -564,7 +564,7 @@ def test_as_many_run_at_once_as_may_and_the_next_is_told_to_come_back(store: dat
         thread.start()
     try:
         for _ in range(5_000):
-            if slow.turns._under_way == 2:
+            if slow.turns._running_count == 2:
                 break
             stop.wait(0.001)
         with pytest.raises(ApiError) as error:
@@ -587,7 +587,7 @@ def test_as_many_run_at_once_as_may_and_the_next_is_told_to_come_back(store: dat
 
 def test_an_account_runs_one_query_at_a_time(store: database.Database) -> None:
     sandbox = Sandbox(store, FEW, time.monotonic)
-    with sandbox.turns.turn("ann"):
+    with sandbox.turns.enter("ann"):
         with pytest.raises(ApiError) as error:
             sandbox.query("SELECT 1", ALLOWED, "ann")
         assert (error.value.code, error.value.headers) == ("UNAVAILABLE", {"Retry-After": "1"})

@@ -17,7 +17,7 @@ import pytest
 from finapi import app as apps
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.core.errors import STATUS_OF
+from finapi.core.errors import STATUS_BY_CODE
 from finapi.edgar import cusip
 from finapi.server import running
 from finapi.web.application import WsgiApp
@@ -79,7 +79,7 @@ def quiet(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def world() -> Iterator[World]:
-    app = apps.in_memory(
+    app = apps.create_in_memory(
         Config(public_url="http://localhost", **LIFTED), FixedClock(datetime(2026, 11, 20, 12, tzinfo=UTC))
     )
     yield World(app)
@@ -235,7 +235,7 @@ def hooks(world: World) -> None:
     def after_call(context: Any, case: Any, response: Any) -> None:
         world.reopen()
         if response.status_code >= 400 and case.method != "HEAD":
-            assert STATUS_OF[response.json()["code"]] == response.status_code
+            assert STATUS_BY_CODE[response.json()["code"]] == response.status_code
 
 
 def untold(case: Any, response: Any) -> bool:

@@ -43,7 +43,7 @@ def on_disk(tmp_path: Path, clock: FixedClock) -> Iterator[Callable[..., App]]:
     def make(**settings: object) -> App:
         # Half of the threads may wait: so many that none of fifty calls at once is refused for that.
         config: dict[str, Any] = {**ACCOUNTS, "data_dir": tmp_path, "smtp_url": "memory:", "threads": 100, **settings}
-        made.append(apps.on_disk(Config(**config), clock))
+        made.append(apps.open_on_disk(Config(**config), clock))
         return made[-1]
 
     yield make

@@ -209,7 +209,7 @@ def test_apple_split_seven_to_one_in_2014_and_four_to_one_in_2020() -> None:
     from finapi.market.financials import company_books
     from finapi.market.intake import ingest
 
-    app = apps.in_memory(Config(), SystemClock())
+    app = apps.create_in_memory(Config(), SystemClock())
     try:
         ingest.run(app, [SHARED / "edgar" / "companyfacts" / "CIK0000320193.json"], Given(), lambda outcome: None)
         with app.db.read() as tx:

@@ -13,7 +13,7 @@ import pytest
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError
-from finapi.core.watch import Status, Trouble
+from finapi.core.health import ProbeError, Status
 from finapi.market.intake import following
 from finapi.ops import status, watchdog
 from finapi.store import heartbeats
@@ -65,9 +65,9 @@ def test_overall_is_as_the_contract_says(statuses: list[Status], expected: str) 
 
 def test_a_part_with_two_names_is_one_part(app: App) -> None:
     def down() -> None:
-        raise Trouble("refused", "cannot be reached")
+        raise ProbeError("refused", "cannot be reached")
 
-    app.watch.probes.update(insider_api=down, redis=lambda: None)
+    app.health.probes.update(insider_api=down, redis=lambda: None)
     watchdog.check(app, NOW)
     document = status.document(app, NOW)
     assert document["overall"] == "partial_outage"
@@ -86,7 +86,7 @@ def test_nothing_is_called_healthy_before_anybody_has_looked(app: App) -> None:
 
 
 def test_uptime_is_the_share_of_healthy_checks_over_the_days_of_the_history(app: App) -> None:
-    app.watch.probes["redis"] = lambda: None
+    app.health.probes["redis"] = lambda: None
     put(app, "redis", MIDNIGHT - 30 * DAY, "down")  # the day before
     put(app, "redis", MIDNIGHT - 29 * DAY, "down")
     put(app, "redis", MIDNIGHT - DAY, "degraded")
@@ -201,7 +201,7 @@ def test_hours_are_clamped_to_days_above_200_buckets_with_a_warning(app: App, da
 
 
 def test_without_a_service_all_that_run_or_ran_are_there_in_the_contracts_order(app: App) -> None:
-    app.watch.probes.update(postgres_db=lambda: None, main_api=lambda: None)
+    app.health.probes.update(postgres_db=lambda: None, main_api=lambda: None)
     watchdog.check(app, NOW)
     put(app, "sec_13f_worker", MIDNIGHT)
     found = history(app, None)
@@ -298,7 +298,7 @@ def test_ninety_days_of_twelve_services_are_looked_up_in_a_few_thousand_steps(ap
 
 
 def test_the_overall_time_is_measured_by_a_clock_that_tests_may_move(app: App, clock: FixedClock) -> None:
-    app.watch.probes["redis"] = lambda: clock.advance(1.5)
+    app.health.probes["redis"] = lambda: clock.advance(1.5)
     watchdog.check(app, NOW)
     (bucket,) = history(app, resolution="hourly", days=1)["history"]["redis"]
     assert (bucket["degraded"], bucket["avg_response_ms"]) == (1, 1500)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from finapi.core import temporary
-from finapi.core.files import replace_file, write_new
+from finapi.core.files import replace_file, write_new_file
 from finapi.core.temporary import LOCK, NAME, TemporaryFolder, sweep
 from tests.leftovers import leave_folder
 from tests.process import ROOT
@@ -76,10 +76,10 @@ def test_a_folder_may_be_removed_twice(tmp_path: Path) -> None:
 
 
 def test_a_file_in_place_is_alone_there(tmp_path: Path) -> None:
-    write_new(tmp_path / "a", b"one", "secrets")
+    write_new_file(tmp_path / "a", b"one", "secrets")
     replace_file(tmp_path / "a", b"two", "secrets")
     with pytest.raises(FileExistsError):
-        write_new(tmp_path / "a", b"three", "secrets")
+        write_new_file(tmp_path / "a", b"three", "secrets")
     assert names(tmp_path) == ["a"]
     assert (tmp_path / "a").read_bytes() == b"two"
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
@@ -261,7 +261,7 @@ def test_many_folders_are_created_and_used_while_others_sweep(tmp_path: Path) ->
         thread.start()
     try:
         for number in range(300):
-            write_new(tmp_path / f"{number:03}", b"data", "mail")
+            write_new_file(tmp_path / f"{number:03}", b"data", "mail")
     finally:
         done.set()
         for thread in sweepers:

@@ -10,7 +10,7 @@ import pytest
 
 from finapi.app import App
 from finapi.core.errors import ApiError
-from finapi.core.turns import FORGOTTEN_BY, OFTEN, REMEMBERED, Turns
+from finapi.core.fair_queue import FREQUENT_ARRIVALS, HALF_LIFE_ARRIVALS, MAX_REMEMBERED_KEYS, FairQueue
 
 BUSY = ("UNAVAILABLE", 503, "Busy. Try again in a moment.")
 
@@ -25,7 +25,7 @@ def wait_until(true: Callable[[], bool]) -> None:
 class House:
     """Callers in threads of their own, let in and out one by one."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: FairQueue) -> None:
         self.turns = turns
         self.inside: list[str] = []
         self.order: list[str] = []
@@ -39,13 +39,13 @@ class House:
         thread = threading.Thread(target=self._stay, args=(name, keys or (name,), first), daemon=True)
         self._threads.append(thread)
         thread.start()
-        wait_until(lambda: len(self.inside) + self.turns.waiting + len(self.refused) == len(self._left()))
+        wait_until(lambda: len(self.inside) + self.turns.waiting_count + len(self.refused) == len(self._left()))
 
     def leave(self, name: str) -> None:
         """A caller's work ends, and whoever is next is inside when this returns."""
         self._leave[name].set()
-        wait_until(lambda: name not in self.inside and self.turns._next() is None)
-        wait_until(lambda: len(self.inside) + self.turns.waiting + len(self.refused) == len(self._left()))
+        wait_until(lambda: name not in self.inside and self.turns._find_next() is None)
+        wait_until(lambda: len(self.inside) + self.turns.waiting_count + len(self.refused) == len(self._left()))
 
     def empty(self) -> None:
         """Everybody leaves."""
@@ -60,7 +60,7 @@ class House:
 
     def _stay(self, name: str, keys: tuple[str, ...], first: bool) -> None:
         try:
-            with self.turns.turn(*keys, first=first):
+            with self.turns.enter(*keys, first=first):
                 self.order.append(name)
                 self.inside.append(name)
                 assert self._leave[name].wait(10)
@@ -70,37 +70,37 @@ class House:
 
 
 def test_so_many_work_at_once_and_so_many_wait() -> None:
-    house = House(Turns("Busy.", 2, 2, 60))
+    house = House(FairQueue("Busy.", 2, 2, 60))
     for name in ("a", "b", "c", "d", "e"):
         house.come(name)
-    assert (house.inside, house.turns.waiting, house.refused) == (["a", "b"], 2, ["e"])
+    assert (house.inside, house.turns.waiting_count, house.refused) == (["a", "b"], 2, ["e"])
     house.empty()
     assert house.order == ["a", "b", "c", "d"]
 
 
 def test_who_waits_too_long_is_refused_and_leaves_no_trace() -> None:
-    turns = Turns("Busy.", 1, 1, 0.01)
-    turns.take("a")
+    turns = FairQueue("Busy.", 1, 1, 0.01)
+    turns.acquire("a")
     for _ in range(3):  # a place that was not given back would be missing the second time
         with pytest.raises(ApiError) as refused:
-            turns.take("b")
+            turns.acquire("b")
         assert (refused.value.code, dict(refused.value.headers)) == ("UNAVAILABLE", {"Retry-After": "1"})
-    turns.give_back("a")
-    with turns.turn("b"):
-        assert turns.waiting == 0
+    turns.release("a")
+    with turns.enter("b"):
+        assert turns.waiting_count == 0
 
 
 def test_an_error_ends_the_turn() -> None:
-    turns = Turns("Busy.", 1, 0, 60)
+    turns = FairQueue("Busy.", 1, 0, 60)
     for _ in range(3):
-        with pytest.raises(KeyError), turns.turn("a"):
+        with pytest.raises(KeyError), turns.enter("a"):
             raise KeyError
-    with turns.turn("a"):
+    with turns.enter("a"):
         pass
 
 
 def test_whoever_has_least_there_is_next() -> None:
-    house = House(Turns("Busy.", 1, 6, 60))
+    house = House(FairQueue("Busy.", 1, 6, 60))
     for name, key in (("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b"), ("b2", "b"), ("c1", "c")):
         house.come(name, key)
     house.empty()
@@ -109,7 +109,7 @@ def test_whoever_has_least_there_is_next() -> None:
 
 
 def test_of_two_the_one_that_came_less_often_lately_is_next_let_in_or_not() -> None:
-    house = House(Turns("Busy.", 1, 2, 60))
+    house = House(FairQueue("Busy.", 1, 2, 60))
     house.come("x")
     for number in range(2):
         house.come(f"waits {number}", f"w{number}")
@@ -125,20 +125,20 @@ def test_of_two_the_one_that_came_less_often_lately_is_next_let_in_or_not() -> N
 
 
 def test_how_often_one_came_is_forgotten_by_the_arrivals_of_others() -> None:
-    turns = Turns("Busy.", 1, 2, 60)
+    turns = FairQueue("Busy.", 1, 2, 60)
     for _ in range(3):
-        with turns.turn("a"):
+        with turns.enter("a"):
             pass
-    often = turns._often("a")
-    for number in range(FORGOTTEN_BY):
-        with turns.turn(number):
+    often = turns._get_recent_arrivals("a")
+    for number in range(HALF_LIFE_ARRIVALS):
+        with turns.enter(number):
             pass
-    assert turns._often("a") == pytest.approx(often / 2)
-    assert turns._often("never came") == 0
+    assert turns._get_recent_arrivals("a") == pytest.approx(often / 2)
+    assert turns._get_recent_arrivals("never came") == 0
 
 
 def test_every_key_counts() -> None:
-    house = House(Turns("Busy.", 1, 4, 60))
+    house = House(FairQueue("Busy.", 1, 4, 60))
     house.come("one", "address 1", "network")
     for name in ("two", "three"):
         # Addresses that are new each time, of one network.
@@ -149,7 +149,7 @@ def test_every_key_counts() -> None:
 
 
 def test_a_newcomer_with_a_better_claim_takes_the_place_of_the_one_with_the_worst() -> None:
-    house = House(Turns("Busy.", 1, 2, 60))
+    house = House(FairQueue("Busy.", 1, 2, 60))
     for name in ("a1", "a2", "a3", "a4"):
         house.come(name, "a")
     assert (house.inside, house.refused) == (["a1"], ["a4"])
@@ -164,7 +164,7 @@ def test_a_newcomer_with_a_better_claim_takes_the_place_of_the_one_with_the_wors
 
 
 def test_who_may_go_first_does_unless_something_of_it_is_there() -> None:
-    house = House(Turns("Busy.", 1, 4, 60))
+    house = House(FairQueue("Busy.", 1, 4, 60))
     house.come("x")
     house.come("a")
     house.come("known", "k", first=True)
@@ -180,9 +180,9 @@ def test_who_may_go_first_does_unless_something_of_it_is_there() -> None:
 
 
 def test_who_comes_often_does_not_go_first_any_more() -> None:
-    house = House(Turns("Busy.", 1, 4, 60))
-    for _ in range(round(OFTEN)):
-        with house.turns.turn("k", first=True):
+    house = House(FairQueue("Busy.", 1, 4, 60))
+    for _ in range(round(FREQUENT_ARRIVALS)):
+        with house.turns.enter("k", first=True):
             pass
     house.come("x")
     house.come("a")
@@ -192,19 +192,22 @@ def test_who_comes_often_does_not_go_first_any_more() -> None:
 
 
 def test_no_more_than_each_of_one_key_at_once() -> None:
-    house = House(Turns("Busy.", 2, 2, 60, each=1))
+    house = House(FairQueue("Busy.", 2, 2, 60, max_per_key=1))
     for name, key in (("a1", "a"), ("a2", "a"), ("b1", "b")):
         house.come(name, key)
-    assert (house.inside, house.turns.waiting) == (["a1", "b1"], 1)
+    assert (house.inside, house.turns.waiting_count) == (["a1", "b1"], 1)
     house.leave("b1")
-    assert (house.inside, house.turns.waiting) == (["a1"], 1)
+    assert (house.inside, house.turns.waiting_count) == (["a1"], 1)
     house.empty()
     assert house.order == ["a1", "b1", "a2"]
 
 
 def test_seats_are_shared_and_given_back() -> None:
     seats = threading.Semaphore(2)
-    one, other = House(Turns("Busy.", 1, 5, 60, seats=seats)), House(Turns("Busy.", 1, 5, 60, seats=seats))
+    one, other = (
+        House(FairQueue("Busy.", 1, 5, 60, wait_slots=seats)),
+        House(FairQueue("Busy.", 1, 5, 60, wait_slots=seats)),
+    )
     for house in (one, other):
         house.come("inside", "i")
         house.come("waits", "w")
@@ -215,29 +218,33 @@ def test_seats_are_shared_and_given_back() -> None:
     assert one.refused == ["w2"]
     one.empty()
     other.come("has a seat again", "i")
-    assert other.turns.waiting == 2
+    assert other.turns.waiting_count == 2
     other.empty()
     assert [seats.acquire(blocking=False) for _ in range(3)] == [True, True, False]
 
 
 def test_who_came_is_forgotten_in_the_end() -> None:
-    turns = Turns("Busy.", 1, 0, 60)
-    for number in range(REMEMBERED + 5):
-        with turns.turn(number):
+    turns = FairQueue("Busy.", 1, 0, 60)
+    for number in range(MAX_REMEMBERED_KEYS + 5):
+        with turns.enter(number):
             pass
-    assert (len(turns._came), 4 in turns._came, 5 in turns._came) == (REMEMBERED, False, True)
-    assert not turns._running
+    assert (len(turns._arrivals_by_key), 4 in turns._arrivals_by_key, 5 in turns._arrivals_by_key) == (
+        MAX_REMEMBERED_KEYS,
+        False,
+        True,
+    )
+    assert not turns._running_by_key
 
 
 def test_those_who_wait_for_mail_and_those_who_wait_for_a_turn_hold_half_of_the_threads_together(
     make_app: Callable[..., App],
 ) -> None:
     app = make_app(threads=4, hashes_at_once=1)
-    turns = app.hasher.turns
-    turns.take("ann")
-    assert [app.waiting_for_mail.acquire(blocking=False) for _ in range(3)] == [True, True, False]
+    turns = app.hasher.queue
+    turns.acquire("ann")
+    assert [app.wait_slots.acquire(blocking=False) for _ in range(3)] == [True, True, False]
     with pytest.raises(ApiError):
-        turns.take("bob")  # at once: there is no seat left to wait in
-    turns.give_back("ann")
+        turns.acquire("bob")  # at once: there is no seat left to wait in
+    turns.release("ann")
     for _ in range(2):
-        app.waiting_for_mail.release()
+        app.wait_slots.release()

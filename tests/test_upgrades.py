@@ -215,7 +215,7 @@ def start_and_kill(config: Config, steps: int) -> int:
 
     def upgrade() -> None:
         Killer(steps).install()
-        apps.on_disk(config, FixedClock(NOW)).db.close()
+        apps.open_on_disk(config, FixedClock(NOW)).db.close()
 
     return run_child(upgrade)
 
@@ -343,7 +343,7 @@ def test_an_upgrade_whose_copy_fills_the_disk_does_not_begin(
 ) -> None:
     before = dump(path)
     add_migrations(monkeypatch, tmp_path / "sql", MIGRATIONS)
-    message = without_room(path.stat().st_size // 2, lambda: apps.on_disk(config, FixedClock(NOW)))
+    message = without_room(path.stat().st_size // 2, lambda: apps.open_on_disk(config, FixedClock(NOW)))
     assert message.startswith("the database was not upgraded, because a copy of it cannot be written: ")
     assert message.endswith("; make room, or upgrade without a copy: --upgrade-copy no")
     assert (version(path), dump(path)) == (1, before)
@@ -369,7 +369,7 @@ def test_an_upgrade_that_fills_the_disk_changes_nothing(
     before = dump(path)
     script = "CREATE TABLE large (x BLOB) STRICT;\nINSERT INTO large VALUES (zeroblob(20000000));\n"
     add_migrations(monkeypatch, tmp_path / "sql", {"migrations/0002_large.sql": script})
-    message = without_room(2 * path.stat().st_size, lambda: apps.on_disk(config, FixedClock(NOW)))
+    message = without_room(2 * path.stat().st_size, lambda: apps.open_on_disk(config, FixedClock(NOW)))
     assert message.startswith("the upgrade failed and changed nothing: 0002_large.sql: ")
     assert (version(path), dump(path)) == (1, before)
     assert copies(config) == ["finapi.db.schema-0001"]

@@ -10,7 +10,7 @@ import pytest
 
 from finapi.core.cache import TimedCache
 from finapi.core.clock import FixedClock
-from finapi.core.watch import CLASSES, Check, Checks, Outcome, Probe, Trouble
+from finapi.core.health import HEALTH_BY_OUTCOME, CheckResult, HealthChecker, Outcome, Probe, ProbeError
 
 DEADLINE = 0.2  # seconds; longer than any check here that is meant to come back
 
@@ -19,7 +19,7 @@ def works() -> None:
     pass
 
 
-def finds(*troubles: Trouble | Exception | None) -> Probe:
+def finds(*troubles: ProbeError | Exception | None) -> Probe:
     """A probe that finds these, one at each call."""
     left = list(troubles)
 
@@ -32,8 +32,8 @@ def finds(*troubles: Trouble | Exception | None) -> Probe:
 
 
 @pytest.fixture
-def checks(clock: FixedClock) -> Iterator[Checks]:
-    made = Checks(clock.monotonic, DEADLINE)
+def checks(clock: FixedClock) -> Iterator[HealthChecker]:
+    made = HealthChecker(clock.monotonic, DEADLINE)
     yield made
     made.close()
     made.join(30.0)
@@ -48,11 +48,11 @@ def hang() -> Iterator[Callable[[], None]]:
     release.set()
 
 
-def test_a_probe_that_returns_is_an_answer(checks: Checks) -> None:
-    assert checks.of({"a": works}) == {"a": Check("answered", 0)}
+def test_a_probe_that_returns_is_an_answer(checks: HealthChecker) -> None:
+    assert checks.check_all({"a": works}) == {"a": CheckResult("answered", 0)}
 
 
-def test_a_thread_that_still_ends_is_not_waited_for(checks: Checks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_still_ends_is_not_waited_for(checks: HealthChecker, monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
     made: list[threading.Thread] = []
 
@@ -64,14 +64,14 @@ def test_a_thread_that_still_ends_is_not_waited_for(checks: Checks, monkeypatch:
 
     monkeypatch.setattr(threading, "Thread", Lingering)
     for _ in range(3):
-        assert checks.of({"a": works}) == {"a": Check("answered", 0)}
+        assert checks.check_all({"a": works}) == {"a": CheckResult("answered", 0)}
     release.set()
     for thread in made:
         thread.join(30.0)
 
 
 def test_a_thread_that_cannot_be_had_leaves_the_check_to_the_next_round(
-    checks: Checks, monkeypatch: pytest.MonkeyPatch
+    checks: HealthChecker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -79,8 +79,8 @@ def test_a_thread_that_cannot_be_had_leaves_the_check_to_the_next_round(
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refuse)
         with pytest.raises(RuntimeError):
-            checks.of({"a": works})
-    assert checks.of({"a": works}) == {"a": Check("answered", 0)}
+            checks.check_all({"a": works})
+    assert checks.check_all({"a": works}) == {"a": CheckResult("answered", 0)}
 
 
 # The rows of DECISIONS 11, each side of its second.
@@ -101,89 +101,91 @@ def test_a_thread_that_cannot_be_had_leaves_the_check_to_the_next_round(
     ],
 )
 def test_the_class_of_a_check_is_that_of_the_table(outcome: Outcome, ms: int, health: str) -> None:
-    assert Check(outcome, ms).health == health
+    assert CheckResult(outcome, ms).health == health
 
 
 def test_the_table_has_every_outcome() -> None:
-    assert set(CLASSES) == {"answered", "recovered", "refused", "timeout", "failing", "wrong"}
+    assert set(HEALTH_BY_OUTCOME) == {"answered", "recovered", "refused", "timeout", "failing", "wrong"}
 
 
-def test_an_answer_after_a_second_is_degraded_and_says_how_long_it_took(checks: Checks, clock: FixedClock) -> None:
-    found = checks.of({"a": lambda: clock.advance(1.0)})["a"]
-    assert (found, found.health) == (Check("answered", 1000, "answered after 1000 ms"), "degraded")
+def test_an_answer_after_a_second_is_degraded_and_says_how_long_it_took(
+    checks: HealthChecker, clock: FixedClock
+) -> None:
+    found = checks.check_all({"a": lambda: clock.advance(1.0)})["a"]
+    assert (found, found.health) == (CheckResult("answered", 1000, "answered after 1000 ms"), "degraded")
 
 
-def test_a_part_that_times_itself_is_believed(checks: Checks) -> None:
-    assert checks.of({"a": lambda: 999, "b": lambda: 1000}) == {
-        "a": Check("answered", 999),
-        "b": Check("answered", 1000, "answered after 1000 ms"),
+def test_a_part_that_times_itself_is_believed(checks: HealthChecker) -> None:
+    assert checks.check_all({"a": lambda: 999, "b": lambda: 1000}) == {
+        "a": CheckResult("answered", 999),
+        "b": CheckResult("answered", 1000, "answered after 1000 ms"),
     }
 
 
-def test_a_5xx_that_is_gone_at_the_second_try_has_recovered(checks: Checks) -> None:
-    found = checks.of({"a": finds(Trouble("failing", "answered 503"), None)})["a"]
-    assert (found, found.health) == (Check("recovered", 0, "answered 503"), "degraded")
+def test_a_5xx_that_is_gone_at_the_second_try_has_recovered(checks: HealthChecker) -> None:
+    found = checks.check_all({"a": finds(ProbeError("failing", "answered 503"), None)})["a"]
+    assert (found, found.health) == (CheckResult("recovered", 0, "answered 503"), "degraded")
 
 
-def test_a_5xx_twice_is_down(checks: Checks) -> None:
-    probe = finds(Trouble("failing", "answered 503"), Trouble("failing", "answered 500"))
-    assert checks.of({"a": probe})["a"] == Check("failing", 0, "answered 500")
+def test_a_5xx_twice_is_down(checks: HealthChecker) -> None:
+    probe = finds(ProbeError("failing", "answered 503"), ProbeError("failing", "answered 500"))
+    assert checks.check_all({"a": probe})["a"] == CheckResult("failing", 0, "answered 500")
 
 
-def test_a_5xx_and_then_nothing_is_down(checks: Checks) -> None:
-    probe = finds(Trouble("failing", "answered 503"), Trouble("refused", "cannot be reached"))
-    assert checks.of({"a": probe})["a"] == Check("refused", 0, "cannot be reached")
+def test_a_5xx_and_then_nothing_is_down(checks: HealthChecker) -> None:
+    probe = finds(ProbeError("failing", "answered 503"), ProbeError("refused", "cannot be reached"))
+    assert checks.check_all({"a": probe})["a"] == CheckResult("refused", 0, "cannot be reached")
 
 
 @pytest.mark.parametrize("outcome", ["refused", "timeout", "wrong"])
-def test_only_a_5xx_is_asked_again(checks: Checks, outcome: Outcome) -> None:
-    assert checks.of({"a": finds(Trouble(outcome, "why"), None)})["a"] == Check(outcome, 0, "why")
+def test_only_a_5xx_is_asked_again(checks: HealthChecker, outcome: Outcome) -> None:
+    assert checks.check_all({"a": finds(ProbeError(outcome, "why"), None)})["a"] == CheckResult(outcome, 0, "why")
 
 
-def test_a_part_that_raises_is_asked_again_like_a_5xx(checks: Checks) -> None:
-    assert checks.of({"a": finds(KeyError("secret"), ValueError("secret"))})["a"] == Check(
+def test_a_part_that_raises_is_asked_again_like_a_5xx(checks: HealthChecker) -> None:
+    assert checks.check_all({"a": finds(KeyError("secret"), ValueError("secret"))})["a"] == CheckResult(
         "failing", 0, "the check failed with ValueError"
     )
-    assert checks.of({"a": finds(KeyError("secret"), None)})["a"].outcome == "recovered"
+    assert checks.check_all({"a": finds(KeyError("secret"), None)})["a"].outcome == "recovered"
 
 
-def test_a_part_that_hangs_is_down_and_holds_up_no_other(checks: Checks, hang: Callable[[], None]) -> None:
-    assert checks.of({"a": hang, "b": works}) == {
-        "a": Check("timeout", 200, "no answer within 0.2 s"),
-        "b": Check("answered", 0),
+def test_a_part_that_hangs_is_down_and_holds_up_no_other(checks: HealthChecker, hang: Callable[[], None]) -> None:
+    assert checks.check_all({"a": hang, "b": works}) == {
+        "a": CheckResult("timeout", 200, "no answer within 0.2 s"),
+        "b": CheckResult("answered", 0),
     }
 
 
-def test_many_parts_that_hang_take_one_deadline_together(checks: Checks, hang: Callable[[], None]) -> None:
+def test_many_parts_that_hang_take_one_deadline_together(checks: HealthChecker, hang: Callable[[], None]) -> None:
     began = time.monotonic()
-    found = checks.of({str(number): hang for number in range(12)})
+    found = checks.check_all({str(number): hang for number in range(12)})
     assert {one.outcome for one in found.values()} == {"timeout"}
     assert len(found) == 12
     assert time.monotonic() - began < 6 * DEADLINE  # one after another they would take 12
 
 
-def test_no_second_check_is_started_behind_one_that_hangs(checks: Checks, hang: Callable[[], None]) -> None:
+def test_no_second_check_is_started_behind_one_that_hangs(checks: HealthChecker, hang: Callable[[], None]) -> None:
     before = threading.active_count()
     for _ in range(3):
-        assert checks.of({"a": hang})["a"].outcome == "timeout"
+        assert checks.check_all({"a": hang})["a"].outcome == "timeout"
     assert threading.active_count() == before + 1
 
 
-def test_what_comes_back_too_late_is_no_finding_of_the_next_round(checks: Checks) -> None:
+def test_what_comes_back_too_late_is_no_finding_of_the_next_round(checks: HealthChecker) -> None:
     release = threading.Event()
 
     def slow() -> None:
         release.wait(30.0)
-        raise Trouble("wrong", "of the first round")
+        raise ProbeError("wrong", "of the first round")
 
-    assert checks.of({"a": slow})["a"].outcome == "timeout"
+    assert checks.check_all({"a": slow})["a"].outcome == "timeout"
     release.set()
     checks.join(30.0)
-    assert checks.of({"a": works})["a"] == Check("answered", 0)
+    assert checks.check_all({"a": works})["a"] == CheckResult("answered", 0)
 
 
 def test_a_stop_waits_for_no_check_and_leaves_out_what_did_not_come_back(hang: Callable[[], None]) -> None:
-    checks = Checks(FixedClock().monotonic, 30.0)
+    checks = HealthChecker(FixedClock().monotonic, 30.0)
     asked = threading.Event()
 
     def asked_and_hangs() -> None:
@@ -196,7 +198,7 @@ def test_a_stop_waits_for_no_check_and_leaves_out_what_did_not_come_back(hang: C
 
     thread = threading.Thread(target=stop)
     thread.start()
-    assert checks.of({"a": asked_and_hangs}) == {}
+    assert checks.check_all({"a": asked_and_hangs}) == {}
     thread.join()
 
 

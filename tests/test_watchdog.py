@@ -16,7 +16,7 @@ from finapi import app as apps
 from finapi.app import App
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
-from finapi.core.watch import Check, Checks, Trouble
+from finapi.core.health import CheckResult, HealthChecker, ProbeError
 from finapi.ops import status, watchdog
 from finapi.ops.probes import HeartbeatProbe, counters, of_process, store
 from finapi.store import connections, heartbeats
@@ -30,14 +30,14 @@ class Part:
     """A part that works until ``trouble`` is set."""
 
     def __init__(self) -> None:
-        self.trouble: Trouble | None = None
+        self.trouble: ProbeError | None = None
 
     def __call__(self) -> None:
         if self.trouble is not None:
             raise self.trouble
 
     def stop(self) -> None:
-        self.trouble = Trouble("refused", "cannot be reached")
+        self.trouble = ProbeError("refused", "cannot be reached")
 
     def start(self) -> None:
         self.trouble = None
@@ -53,7 +53,7 @@ class MovableClock(FixedClock):
 @pytest.fixture
 def part(app: App) -> Part:
     part = Part()
-    app.watch.probes["redis"] = part
+    app.health.probes["redis"] = part
     return part
 
 
@@ -80,7 +80,7 @@ def rounds(app: App, clock: FixedClock, number: int, seconds: float = 60.0) -> N
 
 
 def standing(app: App, service: str = "redis") -> str:
-    return app.watch.components[service].status
+    return app.health.components[service].status
 
 
 # ---- ticks
@@ -149,9 +149,9 @@ def test_ticks_that_were_missed_are_counted_as_missed_and_not_made_up(app: App, 
     clock.advance(5 * 60)
     watchdog.step(app)
     assert buckets(app, "status_hours") == [(NOON, 2, 2, 0, 0, 0)]
-    assert "finapi_checks_missed_total 4\n" in app.metrics.text({})
+    assert "finapi_checks_missed_total 4\n" in app.metrics.render({})
     assert buckets(app, "status_hours", "sec_watchdog") == [(NOON, 2, 1, 1, 0, 240_000)]
-    assert app.watch.components["sec_watchdog"].reason == "rounds missed: 4"
+    assert app.health.components["sec_watchdog"].reason == "rounds missed: 4"
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_watchdog_that_is_late_by_a_second_is_degraded(
     watchdog.check(app, clock.now())
     rounds(app, clock, 1, 60 + late)
     assert standing(app, "sec_watchdog") == expected
-    assert app.watch.components["sec_watchdog"].reason == reason
+    assert app.health.components["sec_watchdog"].reason == reason
 
 
 def test_rounds_of_a_second_that_come_in_time_miss_none(make_app: Callable[..., App], clock: FixedClock) -> None:
@@ -193,8 +193,8 @@ def test_a_watchdog_that_is_stuck_is_down_though_it_cannot_say_so(app: App, part
 
 @pytest.fixture
 def movable(tmp_path: Path) -> Iterator[App]:
-    app = apps.in_memory(Config(), MovableClock(NOW))
-    app.watch.probes["redis"] = Part()
+    app = apps.create_in_memory(Config(), MovableClock(NOW))
+    app.health.probes["redis"] = Part()
     yield app
     app.db.close()
 
@@ -223,7 +223,7 @@ def test_a_clock_that_jumps_ahead_invents_no_tick_and_calls_none_missed(movable:
         (NOON - 12 * 3600, 1),
         (NOON - 12 * 3600 + 3 * 86_400, 1),
     ]
-    assert "finapi_checks_missed_total 0\n" in movable.metrics.text({})
+    assert "finapi_checks_missed_total 0\n" in movable.metrics.render({})
     assert standing(movable, "sec_watchdog") == "operational"
 
 
@@ -250,8 +250,8 @@ def start(tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch) ->
     def begin() -> App:
         for app in started:
             app.db.close()
-        app = apps.on_disk(Config(data_dir=tmp_path), clock)
-        app.watch.probes["redis"] = Part()
+        app = apps.open_on_disk(Config(data_dir=tmp_path), clock)
+        app.health.probes["redis"] = Part()
         started.append(app)
         return app
 
@@ -276,7 +276,7 @@ def test_a_part_that_is_down_and_up_again_after_a_restart_has_two_changes(
     start: Callable[[], App], clock: FixedClock
 ) -> None:
     app = start()
-    app.watch.probes["redis"].stop()  # type: ignore[attr-defined]
+    app.health.probes["redis"].stop()  # type: ignore[attr-defined]
     watchdog.check(app, clock.now())
     clock.advance(600)
     app = start()
@@ -291,8 +291,8 @@ def test_a_part_that_is_down_and_up_again_after_a_restart_has_two_changes(
 
 def test_another_interval_after_a_restart_counts_on(tmp_path: Path, clock: FixedClock) -> None:
     for interval in (60, 7, 60):
-        app = apps.on_disk(Config(data_dir=tmp_path, watchdog_interval=interval), clock)
-        app.watch.probes["redis"] = Part()
+        app = apps.open_on_disk(Config(data_dir=tmp_path, watchdog_interval=interval), clock)
+        app.health.probes["redis"] = Part()
         watchdog.check(app, clock.now())
         app.db.close()
         clock.advance(60)
@@ -306,7 +306,7 @@ def test_another_interval_after_a_restart_counts_on(tmp_path: Path, clock: Fixed
 
 def test_days_are_the_sums_of_their_hours(app: App, part: Part, clock: FixedClock) -> None:
     made = random.Random(7)
-    app.watch.checks = Scripted(made)  # type: ignore[assignment]
+    app.health.checker = Scripted(made)  # type: ignore[assignment]
     rounds(app, clock, 3000, 61.0)
     of_hours: dict[int, list[int]] = {}
     for start, *counts in buckets(app, "status_hours"):
@@ -322,16 +322,16 @@ def test_days_are_the_sums_of_their_hours(app: App, part: Part, clock: FixedCloc
         assert number > 500
 
 
-class Scripted(Checks):
+class Scripted(HealthChecker):
     """Checks with outcomes at random, made in no time."""
 
     def __init__(self, made: random.Random) -> None:
         super().__init__(lambda: 0.0, 1.0)
         self._random = made
 
-    def of(self, probes: Any) -> dict[str, Check]:
+    def check_all(self, probes: Any) -> dict[str, CheckResult]:
         outcomes: Any = ["answered", "recovered", "refused"]
-        return {name: Check(self._random.choice(outcomes), self._random.randrange(900)) for name in probes}
+        return {name: CheckResult(self._random.choice(outcomes), self._random.randrange(900)) for name in probes}
 
 
 def test_single_checks_are_kept_a_week_and_buckets_longer(app: App, part: Part, clock: FixedClock) -> None:
@@ -372,20 +372,20 @@ def test_a_round_that_the_store_does_not_take_is_written_with_the_next(
     start: Callable[[], App], clock: FixedClock, tmp_path: Path
 ) -> None:
     app = start()
-    part: Any = app.watch.probes["redis"]
+    part: Any = app.health.probes["redis"]
     watchdog.check(app, clock.now())
     other = sqlite3.connect(tmp_path / "finapi.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     part.stop()
     rounds(app, clock, 1)
     assert buckets(app, "status_hours") == [(NOON, 1, 1, 0, 0, 0)]
-    assert (standing(app), app.watch.components["redis"].uptime) == ("down", 100.0)
+    assert (standing(app), app.health.components["redis"].uptime) == ("down", 100.0)
     other.execute("ROLLBACK")
     other.close()
     part.start()
     rounds(app, clock, 1)
     assert buckets(app, "status_hours") == [(NOON, 3, 2, 0, 1, 0)]
-    assert app.watch.components["redis"].uptime == pytest.approx(200 / 3)
+    assert app.health.components["redis"].uptime == pytest.approx(200 / 3)
     with app.db.read() as tx:
         found = [(change.status, iso(change.at)) for change in status.changes(tx, 10)]
     assert found == [("operational", "2026-01-31T12:02:00.000Z"), ("down", "2026-01-31T12:01:00.000Z")]
@@ -393,12 +393,12 @@ def test_a_round_that_the_store_does_not_take_is_written_with_the_next(
 
 def test_a_round_that_a_stop_breaks_off_counts_nothing(app: App) -> None:
     release = threading.Event()
-    app.watch.probes["redis"] = lambda: bool(release.wait(30.0)) and None
-    app.watch.checks.close()
+    app.health.probes["redis"] = lambda: bool(release.wait(30.0)) and None
+    app.health.checker.close()
     watchdog.check(app, NOW)
     release.set()
-    app.watch.checks.join(30.0)
-    assert (checks(app), dict(app.watch.components)) == ([], {})
+    app.health.checker.join(30.0)
+    assert (checks(app), dict(app.health.components)) == ([], {})
 
 
 # ---- the store and the counters, stopped for real; what beats
@@ -409,7 +409,7 @@ def test_the_store_works_and_is_down_while_another_process_holds_it(start: Calla
     store(app)
     other = sqlite3.connect(tmp_path / "finapi.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    assert Checks(app.clock.monotonic, 10.0).of({"a": lambda: store(app)})["a"].health == "down"
+    assert HealthChecker(app.clock.monotonic, 10.0).check_all({"a": lambda: store(app)})["a"].health == "down"
     other.execute("ROLLBACK")
     other.close()
     store(app)
@@ -419,7 +419,7 @@ def test_a_store_that_forgets_what_was_written_is_wrong(app: App, monkeypatch: p
     store(app)
     app.clock.advance(1)  # type: ignore[attr-defined]
     monkeypatch.setattr(heartbeats, "record_beat", lambda *_: None)
-    with pytest.raises(Trouble, match="cannot be read back"):
+    with pytest.raises(ProbeError, match="cannot be read back"):
         store(app)
 
 
@@ -437,16 +437,16 @@ def test_counters_that_do_not_count_are_wrong(app: App, monkeypatch: pytest.Monk
     limiter = app.limiters["xbrl"]
     decision = limiter.take("a", 0.0)
     monkeypatch.setattr(limiter, "take", lambda *_: decision)
-    with pytest.raises(Trouble, match="the counters of xbrl do not count"):
+    with pytest.raises(ProbeError, match="the counters of xbrl do not count"):
         counters(app)
 
 
 def test_counters_whose_lock_is_held_for_ever_are_down_in_time(app: App) -> None:
-    checks = Checks(app.clock.monotonic, 0.2)
+    checks = HealthChecker(app.clock.monotonic, 0.2)
     with app.limiters["app"]._lock:
-        assert checks.of(of_process(app))["redis"] == Check("timeout", 200, "no answer within 0.2 s")
+        assert checks.check_all(of_process(app))["redis"] == CheckResult("timeout", 200, "no answer within 0.2 s")
     checks.join(30.0)
-    assert checks.of(of_process(app))["redis"] == Check("answered", 0)
+    assert checks.check_all(of_process(app))["redis"] == CheckResult("answered", 0)
 
 
 def beat(app: App, **said: Any) -> None:
@@ -460,7 +460,7 @@ def test_a_part_has_its_first_time_to_make_its_first_step(app: App, clock: Fixed
     clock.advance(120)
     assert heart() is None
     clock.advance(1)
-    with pytest.raises(Trouble, match="no heartbeat for 121 s") as found:
+    with pytest.raises(ProbeError, match="no heartbeat for 121 s") as found:
         heart()
     assert found.value.outcome == "timeout"
 
@@ -470,7 +470,7 @@ def test_a_beat_of_before_the_start_is_none(app: App, clock: FixedClock) -> None
     heart = HeartbeatProbe(app, "sec_worker", within=120.0)
     assert heart() is None
     clock.advance(121)
-    with pytest.raises(Trouble, match="no heartbeat"):
+    with pytest.raises(ProbeError, match="no heartbeat"):
         heart()
 
 
@@ -481,7 +481,7 @@ def test_a_part_that_beats_works_and_one_that_stops_is_down_until_it_beats_again
         beat(app, took_ms=40)
         assert heart() == 40
     clock.advance(121)
-    with pytest.raises(Trouble, match="no heartbeat for 121 s"):
+    with pytest.raises(ProbeError, match="no heartbeat for 121 s"):
         heart()
     beat(app)
     assert heart() is None
@@ -491,7 +491,7 @@ def test_a_step_that_failed_is_told_until_one_succeeds(app: App, clock: FixedClo
     heart = HeartbeatProbe(app, "sec_worker", within=120.0)
     clock.advance(1)
     beat(app, failure="EDGAR answered 503")
-    with pytest.raises(Trouble, match="EDGAR answered 503") as found:
+    with pytest.raises(ProbeError, match="EDGAR answered 503") as found:
         heart()
     assert found.value.outcome == "failing"
     clock.advance(1)
@@ -501,7 +501,7 @@ def test_a_step_that_failed_is_told_until_one_succeeds(app: App, clock: FixedClo
 
 def test_a_wall_clock_that_jumps_makes_no_beat_old() -> None:
     clock = MovableClock(NOW)
-    app = apps.in_memory(Config(), clock)
+    app = apps.create_in_memory(Config(), clock)
     heart = HeartbeatProbe(app, "sec_worker", within=120.0)
     beat(app)
     clock.put(NOW + timedelta(days=400))

@@ -185,7 +185,7 @@ def test_nothing_but_200_is_success(app: App, user: users.NewUser, dispatcher: D
 
 def test_an_address_is_judged_when_it_is_sent_to(make_app: Callable[..., App], clock: FixedClock) -> None:
     answers = {"hook.example": ["127.0.0.1"]}
-    app = apps.in_memory(Config(webhook_allow=("127.0.0.1/32",)), clock, resolve=lambda host: answers[host])
+    app = apps.create_in_memory(Config(webhook_allow=("127.0.0.1/32",)), clock, resolve=lambda host: answers[host])
     user = users.create(app, "ann@example.com", "pro", clock.now())
     dispatcher = Dispatcher(app)
     with receiver() as there:

@@ -19,7 +19,7 @@ from pathlib import Path
 from finapi.app import App
 from finapi.core import days, stopping
 from finapi.core.clock import iso
-from finapi.core.files import sync_directory, write_new
+from finapi.core.files import sync_directory, write_new_file
 from finapi.store.db import Transaction
 
 log = logging.getLogger("finapi.archive")
@@ -96,7 +96,7 @@ def _written(directory: Path, stem: str, data: bytes) -> str:
     for number in itertools.count(1):
         path = directory / f"{stem}{f'-{number}' if number > 1 else ''}.csv.gz"
         try:
-            write_new(path, data, "ledger")
+            write_new_file(path, data, "ledger")
         except FileExistsError:
             if path.read_bytes() != data:
                 continue

@@ -105,7 +105,7 @@ def _insufficient_tokens(app: App, cost: int, plan: Row | None) -> ApiError:
         "required_cost": cost,
         "next_refill_at": plan["current_period_end"] if plan else None,
         "plan": plan["plan"] if plan else None,
-        "upgrade_url": app.config.upgrade_page,
+        "upgrade_url": app.config.plans_page_url,
     }
     message = "The token balance is below the cost of this call."
     return ApiError("insufficient_tokens", message, extra_fields=extra_fields)

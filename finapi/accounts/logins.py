@@ -12,7 +12,7 @@ from finapi.accounts import credentials
 from finapi.app import App
 from finapi.core import lockout
 from finapi.core.clock import iso
-from finapi.core.lockout import FORGOTTEN_AFTER, FailureCount
+from finapi.core.lockout import FORGET_AFTER_SECONDS, FailureCount
 from finapi.store.db import Row, Transaction
 
 KNOWN_FOR = timedelta(days=30)
@@ -23,7 +23,7 @@ NETWORK_BITS = 48
 
 
 class Claim(NamedTuple):
-    """Whose a login is, for :meth:`Turns.turn`, and whether it may go ``first``."""
+    """Whose a login is, for :meth:`FairQueue.enter`, and whether it may go ``first``."""
 
     keys: tuple[Hashable, ...]
     first: bool = False
@@ -69,7 +69,7 @@ def learn(app: App, email: bytes, now: datetime) -> None:
     if app.accounts is app.db:
         return
     with app.accounts.read_one() as tx:
-        row = tx.find_row("login_failures_of", email=email, since=iso(now - timedelta(seconds=FORGOTTEN_AFTER)))
+        row = tx.find_row("login_failures_of", email=email, since=iso(now - timedelta(seconds=FORGET_AFTER_SECONDS)))
     if row is None:
         app.lockouts.reset(email)
     else:
@@ -85,15 +85,15 @@ def failed(app: App, email: bytes, seconds: int | None, now: datetime) -> int | 
     shared = app.accounts is not app.db
 
     def keep(tx: Transaction) -> Row | None:
-        tx.run("forget_old_login_failures", before=iso(now - timedelta(seconds=FORGOTTEN_AFTER)))
-        for dropped in app.lockouts.dropped():
+        tx.run("forget_old_login_failures", before=iso(now - timedelta(seconds=FORGET_AFTER_SECONDS)))
+        for dropped in app.lockouts.pop_evicted():
             tx.run("forget_login_failures", email=dropped)
         if shared:
-            since = {f"since_{step}": iso(now - timedelta(seconds=lock)) for step, lock in lockout.LOCKS.items()}
-            return tx.find_row("count_login_failure", since, email=email, most=lockout.MOST, now=iso(now))
-        count = app.lockouts.count(email)
+            since = {f"since_{step}": iso(now - timedelta(seconds=lock)) for step, lock in lockout.LOCK_SECONDS.items()}
+            return tx.find_row("count_login_failure", since, email=email, most=lockout.MAX_FAILURES, now=iso(now))
+        count = app.lockouts.find_failures(email)
         if count is not None:
-            ago = timedelta(seconds=max(0.0, app.clock.monotonic() - count.last))
+            ago = timedelta(seconds=max(0.0, app.clock.monotonic() - count.last_at))
             tx.run("keep_login_failures", email=email, failures=count.failures, last_at=iso(app.clock.now() - ago))
         return None
 
@@ -101,14 +101,14 @@ def failed(app: App, email: bytes, seconds: int | None, now: datetime) -> int | 
     if row is None:
         return seconds
     _put(app, email, row, now)
-    return app.lockouts.check(email, app.clock.monotonic()) or None
+    return app.lockouts.get_lock_seconds(email, app.clock.monotonic()) or None
 
 
 def recall(app: App) -> int:
     """Count the failures that were written down before a start; of how many emails there are some."""
     now = app.clock.now()
     with app.accounts.read() as tx:
-        rows = tx.list_rows("login_failures", since=iso(now - timedelta(seconds=FORGOTTEN_AFTER)))
+        rows = tx.list_rows("login_failures", since=iso(now - timedelta(seconds=FORGET_AFTER_SECONDS)))
     for row in rows:
         _put(app, row["email"], row, now)
     return len(rows)
@@ -118,4 +118,4 @@ def _put(app: App, email: bytes, row: Row, now: datetime) -> None:
     # A clock that was set back meanwhile makes no failure one of the future.
     ago = max(0.0, (now - datetime.fromisoformat(row["last_at"])).total_seconds())
     last = app.clock.monotonic() - ago
-    app.lockouts.put(email, FailureCount(min(row["failures"], lockout.MOST), last))
+    app.lockouts.restore(email, FailureCount(min(row["failures"], lockout.MAX_FAILURES), last))

@@ -79,7 +79,7 @@ def resend_verification(app: App, email: str, now: datetime) -> None:
     An email that has had its mails of the hour gets none, and nobody is told.
     """
     email = users.normal(email)
-    allowed = app.limiters["resend_email"].take(lockout.key_of(email), app.clock.monotonic()).allowed
+    allowed = app.limiters["resend_email"].take(lockout.hash_email(email), app.clock.monotonic()).allowed
     with app.accounts.write() as tx:
         user = tx.find_row("user_by_email", email=email)
         if user is None or user["verify_email"] or not allowed:
@@ -96,14 +96,14 @@ def send_verification_now(app: App, verification_id: int) -> None:
     assert rendered is not None
     again = "The account exists; ask for the mail again with POST /api/v1/auth/resend-verification."
     failed = ApiError("MAIL_FAILED", f"The verification email could not be sent. {again}")
-    if not app.waiting_for_mail.acquire(blocking=False):
+    if not app.wait_slots.acquire(blocking=False):
         raise failed
     try:
-        mail.send_now(app.post, rendered, app.clock.now(), app.new_uuid())
+        mail.send_now(app.mail_settings, rendered, app.clock.now(), app.new_uuid())
     except MailError as error:
         raise failed from error
     finally:
-        app.waiting_for_mail.release()
+        app.wait_slots.release()
 
 
 def verify(app: App, token: str, now: datetime, *, follow: bool = True) -> None:
@@ -150,7 +150,11 @@ def live_reset(app: App, tx: Transaction, token: str, now: datetime) -> Row:
 def send_due(app: App) -> float | None:
     """Send what is due of the mail queue; seconds until the next. A worker's step."""
     return mail.send_due(
-        app.accounts, app.post, app.clock.now(), render=lambda name, row: render(app, name, row), on_give_up=given_up
+        app.accounts,
+        app.mail_settings,
+        app.clock.now(),
+        render=lambda name, row: render(app, name, row),
+        on_give_up=given_up,
     )
 
 

@@ -9,7 +9,7 @@ from typing import TypedDict
 
 from finapi.accounts import credentials, users
 from finapi.accounts.recovery import KEY_REFUSED, WEBHOOK_REFUSED
-from finapi.app import GIVE_UP, App, lost
+from finapi.app import MISSING_SECRETS_ADVICE, App, format_credential_counts
 from finapi.core import master_secrets
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, UsageError
@@ -53,7 +53,8 @@ def settle(app: App, now: datetime, *, new_secrets: bool = True) -> None:
             made = tx.list_rows("made_with_secrets", now=iso(now))
     gone = [row for row in made if row["made_with"] not in names]
     if gone and len(gone) == len(made) and not new_secrets:
-        raise UsageError(f"no configured master secret matches the stored data ({lost(gone)}): {GIVE_UP}")
+        counts = format_credential_counts(gone)
+        raise UsageError(f"no configured master secret matches the stored data ({counts}): {MISSING_SECRETS_ADVICE}")
     if gone or back:
         with app.accounts.write() as tx:
             for name in back:
@@ -62,7 +63,7 @@ def settle(app: App, now: datetime, *, new_secrets: bool = True) -> None:
             _refuse(tx, {row["made_with"] for row in gone}, now)
             tx.announce(users.KEYS)
     if gone:
-        log.warning("refused, as the master secret that made them is gone: %s", lost(gone))
+        log.warning("refused, as the master secret that made them is gone: %s", format_credential_counts(gone))
 
 
 def agree(app: App, now: datetime) -> None:
@@ -71,7 +72,8 @@ def agree(app: App, now: datetime) -> None:
     with app.accounts.read() as tx:
         gone = [row for row in tx.list_rows("made_with_secrets", now=iso(now)) if row["made_with"] not in names]
     if gone:
-        raise UsageError(f"a master secret of the worker is missing here, which made {lost(gone)}: bring its secrets")
+        counts = format_credential_counts(gone)
+        raise UsageError(f"a master secret of the worker is missing here, which made {counts}: bring its secrets")
 
 
 def used(app: App, tx: Transaction, now: datetime) -> list[SecretUse]:
@@ -93,7 +95,7 @@ def used(app: App, tx: Transaction, now: datetime) -> list[SecretUse]:
 
 def rotate(app: App) -> str:
     """Put a fresh secret in front, of which new credentials are made; its name. The others go on working."""
-    _put(app, [master_secrets.fresh(), *app.secrets])
+    _put(app, [master_secrets.generate(), *app.secrets])
     return credentials.name_of(app.secrets[0])
 
 
@@ -108,7 +110,9 @@ def drop(app: App, name: str, now: datetime, *, sure: bool) -> str:
     if name == credentials.name_of(app.secrets[0]):
         raise ApiError("CONFLICT", "New keys are made from the newest secret; put a newer one in front of it first.")
     with app.accounts.read() as tx:
-        dead = lost(row for row in tx.list_rows("made_with_secrets", now=iso(now)) if row["made_with"] == name)
+        dead = format_credential_counts(
+            row for row in tx.list_rows("made_with_secrets", now=iso(now)) if row["made_with"] == name
+        )
     if dead and not sure:
         raise ApiError(
             "CONFLICT",
@@ -123,8 +127,8 @@ def drop(app: App, name: str, now: datetime, *, sure: bool) -> str:
 
 
 def _put(app: App, held: list[bytes]) -> None:
-    master_secrets.write(app.config, held)
-    app.secrets.swap(held)
+    master_secrets.write_file(app.config, held)
+    app.secrets.replace(held)
 
 
 def _name(app: App, tx: Transaction) -> None:

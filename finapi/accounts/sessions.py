@@ -73,7 +73,7 @@ def login(app: App, email: str, password: str, address: str, now: datetime) -> L
     Every answer but the 429 costs one hash, whether the email is known or not.
     """
     email = users.normal(email)
-    key = lockout.key_of(email)
+    key = lockout.hash_email(email)
     user = confirm(app, email, password, address, now)
     if not user["verify_email"]:
         with app.accounts.write() as tx:
@@ -93,9 +93,9 @@ def login(app: App, email: str, password: str, address: str, now: datetime) -> L
 
 def confirm(app: App, email: str, password: str, address: str, now: datetime) -> Row:
     """The user of an email and its password; 401, or 429 in a lockout, to which a wrong one counts."""
-    key = lockout.key_of(email)
+    key = lockout.hash_email(email)
     logins.learn(app, key, now)
-    left = app.lockouts.check(key, app.clock.monotonic())
+    left = app.lockouts.get_lock_seconds(key, app.clock.monotonic())
     if left:
         raise _locked(left)
     return _by_password(app, email, key, password, address, now)
@@ -110,17 +110,17 @@ def _by_password(app: App, email: str, key: bytes, password: str, address: str, 
         user = tx.find_row("user_by_email", email=email)
         claim = logins.claim(app, tx, user, key, address, now)
     try:
-        with app.hasher.turns.turn(*claim.keys, first=claim.first):
-            attempt = app.lockouts.begin(key, app.clock.monotonic())
+        with app.hasher.queue.enter(*claim.keys, first=claim.first):
+            attempt = app.lockouts.begin_attempt(key, app.clock.monotonic())
             if isinstance(attempt, int):
                 raise _locked(attempt)
             with attempt:
                 if app.hasher.verify(user["password"] if user else None, password) and user and not user["locked_at"]:
-                    attempt.succeeded()
+                    attempt.record_success()
                     return user
-                seconds = attempt.failed()
+                seconds = attempt.record_failure()
     except ApiError as error:
-        if error.code == "UNAVAILABLE" and app.hasher.turns.there(("email", key)) >= lockout.MAX_IN_HAND:
+        if error.code == "UNAVAILABLE" and app.hasher.queue.count_for_key(("email", key)) >= lockout.MAX_OPEN_ATTEMPTS:
             # Not the server is busy but this email, whether it is registered or not.
             raise ApiError("RATE_LIMIT_EXCEEDED", CROWDED, headers={"Retry-After": "1"}) from None
         raise
@@ -161,7 +161,7 @@ def prepare_reset(app: App, token: str, password: str, address: str, now: dateti
     return PasswordReset(
         id=reset["id"],
         uuid=reset["uuid"],
-        email_key=lockout.key_of(reset["email"]),
+        email_key=lockout.hash_email(reset["email"]),
         password_hash=app.hasher.hash(password, ("address", address)),
     )
 
@@ -193,8 +193,8 @@ def set_password(app: App, user_id: int, password: str, now: datetime, by: audit
         audit.record_action(tx, by, "password", now, user_id)
         tx.run("set_password", id=user_id, password=stored, now=iso(now))
         tx.run("delete_sessions", user_id=user_id)
-        tx.run("forget_login_failures", email=lockout.key_of(user["email"]))
-    app.lockouts.reset(lockout.key_of(user["email"]))
+        tx.run("forget_login_failures", email=lockout.hash_email(user["email"]))
+    app.lockouts.reset(lockout.hash_email(user["email"]))
 
 
 def _open(tx: Transaction, app: App, checked: Row, now: datetime) -> str:

@@ -129,12 +129,12 @@ def by_key(app: App, key: str) -> Caller | None:
             return replace(caller, data_stamp=tx.find_value("data_stamp"))
 
     mark = credentials.fingerprint(key)
-    if app.unknown_keys.find(app.write_count, mark, False):
+    if app.unknown_key_cache.find(app.write_count, mark, False):
         return None
     version = app.write_count
-    caller = app.callers.get(version, mark, look_up)
+    caller = app.caller_cache.get(version, mark, look_up)
     if caller is None:
-        app.unknown_keys.get(version, mark, lambda: True)
+        app.unknown_key_cache.get(version, mark, lambda: True)
     return caller
 
 
@@ -253,7 +253,7 @@ def set_locked(app: App, email: str, locked: bool, now: datetime, by: audit.Acto
 
     Who opens it lifts the lock that wrong passwords brought, too.
     """
-    key = lockout.key_of(email)
+    key = lockout.hash_email(email)
     with app.accounts.write() as tx:
         user_id = _by_email(tx, email)["id"]
         if locked and by is not None and by.user_id == user_id:
@@ -295,12 +295,12 @@ def erase(app: App, user_id: int, now: datetime, by: audit.Actor | None = None) 
         user = tx.find_row("user_by_id", id=user_id)
         assert user is not None
         audit.record_action(tx, by, "delete", now, user_id)
-        tx.run("forget_login_failures", email=lockout.key_of(user["email"]))
+        tx.run("forget_login_failures", email=lockout.hash_email(user["email"]))
         for query in _ERASED:
             tx.run(query, user_id=user_id)
         tx.run("erase_user", id=user_id, now=iso(now))
         tx.announce(KEYS)
-    app.lockouts.reset(lockout.key_of(user["email"]))
+    app.lockouts.reset(lockout.hash_email(user["email"]))
 
 
 _ERASED = (

@@ -78,7 +78,7 @@ class MovableClock:
         return self._elapsed + (0.0 if self._stands else time.monotonic() - self._since)
 
     @property
-    def frozen(self) -> bool:
+    def is_frozen(self) -> bool:
         """Whether it stands still."""
         return self._stands is not None
 
@@ -89,7 +89,7 @@ class MovableClock:
         self._elapsed = self.monotonic() + max(0.0, (moment - now).total_seconds())
         self._stands = moment
 
-    def run(self) -> None:
+    def resume(self) -> None:
         """Run again from where it stands."""
         if self._stands is not None:
             self._moved, self._since = self._stands - datetime.now(UTC), time.monotonic()
@@ -103,15 +103,15 @@ class MovableClock:
         else:
             self._moved += timedelta(seconds=seconds)
 
-    def state(self) -> tuple[bool, datetime]:
+    def get_state(self) -> tuple[bool, datetime]:
         """Whether it stands still, and what it shows."""
-        return self.frozen, self.now()
+        return self.is_frozen, self.now()
 
-    def put(self, state: tuple[bool, datetime]) -> None:
+    def restore(self, state: tuple[bool, datetime]) -> None:
         """Show again what :meth:`state` said."""
         self.freeze(state[1])
         if not state[0]:
-            self.run()
+            self.resume()
 
 
 @lru_cache(maxsize=256)

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from finapi.core.errors import UsageError
 
-PREFIX = "FINAPI_"
+ENVIRONMENT_PREFIX = "FINAPI_"
 MIB = 1024 * 1024
 MAIL_FROM = "finapi <finapi@localhost>"
 
@@ -26,7 +26,7 @@ def _setting(default: Any, help: str, *, secret: bool = False, least: float | No
     return field(default=default, metadata={"help": help, "secret": secret, "least": least})
 
 
-class OwnPlan(NamedTuple):
+class CustomPlan(NamedTuple):
     """A plan that the operator named, or what is other of one that there is; ``price`` is in dollars a period."""
 
     name: str
@@ -255,7 +255,7 @@ class Config:
     monthly_tokens: int = _setting(200_000, "tokens a month of the plan monthly", least=0)
     pro_tokens: int = _setting(500_000, "tokens a month of the plan pro", least=0)
     yearly_tokens: int = _setting(2_400_000, "tokens a year of the plan yearly", least=0)
-    plans: tuple[OwnPlan, ...] = _setting(
+    plans: tuple[CustomPlan, ...] = _setting(
         (), 'plans of your own, in the file: [plans.gold] tokens = 1000000, period = "month", price = 99 (dollars)'
     )
     costs: tuple[tuple[str, int], ...] = _setting(
@@ -280,9 +280,9 @@ class Config:
                     ipaddress.ip_network(text)
                 except ValueError as error:
                     raise UsageError(f"setting {name}: {error}") from None
-        if any(wait < 0 for wait in self.retry_seconds):
+        if any(wait < 0 for wait in self.webhook_retry_seconds):
             raise UsageError("setting webhook_retries: must be seconds, 0 or more")
-        if len(self.targets) < len(self.watchdog_targets):
+        if len(self.watchdog_urls) < len(self.watchdog_targets):
             raise UsageError("setting watchdog_targets: a name is used twice")
         for name in ("public_url", "frontend_url", "upgrade_url", "url"):
             _check_url(name, getattr(self, name))
@@ -298,7 +298,7 @@ class Config:
         return f"Config({', '.join(f'{row.name}={value}' for row, value in zip(rows, told, strict=True))})"
 
     @property
-    def reached_by_others(self) -> bool:
+    def is_reachable_remotely(self) -> bool:
         """Whether the address that is listened on is more than this machine's own."""
         try:
             return not ipaddress.ip_address(self.host).is_loopback
@@ -306,12 +306,12 @@ class Config:
             return self.host != "localhost"
 
     @property
-    def retry_seconds(self) -> tuple[float, ...]:
+    def webhook_retry_seconds(self) -> tuple[float, ...]:
         """``webhook_retries`` as numbers."""
         return tuple(_convert(text, float, "setting webhook_retries") for text in self.webhook_retries)
 
     @property
-    def upgrade_page(self) -> str:
+    def plans_page_url(self) -> str:
         """Where plans are described: what a 402 names."""
         return self.upgrade_url or f"{self.public_url}/plans"
 
@@ -328,7 +328,7 @@ class Config:
         return Path(self.ledger_dir) if self.ledger_dir else self.data_dir / "ledger"
 
     @property
-    def targets(self) -> dict[str, str]:
+    def watchdog_urls(self) -> dict[str, str]:
         """The URLs of ``watchdog_targets`` by name."""
         return dict(_target(text) for text in self.watchdog_targets)
 
@@ -347,26 +347,26 @@ def load(flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | No
     flags = {name: value for name, value in (flags or {}).items() if value is not None}
     values: dict[str, Any] = {}
     origins: Origins = {setting.name: "default" for setting in fields(Config)}
-    path = flags.pop("config", None) or environ.get(PREFIX + "CONFIG")
+    path = flags.pop("config", None) or environ.get(ENVIRONMENT_PREFIX + "CONFIG")
     if path:
         for name, value in _read_file(Path(path)).items():
             _accept(name, value, values, origins, f"file {path}", name)
     for variable, text in sorted(environ.items()):
-        if variable.startswith(PREFIX) and variable != PREFIX + "CONFIG":
-            _accept(variable[len(PREFIX) :].lower(), text, values, origins, "environment", variable)
+        if variable.startswith(ENVIRONMENT_PREFIX) and variable != ENVIRONMENT_PREFIX + "CONFIG":
+            _accept(variable[len(ENVIRONMENT_PREFIX) :].lower(), text, values, origins, "environment", variable)
     for name, value in flags.items():
         _accept(name, value, values, origins, "flag", "--" + name.replace("_", "-"))
     return Config(**values), origins
 
 
-def cache_home(environ: Mapping[str, str] | None = None) -> Path:
+def get_cache_directory(environ: Mapping[str, str] | None = None) -> Path:
     """Where the user's programs keep what can be made again (XDG base directories). RuntimeError without a home."""
     named = (os.environ if environ is None else environ).get("XDG_CACHE_HOME", "")
     # One that is not absolute is to be ignored.
     return Path(named) if named.startswith("/") else Path.home() / ".cache"
 
 
-def colours(environ: Mapping[str, str] | None = None) -> bool:
+def can_use_colours(environ: Mapping[str, str] | None = None) -> bool:
     """Whether a terminal is to be told in colours (https://no-color.org)."""
     environ = os.environ if environ is None else environ
     return not environ.get("NO_COLOR") and environ.get("TERM", "dumb") != "dumb"
@@ -384,7 +384,7 @@ def find_service_manager(environ: Mapping[str, str] | None = None) -> tuple[str,
     return environ.get("NOTIFY_SOCKET", ""), int(microseconds) / 1e6 if is_number else 0.0
 
 
-def described(config: Config, origins: Origins) -> list[dict[str, str]]:
+def describe_settings(config: Config, origins: Origins) -> list[dict[str, str]]:
     """Every setting as ``{name, value, origin, help}``, secrets masked, in the order of :class:`Config`."""
     rows = []
     for setting in fields(config):
@@ -410,8 +410,8 @@ def _meant(name: str, said: str, known: Iterable[str]) -> str:
     meant = "".join(get_close_matches(name, known, 1, 0.7))
     if meant and said.startswith("--"):
         meant = "--" + meant.replace("_", "-")
-    elif meant and said.startswith(PREFIX):
-        meant = PREFIX + meant.upper()
+    elif meant and said.startswith(ENVIRONMENT_PREFIX):
+        meant = ENVIRONMENT_PREFIX + meant.upper()
     return f", did you mean {meant}?" if meant else ""
 
 
@@ -455,7 +455,7 @@ def _convert(raw: Any, kind: Any, said: str) -> Any:
 _TERMS = ("tokens", "period", "price")
 
 
-def _own_plans(raw: Any, said: str) -> tuple[OwnPlan, ...]:
+def _own_plans(raw: Any, said: str) -> tuple[CustomPlan, ...]:
     plans = []
     for name, told in _table(raw, said).items():
         terms = _table(told, f"{said}.{name}")
@@ -471,7 +471,7 @@ def _own_plans(raw: Any, said: str) -> tuple[OwnPlan, ...]:
                 f"{said}.{name}: a plan is a name of a-z, 0-9, _ and -, with whole tokens and a price in dollars and a "
                 "period of week, month or year"
             )
-        plans.append(OwnPlan(name, **terms))
+        plans.append(CustomPlan(name, **terms))
     return tuple(plans)
 
 

@@ -22,7 +22,7 @@ def parse(text: str) -> date:
     return date.fromisoformat(text)
 
 
-def of_digits(text: str) -> str:
+def from_digits(text: str) -> str:
     """The ISO date of a text ``YYYYMMDD``; ValueError for any other."""
     try:
         return parse(f"{text[:4]}-{text[4:6]}-{text[6:]}").isoformat()
@@ -62,6 +62,6 @@ def shift(day: str, days: int) -> str:
     return (date.fromisoformat(day) + timedelta(days=days)).isoformat()
 
 
-def length(start: str | None, end: str) -> int:
+def count_days(start: str | None, end: str) -> int:
     """How many days a period lasts, both ends included; 0 for an instant, which has no start."""
     return 0 if start is None else number(end) - number(start) + 1

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 # Every code that a response may carry, with its HTTP status: those of DECISIONS 2, and the server's own.
-STATUS_OF: dict[str, int] = {
+STATUS_BY_CODE: dict[str, int] = {
     "BAD_REQUEST": 400,
     "INVALID_PARAM": 400,
     "EMAIL_EXISTS": 400,
@@ -40,7 +40,7 @@ STATUS_OF: dict[str, int] = {
     "HTTP_VERSION_NOT_SUPPORTED": 505,
 }
 # The code that says no more than the status: the first of each.
-CODE_OF = {status: code for code, status in reversed(STATUS_OF.items())}
+CODE_BY_STATUS = {status: code for code, status in reversed(STATUS_BY_CODE.items())}
 
 
 # RFC 9110 15.5.2: a 401 says how one is let in. Of a password that is wrong only this can be said.
@@ -66,7 +66,7 @@ class ApiError(Exception):
     ) -> None:
         super().__init__(message)
         self.code = code
-        self.status = STATUS_OF[code]
+        self.status = STATUS_BY_CODE[code]
         self.message = message
         self.details = details
         self.extra_fields = extra_fields or {}
@@ -78,7 +78,7 @@ def invalid_param(param: str, message: str, **expectation: Any) -> ApiError:
     return ApiError("INVALID_PARAM", message, details={"param": param, **expectation})
 
 
-def busy(message: str) -> ApiError:
+def server_busy(message: str) -> ApiError:
     """The 503 of what is done for others just now."""
     return ApiError("UNAVAILABLE", f"{message} Try again in a moment.", headers={"Retry-After": "1"})
 
@@ -99,12 +99,12 @@ class ParseError(ValueError):
 class StoreUnavailableError(Exception):
     """What is stored cannot be written or read now: the machine's trouble, which the store has logged."""
 
-    shown = "Nothing can be stored at the moment."
+    public_message = "Nothing can be stored at the moment."
 
 
-def unwritable(failing: type[StoreUnavailableError] | StoreUnavailableError = StoreUnavailableError) -> ApiError:
+def store_unavailable(failing: type[StoreUnavailableError] | StoreUnavailableError = StoreUnavailableError) -> ApiError:
     """The 503 of a store that fails: a full disk takes somebody a while."""
-    return ApiError("UNAVAILABLE", failing.shown, headers={"Retry-After": "30"})
+    return ApiError("UNAVAILABLE", failing.public_message, headers={"Retry-After": "30"})
 
 
 class UsageError(Exception):

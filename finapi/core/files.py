@@ -11,7 +11,7 @@ from finapi.core.temporary import Purpose, TemporaryFolder
 PIECE_BYTES = 64 * 1024  # Of a stream whose length is not known.
 
 
-def write_new(path: Path, data: bytes, purpose: Purpose) -> None:
+def write_new_file(path: Path, data: bytes, purpose: Purpose) -> None:
     """Write a file (mode 0600) to the disk, completely or not at all. Raise FileExistsError if the name is taken."""
     with TemporaryFolder(purpose, path.parent) as folder:
         os.link(_write(folder, data), path)

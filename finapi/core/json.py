@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from finapi.core.errors import ParseError
 
 # Digits of a Decimal that are written out as a whole number; beyond them it is written with an exponent.
-MAX_DIGITS = 60
+MAX_INTEGER_DIGITS = 60
 
 # A Decimal that no float means is written as a text under this mark, which no caller can know, and the
 # quotes are taken off it: the standard library's encoder has no other way to write such a number.
@@ -33,7 +33,7 @@ def text(value: Any) -> str:
     return _exact(_ENCODER.encode(value))
 
 
-def pieces(value: Any) -> Iterator[bytes]:
+def iter_chunks(value: Any) -> Iterator[bytes]:
     """:func:`dumps` in pieces. An iterator inside of ``value`` is an array whose items are made as they are written:
     one at a time is in memory."""
     waiting: list[Iterator[Any]] = []
@@ -53,7 +53,7 @@ def pieces(value: Any) -> Iterator[bytes]:
         yield b"["
         for number, item in enumerate(items):
             yield from (b",",) if number else ()
-            yield from pieces(item)
+            yield from iter_chunks(item)
         yield b"]" + _exact(after).encode()
 
 
@@ -77,7 +77,7 @@ def parse(data: bytes, name: str, *, parse_float: Callable[[str], Any] = _finite
     and a key that occurs twice in one object: two readers could disagree on what it means.
     """
     try:
-        return strict_decoder(parse_float).decode(data.decode("utf-8"))
+        return build_strict_decoder(parse_float).decode(data.decode("utf-8"))
     except RecursionError:
         raise ParseError(name, "", "JSON nested too deep") from None
     except json.JSONDecodeError as error:
@@ -88,7 +88,7 @@ def parse(data: bytes, name: str, *, parse_float: Callable[[str], Any] = _finite
         raise ParseError(name, "", f"not JSON: {error}") from None
 
 
-def strict_decoder(parse_float: Callable[[str], Any] = _finite, *, unique: bool = True) -> json.JSONDecoder:
+def build_strict_decoder(parse_float: Callable[[str], Any] = _finite, *, unique: bool = True) -> json.JSONDecoder:
     """The decoder of :func:`parse`, for a document that is decoded in pieces.
 
     Without ``unique``, which costs a call for each object, the caller sees to it that no key occurs twice.
@@ -101,9 +101,9 @@ def _exact(written: str) -> str:
     return _EXACT_NUMBER.sub(r"\1", written) if _EXACT in written else written
 
 
-def number(value: Decimal) -> int | float | str:
+def to_json_number(value: Decimal) -> int | float | str:
     """What is written of a finite Decimal: a whole number, the float that means it, else its own text."""
-    if value == value.to_integral_value() and value.adjusted() < MAX_DIGITS:
+    if value == value.to_integral_value() and value.adjusted() < MAX_INTEGER_DIGITS:
         return int(value)
     nearest = float(value)
     return nearest if Decimal(repr(nearest)) == value else str(value)
@@ -112,7 +112,7 @@ def number(value: Decimal) -> int | float | str:
 def _number(value: Any) -> Any:
     if not isinstance(value, Decimal) or not value.is_finite():
         raise TypeError(f"{type(value).__name__} {value!r} is not JSON")
-    written = number(value)
+    written = to_json_number(value)
     return f"{_EXACT}{written}" if isinstance(written, str) else written
 
 

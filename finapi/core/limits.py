@@ -14,11 +14,11 @@ from datetime import datetime
 from typing import NamedTuple
 
 
-class Limit(NamedTuple):
+class RateLimit(NamedTuple):
     """So many requests a period (seconds), with ``burst`` beyond the even rate."""
 
     requests: int
-    period: float
+    period_seconds: float
     burst: int
 
 
@@ -26,7 +26,7 @@ class BucketState(NamedTuple):
     """What one key has used: ``excess`` requests above the even rate, as of ``at`` (monotonic seconds)."""
 
     excess: float
-    at: float
+    updated_at: float
 
 
 class Decision(NamedTuple):
@@ -39,59 +39,59 @@ class Decision(NamedTuple):
     allowed: bool
     limit: int
     remaining: int
-    reset_after: float
-    retry_after: float
+    reset_seconds: float
+    retry_seconds: float
 
-    def headers(self, now: datetime) -> dict[str, str]:
+    def build_headers(self, now: datetime) -> dict[str, str]:
         """The rate-limit headers of an answer at ``now``; ``Retry-After`` among them when it is a refusal."""
         headers = {
             "X-RateLimit-Limit": str(self.limit),
             "X-RateLimit-Remaining": str(self.remaining),
-            "X-RateLimit-Reset": str(math.ceil(now.timestamp() + self.reset_after)),
+            "X-RateLimit-Reset": str(math.ceil(now.timestamp() + self.reset_seconds)),
         }
-        return headers if self.allowed else headers | {"Retry-After": str(math.ceil(self.retry_after))}
+        return headers if self.allowed else headers | {"Retry-After": str(math.ceil(self.retry_seconds))}
 
 
-def decide(limit: Limit, state: BucketState | None, now: float) -> tuple[Decision, BucketState | None]:
+def decide(limit: RateLimit, state: BucketState | None, now: float) -> tuple[Decision, BucketState | None]:
     """The verdict on one request at ``now`` and the state after it; a refusal changes nothing.
 
     A key never seen, or one whose excess has leaked away, starts empty and passes.
     """
-    rate = limit.requests / limit.period
+    rate = limit.requests / limit.period_seconds
     if state is None:
         excess = 0.0
     else:
         # nginx: the new request counts as one, the time since the last as what leaked; never below empty.
-        excess = max(0.0, state.excess - rate * max(0.0, now - state.at) + 1)
+        excess = max(0.0, state.excess - rate * max(0.0, now - state.updated_at) + 1)
     # A hair of tolerance, so that exactly one period later counts as exactly one period in floating point.
     if excess > limit.burst + 1e-9:
         refused = Decision(False, limit.requests, 0, excess / rate, (excess - limit.burst) / rate)
         return refused, state
     remaining = math.floor(limit.burst - excess + 1e-9)
     # A clock that was read a little earlier by another thread must not leak the same time twice.
-    at = now if state is None else max(now, state.at)
+    at = now if state is None else max(now, state.updated_at)
     return Decision(True, limit.requests, remaining, (excess + 1) / rate, 0.0), BucketState(excess, at)
 
 
-class Limiter:
+class RateLimiter:
     """The states of one or more limits by caller, at most ``keys`` callers; a request must pass every limit.
 
     When the table is full the caller longest unseen is forgotten, whose buckets have almost always leaked empty.
     """
 
-    def __init__(self, *limits: Limit, keys: int) -> None:
+    def __init__(self, *limits: RateLimit, max_keys: int) -> None:
         self.limits = limits
-        self._keys = keys
+        self._max_keys = max_keys
         self._states: OrderedDict[Hashable, list[BucketState | None]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def look(self, key: Hashable, now: float) -> list[tuple[Limit, int, float]]:
+    def list_remaining(self, key: Hashable, now: float) -> list[tuple[RateLimit, int, float]]:
         """What ``key`` has left of each limit: requests that would pass at once, seconds until everything is free."""
         left = []
         for limit, (decision, _) in zip(self.limits, self._verdicts(key, now), strict=True):
             # The verdict is of one request more, which was not made.
             made = 1 if decision.allowed else 0
-            wait = decision.reset_after - made * limit.period / limit.requests
+            wait = decision.reset_seconds - made * limit.period_seconds / limit.requests
             left.append((limit, decision.remaining + made, max(0.0, wait)))
         return left
 
@@ -103,12 +103,12 @@ class Limiter:
             if len(verdicts) > 1:
                 # Refusals first, the longest of them first; then what leaves least.
                 found = (one for one, _ in verdicts)
-                decision = min(found, key=lambda one: (one.allowed, one.remaining, -one.retry_after))
+                decision = min(found, key=lambda one: (one.allowed, one.remaining, -one.retry_seconds))
             if not decision.allowed:
                 return decision
             self._states[key] = [state for _, state in verdicts]
             self._states.move_to_end(key)
-            if len(self._states) > self._keys:
+            if len(self._states) > self._max_keys:
                 self._states.popitem(last=False)
         return decision
 
@@ -116,30 +116,30 @@ class Limiter:
         states = self._states.get(key) or [None] * len(self.limits)
         return [decide(limit, state, now) for limit, state in zip(self.limits, states, strict=True)]
 
-    def forget(self, key: Hashable) -> None:
+    def reset(self, key: Hashable) -> None:
         """Give back all that ``key`` used."""
         with self._lock:
             self._states.pop(key, None)
 
-    def state(self) -> OrderedDict[Hashable, list[BucketState | None]]:
+    def get_states(self) -> OrderedDict[Hashable, list[BucketState | None]]:
         """What every caller has used, as it is now."""
         with self._lock:
             return self._states.copy()
 
-    def put(self, state: Mapping[Hashable, list[BucketState | None]]) -> None:
+    def restore(self, state: Mapping[Hashable, list[BucketState | None]]) -> None:
         """Count from a :meth:`state` on; an empty one forgets everybody."""
         with self._lock:
             self._states = OrderedDict(state)
 
 
-class Pace:
+class Pacer:
     """Places in a row, evenly apart: for requests of our own, of whichever thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._next = 0.0
 
-    def wait(self, per_second: float, now: float) -> float:
+    def reserve(self, per_second: float, now: float) -> float:
         """Take the next place; in how many seconds (monotonic) it comes."""
         with self._lock:
             place = max(self._next, now)

@@ -47,9 +47,9 @@ class LogFormatter(logging.Formatter):
 
 
 # Lines that wait for whoever reads them, and characters of one: a traceback fits many times over.
-LINES = 4_000
-LINE = 16_384
-AT_ONCE = 100  # lines of one write
+MAX_QUEUED_LINES = 4_000
+MAX_LINE_LENGTH = 16_384
+MAX_BATCH_LINES = 100  # lines of one write
 DRAIN_SECONDS = 1.0  # that an exit gives to what is still waiting
 
 
@@ -62,7 +62,7 @@ class BackgroundHandler(logging.Handler):
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
-        self.dropped = 0
+        self.dropped_lines = 0
         self._said = 0
         self._descriptor = descriptor
         # Among the lines whoever waits until those before are written.
@@ -71,11 +71,11 @@ class BackgroundHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Put the record's line into the queue, or drop it."""
-        if self._lines.qsize() >= LINES:
-            self.dropped += 1
+        if self._lines.qsize() >= MAX_QUEUED_LINES:
+            self.dropped_lines += 1
             return
         try:
-            self._lines.put(self.format(record)[:LINE])
+            self._lines.put(self.format(record)[:MAX_LINE_LENGTH])
         except Exception:
             self.handleError(record)
             return
@@ -96,13 +96,13 @@ class BackgroundHandler(logging.Handler):
         while True:
             found = [self._lines.get()]
             try:
-                while len(found) < AT_ONCE:
+                while len(found) < MAX_BATCH_LINES:
                     found.append(self._lines.get_nowait())
             except Empty:
                 pass
             lines = [one for one in found if isinstance(one, str)]
-            if self.dropped > self._said:
-                self._said, number = self.dropped, self.dropped - self._said
+            if self.dropped_lines > self._said:
+                self._said, number = self.dropped_lines, self.dropped_lines - self._said
                 why = logging.LogRecord("finapi.logs", logging.WARNING, "", 0, "%d lines were dropped", (number,), None)
                 lines.append(self.format(why))
             data = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
@@ -111,7 +111,7 @@ class BackgroundHandler(logging.Handler):
                 while data:
                     data = data[os.write(self._descriptor, data) :]
             except OSError:
-                self.dropped += len(lines)  # there is nobody to tell
+                self.dropped_lines += len(lines)  # there is nobody to tell
             for one in found:
                 if isinstance(one, threading.Event):
                     one.set()
@@ -120,9 +120,9 @@ class BackgroundHandler(logging.Handler):
 _handler: BackgroundHandler | None = None
 
 
-def dropped() -> int:
+def count_dropped_lines() -> int:
     """How many lines were dropped since the start."""
-    return _handler.dropped if _handler is not None else 0
+    return _handler.dropped_lines if _handler is not None else 0
 
 
 def configure(format: str, level: str, stream: TextIO | None = None, clock: Clock | None = None) -> None:

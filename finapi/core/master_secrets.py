@@ -15,13 +15,13 @@ from typing import Any
 
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
-from finapi.core.files import replace_file, write_new
+from finapi.core.files import replace_file, write_new_file
 from finapi.core.temporary import sweep
 
-FILE = "secrets"
+FILE_NAME = "secrets"
 BYTES = 32
 ZEROS = "a master secret is all zeros, which everybody knows"
-OTHERS = 0o077  # the bits of a mode that let anybody but the owner in
+OTHERS_MODE_BITS = 0o077  # the bits of a mode that let anybody but the owner in
 
 
 class Keyring(Sequence[bytes]):
@@ -39,22 +39,22 @@ class Keyring(Sequence[bytes]):
     def __len__(self) -> int:
         return len(self._held)
 
-    def swap(self, held: Sequence[bytes]) -> None:
+    def replace(self, held: Sequence[bytes]) -> None:
         """Put others in force."""
         self._held = tuple(held)
 
 
-def file_of(config: Config) -> Path:
+def get_path(config: Config) -> Path:
     """Where the secrets are kept when they are no setting."""
-    return config.data_dir / FILE
+    return config.data_dir / FILE_NAME
 
 
-def missing(config: Config) -> bool:
+def are_missing(config: Config) -> bool:
     """Whether there are none yet, neither as a setting nor in the file."""
-    return not config.secrets and not file_of(config).exists()
+    return not config.secrets and not get_path(config).exists()
 
 
-def read(config: Config) -> list[bytes]:
+def read_or_create(config: Config) -> list[bytes]:
     """The secrets in force; the file (mode 0600) is made with a fresh one when there is none.
 
     UsageError, with the command that mends it, for a file that others can read and for a secret that is all zeros.
@@ -64,13 +64,13 @@ def read(config: Config) -> list[bytes]:
         if not all(map(any, held)):
             raise UsageError(f"setting secrets: {ZEROS}; make one with: openssl rand -hex 32")
         return held
-    path = file_of(config)
+    path = get_path(config)
     sweep(path.parent)
     if not path.exists():
         with suppress(FileExistsError):  # another start was first
-            write_new(path, f"{fresh().hex()}\n".encode(), "secrets")
+            write_new_file(path, f"{generate().hex()}\n".encode(), "secrets")
     shown = shlex.quote(str(path))
-    if path.stat().st_mode & OTHERS:
+    if path.stat().st_mode & OTHERS_MODE_BITS:
         raise UsageError(f"{path} can be read by others; close it with: chmod 600 {shown}")
     held = _parsed(path.read_bytes().decode("ascii", "replace").split(), str(path))
     if not all(map(any, held)):
@@ -79,14 +79,14 @@ def read(config: Config) -> list[bytes]:
     return held
 
 
-def write(config: Config, held: Sequence[bytes]) -> None:
+def write_file(config: Config, held: Sequence[bytes]) -> None:
     """Replace the file's secrets, whole or not at all; UsageError when they are a setting."""
     if config.secrets:
         raise UsageError("the master secrets are a setting: change FINAPI_SECRETS, newest first, and start again")
-    replace_file(file_of(config), "".join(f"{one.hex()}\n" for one in held).encode(), "secrets")
+    replace_file(get_path(config), "".join(f"{one.hex()}\n" for one in held).encode(), "secrets")
 
 
-def fresh() -> bytes:
+def generate() -> bytes:
     """A new secret."""
     return os.urandom(BYTES)
 

@@ -8,18 +8,18 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
-from finapi.core.metrics import memory
+from finapi.core.metrics import read_memory_usage
 
 # glibc, malloc.h
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 MIB = 1024 * 1024
 
-STEP_SECONDS = 10.0  # between looks at what is resident
-GROWN = 8 * MIB  # since the least that was seen, from which on it is worth to give back
+CHECK_SECONDS = 10.0  # between looks at what is resident
+TRIM_GROWTH_BYTES = 8 * MIB  # since the least that was seen, from which on it is worth to give back
 
 
 @contextmanager
-def imports() -> Iterator[None]:
+def exempt_from_gc() -> Iterator[None]:
     """Collect no garbage in the block, and never look for it among what it leaves: modules stay as long as the process.
 
     For the imports of a start, of which collections were a twentieth.
@@ -32,7 +32,7 @@ def imports() -> Iterator[None]:
         gc.enable()
 
 
-def keep_few_heaps() -> None:
+def limit_heaps() -> None:
     """Have the threads share two heaps instead of eight for each core; to be called before they start.
 
     What one thread frees no other can use, nor the system: after 480 bodies of 836 KB in 16 threads 126 MB were
@@ -53,27 +53,31 @@ def map_large_blocks() -> None:
     _set(_M_TRIM_THRESHOLD, 16 * MIB)
 
 
-def give_back() -> None:
+def release_free_memory() -> None:
     """Return the free pages of all heaps to the system; some milliseconds, in which other threads may run."""
     with suppress(AttributeError):
         _libc().malloc_trim(0)
 
 
-class MemoryKeeper:
+class MemoryTrimmer:
     """Gives back what a burst of work has left; a step of a worker."""
 
-    def __init__(self, resident: Callable[[], int] = lambda: memory()[1], trim: Callable[[], None] = give_back) -> None:
+    def __init__(
+        self,
+        resident: Callable[[], int] = lambda: read_memory_usage()[1],
+        trim: Callable[[], None] = release_free_memory,
+    ) -> None:
         self._resident, self._trim = resident, trim
         self._least: float = resident()
 
-    def step(self) -> float:
+    def run_trim_step(self) -> float:
         """Give back when much has come to be resident; in how many seconds to look again."""
         now = self._resident()
-        if now >= self._least + GROWN:
+        if now >= self._least + TRIM_GROWTH_BYTES:
             self._trim()
             self._least = self._resident()
         self._least = min(self._least, now)
-        return STEP_SECONDS
+        return CHECK_SECONDS
 
 
 def _set(parameter: int, value: int) -> None:

@@ -21,7 +21,7 @@ from finapi.core import logs
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 # Seconds; from an answer out of a cache to the time that a call may take (DECISIONS 5).
-SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 300.0)
+BUCKET_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 300.0)
 
 
 class MetricFamily(NamedTuple):
@@ -48,7 +48,7 @@ REQUESTS = _family(
 REQUEST_SECONDS = _family(
     "finapi_request_seconds", "histogram", "Time from request to answer, by route.", "method", "route"
 )
-TOKENS = _family("finapi_tokens_charged_total", "counter", "Tokens that calls cost, refunds not counted.")
+TOKENS_CHARGED = _family("finapi_tokens_charged_total", "counter", "Tokens that calls cost, refunds not counted.")
 PLAN_REQUESTS = _family("finapi_plan_requests_total", "counter", "Requests of verified callers, by plan.", "plan")
 PLAN_TOKENS = _family(
     "finapi_plan_tokens_total", "counter", "Tokens that calls cost, by plan and route.", "plan", "route"
@@ -60,26 +60,32 @@ REFUSALS = _family(
     "code",
     "zone",
 )
-QUEUE = _family("finapi_queue_depth", "gauge", "What waits, by queue.", "queue")
-DELIVERIES = _family(
+QUEUE_DEPTH = _family("finapi_queue_depth", "gauge", "What waits, by queue.", "queue")
+WEBHOOK_ATTEMPTS = _family(
     "finapi_webhook_attempts_total", "counter", "Attempts to deliver a webhook, by outcome.", "outcome"
 )
 FEED_CONNECTIONS = _family("finapi_feed_connections", "gauge", "Readers of the feeds.", "feed")
 FEED_MESSAGES = _family("finapi_feed_messages_total", "counter", "Messages queued for readers of the feeds.", "feed")
-INGESTED = _family("finapi_ingested_files_total", "counter", "Files given to ingest, by outcome.", "outcome")
-EDGAR = _family("finapi_edgar_requests_total", "counter", "Requests made to EDGAR, by outcome.", "outcome")
-DOCUMENTS = _family(
+INGESTED_FILES = _family("finapi_ingested_files_total", "counter", "Files given to ingest, by outcome.", "outcome")
+EDGAR_REQUESTS = _family("finapi_edgar_requests_total", "counter", "Requests made to EDGAR, by outcome.", "outcome")
+EDGAR_DOCUMENTS = _family(
     "finapi_edgar_documents_total", "counter", "Documents that the poller asked for, by outcome.", "outcome"
 )
-GIVEN_UP = _family("finapi_edgar_documents_given_up", "gauge", "Documents given up: finapi documents lists them.")
-ASIDE = _family("finapi_outbox_put_aside", "gauge", "News of filings that could not be told: finapi outbox lists them.")
-CHECKS = _family("finapi_checks_total", "counter", "Checks of the watchdog, by service and class.", "service", "class")
-MISSED = _family("finapi_checks_missed_total", "counter", "Rounds of checks that were due and not made.")
-WORKING = _family(
+DOCUMENTS_GIVEN_UP = _family(
+    "finapi_edgar_documents_given_up", "gauge", "Documents given up: finapi documents lists them."
+)
+OUTBOX_SET_ASIDE = _family(
+    "finapi_outbox_put_aside", "gauge", "News of filings that could not be told: finapi outbox lists them."
+)
+WATCHDOG_CHECKS = _family(
+    "finapi_checks_total", "counter", "Checks of the watchdog, by service and class.", "service", "class"
+)
+MISSED_CHECK_ROUNDS = _family("finapi_checks_missed_total", "counter", "Rounds of checks that were due and not made.")
+WORKER_UP = _family(
     "finapi_worker_up", "gauge", "1 when a thread does its work, 0 when it ended, hangs or failed.", "worker"
 )
-UP = _family("finapi_service_up", "gauge", "1 operational, 0.5 degraded, 0 down.", "service")
-DATABASE = _family("finapi_database_bytes", "gauge", "Size of the database, by part.", "part")
+SERVICE_UP = _family("finapi_service_up", "gauge", "1 operational, 0.5 degraded, 0 down.", "service")
+DATABASE_BYTES = _family("finapi_database_bytes", "gauge", "Size of the database, by part.", "part")
 DATA_VERSION = _family("finapi_data_version", "gauge", "Transactions that changed market data.")
 DATA_AGE = _family(
     "finapi_data_age_seconds", "gauge", "Of a copy of the market data: since the worker wrote what is newest in it."
@@ -108,7 +114,7 @@ _Times = list[float]
 
 
 def _no_times() -> _Times:
-    return [0] * (len(SECONDS) + 1) + [0.0]
+    return [0] * (len(BUCKET_SECONDS) + 1) + [0.0]
 
 
 class Metrics:
@@ -134,11 +140,11 @@ class Metrics:
         with self._lock:
             _add(self._times[family][labels], seconds)
 
-    def measure(self, family: MetricFamily, reading: Reading) -> None:
+    def register(self, family: MetricFamily, reading: Reading) -> None:
         """Ask ``reading`` for a family's values, by the values of its labels, whenever the text is made."""
         self._readings.append((family, reading))
 
-    def request(
+    def count_request(
         self,
         of: tuple[str, str, str],
         seconds: float,
@@ -153,7 +159,7 @@ class Metrics:
         with self._lock:
             _add(self._requests[of], seconds)
             if tokens:
-                self._counts[TOKENS][()] += tokens
+                self._counts[TOKENS_CHARGED][()] += tokens
                 spent = self._counts[PLAN_TOKENS]
                 spent[plan or "", of[1]] = spent.get((plan or "", of[1]), 0.0) + tokens
             if plan is not None:
@@ -163,7 +169,7 @@ class Metrics:
                 counts = self._counts[REFUSALS]
                 counts[refusal] = counts.get(refusal, 0.0) + 1
 
-    def text(self, beside: Figures) -> str:
+    def render(self, beside: Figures) -> str:
         """Every figure, those that the caller has looked up ``beside`` them, in Prometheus's text format."""
         with self._lock:
             values = {family: dict(counts) for family, counts in self._counts.items()}
@@ -184,7 +190,7 @@ class Metrics:
 
 
 def _add(times: _Times, seconds: float) -> None:
-    times[bisect_left(SECONDS, seconds)] += 1
+    times[bisect_left(BUCKET_SECONDS, seconds)] += 1
     times[-1] += seconds
 
 
@@ -202,7 +208,7 @@ def _lines(family: MetricFamily, values: Mapping[Labels, float], times: Mapping[
         yield f"{family.name}{_braces(family.labels, labels)} {_number(value)}"
     for labels, one in sorted(times.items(), key=lambda item: item[0]):
         within = list(accumulate(one[:-1]))
-        for bound, number in zip((*map(_number, SECONDS), "+Inf"), within, strict=True):
+        for bound, number in zip((*map(_number, BUCKET_SECONDS), "+Inf"), within, strict=True):
             yield f"{family.name}_bucket{_braces((*family.labels, 'le'), (*labels, bound))} {number}"
         yield f"{family.name}_sum{_braces(family.labels, labels)} {_number(one[-1])}"
         yield f"{family.name}_count{_braces(family.labels, labels)} {within[-1]}"
@@ -226,7 +232,7 @@ def _number(value: float) -> str:
 # ---- the process
 
 
-def memory() -> tuple[int, int]:
+def read_memory_usage() -> tuple[int, int]:
     """Bytes of the process's address space and of its resident memory; zeros where no ``/proc`` tells them."""
     try:
         with open("/proc/self/statm", encoding="ascii") as statm:
@@ -237,12 +243,12 @@ def memory() -> tuple[int, int]:
 
 
 _PROCESS: tuple[tuple[MetricFamily, Reading], ...] = (
-    (ADDRESS_SPACE, lambda: {(): float(memory()[0])}),
-    (MEMORY, lambda: {(): float(memory()[1])}),
+    (ADDRESS_SPACE, lambda: {(): float(read_memory_usage()[0])}),
+    (MEMORY, lambda: {(): float(read_memory_usage()[1])}),
     (CPU, lambda: {(): sum(os.times()[:2])}),
     (HANDLES, lambda: {(): float(len(os.listdir("/proc/self/fd")))}),
     (HANDLES_LIMIT, lambda: {(): float(resource.getrlimit(resource.RLIMIT_NOFILE)[0])}),
-    (LOG_DROPPED, lambda: {(): float(logs.dropped())}),
+    (LOG_DROPPED, lambda: {(): float(logs.count_dropped_lines())}),
     (THREADS, lambda: {(): float(threading.active_count())}),
     (COLLECTIONS, lambda: {(str(age),): float(one["collections"]) for age, one in enumerate(gc.get_stats())}),
 )

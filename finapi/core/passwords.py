@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from finapi.core import memory
 from finapi.core.errors import invalid_param
+from finapi.core.fair_queue import FairQueue
 from finapi.core.files import get_package_folder
-from finapi.core.turns import Turns
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MIN_LENGTH = 8
 MAX_LENGTH = 1024
 
-BUSY = "Too many passwords to check at once."
+BUSY_MESSAGE = "Too many passwords to check at once."
 
 
 class Profile(NamedTuple):
@@ -50,9 +50,9 @@ PROFILES = {
 class Hasher:
     """Hashes passwords, within ``turns``: a flood of logins costs as many times the profile's memory as run at once."""
 
-    def __init__(self, profile: str, turns: Turns | None = None) -> None:
+    def __init__(self, profile: str, turns: FairQueue | None = None) -> None:
         self.profile = PROFILES[profile]
-        self.turns = turns or Turns(BUSY, 2, 16, 5.0)
+        self.queue = turns or FairQueue(BUSY_MESSAGE, 2, 16, 5.0)
 
     def hash(self, password: str, *keys: Hashable) -> str:
         """A new hash of ``password``, to be stored; ValueError for one that :func:`check_new` refuses to read.
@@ -62,7 +62,7 @@ class Hasher:
         secret = _encoded(password)
         if secret is None:
             raise ValueError("not a password that can be stored")
-        with self.turns.turn(*keys):
+        with self.queue.enter(*keys):
             return self._argon2.hash(secret)
 
     def verify(self, stored: str | None, password: str) -> bool:

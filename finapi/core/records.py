@@ -49,14 +49,14 @@ class OneOf(NamedTuple):
     values: tuple[str, ...]
 
 
-class AsSchema:
+class JsonSchema:
     """The JSON Schema of a member that no type can say."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = schema
 
 
-class Members:
+class InlineObject:
     """An object that no class declares: its members by name, each with its type or with the members inside of it."""
 
     def __init__(self, types: Mapping[str, Any]) -> None:
@@ -67,10 +67,10 @@ Date = Annotated[str, Format("date")]  # YYYY-MM-DD
 Time = Annotated[str, Format("date-time")]  # ISO 8601, UTC
 Url = Annotated[str, Format("uri")]
 # Any object: what its members are depends on the data.
-Object = Annotated[dict[str, Any], AsSchema({"type": "object"})]
+Object = Annotated[dict[str, Any], JsonSchema({"type": "object"})]
 
 
-class Columns(Protocol):
+class QueryRow(Protocol):
     """A row of a query: ``sqlite3.Row``."""
 
     def keys(self) -> Iterable[str]:
@@ -83,7 +83,7 @@ class Columns(Protocol):
         """The value of a column."""
 
 
-def build_record(record: Callable[..., Record], row: Columns, /, **members: Any) -> Record:
+def build_record(record: Callable[..., Record], row: QueryRow, /, **members: Any) -> Record:
     """The record of a row: its columns of the members' names, and ``members`` given beside them.
 
     A column of a ``bool`` member is 0 or 1, one of a ``Decimal`` member the decimal's text; null stays None. Columns
@@ -102,7 +102,7 @@ def build_record(record: Callable[..., Record], row: Columns, /, **members: Any)
     return values  # type: ignore[no-any-return]
 
 
-def members(record: Any) -> dict[str, Any]:
+def get_members(record: Any) -> dict[str, Any]:
     """The members of a TypedDict by name, each with its type as it is written (``Annotated``, ``NotRequired``)."""
     generic = get_origin(record) or record
     bound = dict(zip(getattr(generic, "__parameters__", ()), get_args(record), strict=False))
@@ -114,7 +114,7 @@ def _plan(
     record: Any, columns: tuple[str, ...], given: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, Callable[[Any], Any]], ...], bool]:
     """The members to fill in their order, what converts a column's value, and whether there is nothing to leave out."""
-    found = members(record)
+    found = get_members(record)
     names = tuple(name for name in found if name in columns or name in given)
     missing = [name for name in found if name not in names and get_origin(found[name]) is not NotRequired]
     if missing:

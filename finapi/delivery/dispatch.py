@@ -100,7 +100,7 @@ class Dispatcher:
     def __init__(self, app: App, wake: Callable[[], None] = lambda: None) -> None:
         self._app = app
         self._wake = wake
-        self._delays = app.config.retry_seconds
+        self._delays = app.config.webhook_retry_seconds
         self._most = app.config.webhook_threads
         # Threads come as they are needed, and stay.
         self._pool = ThreadPoolExecutor(self._most, thread_name_prefix="finapi-webhook")
@@ -230,7 +230,7 @@ class Dispatcher:
         ):
             return
         dropped = tx.run("drop_resting", lane=lane, now=iso(now), reason=RESTING)
-        self._app.metrics.count(metrics.DELIVERIES, "resting", by=dropped)
+        self._app.metrics.count(metrics.WEBHOOK_ATTEMPTS, "resting", by=dropped)
         if dropped:
             log.warning("%d deliveries to %s were dropped: the URL rests", dropped, webhooks.host_of(lane))
 
@@ -319,7 +319,7 @@ class Dispatcher:
         values = {"delivery": claim.id, "number": claim.number, "status": end.status, "error": end.error}
         tx.run("end_attempt", values, now=iso(now), took_ms=end.ms, response_body=end.body)
         tx.run("record_delivery", values, now=iso(now), state=state, failures=failures, due_at=due_at)
-        self._app.metrics.count(metrics.DELIVERIES, "failed" if end.error else "delivered")
+        self._app.metrics.count(metrics.WEBHOOK_ATTEMPTS, "failed" if end.error else "delivered")
         if state == "delivered":
             tx.run("receiver_delivered", lane=claim.lane)
         elif state == "dropped":

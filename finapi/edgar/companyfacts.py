@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from finapi.core import days
 from finapi.core.errors import ParseError
-from finapi.core.json import strict_decoder
+from finapi.core.json import build_strict_decoder
 from finapi.edgar import identity
 from finapi.edgar.xbrl.names import NUMBER
 
@@ -114,8 +114,8 @@ class _CompanyFactsReader:
         self._text = text
         self._file = file
         self._at = 0
-        self._decoder = strict_decoder(parse_float=str)
-        self._quick = strict_decoder(parse_float=str, unique=False)
+        self._decoder = build_strict_decoder(parse_float=str)
+        self._quick = build_strict_decoder(parse_float=str, unique=False)
         self._place = "$"
         self._filings: dict[str, FactFiling] = {}
         self._series: list[ConceptFacts] = []

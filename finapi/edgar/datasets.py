@@ -280,10 +280,10 @@ def _submission(row: dict[str, str]) -> SubRow:
         row["fye"] if re.fullmatch("[0-9]{4}", row["fye"]) else None,
         row["stprinc"] or None,
         row["form"],
-        days.of_digits(row["period"]),
+        days.from_digits(row["period"]),
         int(year) if re.fullmatch("[12][0-9]{3}", year) else None,
         row["fp"] or None,
-        days.of_digits(row["filed"]),
+        days.from_digits(row["filed"]),
         sgml.iso_utc(sgml.utc_from_eastern(datetime.fromisoformat(accepted[:19]))) if accepted else None,
     )
 
@@ -310,7 +310,7 @@ def _place(ddate: str, qtrs: str, coreg: str, segments: str = "") -> Place:
 
 
 def _period(ddate: str, qtrs: str) -> tuple[str | None, str]:
-    end = days.of_digits(ddate)
+    end = days.from_digits(ddate)
     quarters = _whole(qtrs)
     if quarters > MAX_QUARTERS:
         raise ValueError(f"a period of {quarters} quarters")
@@ -348,4 +348,4 @@ def _flag(text: str) -> bool:
 
 def quarters(start: str | None, end: str) -> int:
     """How many quarters a period lasts, to the nearest; 0 for an instant."""
-    return round(days.length(start, end) / 91.25)
+    return round(days.count_days(start, end) / 91.25)

@@ -357,14 +357,14 @@ def _item(text: str, filed: str) -> str:
 
 def _date_or_none(text: str) -> str | None:
     try:
-        return days.of_digits(text)
+        return days.from_digits(text)
     except ValueError:
         return None
 
 
 def _date(text: str, file: str, place: str) -> str:
     try:
-        return days.of_digits(text)
+        return days.from_digits(text)
     except ValueError as error:
         raise ParseError(file, place, str(error)) from None
 

@@ -86,7 +86,7 @@ class FeedCall:
             stream.begin(subscription, requests.head(200, headers, self._context.app.new_uuid()))
 
         def refused(why: FeedRefusedError) -> None:
-            more = why.decision.headers(self._context.app.clock.now()) if why.decision else {}
+            more = why.decision.build_headers(self._context.app.clock.now()) if why.decision else {}
             self._error(why.code - 4000, why.reason, stream, more)  # 4429 of a WebSocket is 429 of HTTP
 
         knock = Knock(feed, requests.api_key(request) or "", stream.address, stream, wanted)

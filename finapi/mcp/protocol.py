@@ -21,8 +21,8 @@ from finapi.client.exchange import ApiAnswer, ApiFailure, ApiRequest
 from finapi.client.operations import operations
 from finapi.core.errors import ParseError
 from finapi.core.files import get_package_folder
-from finapi.core.guesses import nearest
 from finapi.core.json import parse, text
+from finapi.core.suggestions import list_similar
 from finapi.mcp import VERSIONS, WITH_HANDSHAKE, WITHOUT, answers
 from finapi.mcp.tools import ContextTool, ToolMistake, tools
 
@@ -188,7 +188,7 @@ class ContextServer:
         name, arguments = params.get("name"), params.get("arguments", {})
         tool = tools().get(name) if isinstance(name, str) else None
         if tool is None:
-            near = nearest(name, tools(), 1) if isinstance(name, str) else []
+            near = list_similar(name, tools(), 1) if isinstance(name, str) else []
             meant = f" Did you mean {near[0]}?" if near else ""
             raise ContextError(BAD_PARAMS, f"There is no tool {str(name)[:80]}.{meant}", {"tools": [*tools()]})
         if not isinstance(arguments, dict):

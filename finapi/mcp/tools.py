@@ -11,7 +11,7 @@ from typing import Any
 
 from finapi.client.operations import NamedCall, operations
 from finapi.core.files import get_package_folder
-from finapi.core.guesses import nearest
+from finapi.core.suggestions import list_similar
 
 TEXT_MOST = 10_000  # characters of an argument, that of a query of SQL
 WORDS_MOST = 200  # of a list
@@ -80,7 +80,7 @@ class ContextTool:
         schema = self.schema
         for name in arguments:
             if name not in schema["properties"]:
-                near = nearest(name, self.takes, 1)
+                near = list_similar(name, self.takes, 1)
                 meant = f" Did you mean {near[0]}?" if near else ""
                 takes = ", ".join(self.takes) or "no arguments"
                 raise ToolMistake(f"{self.name} has no argument {name[:80]}.{meant} It takes {takes}.")
@@ -125,7 +125,7 @@ def _scalar(name: str, value: Any, types: Sequence[str], schema: Mapping[str, An
         raise ToolMistake(f"{name} is longer than {TEXT_MOST:,} characters.")
     allowed = schema.get("enum")
     if allowed and value not in allowed and isinstance(value, str):
-        near = nearest(value, map(str, allowed))
+        near = list_similar(value, map(str, allowed))
         meant = f" Did you mean {near[0]}?" if near else ""
         raise ToolMistake(f"{name} is one of {', '.join(map(str, allowed[:20]))}.{meant}")
     return value
@@ -144,7 +144,7 @@ def conditions(value: Any) -> Iterator[tuple[str, str]]:
         metric, sign, number = found.groups()
         name = f"{metric}_{'gt' if sign == '>' else 'lt'}"
         if name not in known:
-            near = nearest(metric, sorted({key[:-3] for key in known if key.endswith(("_gt", "_lt"))}))
+            near = list_similar(metric, sorted({key[:-3] for key in known if key.endswith(("_gt", "_lt"))}))
             meant = f" Did you mean {', '.join(near)}?" if near else ""
             raise ToolMistake(f"{metric} is not a metric that can be screened.{meant} list_metrics names them.")
         yield name, number

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from finapi.core import stopping
 from finapi.core.clock import Clock, iso
 from finapi.core.errors import UsageError
-from finapi.core.files import sync_directory, write_new
+from finapi.core.files import sync_directory, write_new_file
 from finapi.core.temporary import sweep
 from finapi.net.letters import Letter, MailError, MailStoppedError, parse_mailbox
 from finapi.store.db import Database, Row, Transaction
@@ -181,7 +181,7 @@ class DirectoryTransport:
         while True:
             name = f"{stamp}-{next(self._numbers):06}.eml"
             with suppress(FileExistsError):
-                write_new(self._path / name, data, "mail")
+                write_new_file(self._path / name, data, "mail")
                 break
         sync_directory(self._path)
         return name

@@ -209,9 +209,9 @@ def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Te
                 tx.run("new_data_stamp")
         finally:
             db.close()
-        if brought and (secrets or master_secrets.missing(config)):
-            have = [] if master_secrets.missing(config) else list(_held(config))
-            master_secrets.write(config, [*have, *(one for one in brought if one not in have)])
+        if brought and (secrets or master_secrets.are_missing(config)):
+            have = [] if master_secrets.are_missing(config) else list(_held(config))
+            master_secrets.write_file(config, [*have, *(one for one in brought if one not in have)])
         kept = (
             path.with_name(f"{path.name}.before-{re.sub(r'[-:]|[.][0-9]+', '', iso(now))}") if path.exists() else None
         )
@@ -224,7 +224,7 @@ def _refund_open_debits(config: Config, db: Database, found: proof.Proof, now: d
     if config.accounts_url:
         # The accounts in force are in PostgreSQL. Those in the file are not used.
         return proof.sum_open_debits([])
-    billing.refund_open_debits(apps.over(config, db), now)
+    billing.refund_open_debits(apps.wrap_database(config, db), now)
     return found["open_debits"]
 
 
@@ -246,4 +246,4 @@ def _epoch(path: Path) -> int:
 def _held(config: Config) -> Keyring:
     if config.secrets:
         raise UsageError("the master secrets are a setting: keep FINAPI_SECRETS yourself")
-    return Keyring(master_secrets.read(config))
+    return Keyring(master_secrets.read_or_create(config))

@@ -21,14 +21,14 @@ def step(app: App) -> float:
     """Notice another copy, and now and then how the worker's parts stand; seconds until the next look."""
     assert isinstance(app.db, MarketCopy)
     app.db.check_file()
-    watch, now = app.watch, app.clock.monotonic()
-    if watch.ticked is None or now - watch.ticked >= CHECKS_SECONDS:
+    watch, now = app.health, app.clock.monotonic()
+    if watch.last_round_at is None or now - watch.last_round_at >= CHECKS_SECONDS:
         try:
             watchdog.follow(app, status.known(app.config))
         except (ApiError, DatabaseError) as error:
             if app.accounts.trouble is None:  # which the store has told of
                 log.warning("how the worker's parts stand cannot be read: %s", error)
-        watch.ticked = now
+        watch.last_round_at = now
     return LOOK_SECONDS
 
 
@@ -41,7 +41,7 @@ def cut_off(app: App, now: datetime) -> str | None:
     old = heartbeats.get_copy_age(app.db, now)
     if old is None or old <= app.config.copy_age:
         return None
-    last = max((one.checked_at for one in app.watch.components.values()), default=None)
+    last = max((one.checked_at for one in app.health.components.values()), default=None)
     known = last is not None and app.accounts.trouble is None
     behind = old - (now - datetime.fromisoformat(last)).total_seconds() if known and last is not None else old
     if behind <= app.config.copy_age:

@@ -41,7 +41,7 @@ Found = Iterator[tuple[bool | None, str, str]]  # whether it is well (None: near
 
 def judge(config: Config, clock: Clock) -> None:
     """UsageError for what ``serve`` would refuse of the settings."""
-    if config.reached_by_others and config.public == "no":
+    if config.is_reachable_remotely and config.public == "no":
         raise UsageError(
             f"{config.host} can be reached by others: say --public, or listen on 127.0.0.1 behind a proxy with TLS"
         )
@@ -50,8 +50,8 @@ def judge(config: Config, clock: Clock) -> None:
         config.mail_from,
     )
     if config.secrets:
-        master_secrets.read(config)
-    if config.targets:
+        master_secrets.read_or_create(config)
+    if config.watchdog_urls:
         from finapi.ops import probes
 
         probes.check_targets(config)
@@ -105,9 +105,9 @@ def _directory(config: Config, clock: Clock) -> Found:
         else (f"chown -R {os.geteuid()} {place}")
     )
     yield not why, f"{place} is not writable: {why}" if why else f"{place} is writable", fix
-    secrets = master_secrets.file_of(config)
+    secrets = master_secrets.get_path(config)
     if secrets.exists():
-        closed = not secrets.stat().st_mode & master_secrets.OTHERS
+        closed = not secrets.stat().st_mode & master_secrets.OTHERS_MODE_BITS
         yield (closed, f"{secrets} is {'closed' if closed else 'open'} to others", f"chmod 600 {secrets}")
 
 
@@ -219,7 +219,7 @@ def _clock(config: Config, clock: Clock) -> Found:
 
 def _proxy(config: Config, clock: Clock) -> Found:
     secure = config.public_url.startswith("https://")
-    if config.reached_by_others and not secure:
+    if config.is_reachable_remotely and not secure:
         yield (
             None,
             "keys and passwords travel in the clear",

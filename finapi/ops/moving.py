@@ -21,7 +21,7 @@ def to_postgres(config: Config, name: str) -> dict[str, int]:
 
     What a crash left open is refunded before. The file keeps its rows, and is not opened without PostgreSQL any more.
     """
-    with opened(replace(config, accounts_url="")) as app, closing(apps.elsewhere(config.accounts_url)) as store:
+    with opened(replace(config, accounts_url="")) as app, closing(apps.open_postgres(config.accounts_url)) as store:
         if not store.elect(ELECTION_SECONDS, lambda: None):
             raise UsageError("a finapi works on the accounts there; stop it first")
         tokens, moved = _proven(app), store.take(app.db)
@@ -31,14 +31,14 @@ def to_postgres(config: Config, name: str) -> dict[str, int]:
                 raise UsageError("the balances there are others; the accounts in the data directory stay in force")
         finally:
             app.db.accounts = app.db
-        replace_file(config.data_dir / apps.MOVED, name.encode(), "move")
+        replace_file(config.data_dir / apps.MOVED_FILE, name.encode(), "move")
     return {**moved, "tokens": tokens}
 
 
 def to_file(config: Config) -> dict[str, int]:
     """Move accounts back: how many rows of each table, and ``tokens``. What is in PostgreSQL is not opened any more."""
     with opened(config) as app:
-        store = apps.elsewhere(config.accounts_url)
+        store = apps.open_postgres(config.accounts_url)
         with closing(store):
             if not store.elect(ELECTION_SECONDS, lambda: None):
                 raise UsageError("a finapi works on these accounts; stop it first")
@@ -50,7 +50,7 @@ def to_file(config: Config) -> dict[str, int]:
                     raise UsageError("the balances in the file are others; the accounts in PostgreSQL stay in force")
             finally:
                 app.db.accounts = there
-            (config.data_dir / apps.MOVED).unlink(missing_ok=True)
+            (config.data_dir / apps.MOVED_FILE).unlink(missing_ok=True)
             store.leave(str(config.data_dir.absolute()))
     return {**moved, "tokens": tokens}
 

@@ -40,9 +40,9 @@ def opened(
     another process to let go of the directory.
     """
     with datadir.lock_directory(config.data_dir, patience):
-        for directory in (config.data_dir, config.ledger_directory, config.data_dir / apps.BULK):
+        for directory in (config.data_dir, config.ledger_directory, config.data_dir / apps.BULK_DIRECTORY):
             sweep(directory)
-        app = apps.on_disk(config, clock, new_secrets=new_secrets, accounts=accounts)
+        app = apps.open_on_disk(config, clock, new_secrets=new_secrets, accounts=accounts)
         try:
             if config.role == "api":
                 rotation.agree(app, app.clock.now())

@@ -1,6 +1,6 @@
 """The probes of DECISIONS 11: each tries the component that has its name here, and none is a constant.
 
-Whoever starts a component adds its probe to ``app.watch.probes``; one that nobody started has none.
+Whoever starts a component adds its probe to ``app.health.probes``; one that nobody started has none.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from finapi.app import App
 from finapi.core.clock import iso
 from finapi.core.config import Config
 from finapi.core.errors import StoreUnavailableError, UsageError
-from finapi.core.watch import MARK, Probe, Trouble
+from finapi.core.health import PROBE_HEADER, Probe, ProbeError
 from finapi.net.outbound import (
     Outbound,
     OutboundError,
@@ -49,29 +49,29 @@ def of_server(app: App, url: str, outbound: Outbound, beside: Mapping[str, Diagn
     seconds = app.config.watchdog_deadline
 
     def api() -> None:
-        page(outbound, f"{url}/livez", "application/json", seconds, app.watch.mark)
+        page(outbound, f"{url}/livez", "application/json", seconds, app.health.probe_token)
         for name, diagnosis in beside.items():
             trouble = diagnosis()
             if trouble is not None:
-                raise Trouble("failing", f"{name}: {trouble}")
+                raise ProbeError("failing", f"{name}: {trouble}")
 
     return {
         "main_api": api,
-        "frontend": lambda: page(outbound, f"{url}/", "text/html", seconds, app.watch.mark),
+        "frontend": lambda: page(outbound, f"{url}/", "text/html", seconds, app.health.probe_token),
         "insider_api": lambda: insiders(app),
         **of_process(app),
-        **{name: partial(page, outbound, target, "", seconds) for name, target in app.config.targets.items()},
+        **{name: partial(page, outbound, target, "", seconds) for name, target in app.config.watchdog_urls.items()},
     }
 
 
 def check_targets(config: Config) -> None:
     """UsageError for a target of the settings that cannot be checked, or has a name of ours."""
-    for name, target in config.targets.items():
+    for name, target in config.watchdog_urls.items():
         try:
             OPERATORS_OWN.check(target)
         except TargetRefusedError as error:
             raise UsageError(f"setting watchdog_targets: {name}: {error.reason}") from None
-    taken = sorted({*config.targets} & {*SERVICES, "overall"})
+    taken = sorted({*config.watchdog_urls} & {*SERVICES, "overall"})
     if taken:
         raise UsageError(f"setting watchdog_targets: {taken[0]} is reserved by finapi")
 
@@ -92,19 +92,19 @@ def page(outbound: Outbound, url: str, kind: str, seconds: float, mark: str = ""
 
     ``mark`` goes to this server alone, of whose answer the head is enough.
     """
-    headers = {"User-Agent": USER_AGENT} | ({MARK: mark} if mark else {})
+    headers = {"User-Agent": USER_AGENT} | ({PROBE_HEADER: mark} if mark else {})
     try:
         reply = outbound.send(OutboundRequest(url, headers=headers, timeout_seconds=seconds, head_only=bool(mark)))
     except OutboundTimeoutError as error:
-        raise Trouble("timeout", error.reason) from None
+        raise ProbeError("timeout", error.reason) from None
     except OutboundError as error:
-        raise Trouble("refused", error.reason) from None
+        raise ProbeError("refused", error.reason) from None
     if reply.status >= 500:
-        raise Trouble("failing", f"answered {reply.status}")
+        raise ProbeError("failing", f"answered {reply.status}")
     if reply.status != 200:
-        raise Trouble("wrong", f"answered {reply.status}")
+        raise ProbeError("wrong", f"answered {reply.status}")
     if not reply.headers.get("content-type", "").startswith(kind):
-        raise Trouble("wrong", f"answered with something that is not {kind}")
+        raise ProbeError("wrong", f"answered with something that is not {kind}")
 
 
 def insiders(app: App) -> None:
@@ -117,7 +117,7 @@ def insiders(app: App) -> None:
         page = trades.latest(tx, trades.TradeFilters(limit=1))
         rows = trades.objects(tx, page.ids)
     if len(rows) != len(page.ids):
-        raise Trouble("wrong", "the newest transaction is listed but cannot be read")
+        raise ProbeError("wrong", "the newest transaction is listed but cannot be read")
 
 
 def store(app: App) -> None:
@@ -127,25 +127,25 @@ def store(app: App) -> None:
         with app.db.write() as tx:
             heartbeats.record_beat(tx, "postgres_db", now)
     except StoreUnavailableError as error:
-        raise Trouble("failing", f"nothing can be stored: {error}") from None
+        raise ProbeError("failing", f"nothing can be stored: {error}") from None
     with app.db.read() as tx:
         beat = heartbeats.get_heartbeats(tx)["postgres_db"]
     if beat.at < iso(now):
-        raise Trouble("wrong", "what was written cannot be read back")
+        raise ProbeError("wrong", "what was written cannot be read back")
 
 
 def counters(app: App) -> None:
     """Every limit must count a call and, given back what it took, forget it."""
     now = app.clock.monotonic()
     for zone, limiter in app.limiters.items():
-        limiter.forget(USER_AGENT)
+        limiter.reset(USER_AGENT)
         first, second = limiter.take(USER_AGENT, now), limiter.take(USER_AGENT, now)
-        limiter.forget(USER_AGENT)
+        limiter.reset(USER_AGENT)
         again = limiter.take(USER_AGENT, now)
-        limiter.forget(USER_AGENT)
+        limiter.reset(USER_AGENT)
         counted = second.remaining == first.remaining - 1 or not second.allowed
         if not first.allowed or not counted or again != first:
-            raise Trouble("wrong", f"the counters of {zone} do not count")
+            raise ProbeError("wrong", f"the counters of {zone} do not count")
 
 
 class HeartbeatProbe:
@@ -172,9 +172,9 @@ class HeartbeatProbe:
         # What its thread says is known before a beat is overdue.
         trouble = self._thread() or (fresh.failure if fresh is not None else None)
         if trouble is not None:
-            raise Trouble("failing", trouble)
+            raise ProbeError("failing", trouble)
         if now - self._since > self._within:
-            raise Trouble("timeout", f"no heartbeat for {now - self._since:.0f} s")
+            raise ProbeError("timeout", f"no heartbeat for {now - self._since:.0f} s")
         return None if fresh is None else fresh.took_ms
 
     def _last(self) -> heartbeats.Heartbeat | None:

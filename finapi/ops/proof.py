@@ -70,7 +70,7 @@ def of(db: Database, config: Config) -> Proof:
             rows += tx.list_rows("counts_of_accounts")
             problems += [*_feeds(tx), *wrong]
         counts: ProofCounts = {**_none(), **{row["name"]: row["number"] for row in rows}}
-        app = apps.over(config, db)
+        app = apps.wrap_database(config, db)
         problems += [*billing.list_errors(app), *archive.wrong(app)]
         open_debits = sum_open_debits(billing.list_open_debits(app))
         elsewhere = len(archive.elsewhere(app))

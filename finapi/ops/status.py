@@ -11,9 +11,9 @@ from finapi.core import json, metrics
 from finapi.core.clock import iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, invalid_param
+from finapi.core.health import ComponentStatus, Status
 from finapi.core.metrics import Figures
 from finapi.core.records import Time
-from finapi.core.watch import ComponentStatus, Status
 from finapi.delivery import outbox
 from finapi.market.intake import following
 from finapi.ops import watchdog
@@ -111,8 +111,8 @@ def document(app: App, now: datetime) -> StatusDocument:
 
 def components(app: App) -> dict[str, ComponentStatus]:
     """How every component is, by name; UNAVAILABLE before the first round of checks."""
-    app.watch.wait_for_first(FIRST_SECONDS)
-    found = dict(app.watch.components)
+    app.health.wait_for_first_round(FIRST_SECONDS)
+    found = dict(app.health.components)
     if not found:
         raise ApiError("UNAVAILABLE", "No health check has run yet.", headers={"Retry-After": "1"})
     if watchdog.stuck(app):
@@ -132,7 +132,7 @@ def overall(statuses: Iterable[Status]) -> Overall:
 
 def known(config: Config) -> tuple[str, ...]:
     """Every name that a service can have here, whether it runs or not."""
-    return (*SERVICES, *config.targets)
+    return (*SERVICES, *config.watchdog_urls)
 
 
 class StatusBucket(TypedDict):
@@ -180,8 +180,8 @@ def history(app: App, service: str | None, days: int, resolution: Resolution, no
     with app.accounts.read() as tx:
         found = _buckets(tx, names if service is None else (service,), days, resolution, now)
     if service is None:
-        app.watch.wait_for_first(FIRST_SECONDS)
-        running = {*app.watch.components}
+        app.health.wait_for_first_round(FIRST_SECONDS)
+        running = {*app.health.components}
         found = {name: rows for name, rows in found.items() if rows or ALIASES.get(name, name) in running}
     return {
         "days": days,
@@ -218,20 +218,20 @@ def queues(app: App, now: datetime) -> dict[str, int]:
 
 def figures(app: App) -> Figures:
     """What ``/metrics`` looks up when it is asked: how the components are, what waits, and what the store holds."""
-    app.watch.wait_for_first(FIRST_SECONDS)
+    app.health.wait_for_first_round(FIRST_SECONDS)
     waiting = queues(app, app.clock.now())
     with app.db.read() as tx:
         version, given_up, aside = tx.find_value("data_version"), following.given_up(tx), outbox.put_aside(tx)
     age = heartbeats.get_copy_age(app.db, app.clock.now())
     return {
-        metrics.UP: {
+        metrics.SERVICE_UP: {
             (name,): {"operational": 1.0, "degraded": 0.5, "down": 0.0}[one.status]
-            for name, one in app.watch.components.items()
+            for name, one in app.health.components.items()
         },
-        metrics.QUEUE: {(queue,): float(depth) for queue, depth in waiting.items()},
-        metrics.GIVEN_UP: {(): float(given_up)},
-        metrics.ASIDE: {(): float(aside)},
-        metrics.DATABASE: {(part,): float(size) for part, size in app.db.sizes().items()},
+        metrics.QUEUE_DEPTH: {(queue,): float(depth) for queue, depth in waiting.items()},
+        metrics.DOCUMENTS_GIVEN_UP: {(): float(given_up)},
+        metrics.OUTBOX_SET_ASIDE: {(): float(aside)},
+        metrics.DATABASE_BYTES: {(part,): float(size) for part, size in app.db.sizes().items()},
         metrics.DATA_VERSION: {(): float(version)},
         **({metrics.DATA_AGE: {(): age}} if age is not None else {}),
     }
@@ -244,7 +244,7 @@ def _freshness(app: App) -> DataFreshness:
             times = heartbeats.get_freshness(tx)
         depth = sum(queues(app, app.clock.now()).values())
     except (DatabaseError, ApiError):
-        last: DataFreshness | None = app.watch.freshness
+        last: DataFreshness | None = app.health.freshness
         if last is None:
             raise
         return last
@@ -257,7 +257,7 @@ def _freshness(app: App) -> DataFreshness:
     }
     if app.db.is_copy:
         freshness["copy_age_seconds"] = heartbeats.get_copy_age(app.db, app.clock.now())
-    app.watch.freshness = freshness
+    app.health.freshness = freshness
     return freshness
 
 

@@ -16,7 +16,7 @@ from finapi.core import json, metrics
 from finapi.core.clock import iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
-from finapi.core.watch import SLOW_MS, STATUS, Check, CheckRecord, ComponentStatus
+from finapi.core.health import SLOW_MS, STATUS_BY_HEALTH, CheckRecord, CheckResult, ComponentStatus
 from finapi.store.db import DatabaseError, Transaction
 
 log = logging.getLogger("finapi.watchdog")
@@ -39,7 +39,7 @@ GRACE = 1.0
 def step(app: App) -> float:
     """Make the round of checks that is due, if one is; the seconds until the next."""
     now = app.clock.now()
-    if tick_of(app.config, now) != app.watch.tick:
+    if tick_of(app.config, now) != app.health.tick:
         check(app, now)
     interval = app.config.watchdog_interval
     return interval - app.clock.now().timestamp() % interval
@@ -47,41 +47,41 @@ def step(app: App) -> float:
 
 def check(app: App, now: datetime) -> None:
     """Check every component that runs, now, and record what was found under the tick that ``now`` is in."""
-    watch, tick = app.watch, tick_of(app.config, now)
+    watch, tick = app.health, tick_of(app.config, now)
     with watch.lock:
         started = app.clock.monotonic()
         probes = dict(watch.probes)
-        found = watch.checks.of(probes)
+        found = watch.checker.check_all(probes)
         if found.keys() != probes.keys():
             return  # broken off by a stop: what did not come back was not checked
         found[NAME] = _schedule(app, started)
         # Shown before it is written: a store that keeps the watchdog waiting is to be seen at once.
         changed = _publish(app, found, now, {})
-        watch.ticked = started
+        watch.last_round_at = started
         watch.unrecorded.extend(CheckRecord(service, tick, iso(now), one) for service, one in found.items())
         new_hour = watch.tick is None or tick // HOUR != watch.tick // HOUR
         _publish(app, found, now, _record(app, now, new_hour=new_hour))
         watch.tick = tick
         for service, one in found.items():
-            app.metrics.count(metrics.CHECKS, service, one.health)
+            app.metrics.count(metrics.WATCHDOG_CHECKS, service, one.health)
     if changed:
-        watch.drop_cached()  # of what was made between the two
-    watch.looked.set()
+        watch.clear_answer_caches()  # of what was made between the two
+    watch.first_round_done.set()
 
 
-def _publish(app: App, found: Mapping[str, Check], now: datetime, uptimes: Mapping[str, float]) -> bool:
+def _publish(app: App, found: Mapping[str, CheckResult], now: datetime, uptimes: Mapping[str, float]) -> bool:
     """Show what was found; whether the status of a component changed, in which case cached answers are dropped."""
-    before, after = app.watch.components, {}
+    before, after = app.health.components, {}
     for service, check in found.items():
         uptime = uptimes.get(service)
         if uptime is None:  # the store failed: what is known without it
             healthy = 100.0 if check.health == "healthy" else 0.0
             uptime = before[service].uptime if service in before else healthy
-        after[service] = ComponentStatus(STATUS[check.health], iso(now), uptime, check.reason)
-    app.watch.components = after
+        after[service] = ComponentStatus(STATUS_BY_HEALTH[check.health], iso(now), uptime, check.reason)
+    app.health.components = after
     changed = {name: one.status for name, one in before.items()} != {name: one.status for name, one in after.items()}
     if changed:
-        app.watch.drop_cached()
+        app.health.clear_answer_caches()
     return changed
 
 
@@ -93,12 +93,12 @@ def tick_of(config: Config, now: datetime) -> int:
 
 def stuck(app: App) -> bool:
     """Whether the round that is due has not come: the watchdog itself is down."""
-    if app.watch.ticked is None:
+    if app.health.last_round_at is None:
         return False
     interval = app.config.watchdog_interval
     # A round takes up to its deadline before it shows.
     patience = interval + min(app.config.watchdog_deadline, interval) + GRACE
-    return app.clock.monotonic() - app.watch.ticked > patience
+    return app.clock.monotonic() - app.health.last_round_at > patience
 
 
 def follow(app: App, services: Sequence[str]) -> None:
@@ -112,49 +112,49 @@ def follow(app: App, services: Sequence[str]) -> None:
         newest = max((row["tick"] for row in last), default=0)
         rows = [row for row in last if row["tick"] >= newest - interval]
         uptimes = _uptimes(tx, sorted(row["service"] for row in rows), newest)
-    before = app.watch.components
-    app.watch.components = {
+    before = app.health.components
+    app.health.components = {
         row["service"]: ComponentStatus(
-            STATUS[row["health"]],
+            STATUS_BY_HEALTH[row["health"]],
             iso(datetime.fromtimestamp(row["tick"], UTC)),
             uptimes.get(row["service"], 0.0),
             row["reason"],
         )
         for row in rows
     }
-    app.watch.tick = newest
+    app.health.tick = newest
     if {name: one.status for name, one in before.items()} != {
-        name: one.status for name, one in app.watch.components.items()
+        name: one.status for name, one in app.health.components.items()
     }:
-        app.watch.drop_cached()
+        app.health.clear_answer_caches()
 
 
-def _schedule(app: App, started: float) -> Check:
+def _schedule(app: App, started: float) -> CheckResult:
     """The check of the watchdog itself: how late this round is. A wall clock that jumps makes no round late."""
-    if app.watch.ticked is None:
-        return Check("answered", 0)
+    if app.health.last_round_at is None:
+        return CheckResult("answered", 0)
     interval = app.config.watchdog_interval
-    late = max(0.0, started - app.watch.ticked - interval)
+    late = max(0.0, started - app.health.last_round_at - interval)
     # A quarter of a short interval: with rounds every second none is missed that comes in time.
     missed = int((late + min(GRACE, interval / 4)) // interval)
     ms = round(late * 1000)
     if missed:
-        app.metrics.count(metrics.MISSED, by=missed)
-        return Check("answered", max(ms, SLOW_MS), f"rounds missed: {missed}")
-    return Check("answered", ms, f"{ms} ms late" if ms >= SLOW_MS else None)
+        app.metrics.count(metrics.MISSED_CHECK_ROUNDS, by=missed)
+        return CheckResult("answered", max(ms, SLOW_MS), f"rounds missed: {missed}")
+    return CheckResult("answered", ms, f"{ms} ms late" if ms >= SLOW_MS else None)
 
 
 def _record(app: App, now: datetime, *, new_hour: bool) -> Mapping[str, float]:
     """Write the checks that are not written yet; the uptimes after it, none when the store fails."""
-    unrecorded = app.watch.unrecorded
+    unrecorded = app.health.unrecorded
     services = sorted({record.service for record in unrecorded})
     try:
         with app.accounts.write() as tx:
             for record in unrecorded:
-                check = record.check
+                check = record.result
                 values = {"service": record.service, "health": check.health, "ms": check.ms, "reason": check.reason}
                 tx.run("insert_check", values, tick=record.tick)
-                tx.run("insert_change", values, now=record.at, status=STATUS[check.health])
+                tx.run("insert_change", values, now=record.at, status=STATUS_BY_HEALTH[check.health])
             if new_hour:
                 for service in services:
                     tx.run("forget_checks", service=service, keep=KEEP_SECONDS // app.config.watchdog_interval)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from finapi.core.errors import ApiError, StoreUnavailableError, UsageError
-from finapi.core.files import write_new
+from finapi.core.files import write_new_file
 from finapi.store import schema
 from finapi.store.checkpoints import disable_checkpoints, with_larger_cache
 from finapi.store.connections import (
@@ -626,7 +626,7 @@ def _create_file(path: Path) -> None:
         return
     try:
         # The target of a link, so that the new file is its owner's alone there too.
-        write_new(path.resolve(), schema.build_image(), "database")
+        write_new_file(path.resolve(), schema.build_image(), "database")
     except FileExistsError:
         pass  # Another process was first.
     except OSError as error:

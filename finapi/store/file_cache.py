@@ -19,7 +19,7 @@ from typing import IO, NamedTuple
 
 from finapi.core.clock import Clock
 from finapi.core.cpu_allowance import CpuAllowance
-from finapi.core.errors import ApiError, unwritable
+from finapi.core.errors import ApiError, store_unavailable
 from finapi.core.temporary import TemporaryFolder, sweep
 
 log = logging.getLogger("finapi.files")
@@ -143,7 +143,7 @@ class FileCache:
         if not running.done.wait(WAIT_SECONDS):
             raise FileNotReadyError(name, name, running.began)
         if running.failure is not None:
-            raise unwritable() from running.failure
+            raise store_unavailable() from running.failure
         with self._lock:
             file = self._files.get(name)
             if file is None:

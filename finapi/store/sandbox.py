@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 from finapi.core.cpu_allowance import CpuAllowance
 from finapi.core.errors import ApiError, invalid_param
-from finapi.core.memory import give_back
-from finapi.core.metrics import memory
-from finapi.core.turns import Turns
+from finapi.core.fair_queue import FairQueue
+from finapi.core.memory import release_free_memory
+from finapi.core.metrics import read_memory_usage
 from finapi.store.db import Database
 
 # Functions of SQLite that build no long values, do not compare long values with each other (instr, replace and trim
@@ -114,13 +114,13 @@ class Sandbox:
         db: Database,
         budget: Budget,
         monotonic: Callable[[], float],
-        turns: Turns | None = None,
+        turns: FairQueue | None = None,
         allowance: CpuAllowance | None = None,
     ) -> None:
         self._db = db
         self._budget = budget
         self._monotonic = monotonic
-        self.turns = turns or Turns(BUSY, 2, 0, 0.0, each=1)
+        self.turns = turns or FairQueue(BUSY, 2, 0, 0.0, max_per_key=1)
         self.allowance = allowance or CpuAllowance(math.inf, monotonic, refusal=CPU_USED)
         self._idle: list[_SandboxConnection] = []
 
@@ -134,7 +134,7 @@ class Sandbox:
         come.
         """
         _check_shape(sql)
-        with self.turns.turn(account):
+        with self.turns.enter(account):
             self.allowance.check(account)
             started_seconds = self.allowance.cpu_seconds()
             try:
@@ -158,7 +158,7 @@ class Sandbox:
                 # The memory that a stopped query took is returned to the system.
                 connection.close()
                 self._db.forget_separate_reader(connection.connection)
-                give_back()
+                release_free_memory()
             else:
                 self._idle.append(connection)
 
@@ -182,7 +182,7 @@ def _library() -> Any:
 def _measure_memory() -> int:
     """Return the bytes in use by SQLite, or those of the process where SQLite's cannot be measured."""
     library = _library()
-    return memory()[1] if library is None else int(library.sqlite3_memory_used())
+    return read_memory_usage()[1] if library is None else int(library.sqlite3_memory_used())
 
 
 _heap_limits: list[int] = []  # One for each running query; the highest is in force.

@@ -79,7 +79,7 @@ def build_base(directory: Path, config: Config, seed: int, now: datetime) -> Bas
     try:
         new_uuid = RandomStream(seed, "prepared accounts").draw_uuid
         secret = derive_master_secret(seed)
-        app = apps.in_memory(config, FixedClock(now), new_uuid=new_uuid, db=database, secret=secret)
+        app = apps.create_in_memory(config, FixedClock(now), new_uuid=new_uuid, db=database, secret=secret)
         accounts = {}
         for plan in PLANS:
             accounts[plan] = create_account(app, plan, "active", f"{plan}@example.com")

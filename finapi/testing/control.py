@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 from finapi.accounts import users
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, invalid_param
-from finapi.core.json import strict_decoder
+from finapi.core.json import build_strict_decoder
 from finapi.delivery import events, webhooks
 from finapi.delivery.events import About
 from finapi.delivery.webhooks import EVENT_TYPES, WebhookEvent
@@ -142,7 +142,7 @@ class ControlCalls:
 def _read_json(environ: Environ) -> dict[str, Any]:
     body = _read_body(environ, MAX_JSON_BYTES)
     try:
-        document = strict_decoder().decode(body.decode()) if body else {}
+        document = build_strict_decoder().decode(body.decode()) if body else {}
     except (ValueError, RecursionError):
         raise ApiError("BAD_REQUEST", "The body is not JSON.") from None
     if not isinstance(document, dict):
@@ -221,7 +221,7 @@ def _move_clock(world: World, body: dict[str, Any]) -> dict[str, Any]:
         case {"freeze": str(text)}:
             happenings = world.freeze(parse_time(text, "freeze"))
         case {"run": True}:
-            world.clock.run()
+            world.clock.resume()
             world.wake(world)
         case {"advance": int() | float() as seconds} if not isinstance(seconds, bool):
             happenings = world.advance(seconds)
@@ -233,7 +233,7 @@ def _move_clock(world: World, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_clock(world: World, body: dict[str, Any]) -> dict[str, Any]:
-    return {"now": iso(world.clock.now()), "frozen": world.clock.frozen}
+    return {"now": iso(world.clock.now()), "frozen": world.clock.is_frozen}
 
 
 # ---- events, webhooks and filings

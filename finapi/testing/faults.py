@@ -17,7 +17,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
-from finapi.core.errors import STATUS_OF, ApiError, invalid_param
+from finapi.core.errors import STATUS_BY_CODE, ApiError, invalid_param
 
 # The effects, with the type of their value in JSON.
 EFFECT_TYPES: dict[str, type] = {
@@ -45,7 +45,7 @@ CONDITION_TYPES: dict[str, type] = {"route": str, "ordinal": int, "share": float
 
 _STATUSES = (400, 401, 402, 403, 404, 408, 409, 410, 413, 429, 500, 503, 504)
 # The error code by status. Where several codes share a status, the first one is the least specific.
-ERROR_CODES = {STATUS_OF[code]: code for code in reversed(STATUS_OF) if STATUS_OF[code] in _STATUSES}
+ERROR_CODES = {STATUS_BY_CODE[code]: code for code in reversed(STATUS_BY_CODE) if STATUS_BY_CODE[code] in _STATUSES}
 
 MAX_FAULTS = 100  # In a world.
 MAX_ROUTE_LENGTH = 1_000

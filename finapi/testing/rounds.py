@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from finapi.core.clock import iso
-from finapi.core.watch import Trouble
+from finapi.core.health import ProbeError
 from finapi.web.application import WsgiApp
 
 
@@ -35,13 +35,13 @@ class WatchdogRounds:
         with self._lock:
             app, now = self._wsgi.app, self._wsgi.app.clock.now()
             tick, interval = self._compute_tick(now), app.config.watchdog_interval
-            if tick == app.watch.tick:
+            if tick == app.health.tick:
                 return
             with app.accounts.read() as tx:
                 newest_tick = tx.find_value("newest_round")
             if newest_tick is None or newest_tick < tick:
                 self._add_probes()
-                app.watch.ticked = None  # No round counts as missed in the time that was skipped.
+                app.health.last_round_at = None  # No round counts as missed in the time that was skipped.
                 watchdog.check(app, now)
                 since = self._first_tick if newest_tick is None else newest_tick + interval
                 # Older hours are not stored. Start with a full day, because the sums of days are computed from hours.
@@ -49,7 +49,7 @@ class WatchdogRounds:
                 with app.accounts.write() as tx:
                     tx.run("count_hours_passed", since=since, tick=tick, interval=interval)
                     tx.run("sum_days_passed", since=since)
-            watchdog.follow(app, [*app.watch.probes, watchdog.NAME])
+            watchdog.follow(app, [*app.health.probes, watchdog.NAME])
 
     def list_unreported(self, start: datetime, now: datetime, other_rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the rounds from ``start`` to ``now`` that were not reported before, one row for each gap.
@@ -79,9 +79,9 @@ class WatchdogRounds:
         from finapi.ops import probes
 
         app = self._wsgi.app
-        if app.watch.probes:
+        if app.health.probes:
             return
-        app.watch.probes.update(
+        app.health.probes.update(
             {
                 "main_api": lambda: self._check_page("/livez"),
                 "frontend": lambda: self._check_page("/"),
@@ -91,9 +91,9 @@ class WatchdogRounds:
         )
 
     def _check_page(self, path: str) -> None:
-        """Raise Trouble if a page is not answered with 200."""
+        """Raise ProbeError if a page is not answered with 200."""
         statuses: list[str] = []
         environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": path, "REMOTE_ADDR": "192.0.2.1", "QUERY_STRING": ""}
         b"".join(self._wsgi(environ, lambda status, headers: statuses.append(status)))
         if not statuses[0].startswith("200"):
-            raise Trouble("wrong", f"answered {statuses[0]}")
+            raise ProbeError("wrong", f"answered {statuses[0]}")

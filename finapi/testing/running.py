@@ -110,7 +110,7 @@ def run_fixture(
         if listener is not None:
             port = listener.port
             pool.base_url = config.public_url or url_of(config.host, port)
-            if not config.reached_by_others:
+            if not config.is_reachable_remotely:
                 gate.hosts = {str(urlsplit(url).hostname) for url in (pool.base_url, config.frontend_url) if url}
         gate.get_world("")
         if listener is not None:

@@ -309,7 +309,7 @@ class World:
         return Snapshot(
             database_mark=self.database.mark(),
             journal=self._read_journal_state(),
-            clock=self.clock.state(),
+            clock=self.clock.get_state(),
             seed=self.seed,
             draw_counts={seed: stream.draw_count for seed, stream in self._streams.items()},
             filed_digest=self._filed_digest,
@@ -317,7 +317,7 @@ class World:
             call_log=self.call_log.get_state(),
             inbox_log=self.inbox_log.get_state(),
             faults=self.faults.get_state(),
-            limits={zone: limiter.state() for zone, limiter in self.app.limiters.items()},
+            limits={zone: limiter.get_states() for zone, limiter in self.app.limiters.items()},
             accounts=dict(self.accounts),
         )
 
@@ -329,7 +329,7 @@ class World:
             self.app.pending_refunds.clear()
             journal = self._read_journal_state()
             self.database.roll_back_to(snapshot.database_mark)
-            self.clock.put(snapshot.clock)
+            self.clock.restore(snapshot.clock)
             if journal != snapshot.journal:
                 # Numbers of undone events will be given out again: a client that resumes with one is sent a gap.
                 events_were_undone = snapshot.journal.event_count < journal.event_count
@@ -345,11 +345,11 @@ class World:
             self.replay_counts.clear()
             self.accounts = dict(snapshot.accounts)
             for zone, limiter in self.app.limiters.items():
-                limiter.put(snapshot.limits[zone])
+                limiter.restore(snapshot.limits[zone])
             self._clear_cpu_allowances()
             self.clear_lockouts()
             logins.recall(self.app)
-            self.app.watch.forget()
+            self.app.health.reset()
             self._returned_now = []
             self.rounds.last_reported_tick = 0
 
@@ -375,7 +375,7 @@ class World:
     def clear_limits(self) -> None:
         """Clear the use of every limit, for every caller."""
         for limiter in self.app.limiters.values():
-            limiter.put({})
+            limiter.restore({})
         self._clear_cpu_allowances()
 
     def _clear_cpu_allowances(self) -> None:
@@ -507,7 +507,7 @@ class World:
         if not stops_when_idle:
             # A running clock shows whole milliseconds, up to one less than the time is. Without the one that is added
             # here, a lock of exactly these seconds would not be over.
-            unseen_seconds = 0.0 if self.clock.frozen else 0.001
+            unseen_seconds = 0.0 if self.clock.is_frozen else 0.001
             self.clock.advance(max(0.0, (end - self.clock.now()).total_seconds() + unseen_seconds))
             self._settle()
         return self._list_happenings(start)
@@ -535,7 +535,7 @@ class World:
         """
         with suppress(WorldGoneError), self._hold_control():
             self._settle(0.0)
-            if self.clock.frozen:
+            if self.clock.is_frozen:
                 return None
             now = self.clock.now()
             end = min(now + MAX_ADVANCE, CLOCK_END)
@@ -568,7 +568,7 @@ class World:
         if self._dispatcher is None:
             from finapi.testing.sending import WorldDispatcher
 
-            is_frozen = self.clock.frozen
+            is_frozen = self.clock.is_frozen
             self._dispatcher = WorldDispatcher(self.app, lambda: self.wake(self), self.faults, one_by_one=is_frozen)
         return self._dispatcher
 
@@ -622,13 +622,18 @@ def build_world(
     mailbox, fault_plan = Mailbox(second_transport), FaultPlan(seed)
     config = replace(config, public_url=url)
     secret = base.derive_master_secret(seed)
-    app = apps.in_memory(config, clock, transport=mailbox, db=database, secret=secret)
+    app = apps.create_in_memory(config, clock, transport=mailbox, db=database, secret=secret)
     if template is None:
         wsgi = WsgiApp(app)
     else:
         wsgi = copy.copy(template)
         caches = template.app
-        wsgi.app = replace(app, answers=caches.answers, books=caches.books, screened=caches.screened)
+        wsgi.app = replace(
+            app,
+            answer_cache=caches.answer_cache,
+            fact_book_cache=caches.fact_book_cache,
+            screening_cache=caches.screening_cache,
+        )
     world = World(name, url, wsgi, clock, mailbox, dict(base_file.accounts), seed, fault_plan)
     if name:
         _replace_keys(world, base_file.accounts)

@@ -147,7 +147,7 @@ def _show(app: App, args: argparse.Namespace, say: Say) -> int:
     with app.accounts.read() as tx:
         since = users.locked_at(tx, args.email)
         shown = {**users.profile(app, tx, user_id, now), **({"locked_at": since} if since else {})}
-    left = app.lockouts.check(lockout.key_of(args.email), app.clock.monotonic())
+    left = app.lockouts.get_lock_seconds(lockout.hash_email(args.email), app.clock.monotonic())
     shown |= {"login_locked_seconds": left} if left else {}
     return document(say, shown, indent=None if args.json else 1)
 
@@ -192,7 +192,7 @@ def _mail(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     text = f"finapi at {app.config.public_url or 'this host'} can send mail."
     try:
         letter = letters.Letter(args.email, "A test of finapi", text, f"<p>{html.escape(text)}</p>")
-        mail.send_now(app.post, letter, app.clock.now(), app.new_uuid())
+        mail.send_now(app.mail_settings, letter, app.clock.now(), app.new_uuid())
     except MailError as error:
         raise ApiError("UNAVAILABLE", f"the mail could not be sent: {error}") from None
     where = app.config.mail_directory

@@ -239,7 +239,7 @@ def connected(config: Config) -> Iterator[tuple[str, Send]]:
 
 def _tables(path: str, columns: Sequence[str], rows: Any) -> Iterator[str]:
     """What was found as tables."""
-    coloured = settings.colours() and sys.stdout.isatty()
+    coloured = settings.can_use_colours() and sys.stdout.isatty()
     width = tables.terminal()
     if path == _STATEMENTS:
         for kind, statement in rows.items():

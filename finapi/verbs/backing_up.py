@@ -100,7 +100,7 @@ def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins
 
 
 def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
-    from finapi.app import find_accounts
+    from finapi.app import attach_accounts
     from finapi.ops import backups, proof
     from finapi.store.connections import RESTORE_ADVICE
     from finapi.store.db import Database
@@ -112,7 +112,7 @@ def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, 
     db = Database(path, reads_only=True)
     try:
         if args.file is None:
-            find_accounts(config, db)
+            attach_accounts(config, db)
         found = interruptibly(lambda: proof.of(db, config), db.close)
     finally:
         say("progress", "")

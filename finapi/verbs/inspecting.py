@@ -20,7 +20,7 @@ def _config(args: argparse.Namespace, config: Config, origins: settings.Origins,
         from finapi.web.routes import ROUTES, apply_costs
 
         apply_costs(ROUTES, config.costs)
-    rows = settings.described(config, origins)
+    rows = settings.describe_settings(config, origins)
     if args.json:
         return document(say, {"settings": rows})
     width = max(len(row["name"]) for row in rows)

@@ -33,7 +33,11 @@ def _move(args: argparse.Namespace, config: Config, origins: settings.Origins, s
     except datadir.DirectoryBusyError:
         raise UsageError(f"{config.data_dir} is held by a running finapi; stop it first") from None
     where = name if away else str(config.data_dir)
-    rest = f"set {settings.PREFIX}ACCOUNTS_URL to it" if away else f"take {settings.PREFIX}ACCOUNTS_URL away"
+    rest = (
+        f"set {settings.ENVIRONMENT_PREFIX}ACCOUNTS_URL to it"
+        if away
+        else f"take {settings.ENVIRONMENT_PREFIX}ACCOUNTS_URL away"
+    )
     text = f"{moved['users']:,} accounts with {moved['ledger']:,} rows of the ledger and {moved['tokens']:,} tokens"
     return print_result(
         say, args, f"{text} are in {where}, proven; {rest}", to=where, tokens=moved["tokens"], rows=moved

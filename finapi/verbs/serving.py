@@ -23,8 +23,8 @@ from finapi.core import logs, memory, stopping
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
+from finapi.core.health import ProbeError
 from finapi.core.temporary import TemporaryFolder, sweep
-from finapi.core.watch import Trouble
 from finapi.store import datadir
 from finapi.store.datadir import Say
 from finapi.verbs import recording
@@ -78,7 +78,7 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
         mark, password = app.new_uuid()[:8], app.new_uuid()
         user = users.create(app, f"demo-{mark}@example.com", "pro", now, password=password)
         # Shown on the front page while the pages are public: whoever sees it may use it.
-        app.ready[TRY_KEY] = user.api_key.encode()
+        app.static_bodies[TRY_KEY] = user.api_key.encode()
         return {
             "api_key": user.api_key,
             "free_api_key": users.create(app, f"demo-free-{mark}@example.com", "free", now).api_key,
@@ -144,7 +144,7 @@ def _serve(args: argparse.Namespace, config: Config, origins: settings.Origins, 
 
 
 def _fixture(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
-    with memory.imports():
+    with memory.exempt_from_gc():
         from finapi.testing import running
 
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
@@ -196,7 +196,7 @@ def _serve_until_stopped(
     perform: Perform,
 ) -> int:
     """Serve, and say so by ``text`` or as JSON, each with what ``prepare`` gives."""
-    with memory.imports():
+    with memory.exempt_from_gc():
         from finapi import server
         from finapi.ops import doctor
 
@@ -273,11 +273,11 @@ def _until_stopped(app: App) -> str:
         if received is not None:
             manager.notify("STOPPING=1")
             return signal.Signals(received.si_signo).name
-        app.watch.wait_for_first(manager.watchdog_seconds / 4)
+        app.health.wait_for_first_round(manager.watchdog_seconds / 4)
         try:
-            app.watch.probes["main_api"]()
+            app.health.probes["main_api"]()
             manager.notify("WATCHDOG=1")
-        except Trouble as error:
+        except ProbeError as error:
             log.warning("the service manager is not told that this process lives: %s", error)
 
 

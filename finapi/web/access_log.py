@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 
 from finapi.app import App
-from finapi.core.watch import MARK
+from finapi.core.health import PROBE_HEADER
 from finapi.web.exchange import Exchange
 
 log = logging.getLogger("finapi.access")
 
-_MARK_HEADER = MARK.lower()
+_MARK_HEADER = PROBE_HEADER.lower()
 
 
 def log_call(app: App, exchange: Exchange, status: int, body_bytes: int) -> None:
@@ -22,10 +22,10 @@ def log_call(app: App, exchange: Exchange, status: int, body_bytes: int) -> None
     zone = route.zone if route is not None else None
     refusal = None if exchange.error_code is None else (exchange.error_code, zone or "")
     plan = caller.plan if caller is not None else None
-    app.metrics.request((method, path, str(status)), seconds, exchange.tokens_charged, refusal, plan)
+    app.metrics.count_request((method, path, str(status)), seconds, exchange.tokens_charged, refusal, plan)
     if not log.isEnabledFor(logging.INFO):
         return
-    if request is not None and request.headers.get(_MARK_HEADER) == app.watch.mark != "":
+    if request is not None and request.headers.get(_MARK_HEADER) == app.health.probe_token != "":
         return
     fields = {
         "method": request.method if request else "",

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from finapi.app import App
-from finapi.core.errors import CODE_OF, ApiError, StoreUnavailableError, unwritable
+from finapi.core.errors import CODE_BY_STATUS, ApiError, StoreUnavailableError, store_unavailable
 from finapi.web import access_log, responses
 from finapi.web.dispatch import answer_call, find_caller
 from finapi.web.exchange import Exchange
@@ -109,7 +109,7 @@ class WsgiApp:
                     exchange.caller = find_caller(self.app, route.without_key_in_body(), request, now)
                     is_known = exchange.caller is not None
             except StoreUnavailableError as error:
-                request = request._replace(wrong=unwritable(error))
+                request = request._replace(wrong=store_unavailable(error))
             limit = min(route.body_limit if is_known else PUBLIC_BODY, self.app.config.body_limit)
             if is_known or route.key_in_body:  # The key may still come in the body.
                 if request.length <= limit:
@@ -143,7 +143,7 @@ class WsgiApp:
         if path:
             with suppress(ApiError):
                 exchange.route = self._find_route(exchange.request._replace(segments=segments(path)))
-        code = CODE_OF.get(status, "BAD_REQUEST" if status < 500 else "INTERNAL")
+        code = CODE_BY_STATUS.get(status, "BAD_REQUEST" if status < 500 else "INTERNAL")
         return self._answer_error(exchange, ApiError(code, reason), status)
 
     def _give_up(self, exchange: Exchange, status: int) -> tuple[Headers, bytes] | None:

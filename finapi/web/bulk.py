@@ -186,7 +186,7 @@ def file(call: Call) -> Response:
     """The file of a name, made now if it is not there or is of data that have changed; 304 for who has it."""
     name = call.params["filename"]
     # A file that has to be made first is none that the server has (RFC 9110, 13.1.2).
-    is_any_held = has_if_none_match_star(call.request) and call.app.bulk.has(name, _stamp_of(call))
+    is_any_held = has_if_none_match_star(call.request) and call.app.bulk_files.has(name, _stamp_of(call))
     made, opened = open_file(call, name, "filename")
     tag = f'"{made.sha256}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
@@ -212,7 +212,7 @@ def open_file(call: Call, name: str, param: str) -> tuple[BuiltFile, IO[bytes]]:
     def make() -> Iterator[tuple[bytes, int]]:
         return _pieces(call.app, DATASETS[dataset], period, KINDS[kind])
 
-    made, opened = call.app.bulk.open_file(name, _stamp_of(call), make, _account_of(call))
+    made, opened = call.app.bulk_files.open_file(name, _stamp_of(call), make, _account_of(call))
     if made.too_long:
         raise invalid_param(param, f"{name} would be too long a file.", expected="a shorter period")
     if opened is None:
@@ -223,7 +223,7 @@ def open_file(call: Call, name: str, param: str) -> tuple[BuiltFile, IO[bytes]]:
 
 def settle(call: Call, name: str) -> None:
     """Note that the caller pays for a file that it may have had made."""
-    call.app.bulk.settle(name, _account_of(call))
+    call.app.bulk_files.settle(name, _account_of(call))
 
 
 def _stamp_of(call: Call) -> str:
@@ -253,7 +253,9 @@ def _parts(name: str) -> tuple[str, str, str]:
 
 
 def _files(call: Call, dataset: str | None) -> list[PeriodFile]:
-    return [_listed(name, made) for name, made in call.app.bulk.list_files() if dataset in (None, _parts(name)[0])]
+    return [
+        _listed(name, made) for name, made in call.app.bulk_files.list_files() if dataset in (None, _parts(name)[0])
+    ]
 
 
 def _shard(place: int, one: PeriodFile) -> FactsShard:

@@ -81,7 +81,7 @@ GENERATE_PARAMS = (_FORM, _YEAR, _MONTH)
 def index(call: Call) -> Response:
     """The files of months that have been made of a form, by name."""
     form = call.params["form_type"]
-    found = ((_NAME.fullmatch(name), made) for name, made in call.app.bulk.list_files())
+    found = ((_NAME.fullmatch(name), made) for name, made in call.app.bulk_files.list_files())
     files = [_month_file(parts, made) for parts, made in found if parts is not None and parts[1] == form]
     answer: MonthIndex = {"form_type": form, "files": files}
     return call.plain(answer)

@@ -14,7 +14,7 @@ from typing import Any
 from finapi import __version__
 from finapi.accounts import users
 from finapi.core import passwords
-from finapi.core.errors import STATUS_OF
+from finapi.core.errors import STATUS_BY_CODE
 from finapi.core.files import get_package_folder
 from finapi.market.documents.metadata import UNFILED
 from finapi.market.holdings import quarters
@@ -458,8 +458,8 @@ ERROR: Schema = {
     "required": ["status", "error", "code", "message", "request_id", "timestamp"],
     "properties": {
         "status": const("error"),
-        "error": enum(*STATUS_OF),
-        "code": enum(*STATUS_OF),
+        "error": enum(*STATUS_BY_CODE),
+        "code": enum(*STATUS_BY_CODE),
         "message": TEXT,
         "details": {"type": "object"},
         "request_id": TEXT,
@@ -564,7 +564,7 @@ class Answers:
         }
 
     def _error(self, route: Route, status: int) -> dict[str, Any]:
-        codes = [code for code, of in STATUS_OF.items() if of == status]
+        codes = [code for code, of in STATUS_BY_CODE.items() if of == status]
         own = [code for code in _OF_ONE.get(operation_id(route), ()) if code in codes]
         data = route.auth == "key"
         common = [code for code in codes if code not in _OWN and (data or code not in _OF_DATA_ONLY)]

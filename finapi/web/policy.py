@@ -8,7 +8,7 @@ from finapi import __version__
 from finapi.app import App
 from finapi.core import passwords
 from finapi.core.config import Config
-from finapi.core.records import AsSchema, Object
+from finapi.core.records import JsonSchema, Object
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.route import AUTHENTICATED_BODY, PUBLIC_BODY
@@ -21,17 +21,17 @@ GATEWAY = "gateway, nginx limit_req nodelay semantics: a bucket of burst + 1"
 
 def show(call: Call) -> Response:
     """The policy document."""
-    begun = call.app.ready.get(READY)
+    begun = call.app.static_bodies.get(READY)
     if begun is None:
         deprecated = any(route.deprecated is not None for route in call.routes)
         begun = call.success(document(call.app.config, no_deprecations=not deprecated), {}).body
-        call.app.ready[READY] = begun
+        call.app.static_bodies[READY] = begun
     return Response(200, begun, end=call.envelope_suffix)
 
 
 def is_ready(app: App) -> bool:
     """Whether the document has been made."""
-    return READY in app.ready
+    return READY in app.static_bodies
 
 
 def document(config: Config, *, no_deprecations: bool) -> dict[str, Any]:
@@ -169,4 +169,4 @@ def _described(value: Any) -> Schema:
     return array(schema(str)) if kind is list else schema(kind)
 
 
-POLICY = Envelope[Annotated[dict[str, Any], AsSchema(_described(document(Config(), no_deprecations=True)))], Object]
+POLICY = Envelope[Annotated[dict[str, Any], JsonSchema(_described(document(Config(), no_deprecations=True)))], Object]

@@ -25,7 +25,7 @@ def find_or_handle(call: Call, tag: str | None) -> Response:
     """Return the cached response with this tag, or what the handler answers, which is cached."""
     if tag is None or call.caller is None:
         return call.route.handler(call)
-    cached: Response = call.app.answers.get(call.caller.data_stamp, tag, lambda: call.route.handler(call))
+    cached: Response = call.app.answer_cache.get(call.caller.data_stamp, tag, lambda: call.route.handler(call))
     if len(cached.body) > LARGE_ANSWER:
         call.hold_large()
     # Each call has its own request id and time at the end of the body.
@@ -35,7 +35,7 @@ def find_or_handle(call: Call, tag: str | None) -> Response:
 
 def find_etag(app: App, data_stamp: str, tag: str, request: Request) -> str | None:
     """Return the ``ETag`` of the cached response with this tag, or None if there is none in memory."""
-    cached: Response | None = app.answers.find(data_stamp, tag, None)
+    cached: Response | None = app.answer_cache.find(data_stamp, tag, None)
     if cached is None:
         return None
     is_long = len(cached.body) + len(cached.end) > GZIP_FROM
@@ -47,10 +47,10 @@ def compress_body(app: App, exchange: Exchange, response: Response) -> bytes:
     route, caller = exchange.route, exchange.caller
     if response.is_resident and route is not None:
         name = f"gzip {route.path}"
-        return app.ready.get(name) or app.ready.setdefault(name, deflated(response.body).ended())
+        return app.static_bodies.get(name) or app.static_bodies.setdefault(name, deflated(response.body).ended())
     if response.kept is not None and caller is not None:
         compress = partial(deflated, response.body)
-        return app.answers.get(caller.data_stamp, ("gzip", exchange.tag), compress).ended(response.end)
+        return app.answer_cache.get(caller.data_stamp, ("gzip", exchange.tag), compress).ended(response.end)
     # Without a limit an unauthenticated caller requests megabytes as often as it likes.
     compress_and_cache = route is not None and route.zone is None
     compressed = deflated_of_many(response.body) if compress_and_cache else deflated(response.body)

@@ -11,7 +11,7 @@ from typing import Any
 from finapi import __version__
 from finapi.app import App
 from finapi.core.clock import iso
-from finapi.core.errors import ApiError, StoreUnavailableError, unwritable
+from finapi.core.errors import ApiError, StoreUnavailableError, store_unavailable
 from finapi.core.json import dumps
 from finapi.web import response_cache
 from finapi.web.exchange import Exchange
@@ -84,7 +84,7 @@ def build_failure(app: App, exchange: Exchange, error: Exception) -> Response:
             log.warning("request %s: %s: %s", exchange.request_id, error.code, error.__cause__)
         return build_error(app, exchange, error)
     if isinstance(error, StoreUnavailableError):
-        return build_error(app, exchange, unwritable(error))
+        return build_error(app, exchange, store_unavailable(error))
     # A call that a stop has left behind fails on its closed database. It has been answered.
     if not app.db.closed:
         log.error("request %s failed", exchange.request_id, exc_info=error)
@@ -117,18 +117,18 @@ def _limit_headers(app: App, exchange: Exchange, error: ApiError) -> dict[str, s
     decision, route = exchange.limit_decision, exchange.route
     if error.code != "RATE_LIMIT_EXCEEDED" or decision is None or route is None or route.zone in GATEWAY_ZONES:
         return {}
-    return decision.headers(app.clock.now())
+    return decision.build_headers(app.clock.now())
 
 
 def _suggest_name(param: str, request: Request) -> str:
     """Return a sentence about the name in the request that probably means a missing parameter, or an empty text."""
-    from finapi.core import guesses
+    from finapi.core import suggestions
 
     json_body = request.kept[0] if request.kept else {}
     names = {**request.query, **json_body}
     if param in names:
         return ""
-    name = guesses.given_for(param, list(names)[:MAX_GUESSED_NAMES])
+    name = suggestions.find_misnamed(param, list(names)[:MAX_GUESSED_NAMES])
     return "" if name is None else f" {name} is no parameter here; did you mean {param}?"
 
 
@@ -204,7 +204,7 @@ def _build_headers(app: App, exchange: Exchange, response: Response) -> dict[str
     if route is not None and route.tells_cost and request is not None and request.method != "OPTIONS":
         headers.setdefault("X-Tokens-Charged", str(exchange.tokens_charged))
     if exchange.limit_decision is not None and response.status < 300:
-        headers.update(exchange.limit_decision.headers(app.clock.now()))
+        headers.update(exchange.limit_decision.build_headers(app.clock.now()))
     return headers
 
 

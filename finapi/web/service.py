@@ -9,7 +9,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from finapi.app import App
 from finapi.core import metrics
-from finapi.core.errors import ApiError, unwritable
+from finapi.core.errors import ApiError, store_unavailable
 from finapi.core.json import dumps
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Request, Response
@@ -66,7 +66,7 @@ def readyz(call: Call) -> Response:
     """
     app = call.app
     if app.db.trouble is not None:
-        raise unwritable()
+        raise store_unavailable()
     with app.db.read() as tx:
         version = tx.find_value("data_version")
     ready: Ready = {"status": "ok", "data_version": version}
@@ -84,20 +84,20 @@ def readyz(call: Call) -> Response:
 
 def openapi(call: Call) -> Response:
     """The OpenAPI document of the route table."""
-    body = call.app.ready.get(OPENAPI)
+    body = call.app.static_bodies.get(OPENAPI)
     if body is None:
         # Late: most processes are never asked for it.
         from finapi.web.openapi import document
 
         document_bytes = dumps(document(call.app.config.public_url, call.routes))
         # Threads that make it at the same time all send the first that was made.
-        body = call.app.ready.setdefault(OPENAPI, document_bytes)
+        body = call.app.static_bodies.setdefault(OPENAPI, document_bytes)
     return Response(200, body, is_resident=True)
 
 
 def openapi_is_ready(app: App) -> bool:
     """Whether the document has been made."""
-    return OPENAPI in app.ready
+    return OPENAPI in app.static_bodies
 
 
 def figures(call: Call) -> Response:
@@ -107,7 +107,7 @@ def figures(call: Call) -> Response:
     # Not loaded for a process that is asked whether it lives.
     from finapi.ops import status
 
-    return Response(200, call.app.metrics.text(status.figures(call.app)).encode(), metrics.CONTENT_TYPE)
+    return Response(200, call.app.metrics.render(status.figures(call.app)).encode(), metrics.CONTENT_TYPE)
 
 
 def _local(request: Request) -> bool:

@@ -49,13 +49,13 @@ def show(call: Call) -> Response:
 
 def is_ready(app: App) -> bool:
     """Whether the document is in memory, and still good."""
-    return app.watch.cached["status"].holds(app.clock.monotonic(), watchdog.stuck(app))
+    return app.health.answer_caches["status"].holds(app.clock.monotonic(), watchdog.stuck(app))
 
 
 def current(app: App) -> bytes:
     """The body of ``GET /api/v1/status``, kept for 30 s or until a part changes over; needs no other part."""
     # A watchdog that is stuck drops nothing that is kept: it is looked at each time.
-    return app.watch.cached["status"].get(
+    return app.health.answer_caches["status"].get(
         app.clock.monotonic(), lambda: dumps(status.document(app, app.clock.now())), tag=watchdog.stuck(app)
     )
 
@@ -85,7 +85,7 @@ def badge(call: Call) -> Response:
 def feed(call: Call) -> Response:
     """The changes of status as RSS 2.0, newest first."""
     app = call.app
-    data = app.watch.cached["changes"].get(app.clock.monotonic(), lambda: _feed(app))
+    data = app.health.answer_caches["changes"].get(app.clock.monotonic(), lambda: _feed(app))
     return Response(200, data, "application/rss+xml; charset=utf-8")
 
 

@@ -79,7 +79,7 @@ def working() -> Iterator[None]:
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[App]:
-    app = apps.on_disk(Config(data_dir=tmp_path, **ACCOUNTS), FixedClock(NOW))  # type: ignore[arg-type]
+    app = apps.open_on_disk(Config(data_dir=tmp_path, **ACCOUNTS), FixedClock(NOW))  # type: ignore[arg-type]
     yield app
     app.db.close()
 
@@ -171,16 +171,16 @@ REFUNDED = [(-5, "debit"), (5, "5xx_refund")]
 
 
 def test_unread_documents_of_one_address_take_no_room(start: Callable[..., Running], app: App, key: str) -> None:
-    app.ready[OPENAPI] = Random(7).randbytes(2_000_000)  # As large when it is compressed.
+    app.static_bodies[OPENAPI] = Random(7).randbytes(2_000_000)  # As large when it is compressed.
     running = start(spool_limit=1_000_000, held_limit=500_000)
     kinds: list[dict[str, str]] = [{"Accept_Encoding": "gzip;q=0"}, {"Accept_Encoding": "gzip"}, {}]
     hoard = [request(running, "/openapi.json", source="127.0.0.2", **kinds[number % 3]) for number in range(60)]
     hoard += [request(running, "/openapi.json?a=1", source="127.0.0.2") for _ in range(20)]
     eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 80)
     assert (running.listener.disk.free_bytes, running.listener.memory.free_bytes) == (1_000_000, 500_000)
-    assert len(app.ready) == 2
+    assert len(app.static_bodies) == 2
     document = request(running, "/openapi.json?b=1", source="127.0.0.3")
-    assert document.answer().body == app.ready[OPENAPI]
+    assert document.answer().body == app.static_bodies[OPENAPI]
     assert len(table_of(request(running, PATH, key, "127.0.0.3"))) == ROWS + 1
     del hoard
 
@@ -216,12 +216,12 @@ def test_an_export_that_waits_for_its_reader_lets_others_be_made(
 
 
 def test_no_account_and_no_address_makes_all_large_answers(app: App) -> None:
-    app.large._seconds = 0.0
-    app.large.take(("user", 1), ("address", "192.0.2.1"))
+    app.large_answer_queue._wait_seconds = 0.0
+    app.large_answer_queue.acquire(("user", 1), ("address", "192.0.2.1"))
     for owners in ((("user", 1), ("address", "192.0.2.2")), (("user", 2), ("address", "192.0.2.1"))):
         with pytest.raises(Exception, match="Other large answers are being made"):
-            app.large.take(*owners)
-    app.large.take(("user", 2), ("address", "192.0.2.2"))
+            app.large_answer_queue.acquire(*owners)
+    app.large_answer_queue.acquire(("user", 2), ("address", "192.0.2.2"))
 
 
 # ---- who pays

@@ -69,7 +69,7 @@ def test_the_limit_holds_for_answers_from_memory_too(application: WsgiApp, clien
 
 
 def test_the_status_is_in_memory_until_it_is_due(application: WsgiApp, client: Client, clock: FixedClock) -> None:
-    application.app.watch.probes.update(of_process(application.app))
+    application.app.health.probes.update(of_process(application.app))
     watchdog.check(application.app, NOW)
     assert answer_from_memory(application, STATUS) is None
     assert client.get(STATUS).status == 200
@@ -110,7 +110,7 @@ def test_compression_is_left_to_a_thread(application: WsgiApp, client: Client) -
 
 
 def test_the_server_answers_while_a_commit_holds_every_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = apps.on_disk(Config(data_dir=tmp_path), FixedClock(NOW), new_secrets=True)
+    app = apps.open_on_disk(Config(data_dir=tmp_path), FixedClock(NOW), new_secrets=True)
     key = users.create(app, "ann@example.com", "pro", NOW).api_key
     application = WsgiApp(app)
     commit_may_end = threading.Event()

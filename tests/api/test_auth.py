@@ -67,7 +67,7 @@ class Broken:
 
 
 def break_mail(app: App, *, permanent: bool = False) -> None:
-    object.__setattr__(app.post, "transport", Broken(permanent=permanent))
+    object.__setattr__(app.mail_settings, "transport", Broken(permanent=permanent))
 
 
 def forget(client: Client, email: str = "ann@example.com", **options: Any) -> Answer:
@@ -164,7 +164,7 @@ def test_no_account_register_queues_the_welcome_mail_with_the_key(client: Client
 def test_register_answers_500_when_the_verification_mail_fails_and_resend_mends_it(
     client: Client, app: App, caplog: pytest.LogCaptureFixture
 ) -> None:
-    token, working = invite_token(client), app.post.transport
+    token, working = invite_token(client), app.mail_settings.transport
     break_mail(app)
     body = {"email": "ann@example.com", "password": PASSWORD, "invite_token": token}
     logging.getLogger("finapi").propagate = True
@@ -174,7 +174,7 @@ def test_register_answers_500_when_the_verification_mail_fails_and_resend_mends_
     (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert line == f"request {failed.json['request_id']}: MAIL_FAILED: the server cannot be reached"
     assert "/api/v1/auth/resend-verification" in failed.verdict[2]
-    object.__setattr__(app.post, "transport", working)
+    object.__setattr__(app.mail_settings, "transport", working)
     assert login(client).verdict == UNVERIFIED
     assert resend(client).status == 200
     recovery.send_due(app)
@@ -1144,7 +1144,7 @@ def test_no_link_in_a_mail_comes_from_a_header(client: Client, app: App, host: s
     forget(client, headers=headers)
     resend(client, headers=headers)
     recovery.send_due(app)
-    mails = app.post.transport.messages()  # type: ignore[attr-defined]
+    mails = app.mail_settings.transport.messages()  # type: ignore[attr-defined]
     assert len(mails) == 4
     assert all(b"evil" not in message.as_bytes() for message in mails)
 

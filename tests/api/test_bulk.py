@@ -62,7 +62,7 @@ DAYS = {
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """A store with a filing or two of each dataset."""
-    app = apps.in_memory(Config(**ACCOUNTS), FixedClock(NOW))
+    app = apps.create_in_memory(Config(**ACCOUNTS), FixedClock(NOW))
     take(app, tmp_path_factory.mktemp("forms"), june(), september())
     put(app, report(), "0001234567-25-000077")
     with app.db.write() as tx:
@@ -173,7 +173,7 @@ def test_what_names_no_file_is_refused_and_refunded(api: Client, name: str) -> N
     assert (answer.status, answer.json["code"], answer.json["details"]["param"]) == (400, "INVALID_PARAM", "filename")
     assert answer.headers["x-tokens-charged"] == "0"
     assert balance(api.app, 1) == 500_000
-    assert api.app.bulk.list_files() == []
+    assert api.app.bulk_files.list_files() == []
 
 
 @pytest.mark.parametrize("period", ["2026-02", "2026-02-01", "2026q2", "2099q4"])
@@ -308,7 +308,7 @@ def test_a_change_of_the_data_makes_the_file_anew(api: Client) -> None:
     assert second.status == 200
     assert second.headers["etag"] != first.headers["etag"]
     assert len(table(second)) == len(table(first)) + 1
-    assert api.app.bulk.list_files()[0][1].rows == len(table(second))
+    assert api.app.bulk_files.list_files()[0][1].rows == len(table(second))
 
 
 def test_a_file_of_too_many_bytes_is_refused(copied: Callable[..., App], stored: App) -> None:
@@ -318,7 +318,7 @@ def test_a_file_of_too_many_bytes_is_refused(copied: Callable[..., App], stored:
         answer = api.get(f"{BULK}/facts-2025q1.csv.gz")
         assert (answer.status, answer.json["details"]["expected"]) == (400, "a shorter period")
     assert balance(app, 1) == 500_000
-    assert app.bulk.list_files() == []
+    assert app.bulk_files.list_files() == []
 
 
 def test_a_failure_while_it_is_made_is_refunded_and_leaves_nothing(
@@ -332,7 +332,7 @@ def test_a_failure_while_it_is_made_is_refunded_and_leaves_nothing(
     answer = api.get(f"{BULK}/facts-2025q1.csv.gz")
     assert (answer.status, answer.headers["retry-after"]) == (503, "30")
     assert balance(api.app, 1) == 500_000
-    assert [*api.app.bulk._prepare_directory().iterdir()] == []
+    assert [*api.app.bulk_files._prepare_directory().iterdir()] == []
     monkeypatch.undo()
     assert api.get(f"{BULK}/facts-2025q1.csv.gz").status == 200
 
@@ -425,7 +425,7 @@ def test_what_is_no_month_is_refused_and_costs_nothing(
     answer = api.call(method, f"/api/v1/insiders/bulk/{path}")
     assert (answer.status, (answer.json.get("details") or {}).get("param")) == (status, param)
     assert balance(api.app, 1) == 500_000
-    assert api.app.bulk.list_files() == []
+    assert api.app.bulk_files.list_files() == []
 
 
 def test_of_calls_at_once_one_makes_the_file_and_the_others_are_told_so(

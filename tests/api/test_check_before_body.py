@@ -73,7 +73,7 @@ def test_the_setting_is_a_ceiling(make_app: Callable[..., App]) -> None:
 @pytest.mark.parametrize("key", ["", "0" * 32, "no key at all"])
 def test_a_credential_that_is_none_is_401_and_counts_against_its_address(app: App, key: str) -> None:
     assert refused(check_before_body(app, "POST", BATCH, 100, key)) == (401, "UNAUTHORIZED")
-    (_, left, _), *_ = app.limiters["xbrl"].look(("address", "192.0.2.1"), app.clock.monotonic())
+    (_, left, _), *_ = app.limiters["xbrl"].list_remaining(("address", "192.0.2.1"), app.clock.monotonic())
     assert left == app.config.xbrl_burst  # of the burst and the one beside it, one is used
 
 

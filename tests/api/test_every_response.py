@@ -20,7 +20,7 @@ from finapi.accounts import billing, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.core.errors import STATUS_OF, ApiError
+from finapi.core.errors import STATUS_BY_CODE, ApiError
 from finapi.web import response_cache, responses
 from finapi.web.application import WsgiApp
 from finapi.web.http.call import Call
@@ -176,7 +176,7 @@ def test_every_error_has_one_shape(make_app: Callable[..., App], status: int) ->
     body = with_status(status, make_app).json
     assert (body["status"], body["timestamp"]) == ("error", STAMP)
     assert body["error"] == body["code"]
-    assert STATUS_OF[body["code"]] == status
+    assert STATUS_BY_CODE[body["code"]] == status
     assert body["message"].endswith(".")
     beside = {"current_balance", "required_cost", "next_refill_at", "plan", "upgrade_url"}
     expected = {"status", "error", "code", "message", "request_id", "timestamp"}
@@ -706,7 +706,7 @@ def test_where_there_is_no_answer_any_is_no_condition(client: Client) -> None:
 @pytest.fixture(scope="module")
 def anybody() -> Iterator[Client]:
     """A caller of a server without limits to run into, for many calls."""
-    app = apps.in_memory(Config(xbrl_burst=10_000_000), FixedClock(NOW))
+    app = apps.create_in_memory(Config(xbrl_burst=10_000_000), FixedClock(NOW))
     put(app, report())
     yield Client(app, users.create(app, "bob@example.com", "yearly", NOW).api_key)
     app.db.close()
@@ -744,7 +744,7 @@ def test_no_request_is_an_unexpected_failure(
         body: Any = answer.json
         assert isinstance(body, dict)
         if answer.status >= 400:
-            assert (body["status"], STATUS_OF[body["code"]]) == ("error", answer.status)
+            assert (body["status"], STATUS_BY_CODE[body["code"]]) == ("error", answer.status)
 
 
 def test_a_body_with_a_content_encoding_is_415(client: Client) -> None:

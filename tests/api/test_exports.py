@@ -282,8 +282,8 @@ def test_over_the_wire_a_table_that_a_stop_cuts_off_is_refunded(app: App, api: C
 
 
 def test_so_many_are_made_at_once(app: App, api: Client) -> None:
-    with app.large.turn("a"), app.large.turn("b"):
-        app.large._seconds = 0.0
+    with app.large_answer_queue.enter("a"), app.large_answer_queue.enter("b"):
+        app.large_answer_queue._wait_seconds = 0.0
         answer = api.get(ROUTE.path + "?format=csv")
     assert (answer.status, answer.json["code"]) == (503, "UNAVAILABLE")
     assert [row[:2] for row in ledger(app)] == [(-5, "debit"), (5, "5xx_refund")]

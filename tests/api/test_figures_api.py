@@ -351,7 +351,7 @@ def test_a_screen_works_out_again_only_what_has_changed(app: App, caller: Client
     assert after["0000000077"]["asset_turnover"] != before["0000000077"]["asset_turnover"]
     assert after["0000000088"] == before["0000000088"]
     # Five of the company that changed, by its ticker too; two of the other, whose ticker changed with it.
-    assert len(app.screened) == 5
+    assert len(app.screening_cache) == 5
 
 
 def test_a_screen_refuses_what_is_no_number_or_key(caller: Client) -> None:

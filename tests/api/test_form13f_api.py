@@ -42,7 +42,7 @@ SHAPES = {(route.method, route.path): route.schema for route in ROUTES if route.
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """A store that holds two funds and two quarters, a put, and a mapping."""
-    app = apps.in_memory(Config(**ACCOUNTS), FixedClock(NOW))
+    app = apps.create_in_memory(Config(**ACCOUNTS), FixedClock(NOW))
     put = made.row(made.APPLE, 5_000, 20, putCall="Put")
     september = submission(2, ours.SEPTEMBER, extra=put, managers=["Wick LLC"])
     forms = tmp_path_factory.mktemp("forms")
@@ -107,7 +107,7 @@ def asked(client: Client, method: str, path: str, body: Any, **options: Any) -> 
 
 
 def test_what_is_kept_says_nothing_that_changes_with_the_clock(api: Client, clock: FixedClock) -> None:
-    asker = Client(replace(api.app, answers=Cache(0, lambda response: 1)), api.key)
+    asker = Client(replace(api.app, answer_cache=Cache(0, lambda response: 1)), api.key)
     kept = {(one.method, one.path) for one in ROUTES if one.cacheable}
     paths = [path for method, route, path, _ in CALLS if (method, API + route) in kept]
     before = [asker.get(API + path) for path in paths]

@@ -10,7 +10,7 @@ import pytest
 
 from finapi.accounts import users
 from finapi.app import App
-from finapi.core import guesses
+from finapi.core import suggestions
 from finapi.core.errors import ApiError
 from finapi.edgar import tickers as lists
 from finapi.market.financials import series
@@ -171,6 +171,6 @@ def test_a_webhook_on_this_machine_is_refused_when_it_is_set(app: App, api: Clie
 
 
 def test_guesses_are_of_words_only() -> None:
-    assert guesses.nearest("x" * 1_000, ["x" * 999]) == []
-    assert guesses.nearest("", ["a"]) == []
-    assert len(guesses.one_slip("A" * 1_000)) < 1_000
+    assert suggestions.list_similar("x" * 1_000, ["x" * 999]) == []
+    assert suggestions.list_similar("", ["a"]) == []
+    assert len(suggestions.list_typos("A" * 1_000)) < 1_000

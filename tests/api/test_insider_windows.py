@@ -52,7 +52,7 @@ def announced() -> bytes:
 
 @pytest.fixture(scope="module")
 def whole() -> Iterator[App]:
-    app = apps.in_memory(Config(), FixedClock(NOW))
+    app = apps.create_in_memory(Config(), FixedClock(NOW))
     put_market(app)
     yield app
     app.db.close()

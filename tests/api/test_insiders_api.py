@@ -88,7 +88,7 @@ MARKET: list[tuple[bytes, str, str]] = [
 
 @pytest.fixture(scope="module")
 def stored() -> Iterator[App]:
-    app = apps.in_memory(Config(), FixedClock(NOW))
+    app = apps.create_in_memory(Config(), FixedClock(NOW))
     put_market(app)
     yield app
     app.db.close()
@@ -726,7 +726,7 @@ KEPT = [
 
 
 def test_what_is_kept_says_nothing_that_changes_with_the_clock(api: Client, clock: FixedClock) -> None:
-    asker = Client(replace(api.app, answers=Cache(0, lambda response: 1)), api.key)
+    asker = Client(replace(api.app, answer_cache=Cache(0, lambda response: 1)), api.key)
     before = [asker.get(INSIDERS + path) for path in KEPT]
     clock.advance(400 * 86_400)
     for path, first in zip(KEPT, before, strict=True):

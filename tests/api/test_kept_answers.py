@@ -43,7 +43,7 @@ def callers() -> Iterator[tuple[Client, Client]]:
     limits = ("app_per_minute", "app_per_hour", "xbrl_per_minute", "xbrl_burst", "financials_per_minute")
     more = ("insider_per_minute_free", "insider_per_minute_paid", "free_tokens", "pro_tokens")
     settings: dict[str, Any] = dict.fromkeys((*limits, *more), 10**6)
-    app = apps.in_memory(Config(**settings), FixedClock(NOW))
+    app = apps.create_in_memory(Config(**settings), FixedClock(NOW))
     data.load(app)
     keys = [users.create(app, f"{plan}@example.com", plan, NOW).api_key for plan in ("pro", "free")]
     yield Client(app, keys[0]), Client(app, keys[1])
@@ -61,9 +61,9 @@ def question(route: Route) -> str:
 
 
 def forget(app: App) -> None:
-    for cache in (app.answers, app.books, app.screened):
+    for cache in (app.answer_cache, app.fact_book_cache, app.screening_cache):
         cache._version, cache._weight = object(), 0
-        cache.clear()
+        cache._entries.clear()
 
 
 def shared(answer: Answer) -> bytes:
@@ -81,10 +81,10 @@ def test_a_kept_answer_is_the_one_that_the_caller_would_have_been_made(
     first, kept = pro.get(path), free.get(path)
     if first.status == 404:  # the demo has none
         assert kept.status == 404
-        assert len(pro.app.answers) == 0
+        assert len(pro.app.answer_cache) == 0
         return
     assert (first.status, kept.status) == (200, 200), first.body
-    assert len(pro.app.answers) == 1
+    assert len(pro.app.answer_cache) == 1
     table = free.get(path, headers={"Accept": "text/csv"})
     csv = "text/csv; charset=utf-8"
     assert table.headers["content-type"] == (csv if route.tables else kept.headers["content-type"])
@@ -110,4 +110,4 @@ def test_no_answer_is_kept_of_a_call_that_fails(callers: tuple[Client, Client]) 
     forget(pro.app)
     for path in ("/xbrl/companies/NOSUCH/statements", "/xbrl/timeseries?ticker=NOSUCH", "/xbrl/facts"):
         assert pro.get("/api/v1" + path).status in (400, 404)
-    assert len(pro.app.answers) == 0
+    assert len(pro.app.answer_cache) == 0

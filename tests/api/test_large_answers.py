@@ -11,7 +11,7 @@ import pytest
 
 from finapi.accounts import users
 from finapi.app import App
-from finapi.core.json import dumps, pieces
+from finapi.core.json import dumps, iter_chunks
 from finapi.market.financials import company_books
 from finapi.store.db import Transaction
 from finapi.web.application import WsgiApp
@@ -53,9 +53,9 @@ def balance(app: App) -> int:
 def test_pieces_are_what_dumps_writes_with_lists_for_iterators() -> None:
     rows = [{"a": 1, "b": None}, {}, {"c": "x"}]
     lazy = {"first": iter(rows), "inner": {"rows": (row for row in [iter([1, 2]), iter([])])}, "last": "é"}
-    assert json.loads(b"".join(pieces(lazy))) == {"first": rows, "inner": {"rows": [[1, 2], []]}, "last": "é"}
+    assert json.loads(b"".join(iter_chunks(lazy))) == {"first": rows, "inner": {"rows": [[1, 2], []]}, "last": "é"}
     for plain in ({"first": rows}, [], 1, "x", None):
-        assert b"".join(pieces(plain)) == dumps(plain)
+        assert b"".join(iter_chunks(plain)) == dumps(plain)
 
 
 def test_an_item_is_made_when_those_before_it_are_written() -> None:
@@ -66,7 +66,7 @@ def test_an_item_is_made_when_those_before_it_are_written() -> None:
             made.append(number)
             yield number
 
-    written = pieces({"items": items()})
+    written = iter_chunks({"items": items()})
     assert (next(written), made) == (b'{"items":', [])
     assert (next(written), next(written), made) == (b"[", b"0", [0])
 
@@ -270,7 +270,7 @@ def test_a_batch_of_more_companies_takes_no_more_memory_beside_its_answer(caller
 def test_what_is_made_at_once_is_bounded_and_the_rest_is_refused_and_refunded(caller: Client) -> None:
     app = caller.app
     for other in ("x", "y"):
-        app.large.take(("user", other))
+        app.large_answer_queue.acquire(("user", other))
     before = balance(app)
     answer = caller.post(BATCH, MANY)
     assert answer.verdict[:2] == (503, "UNAVAILABLE")
@@ -278,7 +278,7 @@ def test_what_is_made_at_once_is_bounded_and_the_rest_is_refused_and_refunded(ca
     assert balance(app) == before
     # A small answer of one company needs no place.
     assert caller.get(URL, query={"cik": "77", "metrics": "revenue"}).status == 200
-    app.large.give_back(("user", "x"))
+    app.large_answer_queue.release(("user", "x"))
     assert caller.post(BATCH, MANY).status == 200
 
 
@@ -289,7 +289,7 @@ def test_a_place_is_given_back_when_the_answer_has_been_handed_over(caller: Clie
 
     def watched(self: WsgiApp, *args: Any) -> Any:
         body = plain(self, *args)
-        handed.append(app.large.there(("user", 1)))
+        handed.append(app.large_answer_queue.count_for_key(("user", 1)))
         return body
 
     WsgiApp.__call__ = watched  # type: ignore[method-assign]
@@ -301,7 +301,7 @@ def test_a_place_is_given_back_when_the_answer_has_been_handed_over(caller: Clie
     finally:
         WsgiApp.__call__ = plain  # type: ignore[method-assign]
     assert handed == [1, 1, 0]
-    assert app.large.there(("user", 1)) == 0
+    assert app.large_answer_queue.count_for_key(("user", 1)) == 0
 
 
 def test_an_answer_above_a_megabyte_needs_a_place_also_when_it_is_kept(
@@ -312,7 +312,7 @@ def test_an_answer_above_a_megabyte_needs_a_place_also_when_it_is_kept(
     query = {"cik": "77", "provenance": "full"}
     assert caller.get(URL, query=query).status == 200
     for other in ("x", "y"):
-        caller.app.large.take(("user", other))
+        caller.app.large_answer_queue.acquire(("user", other))
     assert caller.get(URL, query=query).status == 503
     assert caller.get(URL, query={**query, "limit": "2"}).status == 503
     assert caller.get(URL, query={**query, "metrics": "revenue"}).status == 200
@@ -331,4 +331,4 @@ def test_a_failure_in_the_middle_is_a_500_and_refunded(caller: Client, monkeypat
     answer = caller.post(BATCH, MANY)
     assert answer.verdict[:2] == (500, "INTERNAL")
     assert balance(caller.app) == before
-    assert caller.app.large.there(("user", 1)) == 0
+    assert caller.app.large_answer_queue.count_for_key(("user", 1)) == 0

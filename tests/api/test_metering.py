@@ -129,16 +129,16 @@ def test_what_counts_against_the_limit(
 ) -> None:
     if headers:
         headers = {"If-None-Match": client.get(COMPANY).headers["etag"]}
-    before = app.limiters["xbrl"].look(("user", 1), 0.0)[0][1]
+    before = app.limiters["xbrl"].list_remaining(("user", 1), 0.0)[0][1]
     client.call(method, path, headers=headers)
-    assert before - app.limiters["xbrl"].look(("user", 1), 0.0)[0][1] == counted
-    assert app.limiters["app"].look(("user", 1), 0.0)[0][1] == 60
+    assert before - app.limiters["xbrl"].list_remaining(("user", 1), 0.0)[0][1] == counted
+    assert app.limiters["app"].list_remaining(("user", 1), 0.0)[0][1] == 60
 
 
 def test_a_redirect_counts_against_the_limit_of_its_address(app: App) -> None:
     answer = Client(app).get("/api/v1/auth/verifyPasswordLink?token=1.x", address="192.0.2.7")
     assert answer.status == 302
-    assert app.limiters["app"].look(("address", "192.0.2.7"), 0.0)[0][1] == 59
+    assert app.limiters["app"].list_remaining(("address", "192.0.2.7"), 0.0)[0][1] == 59
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/openapi.json"])
@@ -423,8 +423,8 @@ def test_a_refill_is_named_at_the_anniversary(make_app: Callable[..., App]) -> N
 def test_a_small_answer_takes_more_room_than_its_body(make_app: Callable[..., App]) -> None:
     app = make_app(answer_bytes=20_000)
     for number in range(100):
-        app.answers.get(1, number, lambda: Response(200, b"{}"))
-    assert len(app.answers) == 39
+        app.answer_cache.get(1, number, lambda: Response(200, b"{}"))
+    assert len(app.answer_cache) == 39
 
 
 def test_the_same_question_is_answered_the_same_under_an_id_of_its_own(app: App, client: Client) -> None:

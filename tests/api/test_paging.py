@@ -121,7 +121,7 @@ class Lists:
     """The demo's data with a few rows of everything, and a caller of all of it."""
 
     def __init__(self, folder: Path) -> None:
-        self.app = apps.in_memory(Config(**LIFTED), FixedClock(NOW))
+        self.app = apps.create_in_memory(Config(**LIFTED), FixedClock(NOW))
         world = World(self.app)
         self.client, self.key = Client(self.app), {"X-API-Key": world.key}
         self.session = {"Authorization": f"Bearer {world.session()}"}

@@ -13,7 +13,7 @@ import pytest
 from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
-from finapi.core.watch import Trouble
+from finapi.core.health import ProbeError
 from finapi.ops import watchdog
 from finapi.ops.probes import of_process
 from finapi.web.pages.status_page import PLAYERS
@@ -32,14 +32,14 @@ class Switch:
 
     def __call__(self) -> None:
         if self.broken:
-            raise Trouble("refused", "cannot be <reached>")
+            raise ProbeError("refused", "cannot be <reached>")
 
 
 @pytest.fixture
 def part(app: App) -> Switch:
     """``main_api`` as a switch, beside the real store and counters; one round has been made."""
     part = Switch()
-    app.watch.probes.update(main_api=part, **of_process(app))
+    app.health.probes.update(main_api=part, **of_process(app))
     watchdog.check(app, NOW)
     return part
 
@@ -116,7 +116,7 @@ def test_a_watchdog_that_gets_stuck_shows_at_once_whatever_was_kept(
 
 
 def test_a_part_that_is_switched_off_is_left_out(client: Client, app: App, part: Switch, clock: FixedClock) -> None:
-    del app.watch.probes["main_api"]
+    del app.health.probes["main_api"]
     a_minute_later(app, clock)
     assert [one["name"] for one in client.get(STATUS).json["services"]] == ["postgres_db", "redis", "sec_watchdog"]
     assert len(client.get(HISTORY + "?service=main_api").json["history"]["main_api"]) == 1
@@ -247,7 +247,7 @@ def test_a_badge_of_nothing_is_404(client: Client, part: Switch, name: str) -> N
 
 def test_changes_are_told_as_rss_newest_first(make_app: Callable[..., App], clock: FixedClock) -> None:
     app = make_app(public_url="https://api.example.com")
-    part = app.watch.probes["main_api"] = Switch()
+    part = app.health.probes["main_api"] = Switch()
     client = Client(app)
     watchdog.check(app, NOW)
     assert list(ElementTree.fromstring(client.get("/status.rss").body).iter("item")) == []

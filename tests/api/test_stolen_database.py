@@ -74,7 +74,7 @@ def theft(tmp_path: Path, clock: FixedClock) -> Iterator[Theft]:
     """Users, sessions, links, invites and queued mails, each in some state; then the copy is made."""
     # No limit stands between the thief and an answer.
     config: dict[str, Any] = {**ACCOUNTS, "data_dir": tmp_path, "smtp_url": "memory:", "xbrl_burst": 1_000_000}
-    app = apps.on_disk(Config(**config), clock)
+    app = apps.open_on_disk(Config(**config), clock)
     client = Client(app)
     live: dict[str, str] = {}
     sign_up(client)

@@ -333,10 +333,10 @@ def test_doctor_says_whether_full_text_search_works(
 
 def test_words_survive_a_restart_and_a_kill(tmp_path: Path) -> None:
     config = Config(data_dir=tmp_path)
-    app = apps.on_disk(config, FixedClock(NOW))
+    app = apps.open_on_disk(config, FixedClock(NOW))
     keep(app, LAMP, 1, PAGE, "2025-02-01")
     app.db.close()
-    app = apps.on_disk(config, FixedClock(NOW))
+    app = apps.open_on_disk(config, FixedClock(NOW))
     with app.db.read() as tx:
         scope = text_search.TextScope(None, (), None, None)
         found = text_search.page(tx, text_search.parsed("restated"), scope, 10, None)

@@ -154,14 +154,14 @@ def test_what_is_ingested_of_others_leaves_a_book_where_it_is(app: App, caller: 
     before = caller.get(URL, query=query).json["data"]
     store(app, document(78, "Seventy-Eight Corp", rows_of(range(2018, 2024))))
     assert caller.get(URL, query=query).json["data"] == before
-    assert len(app.books) == 1
+    assert len(app.fact_book_cache) == 1
 
 
 def test_books_are_kept_by_what_they_take_in_memory(app: App, caller: Client) -> None:
     caller.get(URL, query={"cik": "77", "metrics": "revenue"})
-    ((held, weight),) = app.books._entries.values()
+    ((held, weight),) = app.fact_book_cache._entries.values()
     assert weight == 900 * len(held)
-    assert app.books._capacity == 24 * 2**20
+    assert app.fact_book_cache._capacity == 24 * 2**20
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_what_a_book_depends_on_makes_another(
     answer = caller.get(URL, query=query).json
     assert answer["data"]["rows"][0]["metrics"]["revenue"] == revenue
     assert industry in (None, answer["meta"]["industry"])
-    assert len(app.books) == (2 if change else 1)
+    assert len(app.fact_book_cache) == (2 if change else 1)
 
 
 def test_a_figure_that_is_told_otherwise_makes_another_book(app: App, caller: Client) -> None:

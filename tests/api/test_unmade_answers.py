@@ -75,7 +75,11 @@ def test_a_table_whose_head_cannot_be_made_is_ended_and_costs_nothing(
     monkeypatch.setattr(exports, "PAGE_ROWS", 4)
     fails_with(MemoryError(), monkeypatch)
     answer = api.get(ROUTE.path + "?format=csv")
-    assert (answer.status, answer.json["code"], app.large.there(("user", 1))) == (500, "INTERNAL", 0)
+    assert (answer.status, answer.json["code"], app.large_answer_queue.count_for_key(("user", 1))) == (
+        500,
+        "INTERNAL",
+        0,
+    )
     assert ledger(app) == [DEBIT, REFUND]
 
 
@@ -88,7 +92,7 @@ def test_a_large_answer_that_cannot_be_made_leaves_its_place_to_others(
 
     api._wsgi = validator(WsgiApp(app, [numbers_route(handler=holds)]))
     fails_with(MemoryError(), monkeypatch)
-    assert (api.get(ROUTE.path).status, app.large.there(("user", 1))) == (500, 0)
+    assert (api.get(ROUTE.path).status, app.large_answer_queue.count_for_key(("user", 1))) == (500, 0)
     assert ledger(app) == [DEBIT, REFUND]
 
 

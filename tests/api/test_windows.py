@@ -225,7 +225,7 @@ def test_reports_of_funds_without_a_day_are_after_no_day(api: Client, tmp_path: 
 def demo() -> Iterator[Client]:
     """The demo's data and its setting, long after the newest of them."""
     clock = FixedClock(datetime(2031, 11, 20, 12, tzinfo=UTC))
-    app = apps.in_memory(Config(**LIFTED, default_windows="all"), clock)
+    app = apps.create_in_memory(Config(**LIFTED, default_windows="all"), clock)
     yield Client(app, World(app).key)
     app.db.close()
 

@@ -100,7 +100,7 @@ class Bench:
             answer_bytes=0,
             webhook_allow=("127.0.0.0/8",),
         )
-        self.app = apps.on_disk(config)
+        self.app = apps.open_on_disk(config)
         self.user = users.create(self.app, "bench@example.com", "pro", self.app.clock.now())
         for folder in ("companyfacts", "companyfacts_trimmed", "thirteenf", "ownership"):
             self.take([edgar / folder])
@@ -139,7 +139,10 @@ class Bench:
         times = []
         for _ in range(5):
             fresh = replace(
-                self.app, books=Cache(apps.BOOK_BYTES, len), screened=Cache(apps.SCREENED_BYTES, len), ready={}
+                self.app,
+                fact_book_cache=Cache(apps.FACT_BOOK_CACHE_BYTES, len),
+                screening_cache=Cache(apps.SCREENING_CACHE_BYTES, len),
+                static_bodies={},
             )
             client = Client(fresh, self.user.api_key)
             client.get("/api/v1/policy")
@@ -175,7 +178,7 @@ class Bench:
     def report(self) -> Pair:
         """An XBRL filing with its linkbases, into a store of its own."""
         files = [one for one in sorted((self.edgar / REPORT).glob("aapl-2*")) if one.suffix in (".xml", ".xsd")]
-        app = apps.on_disk(Config(data_dir=self.folder(f"report{next(self.number)}")))
+        app = apps.open_on_disk(Config(data_dir=self.folder(f"report{next(self.number)}")))
         work = spent(lambda: self.take(files, app))
         app.db.close()
         return work, spent(lambda: [ElementTree.fromstring(one.read_bytes()) for one in files])
@@ -192,7 +195,7 @@ class Bench:
 
     def quarter(self) -> Pair:
         """A quarterly data set, into a store of its own."""
-        app = apps.on_disk(Config(data_dir=self.folder(f"quarter{next(self.number)}")))
+        app = apps.open_on_disk(Config(data_dir=self.folder(f"quarter{next(self.number)}")))
         file = self.edgar / "fsds/2009q3.zip"
         pair = spent(lambda: self.take([file], app)), spent(lambda: backfill._split(file))
         app.db.close()
@@ -200,7 +203,7 @@ class Bench:
 
     def quarter_of_rows(self) -> Pair:
         """A quarterly data set, beside splitting its lines and putting the rows that it makes into the same tables."""
-        app, bare = (apps.on_disk(Config(data_dir=self.folder(f"rows{next(self.number)}"))) for _ in range(2))
+        app, bare = (apps.open_on_disk(Config(data_dir=self.folder(f"rows{next(self.number)}"))) for _ in range(2))
         file = self.edgar / "fsds/2009q3.zip"
         work = spent(lambda: self.take([file], app))
         with app.db.read() as tx:
@@ -224,7 +227,7 @@ class Bench:
     def delivered(self) -> Pair:
         """Three hundred webhooks, with their receivers."""
         place = self.folder(f"webhooks{next(self.number)}")
-        app = apps.on_disk(replace(self.app.config, data_dir=place))
+        app = apps.open_on_disk(replace(self.app.config, data_dir=place))
         work = spent(lambda: webhooks.throughput(app, 300))
         app.db.close()
         return work / 300, self.unit()

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator
 from itertools import cycle, islice
 from pathlib import Path
 
-from finapi.app import on_disk
+from finapi.app import open_on_disk
 from finapi.core.config import Config
 from finapi.market.documents.identify import Given
 from finapi.market.intake import ingest, loading
@@ -135,7 +135,7 @@ def passed_over(edgar: Path, data: Path) -> float:
     with zipfile.ZipFile(file) as tables:
         size = sum(tables.getinfo(name).file_size for name in ("num.txt", "pre.txt"))
         smallest = min(tables.read("sub.txt").splitlines()[1:], key=len).split(b"\t")
-    app = on_disk(Config(data_dir=data))
+    app = open_on_disk(Config(data_dir=data))
     began = time.process_time()
     ingest.run(app, [file], Given(only=frozenset({int(smallest[1])})), lambda outcome: None)
     spent = time.process_time() - began
@@ -157,7 +157,7 @@ def main(companies: int, years: int, commands: int, edgar: Path) -> None:
         for number in range(1, commands + 1):
             for line in loaded(archive, data, companies * number // commands, years):
                 print(line, flush=True)
-        app = on_disk(Config(data_dir=data))
+        app = open_on_disk(Config(data_dir=data))
         with app.db.read() as tx:
             held = dict(tx.find_row("held") or {})
         app.db.close()

@@ -183,7 +183,7 @@ def main(companies: int, years: int, edgar: Path) -> None:
         data, files = Path(place, "data"), Path(place, "files")
         data.mkdir(mode=0o700)
         files.mkdir()
-        app = apps.on_disk(Config(data_dir=data))
+        app = apps.open_on_disk(Config(data_dir=data))
         began = time.perf_counter()
         facts = _written(files, companyfacts(edgar, companies), "CIK{:010}.json")
         spent = taken(app, "companyfacts", facts, companies, loads)

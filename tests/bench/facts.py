@@ -59,7 +59,7 @@ def one_company(rounds: int) -> None:
     for _ in range(rounds):
         loads.append(taken(lambda: json.loads(data)))
         with tempfile.TemporaryDirectory() as place:
-            app = apps.on_disk(Config(data_dir=Path(place)))
+            app = apps.open_on_disk(Config(data_dir=Path(place)))
             first.append(taken(lambda app=app: take(app, APPLE)))
             again.append(taken(lambda app=app: take(app, APPLE)))
             reading.append(taken(lambda app=app: count(app, 320193)))
@@ -86,7 +86,7 @@ def many_companies(companies: int, pattern: str) -> None:
                 text = re.sub('"accn": "[0-9]{10}', f'"accn": "{cik:010}', text)
                 archive.writestr(f"CIK{cik:010}.json", text)
         del document
-        app = apps.on_disk(Config(data_dir=_made(Path(place) / "data")))
+        app = apps.open_on_disk(Config(data_dir=_made(Path(place) / "data")))
         counts: dict[str, int] = {}
         spent = taken(lambda: counts.update(take(app, file)))
         rows = count(app, 1) * counts["ingested"]
@@ -101,7 +101,7 @@ def many_companies(companies: int, pattern: str) -> None:
 def quarter() -> None:
     """A quarter of the data sets, statements included."""
     with tempfile.TemporaryDirectory() as place:
-        app = apps.on_disk(Config(data_dir=Path(place)))
+        app = apps.open_on_disk(Config(data_dir=Path(place)))
         spent = taken(lambda: take(app, EDGAR / "fsds/2009q3.zip"))
         app.db.close()
     print(f"2009q3 in {spent / 1000:.1f} s")

@@ -53,7 +53,9 @@ def rows(first: int, count: int) -> list[IndexRow]:
 
 def main(count: int) -> None:
     with tempfile.TemporaryDirectory() as place:
-        app = apps.on_disk(Config(data_dir=Path(place), app_per_minute=10_000, app_per_hour=10_000, answer_bytes=0))
+        app = apps.open_on_disk(
+            Config(data_dir=Path(place), app_per_minute=10_000, app_per_hour=10_000, answer_bytes=0)
+        )
         tenth = count // 10
         for part in range(10):
             made = rows(part * tenth, tenth)

@@ -44,7 +44,7 @@ QUESTIONS = (
 
 def fill(config: Config, companies: int, edgar: Path) -> None:
     """Store the companies, their latest years and books."""
-    app = apps.on_disk(config)
+    app = apps.open_on_disk(config)
     real = sorted((edgar / "companyfacts").glob("CIK*.json"), key=lambda file: -file.stat().st_size)
     largest, large, middle, small = (file.read_text() for file in real)
     with tempfile.TemporaryDirectory() as place:
@@ -60,7 +60,7 @@ def fill(config: Config, companies: int, edgar: Path) -> None:
 
 def asked(config: Config, path: str) -> float:
     """CPU milliseconds of a call of an App of its own, whose caller is known."""
-    app = apps.on_disk(config)
+    app = apps.open_on_disk(config)
     client = Client(app, users.create(app, f"{time.time_ns()}@example.com", "pro", app.clock.now()).api_key)
     client.get(f"{API}/policy")
     began = time.process_time()
@@ -80,7 +80,7 @@ def main(companies: int, directory: Path, edgar: Path) -> None:
     for path in QUESTIONS:
         asked(config, path)  # what it imports and reads of catalogues
         print(f"{statistics.median(asked(config, path) for _ in range(5)):8.1f} ms  {path}", flush=True)
-    app = apps.on_disk(config)
+    app = apps.open_on_disk(config)
     for cik in (LARGE, 1):
         with app.db.write() as tx:
             tx._connection.execute("UPDATE latest_years SET stamp = random() WHERE cik = ?", (cik,))

@@ -120,7 +120,7 @@ def main(directory: Path) -> None:
         data_dir=directory, synchronous="NORMAL", app_per_minute=10**6, app_per_hour=10**6, answer_bytes=0
     )
     stored = (directory / "finapi.db").exists()
-    app = apps.on_disk(settings)
+    app = apps.open_on_disk(settings)
     if not stored:
         holdings.put_companies(app)
         fill(app)

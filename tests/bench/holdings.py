@@ -163,7 +163,7 @@ def first_pages(app: App, meter: Callable[[], float] = time.process_time) -> Ite
 
 def main(funds: int, rows: int) -> None:
     with tempfile.TemporaryDirectory() as place:
-        app = apps.on_disk(
+        app = apps.open_on_disk(
             Config(data_dir=Path(place), synchronous="NORMAL", app_per_minute=10**6, app_per_hour=10**6, answer_bytes=0)
         )
         took = fill(app, funds, rows)

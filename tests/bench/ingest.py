@@ -33,7 +33,7 @@ def main(rounds: int) -> None:
             ElementTree.fromstring(file.read_bytes())
         bare.append(time.perf_counter() - started)
         with tempfile.TemporaryDirectory() as place:
-            app = apps.on_disk(Config(data_dir=Path(place)))
+            app = apps.open_on_disk(Config(data_dir=Path(place)))
             started = time.perf_counter()
             counts = ingest.run(app, files, Given(filed_at="2025-05-02"), lambda outcome: None)
             ours.append(time.perf_counter() - started)

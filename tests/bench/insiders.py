@@ -191,7 +191,7 @@ def fill(app: App, transactions: int) -> list[float]:
 def main(transactions: int, directory: Path) -> None:
     """Store the forms, print the time of each tenth, then the CPU time of every call."""
     settings = Config(data_dir=directory, synchronous="NORMAL", insider_per_minute_paid=1_000_000, answer_bytes=0)
-    app = apps.on_disk(settings, FixedClock(NOW))
+    app = apps.open_on_disk(settings, FixedClock(NOW))
     took = fill(app, transactions)
     for tenth, seconds in enumerate(took, 1):
         print(f"{transactions * tenth // 10:>8} transactions  {seconds:6.1f} s CPU for the last tenth")

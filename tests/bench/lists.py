@@ -176,7 +176,7 @@ def main(directory: Path, part: int) -> None:
         answer_bytes=0,
     )
     stored = (directory / "finapi.db").exists()
-    app = apps.on_disk(settings, FixedClock(NOW))
+    app = apps.open_on_disk(settings, FixedClock(NOW))
     if not stored:
         for line in fill(app, part):
             print(line, flush=True)

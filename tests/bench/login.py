@@ -108,7 +108,7 @@ def forgets(app: App, client: Client) -> dict[str, Case]:
     app.db._queries["reset_id_of"] = (
         "SELECT resets.id FROM resets JOIN users ON users.id = resets.user_id WHERE users.email = :email"
     )
-    working = app.post
+    working = app.mail_settings
     failing = working.__class__(Refusing(), working.sender)
 
     def then(post: object, *, deleted: str = "") -> Callable[[], None]:
@@ -143,7 +143,7 @@ def main(rounds: int) -> None:
             app_per_minute=10**9,
             app_per_hour=10**9,
         )
-        app = apps.on_disk(config, FixedClock())
+        app = apps.open_on_disk(config, FixedClock())
         client = Client(app)
         for name in ("known", "sent", "failed"):
             add_user(app, f"{name}@example.com")

@@ -25,7 +25,7 @@ from pathlib import Path
 from finapi import app as apps
 from finapi.accounts import users
 from finapi.core.config import Config
-from finapi.core.memory import STEP_SECONDS
+from finapi.core.memory import CHECK_SECONDS
 from finapi.market.documents.identify import Given
 from finapi.market.intake import ingest
 from tests.bench.backfill import EDGAR, companyfacts
@@ -40,7 +40,7 @@ EACH = 334
 def store(directory: Path, companies: int, edgar: Path) -> str:
     """Fill a data directory; the key of a user."""
     config = Config(data_dir=directory, pro_tokens=1_000_000_000)
-    app = apps.on_disk(config)
+    app = apps.open_on_disk(config)
     with tempfile.TemporaryDirectory() as place:
         for cik, data in enumerate(companyfacts(edgar, companies), 1):
             file = Path(place, f"CIK{cik:010}.json")
@@ -105,7 +105,7 @@ def main(companies: int, edgar: Path) -> None:
                     end=", ",
                     flush=True,
                 )
-                time.sleep(STEP_SECONDS + 2)
+                time.sleep(CHECK_SECONDS + 2)
                 print(f"+{resident(ready['pid']) - idle:.0f} when what is free is given back")
         finally:
             process.terminate()

@@ -358,7 +358,7 @@ def _store_prices(directory: Path, companies: int) -> str:
         lines = (",".join([ticker, *map(str, row)]) for row in iter_price_rows(number))
         text = "\n".join(["ticker,date,open,high,low,close,volume", *lines, ""])
         (sources / f"{ticker}.csv").write_text(text)
-    app = apps.on_disk(Config(data_dir=directory, pro_tokens=10**9))
+    app = apps.open_on_disk(Config(data_dir=directory, pro_tokens=10**9))
     ingest.run(app, [sources], Given(), lambda outcome: None)
     key = users.create(app, "bench@example.com", "pro", app.clock.now()).api_key
     app.db.close()

@@ -29,7 +29,7 @@ TICKERS = ("320193", "1640147", "1835632", "19617")
 
 def main(edgar: Path) -> None:
     """Print the median CPU milliseconds of first and second calls, company by company."""
-    app = apps.in_memory(Config(xbrl_per_minute=1_000_000, xbrl_burst=1_000_000), SystemClock())
+    app = apps.create_in_memory(Config(xbrl_per_minute=1_000_000, xbrl_burst=1_000_000), SystemClock())
     for folder in ("companyfacts", "companyfacts_trimmed"):
         ingest.run(app, [edgar / folder], Given(), lambda outcome: None)
     user = users.create(app, "bench@example.com", "yearly", app.clock.now())
@@ -37,7 +37,7 @@ def main(edgar: Path) -> None:
         times: list[list[float]] = [[], [], []]
         for _ in range(7):
             # The same store, and nothing kept of it.
-            client = Client(replace(app, books=Cache(apps.BOOK_BYTES, len)), user.api_key)
+            client = Client(replace(app, fact_book_cache=Cache(apps.FACT_BOOK_CACHE_BYTES, len)), user.api_key)
             for number, into in enumerate(times):
                 if number != 1:
                     with app.db.write() as tx:

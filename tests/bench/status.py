@@ -22,7 +22,7 @@ CALLS = 200
 def main() -> None:
     """Fill a database on disk with a year of checks of twelve names, and call."""
     with tempfile.TemporaryDirectory() as place:
-        app = apps.on_disk(Config(data_dir=Path(place), app_per_minute=10**6, app_per_hour=10**6))
+        app = apps.open_on_disk(Config(data_dir=Path(place), app_per_minute=10**6, app_per_hour=10**6))
         today = int(app.clock.now().timestamp()) // DAY * DAY
         parts = [name for name in status.SERVICES if name not in status.ALIASES]
         for table, seconds, number in (("status_days", DAY, 365), ("status_hours", 3600, 100 * 24)):
@@ -30,7 +30,7 @@ def main() -> None:
                 f"INSERT INTO {table} VALUES (?, ?, 1440, 1437, 2, 1, 17280)",
                 [(part, today - seconds * back) for part in parts for back in range(number)],
             )
-        app.watch.probes.update({part: lambda: None for part in parts if part != watchdog.NAME})
+        app.health.probes.update({part: lambda: None for part in parts if part != watchdog.NAME})
         watchdog.check(app, app.clock.now())
         client = Client(app)
         for path in (
@@ -43,7 +43,7 @@ def main() -> None:
         ):
             used = []
             for _ in range(CALLS):
-                app.watch.drop_kept()
+                app.health.clear_answer_caches()
                 before = time.thread_time()
                 answer = client.get(path, address="127.0.0.1")
                 used.append((time.thread_time() - before) * 1000)

@@ -90,7 +90,7 @@ class World:
         self._source = FixedSource()
         self.clock = FixedClock(NOW)
         config = Config(**{**_SETTINGS, **settings})
-        app = apps.in_memory(config, self.clock, new_uuid=self._source.uuid, resolve=_nowhere)
+        app = apps.create_in_memory(config, self.clock, new_uuid=self._source.uuid, resolve=_nowhere)
         self.app = replace(app, random_bytes=self._source.draw)
         self._client = Client(self.app)
         self._dispatcher: Dispatcher | None = None
@@ -121,7 +121,7 @@ class World:
 
     def watch(self) -> None:
         """Look once whether the parts work; there is one, and it does."""
-        self.app.watch.probes.setdefault("main_api", lambda: None)
+        self.app.health.probes.setdefault("main_api", lambda: None)
         watchdog.check(self.app, self.clock.now())
 
     def deliver(self) -> None:
@@ -155,7 +155,7 @@ class World:
         """The mails that were sent so far, oldest first."""
         self._source.seed("mails")
         recovery.send_due(self.app)
-        sent: Any = self.app.post.transport
+        sent: Any = self.app.mail_settings.transport
         return [{"to": one["To"], "subject": one["Subject"], "text": text_of(one)} for one in sent.messages()]
 
 

@@ -35,7 +35,7 @@ def measured(path: Path, truth: Path | None, tell: Callable[[str], None]) -> dic
     if not path.exists() or not truth.is_file():
         raise UsageError(f"{truth if path.exists() else path}: is not there")
     rows = accuracy.expected(truth.read_text(encoding="utf-8"), str(truth))
-    app = apps.in_memory(Config(xbrl_per_minute=NO_LIMIT, xbrl_burst=NO_LIMIT), SystemClock())
+    app = apps.create_in_memory(Config(xbrl_per_minute=NO_LIMIT, xbrl_burst=NO_LIMIT), SystemClock())
     try:
         held = _held(app, path, tell)
         books = {cik: book for cik, (_, book) in held.items()}
@@ -54,7 +54,7 @@ def measured(path: Path, truth: Path | None, tell: Callable[[str], None]) -> dic
 
 def printed_alone(path: Path, tell: Callable[[str], None]) -> dict[str, Any]:
     """The comparison of a folder's data sets with the printed lines, without the rest of the report."""
-    app = apps.in_memory(Config(), SystemClock())
+    app = apps.create_in_memory(Config(), SystemClock())
     try:
         return printed_lines(path, {cik: book for cik, (_, book) in _held(app, path, tell).items()})
     finally:

@@ -23,7 +23,7 @@ HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 @pytest.fixture(scope="package")
 def demo() -> Iterator[App]:
     config = Config(pages="public", public_url="http://x", pages_per_minute=100_000)
-    app = apps.in_memory(config, FixedClock(NOW))
+    app = apps.create_in_memory(config, FixedClock(NOW))
     data.load(app)
     yield app
     app.db.close()

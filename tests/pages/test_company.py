@@ -341,7 +341,7 @@ def test_a_csv_of_a_list_is_what_the_api_answers(page: Client) -> None:
 
 
 def test_hostile_names_are_text_on_every_tab() -> None:
-    app = apps.in_memory(Config(pages="public", pages_per_minute=100_000), FixedClock(NOW))
+    app = apps.create_in_memory(Config(pages="public", pages_per_minute=100_000), FixedClock(NOW))
     data.load(app)
     with app.db.write() as tx:
         for place in ("companies SET name", "lines SET label", "insiders SET name"):
@@ -359,7 +359,7 @@ def test_hostile_names_are_text_on_every_tab() -> None:
 
 @pytest.fixture
 def members() -> Iterator[App]:
-    app = apps.in_memory(Config(pages="members", pages_per_minute=100_000), FixedClock(NOW))
+    app = apps.create_in_memory(Config(pages="members", pages_per_minute=100_000), FixedClock(NOW))
     data.load(app)
     yield app
     app.db.close()
@@ -370,7 +370,7 @@ def test_strangers_are_asked_to_sign_in_where_pages_are_for_members(members: App
 
 
 def test_where_pages_are_off_nothing_is_shown() -> None:
-    app = apps.in_memory(Config(pages="off", pages_per_minute=100_000), FixedClock(NOW))
+    app = apps.create_in_memory(Config(pages="off", pages_per_minute=100_000), FixedClock(NOW))
     assert [Client(app).get(f"/company/AAPL{tab}", headers=HTML).status for tab in TABS] == [404] * len(TABS)
     app.db.close()
 

@@ -73,7 +73,7 @@ def test_what_is_shown_works_when_pasted(page: Client, calls: list[reference.Ope
         keyed = any("key" in choice for choice in one.told["security"])
         if one.method == "GET" and (keyed or not one.told["security"]):
             target, _ = reference.example(one)
-            page.app.limiters["app"].put({})  # a minute has room for fewer calls than there are
+            page.app.limiters["app"].restore({})  # a minute has room for fewer calls than there are
             status = page.get(target, headers={"X-API-Key": user.api_key}).status
             if status not in (200, 302):
                 wrong[one.path] = status
@@ -90,14 +90,14 @@ def test_snippets_hold_what_a_shell_and_two_languages_read(page: Client) -> None
 
 
 def test_a_demo_shows_its_own_key(page: Client) -> None:
-    page.app.ready[front.TRY_KEY] = b"0123"
+    page.app.static_bodies[front.TRY_KEY] = b"0123"
     try:
         with page.app.db.write() as tx:
             tx.run("bump_data_version")
         assert "X-API-Key: 0123" in text_of(page, "/docs/first-call")
         assert "X-API-Key: 0123" in text_of(page, "/docs/api/get_xbrl_timeseries.md")
     finally:
-        del page.app.ready[front.TRY_KEY]
+        del page.app.static_bodies[front.TRY_KEY]
         with page.app.db.write() as tx:
             tx.run("bump_data_version")
 

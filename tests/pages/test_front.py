@@ -48,16 +48,16 @@ def test_the_document_is_asked_for_again_for_nothing_until_something_comes_in(pa
 
 def test_calls_carry_the_key_of_the_demo_and_nobody_elses(page: Client) -> None:
     assert text_of(page, "/").count("YOUR_KEY") == 3
-    page.app.ready[front.TRY_KEY] = b"0123"
+    page.app.static_bodies[front.TRY_KEY] = b"0123"
     try:
         assert text_of(page, "/").count("X-API-Key: 0123") == 3
     finally:
-        del page.app.ready[front.TRY_KEY]
+        del page.app.static_bodies[front.TRY_KEY]
 
 
 def test_a_host_for_members_shows_neither_filings_nor_a_key_to_strangers(demo: App) -> None:
-    app = apps.in_memory(Config(), FixedClock(NOW))
-    app.ready[front.TRY_KEY] = b"0123"
+    app = apps.create_in_memory(Config(), FixedClock(NOW))
+    app.static_bodies[front.TRY_KEY] = b"0123"
     body = text_of(Client(app), "/")
     assert "0123" not in body
     assert "Newest filings" not in body

@@ -174,7 +174,7 @@ def test_every_list_has_its_csv(page: Client, path: str) -> None:
 
 
 def test_hostile_names_are_text_on_every_page() -> None:
-    app = apps.in_memory(Config(pages="public", pages_per_minute=100_000), FixedClock(NOW))
+    app = apps.create_in_memory(Config(pages="public", pages_per_minute=100_000), FixedClock(NOW))
     data.load(app)
     with app.db.write() as tx:
         for place in ("companies SET name", "insiders SET name", "funds SET name"):
@@ -228,6 +228,6 @@ def test_what_is_asked_for_is_never_markup(page: Client, path: str) -> None:
 @pytest.mark.parametrize("path", PAGES)
 def test_pages_are_light_and_for_members_where_the_operator_says_so(page: Client, path: str) -> None:
     assert len(text_of(page, path)) < 100_000
-    app = apps.in_memory(Config(pages_per_minute=100_000), FixedClock(NOW))
+    app = apps.create_in_memory(Config(pages_per_minute=100_000), FixedClock(NOW))
     assert Client(app).get(path, headers=HTML).status == 401
     app.db.close()

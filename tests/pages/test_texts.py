@@ -24,7 +24,9 @@ needs_fts5 = pytest.mark.skipif(not has_full_text(), reason="this SQLite has no 
 
 @pytest.fixture
 def lamps() -> Iterator[App]:
-    app = apps.in_memory(Config(pages="public", public_url="http://x", pages_per_minute=100_000), FixedClock(NOW))
+    app = apps.create_in_memory(
+        Config(pages="public", public_url="http://x", pages_per_minute=100_000), FixedClock(NOW)
+    )
     yield app
     app.db.close()
 

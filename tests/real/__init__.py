@@ -62,7 +62,9 @@ class Service:
 def service(*folders: str) -> Iterator[Service]:
     """A service that has ingested these folders of ../shared/edgar/xbrl, with a caller on the plan pro."""
     numbers = itertools.count(1)
-    app = apps.in_memory(Config(), FixedClock(NOW), new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}")
+    app = apps.create_in_memory(
+        Config(), FixedClock(NOW), new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}"
+    )
     try:
         user = users.create(app, "ann@example.com", "pro", NOW)
         outcomes: list[Outcome] = []

@@ -39,7 +39,7 @@ SLICE = EDGAR / "fsds_slices" / "0000320193-24-000123"
 
 
 def held(*paths: Path) -> App:
-    app = apps.in_memory(Config(), FixedClock(NOW))
+    app = apps.create_in_memory(Config(), FixedClock(NOW))
     outcomes: list[Outcome] = []
     ingest.run(app, paths, Given(), outcomes.append)
     assert [one for one in outcomes if one.outcome == "refused"] == []

@@ -41,7 +41,7 @@ def test_first_pages_and_ingest_at_half_a_million_holdings(tmp_path: Path, monke
 
     monkeypatch.setattr(db, "connect", counted)
     settings = Config(data_dir=tmp_path, synchronous="NORMAL", app_per_minute=10**6, app_per_hour=10**6, answer_bytes=0)
-    app = apps.on_disk(settings, FixedClock(NOW))
+    app = apps.open_on_disk(settings, FixedClock(NOW))
     try:
         took = bench.fill(app, FUNDS, ROWS, instructions)
         with app.db.read() as tx:

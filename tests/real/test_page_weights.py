@@ -21,7 +21,7 @@ pytestmark = needs_shared
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[Client]:
-    app = apps.in_memory(Config(pages="public"), FixedClock(NOW))
+    app = apps.create_in_memory(Config(pages="public"), FixedClock(NOW))
     ingest.run(app, [EDGAR / "companyfacts" / "CIK0000320193.json"], Given(), lambda outcome: None)
     yield Client(app)
     app.db.close()

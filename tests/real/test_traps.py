@@ -33,7 +33,7 @@ TICKERS = EDGAR / "company_tickers.json"
 
 def holding(*paths: Path) -> tuple[App, Client]:
     numbers = itertools.count(1)
-    app = apps.in_memory(
+    app = apps.create_in_memory(
         Config(xbrl_per_minute=100_000, xbrl_burst=100_000),
         FixedClock(NOW),
         new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}",

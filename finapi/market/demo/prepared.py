@@ -17,9 +17,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import finapi
-from finapi.app import App, in_memory
+from finapi.app import App, create_in_memory
 from finapi.core.clock import FixedClock, iso
-from finapi.core.config import Config, cache_home
+from finapi.core.config import Config, get_cache_directory
 from finapi.core.files import replace_file
 from finapi.core.temporary import sweep
 from finapi.delivery import events
@@ -72,7 +72,7 @@ def redate(app: App) -> None:
 def _cache() -> Path | None:
     """finapi's directory in the user's cache; None where there is none that nobody else can write."""
     try:
-        place = cache_home() / "finapi"
+        place = get_cache_directory() / "finapi"
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = place.lstat()
     except (OSError, RuntimeError):  # no home, or one that cannot be written
@@ -147,7 +147,7 @@ def _loaded() -> bytes:
     database = Database(None)
     try:
         database.set_random_source(lambda count: hashlib.sha256(b"demo").digest()[:count])
-        app = in_memory(Config(), FixedClock(STORED), db=database)
+        app = create_in_memory(Config(), FixedClock(STORED), db=database)
         events.open_journal(app, STORED)
         data.load(app)
         return database.image()

@@ -15,7 +15,7 @@ from functools import cache
 from itertools import groupby, islice
 from typing import Any, NamedTuple, TypedDict
 
-from finapi.core import guesses as guesses_of
+from finapi.core import suggestions as guesses_of
 from finapi.core.files import get_package_folder
 from finapi.core.records import Date, Time, build_record
 from finapi.market.documents import metadata
@@ -184,7 +184,7 @@ def forms_named(tx: Transaction, words: Sequence[str]) -> tuple[str, ...]:
         wanted = word.upper()
         fits = sorted(fnmatch.filter(known, wanted.replace("[", "[[]"))) if "*" in wanted else [wanted]
         if not fits or (fits == [wanted] and wanted not in known and root(wanted) not in known):
-            guesses = guesses_of.nearest(wanted, sorted(known))
+            guesses = guesses_of.list_similar(wanted, sorted(known))
             raise ValueError(f"{word[:40]!r} is no form that is held{guesses_of.did_you_mean(guesses)}")
         found.update(dict.fromkeys(fits))
     if len(found) > MAX_FORMS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, TypedDict
 
-from finapi.core.records import Date, members
+from finapi.core.records import Date, get_members
 from finapi.market.financials import metrics, reasons
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.figures import Cell, Figure, HoleReason, Missing, holes, value_of
@@ -91,7 +91,7 @@ def newest(held: CompanyBook, price: Price | None) -> RowView | None:
 def answer(company: Company, sector: str | None, industry: str | None, row: RowView) -> CompanyOverview:
     """The overview of a company out of its newest row."""
     cells: dict[str, Cell] = {}
-    for member in members(OverviewFigures):
+    for member in get_members(OverviewFigures):
         if member == "total_cash":
             cells[member] = _total_cash(row)
         elif member in _NOT_FILED:

@@ -12,7 +12,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any, NotRequired, TypedDict
 
-from finapi.core import guesses
+from finapi.core import suggestions
 from finapi.core.days import EPOCH, iso
 from finapi.core.errors import invalid_param
 from finapi.core.json import dumps
@@ -190,8 +190,8 @@ def _check_metrics(keys: Iterable[str]) -> None:
     mapping, catalogue = metrics.mapping(), ratios.catalogue()
     for key in keys:
         if definition(key) is None:
-            near = guesses.nearest(key, [*mapping.metrics, *mapping.derived, *catalogue.ratios])
-            message = f"{key[: guesses.MAX_GUESSED]} is not a metric or ratio{guesses.did_you_mean(near)}"
+            near = suggestions.list_similar(key, [*mapping.metrics, *mapping.derived, *catalogue.ratios])
+            message = f"{key[: suggestions.MAX_WORD_LENGTH]} is not a metric or ratio{suggestions.did_you_mean(near)}"
             raise invalid_param("metrics", message, expected="keys of /xbrl/dictionary", nearest=near)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from finapi.core import days, lucene
+from finapi.core import days, query_language
 from finapi.core.errors import ApiError, invalid_param
-from finapi.core.lucene import Condition, QueryField
+from finapi.core.query_language import Condition, QueryField
 from finapi.edgar import cusip, identity, tickers
 from finapi.market.holdings import funds
 from finapi.market.holdings.funds import FundCoverPage, FundQuarter
@@ -29,7 +29,7 @@ class CoverPages(NamedTuple):
 
 def covers(tx: Transaction, text: str, limit: int, offset: int) -> CoverPages:
     """The cover pages that a query finds, the newest first, notices included."""
-    choices = lucene.conditions(text, {**_of_report(), **_of_position(tx), **_of_names(tx)})
+    choices = query_language.parse_conditions(text, {**_of_report(), **_of_position(tx), **_of_names(tx)})
     ciks: list[int] = []
     accessions: list[str] = []
     narrow = True
@@ -51,7 +51,9 @@ def quarter(tx: Transaction, text: str) -> tuple[FundQuarter, str | None]:
 
     INVALID_PARAM for a query of several funds or of none.
     """
-    choices = lucene.conditions(text, {**_of_report(), **_of_position(tx), "issuer": _ISSUER, "": _ISSUER})
+    choices = query_language.parse_conditions(
+        text, {**_of_report(), **_of_position(tx), "issuer": _ISSUER, "": _ISSUER}
+    )
     named = {_fund(tx, choice) for choice in choices}
     if None in named or len(named) != 1:
         message = f"Holdings are served of one fund: the query must name it by cik. {_ELSEWHERE}."
@@ -118,12 +120,12 @@ def _of_report() -> dict[str, QueryField]:
     """Fields of a report's cover."""
     return {
         "cik": QueryField(("cik", "filerCik"), lambda text: {"values": [int(identity.cik(text))]}, "a CIK"),
-        "period": QueryField(("period", "periodOfReport", "period_of_report"), _day, _DAYS, ranged=True),
+        "period": QueryField(("period", "periodOfReport", "period_of_report"), _day, _DAYS, is_range=True),
         "accession": QueryField(
             ("accession", "accessionNo", "accession_no", "accession_number"), _accession, "an accession number"
         ),
         "form": QueryField(("form", "formType", "form_type"), lambda text: {"values": [text.upper()]}, "a form"),
-        "filed": QueryField(("filed", "filedAt", "filed_at"), _day, _DAYS, ranged=True),
+        "filed": QueryField(("filed", "filedAt", "filed_at"), _day, _DAYS, is_range=True),
     }
 
 

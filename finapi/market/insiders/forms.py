@@ -9,7 +9,7 @@ from functools import partial
 from types import GenericAlias
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
-from finapi.core.records import Date, Members, OneOf, Time, Url, build_record
+from finapi.core.records import Date, InlineObject, OneOf, Time, Url, build_record
 from finapi.edgar.ownership import FORMS, Owner, OwnershipForm, OwnershipRow
 from finapi.market.insiders import store
 from finapi.market.insiders.trades import FigureMark, IdPage, InsiderCursor, absent, narrowest, page
@@ -261,12 +261,13 @@ def _plain_kind(field: str) -> Any:
     return _ALIKE.get(field, (Decimal if field in _FIGURES else text) | None)
 
 
-def _table(rows: RowElements, kind: Callable[[str], Any], *, derivative: bool) -> Members:
+def _table(rows: RowElements, kind: Callable[[str], Any], *, derivative: bool) -> InlineObject:
     """The members of a table whose rows have these elements."""
     held, traded = (
-        Members(_shown(rows.of(derivative=derivative, transaction=transaction), kind)) for transaction in (False, True)
+        InlineObject(_shown(rows.of(derivative=derivative, transaction=transaction), kind))
+        for transaction in (False, True)
     )
-    return Members({"transactions": GenericAlias(list, (traded,)), "holdings": GenericAlias(list, (held,))})
+    return InlineObject({"transactions": GenericAlias(list, (traded,)), "holdings": GenericAlias(list, (held,))})
 
 
 def _owner_kind(field: str) -> Any:
@@ -278,7 +279,7 @@ def _owner_value(owner: Owner, field: str) -> Any:
     return bool(value) if field.startswith("is_") else value
 
 
-FiledOwner = Annotated[dict[str, Any], Members(_shown(_OWNER, _owner_kind))]
+FiledOwner = Annotated[dict[str, Any], InlineObject(_shown(_OWNER, _owner_kind))]
 
 
 class _FormFootnote(TypedDict):

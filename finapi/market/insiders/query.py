@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from finapi.core import days, lucene
+from finapi.core import days, query_language
 from finapi.core.errors import ApiError
-from finapi.core.lucene import Condition, QueryField
+from finapi.core.query_language import Condition, QueryField
 from finapi.edgar import identity, ownership
 from finapi.market.insiders import names
 from finapi.market.reference import companies
@@ -29,7 +29,7 @@ def filings(tx: Transaction, text: str, start: int, size: int) -> tuple[list[int
     INVALID_PARAM for a query that cannot be read, an unknown field or a value that is not of its type.
     """
     cut: list[bool] = []
-    choices = lucene.conditions(text, _fields(tx, cut))
+    choices = query_language.parse_conditions(text, _fields(tx, cut))
     found: set[tuple[int, int]] = set()
 
     def look(query: str, tested: list[list[Condition]], **values: Any) -> None:
@@ -104,7 +104,7 @@ def _fields(tx: Transaction, cut: list[bool]) -> dict[str, QueryField]:
         "owner_name": QueryField(("reportingOwner.name", "reporters.name"), named("insiders"), "a name"),
         "": QueryField(("",), word, "a word"),
     }
-    parties = {key: one._replace(read=_party(one.read)) for key, one in parties.items()}
+    parties = {key: one._replace(parse=_party(one.parse)) for key, one in parties.items()}
     return parties | _PLAIN
 
 
@@ -135,8 +135,8 @@ _DAYS = "a date or [date TO date]"
 _PLAIN = {
     "accession": QueryField(("accessionNo",), _accession, "an accession number"),
     "form": QueryField(("documentType", "formType"), _form, f"one of {', '.join(ownership.FORMS)}"),
-    "filed": QueryField(("filedAt",), lambda text: days.number(days.validate(text[:10])), _DAYS, ranged=True),
-    "period": QueryField(("periodOfReport",), lambda text: days.validate(text[:10]), _DAYS, ranged=True),
+    "filed": QueryField(("filedAt",), lambda text: days.number(days.validate(text[:10])), _DAYS, is_range=True),
+    "period": QueryField(("periodOfReport",), lambda text: days.validate(text[:10]), _DAYS, is_range=True),
     "amendment": QueryField(("isAmendment",), lambda text: {"truth": ownership.truth(text)}, "true or false"),
     "code": QueryField(
         ("transactionCode", "nonDerivativeTable.transactions.coding.code"),

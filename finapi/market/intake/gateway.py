@@ -163,7 +163,7 @@ class Gateway:
             raise BackOff(datetime.fromisoformat(until), reason or "it said so", asked=False)
         url, headers = self._url(host, path), {"User-Agent": self._agent, **headers}
         # This request's place: no more than so many a second, evenly.
-        pause = self._app.edgar.wait(self._app.config.edgar_per_second, time.monotonic())
+        pause = self._app.edgar_pacer.reserve(self._app.config.edgar_per_second, time.monotonic())
         if pause > 0 and self._wait(pause):
             raise RequestStoppedError
         started = time.monotonic()
@@ -184,7 +184,7 @@ class Gateway:
         return self._counted(self._judged(url, reply, started, may_fail))
 
     def _counted(self, fetched: Fetched) -> Fetched:
-        self._app.metrics.count(metrics.EDGAR, fetched.kind)
+        self._app.metrics.count(metrics.EDGAR_REQUESTS, fetched.kind)
         return fetched
 
     def _judged(self, url: str, reply: Reply, started: float, may_fail: bool) -> Fetched:
@@ -250,7 +250,7 @@ class Gateway:
         with self._app.db.write() as tx:
             heartbeats.record_beat(tx, "sec_gateway", now, failure=failure)
         if failure is not None:
-            self._app.metrics.count(metrics.EDGAR, "failed")
+            self._app.metrics.count(metrics.EDGAR_REQUESTS, "failed")
             raise BackOff(now + timedelta(seconds=BACK_OFF_NETWORK), failure)
         return Fetched("missing", str(file)) if body is None else Fetched("found", str(file), body)
 
@@ -280,7 +280,7 @@ class Gateway:
             tx.run("put_poll_state", name="blocked_reason", value=reason)
             took = round((time.monotonic() - started) * 1000)
             heartbeats.record_beat(tx, "sec_gateway", now, took_ms=took, failure=reason)
-        self._app.metrics.count(metrics.EDGAR, "failed")
+        self._app.metrics.count(metrics.EDGAR_REQUESTS, "failed")
         return BackOff(until, reason)
 
 

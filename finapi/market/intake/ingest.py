@@ -70,7 +70,7 @@ def run(
                     found = _ingest_group(app, Group(group.name, wanted), given, None)
                 for outcome in found:
                     counts[outcome.outcome] += 1
-                    app.metrics.count(metrics.INGESTED, outcome.outcome)
+                    app.metrics.count(metrics.INGESTED_FILES, outcome.outcome)
                     if outcome.outcome == "refused":
                         refused.append(outcome)
                     elif outcome.path in known:
@@ -104,7 +104,7 @@ def document(app: App, name: str, body: bytes, also: Also) -> list[Outcome]:
 
     found = list(_ingest_group(app, Group("", [sources.held(name, name, body)]), Given(), finish))
     for outcome in found:
-        app.metrics.count(metrics.INGESTED, outcome.outcome)
+        app.metrics.count(metrics.INGESTED_FILES, outcome.outcome)
     if not done and not any(outcome.retry for outcome in found):
         with app.db.write() as tx:
             also(tx, found)

@@ -351,7 +351,7 @@ class Poller:
             self._beat(tx)
         if again is not None:
             self.counts.put_off += 1
-            self._app.metrics.count(metrics.DOCUMENTS, "put_off")
+            self._app.metrics.count(metrics.EDGAR_DOCUMENTS, "put_off")
             log.info("%s: %s; asked for again at %s", row["accession"], reason, iso(again))
         else:
             self._refused(row["accession"], reason)
@@ -363,13 +363,13 @@ class Poller:
         self._beat(tx)  # a document may be long
         if refused is None:
             self.counts.documents += 1
-            self._app.metrics.count(metrics.DOCUMENTS, "stored")
+            self._app.metrics.count(metrics.EDGAR_DOCUMENTS, "stored")
         else:
             self._refused(accession, refused)
 
     def _refused(self, accession: str, reason: str) -> None:
         self.counts.refused += 1
-        self._app.metrics.count(metrics.DOCUMENTS, "given_up")
+        self._app.metrics.count(metrics.EDGAR_DOCUMENTS, "given_up")
         log.warning("%s is given up: %s", accession, reason)
 
     def _beat(self, tx: Transaction) -> None:

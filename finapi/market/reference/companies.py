@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple, TypedDict
 
-from finapi.core import guesses
+from finapi.core import suggestions
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, build_record
 from finapi.edgar import tickers
@@ -57,13 +57,13 @@ def find(tx: Transaction, text: str, name: str = "ticker") -> Company:
 
 def _unknown(tx: Transaction, text: str) -> ApiError:
     """The 404 of a ticker or CIK of no company, with the tickers that may have been meant."""
-    word = tickers.spelled(text)[: guesses.MAX_GUESSED]
+    word = tickers.spelled(text)[: suggestions.MAX_WORD_LENGTH]
     near: list[str] = []
     if not word.isdigit():
         key = issuers.stem(text)
-        values = {"key": key, "end": key + "\uffff", "slips": json.dumps(guesses.one_slip(word))}
+        values = {"key": key, "end": key + "\uffff", "slips": json.dumps(suggestions.list_typos(word))}
         near = [row["ticker"] for row in tx.list_rows("tickers_near", values)]
-    message = f"No company with the ticker or CIK {word} is known{guesses.did_you_mean(near)}"
+    message = f"No company with the ticker or CIK {word} is known{suggestions.did_you_mean(near)}"
     return ApiError("UNKNOWN_TICKER", message, details={"given": word, "nearest": near})
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from finapi.core.days import length, number, shift
+from finapi.core.days import count_days, number, shift
 
 ITEM, HEADING, STRUCTURE = 0, 1, 2
 AS_IT_IS, OPENS, CLOSES = 0, 1, 2
@@ -268,7 +268,7 @@ class _Grid:
 
 def months(period: Period) -> int:
     """How many months a period lasts, to the nearest; 0 for an instant."""
-    return round(length(*period) / DAYS_A_MONTH)
+    return round(count_days(*period) / DAYS_A_MONTH)
 
 
 def _axes(section: Section, names: Collection[str]) -> dict[str, set[str]]:

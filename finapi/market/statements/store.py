@@ -94,7 +94,7 @@ def _announce(tx: Transaction, accession: str, now: datetime, *, listed: bool = 
 
 def _rows(report: Report, ids: _Ids, set_id: int) -> list[factsets.Row]:
     places = [
-        (ids.dimensions[_key(context.dims)], days.number(context.end), days.length(*context[1:3]))
+        (ids.dimensions[_key(context.dims)], days.number(context.end), days.count_days(*context[1:3]))
         for context in report.contexts
     ]
     concepts, units = ids.concepts, ids.units

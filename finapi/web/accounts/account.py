@@ -193,20 +193,22 @@ def limits(call: Call) -> Response:
         {
             "zone": zone,
             "requests": one.requests,
-            "window_seconds": int(one.period),
+            "window_seconds": int(one.period_seconds),
             "burst": one.burst,
             "remaining": remaining,
             "reset_at": iso(call.now + timedelta(seconds=wait)),
         }
         for zone in CALLER_ZONES
-        for one, remaining, wait in call.app.limiters[call.limiter(zone)].look(("user", call.user_id), monotonic)
+        for one, remaining, wait in call.app.limiters[call.limiter(zone)].list_remaining(
+            ("user", call.user_id), monotonic
+        )
     ]
     return call.plain({"limits": rows, "as_of": iso(call.now)})
 
 
 def portal(call: Call) -> Response:
     """Where plans are described and changed."""
-    return call.plain({"url": call.app.config.upgrade_page})
+    return call.plain({"url": call.app.config.plans_page_url})
 
 
 def buy_quota(call: Call) -> Response:

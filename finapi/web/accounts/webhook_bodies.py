@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypedDict
 
-from finapi.core.records import AsSchema, Date, Time, Url
+from finapi.core.records import Date, JsonSchema, Time, Url
 from finapi.web.http.schema import Schema, const, made_of, schema
 
 
-def _pattern(pattern: str) -> AsSchema:
-    return AsSchema({"type": "string", "pattern": pattern})
+def _pattern(pattern: str) -> JsonSchema:
+    return JsonSchema({"type": "string", "pattern": pattern})
 
 
 Cik = Annotated[str, _pattern("^[0-9]{10}$")]

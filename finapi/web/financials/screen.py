@@ -149,7 +149,7 @@ def _passing(
         if one.written is None and not few:
             _refuse_many(screen.count_due(tx, ciks))
             few = True
-        written = one.written or app.screened.get(None, (one.cik, one.stamp), partial(_written, tx, one.cik))
+        written = one.written or app.screening_cache.get(None, (one.cik, one.stamp), partial(_written, tx, one.cik))
         year = screen.read(written)
         if year is not None and year.passes(bounds):
             yield one.cik, year

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from finapi.core import days, guesses
+from finapi.core import days, suggestions
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date
 from finapi.market.financials import segments
@@ -114,8 +114,8 @@ def by_axis(call: Call) -> Response:
 
 
 def _unknown_metric(metric: str) -> ApiError:
-    near = guesses.nearest(metric, PRIMITIVES)
-    message = f"{metric[: guesses.MAX_GUESSED]} is not a metric{guesses.did_you_mean(near)}"
+    near = suggestions.list_similar(metric, PRIMITIVES)
+    message = f"{metric[: suggestions.MAX_WORD_LENGTH]} is not a metric{suggestions.did_you_mean(near)}"
     return invalid_param("metric", message, expected="a primitive key", nearest=near)
 
 

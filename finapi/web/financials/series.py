@@ -227,7 +227,7 @@ def book_of(
     What is ingested of others leaves it where it is, with every cell that was found in it.
     """
     key = (company.cik, as_of, currency, company_books.stamp(tx, company.cik))
-    held = call.app.books.get(None, key, lambda: company_books.at_hand(tx, company.cik, as_of, currency))
+    held = call.app.fact_book_cache.get(None, key, lambda: company_books.at_hand(tx, company.cik, as_of, currency))
     # A company has counts of shares in no currency at all.
     if held.empty or (currency is not None and not held.reports_in(currency)):
         by = f" filed by {as_of}" if as_of else ""

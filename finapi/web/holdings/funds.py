@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypedDict
 
 from finapi.core import records
 from finapi.core.errors import invalid_param
-from finapi.core.json import dumps, pieces
+from finapi.core.json import dumps, iter_chunks
 from finapi.core.records import Date, build_record
 from finapi.market.holdings import doubts, funds, quarters, query
 from finapi.market.holdings.doubts import DoubtedCount, MarkedDoubt, OthersPrice
@@ -264,7 +264,7 @@ def bulk(call: Call) -> Response:
         # Position by position: the names of the other managers can make one long.
         shown = ({**one, "holdings": one["holdings"] and iter(one["holdings"])} for one in found)
         told = {"status": "success", "period": call.params["period"], "detail": detail, "funds": shown}
-        body = call.bounded(pieces(told), lambda bound: SIZE.wrong(f"makes an answer of more than {bound}"))
+        body = call.bounded(iter_chunks(told), lambda bound: SIZE.wrong(f"makes an answer of more than {bound}"))
     counted = {f"{status}_count": count for status, count in counts.items()}
     meta = {"requested_count": len(ciks), **counted, "detail": detail, "size": size}
     return Response(200, bytes(body[:-1]) + b',"meta":' + dumps(meta), end=call.envelope_suffix)
@@ -426,7 +426,7 @@ LATEST_PARAMS = (
 FUNDS = answer(funds=list[FundSummary], count=int, meta=part(has_more=bool, next_cursor=str | None, limit=int))
 FOUND_FUNDS = answer(results=list[FundSummary], count=int)
 FILERS = answer(filers=list[FundSummary], meta=part(total=int, limit=int, has_more=bool))
-LATEST = answer(data=list[FundFiling], meta=with_windows(**records.members(OffsetPage), since=Date | None))
+LATEST = answer(data=list[FundFiling], meta=with_windows(**records.get_members(OffsetPage), since=Date | None))
 
 
 def all_funds(call: Call) -> Response:
@@ -493,7 +493,7 @@ _STATS = {
     "nextDeadline": "next_deadline",
     "daysUntilNextDeadline": "days_until_next_deadline",
 }
-_PROGRESS_TYPES = records.members(funds.FilingProgress)
+_PROGRESS_TYPES = records.get_members(funds.FilingProgress)
 STATS = answer(data=part(**{name: _PROGRESS_TYPES.get(member, Date) for name, member in _STATS.items()}))
 
 

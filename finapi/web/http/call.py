@@ -12,7 +12,7 @@ from finapi.accounts.users import Caller
 from finapi.app import App
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError
-from finapi.core.json import dumps, pieces
+from finapi.core.json import dumps, iter_chunks
 from finapi.store.db import Transaction
 from finapi.store.idempotency import IdempotentCall
 from finapi.web.http.messages import Request, Response
@@ -158,7 +158,7 @@ class Call(NamedTuple):
         ``meta`` is asked for afterwards. An answer above the bound is refused by what ``less`` makes of that bound,
         and takes no more memory than it.
         """
-        body = self.bounded(chain((b'{"status":"success","data":',), pieces(data)), less)
+        body = self.bounded(chain((b'{"status":"success","data":',), iter_chunks(data)), less)
         body += b',"meta":' + dumps(meta())
         return Response(200, bytes(body), end=self.envelope_suffix)
 
@@ -180,10 +180,10 @@ class Call(NamedTuple):
         The place is released when the answer has left memory for its connection, or has to wait for its client.
         """
         if not self.release_callbacks:
-            places = self.app.large
+            places = self.app.large_answer_queue
             owners = (("user", self.user_id), ("address", self.request.address))
-            places.take(*owners)
-            self.release_callbacks.append(lambda: places.give_back(*owners))
+            places.acquire(*owners)
+            self.release_callbacks.append(lambda: places.release(*owners))
 
     def release_large(self) -> None:
         """Release the place of large answers that this call has, if it has one."""

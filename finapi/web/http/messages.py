@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, unquote
 
 from finapi.accounts.billing import Charge
 from finapi.core.errors import ApiError
-from finapi.core.json import strict_decoder
+from finapi.core.json import build_strict_decoder
 
 GZIP_FROM = 1024  # bytes; DECISIONS 2
 FILE = "application/octet-stream"  # a file as it lies there; its name says what it is
@@ -35,7 +35,7 @@ MAX_HOPS, MAX_ADDRESS = 16, 64
 # More pairs than any route has names; beyond them a query is an attack on the parser.
 MAX_QUERY_FIELDS = 200
 
-_STRICT = strict_decoder()
+_STRICT = build_strict_decoder()
 _GZIP_HEAD = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # no name, no time, from no system in particular
 _CALLER_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,191}")
 _WEIGHT = re.compile(r"q\s*=\s*([01](?:\.[0-9]{0,3})?)")

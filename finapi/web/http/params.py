@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from finapi.core import days, guesses, passwords
+from finapi.core import days, passwords, suggestions
 from finapi.core.errors import ApiError, invalid_param
 from finapi.edgar import cusip, identity, tickers
 from finapi.market.holdings import quarters
@@ -438,11 +438,11 @@ def _read_text(param: Param, kind: Kind, text: str) -> Any:
     if param.allowed and not param.open:
         meant = param.meant(text)
         if meant is None:
-            allowed, near = list(param.allowed), guesses.nearest(text, param.values)
-            said = f"{text[: guesses.MAX_GUESSED]} is not served"
+            allowed, near = list(param.allowed), suggestions.list_similar(text, param.values)
+            said = f"{text[: suggestions.MAX_WORD_LENGTH]} is not served"
             said = f"must be one of {', '.join(allowed)}: {said}" if len(allowed) <= _NAMED else said
             details = {"allowed": allowed, **({"nearest": near} if near else {})}
-            raise invalid_param(param.name, f"{param.name} {said}{guesses.did_you_mean(near)}", **details)
+            raise invalid_param(param.name, f"{param.name} {said}{suggestions.did_you_mean(near)}", **details)
         return meant
     if param.pattern and not re.fullmatch(param.pattern, text):
         like = str(param.example)

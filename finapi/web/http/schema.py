@@ -24,7 +24,7 @@ from typing import (
 )
 
 from finapi.core import records
-from finapi.core.records import AsSchema, Format, Members, OneOf, Time
+from finapi.core.records import Format, InlineObject, JsonSchema, OneOf, Time
 
 Schema = dict[str, Any]
 
@@ -62,14 +62,14 @@ class Answer(TypedDict):
     timestamp: Time
 
 
-def part(**members: Any) -> Members:
+def part(**members: Any) -> InlineObject:
     """An object of these members, all of them there."""
-    return Members(members)
+    return InlineObject(members)
 
 
-def answer(**members: Any) -> Members:
+def answer(**members: Any) -> InlineObject:
     """What ``Call.listed`` answers: these members beside the status, the id and the time of the call."""
-    return Members({"status": Literal["success"], **members, "request_id": str, "timestamp": Time})
+    return InlineObject({"status": Literal["success"], **members, "request_id": str, "timestamp": Time})
 
 
 class Windows(TypedDict):
@@ -79,9 +79,9 @@ class Windows(TypedDict):
     clamped: Annotated[dict[str, str], "Windows that were given beyond their bounds, as they were given."]
 
 
-def with_windows(**members: Any) -> Members:
+def with_windows(**members: Any) -> InlineObject:
     """An object of these members and those of :class:`Windows`."""
-    return Members({**members, **records.members(Windows)})
+    return InlineObject({**members, **records.get_members(Windows)})
 
 
 class Message(TypedDict):
@@ -113,11 +113,11 @@ def schema(kind: Any) -> Schema:
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _annotated(inner[0], inner[1:])
-    if isinstance(kind, Members):
+    if isinstance(kind, InlineObject):
         types = kind.types.items()
-        return made_of({name: schema(Members(one) if isinstance(one, Mapping) else one) for name, one in types})
+        return made_of({name: schema(InlineObject(one) if isinstance(one, Mapping) else one) for name, one in types})
     if is_typeddict(origin or kind):
-        hints = records.members(kind)
+        hints = records.get_members(kind)
         if tuple(hints)[:3] == tuple(Answer.__annotations__):
             # The members of a base come first in a TypedDict; an answer has its own before the last two.
             hints = {name: hints[name] for name in sorted(hints, key=("request_id", "timestamp").__contains__)}
@@ -141,9 +141,9 @@ def schema(kind: Any) -> Schema:
 def _annotated(kind: Any, marks: tuple[Any, ...]) -> Schema:
     found: Schema | None = None
     for mark in marks:
-        if isinstance(mark, AsSchema):
+        if isinstance(mark, JsonSchema):
             found = dict(mark.schema)
-        elif isinstance(mark, Members):
+        elif isinstance(mark, InlineObject):
             found = schema(mark)
         elif isinstance(mark, OneOf):
             found = enum(*mark.values)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from finapi.core.json import dumps, number
+from finapi.core.json import dumps, to_json_number
 
 CSV = "text/csv"
 NDJSON = "application/x-ndjson"
@@ -60,4 +60,4 @@ def _cell(value: Any) -> Any:
     if kind is str:
         return f"'{value}" if value.startswith(_FORMULA) and not re.fullmatch(_FIGURE, value) else value
     # The writer writes numbers as JSON does.
-    return number(value) if kind is Decimal and value.is_finite() else dumps(value).decode()
+    return to_json_number(value) if kind is Decimal and value.is_finite() else dumps(value).decode()

@@ -155,7 +155,7 @@ LIST = answer(filings=list[ListedSchedule], meta=with_windows(**_PAGED, **_DAYS)
 ACTIVISTS = answer(activists=list[ScheduleFiling], meta=with_windows(**_PAGED, **_DAYS))
 CONVERSIONS = answer(conversions=list[ScheduleConversion], meta=with_windows(**_PAGED, dateFrom=Date | None))
 GROUPS = answer(data=list[OwnerGroup], meta=part(**_PAGED))
-DETAIL = answer(**records.members(ScheduleDetail))
+DETAIL = answer(**records.get_members(ScheduleDetail))
 QUERIED = answer(
     data=list[QueriedSchedule], meta=part(total=part(value=int, relation=Literal["eq"]), **{"from": int, "size": int})
 )

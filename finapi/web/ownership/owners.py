@@ -42,13 +42,13 @@ CROSS_PARAMS = (holder("holder_uuid"), limit(50, 500, "Filings of each family"),
 LIST = answer(
     holders=list[ListedHolder], meta=part(total=int, page=int, size=int, pages=int, has_more=bool, matches_cut=bool)
 )
-PROFILE = answer(**records.members(HolderProfile))
+PROFILE = answer(**records.get_members(HolderProfile))
 HISTORY = answer(
     holder=part(uuid=str, name=str, cik=str | None, type=owners.Kind),
     history=list[HolderFiling],
     meta=part(total=int, limit=int, offset=int, has_more=bool),
 )
-CROSS = answer(**records.members(CrossReference), meta=part(limit=int, offset=int, has_more=bool))
+CROSS = answer(**records.get_members(CrossReference), meta=part(limit=int, offset=int, has_more=bool))
 
 
 def listed(call: Call) -> Response:

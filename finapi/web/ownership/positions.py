@@ -56,7 +56,7 @@ TIMELINE_PARAMS = (
 CONCENTRATION_PARAMS = (in_path("cik", "cik", help=_ISSUER.help, example=_ISSUER.example),)
 
 _PAGED = part(total=int, limit=int, offset=int, has_more=bool)
-POSITION = answer(**records.members(HolderPosition))
+POSITION = answer(**records.get_members(HolderPosition))
 HISTORY = answer(holderUuid=str, holderName=str, issuerCik=str, events=list[PositionEvent], meta=_PAGED)
 HOLDERS = answer(
     issuer_cik=str,
@@ -72,7 +72,7 @@ TIMELINE = answer(
     events=list[IssuerEvent],
     meta=part(total=int, limit=int, offset=int, has_more=bool, startDate=Date | None, endDate=Date | None),
 )
-CONCENTRATION = answer(**records.members(OwnershipConcentration))
+CONCENTRATION = answer(**records.get_members(OwnershipConcentration))
 
 
 def position(call: Call) -> Response:

@@ -45,7 +45,7 @@ def open_to_all(call: Call, make: Callable[[], Response], *, kept: bool = True) 
     headers = {"ETag": f'W/"{tag}"', "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
     if held_etag(call.request.headers.get("if-none-match", ""), tag) is not None:
         return Response(304, b"", headers=headers)
-    made: Response = call.app.pages.get(version, tag, make) if kept else make()
+    made: Response = call.app.page_cache.get(version, tag, make) if kept else make()
     if made.status != 200:
         return made
     if has_if_none_match_star(call.request):

@@ -64,10 +64,13 @@ def _lines(texts: Sequence[str]) -> list[Html]:
 
 def _limits(call: Call) -> list[dict[str, Any]]:
     zones = (
-        (zone, limiter.look(("address", ""), call.app.clock.monotonic())) for zone, limiter in call.app.limiters.items()
+        (zone, limiter.list_remaining(("address", ""), call.app.clock.monotonic()))
+        for zone, limiter in call.app.limiters.items()
     )
     return [
-        {"zone": zone, "calls": one.requests, "seconds": int(one.period)} for zone, look in zones for one, *_ in look
+        {"zone": zone, "calls": one.requests, "seconds": int(one.period_seconds)}
+        for zone, look in zones
+        for one, *_ in look
     ]
 
 

@@ -106,7 +106,7 @@ def _line(row: FilingRow) -> dict[str, str | None]:
 
 def key_to_try(app: App) -> str:
     """The key that calls are shown with: a demo's own, or a word in its place."""
-    tried = app.ready.get(TRY_KEY) if app.config.pages == "public" else None
+    tried = app.static_bodies.get(TRY_KEY) if app.config.pages == "public" else None
     return tried.decode() if tried else NO_KEY
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from finapi.app import App
 from finapi.core.errors import ApiError
-from finapi.core.watch import ComponentStatus
+from finapi.core.health import ComponentStatus
 from finapi.ops import status, watchdog
 from finapi.ops.watchdog import UPTIME_DAYS
 from finapi.web.html import frame
@@ -54,7 +54,7 @@ def show(call: Call) -> Response:
     """The page at ``/status``, kept for 30 s or until a part changes over."""
     app = call.app
     try:
-        kept = app.watch.cached["page"].get(app.clock.monotonic(), lambda: _page(app), tag=watchdog.stuck(app))
+        kept = app.health.answer_caches["page"].get(app.clock.monotonic(), lambda: _page(app), tag=watchdog.stuck(app))
     except ApiError as error:
         response = frame.page(call, "Status", h.p(error.message, role="alert"), status=error.status)
         response.headers.update(error.headers)

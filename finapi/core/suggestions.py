@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from string import ascii_uppercase
 
 _WORDS = re.compile("[a-z]{3,}")
-MAX_GUESSED = 40  # characters of a word that is guessed at
+MAX_WORD_LENGTH = 40  # characters of a word that is guessed at
 # What other services call our parameters.
 _OTHERWISE = {
     "symbol": "ticker",
@@ -27,9 +27,9 @@ _OTHERWISE = {
 }
 
 
-def nearest(word: str, known: Iterable[str], most: int = 3) -> list[str]:
+def list_similar(word: str, known: Iterable[str], most: int = 3) -> list[str]:
     """The known words that are most like a word, the likeliest first; none for a word that is too long to be one."""
-    if not word or len(word) > MAX_GUESSED:
+    if not word or len(word) > MAX_WORD_LENGTH:
         return []
     import difflib
 
@@ -42,13 +42,13 @@ def nearest(word: str, known: Iterable[str], most: int = 3) -> list[str]:
     return [folded[one] for one in dict.fromkeys((*close, *wider))][:most]
 
 
-def given_for(missing: str, given: Iterable[str]) -> str | None:
+def find_misnamed(missing: str, given: Iterable[str]) -> str | None:
     """The given name that may stand for a parameter that is missing."""
-    alike = (name for name in given if _OTHERWISE.get(name.lower()) == missing or nearest(name, [missing]))
+    alike = (name for name in given if _OTHERWISE.get(name.lower()) == missing or list_similar(name, [missing]))
     return next(alike, None)
 
 
-def one_slip(word: str) -> list[str]:
+def list_typos(word: str) -> list[str]:
     """Every word of letters that one slip of the keyboard makes of this one: two letters exchanged first."""
     word = word[:12]
     cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]

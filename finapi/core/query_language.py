@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from finapi.core.errors import ApiError, invalid_param
 
-MAX_LENGTH = 2_000
+MAX_QUERY_LENGTH = 2_000
 MAX_TERMS = 32
 MAX_DEPTH = 8
 # Terms of all alternatives together: what is tested of a row at worst.
-MAX_TESTS = 64
+MAX_ALTERNATIVE_TERMS = 64
 
 GRAMMAR = 'field:value AND (field:"a text" OR NOT field:[2024-01-01 TO 2024-12-31])'
 
@@ -43,7 +43,7 @@ class QueryTerm(NamedTuple):
     field: str
     low: str | None
     high: str | None
-    negated: bool = False
+    is_negated: bool = False
 
 
 class QueryField(NamedTuple):
@@ -53,12 +53,12 @@ class QueryField(NamedTuple):
     """
 
     names: tuple[str, ...]
-    read: Callable[[str], Any]
+    parse: Callable[[str], Any]
     expected: str
-    ranged: bool = False
+    is_range: bool = False
 
 
-def conditions(text: str, fields: Mapping[str, QueryField]) -> list[list[Condition]]:
+def parse_conditions(text: str, fields: Mapping[str, QueryField]) -> list[list[Condition]]:
     """Alternatives of conditions, one of which must hold whole: ``field``, ``not``, and what its value was read as.
 
     The field "" reads bare words. INVALID_PARAM for what cannot be read, is not served, or would be too much work.
@@ -72,30 +72,30 @@ def conditions(text: str, fields: Mapping[str, QueryField]) -> list[list[Conditi
             if key is None:
                 allowed = sorted(field.names[0] for key, field in fields.items() if key)
                 raise invalid_param("query", f"The field {term.field} is not served.", allowed=allowed)
-            read[term] = {"field": key, "not": term.negated, **_value(term, fields[key])}
+            read[term] = {"field": key, "not": term.is_negated, **_value(term, fields[key])}
         return read[term]
 
-    return [[condition(term) for term in every] for every in alternatives(text)]
+    return [[condition(term) for term in every] for every in parse_alternatives(text)]
 
 
 def _value(term: QueryTerm, field: QueryField) -> Condition:
     name = term.field or "A word"
     try:
-        if field.ranged:
-            low, high = (None if bound is None else field.read(bound) for bound in (term.low, term.high))
+        if field.is_range:
+            low, high = (None if bound is None else field.parse(bound) for bound in (term.low, term.high))
             return {"low": low, "high": high}
         if term.low is None or term.low != term.high:
             raise invalid_param("query", f"{name} takes no range.", expected=field.expected)
-        found: Condition = field.read(term.low)
+        found: Condition = field.parse(term.low)
         return found
     except ValueError:
         raise invalid_param("query", f"{name} must be {field.expected}.", expected=field.expected) from None
 
 
-def alternatives(text: str) -> Alternatives:
+def parse_alternatives(text: str) -> Alternatives:
     """A query as alternatives of terms, one of which must hold whole; INVALID_PARAM names the place that is wrong."""
-    if len(text) > MAX_LENGTH:
-        raise _too_much(f"{MAX_LENGTH:,} characters")
+    if len(text) > MAX_QUERY_LENGTH:
+        raise _too_much(f"{MAX_QUERY_LENGTH:,} characters")
     return [tuple(dict.fromkeys(every)) for every in _Reader(text).whole()(False)]
 
 
@@ -104,7 +104,7 @@ def _too_much(bound: str) -> ApiError:
 
 
 def _leaf(term: QueryTerm) -> Node:
-    return lambda negated: [(term._replace(negated=negated),)]
+    return lambda negated: [(term._replace(is_negated=negated),)]
 
 
 def _joined(nodes: list[Node], *, every: bool) -> Node:
@@ -118,8 +118,8 @@ def _joined(nodes: list[Node], *, every: bool) -> Node:
         for chosen in choices:
             found.append(tuple(term for terms in chosen for term in terms))
             tests += len(found[-1])
-            if tests > MAX_TESTS:
-                raise _too_much(f"{MAX_TESTS} terms once it is written as alternatives")
+            if tests > MAX_ALTERNATIVE_TERMS:
+                raise _too_much(f"{MAX_ALTERNATIVE_TERMS} terms once it is written as alternatives")
         return found
 
     return nodes[0] if len(nodes) == 1 else node

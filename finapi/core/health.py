@@ -25,7 +25,7 @@ Health = Literal["healthy", "degraded", "down"]
 Status = Literal["operational", "degraded", "down"]
 
 # DECISIONS 11: the class of an outcome that was quick, and of a slow one.
-CLASSES: Mapping[Outcome, tuple[Health, Health]] = {
+HEALTH_BY_OUTCOME: Mapping[Outcome, tuple[Health, Health]] = {
     "answered": ("healthy", "degraded"),
     "recovered": ("degraded", "degraded"),
     "refused": ("down", "down"),
@@ -35,7 +35,7 @@ CLASSES: Mapping[Outcome, tuple[Health, Health]] = {
 }
 SLOW_MS = 1000  # the spec's row: under 1 s is healthy
 
-STATUS: Mapping[Health, Status] = {"healthy": "operational", "degraded": "degraded", "down": "down"}
+STATUS_BY_HEALTH: Mapping[Health, Status] = {"healthy": "operational", "degraded": "degraded", "down": "down"}
 
 RETRY_SECONDS = 0.25  # before a component that said 5xx is asked again, within the same check
 
@@ -44,7 +44,7 @@ RETRY_SECONDS = 0.25  # before a component that said 5xx is asked again, within 
 Probe = Callable[[], int | None]
 
 
-class Trouble(Exception):
+class ProbeError(Exception):
     """What a probe found wrong; ``reason`` is in words of our own and may be shown."""
 
     def __init__(self, outcome: Outcome, reason: str) -> None:
@@ -53,7 +53,7 @@ class Trouble(Exception):
         self.reason = reason
 
 
-class Check(NamedTuple):
+class CheckResult(NamedTuple):
     """One check of one component; ``reason`` says why it is not healthy."""
 
     outcome: Outcome
@@ -63,7 +63,7 @@ class Check(NamedTuple):
     @property
     def health(self) -> Health:
         """Its class by the spec's table."""
-        return CLASSES[self.outcome][self.ms >= SLOW_MS]
+        return HEALTH_BY_OUTCOME[self.outcome][self.ms >= SLOW_MS]
 
 
 class CheckRecord(NamedTuple):
@@ -72,10 +72,10 @@ class CheckRecord(NamedTuple):
     service: str
     tick: int
     at: str
-    check: Check
+    result: CheckResult
 
 
-class Checks:
+class HealthChecker:
     """Makes checks. One that does not come back in time is left behind, and no other is started behind it."""
 
     def __init__(self, monotonic: Callable[[], float], deadline: float) -> None:
@@ -83,10 +83,10 @@ class Checks:
         self._deadline = deadline
         self._threads: dict[str, threading.Thread] = {}
         self._under_way: set[str] = set()
-        self._found: SimpleQueue[tuple[str, Check] | None] = SimpleQueue()
+        self._found: SimpleQueue[tuple[str, CheckResult] | None] = SimpleQueue()
         self._stopping = threading.Event()
 
-    def of(self, probes: Mapping[str, Probe]) -> dict[str, Check]:
+    def check_all(self, probes: Mapping[str, Probe]) -> dict[str, CheckResult]:
         """The check of every probe, all made at the same time; it takes no longer than the deadline.
 
         When ``close`` is called meanwhile, those that have not come back are left out.
@@ -94,7 +94,7 @@ class Checks:
         # A queue of its own each time: what comes back too late is put where nobody looks any more.
         queue = self._found = SimpleQueue()
         waited_for = {name for name, probe in probes.items() if self._begin(name, probe, queue)}
-        found: dict[str, Check] = {}
+        found: dict[str, CheckResult] = {}
         end = time.monotonic() + self._deadline
         while waited_for - set(found) and not self._stopping.is_set():
             try:
@@ -105,7 +105,7 @@ class Checks:
                 found[answer[0]] = answer[1]
         if self._stopping.is_set():
             return found
-        late = Check("timeout", round(self._deadline * 1000), f"no answer within {self._deadline:g} s")
+        late = CheckResult("timeout", round(self._deadline * 1000), f"no answer within {self._deadline:g} s")
         return {name: found.get(name, late) for name in probes}
 
     def close(self) -> None:
@@ -119,7 +119,7 @@ class Checks:
         for thread in self._threads.values():
             thread.join(max(0.0, end - time.monotonic()))
 
-    def _begin(self, name: str, probe: Probe, queue: SimpleQueue[tuple[str, Check] | None]) -> bool:
+    def _begin(self, name: str, probe: Probe, queue: SimpleQueue[tuple[str, CheckResult] | None]) -> bool:
         if name in self._under_way:
             return False
 
@@ -141,7 +141,7 @@ class Checks:
         self._threads[name] = thread
         return True
 
-    def _check(self, probe: Probe) -> Check:
+    def _check(self, probe: Probe) -> CheckResult:
         started = self._monotonic()
         took, trouble = _asked(probe)
         outcome: Outcome = "answered" if trouble is None else trouble.outcome
@@ -152,21 +152,21 @@ class Checks:
             trouble = again or trouble
         ms = round((self._monotonic() - started) * 1000) if took is None else took
         if trouble is None:
-            return Check(outcome, ms, f"answered after {ms} ms" if ms >= SLOW_MS else None)
-        return Check(outcome, ms, trouble.reason)
+            return CheckResult(outcome, ms, f"answered after {ms} ms" if ms >= SLOW_MS else None)
+        return CheckResult(outcome, ms, trouble.reason)
 
 
-def _asked(probe: Probe) -> tuple[int | None, Trouble | None]:
+def _asked(probe: Probe) -> tuple[int | None, ProbeError | None]:
     """What the probe returned, or the trouble that it found."""
     try:
         return probe(), None
-    except Trouble as trouble:
+    except ProbeError as trouble:
         return None, trouble
     except StoreUnavailableError as error:  # which the store has logged
-        return None, Trouble("failing", str(error))
+        return None, ProbeError("failing", str(error))
     except Exception as error:
         log.warning("a check failed", exc_info=error)
-        return None, Trouble("failing", f"the check failed with {type(error).__name__}")
+        return None, ProbeError("failing", f"the check failed with {type(error).__name__}")
 
 
 class ComponentStatus(NamedTuple):
@@ -178,52 +178,52 @@ class ComponentStatus(NamedTuple):
     reason: str | None = None
 
 
-MARK = "X-Finapi-Probe"
+PROBE_HEADER = "X-Finapi-Probe"
 
 
-class Watch:
+class HealthState:
     """What is watched, and how it was at its last check: the watchdog writes it, ``/status`` reads it.
 
     ``probes`` are of the components that run, by name, each added by whoever starts it. ``tick`` is that of the last
     round and ``ticked`` its monotonic time.
     """
 
-    def __init__(self, checks: Checks, keep_seconds: float) -> None:
-        self.checks = checks
+    def __init__(self, checks: HealthChecker, keep_seconds: float) -> None:
+        self.checker = checks
         self.probes: dict[str, Probe] = {}
         self.components: Mapping[str, ComponentStatus] = {}
         # What requests of our own show as MARK, and nobody else knows: they are no line of the access log.
-        self.mark = ""
-        self.ticked: float | None = None
+        self.probe_token = ""
+        self.last_round_at: float | None = None
         self.tick: int | None = None
         # As it was last read from the store.
         self.freshness: Any = None
         # Has the first round made now, set by whoever makes rounds beside calls; and whether it was made.
-        self.wake: Callable[[], None] | None = None
-        self.looked = threading.Event()
+        self.wake_watchdog: Callable[[], None] | None = None
+        self.first_round_done = threading.Event()
         # One round at a time.
         self.lock = threading.Lock()
         # What the store could not take, oldest first: two days of twelve services.
         self.unrecorded: deque[CheckRecord] = deque(maxlen=2 * 1440 * 12)
         # Answers that are made of all this: the document, the page, the list of changes.
-        self.cached: Mapping[str, TimedCache[bytes]] = {
+        self.answer_caches: Mapping[str, TimedCache[bytes]] = {
             name: TimedCache(keep_seconds) for name in ("status", "page", "changes")
         }
 
-    def wait_for_first(self, seconds: float) -> None:
+    def wait_for_first_round(self, seconds: float) -> None:
         """Have the first round made, if it is still to come; wait for it so long."""
-        if self.wake is not None and not self.looked.is_set():
-            self.wake()
-            self.looked.wait(seconds)
+        if self.wake_watchdog is not None and not self.first_round_done.is_set():
+            self.wake_watchdog()
+            self.first_round_done.wait(seconds)
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Know of no round: the next is the first."""
         with self.lock:
-            self.components, self.tick, self.ticked, self.freshness = {}, None, None, None
+            self.components, self.tick, self.last_round_at, self.freshness = {}, None, None, None
             self.unrecorded.clear()
-            self.drop_cached()
+            self.clear_answer_caches()
 
-    def drop_cached(self) -> None:
+    def clear_answer_caches(self) -> None:
         """Make every kept answer anew: how something stands has changed."""
-        for kept in self.cached.values():
+        for kept in self.answer_caches.values():
             kept.clear()
