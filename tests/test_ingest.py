@@ -671,7 +671,7 @@ def test_lists_of_filings_share_a_transaction(app: App, tmp_path: Path) -> None:
 def test_lists_of_filings_make_way_for_those_who_wait_to_write(
     app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(app.db), "awaited", True)
+    monkeypatch.setattr(type(app.db), "has_waiting_writers", True)
     assert written(app, *lists_of_filings(tmp_path)) == [1, 2, 3]
 
 
