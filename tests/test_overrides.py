@@ -1,4 +1,8 @@
-"""What is overridden in waitress is written down, with why, for the version that is installed."""
+"""Every override of waitress is written down, with why, and is checked by what a client sees of it over a socket.
+
+setup.cfg takes any release of waitress before its next major version. What a release changes inside is noticed by these
+tests: ``python -m tests.newest_waitress`` runs them with the newest one.
+"""
 
 from __future__ import annotations
 
@@ -7,40 +11,87 @@ import inspect
 import re
 from collections.abc import Iterator
 from importlib.metadata import version
-from pathlib import Path
 
+import pytest
 import waitress
 from packaging.requirements import Requirement
 
 from finapi import httpd
-from finapi.httpd import listen, loop, pool, request_parser, response
+from finapi.httpd import listen, loop, pool, request_parser, response, unsent
+from tests import newest_waitress, test_listen, test_shares
+from tests.process import ROOT
 
-MODULES = (listen, loop, pool, request_parser, response)
+MODULES = (listen, loop, pool, request_parser, response, unsent)
+
+# The tests by which a release of waitress fails that no longer calls what is overridden, or calls it otherwise.
+BEHAVIOUR = {
+    "RequestParser.close": (test_shares.test_spooled_bodies_have_a_limit_together,),
+    "RequestParser.received": (
+        test_listen.test_refused_in_shape_and_closed,
+        test_listen.test_what_follows_a_refused_request_is_never_read_as_another,
+        test_listen.test_served,
+    ),
+    "ChunkedBody.__init__": (test_listen.test_refused_in_shape_and_closed,),
+    "ChunkedBody.received": (test_listen.test_refused_in_shape_and_closed, test_listen.test_served),
+    "RequestTask.build_response_header": (
+        test_listen.test_an_answer_without_a_body_keeps_its_connection,
+        test_listen.test_the_connection_stays,
+        test_listen.test_a_running_call_is_answered_whole_before_the_stop,
+    ),
+    "RequestTask.write": (test_listen.test_an_answer_to_head_has_no_body,),
+}
 
 
 def overridden() -> Iterator[str]:
     """What our classes define that a class of waitress above them defines too."""
+    # What every class has, of some versions of Python too.
+    described = {"__doc__", "__module__", "__firstlineno__", "__static_attributes__"}
     for module in MODULES:
         for name, cls in inspect.getmembers(module, inspect.isclass):
             bases = [base for base in cls.__mro__ if base.__module__.startswith(f"{waitress.__name__}.")]
             if cls.__module__ == module.__name__ and bases:
                 theirs = {attribute for base in bases for attribute in vars(base)}
-                yield from (f"{name}.{attribute}" for attribute in vars(cls).keys() & theirs)
+                yield from (f"{name}.{attribute}" for attribute in (vars(cls).keys() & theirs) - described)
 
 
 def test_every_override_of_waitress_is_explained() -> None:
     explained = re.findall(r"^(\w+\.\w+) +\S", httpd.__doc__ or "", re.MULTILINE)
-    # What every class has, of some versions of Python too.
-    described = {"__doc__", "__module__", "__firstlineno__", "__static_attributes__"}
-    assert sorted(explained) == sorted(name for name in overridden() if name.partition(".")[2] not in described)
+    assert sorted(explained) == sorted(overridden())
 
 
-def test_the_waitress_installed_is_the_one_that_was_read() -> None:
-    assert f"waitress {version('waitress')}, the version that was read" in (httpd.__doc__ or "")
+def test_every_override_of_waitress_is_checked_over_a_socket() -> None:
+    assert BEHAVIOUR.keys() == set(overridden())
+    modules = {f"tests/{test.__module__.rpartition('.')[2]}.py" for tests in BEHAVIOUR.values() for test in tests}
+    assert modules < {*newest_waitress.TESTS}
+
+
+def test_setup_takes_every_waitress_before_the_next_major_version() -> None:
     setup = configparser.ConfigParser()
-    setup.read(Path(__file__).parents[1] / "setup.cfg")
+    setup.read(ROOT / "setup.cfg")
     required = setup["options"]["install_requires"].splitlines()
-    (bound,) = [Requirement(line) for line in required if line.startswith("waitress")]
-    major, minor, patch = version("waitress").split(".")
-    assert bound.specifier.contains(version("waitress"))
-    assert not bound.specifier.contains(f"{major}.{minor}.{int(patch) + 1}")
+    (requirement,) = [Requirement(line) for line in required if line.startswith("waitress")]
+    allowed = requirement.specifier
+    assert [allowed.contains(one) for one in ("3.0.0", version("waitress"), "3.0.3", "3.9", "4.0.0")] == [
+        False,
+        True,
+        True,
+        True,
+        False,
+    ]
+    assert str(requirement) == str(newest_waitress.find_requirement())
+
+
+def test_the_document_names_every_part_of_waitress_that_is_used() -> None:
+    parts = set()
+    for module in MODULES:
+        for line in inspect.getsource(module).splitlines():
+            if match := re.fullmatch(r"from waitress\.\w+ import (.+)", line):
+                parts |= {name.strip() for name in match[1].split(",")}
+    document = (ROOT / "docs" / "ARCHITECTURE.md").read_text()
+    section = document.partition("## What waitress does")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| (\w+) \|", section, re.MULTILINE)) - {"part"} == parts
+
+
+@pytest.mark.parametrize("name", ["newest_waitress"])
+def test_ci_runs_them_with_the_newest_waitress(name: str) -> None:
+    assert f"-m tests.{name}" in (ROOT / ".ci" / "run").read_text()
