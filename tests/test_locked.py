@@ -61,7 +61,7 @@ def test_waitress_is_exact_in_the_lock_only() -> None:
     (bound,) = [one for one in locked.declared()[""] if one.name == "waitress"]
     assert PINS["test"]["waitress"].version == version("waitress")
     assert {one.operator for one in bound.specifier} == {">=", "<"}
-    assert len(list(bound.specifier.filter(["3.0.0", "3.0.1", "3.0.2", "3.0.3"]))) == 2
+    assert list(bound.specifier.filter(["3.0.0", "3.0.1", "3.9", "4.0"])) == ["3.0.1", "3.9"]
 
 
 def test_what_is_not_as_it_is_pinned_is_named() -> None:

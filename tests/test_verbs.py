@@ -83,7 +83,7 @@ CUT_OFF = {
     ),
     "poll": (["poll", "--user-agent", "a b@c.example"], Poller, "step", "the next poll goes on from there"),
     "check": (["check"], proof, "of", "nothing is proven, and nothing has changed"),
-    "copy": (["backup", "{shelf}"], backup, "copy", "a backup appears when it is whole and proven"),
+    "copy": (["backup", "{shelf}"], backup, "temporary_copy", "a backup appears when it is whole and proven"),
     "proof": (["backup", "{shelf}"], proof, "of", "a backup appears when it is whole and proven"),
     "restore": (
         ["restore", "{data}/finapi.db"],
