@@ -614,6 +614,7 @@ def test_a_file_paid_for_while_it_is_made_is_not_owed(
     thread = next(one for one in threading.enumerate() if one.name == "finapi-files")
     go_on.set()
     thread.join(10)
+    monkeypatch.setattr(file_cache, "WAIT_SECONDS", 10.0)
     assert made_of(kept, "two", "1", rows(b"two")).rows == 1
 
 
