@@ -81,8 +81,8 @@ class World:
         self.app = app
         data.load(app)
         now = app.clock.now()
-        header = sgml.header(FULL, "full")
-        papers = list(contents.listed(sgml.documents(FULL, "full")))
+        header = sgml.parse_header(FULL, "full")
+        papers = list(contents.listed(sgml.iter_documents(FULL, "full")))
         with app.db.write() as tx:
             stored = filings.upsert(tx, metadata.from_header(header, len(FULL)), now)
             text = contents.text(papers[0][1].body, papers[0][1].filename, 10_000)

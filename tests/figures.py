@@ -93,4 +93,4 @@ def document(cik: int, name: str, facts: Iterable[tuple[str, str, dict[str, Any]
 def store(app: App, data: bytes) -> None:
     """Put a companyfacts document into the store."""
     with app.db.write() as tx:
-        factsets.put_companyfacts(tx, companyfacts.company(data, "test.json"), app.clock.now())
+        factsets.put_companyfacts(tx, companyfacts.parse(data, "test.json"), app.clock.now())

@@ -27,26 +27,27 @@ from finapi.core.errors import ParseError
 from finapi.edgar import (
     companyfacts,
     cusip,
-    datasets,
-    filing_index,
+    document_kinds,
+    form_indexes,
     getcurrent,
-    indexes,
+    index_documents,
     insider_sets,
-    ownership,
-    recognise,
+    ownership_forms,
     sale_notices,
     schedules,
     sgml,
+    statement_sets,
     submissions,
     thirteenf,
     tickers,
 )
-from finapi.edgar.xbrl import instance, linkbases, schema
+from finapi.edgar.xbrl import filer_schema, linkbases, parse_instance
 from finapi.market.prices import price_csv
 from finapi.market.reference import cusip_map
-from tests import data_sets, ownership_forms
+from tests import data_sets
 from tests import schedules as made
 from tests import thirteenf as holdings
+from tests.support import ownership_xml
 
 EDGAR = Path(__file__).parents[2] / "shared" / "edgar"
 
@@ -94,7 +95,7 @@ def _parts(pattern: str, mark: bytes) -> list[bytes]:
     """Documents inside full submissions whose text has a mark."""
     found = []
     for data in _files(pattern):
-        found += [one.body.strip() for one in sgml.documents(data, "seed") if mark in one.body]
+        found += [one.body.strip() for one in sgml.iter_documents(data, "seed") if mark in one.body]
     return found
 
 
@@ -123,19 +124,19 @@ def _with_shorter(files: list[bytes], shorter: Callable[[bytes], bytes]) -> list
 
 
 def _sgml(data: bytes) -> object:
-    return sgml.header(data, "f"), list(sgml.documents(data, "f"))
+    return sgml.parse_header(data, "f"), list(sgml.iter_documents(data, "f"))
 
 
 def _submissions(data: bytes) -> object:
     if b'"filings"' in data:
-        return submissions.company(data, "f")
-    return submissions.older_page(data, "f")
+        return submissions.parse_company(data, "f")
+    return submissions.parse_older_page(data, "f")
 
 
 def _thirteenf(data: bytes) -> object:
     if b"nformationTable" in data or b"infoTable" in data:
-        return thirteenf.table(data, "f")
-    return thirteenf.cover(data, "f")
+        return thirteenf.parse_table(data, "f")
+    return thirteenf.parse_cover(data, "f")
 
 
 def _insider_sets(data: bytes) -> object:
@@ -145,35 +146,40 @@ def _insider_sets(data: bytes) -> object:
         tables[name.decode("latin-1")] = rows
     if insider_sets.SUBMISSION not in tables:
         raise ParseError("f", "", "has no table of submissions")
-    return list(insider_sets.forms(tables, {name: name for name in tables}))
+    return list(insider_sets.iter_forms(tables, {name: name for name in tables}))
 
 
 def _linkbase(data: bytes) -> object:
-    sections = (linkbases.presentation, linkbases.calculation, linkbases.definition)
-    read = [list(map(linkbases.effective, section(data, "f").values())) for section in sections]
-    return read, linkbases.labels(data, "f")
+    sections = (linkbases.parse_presentation, linkbases.parse_calculation, linkbases.parse_definition)
+    read = [list(map(linkbases.select_effective_arcs, section(data, "f").values())) for section in sections]
+    return read, linkbases.parse_labels(data, "f")
 
 
 def _datasets(data: bytes) -> object:
     """Any of the four tables of a quarter, known by its columns as a reader of the SEC's files knows it by its name."""
-    for columns in (datasets.SUB, datasets.NUM, datasets.PRE, datasets.TAG):
+    for columns in (
+        statement_sets.SUB_COLUMNS,
+        statement_sets.NUM_COLUMNS,
+        statement_sets.PRE_COLUMNS,
+        statement_sets.TAG_COLUMNS,
+    ):
         try:
-            table = datasets.Table(iter(data.splitlines(keepends=True)), "f", columns)
+            table = statement_sets.DataSetTable(iter(data.splitlines(keepends=True)), "f", columns)
         except ParseError:
             continue
-        if columns == datasets.SUB:
-            return list(datasets.submissions(table))
-        if columns == datasets.TAG:
-            return dict(datasets.elements(table))
-        texts = [text for line in table.lines() for text in table.texts(line)]
-        if columns == datasets.NUM:
-            return datasets.NumReader(table, {}).figures(texts)
-        return datasets.PreReader(table, {}).lines(texts)
+        if columns == statement_sets.SUB_COLUMNS:
+            return list(statement_sets.iter_submissions(table))
+        if columns == statement_sets.TAG_COLUMNS:
+            return dict(statement_sets.iter_elements(table))
+        texts = [text for line in table.iter_lines() for text in table.decode_lines(line)]
+        if columns == statement_sets.NUM_COLUMNS:
+            return statement_sets.NumReader(table, {}).read_figures(texts)
+        return statement_sets.PreReader(table, {}).read_lines(texts)
     raise ParseError("f", "line 1", "has the columns of no table")
 
 
 def _a_set() -> list[bytes]:
-    tables = ownership_forms.data_set()
+    tables = ownership_xml.data_set()
     return [SET_APART.join(name.encode() + b"\n" + rows for name, rows in tables.items())]
 
 
@@ -204,16 +210,17 @@ TARGETS = {
         _submissions,
         lambda: _with_shorter(_files("submissions/*.json", "submissions_older_vintage/*"), _shorter),
     ),
-    "indexes": Target(lambda data: list(indexes.rows(data, "f")), lambda: _files("index/*")),
+    "indexes": Target(lambda data: list(form_indexes.iter_rows(data, "f")), lambda: _files("index/*")),
     "tickers": Target(
-        lambda data: tickers.company_tickers(data, "f"), lambda: _with_shorter(_files("company_tickers.json"), _shorter)
+        lambda data: tickers.parse_company_tickers(data, "f"),
+        lambda: _with_shorter(_files("company_tickers.json"), _shorter),
     ),
     "ownership": Target(
-        lambda data: ownership.parse(data, "f"),
+        lambda data: ownership_forms.parse(data, "f"),
         lambda: [
             *_files("ownership/*.xml"),
             *_parts("ownership/*.txt", b"<ownershipDocument"),
-            ownership_forms.form(ownership_forms.transaction()),
+            ownership_xml.form(ownership_xml.transaction()),
         ],
     ),
     "insider_sets": Target(_insider_sets, _a_set),
@@ -237,26 +244,29 @@ TARGETS = {
         lambda data: sale_notices.parse(data, "f"), lambda: [made.notice(made.sale(), made.sale("1"), prefix="ns2")]
     ),
     "companyfacts": Target(
-        lambda data: companyfacts.company(data, "f"),
+        lambda data: companyfacts.parse(data, "f"),
         lambda: _with_shorter(_files("companyfacts_trimmed/*.json"), _shorter),
     ),
-    "xbrl": Target(lambda data: instance(data, "f"), lambda: _files("xbrl/*/*_htm.xml")),
-    "schema": Target(lambda data: schema(data, "f"), lambda: _files("xbrl/*/*.xsd")),
+    "xbrl": Target(lambda data: parse_instance(data, "f"), lambda: _files("xbrl/*/*_htm.xml")),
+    "schema": Target(lambda data: filer_schema(data, "f"), lambda: _files("xbrl/*/*.xsd")),
     "linkbases": Target(_linkbase, lambda: _files(*(f"xbrl/*/*_{one}.xml" for one in ("pre", "cal", "def", "lab")))),
     "datasets": Target(_datasets, lambda: [*_files("fsds_slices/*/*.txt"), *data_sets.tables().values()]),
-    "securities": Target(lambda data: (cusip.failed(data, "f"), cusip.listed(data, "f")), lambda: list(SECURITIES)),
+    "securities": Target(
+        lambda data: (cusip.parse_fails_to_deliver(data, "f"), cusip.parse_13f_list(data, "f")),
+        lambda: list(SECURITIES),
+    ),
     "kinds": Target(
-        lambda data: recognise.kind(data, "f.txt"),
+        lambda data: document_kinds.detect_kind(data, "f.txt"),
         lambda: _files("sgml/*", "index/*", "feeds/*", "ownership/*", "thirteenf/*", "fsds_slices/*/*.txt"),
     ),
     "price_csv": Target(lambda data: price_csv.parse(data, "f", "brk-b.csv"), lambda: list(PRICES)),
     "cusip_map": Target(lambda data: cusip_map.parse(data, "f"), lambda: list(MAPPINGS)),
     "getcurrent": Target(
-        lambda data: getcurrent.page(data, "f"),
+        lambda data: getcurrent.parse_page(data, "f"),
         lambda: _with_shorter(_files("feeds/*.atom"), lambda data: _fewer(data, b"entry", 6)),
     ),
     "identity": Target(
-        lambda data: filing_index.from_index(data, "f"), lambda: _files("thirteenf/*index.json", "sgml/*.txt")
+        lambda data: index_documents.parse(data, "f"), lambda: _files("thirteenf/*index.json", "sgml/*.txt")
     ),
 }
 
@@ -457,7 +467,7 @@ def run(target: Target, data: bytes, tally: Tally) -> bool:
     signal.setitimer(signal.ITIMER_VIRTUAL, HANG)
     began = time.process_time()
     try:
-        recognise.kind(data[: recognise.ENOUGH], "f")
+        document_kinds.detect_kind(data[: document_kinds.MAX_PREFIX_BYTES], "f")
         target.read(data)
         tally.read += 1
     except ParseError as error:

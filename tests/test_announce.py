@@ -13,16 +13,16 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.delivery import events
 from finapi.delivery.events import About
-from finapi.edgar import ownership
-from finapi.edgar.forms import OWNERSHIP
+from finapi.edgar import ownership_forms
+from finapi.edgar.form_families import OWNERSHIP
 from finapi.market.documents import announce, filing_rows, filings, metadata
 from finapi.market.documents.identify import Given
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.insiders import store
 from finapi.market.intake import ingest
-from tests import ownership_forms
 from tests.api import ACCESSION, put, report
 from tests.conftest import NOW
+from tests.support import ownership_xml
 from tests.test_ingest import ACCESSION as NETFLIX
 from tests.test_ingest import FILING, SUBMISSIONS
 from tests.test_sniper import outbox
@@ -286,7 +286,7 @@ def test_a_webhook_never_gives_the_time_of_the_ingest_as_that_of_the_filing(
     app: App, user: users.NewUser, filed_at: str | None, told_at: str | None
 ) -> None:
     users.update(app, user.id, {"webhook_url": "https://93.184.216.34/", "webhook_topics": list(users.TOPICS)}, NOW)
-    form = ownership.parse(ownership_forms.form(ownership_forms.transaction()), "0001234567-26-000006")
+    form = ownership_forms.parse(ownership_xml.form(ownership_xml.transaction()), "0001234567-26-000006")
     with app.db.write() as tx:
         store.put(tx, form, FilingMetadata("0001234567-26-000006", metadata.DOCUMENT, filed_at=filed_at), NOW)
     (sent,) = outbox(app, user)
@@ -300,7 +300,7 @@ def test_of_what_only_a_list_names_a_week_is_news() -> None:
 
 
 def test_a_form_of_insiders_without_a_date_is_announced_as_other_documents_are(app: App) -> None:
-    form = ownership.parse(ownership_forms.form(ownership_forms.transaction()), "0001234567-26-000006")
+    form = ownership_forms.parse(ownership_xml.form(ownership_xml.transaction()), "0001234567-26-000006")
     with app.db.write() as tx:
         store.put(tx, form, FilingMetadata("0001234567-26-000006", metadata.DOCUMENT), NOW)
     assert types(app) == ["new_filing"]

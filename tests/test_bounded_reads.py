@@ -27,8 +27,9 @@ from finapi.market.intake import gateway, ingest
 from finapi.market.intake.gateway import Gateway
 from finapi.net.outbound import Outbound, OutboundRequest, ReachPolicy
 from finapi.ops.opened import opened
-from tests import ownership_forms, process
+from tests import process
 from tests.receiver import receiver, status
+from tests.support import ownership_xml
 from tests.test_architecture import FILES, nodes_of
 
 MAX_ASKED = 4 * 1024 * 1024  # bytes that any code may ask a stream for at once
@@ -146,7 +147,7 @@ def folder(tmp_path: Path) -> Path:
     """A folder with a Form 4."""
     folder = tmp_path / "in"
     folder.mkdir()
-    (folder / "form4.xml").write_bytes(ownership_forms.form(ownership_forms.transaction()))
+    (folder / "form4.xml").write_bytes(ownership_xml.form(ownership_xml.transaction()))
     return folder
 
 

@@ -14,9 +14,9 @@ import pytest
 
 from finapi.app import App
 from finapi.core.errors import ParseError
-from finapi.edgar import datasets as sets
-from finapi.edgar import recognise
-from finapi.edgar.forms import XBRL
+from finapi.edgar import document_kinds
+from finapi.edgar import statement_sets as sets
+from finapi.edgar.form_families import XBRL
 from finapi.market.documents import sources
 from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
@@ -63,7 +63,7 @@ def quarter(tmp_path: Path) -> Path:
 def test_figures_are_those_of_the_rows(app: App, quarter: Path) -> None:
     outcomes = take(app, quarter)
     assert {(one.kind, one.outcome, one.reason) for one in outcomes} == {
-        (kind, "ingested", "1 filings: 1 ingested, 0 held already") for kind in XBRL.data_sets
+        (kind, "ingested", "1 filings: 1 ingested, 0 held already") for kind in XBRL.data_set_kinds
     }
     assert of(app, concepts=["us-gaap:Revenues"]) == [
         facts.FiledFact("us-gaap:Revenues", "USD", start, "2009-06-30", value, None, ADSH, "10-Q", "2009-08-05", "fsds")
@@ -300,7 +300,7 @@ def test_without_presentation_there_are_figures_and_no_statements(app: App, tmp_
 
 def entries(place: Path) -> dict[str, sources.Entry]:
     (group,) = [one for one in sources.groups([place]) if isinstance(one, sources.Group)]
-    return {recognise.kind(entry.read(), entry.name): entry for entry in group.entries}
+    return {document_kinds.detect_kind(entry.read(), entry.name): entry for entry in group.entries}
 
 
 def test_what_is_served_agrees_with_the_rows(app: App, tmp_path: Path) -> None:
@@ -582,26 +582,26 @@ def test_dates_are_rounded_to_the_nearest_month_end(day: str, end: str) -> None:
     ],
 )
 def test_periods_are_counted_in_quarters(start: str | None, end: str, count: int) -> None:
-    assert sets.quarters(start, end) == count
+    assert sets.count_quarters(start, end) == count
 
 
 def test_header_that_names_a_column_twice_is_refused() -> None:
     with pytest.raises(ParseError, match="twice"):
-        sets.Table(iter([b"adsh\tadsh"]), "num.txt", ())
+        sets.DataSetTable(iter([b"adsh\tadsh"]), "num.txt", ())
 
 
 def test_tags_without_their_table_are_known_by_their_name() -> None:
     line = table([NUM | {"tag": "IncomeLossFromContinuingOperationsPerBasicShare", "qtrs": "1"}]).splitlines()
-    made = sets.Table(iter(line), "num.txt", sets.NUM)
-    (of_place,) = sets.NumReader(made, {}).figures(made.texts(line[1])).values()
+    made = sets.DataSetTable(iter(line), "num.txt", sets.NUM_COLUMNS)
+    (of_place,) = sets.NumReader(made, {}).read_figures(made.decode_lines(line[1])).values()
     assert list(of_place) == [("us-gaap:IncomeLossFromContinuingOperationsPerBasicShare", "USD/shares")]
     assert len(TAGS) == 3
 
 
 def figures_of(*rows: Mapping[str, str]) -> sets.Figures:
     head, body = table(list(rows)).split(b"\n", 1)
-    made = sets.Table(iter([head]), "num.txt", sets.NUM)
-    return sets.NumReader(made, {}).figures(made.texts(body))
+    made = sets.DataSetTable(iter([head]), "num.txt", sets.NUM_COLUMNS)
+    return sets.NumReader(made, {}).read_figures(made.decode_lines(body))
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -633,7 +633,7 @@ def test_a_value_is_its_text_without_the_zeros_that_pad_it(value: str, plain: st
 
 
 def test_more_names_and_places_than_are_kept_are_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sets, "MAX_KNOWN", 2)
+    monkeypatch.setattr(sets, "MAX_CACHED", 2)
     rows = [NUM | {"tag": f"Tag{n % 5}", "segments": f"A={n % 3};", "value": str(n)} for n in range(15)]
     assert figures_of(*rows) == {
         (None, "2009-06-30", (("A", str(m)),)): {

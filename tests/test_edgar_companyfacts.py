@@ -40,9 +40,9 @@ DOCUMENT: dict[str, Any] = {
 def read(document: Any) -> companyfacts.CompanyFacts:
     """What a document says; one that is no bytes with blanks, which are decoded, and without, as the SEC writes it."""
     if isinstance(document, bytes):
-        return companyfacts.company(document, "facts.json")
-    made = companyfacts.company(json.dumps(document).encode(), "facts.json")
-    assert companyfacts.company(as_written(document), "facts.json") == made
+        return companyfacts.parse(document, "facts.json")
+    made = companyfacts.parse(json.dumps(document).encode(), "facts.json")
+    assert companyfacts.parse(as_written(document), "facts.json") == made
     return made
 
 
@@ -60,7 +60,7 @@ def with_row(**changes: Any) -> dict[str, Any]:
 def refusal(document: Any) -> str:
     if not isinstance(document, bytes):
         with pytest.raises(ParseError):
-            companyfacts.company(as_written(document), "facts.json")
+            companyfacts.parse(as_written(document), "facts.json")
     with pytest.raises(ParseError) as caught:
         read(document)
     assert caught.value.file == "facts.json"
@@ -69,9 +69,9 @@ def refusal(document: Any) -> str:
 
 def test_rows_are_figures_of_the_filing_that_tags_them() -> None:
     made = read(DOCUMENT)
-    assert (made.cik, made.name, made.backward) == (320193, "Apple Inc.", 0)
+    assert (made.cik, made.name, made.backward_row_count) == (320193, "Apple Inc.", 0)
     assert made.filings == {ANNUAL: FactFiling("10-K", "2018-11-05")}
-    assert made.series == [
+    assert made.concepts == [
         ConceptFacts(
             "us-gaap:EarningsPerShareDiluted", "USD/shares", [(ANNUAL, days.number("2018-09-29"), 364, "11.91")]
         )
@@ -97,7 +97,7 @@ def test_a_fiscal_year_that_is_none_is_left_out(year: Any) -> None:
 def test_instant_has_no_start() -> None:
     document = with_row()
     del document["facts"]["us-gaap"]["EarningsPerShareDiluted"]["units"]["USD/shares"][0]["start"]
-    assert read(document).series[0].rows == [(ANNUAL, days.number("2018-09-29"), 0, "11.91")]
+    assert read(document).concepts[0].rows == [(ANNUAL, days.number("2018-09-29"), 0, "11.91")]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_instant_has_no_start() -> None:
 )
 def test_value_is_the_text_of_the_document(text: str, value: str) -> None:
     for data in (json.dumps(DOCUMENT).encode(), as_written(DOCUMENT)):
-        assert read(data.replace(b"11.91", text.encode())).series[0].rows[0][3] == value
+        assert read(data.replace(b"11.91", text.encode())).concepts[0].rows[0][3] == value
 
 
 @pytest.mark.parametrize("text", ["1e400", "NaN", "Infinity", "null", "true", "[]", '"a"', '""', "9" * 61])
@@ -130,7 +130,7 @@ def test_value_that_is_no_figure_is_refused_with_its_concept(text: str) -> None:
 def test_a_name_has_three_hundred_characters_at_most(name: str, length: int, taken: bool) -> None:
     data = json.dumps(DOCUMENT).replace(name, "N" * length).encode()
     if taken:
-        assert len(read(data).series) == 1
+        assert len(read(data).concepts) == 1
     else:
         refusal(data)
 
@@ -141,7 +141,7 @@ def test_number_of_ten_thousand_digits_is_refused() -> None:
 
 def test_row_that_ends_before_it_starts_is_left_out_and_counted() -> None:
     made = read(with_row(start="2018-10-01"))
-    assert (made.series[0].rows, made.backward) == ([], 1)
+    assert (made.concepts[0].rows, made.backward_row_count) == ([], 1)
 
 
 @pytest.mark.parametrize(
@@ -193,12 +193,12 @@ def test_key_that_stands_twice_is_refused(old: str, new: str) -> None:
 @pytest.mark.parametrize("row", ['"val": 1, "val"', '"val" : 1, "val"', '"v\\u0061l": 1, "val"'])
 def test_key_that_stands_twice_is_refused_whatever_colons_stand_beside_it(label: str, row: str) -> None:
     written = json.dumps(DOCUMENT).replace('"label": null', f'"label": "{label}"')
-    assert read(written.encode()).series == read(DOCUMENT).series
+    assert read(written.encode()).concepts == read(DOCUMENT).concepts
     assert "twice" in refusal(written.replace('"val"', row, 1).encode())
 
 
 def test_rows_with_more_members_than_are_read_are_figures_all_the_same() -> None:
-    assert read(with_row(frame={"a": 1, "b": [{"c": ":"}]}, note="a:b")).series == read(DOCUMENT).series
+    assert read(with_row(frame={"a": 1, "b": [{"c": ":"}]}, note="a:b")).concepts == read(DOCUMENT).concepts
 
 
 def test_filings_that_rows_tell_differently_in_turn_are_the_earlier_day_and_the_later_year() -> None:
@@ -263,7 +263,7 @@ def test_a_concept_as_the_sec_writes_it_is_read_without_decoding(monkeypatch: py
     decoded = read(json.dumps(LARGER).encode())
     monkeypatch.setattr(companyfacts._CompanyFactsReader, "_concept_value", None)
     assert read(as_written(LARGER)) == decoded
-    assert [(one.unit, len(one.rows)) for one in decoded.series] == [("USD/shares", 2), ("EUR", 1)]
+    assert [(one.unit, len(one.rows)) for one in decoded.concepts] == [("USD/shares", 2), ("EUR", 1)]
 
 
 @pytest.mark.parametrize("byte", [*b'"\\,:[]{}019-. \n\x00\xffe', None])
@@ -281,7 +281,7 @@ def test_a_damaged_byte_is_read_as_a_decoder_reads_it_or_refused(
 
 def _outcome(data: bytes) -> companyfacts.CompanyFacts | None:
     try:
-        return companyfacts.company(data, "facts.json")
+        return companyfacts.parse(data, "facts.json")
     except ParseError:
         return None
 
@@ -290,7 +290,7 @@ def test_a_label_of_many_escapes_takes_no_more_memory_than_a_few_documents() -> 
     data = as_written(LARGER).replace(b'A \\"label', b"\\n" * 500_000 + b'\\"label')
     tracemalloc.start()
     try:
-        made = companyfacts.company(data, "facts.json")
+        made = companyfacts.parse(data, "facts.json")
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -300,8 +300,8 @@ def test_a_label_of_many_escapes_takes_no_more_memory_than_a_few_documents() -> 
 
 
 def test_too_large_a_document_is_refused_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "32 MiB" in refusal(b" " * (companyfacts.MAX_SIZE + 1))
-    monkeypatch.setattr(companyfacts, "MAX_SIZE", len(json.dumps(DOCUMENT)))
+    assert "32 MiB" in refusal(b" " * (companyfacts.MAX_BYTES + 1))
+    monkeypatch.setattr(companyfacts, "MAX_BYTES", len(json.dumps(DOCUMENT)))
     assert read(DOCUMENT).name == "Apple Inc."
     assert "is larger than any" in refusal(json.dumps(DOCUMENT).encode() + b" ")
 

@@ -39,20 +39,20 @@ def test_of_a_security_that_failed_on_several_days_the_last_stands() -> None:
         b"20250103|037833100|AAPL|2|APPLE INC.|243.85\n",
     )
     last = cusip.FailedSecurity("037833100", "AAPL", "APPLE INC.", "2025-01-03")
-    assert cusip.failed(HEAD + b"".join(rows) + b"Trailer record count 3\n", "f") == ([last], [])
+    assert cusip.parse_fails_to_deliver(HEAD + b"".join(rows) + b"Trailer record count 3\n", "f") == ([last], [])
 
 
 @pytest.mark.parametrize("columns", [4, 5])
 def test_a_row_needs_its_name_but_not_its_price(columns: int) -> None:
     row = b"|".join(b"20250103|037833100|AAPL|1|APPLE INC".split(b"|")[:columns])
-    found, wrong = cusip.failed(HEAD + row + b"\n", "f")
+    found, wrong = cusip.parse_fails_to_deliver(HEAD + row + b"\n", "f")
     assert (len(found), wrong) == ((1, []) if columns == 5 else (0, wrong))
     assert wrong == ([] if columns == 5 else ["1 rows are left out", "line 2: has fewer than 5 columns"])
 
 
 @pytest.mark.parametrize(("count", "told"), [(10, 10), (12, 10)])
 def test_the_first_ten_wrong_rows_are_named_and_all_counted(count: int, told: int) -> None:
-    found, wrong = cusip.failed(HEAD + b"x\n" * count, "f")
+    found, wrong = cusip.parse_fails_to_deliver(HEAD + b"x\n" * count, "f")
     assert found == []
     assert wrong[0] == f"{count} rows are left out"
     assert [one.partition(":")[0] for one in wrong[1:]] == [f"line {number}" for number in range(2, told + 2)]
@@ -61,9 +61,9 @@ def test_the_first_ten_wrong_rows_are_named_and_all_counted(count: int, told: in
 def test_more_lines_than_any_file_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     row = b"20250103|037833100|AAPL|1|APPLE INC|243.85\n"
     monkeypatch.setattr(cusip, "MAX_ROWS", 3)
-    assert cusip.failed(HEAD + row * 2, "f")[1] == []
+    assert cusip.parse_fails_to_deliver(HEAD + row * 2, "f")[1] == []
     with pytest.raises(ParseError, match="line 4: more than 3 lines"):
-        cusip.failed(HEAD + row * 3, "f")
+        cusip.parse_fails_to_deliver(HEAD + row * 3, "f")
 
 
 def line(number: bytes, name: bytes, title: bytes, status: bytes = b"") -> bytes:
@@ -82,7 +82,7 @@ def test_the_list_of_13f_securities_by_its_columns() -> None:
         + line(b"023135106", b"AMAZON COM INC", b"COM", b"GONE")
         + line(b"023135106", b"", b"COM")
     )
-    found, wrong = cusip.listed(data, "f")
+    found, wrong = cusip.parse_13f_list(data, "f")
     assert [tuple(one) for one in found] == [
         ("037833100", "APPLE INC", "COM", "listed"),
         ("00206R102", "AT&T INC", "COM", "added"),
@@ -112,4 +112,4 @@ def test_the_list_of_13f_securities_by_its_columns() -> None:
     ],
 )
 def test_what_is_a_line_of_the_list(text: bytes, is_one: bool) -> None:
-    assert cusip.is_listed(text) is is_one
+    assert cusip.is_13f_list_line(text) is is_one

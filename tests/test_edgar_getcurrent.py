@@ -20,7 +20,7 @@ def test_the_parties_of_a_filing_are_one_filing() -> None:
         entry(ACCESSION, form="4", role="Issuer"),
         entry("0000320193-26-000002", form="8-K", items="2.02,9.01", accepted="2026-01-31T06:29:59-05:00"),
     )
-    assert getcurrent.page(data, "f") == FeedPage(
+    assert getcurrent.parse_page(data, "f") == FeedPage(
         (
             FeedFiling(
                 ACCESSION,
@@ -44,12 +44,12 @@ def test_the_parties_of_a_filing_are_one_filing() -> None:
 
 
 def test_a_page_may_be_empty() -> None:
-    assert getcurrent.page(feed(), "f") == FeedPage((), 0)
+    assert getcurrent.parse_page(feed(), "f") == FeedPage((), 0)
 
 
 def test_names_hold_what_they_hold() -> None:
     name = "Société Générale - X (Y) &amp; Co. (0000000001)"
-    (filing,) = getcurrent.page(feed(entry(ACCESSION, form="SC 13D/A", name=name)), "f").filings
+    (filing,) = getcurrent.parse_page(feed(entry(ACCESSION, form="SC 13D/A", name=name)), "f").filings
     assert filing.parties == (FeedParty(320193, "Société Générale - X (Y) & Co. (0000000001)", "Filer"),)
     assert filing.form == "SC 13D/A"
 
@@ -62,7 +62,7 @@ def test_names_hold_what_they_hold() -> None:
     ],
 )
 def test_times_carry_their_offset(accepted: str, utc: str) -> None:
-    (filing,) = getcurrent.page(feed(entry(ACCESSION, accepted=accepted)), "f").filings
+    (filing,) = getcurrent.parse_page(feed(entry(ACCESSION, accepted=accepted)), "f").filings
     assert filing.accepted == utc
 
 
@@ -85,16 +85,16 @@ def test_times_carry_their_offset(accepted: str, utc: str) -> None:
 )
 def test_what_is_no_feed_is_refused(data: bytes, reason: str) -> None:
     with pytest.raises(ParseError, match=reason) as caught:
-        getcurrent.page(data, "the feed")
+        getcurrent.parse_page(data, "the feed")
     assert caught.value.file == "the feed"
 
 
 def test_an_entry_that_cannot_be_read_keeps_no_other_from_being_read() -> None:
     wrong = entry("0000320193-26-000002").replace("(Filer)", "")
-    page = getcurrent.page(feed(entry(ACCESSION), wrong, entry("0000320193-26-000003")), "f")
+    page = getcurrent.parse_page(feed(entry(ACCESSION), wrong, entry("0000320193-26-000003")), "f")
     assert [filing.accession for filing in page.filings] == [ACCESSION, "0000320193-26-000003"]
-    assert page.entries == 3
-    (error,) = page.refused
+    assert page.entry_count == 3
+    (error,) = page.entry_errors
     assert error.reason == "an entry whose title, id or filing date is not in this feed's format"
 
 
@@ -104,9 +104,9 @@ def test_entries_that_cannot_be_read_count_against_the_most_that_a_page_may_have
     entries = [entry(f"0000320193-26-{number:06}") for number in range(1, 5)]
     entries[0] = entries[0].replace("(Filer)", "")
     monkeypatch.setattr(getcurrent, "MAX_ENTRIES", 3)
-    assert len(getcurrent.page(feed(*entries[:3]), "f").filings) == 2
+    assert len(getcurrent.parse_page(feed(*entries[:3]), "f").filings) == 2
     with pytest.raises(ParseError, match="more than 3 entries"):
-        getcurrent.page(feed(*entries), "f")
+        getcurrent.parse_page(feed(*entries), "f")
 
 
 # Distinct accession numbers among the 100 entries of each page, counted with grep.
@@ -123,9 +123,9 @@ RECORDED = {
 @pytest.mark.parametrize(("name", "filings"), RECORDED.items())
 def test_recorded_pages(name: str, filings: int) -> None:
     data = (FEEDS / name).read_bytes()
-    page = getcurrent.page(data, name)
+    page = getcurrent.parse_page(data, name)
     numbers = {part.split(b"<")[0] for part in data.split(b"accession-number=")[1:]}
-    assert (page.entries, len(page.filings)) == (100, filings)
+    assert (page.entry_count, len(page.filings)) == (100, filings)
     assert {filing.accession.encode() for filing in page.filings} == numbers
     # Some parties stand twice on a page.
     assert filings < sum(len(filing.parties) for filing in page.filings) <= 100
@@ -135,7 +135,7 @@ def test_recorded_pages(name: str, filings: int) -> None:
 @needs_shared
 def test_a_recorded_filing_read_by_hand() -> None:
     data = (FEEDS / "getcurrent_20251212T180331_start0.atom").read_bytes()
-    assert getcurrent.page(data, "f").filings[0] == FeedFiling(
+    assert getcurrent.parse_page(data, "f").filings[0] == FeedFiling(
         "0002063236-25-000004",
         "4",
         "2025-12-12",

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
-from finapi.edgar.filing_index import from_header, from_index
-from finapi.edgar.identity import Identity, accession, accession_in_name, cik, json_document
-from finapi.edgar.sgml import header
+from finapi.edgar.identifiers import FilingIdentity, find_accession_in_name, parse_accession, parse_cik, parse_json
+from finapi.edgar.index_documents import identity_from_header, parse
+from finapi.edgar.sgml import parse_header
 
 SHARED = Path(__file__).parents[2] / "shared" / "edgar"
 
@@ -64,7 +64,7 @@ HEADERS = b"""<HTML><HEAD><TITLE>SEC EDGAR Submission 0001193125-26-226661</TITL
 -->
 </HEAD><BODY><PRE>&lt;SEC-HEADER&gt;0001193125-26-226661.hdr.sgml : 20260515</PRE></BODY></HTML>
 """
-BERKSHIRE = Identity(
+BERKSHIRE = FilingIdentity(
     accession="0001193125-26-226661",
     ciks=("0001067983",),
     form="13F-HR",
@@ -72,7 +72,7 @@ BERKSHIRE = Identity(
     filed="2026-05-15",
     accepted="2026-05-15T20:06:05.000Z",
 )
-APPLE = Identity(
+APPLE = FilingIdentity(
     accession="0000320193-25-000057",
     ciks=("0000320193",),
     form="10-Q",
@@ -87,7 +87,7 @@ APPLE = Identity(
 
 @pytest.mark.parametrize("text", ["000032019325000057", "0000320193-25-000057"])
 def test_accession_gets_its_dashes(text: str) -> None:
-    assert accession(text) == "0000320193-25-000057"
+    assert parse_accession(text) == "0000320193-25-000057"
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_accession_gets_its_dashes(text: str) -> None:
     ],
 )
 def test_what_is_no_accession_is_none(text: str) -> None:
-    assert accession(text) is None
+    assert parse_accession(text) is None
 
 
 @pytest.mark.parametrize(
@@ -128,89 +128,89 @@ def test_what_is_no_accession_is_none(text: str) -> None:
     ],
 )
 def test_accession_is_found_in_a_name(name: str, found: str | None) -> None:
-    assert accession_in_name(name) == found
+    assert find_accession_in_name(name) == found
 
 
 @pytest.mark.parametrize("value", ["320193", "0000320193", 320193])
 def test_cik_gets_ten_digits(value: str | int) -> None:
-    assert cik(value) == "0000320193"
+    assert parse_cik(value) == "0000320193"
 
 
 @pytest.mark.parametrize("value", ["", "0", 0, -1, "00000320193", 10**10, True, "CIK320193", " 1", "1\n", "１", "1.0"])
 def test_what_is_no_cik_is_refused(value: str | int) -> None:
     with pytest.raises(ValueError, match="is not a CIK"):
-        cik(value)
+        parse_cik(value)
 
 
 # --- index documents
 
 
 def test_folder_listing_tells_the_accession_and_a_cik_but_no_filing_date() -> None:
-    assert from_index(LISTING, "index.json") == Identity("0001193125-26-226661", ("0001067983",))
+    assert parse(LISTING, "index.json") == FilingIdentity("0001193125-26-226661", ("0001067983",))
 
 
 @pytest.mark.parametrize("folder", [b"0/000119312526226661", b"1067983/000000000000000000x", b"1067983"])
 def test_a_listing_of_no_company_or_no_filing_names_none(folder: bytes) -> None:
     there = b"1067983\\/000119312526226661"
-    assert from_index(LISTING.replace(there, folder.replace(b"/", b"\\/")), "index.json") is None
+    assert parse(LISTING.replace(there, folder.replace(b"/", b"\\/")), "index.json") is None
 
 
 @pytest.mark.parametrize(("more", "read"), [(0, True), (1, False)])
 def test_an_index_page_is_read_as_far_as_four_mebibytes(more: int, read: bool) -> None:
     last = b" Filing Date 2025-05-02"
     page = b"<html>SEC Accession No. 0000320193-25-000057 CIK: 320193"
-    found = from_index(page + b" " * (4 * 2**20 - len(page) - len(last) + more) + last, "a-index.htm")
+    found = parse(page + b" " * (4 * 2**20 - len(page) - len(last) + more) + last, "a-index.htm")
     assert found is not None
     assert found.filed == ("2025-05-02" if read else None)
 
 
 def test_listing_of_a_company_folder_names_no_filing() -> None:
-    assert from_index(LISTING.replace(rb"\/000119312526226661", b""), "index.json") is None
+    assert parse(LISTING.replace(rb"\/000119312526226661", b""), "index.json") is None
 
 
 def test_listing_in_html_tells_the_same() -> None:
     page = b"<html><h1>Directory Listing for /Archives/edgar/data/1067983/000119312526226661</h1>"
-    assert from_index(page, "x.html") == Identity("0001193125-26-226661", ("0001067983",))
+    assert parse(page, "x.html") == FilingIdentity("0001193125-26-226661", ("0001067983",))
 
 
 def test_index_page_tells_the_filing() -> None:
-    assert from_index(PAGE, "0000320193-25-000057-index.htm") == APPLE
+    assert parse(PAGE, "0000320193-25-000057-index.htm") == APPLE
 
 
 def test_index_page_with_plain_labels_tells_the_filing() -> None:
     page = b"""<html><body><div id="secNum"><strong>SEC Accession No.</strong> 0000320193-25-000057</div>
       <div class="infoHead">Filing Date</div><div class="info">2025-05-02</div></body></html>"""
-    assert from_index(page, "i.htm") == Identity("0000320193-25-000057", (), filed="2025-05-02")
+    assert parse(page, "i.htm") == FilingIdentity("0000320193-25-000057", (), filed="2025-05-02")
 
 
 def test_index_page_of_several_parties_names_all_their_ciks() -> None:
     party = b"<p>Cook Timothy D (Reporting) <acronym>CIK</acronym>: <a href='?'>0001214156 (see all)</a></p>"
-    found = from_index(PAGE.replace(b"</body>", party + b"</body>"), "i.htm")
+    found = parse(PAGE.replace(b"</body>", party + b"</body>"), "i.htm")
     assert found is not None
     assert found.ciks == ("0000320193", "0001214156")
 
 
 def test_index_page_in_winter_has_its_time_in_utc() -> None:
-    found = from_index(PAGE.replace(b"2025-05-02 06:00:46", b"2025-01-31 06:00:46"), "i.htm")
+    found = parse(PAGE.replace(b"2025-05-02 06:00:46", b"2025-01-31 06:00:46"), "i.htm")
     assert found is not None
     assert found.accepted == "2025-01-31T11:00:46.000Z"
 
 
 @pytest.mark.parametrize("form", ["4", "10-K405", "SC TO-T/A", "DEF 14A", "SCHEDULE 13G/A", "13F-HR"])
 def test_index_page_tells_the_form(form: str) -> None:
-    found = from_index(PAGE.replace(b"Form 10-Q", b"Form " + form.encode()), "i.htm")
+    found = parse(PAGE.replace(b"Form 10-Q", b"Form " + form.encode()), "i.htm")
     assert found is not None
     assert found.form == form
 
 
 def test_index_headers_page_tells_the_filing() -> None:
-    assert from_index(HEADERS, "0001193125-26-226661-index-headers.html") == BERKSHIRE
+    assert parse(HEADERS, "0001193125-26-226661-index-headers.html") == BERKSHIRE
 
 
 def test_header_alone_tells_the_filing() -> None:
     alone = HEADERS[HEADERS.index(b"<SEC-HEADER>") : HEADERS.index(b"-->")]
-    assert from_index(alone, "0001193125-26-226661.hdr.sgml") == BERKSHIRE
-    assert from_header(header(alone, "h")) == BERKSHIRE
+    assert parse(alone, "0001193125-26-226661.hdr.sgml") == BERKSHIRE
+    assert identity_from_header(parse_header(alone, "h")) == BERKSHIRE
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_header_alone_tells_the_filing() -> None:
     ],
 )
 def test_document_that_is_no_index_says_nothing(other: bytes) -> None:
-    assert from_index(other, "x") is None
+    assert parse(other, "x") is None
 
 
 @pytest.mark.parametrize(
@@ -244,12 +244,12 @@ def test_document_that_is_no_index_says_nothing(other: bytes) -> None:
 )
 def test_broken_index_is_refused(broken: bytes, place: str) -> None:
     with pytest.raises(ParseError) as raised:
-        from_index(broken, "i")
+        parse(broken, "i")
     assert (raised.value.file, raised.value.place) == ("i", place)
 
 
 def test_index_page_of_endless_comments_is_read_quickly() -> None:
-    assert from_index(b"<html>Accession" + b"<!--" * 1_000_000, "i.htm") is None
+    assert parse(b"<html>Accession" + b"<!--" * 1_000_000, "i.htm") is None
 
 
 # --- JSON
@@ -272,11 +272,11 @@ def test_index_page_of_endless_comments_is_read_quickly() -> None:
 )
 def test_ambiguous_or_broken_json_is_refused(text: bytes, reason: str) -> None:
     with pytest.raises(ParseError, match=reason):
-        json_document(text, "x.json")
+        parse_json(text, "x.json")
 
 
 def test_json_with_escapes_and_a_byte_order_mark_is_read() -> None:
-    assert json_document(b'\xef\xbb\xbf["\\ud83d\\ude00", "\\u00e9"]', "x.json") == ["😀", "é"]
+    assert parse_json(b'\xef\xbb\xbf["\\ud83d\\ude00", "\\u00e9"]', "x.json") == ["😀", "é"]
 
 
 # --- real files
@@ -286,8 +286,8 @@ def test_real_folder_listing_is_read() -> None:
     path = SHARED / "thirteenf" / "brk_2026q1_0001193125-26-226661_index.json"
     if not path.exists():
         pytest.skip(f"{path} is not here")
-    assert from_index(path.read_bytes(), path.name) == Identity("0001193125-26-226661", ("0001067983",))
-    assert accession_in_name(path.name) == "0001193125-26-226661"
+    assert parse(path.read_bytes(), path.name) == FilingIdentity("0001193125-26-226661", ("0001067983",))
+    assert find_accession_in_name(path.name) == "0001193125-26-226661"
 
 
 def test_real_documents_that_are_no_index_say_nothing() -> None:
@@ -296,7 +296,7 @@ def test_real_documents_that_are_no_index_say_nothing() -> None:
     for folder in ("xbrl", "companyfacts", "submissions", "feeds", "index", "fsds_slices", "http_errors"):
         for path in (SHARED / folder).rglob("*.*"):
             if path.is_file():
-                assert from_index(path.read_bytes(), path.name) is None, path
+                assert parse(path.read_bytes(), path.name) is None, path
 
 
 # --- damaged files
@@ -306,11 +306,11 @@ def test_real_documents_that_are_no_index_say_nothing() -> None:
 @given(st.sampled_from([LISTING, PAGE, HEADERS]), st.integers(0, 1700), st.integers(0, 20), st.binary(max_size=8))
 def test_damaged_index_is_read_or_refused(whole: bytes, at: int, length: int, piece: bytes) -> None:
     with suppress(ParseError):
-        from_index(whole[:at] + piece + whole[at + length :], "i")
+        parse(whole[:at] + piece + whole[at + length :], "i")
 
 
 @settings(max_examples=200, deadline=None, database=None)
 @given(st.text(max_size=40))
 def test_any_name_holds_an_accession_or_none(name: str) -> None:
-    found = accession_in_name(name)
-    assert found is None or accession(found) == found
+    found = find_accession_in_name(name)
+    assert found is None or parse_accession(found) == found

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
-from finapi.edgar.indexes import IndexRow, rows
+from finapi.edgar.form_indexes import IndexRow, iter_rows
 from tests.conftest import SHARED, needs_shared
 
 RULE = "-" * 90
@@ -22,7 +22,7 @@ ROW = IndexRow("10-K/A", "LAMP CORP", 1750, "2020-03-18", "0000001750-20-000001"
 
 
 def read(text: str | bytes) -> list[IndexRow]:
-    return list(rows(text.encode() if isinstance(text, str) else text, "an.idx"))
+    return list(iter_rows(text.encode() if isinstance(text, str) else text, "an.idx"))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_no_bytes_do_more_than_be_refused(tail: bytes, top: bytes) -> None:
 def test_memory_stays_within_twenty_times_the_index() -> None:
     data = (MASTER + f"1|A|4|20200318|{PATH}\n" * 20_000).encode()
     tracemalloc.start()
-    found = list(rows(data, "an.idx"))
+    found = list(iter_rows(data, "an.idx"))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(found) == 20_000
@@ -120,12 +120,12 @@ def test_memory_stays_within_twenty_times_the_index() -> None:
 @needs_shared
 def test_the_secs_own_indexes_are_read_to_the_last_line() -> None:
     daily = (SHARED / "edgar/index/form.20200318.idx").read_bytes()
-    found = list(rows(daily, "form.20200318.idx"))
+    found = list(iter_rows(daily, "form.20200318.idx"))
     assert len(found) == daily.count(b"edgar/data/") == 4_084
     # A day's index also tells of filings that are dated back, and each party of a filing has a line.
     assert sum(row.filed == "2020-03-18" for row in found) == 3_940
     assert len({row.accession for row in found}) == 2_666
-    quarter = list(rows((SHARED / "edgar/index/master.1993QTR4.idx").read_bytes(), "master.idx"))
+    quarter = list(iter_rows((SHARED / "edgar/index/master.1993QTR4.idx").read_bytes(), "master.idx"))
     assert len(quarter) == 20
     assert quarter[1] == IndexRow("10-Q", "BETHLEHEM STEEL CORP /DE/", 11860, "1993-11-12", "0000011860-94-000005")
 

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
-from finapi.edgar import ownership, sgml
-from finapi.edgar.ownership import OwnershipForm
-from tests import ownership_forms as forms
+from finapi.edgar import ownership_forms, sgml
+from finapi.edgar.ownership_forms import OwnershipForm
 from tests.conftest import SHARED, needs_shared
+from tests.support import ownership_xml as forms
 
 FOLDER = SHARED / "edgar" / "ownership"
 
@@ -23,8 +23,8 @@ def real(name: str) -> OwnershipForm:
     (path,) = FOLDER.glob(f"{name}*")
     data = path.read_bytes()
     if path.suffix == ".txt":
-        data = next(sgml.documents(data, path.name)).body.lstrip()
-    return ownership.parse(data, path.name)
+        data = next(sgml.iter_documents(data, path.name)).body.lstrip()
+    return ownership_forms.parse(data, path.name)
 
 
 @needs_shared
@@ -43,38 +43,38 @@ def test_joint_owners_of_one_sale() -> None:
         "D",
     )
     assert (row.following_shares, row.direct_or_indirect, row.nature) == ("28880209", "I", "See footnotes")
-    assert row.notes_of("nature") == ("F1", "F2")
+    assert row.list_footnote_ids("nature") == ("F1", "F2")
     assert form.rule_10b5_1 is False
 
 
 @needs_shared
 def test_prices_that_only_a_footnote_tells_are_none() -> None:
     form = real("form4_0000320193_newstead")
-    assert [(row.derivative, row.code, row.shares, row.price) for row in form.rows] == [
+    assert [(row.is_derivative, row.code, row.shares, row.price) for row in form.rows] == [
         (False, "M", "30104", None),
         (False, "F", "16238", "296.42"),
         (True, "M", "30104", None),
     ]
-    assert [row.notes_of("price") for row in form.rows] == [("F1",), (), ("F1",)]
+    assert [row.list_footnote_ids("price") for row in form.rows] == [("F1",), (), ("F1",)]
     assert form.rows[2].following_shares == "210728"
-    assert (form.rows[2].exercise_price, form.rows[2].notes_of("exercise_price")) == (None, ("F1",))
+    assert (form.rows[2].exercise_price, form.rows[2].list_footnote_ids("exercise_price")) == (None, ("F1",))
     owner = form.owners[0]
     assert (owner.is_officer, owner.officer_title, owner.is_director) == (True, "SVP, GC and Secretary", None)
 
 
 def test_a_footnote_that_a_cell_names_twice_is_named_once() -> None:
     data = forms.form(forms.transaction(price_notes="F2 F1 F2"), footnotes={"F1": "One.", "F2": "Two."})
-    assert ("price", ("F2", "F1")) in ownership.parse(data, "form.xml").rows[0].notes
+    assert ("price", ("F2", "F1")) in ownership_forms.parse(data, "form.xml").rows[0].footnote_ids
 
 
 @needs_shared
 def test_derivative_holdings_of_a_form_3() -> None:
     form = real("form3_0000320193_newstead")
-    assert [(row.transaction, row.title, row.underlying_shares) for row in form.rows] == [
+    assert [(row.is_transaction, row.title, row.underlying_shares) for row in form.rows] == [
         (False, "Restricted Stock Unit", "301040"),
         (False, "Restricted Stock Unit", "48871"),
     ]
-    assert [row.notes_of("exercise_date", "expiration_date") for row in form.rows] == [("F1",), ("F3",)]
+    assert [row.list_footnote_ids("exercise_date", "expiration_date") for row in form.rows] == [("F1",), ("F3",)]
     assert form.rule_10b5_1 is None
 
 
@@ -109,16 +109,16 @@ def test_seven_sales_under_a_plan_before_there_was_a_box() -> None:
         ("2292", "165.95", "452334"),
     ]
     assert form.rule_10b5_1 is None
-    assert all(row.notes_of("title") == ("F1",) for row in form.rows)
+    assert all(row.list_footnote_ids("title") == ("F1",) for row in form.rows)
     assert dict(form.footnotes)["F1"].startswith("This transaction was made pursuant to a Rule 10b5-1")
 
 
 @needs_shared
 def test_an_exercise_its_sales_and_eight_holdings() -> None:
     form = real("form4_0001640147_scarpelli")
-    kinds = [(row.derivative, row.transaction) for row in form.rows]
+    kinds = [(row.is_derivative, row.is_transaction) for row in form.rows]
     assert (kinds.count((False, True)), kinds.count((False, False)), kinds.count((True, True))) == (6, 8, 1)
-    assert [row.following_shares for row in form.rows if not row.transaction] == [
+    assert [row.following_shares for row in form.rows if not row.is_transaction] == [
         "577218",
         "178947",
         "9686",
@@ -138,7 +138,7 @@ def test_an_exercise_its_sales_and_eight_holdings() -> None:
 @needs_shared
 def test_an_inheritance_on_a_form_5() -> None:
     form = real("form5_0000320193_wagner")
-    assert [(row.transaction, row.code, row.shares, row.following_shares) for row in form.rows] == [
+    assert [(row.is_transaction, row.code, row.shares, row.following_shares) for row in form.rows] == [
         (True, "W", "42", "6042"),
         (False, None, None, "60975"),
     ]
@@ -148,7 +148,7 @@ def test_an_inheritance_on_a_form_5() -> None:
 @needs_shared
 def test_a_form_with_both_tables_and_empty_flags() -> None:
     form = real("form4_0000933972_374water")
-    assert [(row.derivative, row.shares, row.exercise_price, row.following_shares) for row in form.rows] == [
+    assert [(row.is_derivative, row.shares, row.exercise_price, row.following_shares) for row in form.rows] == [
         (False, "757756", None, "757756"),
         (True, "757576", "0.33", "757756"),
     ]
@@ -158,12 +158,12 @@ def test_a_form_with_both_tables_and_empty_flags() -> None:
 
 
 def parsed(*rows: str, **options: object) -> OwnershipForm:
-    return ownership.parse(forms.form(*rows, **options), "form.xml")  # type: ignore[arg-type]
+    return ownership_forms.parse(forms.form(*rows, **options), "form.xml")  # type: ignore[arg-type]
 
 
 def test_an_empty_element_says_nothing() -> None:
     data = forms.form(forms.transaction()).replace(b"<remarks></remarks>", b"<remarks/>")
-    form = ownership.parse(data.replace(b"<value>10.00</value>", b"<value> </value>"), "form.xml")
+    form = ownership_forms.parse(data.replace(b"<value>10.00</value>", b"<value> </value>"), "form.xml")
     assert (form.remarks, form.rows[0].price) == (None, None)
 
 
@@ -189,7 +189,7 @@ def test_the_first_signature_stands_for_all() -> None:
         b"<ownerSignature><signatureName>/s/ B</signatureName><signatureDate>2025-03-06</signatureDate>"
         b"</ownerSignature></ownershipDocument>"
     )
-    form = ownership.parse(forms.form().replace(b"</ownershipDocument>", second), "form.xml")
+    form = ownership_forms.parse(forms.form().replace(b"</ownershipDocument>", second), "form.xml")
     assert (form.signature_name, form.signature_date) == ("/s/ Somebody", "2025-03-05")
 
 
@@ -223,7 +223,7 @@ def test_refusals_name_what_is_wrong(old: bytes, new: bytes, reason: str) -> Non
     data = forms.form(forms.transaction())
     assert old in data
     with pytest.raises(ParseError) as caught:
-        ownership.parse(data.replace(old, new, 1), "form.xml")
+        ownership_forms.parse(data.replace(old, new, 1), "form.xml")
     assert caught.value.reason == reason
     assert caught.value.file == "form.xml"
 
@@ -231,14 +231,14 @@ def test_refusals_name_what_is_wrong(old: bytes, new: bytes, reason: str) -> Non
 def test_a_form_without_owners_is_refused() -> None:
     data = forms.form().replace(forms.owner().encode(), b"")
     with pytest.raises(ParseError, match="has no reportingOwner"):
-        ownership.parse(data, "form.xml")
+        ownership_forms.parse(data, "form.xml")
 
 
 @pytest.mark.parametrize("cut", range(1, 30))
 def test_a_form_cut_off_anywhere_is_refused(cut: int) -> None:
     data = forms.form(forms.transaction(), forms.holding(), footnotes={"F1": "A note."})
     with pytest.raises(ParseError):
-        ownership.parse(data[: len(data) * cut // 30], "form.xml")
+        ownership_forms.parse(data[: len(data) * cut // 30], "form.xml")
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_more_than_any_form_has_is_refused(rows: str, reason: str) -> None:
     many = "".join(rows.format(number) for number in range(1_001))
     data = forms.form().replace(b"<footnotes></footnotes>", b"").replace(b"<remarks>", many.encode() + b"<remarks>")
     with pytest.raises(ParseError, match=f"more than {reason}"):
-        ownership.parse(data, "form.xml")
+        ownership_forms.parse(data, "form.xml")
 
 
 def test_a_form_takes_at_most_twenty_times_its_size() -> None:
@@ -260,7 +260,7 @@ def test_a_form_takes_at_most_twenty_times_its_size() -> None:
     data = forms.form().replace(b"<remarks>", (row * 499).encode() + b"<remarks>")
     tracemalloc.start()
     try:
-        ownership.parse(data, "form.xml")
+        ownership_forms.parse(data, "form.xml")
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -288,11 +288,11 @@ def test_a_damaged_form_is_read_or_refused(data: st.DataObject) -> None:
         piece = bytes(damaged[at : at + length])
         damaged[at : at + length] = {"cut": b"", "put": data.draw(st.binary(max_size=20)), "double": piece * 2}[what]
     try:
-        form = ownership.parse(bytes(damaged), "form.xml")
+        form = ownership_forms.parse(bytes(damaged), "form.xml")
     except ParseError:
         return
-    assert form.form in ownership.FORMS
-    assert all(row.title is not None or row.notes_of("title") for row in form.rows)
+    assert form.form in ownership_forms.FORM_TYPES
+    assert all(row.title is not None or row.list_footnote_ids("title") for row in form.rows)
 
 
 @pytest.mark.parametrize(
@@ -309,13 +309,13 @@ def test_a_damaged_form_is_read_or_refused(data: st.DataObject) -> None:
     ],
 )
 def test_as_many_as_are_taken_are_read_and_one_more_is_refused(most: int, made: Any, reason: str) -> None:
-    assert ownership.parse(made(most), "form.xml").owners
+    assert ownership_forms.parse(made(most), "form.xml").owners
     with pytest.raises(ParseError) as caught:
-        ownership.parse(made(most + 1), "form.xml")
+        ownership_forms.parse(made(most + 1), "form.xml")
     assert caught.value.reason == f"more than {reason}"
 
 
 def test_remarks_may_be_longer_than_other_texts() -> None:
-    assert ownership.parse(forms.form(remarks="x" * 50_000), "form.xml").remarks == "x" * 50_000
+    assert ownership_forms.parse(forms.form(remarks="x" * 50_000), "form.xml").remarks == "x" * 50_000
     with pytest.raises(ParseError, match="a text is longer than this reader accepts"):
-        ownership.parse(forms.form(remarks="x" * 50_001), "form.xml")
+        ownership_forms.parse(forms.form(remarks="x" * 50_001), "form.xml")

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from finapi.edgar import forms
-from finapi.edgar.recognise import kind
+from finapi.edgar import form_families
+from finapi.edgar.document_kinds import detect_kind
 from tests import schedules
 
-KINDS = forms.KINDS | {
+KINDS = form_families.DOCUMENT_KINDS | {
     "submissions",
     "submissions-page",
     "company-tickers",
@@ -181,14 +181,14 @@ def sources() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("data", "expected"), SAMPLES)
 def test_kind_is_told_from_the_content(data: bytes, expected: str) -> None:
-    assert kind(data, "") == expected
-    assert kind(data, "misleading_pre.xml") == ("xbrl-presentation" if b"referenceLink" in data else expected)
+    assert detect_kind(data, "") == expected
+    assert detect_kind(data, "misleading_pre.xml") == ("xbrl-presentation" if b"referenceLink" in data else expected)
 
 
 def test_every_real_document_is_recognised_without_its_name() -> None:
     if not SHARED.exists():
         pytest.skip(f"{SHARED} is not here")
-    found = [(path, kind((SHARED / path).read_bytes(), "")) for path, _ in sources()]
+    found = [(path, detect_kind((SHARED / path).read_bytes(), "")) for path, _ in sources()]
     assert len(found) > 100
     assert found == sources()
 
@@ -196,7 +196,7 @@ def test_every_real_document_is_recognised_without_its_name() -> None:
 def test_linkbase_is_recognised_behind_many_role_references() -> None:
     references = b'<link:roleRef roleURI="http://a/role/AReallyLongRoleNameToFillThePrefix"/>\n' * 1500
     assert len(references) > 64 * 1024
-    assert kind(LINKBASE % (references + b"<link:definitionLink/>"), "x") == "xbrl-definition"
+    assert detect_kind(LINKBASE % (references + b"<link:definitionLink/>"), "x") == "xbrl-definition"
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_linkbase_is_recognised_behind_many_role_references() -> None:
     ],
 )
 def test_name_decides_where_a_linkbase_shows_no_link(name: str, expected: str) -> None:
-    assert kind(LINKBASE % b"", name) == expected
+    assert detect_kind(LINKBASE % b"", name) == expected
 
 
 def test_every_kind_has_a_sample() -> None:
@@ -234,7 +234,7 @@ def test_every_kind_has_a_sample() -> None:
     ids=range(10),
 )
 def test_hostile_megabytes_are_a_kind_too(data: bytes) -> None:
-    assert kind(data, "x") in KINDS
+    assert detect_kind(data, "x") in KINDS
 
 
 @pytest.mark.slow
@@ -244,4 +244,4 @@ def test_damaged_bytes_never_raise(data: st.DataObject) -> None:
     text = bytearray(data.draw(st.sampled_from([sample for sample, _ in SAMPLES])))
     at = data.draw(st.integers(0, len(text)))
     text[at : at + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))
-    assert kind(bytes(text), data.draw(st.text(max_size=9))) in KINDS
+    assert detect_kind(bytes(text), data.draw(st.text(max_size=9))) in KINDS

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from finapi.core.errors import ParseError
-from finapi.edgar import leaves, recognise, sale_notices, schedules
+from finapi.edgar import document_kinds, online_forms, sale_notices, schedules
 from finapi.edgar.schedules import ReportingPerson
 from tests import schedules as made
 
@@ -31,24 +31,24 @@ def test_a_13d_says_who_owns_how_much_and_why() -> None:
         "Brook Lamps Inc.",
         ("037833100",),
     )
-    assert (told.event, told.title) == ("2025-03-03", "Common Stock, $0.001 par value")
-    assert (told.purpose, told.funds_source) == ("The shares were bought for investment.", "Working capital.")
+    assert (told.event_date, told.class_title) == ("2025-03-03", "Common Stock, $0.001 par value")
+    assert (told.purpose, told.source_of_funds) == ("The shares were bought for investment.", "Working capital.")
     assert told.persons == (
         ReportingPerson(
             name="Shade Ben",
             cik="0000000102",
-            no_cik=False,
-            member="a",
+            has_no_cik=False,
+            group_membership="a",
             citizenship="DE",
             sole_voting="0",
             shared_voting="1000000",
             sole_dispositive="0",
             shared_dispositive="1000000",
             shares="1000000",
-            excludes=False,
-            percent="7.5",
-            types=("IN",),
-            funds=("WC",),
+            excludes_certain_shares=False,
+            percent_of_class="7.5",
+            person_types=("IN",),
+            fund_sources=("WC",),
             comment="Through Wick.",
         ),
     )
@@ -60,10 +60,17 @@ def test_a_13g_says_the_same_by_other_names() -> None:
         made.person((None, "A Fund"), "10001", "0.1", schedule="G", types="IV", comment="A note."),
     )
     told = schedules.parse(made.g(*persons, form="SCHEDULE 13G/A", number="3", five_or_less="Y"), "f")
-    assert (told.form, told.amendment, told.event, told.five_or_less) == ("SCHEDULE 13G/A", 3, "2025-03-31", True)
+    assert (told.form, told.amendment_number, told.event_date, told.is_five_percent_or_less) == (
+        "SCHEDULE 13G/A",
+        3,
+        "2025-03-31",
+        True,
+    )
     assert (told.cusips, told.rules) == (("037833100",), ("Rule 13d-1(b)",))
     # Item 4 of a 13G has a classPercent of its own, which is a text.
-    assert [(one.name, one.cik, one.shares, one.percent, one.member, one.comment) for one in told.persons] == [
+    assert [
+        (one.name, one.cik, one.shares, one.percent_of_class, one.group_membership, one.comment) for one in told.persons
+    ] == [
         ("Wick Capital LP", "0000000103", "1237421.5", "10.5", "b", None),
         ("A Fund", None, "10001", "0.1", None, "A note."),
     ]
@@ -74,13 +81,13 @@ def test_a_13g_says_the_same_by_other_names() -> None:
 @pytest.mark.parametrize("prefix", ["", "ns2"])
 def test_spellings_of_the_namespace_and_prefixes_do_not_matter(space: str, prefix: str) -> None:
     data = made.d(space=f"http://www.sec.gov/edgar/{space}", prefix=prefix)
-    assert recognise.kind(data, "primary_doc.xml") == "schedule-13"
+    assert document_kinds.detect_kind(data, "primary_doc.xml") == "schedule-13"
     assert schedules.parse(data, "f") == schedules.parse(made.d(), "f")
 
 
 def test_another_namespace_is_refused_by_its_name() -> None:
     data = made.d(space="http://example.com/13D")
-    assert recognise.kind(data, "") == "schedule-13"
+    assert document_kinds.detect_kind(data, "") == "schedule-13"
     reason = refusal(schedules.parse, data)[1]
     assert reason.startswith("edgarSubmission is of the namespace http://example.com/13D, not of http://www.sec.gov/")
 
@@ -95,9 +102,9 @@ def test_an_amendment_may_leave_out_every_figure_and_the_items() -> None:
     person = made.person(shares=None, percent=None, sole=None, shared=None, types="")
     previous = "0000000103-25-000001"
     told = schedules.parse(made.d(person, form="SCHEDULE 13D/A", number="12", purpose=None, previous=previous), "f")
-    assert (told.amendment, told.previous, told.purpose) == (12, previous, None)
+    assert (told.amendment_number, told.previous_accession, told.purpose) == (12, previous, None)
     (one,) = told.persons
-    assert (one.shares, one.percent, one.sole_voting, one.types) == (None, None, None, ())
+    assert (one.shares, one.percent_of_class, one.sole_voting, one.person_types) == (None, None, None, ())
 
 
 @pytest.mark.parametrize(
@@ -152,7 +159,7 @@ def test_what_is_hostile_is_refused(data: bytes, reason: str) -> None:
 def test_a_huge_document_is_refused_in_little_memory() -> None:
     data = made.d(*[made.person(comment="x" * 50_000)] * 1_100)
     tracemalloc.start()
-    assert refusal(schedules.parse, data)[1] == f"more than {leaves.MAX_GROUPS} elements reportingPersonInfo"
+    assert refusal(schedules.parse, data)[1] == f"more than {online_forms.MAX_GROUPS} elements reportingPersonInfo"
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2 * len(data)
@@ -163,24 +170,30 @@ def test_a_huge_document_is_refused_in_little_memory() -> None:
 
 def test_a_144_says_what_is_to_be_sold_and_what_was() -> None:
     data = made.notice(made.sale(), made.sale("10", "400", title="Class B", broker="Other"), prefix="ns2")
-    assert recognise.kind(data, "") == "form-144"
+    assert document_kinds.detect_kind(data, "") == "form-144"
     told = sale_notices.parse(data, "f")
     assert (told.form, told.issuer_cik, told.seller, told.filer_cik) == ("144", "0001234567", "Lamp Ann", "0000000101")
     assert told.relationships == ("Officer", "Director")
-    assert [(one.title, one.broker, one.units, one.value, one.date, one.exchange) for one in told.sales] == [
+    assert [
+        (one.title, one.broker, one.units, one.market_value, one.sale_date, one.exchange) for one in told.sales
+    ] == [
         ("Common", "Lamp Brokers LLC", "5000", "250000.5", "2025-04-13", "NYSE"),
         ("Class B", "Other", "10", "400", "2025-04-13", "NYSE"),
     ]
     (lot,) = told.lots
-    assert (lot.acquired, lot.nature, lot.from_whom, lot.gift) == (
+    assert (lot.acquisition_date, lot.acquisition_nature, lot.acquired_from, lot.is_gift) == (
         "2023-03-31",
         "Restricted stock units",
         "Issuer",
         False,
     )
-    (sold,) = told.sold
-    assert (sold.seller, sold.date, sold.units, sold.proceeds) == ("Lamp Ann", "2025-04-06", "200", "9800")
-    assert (told.plans, told.signed, told.nothing_sold) == (("2024-11-15",), "2025-04-13", False)
+    (sold,) = told.past_sales
+    assert (sold.seller, sold.sale_date, sold.units, sold.gross_proceeds) == ("Lamp Ann", "2025-04-06", "200", "9800")
+    assert (told.plan_adoption_dates, told.notice_date, told.reports_no_past_sales) == (
+        ("2024-11-15",),
+        "2025-04-13",
+        False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -204,8 +217,8 @@ def test_a_144_that_cannot_be_is_refused(data: bytes, place: str, reason: str) -
 
 def test_documents_of_the_same_root_are_told_apart() -> None:
     other = b'<edgarSubmission xmlns="http://www.sec.gov/edgar/formd"><submissionType>D</submissionType>'
-    assert recognise.kind(other, "") == "unknown"
-    assert [recognise.kind(one, "") for one in (made.d(), made.g(), made.notice())] == [
+    assert document_kinds.detect_kind(other, "") == "unknown"
+    assert [document_kinds.detect_kind(one, "") for one in (made.d(), made.g(), made.notice())] == [
         "schedule-13",
         "schedule-13",
         "form-144",

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
-from finapi.edgar.sgml import HeaderFormerName, HeaderParty, documents, header, iso_utc, utc_from_eastern
+from finapi.edgar.sgml import HeaderFormerName, HeaderParty, iso_utc, iter_documents, parse_header, utc_from_eastern
 
 SHARED = Path(__file__).parents[2] / "shared" / "edgar"
 
@@ -127,15 +127,15 @@ def changed(old: bytes, new: bytes, text: bytes = TEXT) -> bytes:
 
 
 def read_whole(data: bytes) -> None:
-    header(data, "a")
-    list(documents(data, "a"))
+    parse_header(data, "a")
+    list(iter_documents(data, "a"))
 
 
 # --- the header
 
 
 def test_text_header_gives_the_filing_and_its_filer() -> None:
-    found = header(TEXT, "a.txt")
+    found = parse_header(TEXT, "a.txt")
     assert found.accession == "0001234567-24-000012"
     assert (found.form, found.period, found.filed) == ("8-K", "2024-03-01", "2024-03-04")
     assert found.accepted == "2024-03-04T22:30:15.000Z"
@@ -159,7 +159,7 @@ def test_text_header_gives_the_filing_and_its_filer() -> None:
 
 
 def test_tagged_header_gives_the_same_as_the_text_header() -> None:
-    text, tagged = header(TEXT, "a.txt"), header(TAGGED, "a.nc")
+    text, tagged = parse_header(TEXT, "a.txt"), parse_header(TAGGED, "a.nc")
     assert tagged.accession == text.accession
     assert (tagged.form, tagged.period, tagged.filed) == (text.form, text.period, text.filed)
     assert tagged.accepted is None
@@ -169,35 +169,35 @@ def test_tagged_header_gives_the_same_as_the_text_header() -> None:
 
 
 def test_items_are_numbers_in_both_dialects_and_an_unknown_caption_stays() -> None:
-    assert header(TEXT, "a.txt").items == ("2.02", "A Caption of the Future", "9.01")
-    assert header(TAGGED, "a.nc").items == ("2.02", "9.01")
+    assert parse_header(TEXT, "a.txt").items == ("2.02", "A Caption of the Future", "9.01")
+    assert parse_header(TAGGED, "a.nc").items == ("2.02", "9.01")
 
 
 def test_items_before_the_renumbering_of_2004_have_the_old_numbers() -> None:
     old = changed(b"FILED AS OF DATE:\t\t20240304", b"FILED AS OF DATE:\t\t20040820")
-    assert header(old, "a.txt").items == ("12", "A Caption of the Future", "7")
+    assert parse_header(old, "a.txt").items == ("12", "A Caption of the Future", "7")
 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\r"])
 def test_header_reads_the_same_with_other_line_ends(end: bytes) -> None:
-    assert header(TEXT.replace(b"\n", end), "a.txt") == header(TEXT, "a.txt")
-    assert header(TAGGED.replace(b"\n", end), "a.nc") == header(TAGGED, "a.nc")
+    assert parse_header(TEXT.replace(b"\n", end), "a.txt") == parse_header(TEXT, "a.txt")
+    assert parse_header(TAGGED.replace(b"\n", end), "a.nc") == parse_header(TAGGED, "a.nc")
 
 
 def test_header_reads_the_same_with_mixed_line_ends() -> None:
     mixed = TEXT.replace(b"\nFILER", b"\r\nFILER").replace(b"\n\t\tSTATE", b"\r\t\tSTATE")
-    assert header(mixed, "a.txt") == header(TEXT, "a.txt")
+    assert parse_header(mixed, "a.txt") == parse_header(TEXT, "a.txt")
 
 
 def test_ims_header_in_a_pem_wrapper_is_read() -> None:
     old = TEXT.replace(b"SEC-DOCUMENT>", b"IMS-DOCUMENT>").replace(b"SEC-HEADER>", b"IMS-HEADER>")
     pem = b"-----BEGIN PRIVACY-ENHANCED MESSAGE-----\nProc-Type: 2001,MIC-CLEAR\n\n" + old
-    assert header(pem, "a.txt") == header(TEXT, "a.txt")
+    assert parse_header(pem, "a.txt") == parse_header(TEXT, "a.txt")
 
 
 def test_latin_1_name_of_the_nineties_is_read() -> None:
     old = changed(b"SMITH & JONES: MAKERS INC", b"SOCI\xc9T\xc9 G\xc9N\xc9RALE \x85")
-    assert header(old, "a.txt").parties[0].name == "SOCIÉTÉ GÉNÉRALE"
+    assert parse_header(old, "a.txt").parties[0].name == "SOCIÉTÉ GÉNÉRALE"
 
 
 @pytest.mark.parametrize(("more", "read"), [(0, True), (1, False)])
@@ -208,32 +208,32 @@ def test_a_header_may_have_four_mebibytes(more: int, read: bool) -> None:
     filled = inside + b"\n" * (4 * 2**20 - len(inside) - len(end) + more)
     data = front + b"<SEC-HEADER>" + filled + end + after
     if read:
-        assert header(data, "a.txt") == header(TEXT, "a.txt")
+        assert parse_header(data, "a.txt") == parse_header(TEXT, "a.txt")
     else:
         with pytest.raises(ParseError, match="cut off: it does not end"):
-            header(data, "a.txt")
+            parse_header(data, "a.txt")
 
 
 def test_header_file_alone_is_read() -> None:
     alone = b"<SEC-HEADER>0001234567-24-000012.hdr.sgml : 20240304\n" + TAGGED.split(b"<DOCUMENT>")[0][13:]
     alone += b"</SEC-HEADER>\n"
-    assert header(alone, "a.hdr.sgml") == header(TAGGED, "a.nc")
-    assert list(documents(alone, "a.hdr.sgml")) == []
+    assert parse_header(alone, "a.hdr.sgml") == parse_header(TAGGED, "a.nc")
+    assert list(iter_documents(alone, "a.hdr.sgml")) == []
 
 
 def test_index_headers_page_is_read_from_its_comment_or_its_escaped_text() -> None:
     escaped = TEXT.replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b">", b"&gt;")
     page = b"<HTML><BODY><PRE>" + escaped + b"</PRE></BODY></HTML>"
-    assert header(page, "a-index-headers.html") == header(TEXT, "a.txt")
+    assert parse_header(page, "a-index-headers.html") == parse_header(TEXT, "a.txt")
     comment = b"<!--\n<SEC-HEADER>x\n" + TAGGED.split(b"<DOCUMENT>")[0][13:] + b"</SEC-HEADER>\n-->\n"
-    assert header(b"<HTML>" + comment + page, "a-index-headers.html") == header(TAGGED, "a.nc")
+    assert parse_header(b"<HTML>" + comment + page, "a-index-headers.html") == parse_header(TAGGED, "a.nc")
 
 
 def test_sic_of_zeros_and_an_impossible_year_end_are_absent() -> None:
-    assert header(changed(b"<ASSIGNED-SIC>3720", b"<ASSIGNED-SIC>0000", TAGGED), "a").parties[0].sic is None
-    assert header(changed(b"PARTS [3720]", b" []"), "a").parties[0].sic is None
-    assert header(changed(b"0531", b"0000"), "a").parties[0].fiscal_year_end is None
-    assert header(changed(b"0531", b"1301"), "a").parties[0].fiscal_year_end is None
+    assert parse_header(changed(b"<ASSIGNED-SIC>3720", b"<ASSIGNED-SIC>0000", TAGGED), "a").parties[0].sic is None
+    assert parse_header(changed(b"PARTS [3720]", b" []"), "a").parties[0].sic is None
+    assert parse_header(changed(b"0531", b"0000"), "a").parties[0].fiscal_year_end is None
+    assert parse_header(changed(b"0531", b"1301"), "a").parties[0].fiscal_year_end is None
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_sic_of_zeros_and_an_impossible_year_end_are_absent() -> None:
 )
 def test_broken_header_is_refused_with_its_place(old: bytes, new: bytes, place: str, reason: str) -> None:
     with pytest.raises(ParseError) as raised:
-        header(changed(old, new), "a.txt")
+        parse_header(changed(old, new), "a.txt")
     assert raised.value.file == "a.txt"
     assert raised.value.place == place
     assert reason in raised.value.reason
@@ -267,42 +267,42 @@ def test_header_cut_off_at_any_offset_is_refused(text: bytes) -> None:
     end = text.index(b"</SEC-HEADER>" if b"</SEC-HEADER>" in text else b"<DOCUMENT>")
     for offset in range(end):
         with pytest.raises(ParseError):
-            header(text[:offset], "a")
+            parse_header(text[:offset], "a")
 
 
 @pytest.mark.parametrize("garbage", [b"", b"\0" * 1000, b"<" * 100_000, b"{}", bytes(range(256)) * 100])
 def test_garbage_is_refused(garbage: bytes) -> None:
     with pytest.raises(ParseError):
-        header(garbage, "a")
+        parse_header(garbage, "a")
     with pytest.raises(ParseError):
-        list(documents(garbage, "a"))
+        list(iter_documents(garbage, "a"))
 
 
 def test_a_header_is_looked_for_in_the_first_64_kib() -> None:
     front = TEXT.index(b"<SEC-HEADER>") + len(b"<SEC-HEADER>")
     filler = b" " * (65_536 - front)
-    assert header(filler + TEXT, "a.txt").form == "8-K"
+    assert parse_header(filler + TEXT, "a.txt").form == "8-K"
     with pytest.raises(ParseError, match="no <SEC-HEADER>, <IMS-HEADER> or <SUBMISSION>"):
-        header(b" " + filler + TEXT, "a.txt")
+        parse_header(b" " + filler + TEXT, "a.txt")
 
 
 def test_header_that_never_ends_is_refused() -> None:
     with pytest.raises(ParseError, match="cut off"):
-        header(b"<SEC-HEADER>" + b"GROUP MEMBERS:\t\tSOMEBODY\n" * 300_000 + b"</SEC-HEADER>", "a")
+        parse_header(b"<SEC-HEADER>" + b"GROUP MEMBERS:\t\tSOMEBODY\n" * 300_000 + b"</SEC-HEADER>", "a")
 
 
 # --- the documents
 
 
 def test_documents_come_in_order_with_their_declared_names() -> None:
-    one, two = documents(TEXT, "a.txt")
+    one, two = iter_documents(TEXT, "a.txt")
     assert (one.type, one.sequence, one.filename) == ("8-K", 1, "form8k.htm")
     assert one.description == "CURRENT REPORT <AMENDED>"
     assert (two.type, two.sequence, two.filename, two.description) == ("EX-99", 2, None, None)
 
 
 def test_wrapper_and_its_blank_lines_are_removed_and_plain_text_is_kept() -> None:
-    one, two = documents(TEXT, "a.txt")
+    one, two = iter_documents(TEXT, "a.txt")
     assert one.body == b'<?xml version="1.0"?>\n<a>1</a>'
     assert two.body == b"\n  plain text"
 
@@ -310,7 +310,7 @@ def test_wrapper_and_its_blank_lines_are_removed_and_plain_text_is_kept() -> Non
 @pytest.mark.parametrize("wrapper", [b"XBRL", b"PDF"])
 def test_other_wrappers_are_removed_too(wrapper: bytes) -> None:
     text = TEXT.replace(b"<XML>", b"<" + wrapper + b">").replace(b"</XML>", b"</" + wrapper + b">")
-    assert next(documents(text, "a.txt")).body == b'<?xml version="1.0"?>\n<a>1</a>'
+    assert next(iter_documents(text, "a.txt")).body == b'<?xml version="1.0"?>\n<a>1</a>'
 
 
 def uuencoded(content: bytes, end: bytes = b"\n") -> bytes:
@@ -322,14 +322,14 @@ def uuencoded(content: bytes, end: bytes = b"\n") -> bytes:
 def test_uuencoded_attachment_is_decoded(end: bytes) -> None:
     content = bytes(range(256)) * 7
     text = changed(b"\n  plain text\n", b"<PDF>\n" + uuencoded(content, end) + b"</PDF>\n")
-    assert list(documents(text, "a.txt"))[1].body == content
+    assert list(iter_documents(text, "a.txt"))[1].body == content
     text = changed(b"\n  plain text\n", uuencoded(content, end))
-    assert list(documents(text, "a.txt"))[1].body == content
+    assert list(iter_documents(text, "a.txt"))[1].body == content
 
 
 def test_uuencoded_lines_with_checksums_or_stripped_spaces_are_decoded() -> None:
     text = changed(b"  plain text", b"begin 644 a\n#86)CX\n#\n`\nend")
-    assert list(documents(text, "a.txt"))[1].body == b"abc\0\0\0"
+    assert list(iter_documents(text, "a.txt"))[1].body == b"abc\0\0\0"
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_uuencoded_lines_with_checksums_or_stripped_spaces_are_decoded() -> None
 )
 def test_broken_attachment_is_refused(body: bytes, reason: str) -> None:
     with pytest.raises(ParseError) as raised:
-        list(documents(changed(b"  plain text", body), "a.txt"))
+        list(iter_documents(changed(b"  plain text", body), "a.txt"))
     assert raised.value.place == "document 2"
     assert raised.value.reason == reason
 
@@ -350,11 +350,11 @@ def test_attachment_that_blows_up_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("finapi.edgar.sgml._BINARY_LIMIT", 1000)
     text = changed(b"  plain text", b"begin 644 a\n" + b"M\n" * 100 + b"`\nend")
     with pytest.raises(ParseError, match="attachment of more than 1000 bytes"):
-        list(documents(text, "a.txt"))
+        list(iter_documents(text, "a.txt"))
 
 
 def test_documents_before_a_broken_one_are_given_first() -> None:
-    broken = documents(changed(b"<SEQUENCE>2\n<TEXT>", b"<SEQUENCE>2\n"), "a.txt")
+    broken = iter_documents(changed(b"<SEQUENCE>2\n<TEXT>", b"<SEQUENCE>2\n"), "a.txt")
     assert next(broken).type == "8-K"
     with pytest.raises(ParseError, match="document 2: cut off"):
         next(broken)
@@ -362,13 +362,13 @@ def test_documents_before_a_broken_one_are_given_first() -> None:
 
 def test_wrapper_that_does_not_close_is_refused() -> None:
     with pytest.raises(ParseError, match="document 1: no </XML>"):
-        list(documents(changed(b"</XML>", b""), "a.txt"))
+        list(iter_documents(changed(b"</XML>", b""), "a.txt"))
 
 
 def test_document_without_text_does_not_swallow_the_next() -> None:
     text = TEXT.replace(b"<TEXT>\n<XML>", b"<XML>").replace(b"</XML>\n</TEXT>", b"</XML>")
     with pytest.raises(ParseError, match="document 1: cut off"):
-        list(documents(text, "a.txt"))
+        list(iter_documents(text, "a.txt"))
 
 
 def test_submission_cut_off_at_any_offset_is_refused() -> None:
@@ -433,16 +433,16 @@ def test_real_submission_is_read(
     path: str, form: str, period: str | None, filed: str, accepted: str | None, count: int, roles: list[str]
 ) -> None:
     data = real(path)
-    found = header(data, path)
+    found = parse_header(data, path)
     assert found.accession in path
     assert (found.form, found.period, found.filed, found.accepted) == (form, period, filed, accepted)
     assert [party.role for party in found.parties] == roles
-    assert len(list(documents(data, path))) == count
+    assert len(list(iter_documents(data, path))) == count
 
 
 def test_both_forms_of_a_real_submission_tell_of_the_same_parties() -> None:
-    text = header(real("sgml/0001104659-25-002604.txt"), "a.txt")
-    tagged = header(real("sgml/0001104659-25-002604.nc"), "a.nc")
+    text = parse_header(real("sgml/0001104659-25-002604.txt"), "a.txt")
+    tagged = parse_header(real("sgml/0001104659-25-002604.nc"), "a.nc")
     assert text.parties == tagged.parties
     assert [party.form for party in text.parties] == ["SC 13D/A", "SC TO-T/A", "SC TO-T/A"]
     assert text.parties[2].name == "ICAHN ENTERPRISES HOLDINGS L.P."
@@ -450,7 +450,7 @@ def test_both_forms_of_a_real_submission_tell_of_the_same_parties() -> None:
 
 
 def test_real_apple_form_4_names_the_owner_and_the_issuer() -> None:
-    owner, issuer = header(real(REAL[7][0]), "a.txt").parties
+    owner, issuer = parse_header(real(REAL[7][0]), "a.txt").parties
     assert (owner.cik, owner.name, owner.sic, owner.form) == ("0001462356", "Adams Katherine L.", None, "4")
     assert (issuer.cik, issuer.name, issuer.sic, issuer.fiscal_year_end) == ("0000320193", "Apple Inc.", "3571", "0924")
     assert issuer.former_names == (
@@ -461,8 +461,8 @@ def test_real_apple_form_4_names_the_owner_and_the_issuer() -> None:
 
 def test_real_8_k_has_its_item_and_its_attachments_decoded() -> None:
     data = real("sgml/0000943374-24-000509.txt")
-    assert header(data, "a.txt").items == ("5.02",)
-    bodies = {document.filename: document.body for document in documents(data, "a.txt")}
+    assert parse_header(data, "a.txt").items == ("5.02",)
+    bodies = {document.filename: document.body for document in iter_documents(data, "a.txt")}
     assert bodies["Financial_Report.xlsx"].startswith(b"PK\x03\x04")
     assert len(bodies["Financial_Report.xlsx"]) == 5751
     assert len(bodies["0000943374-24-000509-xbrl.zip"]) == 9449
@@ -472,7 +472,7 @@ def test_real_8_k_has_its_item_and_its_attachments_decoded() -> None:
 
 
 def test_real_ownership_document_is_bare_xml() -> None:
-    (document,) = documents(real(REAL[7][0]), "a.txt")
+    (document,) = iter_documents(real(REAL[7][0]), "a.txt")
     assert document.body.startswith(b'<?xml version="1.0"?>\n<ownershipDocument>')
     assert document.body.endswith(b"</ownershipDocument>")
 
@@ -541,6 +541,6 @@ def test_damaged_submission_is_read_or_refused_and_never_raises_anything_else(da
         length = data.draw(st.integers(0, 30))
         piece = st.one_of(st.binary(max_size=8), st.sampled_from([b"<TEXT>", b"</DOCUMENT>", b"begin 644 x\n", b"\r"]))
         text[at : at + length] = data.draw(piece)
-    for read in (lambda: header(bytes(text), "a"), lambda: list(documents(bytes(text), "a"))):
+    for read in (lambda: parse_header(bytes(text), "a"), lambda: list(iter_documents(bytes(text), "a"))):
         with suppress(ParseError):
             read()

@@ -12,8 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
-from finapi.edgar.sgml import header
-from finapi.edgar.submissions import FormerCompanyName, ListedFiling, Listing, OlderPage, company, older_page, page_of
+from finapi.edgar.sgml import parse_header
+from finapi.edgar.submissions import (
+    FormerCompanyName,
+    ListedFiling,
+    Listing,
+    OlderPage,
+    find_cik_of_older_page,
+    parse_company,
+    parse_older_page,
+)
 
 SHARED = Path(__file__).parents[2] / "shared" / "edgar"
 
@@ -91,7 +99,7 @@ def real(path: str) -> bytes:
 
 
 def test_company_is_read() -> None:
-    found = company(text(COMPANY), "c.json")
+    found = parse_company(text(COMPANY), "c.json")
     assert (found.cik, found.name, found.entity_type) == ("0000001750", "AAR CORP", "operating")
     assert (found.sic, found.sic_description, found.state) == ("3720", "Aircraft & Parts", "DE")
     assert found.fiscal_year_end == "0531"
@@ -101,7 +109,7 @@ def test_company_is_read() -> None:
 
 
 def test_filings_are_read_row_by_row() -> None:
-    assert company(text(COMPANY), "c.json").filings == (
+    assert parse_company(text(COMPANY), "c.json").filings == (
         ListedFiling(
             accession="0001234567-24-000012",
             form="8-K",
@@ -138,12 +146,12 @@ def test_filings_are_read_row_by_row() -> None:
 
 
 def test_older_page_gives_the_same_rows() -> None:
-    assert tuple(older_page(text(COLUMNS), "p.json")) == company(text(COMPANY), "c.json").filings
+    assert tuple(parse_older_page(text(COLUMNS), "p.json")) == parse_company(text(COMPANY), "c.json").filings
 
 
 @pytest.mark.parametrize("cik", ["1750", "0000001750", 1750])
 def test_cik_may_be_padded_bare_or_a_number(cik: str | int) -> None:
-    assert company(with_member("cik", cik), "c.json").cik == "0000001750"
+    assert parse_company(with_member("cik", cik), "c.json").cik == "0000001750"
 
 
 def test_person_without_tickers_year_end_or_former_names_is_read() -> None:
@@ -154,23 +162,23 @@ def test_person_without_tickers_year_end_or_former_names_is_read() -> None:
         "fiscalYearEnd": None,
         "tickers": [],
     }
-    found = company(text({**person, "filings": {"recent": COLUMNS, "files": []}}), "c.json")
+    found = parse_company(text({**person, "filings": {"recent": COLUMNS, "files": []}}), "c.json")
     assert (found.sic, found.fiscal_year_end, found.entity_type, found.state) == (None, None, None, None)
     assert (found.listings, found.former_names, found.older_pages) == ((), (), ())
 
 
 def test_exchanges_may_be_null_altogether() -> None:
-    found = company(with_member("exchanges", None), "c.json")
+    found = parse_company(with_member("exchanges", None), "c.json")
     assert found.listings == (Listing("AIR", None), Listing("AIR-W", None))
 
 
 def test_descriptive_columns_may_be_missing() -> None:
     few = {name: column for name, column in COLUMNS.items() if name not in {"act", "fileNumber", "filmNumber"}}
-    assert older_page(text(few), "p.json")[0].act is None
+    assert parse_older_page(text(few), "p.json")[0].act is None
 
 
 def test_company_without_filings_is_read() -> None:
-    found = company(with_member("filings.recent", {name: [] for name in COLUMNS}), "c.json")
+    found = parse_company(with_member("filings.recent", {name: [] for name in COLUMNS}), "c.json")
     assert found.filings == ()
     assert found.acceptance_clock == "unproven"
 
@@ -190,18 +198,24 @@ def rows(*times: tuple[str, str, str]) -> bytes:
 def test_time_at_which_edgar_is_closed_shows_an_eastern_clock() -> None:
     # Read as UTC the first would be 01:01 in New York.
     page = rows(("10-Q", "2026-01-30", "2026-01-30T06:01:32"), ("8-K", "2025-07-31", "2025-07-31T16:30:00"))
-    assert [row.accepted for row in older_page(page, "p")] == ["2026-01-30T11:01:32.000Z", "2025-07-31T20:30:00.000Z"]
+    assert [row.accepted for row in parse_older_page(page, "p")] == [
+        "2026-01-30T11:01:32.000Z",
+        "2025-07-31T20:30:00.000Z",
+    ]
 
 
 def test_time_after_hours_shows_a_utc_clock() -> None:
     # Read as Eastern, 21:11 would have been filed as of the next day.
     page = rows(("10-Q", "2026-01-28", "2026-01-28T21:11:41"), ("4", "2026-01-28", "2026-01-28T15:00:00"))
-    assert [row.accepted for row in older_page(page, "p")] == ["2026-01-28T21:11:41.000Z", "2026-01-28T15:00:00.000Z"]
+    assert [row.accepted for row in parse_older_page(page, "p")] == [
+        "2026-01-28T21:11:41.000Z",
+        "2026-01-28T15:00:00.000Z",
+    ]
 
 
 def test_midnight_in_new_york_shows_a_utc_clock() -> None:
     page = rows(("SC 13D", "1996-04-12", "1996-04-12T04:00:00"), ("SC 13G", "1996-02-12", "1996-02-12T05:00:00"))
-    assert older_page(page, "p")[0].accepted == "1996-04-12T04:00:00.000Z"
+    assert parse_older_page(page, "p")[0].accepted == "1996-04-12T04:00:00.000Z"
 
 
 @pytest.mark.parametrize(
@@ -215,7 +229,7 @@ def test_midnight_in_new_york_shows_a_utc_clock() -> None:
     ],
 )
 def test_one_time_shows_the_clock_from_the_minute_at_which_edgar_opens(time: str, accepted: str) -> None:
-    assert [row.accepted for row in older_page(rows(("8-K", time[:10], time)), "p")] == [accepted]
+    assert [row.accepted for row in parse_older_page(rows(("8-K", time[:10], time)), "p")] == [accepted]
 
 
 @pytest.mark.parametrize(
@@ -227,18 +241,18 @@ def test_one_time_shows_the_clock_from_the_minute_at_which_edgar_opens(time: str
     ],
 )
 def test_an_older_page_is_of_the_company_that_its_name_says(name: str, cik: int | None) -> None:
-    assert page_of(name) == cik
+    assert find_cik_of_older_page(name) == cik
 
 
 def test_a_size_is_a_number_of_bytes_from_none_on() -> None:
-    found = company(with_member("filings.recent.size", [0, (1 << 50) - 1]), "c.json")
+    found = parse_company(with_member("filings.recent.size", [0, (1 << 50) - 1]), "c.json")
     assert [row.size for row in found.filings] == [0, (1 << 50) - 1]
 
 
 def test_papers_of_the_sec_itself_prove_nothing() -> None:
     table = json.loads(rows(("EFFECT", "2024-05-06", "2024-05-06T04:15:33")))
     table["accessionNumber"] = ["9999999995-24-001395"]
-    found = company(with_member("filings.recent", table), "c.json")
+    found = parse_company(with_member("filings.recent", table), "c.json")
     assert found.acceptance_clock == "unproven"
     assert found.filings[0].accepted == "2024-05-06T04:15:33.000Z"
 
@@ -246,7 +260,7 @@ def test_papers_of_the_sec_itself_prove_nothing() -> None:
 def test_a_time_before_edgar_proves_nothing() -> None:
     # In New York it was 1986 still, for which no rule of daylight saving time is known.
     page = rows(("8-K", "1987-01-01", "1987-01-01T01:00:00"))
-    assert older_page(page, "p")[0].accepted == "1987-01-01T01:00:00.000Z"
+    assert parse_older_page(page, "p")[0].accepted == "1987-01-01T01:00:00.000Z"
 
 
 def test_a_value_that_repeats_is_refused_where_it_first_stands() -> None:
@@ -259,7 +273,7 @@ def test_a_value_that_repeats_is_refused_where_it_first_stands() -> None:
         table = json.loads(page)
         table[name][1:] = [value, value]
         with pytest.raises(ParseError) as raised:
-            older_page(text(table), "p")
+            parse_older_page(text(table), "p")
         assert raised.value.place == f"$.{name}[1]"
 
 
@@ -276,21 +290,21 @@ def test_accession_numbers_are_each_a_number_though_all_are_looked_at_at_once(va
     table = json.loads(rows(*[("4", "2024-02-01", "2024-02-01T15:00:00")] * 2))
     table["accessionNumber"] = values
     with pytest.raises(ParseError) as raised:
-        older_page(text(table), "p")
+        parse_older_page(text(table), "p")
     assert raised.value.place == "$.accessionNumber[0]"
 
 
 def test_accession_numbers_without_dashes_are_read_beside_others() -> None:
     table = json.loads(rows(*[("4", "2024-02-01", "2024-02-01T15:00:00")] * 2))
     table["accessionNumber"] = ["000123456724000012", "0001234567-24-000013"]
-    assert [row.accession[-2:] for row in older_page(text(table), "p")] == ["12", "13"]
+    assert [row.accession[-2:] for row in parse_older_page(text(table), "p")] == ["12", "13"]
 
 
 def test_older_page_follows_the_clock_of_the_company() -> None:
     page = rows(("4", "2024-02-01", "2024-02-01T15:00:00"))
-    assert older_page(page, "p")[0].accepted == "2024-02-01T15:00:00.000Z"
-    assert older_page(page, "p", "eastern")[0].accepted == "2024-02-01T20:00:00.000Z"
-    assert older_page(page, "p", "utc")[0].accepted == "2024-02-01T15:00:00.000Z"
+    assert parse_older_page(page, "p")[0].accepted == "2024-02-01T15:00:00.000Z"
+    assert parse_older_page(page, "p", "eastern")[0].accepted == "2024-02-01T20:00:00.000Z"
+    assert parse_older_page(page, "p", "utc")[0].accepted == "2024-02-01T15:00:00.000Z"
 
 
 # --- refusals
@@ -353,13 +367,13 @@ def test_older_page_follows_the_clock_of_the_company() -> None:
 )
 def test_misshapen_member_is_refused_with_its_path(path: str, value: Any, place: str) -> None:
     with pytest.raises(ParseError) as raised:
-        company(with_member(path, value), "c.json")
+        parse_company(with_member(path, value), "c.json")
     assert (raised.value.file, raised.value.place) == ("c.json", place)
 
 
 @pytest.mark.parametrize("value", ["0000", "1301", "0532", "12-31", "12311"])
 def test_year_end_that_is_no_day_is_absent(value: str) -> None:
-    assert company(with_member("fiscalYearEnd", value), "c.json").fiscal_year_end is None
+    assert parse_company(with_member("fiscalYearEnd", value), "c.json").fiscal_year_end is None
 
 
 @pytest.mark.parametrize(
@@ -382,16 +396,16 @@ def test_year_end_that_is_no_day_is_absent(value: str) -> None:
 )
 def test_garbage_is_refused(garbage: bytes) -> None:
     with pytest.raises(ParseError):
-        company(garbage, "c.json")
+        parse_company(garbage, "c.json")
     with pytest.raises(ParseError):
-        older_page(garbage, "p.json")
+        parse_older_page(garbage, "p.json")
 
 
 def test_document_cut_off_at_any_offset_is_refused() -> None:
     whole = text(COMPANY)
     for offset in range(len(whole)):
         with pytest.raises(ParseError):
-            company(whole[:offset], "c.json")
+            parse_company(whole[:offset], "c.json")
 
 
 # --- real files
@@ -412,7 +426,7 @@ def test_document_cut_off_at_any_offset_is_refused() -> None:
     ],
 )
 def test_real_company_is_read(path: str, name: str, filings: int, tickers: int, pages: int, clock: str) -> None:
-    found = company(real(path), path)
+    found = parse_company(real(path), path)
     assert found.cik in path
     assert found.name == name
     assert (len(found.filings), len(found.listings), len(found.older_pages)) == (filings, tickers, pages)
@@ -420,7 +434,7 @@ def test_real_company_is_read(path: str, name: str, filings: int, tickers: int, 
 
 
 def test_real_fannie_mae_has_sixteen_tickers() -> None:
-    found = company(real("submissions/CIK0000310522.json"), "c.json")
+    found = parse_company(real("submissions/CIK0000310522.json"), "c.json")
     assert len(found.listings) == 16
     assert found.listings[0] == Listing("FNMA", "OTC")
     assert (found.cik, found.sic, found.fiscal_year_end, found.state) == ("0000310522", "6111", "1231", None)
@@ -431,7 +445,7 @@ def test_real_fannie_mae_has_sixteen_tickers() -> None:
 
 
 def test_real_apple_rows_are_the_filings() -> None:
-    by_accession = {row.accession: row for row in company(real("submissions/CIK0000320193.json"), "c").filings}
+    by_accession = {row.accession: row for row in parse_company(real("submissions/CIK0000320193.json"), "c").filings}
     report = by_accession["0000320193-25-000057"]
     assert (report.form, report.filed, report.report_date) == ("10-Q", "2025-05-02", "2025-03-29")
     assert (report.is_xbrl, report.is_inline_xbrl) == (True, True)
@@ -439,14 +453,14 @@ def test_real_apple_rows_are_the_filings() -> None:
 
 
 def test_real_acceptance_time_of_apple_is_that_of_the_submission_header() -> None:
-    form_4 = header(real("ownership/form4_0000320193_adams_0000320193-22-000061.txt"), "a.txt")
+    form_4 = parse_header(real("ownership/form4_0000320193_adams_0000320193-22-000061.txt"), "a.txt")
     for path in ("submissions/CIK0000320193.json", "submissions_older_vintage/CIK0000320193.json"):
-        rows_of = {row.accession: row.accepted for row in company(real(path), path).filings}
+        rows_of = {row.accession: row.accepted for row in parse_company(real(path), path).filings}
         assert rows_of["0000320193-22-000061"] == form_4.accepted == "2022-05-06T22:30:57.000Z"
 
 
 def test_real_older_page_of_tesla_is_read() -> None:
-    found = older_page(real("submissions/CIK0001318605-submissions-001.json"), "p.json")
+    found = parse_older_page(real("submissions/CIK0001318605-submissions-001.json"), "p.json")
     assert len(found) == 720
     assert (found[0].accession, found[0].filed, found[0].form) == ("0000950103-18-001851", "2018-02-12", "SC 13G/A")
     assert found[0].accepted == "2018-02-12T11:01:27.000Z"
@@ -472,7 +486,7 @@ PATHS = [
 @given(st.sampled_from(PATHS), ANYTHING | st.tuples(ANYTHING, ANYTHING))
 def test_any_value_in_any_member_is_read_or_refused(path: str, value: Any) -> None:
     with suppress(ParseError):
-        company(with_member(path, value), "c.json")
+        parse_company(with_member(path, value), "c.json")
 
 
 @settings(max_examples=300, deadline=None, database=None)
@@ -480,4 +494,4 @@ def test_any_value_in_any_member_is_read_or_refused(path: str, value: Any) -> No
 def test_damaged_document_is_read_or_refused(at: int, length: int, piece: bytes) -> None:
     whole = text(COMPANY)
     with suppress(ParseError):
-        company(whole[:at] + piece + whole[at + length :], "c.json")
+        parse_company(whole[:at] + piece + whole[at + length :], "c.json")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
-from finapi.edgar import cusip, recognise, sgml, thirteenf
+from finapi.edgar import cusip, document_kinds, sgml, thirteenf
 from tests import thirteenf as made
 from tests.conftest import SHARED, needs_shared
 
@@ -28,13 +28,13 @@ FULL = {
 def both(name: str) -> tuple[thirteenf.CoverPage, list[thirteenf.Holding]]:
     """Cover and table of a full submission."""
     data = (FOLDER / name).read_bytes()
-    bodies = {recognise.kind(one.body.lstrip(), ""): one.body for one in sgml.documents(data, name)}
-    return thirteenf.cover(bodies["13f-cover"], name), thirteenf.table(bodies["13f-table"], name)
+    bodies = {document_kinds.detect_kind(one.body.lstrip(), ""): one.body for one in sgml.iter_documents(data, name)}
+    return thirteenf.parse_cover(bodies["13f-cover"], name), thirteenf.parse_table(bodies["13f-table"], name)
 
 
 def refusal(data: bytes) -> str:
     with pytest.raises(ParseError) as caught:
-        thirteenf.table(data, "table.xml")
+        thirteenf.parse_table(data, "table.xml")
     return caught.value.reason
 
 
@@ -43,7 +43,7 @@ def refusal(data: bytes) -> str:
 
 @pytest.mark.parametrize("number", ["037833100", "594918104", "02079K107", "46434G822", "G1151C101", "78462F103"])
 def test_a_real_cusip_has_its_check_digit(number: str) -> None:
-    assert cusip.check_digit(number[:8]) == number[8]
+    assert cusip.compute_check_digit(number[:8]) == number[8]
     assert cusip.is_valid(number)
 
 
@@ -85,7 +85,7 @@ def test_a_full_table_ties_to_its_cover_in_count_and_value(name: str) -> None:
 
 @needs_shared
 def test_a_table_of_255_rows_that_begins_with_a_blank_line() -> None:
-    rows = thirteenf.table((FOLDER / "infotable_255rows.xml").read_bytes(), "t")
+    rows = thirteenf.parse_table((FOLDER / "infotable_255rows.xml").read_bytes(), "t")
     assert len(rows) == 255
     assert sum(row.value for row in rows) == 350_153_407
     assert rows[0] == thirteenf.Holding(
@@ -96,41 +96,47 @@ def test_a_table_of_255_rows_that_begins_with_a_blank_line() -> None:
 
 @needs_shared
 def test_a_trimmed_table_does_not_tie() -> None:
-    rows = thirteenf.table((FOLDER / "brk_2026q1_0001193125-26-226661_infotable_TRIMMED.xml").read_bytes(), "t")
-    cover = thirteenf.cover((FOLDER / "brk_2026q1_0001193125-26-226661_primary_doc.xml").read_bytes(), "c")
+    rows = thirteenf.parse_table((FOLDER / "brk_2026q1_0001193125-26-226661_infotable_TRIMMED.xml").read_bytes(), "t")
+    cover = thirteenf.parse_cover((FOLDER / "brk_2026q1_0001193125-26-226661_primary_doc.xml").read_bytes(), "c")
     assert (len(rows), sum(row.value for row in rows)) == (5, 2_160_900_777)
     assert (cover.entry_total, cover.value_total) == (90, 263_095_703_570)
-    assert [row.managers for row in rows] == ["4", "2,4,11", "4,11", "4", "4"]
+    assert [row.manager_numbers for row in rows] == ["4", "2,4,11", "4,11", "4", "4"]
 
 
 @pytest.mark.parametrize("prefix", ["", "ns1", "n1"])
 def test_prefixes_do_not_matter(prefix: str) -> None:
     data = made.table(made.row(made.APPLE, 2500, 10, putCall="Put", otherManager="1,2"), prefix=prefix)
-    assert thirteenf.table(data, "t") == [
+    assert thirteenf.parse_table(data, "t") == [
         thirteenf.Holding("APPLE INC", "COM", made.APPLE, None, 2500, 10, "SH", "Put", "SOLE", "1,2", 10, 0, 0)
     ]
 
 
 def test_a_table_without_a_namespace_is_read() -> None:
     data = re.sub(rb' xmlns="[^"]*"', b"", made.table(made.row(made.APPLE, 1, 1)))
-    assert len(thirteenf.table(data, "t")) == 1
+    assert len(thirteenf.parse_table(data, "t")) == 1
 
 
 def test_votes_and_words_that_are_missing_are_none_and_not_zero() -> None:
     data = made.table(made.row(made.APPLE, 1, 1, Sole=None, Shared=None, investmentDiscretion=None))
-    (row,) = thirteenf.table(data, "t")
-    assert (row.sole, row.shared, row.none, row.discretion, row.managers) == (None, None, 0, None, None)
+    (row,) = thirteenf.parse_table(data, "t")
+    assert (row.sole_voting, row.shared_voting, row.no_voting, row.discretion, row.manager_numbers) == (
+        None,
+        None,
+        0,
+        None,
+        None,
+    )
 
 
 def test_principal_and_calls_are_told_apart() -> None:
-    rows = thirteenf.table(
+    rows = thirteenf.parse_table(
         made.table(made.row(made.NOTE, 9, 10, sshPrnamtType="prn"), made.row(made.APPLE, 9, 10, putCall="CALL")), "t"
     )
     assert [(row.amount_type, row.put_call) for row in rows] == [("PRN", None), ("SH", "Call")]
 
 
 def test_a_whole_number_may_be_written_with_a_point() -> None:
-    assert thirteenf.table(made.table(made.row(made.APPLE, "12.00", "3.")), "t")[0].value == 12
+    assert thirteenf.parse_table(made.table(made.row(made.APPLE, "12.00", "3.")), "t")[0].value == 12
 
 
 @pytest.mark.parametrize(
@@ -175,10 +181,10 @@ PLAIN = made.table(
 def test_of_a_plain_table_the_xml_reader_sees_the_first_row_only(monkeypatch: pytest.MonkeyPatch) -> None:
     seen, end = [], thirteenf._InformationTableReader._end_of_row
     monkeypatch.setattr(thirteenf._InformationTableReader, "_end_of_row", lambda self: (seen.append(1), end(self)))
-    one, other = thirteenf.table(PLAIN, "table.xml")
+    one, other = thirteenf.parse_table(PLAIN, "table.xml")
     assert seen == [1]
     assert (one.issuer, one.figi, one.value, one.put_call) == ("AT&T &amp; CO", "BBG000B9XRY4", 1000, None)
-    assert (other.put_call, other.managers, other.amount) == ("Call", "1,2", 1)
+    assert (other.put_call, other.manager_numbers, other.amount) == ("Call", "1,2", 1)
 
 
 @pytest.mark.parametrize("portion", [1_000_000, 500])
@@ -201,7 +207,7 @@ def test_a_plain_table_is_read_in_portions(portion: int, between: str, monkeypat
     read, holdings = [], thirteenf._holdings
     monkeypatch.setattr(thirteenf, "_PORTION", portion)
     monkeypatch.setattr(thirteenf, "_holdings", lambda found: (read.append(len(found)), holdings(found))[1])
-    assert [row.value for row in thirteenf.table(data, "table.xml")] == [*range(50)]
+    assert [row.value for row in thirteenf.parse_table(data, "table.xml")] == [*range(50)]
     assert (sum(read), max(read) <= portion // 340) == (50, True)
 
 
@@ -209,15 +215,15 @@ def test_texts_that_are_kept_for_the_next_table_are_short() -> None:
     for one in (thirteenf._plain_text, thirteenf._cusip):
         one.cache_clear()
     kept, long = thirteenf._plain_text, {"nameOfIssuer": "A" * 201, "cusip": " " * 300 + made.APPLE}
-    assert thirteenf.table(made.table(made.row(made.APPLE, 1, 1, **long)), "table.xml")[0].issuer == "A" * 201
+    assert thirteenf.parse_table(made.table(made.row(made.APPLE, 1, 1, **long)), "table.xml")[0].issuer == "A" * 201
     assert kept.cache_info().currsize == 0
-    assert thirteenf.table(made.table(made.row(made.APPLE, 1, 1)), "table.xml")[0].issuer == "APPLE INC"
+    assert thirteenf.parse_table(made.table(made.row(made.APPLE, 1, 1)), "table.xml")[0].issuer == "APPLE INC"
     assert kept.cache_info().currsize > 0
 
 
 def _outcome(data: bytes) -> list[thirteenf.Holding] | str:
     try:
-        return thirteenf.table(data, "table.xml")
+        return thirteenf.parse_table(data, "table.xml")
     except ParseError as error:
         return str(error)
 
@@ -231,10 +237,10 @@ def test_a_megabyte_of_blanks_takes_no_more_than_its_reading(blank: bytes, place
 
 def test_rows_that_a_comment_or_an_instruction_holds_are_none_of_the_table() -> None:
     start, end = PLAIN.index(b"<infoTable>"), PLAIN.rindex(b"</")
-    rows, root = PLAIN[start:end], b'<informationTable xmlns="' + thirteenf.TABLE.encode() + b'"/>'
-    assert thirteenf.table(b"<!--" + rows + b"</x-->" + root, "table.xml") == []
-    assert thirteenf.table(b"<?x " + rows + b"</?>" + root, "table.xml") == []
-    assert len(thirteenf.table(PLAIN, "table.xml")) == 2
+    rows, root = PLAIN[start:end], b'<informationTable xmlns="' + thirteenf.TABLE_NAMESPACE.encode() + b'"/>'
+    assert thirteenf.parse_table(b"<!--" + rows + b"</x-->" + root, "table.xml") == []
+    assert thirteenf.parse_table(b"<?x " + rows + b"</?>" + root, "table.xml") == []
+    assert len(thirteenf.parse_table(PLAIN, "table.xml")) == 2
 
 
 def test_rows_with_a_prefix_that_nothing_declares_are_refused() -> None:
@@ -247,7 +253,7 @@ def test_a_prefix_of_30_000_characters_takes_no_more_than_its_reading() -> None:
     data = made.table(made.row(made.APPLE, 1000, 10), prefix=prefix)
     tracemalloc.start()
     try:
-        (one,) = thirteenf.table(data, "table.xml")
+        (one,) = thirteenf.parse_table(data, "table.xml")
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -271,7 +277,7 @@ def test_a_cover_as_values() -> None:
     data = made.cover(
         entries=2, total=300, managers=["First LLC", "Second LLC"], amendment=(3, "restatement"), form="13F-HR/A"
     )
-    cover = thirteenf.cover(data, "c")
+    cover = thirteenf.parse_cover(data, "c")
     assert cover == thirteenf.CoverPage(
         form="13F-HR/A",
         cik="0001234567",
@@ -288,8 +294,8 @@ def test_a_cover_as_values() -> None:
         entry_total=2,
         value_total=300,
         confidential_omitted=False,
-        reported_by=(),
-        included=(
+        reporting_managers=(),
+        included_managers=(
             thirteenf.Manager(1, "First LLC", None, "028-00001"),
             thirteenf.Manager(2, "Second LLC", None, "028-00001"),
         ),
@@ -301,7 +307,7 @@ def test_a_cover_as_values() -> None:
 @needs_shared
 def test_other_managers_of_a_combination_report() -> None:
     cover, _ = both("0001140361-23-013281.txt")
-    assert [(one.number, one.cik, one.name) for one in cover.reported_by] == [
+    assert [(one.number, one.cik, one.name) for one in cover.reporting_managers] == [
         (None, "0000931588", "PROVIDA PENSION FUND ADMINISTRATOR"),
         (None, "0000728618", "METROPOLITAN LIFE INSURANCE CO/NY"),
         (None, "0001529735", "MetLife Investment Management, LLC"),
@@ -310,9 +316,9 @@ def test_other_managers_of_a_combination_report() -> None:
 
 @needs_shared
 def test_the_fourteen_managers_of_berkshire() -> None:
-    cover = thirteenf.cover((FOLDER / "brk_2026q1_0001193125-26-226661_primary_doc.xml").read_bytes(), "c")
-    assert [one.number for one in cover.included] == list(range(1, 15))
-    assert cover.included[3].name == "Buffett Warren E"
+    cover = thirteenf.parse_cover((FOLDER / "brk_2026q1_0001193125-26-226661_primary_doc.xml").read_bytes(), "c")
+    assert [one.number for one in cover.included_managers] == list(range(1, 15))
+    assert cover.included_managers[3].name == "Buffett Warren E"
 
 
 @pytest.mark.parametrize(
@@ -333,18 +339,18 @@ def test_the_fourteen_managers_of_berkshire() -> None:
 )
 def test_a_cover_that_cannot_be_read_is_named(data: bytes, place: str, reason: str) -> None:
     with pytest.raises(ParseError) as caught:
-        thirteenf.cover(data, "cover.xml")
+        thirteenf.parse_cover(data, "cover.xml")
     assert (caught.value.file, caught.value.place, caught.value.reason) == ("cover.xml", place, reason)
 
 
 def test_a_date_of_signature_that_is_none_is_no_reason_to_refuse() -> None:
-    assert thirteenf.cover(made.cover(signed="soon"), "c").signed is None
+    assert thirteenf.parse_cover(made.cover(signed="soon"), "c").signed is None
 
 
 def test_a_leaf_that_stands_twice_and_differs_is_refused() -> None:
     data = made.cover().replace(b"</filerInfo>", b"<periodOfReport>06-30-2025</periodOfReport></filerInfo>")
     with pytest.raises(ParseError, match="periodOfReport occurs twice with different values"):
-        thirteenf.cover(data, "c")
+        thirteenf.parse_cover(data, "c")
 
 
 # ---- whatever comes
@@ -389,7 +395,7 @@ def test_whatever_comes_is_read_or_refused(document: bytes, cuts: list[tuple[int
     for start, length, piece in cuts:
         at = start % len(document)
         document = document[:at] + piece + document[at + length :]
-    for reader in (thirteenf.table, thirteenf.cover):
+    for reader in (thirteenf.parse_table, thirteenf.parse_cover):
         with contextlib.suppress(ParseError):
             reader(document, "f")
 
@@ -415,7 +421,7 @@ def test_memory_stays_below_twenty_times_the_document(kind: str) -> None:
     data = hostile(kind)
     tracemalloc.start()
     try:
-        thirteenf.table(data, "f")
+        thirteenf.parse_table(data, "f")
     except ParseError:
         assert kind == "managers"
     finally:
@@ -427,7 +433,9 @@ def test_memory_stays_below_twenty_times_the_document(kind: str) -> None:
 
 @needs_shared
 def test_every_shared_document_is_what_it_is_taken_for() -> None:
-    kinds = {file.name: recognise.kind(file.read_bytes(), file.name) for file in sorted(Path(FOLDER).iterdir())}
+    kinds = {
+        file.name: document_kinds.detect_kind(file.read_bytes(), file.name) for file in sorted(Path(FOLDER).iterdir())
+    }
     assert (
         sorted(kinds.values()) == ["13f-cover"] * 2 + ["13f-table"] * 2 + ["directory-index"] + ["full-submission"] * 3
     )
@@ -437,4 +445,4 @@ def test_the_quarter_is_that_of_the_cover_where_the_header_tells_none() -> None:
     whole = made.cover()
     without = whole.replace(b"<periodOfReport>09-30-2025</periodOfReport>", b"")
     assert without != whole
-    assert thirteenf.cover(without, "c").period == thirteenf.cover(whole, "c").period == "2025-09-30"
+    assert thirteenf.parse_cover(without, "c").period == thirteenf.parse_cover(whole, "c").period == "2025-09-30"

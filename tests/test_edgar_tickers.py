@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
-from finapi.edgar.tickers import Ticker, company_tickers, normalise
+from finapi.edgar.tickers import TickerRow, normalise, parse_company_tickers
 
 SHARED = Path(__file__).parents[2] / "shared" / "edgar"
 
@@ -45,22 +45,22 @@ def test_what_is_no_ticker_is_refused(ticker: str) -> None:
 
 
 def test_list_gives_its_rows_in_order() -> None:
-    assert company_tickers(LIST, "company_tickers.json") == [
-        Ticker("0001067983", "BRK-B", "BERKSHIRE HATHAWAY INC", None),
-        Ticker("0001067983", "BRK-A", "BERKSHIRE HATHAWAY INC", None),
+    assert parse_company_tickers(LIST, "company_tickers.json") == [
+        TickerRow("0001067983", "BRK-B", "BERKSHIRE HATHAWAY INC", None),
+        TickerRow("0001067983", "BRK-A", "BERKSHIRE HATHAWAY INC", None),
     ]
 
 
 def test_table_with_exchanges_gives_its_rows_in_order() -> None:
-    assert company_tickers(TABLE, "company_tickers_exchange.json") == [
-        Ticker("0001067983", "BRK-B", "BERKSHIRE HATHAWAY INC", "NYSE"),
-        Ticker("0000001750", "AIR", "AAR CORP", None),
+    assert parse_company_tickers(TABLE, "company_tickers_exchange.json") == [
+        TickerRow("0001067983", "BRK-B", "BERKSHIRE HATHAWAY INC", "NYSE"),
+        TickerRow("0000001750", "AIR", "AAR CORP", None),
     ]
 
 
 def test_columns_of_the_table_are_read_by_name() -> None:
     table = b'{"data":[["Nasdaq","AAPL",320193,"Apple Inc."]],"fields":["exchange","ticker","cik","name"]}'
-    assert company_tickers(table, "t.json") == [Ticker("0000320193", "AAPL", "Apple Inc.", "Nasdaq")]
+    assert parse_company_tickers(table, "t.json") == [TickerRow("0000320193", "AAPL", "Apple Inc.", "Nasdaq")]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_columns_of_the_table_are_read_by_name() -> None:
 )
 def test_list_of_another_shape_is_refused_with_its_place(text: bytes, place: str) -> None:
     with pytest.raises(ParseError) as raised:
-        company_tickers(text, "t.json")
+        parse_company_tickers(text, "t.json")
     assert (raised.value.file, raised.value.place) == ("t.json", place)
 
 
@@ -94,16 +94,16 @@ def test_list_cut_off_at_any_offset_is_refused() -> None:
     for text in (LIST, TABLE):
         for offset in range(len(text)):
             with pytest.raises(ParseError):
-                company_tickers(text[:offset], "t.json")
+                parse_company_tickers(text[:offset], "t.json")
 
 
 def test_real_list_gives_9610_tickers() -> None:
     path = SHARED / "company_tickers.json"
     if not path.exists():
         pytest.skip(f"{path} is not here")
-    rows = company_tickers(path.read_bytes(), "company_tickers.json")
+    rows = parse_company_tickers(path.read_bytes(), "company_tickers.json")
     assert len(rows) == 9610
-    assert rows[0] == Ticker("0000789019", "MSFT", "MICROSOFT CORP", None)
+    assert rows[0] == TickerRow("0000789019", "MSFT", "MICROSOFT CORP", None)
     assert len({row.ticker for row in rows}) == 9610
     assert len(rows) - len({row.cik for row in rows}) == 1691
     assert {row.ticker: row.cik for row in rows}["BRK-B"] == "0001067983"
@@ -135,11 +135,11 @@ JSON = st.recursive(
 )
 def test_any_json_is_read_or_refused(document: object) -> None:
     with suppress(ParseError):
-        company_tickers(json.dumps(document).encode(), "t.json")
+        parse_company_tickers(json.dumps(document).encode(), "t.json")
 
 
 @settings(max_examples=200, deadline=None, database=None)
 @given(st.sampled_from([LIST, TABLE]), st.integers(0, 150), st.integers(0, 10), st.binary(max_size=6))
 def test_damaged_list_is_read_or_refused(text: bytes, at: int, length: int, piece: bytes) -> None:
     with suppress(ParseError):
-        company_tickers(text[:at] + piece + text[at + length :], "t.json")
+        parse_company_tickers(text[:at] + piece + text[at + length :], "t.json")

@@ -26,7 +26,7 @@ from finapi.edgar.xbrl import (
     SchemaElement,
     linkbases,
 )
-from finapi.edgar.xbrl.names import standard_prefix
+from finapi.edgar.xbrl.qnames import find_standard_prefix
 
 FILINGS = Path(__file__).parents[2] / "shared" / "edgar" / "xbrl"
 needs_filings = pytest.mark.skipif(not FILINGS.is_dir(), reason="the real filings (../shared/edgar) are not here")
@@ -54,7 +54,7 @@ def document(inside: str, *, declared: str = "") -> bytes:
 
 
 def instance(inside: str, *, declared: str = "") -> xbrl.Instance:
-    return xbrl.instance(document(inside, declared=declared), "acme.xml")
+    return xbrl.parse_instance(document(inside, declared=declared), "acme.xml")
 
 
 def facts(inside: str) -> list[InstanceFact]:
@@ -162,7 +162,7 @@ def test_empty_text_fact_is_an_empty_text() -> None:
 def test_text_of_a_thousand_characters_is_kept_and_one_more_is_counted() -> None:
     line = '<us-gaap:DebtDisclosureTextBlock contextRef="c">{}</us-gaap:DebtDisclosureTextBlock>'
     found = instance(CONTEXT + line.format("é" * 1000) + line.format("é" * 1001))
-    assert ([len(each.value or "") for each in found.facts], found.long_texts) == ([1000], 1)
+    assert ([len(each.value or "") for each in found.facts], found.long_text_count) == ([1000], 1)
 
 
 def test_text_block_is_not_accumulated() -> None:
@@ -172,7 +172,7 @@ def test_text_block_is_not_accumulated() -> None:
     )
     tracemalloc.start()
     try:
-        assert xbrl.instance(data, "acme.xml").long_texts == 1
+        assert xbrl.parse_instance(data, "acme.xml").long_text_count == 1
         assert tracemalloc.get_traced_memory()[1] < 2_000_000
     finally:
         tracemalloc.stop()
@@ -360,7 +360,7 @@ SCENARIO = (
 
 def test_dimensions_come_from_segment_and_scenario_sorted() -> None:
     found = context("<instant>2024-01-01</instant>", inside_entity=SEGMENT, after=SCENARIO)
-    assert found.dims == (
+    assert found.dimensions == (
         ("acme:ContractAxis", "2024-07"),
         ("us-gaap:StatementClassOfStockAxis", "us-gaap:CommonStockMember"),
     )
@@ -467,13 +467,13 @@ def test_prefix_in_a_text_means_what_is_declared_around_it() -> None:
         "<xbrldi:explicitMember", '<xbrldi:explicitMember xmlns:us-gaap="http://fasb.org/srt/2024"'
     )
     found = context("<instant>2024-01-01</instant>", inside_entity=rebound)
-    assert found.dims == (("srt:StatementClassOfStockAxis", "srt:CommonStockMember"),)
+    assert found.dimensions == (("srt:StatementClassOfStockAxis", "srt:CommonStockMember"),)
 
 
 def test_prefix_in_a_text_is_forgotten_after_its_element() -> None:
     inner = SEGMENT.replace("<segment>", '<segment xmlns:x="urn:x">').replace("us-gaap:Common", "x:Common")
     outer = SEGMENT.replace("us-gaap:Common", "x:Common")
-    assert context("<instant>2024-01-01</instant>", inside_entity=inner).dims[0][1] == "x:CommonStockMember"
+    assert context("<instant>2024-01-01</instant>", inside_entity=inner).dimensions[0][1] == "x:CommonStockMember"
     error = refusal(lambda: context("<instant>2024-01-01</instant>", inside_entity=inner + outer))
     assert error.reason == "no name with a prefix in scope: ' x:CommonStockMember\\n'"
 
@@ -518,7 +518,7 @@ def test_namespaces_and_schema_references_are_listed() -> None:
     ],
 )
 def test_namespace_of_a_standard_taxonomy_is_known(uri: str, prefix: str | None) -> None:
-    assert standard_prefix(uri) == prefix
+    assert find_standard_prefix(uri) == prefix
 
 
 def element(name: str) -> SchemaElement:
@@ -541,7 +541,7 @@ def element(name: str) -> SchemaElement:
 )
 def test_locator_id_becomes_a_concept_name(element_id: str, name: str) -> None:
     prefixes = {"us-gaap", "acme", "a", "a_b"}
-    assert xbrl.concept_name(element_id, prefixes, {"id42": element("acme:Numbered")}) == name
+    assert xbrl.resolve_concept(element_id, prefixes, {"id42": element("acme:Numbered")}) == name
 
 
 # Label roles.
@@ -574,7 +574,7 @@ def test_locator_id_becomes_a_concept_name(element_id: str, name: str) -> None:
     ],
 )
 def test_role_of_a_label_has_a_kind_and_may_be_negated(role: str | None, negated: bool, kind: str) -> None:
-    assert (xbrl.is_negated(role), xbrl.label_kind(role)) == (negated, kind)
+    assert (xbrl.is_negated(role), xbrl.get_label_kind(role)) == (negated, kind)
 
 
 def test_negated_label_of_2010_is_recognised() -> None:
@@ -598,11 +598,11 @@ LABELS = {ROLE + "label": "Standard", ROLE + "totalLabel": "Total", ROLE_2009 + 
     ],
 )
 def test_label_for_a_preferred_role(preferred: str | None, text: str) -> None:
-    assert xbrl.label_for(LABELS, preferred) == text
+    assert xbrl.find_label(LABELS, preferred) == text
 
 
 def test_concept_without_a_label_has_none() -> None:
-    assert xbrl.label_for({ROLE + "documentation": "..."}, ROLE + "terseLabel") is None
+    assert xbrl.find_label({ROLE + "documentation": "..."}, ROLE + "terseLabel") is None
 
 
 # Linkbases.
@@ -628,7 +628,7 @@ def linkbase(inside: str, *, root: str = "link:linkbase") -> bytes:
 
 
 def presented(inside: str, role: str = "r") -> list[PresentationArc]:
-    return xbrl.presentation(linkbase(link("presentation", inside)), "pre.xml")[role]
+    return xbrl.parse_presentation(linkbase(link("presentation", inside)), "pre.xml")[role]
 
 
 A_AND_B = loc("a", "Assets") + loc("b", "Cash")
@@ -653,7 +653,7 @@ def test_locators_may_follow_their_arcs() -> None:
 def test_locator_label_means_another_element_in_another_link() -> None:
     one = link("presentation", A_AND_B + arc("presentation", "a", "b"), "one")
     two = link("presentation", loc("a", "Debt") + loc("b", "Notes") + arc("presentation", "a", "b"), "two")
-    found = xbrl.presentation(linkbase(one + two), "pre.xml")
+    found = xbrl.parse_presentation(linkbase(one + two), "pre.xml")
     assert {role: [(each.source, each.target) for each in arcs] for role, arcs in found.items()} == {
         "one": [("us-gaap_Assets", "us-gaap_Cash")],
         "two": [("us-gaap_Debt", "us-gaap_Notes")],
@@ -662,7 +662,7 @@ def test_locator_label_means_another_element_in_another_link() -> None:
 
 def test_two_links_of_one_role_are_one_list() -> None:
     one = link("presentation", A_AND_B + arc("presentation", "a", "b"))
-    assert len(xbrl.presentation(linkbase(one + one), "pre.xml")["r"]) == 2
+    assert len(xbrl.parse_presentation(linkbase(one + one), "pre.xml")["r"]) == 2
 
 
 def test_link_without_arcs_is_an_empty_list() -> None:
@@ -671,13 +671,13 @@ def test_link_without_arcs_is_an_empty_list() -> None:
 
 def test_other_kinds_of_link_are_passed_over() -> None:
     others = link("calculation", A_AND_B + arc("calculation", "a", "b", 'weight="1"')) + link("label", "")
-    assert xbrl.presentation(linkbase(others), "pre.xml") == {}
+    assert xbrl.parse_presentation(linkbase(others), "pre.xml") == {}
 
 
 def test_linkbase_embedded_in_a_schema_is_read() -> None:
     inside = link("presentation", A_AND_B + arc("presentation", "a", "b"))
     embedded = f"<xs:annotation><xs:appinfo><link:linkbase>{inside}</link:linkbase></xs:appinfo></xs:annotation>"
-    found = xbrl.presentation(linkbase(embedded, root="xs:schema"), "acme.xsd")
+    found = xbrl.parse_presentation(linkbase(embedded, root="xs:schema"), "acme.xsd")
     assert [(each.source, each.target) for each in found["r"]] == [("us-gaap_Assets", "us-gaap_Cash")]
 
 
@@ -701,12 +701,20 @@ def test_broken_link_is_refused(inside: str, reason: str) -> None:
 
 
 def test_link_without_a_role_is_refused() -> None:
-    error = refusal(lambda: xbrl.presentation(linkbase("<link:presentationLink/>"), "pre.xml"))
+    error = refusal(lambda: xbrl.parse_presentation(linkbase("<link:presentationLink/>"), "pre.xml"))
     assert error.reason == "attribute role is missing"
 
 
 @pytest.mark.parametrize(
-    "read", [xbrl.presentation, xbrl.calculation, xbrl.definition, xbrl.labels, xbrl.schema, xbrl.instance]
+    "read",
+    [
+        xbrl.parse_presentation,
+        xbrl.parse_calculation,
+        xbrl.parse_definition,
+        xbrl.parse_labels,
+        xbrl.parse_schema,
+        xbrl.parse_instance,
+    ],
 )
 def test_html_page_instead_of_a_document_is_refused(read: Callable[[bytes, str], object]) -> None:
     page = b'<html xmlns="http://www.w3.org/1999/xhtml"><body>Request Rate Threshold Exceeded</body></html>'
@@ -726,7 +734,7 @@ def test_locators_that_would_make_a_million_arcs_are_refused() -> None:
 
 def test_calculation_arc_has_its_weight() -> None:
     inside = A_AND_B + arc("calculation", "a", "b", 'order="2" weight="-1.00" priority="2"')
-    found = xbrl.calculation(linkbase(link("calculation", inside)), "cal.xml")
+    found = xbrl.parse_calculation(linkbase(link("calculation", inside)), "cal.xml")
     assert found == {"r": [CalculationArc("us-gaap_Assets", "us-gaap_Cash", 2.0, Decimal(-1), 2, False)]}
 
 
@@ -735,7 +743,7 @@ def test_calculation_arc_has_its_weight() -> None:
 )
 def test_calculation_arc_without_a_weight_is_refused(attributes: str, reason: str) -> None:
     inside = A_AND_B + arc("calculation", "a", "b", attributes)
-    error = refusal(lambda: xbrl.calculation(linkbase(link("calculation", inside)), "cal.xml"))
+    error = refusal(lambda: xbrl.parse_calculation(linkbase(link("calculation", inside)), "cal.xml"))
     assert error.reason == reason
 
 
@@ -748,7 +756,7 @@ def test_definition_arc_has_its_arcrole_and_the_dimensional_attributes() -> None
         + arc("definition", "b", "a", f'xlink:arcrole="{dim}dimension-domain" xbrldt:targetRole="r2"')
     )
     a, b = "us-gaap_Assets", "us-gaap_Cash"
-    assert xbrl.definition(linkbase(link("definition", inside)), "def.xml") == {
+    assert xbrl.parse_definition(linkbase(link("definition", inside)), "def.xml") == {
         "r": [
             DefinitionArc(a, b, 1.0, "all", None, True, True, 0, False),
             DefinitionArc(b, a, 2.0, "domain-member", None, False, False, 0, False),
@@ -759,7 +767,7 @@ def test_definition_arc_has_its_arcrole_and_the_dimensional_attributes() -> None
 
 def test_definition_arc_without_an_arcrole_is_refused() -> None:
     inside = A_AND_B + arc("definition", "a", "b")
-    error = refusal(lambda: xbrl.definition(linkbase(link("definition", inside)), "def.xml"))
+    error = refusal(lambda: xbrl.parse_definition(linkbase(link("definition", inside)), "def.xml"))
     assert error.reason == "attribute arcrole is missing"
 
 
@@ -771,28 +779,28 @@ def pre_arc(priority: int, prohibited: bool, order: float = 1.0, role: str | Non
 
 
 def test_prohibition_removes_an_equal_arc_of_the_same_or_a_lower_priority() -> None:
-    assert xbrl.effective([pre_arc(0, False), pre_arc(0, True)]) == []
-    assert xbrl.effective([pre_arc(2, True), pre_arc(1, False)]) == []
+    assert xbrl.select_effective_arcs([pre_arc(0, False), pre_arc(0, True)]) == []
+    assert xbrl.select_effective_arcs([pre_arc(2, True), pre_arc(1, False)]) == []
 
 
 def test_arc_of_a_higher_priority_survives_a_prohibition() -> None:
-    assert xbrl.effective([pre_arc(1, True), pre_arc(2, False), pre_arc(0, False)]) == [pre_arc(2, False)]
+    assert xbrl.select_effective_arcs([pre_arc(1, True), pre_arc(2, False), pre_arc(0, False)]) == [pre_arc(2, False)]
 
 
 def test_prohibition_of_another_order_or_label_removes_nothing() -> None:
     arcs = [pre_arc(0, False), pre_arc(9, True, order=2.0), pre_arc(9, True, role="x")]
-    assert xbrl.effective(arcs) == [pre_arc(0, False)]
+    assert xbrl.select_effective_arcs(arcs) == [pre_arc(0, False)]
 
 
 def test_repeated_arc_counts_once_in_the_place_of_the_first() -> None:
     other = PresentationArc("a", "c", 2.0, None, 0, False)
-    assert xbrl.effective([pre_arc(0, False), other, pre_arc(1, False)]) == [pre_arc(1, False), other]
+    assert xbrl.select_effective_arcs([pre_arc(0, False), other, pre_arc(1, False)]) == [pre_arc(1, False), other]
 
 
 def test_prohibited_arc_is_read_as_such() -> None:
     inside = A_AND_B + arc("presentation", "a", "b") + arc("presentation", "a", "b", 'use="prohibited"')
     found = presented(inside)
-    assert ([each.prohibited for each in found], xbrl.effective(found)) == ([False, True], [])
+    assert ([each.is_prohibited for each in found], xbrl.select_effective_arcs(found)) == ([False, True], [])
 
 
 # Labels.
@@ -803,7 +811,7 @@ def label(name: str, text: str, role: str = ROLE + "label", lang: str = ' xml:la
 
 
 def labelled(inside: str) -> dict[str, dict[str, str]]:
-    return xbrl.labels(linkbase(link("label", inside)), "lab.xml")
+    return xbrl.parse_labels(linkbase(link("label", inside)), "lab.xml")
 
 
 CASH = loc("a", "Cash") + arc("label", "a", "l")
@@ -885,7 +893,7 @@ SCHEMA = """<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:link="h
 
 
 def schema(text: str = SCHEMA) -> xbrl.Schema:
-    return xbrl.schema(text.encode(), "acme.xsd")
+    return xbrl.parse_schema(text.encode(), "acme.xsd")
 
 
 def test_schema_has_its_namespace_and_prefix() -> None:
@@ -933,7 +941,7 @@ def test_broken_schema_is_refused(old: str, new: str, reason: str) -> None:
 
 SAMPLES: list[tuple[Callable[[bytes, str], object], bytes]] = [
     (
-        xbrl.instance,
+        xbrl.parse_instance,
         document(
             CONTEXT.replace("</entity>", SEGMENT + "</entity>")
             + UNIT
@@ -942,11 +950,14 @@ SAMPLES: list[tuple[Callable[[bytes, str], object], bytes]] = [
             + '<dei:EntityRegistrantName contextRef="c">Açme</dei:EntityRegistrantName>'
         ),
     ),
-    (xbrl.presentation, linkbase(link("presentation", A_AND_B + arc("presentation", "a", "b", 'order="2"')))),
-    (xbrl.calculation, linkbase(link("calculation", A_AND_B + arc("calculation", "a", "b", 'weight="-1.0"')))),
-    (xbrl.definition, linkbase(link("definition", A_AND_B + arc("definition", "a", "b", 'xlink:arcrole="x/all"')))),
-    (xbrl.labels, linkbase(link("label", CASH + label("l", "Cash &amp; é")))),
-    (xbrl.schema, SCHEMA.encode()),
+    (xbrl.parse_presentation, linkbase(link("presentation", A_AND_B + arc("presentation", "a", "b", 'order="2"')))),
+    (xbrl.parse_calculation, linkbase(link("calculation", A_AND_B + arc("calculation", "a", "b", 'weight="-1.0"')))),
+    (
+        xbrl.parse_definition,
+        linkbase(link("definition", A_AND_B + arc("definition", "a", "b", 'xlink:arcrole="x/all"'))),
+    ),
+    (xbrl.parse_labels, linkbase(link("label", CASH + label("l", "Cash &amp; é")))),
+    (xbrl.parse_schema, SCHEMA.encode()),
 ]
 each_sample = pytest.mark.parametrize(("read", "data"), SAMPLES, ids=[read.__name__ for read, _ in SAMPLES])
 
@@ -1018,7 +1029,7 @@ def real(name: str) -> bytes:
 
 
 def real_instance(filing: str) -> xbrl.Instance:
-    return xbrl.instance(real(filing + INSTANCES[filing]), filing)
+    return xbrl.parse_instance(real(filing + INSTANCES[filing]), filing)
 
 
 def values(found: xbrl.Instance, concept: str) -> list[tuple[str | None, str, str | None]]:
@@ -1026,7 +1037,7 @@ def values(found: xbrl.Instance, concept: str) -> list[tuple[str | None, str, st
     return [
         (of.start, of.end, each.value)
         for each in found.facts
-        if each.concept == concept and not (of := found.contexts[each.context]).dims
+        if each.concept == concept and not (of := found.contexts[each.context]).dimensions
     ]
 
 
@@ -1064,9 +1075,9 @@ def test_real_instance_has_so_many_facts(
     filing: str, facts: int, long_texts: int, contexts: int, units: set[str], nils: int, texts: int
 ) -> None:
     found = real_instance(filing)
-    assert (len(found.facts), found.long_texts, len(found.contexts)) == (facts, long_texts, contexts)
+    assert (len(found.facts), found.long_text_count, len(found.contexts)) == (facts, long_texts, contexts)
     assert set(found.units.values()) == units
-    assert sum(each.nil for each in found.facts) == nils
+    assert sum(each.is_nil for each in found.facts) == nils
     assert sum(each.unit is None for each in found.facts) == texts
 
 
@@ -1115,7 +1126,7 @@ def test_assets_and_property_payments_of_apple_are_as_filed() -> None:
 @needs_filings
 def test_dimensions_of_apple_are_explicit_and_typed() -> None:
     found = real_instance(AAPL_10Q)
-    assert Counter(len(each.dims) for each in found.contexts.values()) == {1: 118, 2: 28, 0: 11, 3: 6}
+    assert Counter(len(each.dimensions) for each in found.contexts.values()) == {1: 118, 2: 28, 0: 11, 3: 6}
     axis = "us-gaap:RevenueRemainingPerformanceObligationExpectedTimingOfSatisfactionStartDateAxis"
     assert found.contexts["c-75"] == InstanceContext("c-75", "0000320193", None, "2025-03-29", ((axis, "2025-03-30"),))
 
@@ -1125,7 +1136,7 @@ def test_netflix_of_2010_has_modern_names_and_facts_before_contexts() -> None:
     found = real_instance(NFLX_2010)
     assert values(found, "us-gaap:Assets") == [(None, "2010-09-30", "770283000"), (None, "2009-12-31", "679734000")]
     assert Counter(each.concept.partition(":")[0] for each in found.facts) == {"us-gaap": 243, "nflx": 40, "dei": 11}
-    assert {each.unit for each in found.facts if each.nil} == {None}
+    assert {each.unit for each in found.facts if each.is_nil} == {None}
 
 
 @needs_filings
@@ -1150,14 +1161,14 @@ def test_duplicates_of_netflix_differ_in_their_decimals() -> None:
     ],
 )
 def test_real_schema(file: str, namespace: str, prefix: str, roles: int, elements: int) -> None:
-    found = xbrl.schema(real(file), file)
+    found = xbrl.parse_schema(real(file), file)
     assert (found.namespace, found.prefix) == (namespace, prefix)
     assert (len(found.roles), len(found.elements), len(found.linkbase_refs)) == (roles, elements, 4)
 
 
 @needs_filings
 def test_sections_and_elements_of_netflix_2010() -> None:
-    found = xbrl.schema(real(NFLX_2010 + ".xsd"), "nflx.xsd")
+    found = xbrl.parse_schema(real(NFLX_2010 + ".xsd"), "nflx.xsd")
     assert (
         found.roles["http://www.netflix.com/taxonomy/role/StatementOfFinancialPositionClassified"]
         == "105 - Statement - Consolidated Balance Sheets"
@@ -1194,13 +1205,13 @@ def test_real_linkbase_has_so_many_arcs_all_of_them_effective(filing: str, kind:
     data = real(f"{filing}_{kind}.xml")
     found: list[list[PresentationArc]] | list[list[CalculationArc]] | list[list[DefinitionArc]]
     if kind == "pre":
-        found = list(xbrl.presentation(data, kind).values())
+        found = list(xbrl.parse_presentation(data, kind).values())
     elif kind == "cal":
-        found = list(xbrl.calculation(data, kind).values())
+        found = list(xbrl.parse_calculation(data, kind).values())
     else:
-        found = list(xbrl.definition(data, kind).values())
+        found = list(xbrl.parse_definition(data, kind).values())
     assert (len(found), sum(map(len, found))) == (roles, arcs)
-    assert sum(len(xbrl.effective(each)) for each in found) == arcs
+    assert sum(len(xbrl.select_effective_arcs(each)) for each in found) == arcs
 
 
 @needs_filings
@@ -1217,7 +1228,7 @@ def test_real_linkbase_has_so_many_arcs_all_of_them_effective(filing: str, kind:
     ],
 )
 def test_real_labels(filing: str, elements: int, texts: int) -> None:
-    found = xbrl.labels(real(filing + "_lab.xml"), "lab.xml")
+    found = xbrl.parse_labels(real(filing + "_lab.xml"), "lab.xml")
     assert (len(found), sum(map(len, found.values()))) == (elements, texts)
 
 
@@ -1225,20 +1236,24 @@ def test_real_labels(filing: str, elements: int, texts: int) -> None:
 def test_cash_flow_line_of_apple_is_negated_on_the_page_only() -> None:
     role = "http://www.apple.com/role/CONDENSEDCONSOLIDATEDSTATEMENTSOFCASHFLOWSUnaudited"
     concept = "us-gaap_PaymentsToAcquirePropertyPlantAndEquipment"
-    (line,) = [each for each in xbrl.presentation(real(AAPL_10Q + "_pre.xml"), "pre")[role] if each.target == concept]
-    (part,) = [each for each in xbrl.calculation(real(AAPL_10Q + "_cal.xml"), "cal")[role] if each.target == concept]
-    texts = xbrl.labels(real(AAPL_10Q + "_lab.xml"), "lab")[concept]
+    (line,) = [
+        each for each in xbrl.parse_presentation(real(AAPL_10Q + "_pre.xml"), "pre")[role] if each.target == concept
+    ]
+    (part,) = [
+        each for each in xbrl.parse_calculation(real(AAPL_10Q + "_cal.xml"), "cal")[role] if each.target == concept
+    ]
+    texts = xbrl.parse_labels(real(AAPL_10Q + "_lab.xml"), "lab")[concept]
     assert xbrl.is_negated(line.preferred_label)
-    assert xbrl.label_for(texts, line.preferred_label) == "Payments for acquisition of property, plant and equipment"
+    assert xbrl.find_label(texts, line.preferred_label) == "Payments for acquisition of property, plant and equipment"
     assert (part.source, part.weight) == ("us-gaap_NetCashProvidedByUsedInInvestingActivities", Decimal(-1))
 
 
 @needs_filings
 def test_cash_of_netflix_2010_opens_and_closes_the_cash_flow_statement() -> None:
     role = "http://www.netflix.com/taxonomy/role/StatementOfCashFlowsIndirect"
-    arcs = xbrl.presentation(real(NFLX_2010 + "_pre.xml"), "pre")[role]
+    arcs = xbrl.parse_presentation(real(NFLX_2010 + "_pre.xml"), "pre")[role]
     kinds = [
-        xbrl.label_kind(each.preferred_label)
+        xbrl.get_label_kind(each.preferred_label)
         for each in sorted(arcs, key=lambda each: each.order)
         if each.target == "us-gaap_CashAndCashEquivalentsAtCarryingValue"
     ]
@@ -1252,10 +1267,10 @@ def test_cash_of_netflix_2010_opens_and_closes_the_cash_flow_statement() -> None
 def test_every_locator_of_a_real_filing_names_a_known_concept(filing: str) -> None:
     instance_ = real_instance(filing)
     suffix = ".xsd.xml" if filing == AEON else ".xsd"
-    elements = xbrl.schema(real(filing + suffix), "xsd").elements
-    arcs = xbrl.presentation(real(filing + "_pre.xml"), "pre")
+    elements = xbrl.parse_schema(real(filing + suffix), "xsd").elements
+    arcs = xbrl.parse_presentation(real(filing + "_pre.xml"), "pre")
     names = {
-        xbrl.concept_name(element_id, instance_.namespaces, elements)
+        xbrl.resolve_concept(element_id, instance_.namespaces, elements)
         for section in arcs.values()
         for each in section
         for element_id in (each.source, each.target)
@@ -1270,4 +1285,4 @@ def test_every_locator_of_a_real_filing_names_a_known_concept(filing: str) -> No
 def test_prefixes_of_a_real_linkbase_are_refused() -> None:
     data = real(NFLX_2010 + "_cal.xml")
     for length in range(0, len(data) - 20, 97):
-        refusal(lambda: xbrl.calculation(data[:length], "cal"))  # noqa: B023
+        refusal(lambda: xbrl.parse_calculation(data[:length], "cal"))  # noqa: B023

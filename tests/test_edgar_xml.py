@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
-from finapi.edgar import xml
-from finapi.edgar.xml import Attributes, XmlReader
+from finapi.edgar import xml_reader
+from finapi.edgar.xml_reader import Attributes, XmlReader
 
 
 class Notes(XmlReader):
@@ -50,7 +50,7 @@ class Notes(XmlReader):
         self.skip()
 
     def open_group(self, name: str, attributes: Attributes) -> None:
-        self.required(attributes, "id")
+        self.get_required(attributes, "id")
         self.on_close(self.close_group)
 
     def close_group(self) -> None:
@@ -59,7 +59,7 @@ class Notes(XmlReader):
     def count_long(self) -> None:
         self.long += 1
 
-    def other(self, name: str, attributes: Attributes) -> None:
+    def open_other(self, name: str, attributes: Attributes) -> None:
         self.others.append(name)
 
 
@@ -292,7 +292,7 @@ def test_entity_bomb_costs_nothing(text: str) -> None:
 
 
 def test_document_of_a_hundred_levels_is_read_and_one_more_is_refused() -> None:
-    inner = xml.MAX_DEPTH - 1
+    inner = xml_reader.MAX_DEPTH - 1
     assert len(read(notes("<a>" * inner + "</a>" * inner)).others) == inner
     error = refused(notes("<a>" * (inner + 1) + "</a>" * (inner + 1)))
     assert error.reason == "more than 100 elements inside each other"
@@ -351,13 +351,13 @@ def test_comment_of_thirty_kilobytes_before_the_root_is_read() -> None:
 
 
 def test_document_over_the_byte_limit_is_refused_without_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xml, "MAX_BYTES", 100)
+    monkeypatch.setattr(xml_reader, "MAX_BYTES", 100)
     assert str(refused(" " * 101)) == "notes.xml: 101 bytes, more than the 100 that are read"
     assert read(notes(" " * (100 - len(notes("")))).encode()).notes == []
 
 
 def test_limit_is_above_the_largest_real_instances() -> None:
-    assert xml.MAX_BYTES == 256_000_000
+    assert xml_reader.MAX_BYTES == 256_000_000
 
 
 # Fuzz.

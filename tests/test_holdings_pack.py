@@ -10,7 +10,7 @@ import pytest
 
 from finapi.app import App
 from finapi.core.errors import ParseError
-from finapi.edgar.forms import THIRTEEN_F
+from finapi.edgar.form_families import THIRTEEN_F
 from finapi.market.demo import data as demo
 from finapi.market.documents import packed
 from finapi.market.holdings import funds

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from finapi.app import App
-from finapi.edgar.forms import XBRL
+from finapi.edgar.form_families import XBRL
 from finapi.market.documents import contents, packed, sources
 from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
@@ -537,7 +537,7 @@ def test_a_mistake_of_ours_refuses_one_document_and_not_the_rest(
 
     copy("good")
     (tmp_path / "company_tickers.json").write_text('{"0": {"cik_str": 1, "ticker": "A", "title": "A"}}')
-    monkeypatch.setattr("finapi.market.intake.single_documents.tickers.company_tickers", broken)
+    monkeypatch.setattr("finapi.market.intake.single_documents.tickers.parse_company_tickers", broken)
     outcomes = run(app, tmp_path)
     assert outcomes["company_tickers.json"].outcome == "refused"
     assert outcomes["nflx-20100930.xml"].outcome == "ingested"

@@ -11,21 +11,21 @@ import pytest
 from finapi.accounts import users
 from finapi.app import App
 from finapi.core.errors import ParseError
-from finapi.edgar import ownership
-from finapi.edgar.forms import OWNERSHIP
+from finapi.edgar import ownership_forms
+from finapi.edgar.form_families import OWNERSHIP
 from finapi.market.documents import packed
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.insiders import store
 from finapi.web.http.route import INSIDERS
-from tests import ownership_forms as forms
 from tests.client import Client
 from tests.conftest import NOW
+from tests.support import ownership_xml as forms
 
 MAGIC = b"finapi-pack 2 insiders\n"
 
 
 def test_a_pack_holds_what_was_stored(app: App, make_app: Callable[..., App]) -> None:
-    told = ownership.parse(forms.form(forms.transaction(), forms.holding()), "form.xml")
+    told = ownership_forms.parse(forms.form(forms.transaction(), forms.holding()), "form.xml")
     with app.db.write() as tx:
         store.put(tx, told, FilingMetadata(forms.ACCESSION, DOCUMENT, filed_at="2025-03-05"), NOW)
     with app.db.read() as tx:
@@ -55,7 +55,7 @@ def test_what_is_no_pack_is_refused(app: App, damaged: bytes, reason: str) -> No
 
 
 def test_a_line_that_the_database_refuses_names_the_constraint(app: App, make_app: Callable[..., App]) -> None:
-    form = ownership.parse(forms.form(forms.transaction()), "form.xml")
+    form = ownership_forms.parse(forms.form(forms.transaction()), "form.xml")
     with app.db.write() as tx:
         store.put(tx, form, FilingMetadata(forms.ACCESSION, DOCUMENT, filed_at="2025-03-05"), NOW)
     with app.db.read() as tx:

@@ -7,16 +7,16 @@ from datetime import date, timedelta
 import pytest
 
 from finapi.core.errors import ApiError
-from finapi.edgar import ownership
-from finapi.edgar.ownership import OwnershipForm
+from finapi.edgar import ownership_forms
+from finapi.edgar.ownership_forms import OwnershipForm
 from finapi.market.insiders import business_days, positions, rules, titles
 from finapi.market.insiders.rules import TradeFacts
 from finapi.market.reference import sectors
-from tests import ownership_forms as forms
+from tests.support import ownership_xml as forms
 
 
 def form(*rows: str, **options: object) -> OwnershipForm:
-    return ownership.parse(forms.form(*rows, **options), "form.xml")  # type: ignore[arg-type]
+    return ownership_forms.parse(forms.form(*rows, **options), "form.xml")  # type: ignore[arg-type]
 
 
 def facts(*rows: str, **options: object) -> list[TradeFacts]:
@@ -335,7 +335,7 @@ def test_a_position_without_an_amount_has_none() -> None:
 
 def test_footnotes_of_an_amount_are_kept_where_there_is_none() -> None:
     row = form(forms.transaction(after="90")).rows[0]
-    noted = row._replace(notes=(*row.notes, ("following_shares", ("F1",))))
+    noted = row._replace(footnote_ids=(*row.footnote_ids, ("following_shares", ("F1",))))
     assert [one.notes for one in positions.of([noted])] == [()]
     assert [one.notes for one in positions.of([noted._replace(following_shares=None)])] == [("F1",)]
 
@@ -352,7 +352,7 @@ def test_shares_behind_a_derivative_that_is_held_stand_for_its_amount() -> None:
     (row,) = form(forms.transaction("M", "10", None, derivative="2.5", after=None)).rows
     row = row._replace(underlying_shares="300")
     assert [one.amount for one in positions.of([row])] == [None]
-    assert [one.amount for one in positions.of([row._replace(transaction=False)])] == ["300"]
+    assert [one.amount for one in positions.of([row._replace(is_transaction=False)])] == ["300"]
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from finapi.core.errors import ParseError
 from finapi.edgar import insider_sets
 from finapi.edgar.insider_sets import FiledForm
-from tests.ownership_forms import ACCESSION, data_set, files_of, table
+from tests.support.ownership_xml import ACCESSION, data_set, files_of, table
 
 
 def read(**changed: bytes) -> list[FiledForm | ParseError]:
     tables = {name: data for name, data in data_set(**changed).items() if data}
-    return list(insider_sets.forms(tables, files_of(tables)))
+    return list(insider_sets.iter_forms(tables, files_of(tables)))
 
 
 def test_a_filing_is_put_together_from_its_tables() -> None:
@@ -37,14 +37,14 @@ def test_rows_stand_by_their_keys_transactions_before_holdings() -> None:
     (filed,) = read()
     assert isinstance(filed, FiledForm)
     rows = filed.form.rows
-    assert [(row.derivative, row.transaction, row.shares, row.price, row.following_shares) for row in rows] == [
+    assert [(row.is_derivative, row.is_transaction, row.shares, row.price, row.following_shares) for row in rows] == [
         (False, True, "100", "10.5", "1000"),
         (False, True, "200", None, "1200"),
         (False, False, None, None, "500"),
         (True, True, "40", None, "40"),
     ]
-    assert rows[1].notes_of("price") == ("F1",)
-    assert rows[2].notes_of("nature") == ("F2", "F1")
+    assert rows[1].list_footnote_ids("price") == ("F1",)
+    assert rows[2].list_footnote_ids("nature") == ("F2", "F1")
     # The column is written EXCERCISE_DATE in one table and EXERCISE_DATE in the other.
     assert (rows[3].exercise_date, rows[3].expiration_date) == ("2026-03-03", "2035-03-03")
 
@@ -112,7 +112,7 @@ def test_a_row_without_an_accession_number_is_refused_once(number: str) -> None:
 def test_rows_that_belong_to_no_filing_take_no_memory() -> None:
     tables = {**data_set(), "owner": data_set()["owner"] + b".\n" * 100_000}
     tracemalloc.start()
-    (filed,) = insider_sets.forms(tables, files_of(tables))
+    (filed,) = insider_sets.iter_forms(tables, files_of(tables))
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert isinstance(filed, FiledForm)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from finapi.app import App
-from finapi.edgar import ownership
+from finapi.edgar import ownership_forms
 from finapi.market.documents.identify import Given
 from finapi.market.documents.metadata import DOCUMENT, INDEX, FilingMetadata
 from finapi.market.documents.outcomes import Outcome
@@ -24,8 +24,8 @@ from finapi.market.insiders.trades import InsiderTransaction, TradeFilters
 from finapi.market.intake import ingest
 from finapi.market.reference import companies
 from finapi.store import heartbeats
-from tests import ownership_forms as forms
 from tests.conftest import NOW, SHARED, needs_shared
+from tests.support import ownership_xml as forms
 
 FIRST, SECOND, THIRD = "0001234567-25-000001", "0001234567-25-000002", "0001234567-25-000003"
 
@@ -33,7 +33,7 @@ FIRST, SECOND, THIRD = "0001234567-25-000001", "0001234567-25-000002", "00012345
 def put(app: App, data: bytes, accession: str = FIRST, filed: str | None = "2025-03-05", **more: Any) -> bool:
     filing = FilingMetadata(accession, more.pop("evidence", DOCUMENT), filed_at=filed, **more)
     with app.db.write() as tx:
-        return store.put(tx, ownership.parse(data, "form.xml"), filing, NOW)
+        return store.put(tx, ownership_forms.parse(data, "form.xml"), filing, NOW)
 
 
 def trades(app: App, **narrow: Any) -> list[InsiderTransaction]:
@@ -352,7 +352,7 @@ def test_symbols_as_filers_write_them(written: str | None, ticker: str | None) -
 
 
 def test_rows_of_other_tables_are_never_restated() -> None:
-    rows = ownership.parse(forms.form(forms.transaction(), forms.holding()), "x").rows
+    rows = ownership_forms.parse(forms.form(forms.transaction(), forms.holding()), "x").rows
     assert amendments.restated(rows[:1], rows[1:]) == {}
     assert amendments.restated(rows, rows) == {0: 0, 1: 1}
 

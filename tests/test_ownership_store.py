@@ -11,7 +11,7 @@ import pytest
 from finapi.app import App
 from finapi.edgar import schedules as parser
 from finapi.edgar import sgml
-from finapi.edgar.forms import SCHEDULES
+from finapi.edgar.form_families import SCHEDULES
 from finapi.market.documents import families, filings, metadata, packed
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.ownership import filings as lists
@@ -212,7 +212,7 @@ Wick owns 5.5 %.
 
 def headed(app: App) -> bool:
     with app.db.write() as tx:
-        header = sgml.header(HEADER, "f")
+        header = sgml.parse_header(HEADER, "f")
         filings.upsert(tx, metadata.from_header(header, None), NOW)
         return families.put_header(tx, header, NOW)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from finapi.app import App
-from tests import holdings, ownership_forms, schedules
+from tests import holdings, schedules
 from tests.holdings import take
+from tests.support import ownership_xml
 
 ACCESSION = "0000000101-25-000042"
 # What an ingest writes down of itself: which files were refused and how long it took.
@@ -52,7 +53,7 @@ def xml(document: bytes) -> str:
     return f"<XML>\n{document.decode()}\n</XML>"
 
 
-FORM_4 = xml(ownership_forms.form(ownership_forms.transaction()))
+FORM_4 = xml(ownership_xml.form(ownership_xml.transaction()))
 HTML = "<html><body><p>The lamps of the year are sold.</p></body></html>"
 INSTANCE = (
     '<xbrl xmlns="http://www.xbrl.org/2003/instance"><context id="c"><entity><identifier scheme="http://www.sec.gov/CIK">'

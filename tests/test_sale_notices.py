@@ -12,7 +12,7 @@ import pytest
 from finapi.app import App
 from finapi.core.errors import ParseError
 from finapi.edgar import sale_notices
-from finapi.edgar.forms import SALE_NOTICES
+from finapi.edgar.form_families import SALE_NOTICES
 from finapi.market.documents import packed
 from finapi.market.documents.identify import Given
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata

@@ -366,7 +366,7 @@ def test_every_reader_of_long_documents_looks_for_a_stop() -> None:
     from finapi.market.reference import csv_rows
 
     for read in (
-        lambda: thirteenf.table(b"<informationTable/>", "t.xml"),
+        lambda: thirteenf.parse_table(b"<informationTable/>", "t.xml"),
         lambda: list(csv_rows.records(b"a,b\n1,2\n", "x.csv")),
         lambda: list(sources.held("x.tsv", "x.tsv", b"a\nb\n").lines()),
     ):

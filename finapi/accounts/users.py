@@ -13,14 +13,14 @@ from finapi.core import json, lockout
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError
 from finapi.core.records import Format, OneOf, Time, Url, build_record
-from finapi.edgar import forms
+from finapi.edgar import form_families
 from finapi.store.db import ConstraintError, Row, Transaction, is_unique_violation
 
 # Under which the database tells that a key is none any more.
 KEYS = "keys"
 
 # Event types that an account may switch on (DECISIONS 9); sniper.filing_hit is always on.
-TOPICS = ("sniper.window_expired", *forms.TOPICS)
+TOPICS = ("sniper.window_expired", *form_families.TOPICS)
 
 
 @dataclass(frozen=True, slots=True)

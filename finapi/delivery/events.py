@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from finapi.app import App
 from finapi.core import json
 from finapi.core.clock import iso
-from finapi.edgar.forms import FORMS
+from finapi.edgar.form_families import FAMILIES
 from finapi.store.db import Row, Transaction
 
 MAIN, INSIDER, HOLDINGS = "main-api", "insider-api", "13f-live"
@@ -21,8 +21,8 @@ MAIN, INSIDER, HOLDINGS = "main-api", "insider-api", "13f-live"
 # Which events a feed tells of (DECISIONS 10).
 TYPES: dict[str, tuple[str, ...]] = {
     feed: (("new_filing",) if feed == MAIN else ())
-    + tuple(type for form in FORMS if form.feed == feed for type in form.events)
-    for feed in dict.fromkeys((MAIN, *(form.feed for form in FORMS)))
+    + tuple(type for form in FAMILIES if form.feed == feed for type in form.event_types)
+    for feed in dict.fromkeys((MAIN, *(form.feed for form in FAMILIES)))
 }
 
 FEED_OF = {type: feed for feed, types in TYPES.items() for type in types}

@@ -18,13 +18,13 @@ from finapi.core.clock import iso
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Object, OneOf, Time, Url, build_record
 from finapi.delivery import WEBHOOKS
-from finapi.edgar import forms
+from finapi.edgar import form_families
 from finapi.net.outbound import TargetRefusedError, parse_target
 from finapi.store.db import Row, Transaction
 
 TEST = "finapi.test"  # the event that an account asks for
 STATES = ("pending", "sending", "retry_pending", "delivered", "dropped")
-EVENT_TYPES = ("sniper.filing_hit", "sniper.window_expired", *forms.TOPICS, TEST)
+EVENT_TYPES = ("sniper.filing_hit", "sniper.window_expired", *form_families.TOPICS, TEST)
 
 T = TypeVar("T")
 # What is made of an answer in the transaction that did the work, so that it can be kept there.

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.core.json import build_strict_decoder
-from finapi.edgar import identity
-from finapi.edgar.xbrl.names import NUMBER
+from finapi.edgar import identifiers
+from finapi.edgar.xbrl.qnames import NUMBER
 
 # Bytes; the largest companies have about 10 MB. Bytes, text and rows of one this large take 190 MB together.
-MAX_SIZE = 32 * 1024 * 1024
+MAX_BYTES = 32 * 1024 * 1024
 MAX_NAME = 300  # characters of a concept, a unit or a company's name
 MAX_NUMBER = 60  # characters of a value
 
@@ -83,19 +83,19 @@ class CompanyFacts:
     cik: int
     name: str
     filings: dict[str, FactFiling]
-    series: list[ConceptFacts]
-    backward: int
+    concepts: list[ConceptFacts]
+    backward_row_count: int
     fiscal_years: dict[str, int]
 
 
-def company(data: bytes, file: str) -> CompanyFacts:
+def parse(data: bytes, file: str) -> CompanyFacts:
     """The filings and figures of a companyfacts document; ``file`` is named in errors.
 
     ParseError: JSON that is broken, ambiguous (a key that occurs twice) or too deep; a row without its end,
     accession, form, filing date or value; a value that is not a decimal number; a name that is none.
     """
-    if len(data) > MAX_SIZE:
-        raise ParseError(file, "", f"is larger than any companyfacts document ({MAX_SIZE >> 20} MiB)")
+    if len(data) > MAX_BYTES:
+        raise ParseError(file, "", f"is larger than any companyfacts document ({MAX_BYTES >> 20} MiB)")
     try:
         return _CompanyFactsReader(data.decode("utf-8-sig"), file).read()
     except RecursionError:
@@ -248,7 +248,7 @@ class _CompanyFactsReader:
             self._years[accession] = max(year, self._years.get(accession, year))
 
     def _file_row(self, accession: Any, form: Any, filed: Any) -> None:
-        if not isinstance(accession, str) or identity.accession(accession) != accession:
+        if not isinstance(accession, str) or identifiers.parse_accession(accession) != accession:
             raise self._refusal(f"accn {str(accession)[:40]!r} is not an accession number")
         if not isinstance(form, str) or not form or len(form) > 40 or _CONTROL.search(form):
             raise self._refusal(f"form {str(form)[:40]!r} is not a form type")
@@ -265,7 +265,7 @@ class _CompanyFactsReader:
 
     def _cik(self, value: Any) -> int:
         try:
-            return int(identity.cik(value))
+            return int(identifiers.parse_cik(value))
         except ValueError as error:
             raise self._refusal(str(error)) from None
 

@@ -23,7 +23,7 @@ _TWICE = {character: 2 * worth // 10 + 2 * worth % 10 for worth, character in en
 _SHAPE = re.compile(r"[0-9A-Z*@#]{1,9}")
 
 
-def check_digit(base: str) -> str:
+def compute_check_digit(base: str) -> str:
     """The digit that follows the first eight characters: every second one counts twice, digit by digit."""
     total = sum(map(_ONCE.__getitem__, base[::2])) + sum(map(_TWICE.__getitem__, base[1::2]))
     return str(-total % 10)
@@ -32,7 +32,7 @@ def check_digit(base: str) -> str:
 @lru_cache(maxsize=50_000)
 def is_valid(text: str) -> bool:
     """Whether a folded text is a whole CUSIP whose check digit is right."""
-    return len(text) == 9 and check_digit(text[:8]) == text[8]
+    return len(text) == 9 and compute_check_digit(text[:8]) == text[8]
 
 
 def normalise(text: str) -> str:
@@ -58,7 +58,7 @@ def validate(text: str) -> str:
 
 # ---- the SEC's files
 
-FAILS_HEADER = b"SETTLEMENT DATE|CUSIP|SYMBOL|"
+FAILS_TO_DELIVER_HEADER = b"SETTLEMENT DATE|CUSIP|SYMBOL|"
 _TRAILER = "Trailer "
 _LINE = 80
 _OPTIONS = {"CALL", "PUT"}
@@ -85,7 +85,7 @@ class ListedSecurity(NamedTuple):
     status: str
 
 
-def is_listed(line: bytes) -> bool:
+def is_13f_list_line(line: bytes) -> bool:
     """Whether a line is one of the list of 13F securities."""
     text = line.rstrip(b"\r\n").decode("latin-1")
     # The type of a security stands in the last column; older lists end with the status.
@@ -95,7 +95,7 @@ def is_listed(line: bytes) -> bool:
         return False
 
 
-def failed(data: bytes, file: str) -> tuple[list[FailedSecurity], list[str]]:
+def parse_fails_to_deliver(data: bytes, file: str) -> tuple[list[FailedSecurity], list[str]]:
     """The securities of a fails-to-deliver file as last told, and what is wrong with other lines."""
     found: dict[str, FailedSecurity] = {}
 
@@ -112,7 +112,7 @@ def failed(data: bytes, file: str) -> tuple[list[FailedSecurity], list[str]]:
     return list(found.values()), wrong
 
 
-def listed(data: bytes, file: str) -> tuple[list[ListedSecurity], list[str]]:
+def parse_13f_list(data: bytes, file: str) -> tuple[list[ListedSecurity], list[str]]:
     """The securities of a list of 13F securities, options left out, and what is wrong with other lines."""
     found: dict[str, ListedSecurity] = {}
 

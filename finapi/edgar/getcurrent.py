@@ -14,7 +14,7 @@ from datetime import datetime
 from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.edgar.sgml import iso_utc
-from finapi.edgar.xml import Attributes, XmlReader, local
+from finapi.edgar.xml_reader import Attributes, XmlReader, local_name
 
 _ATOM = "http://www.w3.org/2005/Atom"
 
@@ -61,11 +61,11 @@ class FeedPage:
     """
 
     filings: tuple[FeedFiling, ...]
-    entries: int
-    refused: tuple[ParseError, ...] = ()
+    entry_count: int
+    entry_errors: tuple[ParseError, ...] = ()
 
 
-def page(data: bytes, file: str) -> FeedPage:
+def parse_page(data: bytes, file: str) -> FeedPage:
     """Return a page of the feed.
 
     Raises ParseError, naming the line, for what is no Atom feed. An entry without a member that finapi reads, or
@@ -76,10 +76,10 @@ def page(data: bytes, file: str) -> FeedPage:
     if reader.refused and not reader.entries:
         raise reader.refused[0]
     count = len(reader.entries) + len(reader.refused)
-    return FeedPage(together(reader.entries), count, tuple(reader.refused))
+    return FeedPage(merge_filings(reader.entries), count, tuple(reader.refused))
 
 
-def together(told: Iterable[FeedFiling]) -> tuple[FeedFiling, ...]:
+def merge_filings(told: Iterable[FeedFiling]) -> tuple[FeedFiling, ...]:
     """The filings in their order, each once, with the parties and items of all that was told of it."""
     found: dict[str, FeedFiling] = {}
     for filing in told:
@@ -108,7 +108,7 @@ class _FeedReader(XmlReader):
 
     def _entry(self, name: str, attributes: Attributes) -> None:
         if len(self.entries) + len(self.refused) >= MAX_ENTRIES:
-            raise self.refusal(f"more than {MAX_ENTRIES} entries")
+            raise self.build_error(f"more than {MAX_ENTRIES} entries")
         self._texts = {}
         self.opens = {
             f"{_ATOM} title": _FeedReader._text_of,
@@ -120,10 +120,10 @@ class _FeedReader(XmlReader):
         self.on_close(self._end_of_entry)
 
     def _text_of(self, name: str, attributes: Attributes) -> None:
-        self.collect(lambda text: self._texts.update({local(name): text.strip()}), limit=MAX_TEXT)
+        self.collect(lambda text: self._texts.update({local_name(name): text.strip()}), limit=MAX_TEXT)
 
     def _category(self, name: str, attributes: Attributes) -> None:
-        self._texts["form"] = self.required(attributes, "term").strip()
+        self._texts["form"] = self.get_required(attributes, "term").strip()
 
     def _end_of_entry(self) -> None:
         self.opens = {f"{_ATOM} entry": _FeedReader._entry}
@@ -135,16 +135,16 @@ class _FeedReader(XmlReader):
     def _filing(self, texts: dict[str, str]) -> FeedFiling:
         for name in ("title", "summary", "updated", "id"):
             if name not in texts:
-                raise self.refusal(f"an entry without its {name}")
+                raise self.build_error(f"an entry without its {name}")
         title = _TITLE.fullmatch(texts["title"])
         number = _ID.fullmatch(texts["id"])
         filed = _FILED.search(texts["summary"])
         if title is None or number is None or filed is None:
-            raise self.refusal("an entry whose title, id or filing date is not in this feed's format")
+            raise self.build_error("an entry whose title, id or filing date is not in this feed's format")
         # The category has the form alone; a title's could hold " - " itself.
         form = texts.get("form") or title["form"]
         if not _FORM.fullmatch(form):
-            raise self.refusal(f"{form[:40]!r} is not a form")
+            raise self.build_error(f"{form[:40]!r} is not a form")
         party = FeedParty(int(title["cik"]), " ".join(title["name"].split()), title["role"])
         items = tuple(dict.fromkeys(_ITEM.findall(texts["summary"])))
         return FeedFiling(number[1], form, self._day(filed[1]), self._moment(texts["updated"]), items, (party,))
@@ -153,7 +153,7 @@ class _FeedReader(XmlReader):
         try:
             return days.validate(text)
         except ValueError as error:
-            raise self.refusal(str(error)) from None
+            raise self.build_error(str(error)) from None
 
     def _moment(self, text: str) -> str:
         try:
@@ -162,4 +162,4 @@ class _FeedReader(XmlReader):
                 raise ValueError
             return iso_utc(moment)
         except (ValueError, OverflowError):
-            raise self.refusal(f"{text[:40]!r} is not a time with its offset") from None
+            raise self.build_error(f"{text[:40]!r} is not a time with its offset") from None

@@ -16,20 +16,20 @@ from datetime import date
 from typing import Any
 
 from finapi.core.errors import ParseError
-from finapi.edgar import identity, ownership
-from finapi.edgar.ownership import Owner, OwnershipForm, OwnershipRow, Read
+from finapi.edgar import identifiers, ownership_forms
+from finapi.edgar.ownership_forms import Owner, OwnershipForm, OwnershipRow, TextParser
 
 SUBMISSION, OWNER, FOOTNOTES, SIGNATURE = "submission", "owner", "footnotes", "signature"
 # The rows of a form, in the order in which they are given.
-ROWS = ("nonderiv-trans", "nonderiv-holding", "deriv-trans", "deriv-holding")
-TABLES = (SUBMISSION, OWNER, *ROWS, FOOTNOTES, SIGNATURE)
-NEEDED = (SUBMISSION, OWNER)
+ROW_TABLES = ("nonderiv-trans", "nonderiv-holding", "deriv-trans", "deriv-holding")
+TABLES = (SUBMISSION, OWNER, *ROW_TABLES, FOOTNOTES, SIGNATURE)
+REQUIRED_TABLES = (SUBMISSION, OWNER)
 
 MAX_ROWS = 5_000_000  # of one table; a quarter has about 300,000
 
 _MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 # Bytes of an accession number with and without its dashes, and what stands for everything else in its column.
-LENGTHS, NO_KEY = (18, 20), b"?"
+ACCESSION_LENGTHS, OTHER_KEY = (18, 20), b"?"
 
 _KEYS = ("NONDERIV_TRANS_SK", "NONDERIV_HOLDING_SK", "DERIV_TRANS_SK", "DERIV_HOLDING_SK")
 
@@ -43,13 +43,13 @@ class FiledForm:
     form: OwnershipForm
 
 
-def forms(tables: Mapping[str, bytes], files: Mapping[str, str]) -> Iterator[FiledForm | ParseError]:
+def iter_forms(tables: Mapping[str, bytes], files: Mapping[str, str]) -> Iterator[FiledForm | ParseError]:
     """Yield every filing of a data set, in the order of its SUBMISSION table, or why one cannot be read.
 
     ``tables`` holds the documents by the names of :data:`TABLES`, ``files`` their paths for messages. Raises
     ParseError when a table that is needed is not there, or a table lacks its columns.
     """
-    for needed in NEEDED:
+    for needed in REQUIRED_TABLES:
         if needed not in tables:
             raise ParseError(next(iter(files.values()), ""), "", f"a data set without its {needed} table")
     opened = {name: _TsvTable(data, files[name]) for name, data in tables.items()}
@@ -85,11 +85,11 @@ class _TsvTable:
             rows += 1
             if rows > MAX_ROWS:
                 raise ParseError(file, "", f"more than {MAX_ROWS} rows")
-            if len(key) in LENGTHS:
+            if len(key) in ACCESSION_LENGTHS:
                 self._starts.setdefault(key, array("Q")).append(position)
             elif key:
                 # Nobody asks for its rows: it is known once, however many there are.
-                self._starts.setdefault(NO_KEY, array("Q"))
+                self._starts.setdefault(OTHER_KEY, array("Q"))
             position = end + 1
 
     def require(self, *columns: str) -> None:
@@ -121,20 +121,20 @@ class _TsvTable:
 
 
 def _filed(tables: Mapping[str, _TsvTable], key: bytes) -> FiledForm:
-    accession = identity.accession(key.decode("latin-1"))
+    accession = identifiers.parse_accession(key.decode("latin-1"))
     if accession is None:
         raise ValueError("is not an accession number")
     submissions = list(tables[SUBMISSION].rows(key))
     if len(submissions) > 1:
         raise ValueError("occurs twice in the table of submissions")
     row = submissions[0]
-    return FiledForm(accession, _needed(row, "FILING_DATE", set_date), _form(tables, key, row))
+    return FiledForm(accession, _needed(row, "FILING_DATE", parse_date), _form(tables, key, row))
 
 
 def _form(tables: Mapping[str, _TsvTable], key: bytes, row: dict[str, str]) -> OwnershipForm:
     signature = next(iter(_rows(tables, SIGNATURE, key)), {})
     document = _needed(row, "DOCUMENT_TYPE", str)
-    if document not in ownership.FORMS:
+    if document not in ownership_forms.FORM_TYPES:
         raise ValueError(f"DOCUMENT_TYPE: {document[:20]!r} is not an ownership form")
     owners = tuple(_owner(one) for one in _rows(tables, OWNER, key))
     if not owners:
@@ -142,16 +142,16 @@ def _form(tables: Mapping[str, _TsvTable], key: bytes, row: dict[str, str]) -> O
     return OwnershipForm(
         form=document,
         schema=None,
-        period=_needed(row, "PERIOD_OF_REPORT", set_date),
-        original_date=_optional(row, "DATE_OF_ORIG_SUB", set_date),
-        not_subject_to_section_16=_optional(row, "NOT_SUBJECT_SEC16", ownership.truth),
-        no_securities_owned=_optional(row, "NO_SECURITIES_OWNED", ownership.truth),
-        rule_10b5_1=_optional(row, "AFF10B5ONE", ownership.truth),
-        issuer_cik=_needed(row, "ISSUERCIK", identity.cik),
+        period=_needed(row, "PERIOD_OF_REPORT", parse_date),
+        original_date=_optional(row, "DATE_OF_ORIG_SUB", parse_date),
+        not_subject_to_section_16=_optional(row, "NOT_SUBJECT_SEC16", ownership_forms.parse_boolean),
+        no_securities_owned=_optional(row, "NO_SECURITIES_OWNED", ownership_forms.parse_boolean),
+        rule_10b5_1=_optional(row, "AFF10B5ONE", ownership_forms.parse_boolean),
+        issuer_cik=_needed(row, "ISSUERCIK", identifiers.parse_cik),
         issuer_name=_needed(row, "ISSUERNAME", str),
         symbol=row.get("ISSUERTRADINGSYMBOL"),
         owners=owners,
-        rows=tuple(one for table in ROWS for one in _table_rows(tables, table, key)),
+        rows=tuple(one for table in ROW_TABLES for one in _table_rows(tables, table, key)),
         footnotes=tuple(
             {
                 _needed(one, "FOOTNOTE_ID", str): one.get("FOOTNOTE_TXT", "") for one in _rows(tables, FOOTNOTES, key)
@@ -159,7 +159,7 @@ def _form(tables: Mapping[str, _TsvTable], key: bytes, row: dict[str, str]) -> O
         ),
         remarks=row.get("REMARKS"),
         signature_name=signature.get("OWNERSIGNATURENAME"),
-        signature_date=_optional(signature, "OWNERSIGNATUREDATE", set_date),
+        signature_date=_optional(signature, "OWNERSIGNATUREDATE", parse_date),
     )
 
 
@@ -171,7 +171,7 @@ def _owner(row: dict[str, str]) -> Owner:
     # "Director,Officer": the words of the boxes that are ticked.
     said = row.get("RPTOWNER_RELATIONSHIP", "").lower().replace(" ", "")
     return Owner(
-        cik=_needed(row, "RPTOWNERCIK", identity.cik),
+        cik=_needed(row, "RPTOWNERCIK", identifiers.parse_cik),
         name=row.get("RPTOWNERNAME"),
         is_director="director" in said,
         is_officer="officer" in said,
@@ -188,19 +188,19 @@ def _owner(row: dict[str, str]) -> Owner:
 
 
 def _table_rows(tables: Mapping[str, _TsvTable], name: str, key: bytes) -> list[OwnershipRow]:
-    place = ROWS.index(name)
+    place = ROW_TABLES.index(name)
     found = [(int(row.get(_KEYS[place], "0")), row) for row in _rows(tables, name, key)]
-    if len(found) > ownership.MAX_ROWS:
-        raise ValueError(f"more than {ownership.MAX_ROWS} rows")
+    if len(found) > ownership_forms.MAX_ROWS:
+        raise ValueError(f"more than {ownership_forms.MAX_ROWS} rows")
     # The keys count up in the order of the form.
     found.sort(key=lambda one: one[0])
     return [_row(row, derivative=name.startswith("deriv"), transaction=name.endswith("trans")) for _, row in found]
 
 
 def _row(row: dict[str, str], *, derivative: bool, transaction: bool) -> OwnershipRow:
-    if any(len(text) > ownership.MAX_CELL for text in row.values()):
-        raise ValueError(f"a cell of more than {ownership.MAX_CELL} characters")
-    values: dict[str, Any] = {"derivative": derivative, "transaction": transaction}
+    if any(len(text) > ownership_forms.MAX_CELL for text in row.values()):
+        raise ValueError(f"a cell of more than {ownership_forms.MAX_CELL} characters")
+    values: dict[str, Any] = {"is_derivative": derivative, "is_transaction": transaction}
     notes: dict[str, tuple[str, ...]] = {}
     for column, (field, read) in _COLUMNS.items():
         if column in row and field != "coding":
@@ -212,20 +212,20 @@ def _row(row: dict[str, str], *, derivative: bool, transaction: bool) -> Ownersh
             notes[field] = tuple(dict.fromkeys(re.findall(r"[^\s,;]+", noted)))
     if "title" not in values and "title" not in notes:
         raise ValueError("a row without SECURITY_TITLE")
-    return OwnershipRow(**values, notes=tuple(sorted(notes.items())))
+    return OwnershipRow(**values, footnote_ids=tuple(sorted(notes.items())))
 
 
-def set_date(text: str) -> str:
+def parse_date(text: str) -> str:
     """A date as the data sets write it, ``30-JUN-2026``, in ISO form; ValueError when it is none."""
     found = re.fullmatch(r"([0-9]{1,2})-([A-Z]{3})-([0-9]{4})", text.upper())
     if found is None:
-        return ownership.iso_date(text)
+        return ownership_forms.parse_date(text)
     if found[2] not in _MONTHS:
         raise ValueError(f"{text!r} is not a date")
     return date(int(found[3]), _MONTHS.index(found[2]) + 1, int(found[1])).isoformat()
 
 
-def _needed(row: dict[str, str], column: str, read: Read) -> Any:
+def _needed(row: dict[str, str], column: str, read: TextParser) -> Any:
     if column not in row:
         raise ValueError(f"has no {column}")
     try:
@@ -234,32 +234,32 @@ def _needed(row: dict[str, str], column: str, read: Read) -> Any:
         raise ValueError(f"{column}: {error}") from None
 
 
-def _optional(row: dict[str, str], column: str, read: Read) -> Any:
+def _optional(row: dict[str, str], column: str, read: TextParser) -> Any:
     return _needed(row, column, read) if column in row else None
 
 
-_COLUMNS: dict[str, tuple[str, Read]] = {
+_COLUMNS: dict[str, tuple[str, TextParser]] = {
     "SECURITY_TITLE": ("title", str),
-    "TRANS_DATE": ("date", set_date),
-    "DEEMED_EXECUTION_DATE": ("deemed_date", set_date),
-    "TRANS_FORM_TYPE": ("form", ownership.one_of("3", "4", "5")),
-    "TRANS_CODE": ("code", ownership.code),
-    "EQUITY_SWAP_INVOLVED": ("equity_swap", ownership.truth),
+    "TRANS_DATE": ("date", parse_date),
+    "DEEMED_EXECUTION_DATE": ("deemed_date", parse_date),
+    "TRANS_FORM_TYPE": ("form", ownership_forms.choice_parser("3", "4", "5")),
+    "TRANS_CODE": ("code", ownership_forms.parse_code),
+    "EQUITY_SWAP_INVOLVED": ("equity_swap", ownership_forms.parse_boolean),
     "EQUITY_SWAP_TRANS_CD": ("coding", str),
-    "TRANS_TIMELINESS": ("timeliness", ownership.one_of("E", "L")),
-    "TRANS_SHARES": ("shares", ownership.number),
-    "TRANS_TOTAL_VALUE": ("total_value", ownership.number),
-    "TRANS_PRICEPERSHARE": ("price", ownership.number),
-    "TRANS_ACQUIRED_DISP_CD": ("acquired_disposed", ownership.one_of("A", "D")),
-    "SHRS_OWND_FOLWNG_TRANS": ("following_shares", ownership.number),
-    "VALU_OWND_FOLWNG_TRANS": ("following_value", ownership.number),
-    "DIRECT_INDIRECT_OWNERSHIP": ("direct_or_indirect", ownership.one_of("D", "I")),
+    "TRANS_TIMELINESS": ("timeliness", ownership_forms.choice_parser("E", "L")),
+    "TRANS_SHARES": ("shares", ownership_forms.parse_number),
+    "TRANS_TOTAL_VALUE": ("total_value", ownership_forms.parse_number),
+    "TRANS_PRICEPERSHARE": ("price", ownership_forms.parse_number),
+    "TRANS_ACQUIRED_DISP_CD": ("acquired_disposed", ownership_forms.choice_parser("A", "D")),
+    "SHRS_OWND_FOLWNG_TRANS": ("following_shares", ownership_forms.parse_number),
+    "VALU_OWND_FOLWNG_TRANS": ("following_value", ownership_forms.parse_number),
+    "DIRECT_INDIRECT_OWNERSHIP": ("direct_or_indirect", ownership_forms.choice_parser("D", "I")),
     "NATURE_OF_OWNERSHIP": ("nature", str),
-    "CONV_EXERCISE_PRICE": ("exercise_price", ownership.number),
-    "EXCERCISE_DATE": ("exercise_date", set_date),
-    "EXERCISE_DATE": ("exercise_date", set_date),
-    "EXPIRATION_DATE": ("expiration_date", set_date),
+    "CONV_EXERCISE_PRICE": ("exercise_price", ownership_forms.parse_number),
+    "EXCERCISE_DATE": ("exercise_date", parse_date),
+    "EXERCISE_DATE": ("exercise_date", parse_date),
+    "EXPIRATION_DATE": ("expiration_date", parse_date),
     "UNDLYNG_SEC_TITLE": ("underlying_title", str),
-    "UNDLYNG_SEC_SHARES": ("underlying_shares", ownership.number),
-    "UNDLYNG_SEC_VALUE": ("underlying_value", ownership.number),
+    "UNDLYNG_SEC_SHARES": ("underlying_shares", ownership_forms.parse_number),
+    "UNDLYNG_SEC_VALUE": ("underlying_value", ownership_forms.parse_number),
 }

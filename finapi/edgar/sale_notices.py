@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from finapi.core.errors import ParseError
-from finapi.edgar import identity
-from finapi.edgar.leaves import LeafTexts, LeavesReader, Place
+from finapi.edgar import identifiers
+from finapi.edgar.online_forms import ElementPath, FormTexts, OnlineFormReader
 
-FORMS = ("144", "144/A")
+FORM_TYPES = ("144", "144/A")
 
 _SPACES = ("http://www.sec.gov/edgar/ownership",)
 
 _SALE, _LOT, _SOLD = "securitiesInformation", "securitiesToBeSold", "securitiesSoldInPast3Months"
 _GROUPS = {_SALE: "sales", _LOT: "lots", _SOLD: "sold"}
-_NAMES: dict[Place, str] = {
+_NAMES: dict[ElementPath, str] = {
     ("headerData", "submissionType"): "form",
     ("headerData", "previousAccessionNumber"): "previous",
     ("filerCredentials", "cik"): "filer",
@@ -63,9 +63,9 @@ class ProposedSale:
     title: str | None
     broker: str | None
     units: str | None
-    value: str | None
-    outstanding: str | None
-    date: str | None
+    market_value: str | None
+    units_outstanding: str | None
+    sale_date: str | None
     exchange: str | None
 
 
@@ -74,14 +74,14 @@ class SaleLot:
     """How securities that are to be sold were acquired; ``donor_acquired`` is the day of whoever gave them."""
 
     title: str | None
-    acquired: str | None
-    nature: str | None
-    from_whom: str | None
-    gift: bool | None
-    donor_acquired: str | None
+    acquisition_date: str | None
+    acquisition_nature: str | None
+    acquired_from: str | None
+    is_gift: bool | None
+    donor_acquisition_date: str | None
     units: str | None
-    paid: str | None
-    payment: str | None
+    payment_date: str | None
+    payment_nature: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,9 @@ class PastSale:
 
     seller: str | None
     title: str | None
-    date: str | None
+    sale_date: str | None
     units: str | None
-    proceeds: str | None
+    gross_proceeds: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class SaleNotice:
 
     form: str
     filer_cik: str | None
-    previous: str | None
+    previous_accession: str | None
     issuer_cik: str
     issuer_name: str
     file_number: str | None
@@ -113,11 +113,11 @@ class SaleNotice:
     relationships: tuple[str, ...]
     sales: tuple[ProposedSale, ...]
     lots: tuple[SaleLot, ...]
-    sold: tuple[PastSale, ...]
-    nothing_sold: bool | None
+    past_sales: tuple[PastSale, ...]
+    reports_no_past_sales: bool | None
     remarks: str | None
-    signed: str | None
-    plans: tuple[str, ...]
+    notice_date: str | None
+    plan_adoption_dates: tuple[str, ...]
 
 
 def parse(data: bytes, file: str) -> SaleNotice:
@@ -126,24 +126,24 @@ def parse(data: bytes, file: str) -> SaleNotice:
     ParseError for what is not well-formed, of another form or namespace, a test filing, without its issuer, its seller
     or any sale, and for a figure or date that is none.
     """
-    reader = LeavesReader(file, _SPACES, _NAMES, _GROUPS)
+    reader = OnlineFormReader(file, _SPACES, _NAMES, _GROUPS)
     reader.read(data.strip())
-    said = LeafTexts(file, reader.leaves)
+    said = FormTexts(file, reader.leaves)
     form = (said.text("form") or "").upper()
-    if form not in FORMS:
-        raise ParseError(file, "submissionType", f"{form[:40]!r} is not one of {', '.join(FORMS)}")
+    if form not in FORM_TYPES:
+        raise ParseError(file, "submissionType", f"{form[:40]!r} is not one of {', '.join(FORM_TYPES)}")
     if (said.text("live") or "LIVE").upper() != "LIVE":
         raise ParseError(file, "liveTestFlag", "is a test filing")
     if not reader.groups["sales"]:
         raise ParseError(file, "", "names no securities that are to be sold")
 
-    def each(name: str) -> list[LeafTexts]:
-        return [LeafTexts(file, one, f"{name} {number}") for number, one in enumerate(reader.groups[name], 1)]
+    def each(name: str) -> list[FormTexts]:
+        return [FormTexts(file, one, f"{name} {number}") for number, one in enumerate(reader.groups[name], 1)]
 
     return SaleNotice(
         form=form,
         filer_cik=said.filer(),
-        previous=identity.accession(said.text("previous") or ""),
+        previous_accession=identifiers.parse_accession(said.text("previous") or ""),
         issuer_cik=said.needed("issuer_cik", said.cik("issuer_cik")),
         issuer_name=said.needed("issuer_name", said.text("issuer_name")),
         file_number=said.text("file_number"),
@@ -151,45 +151,45 @@ def parse(data: bytes, file: str) -> SaleNotice:
         relationships=said.all("relationships"),
         sales=tuple(_sale(one) for one in each("sales")),
         lots=tuple(_lot(one) for one in each("lots")),
-        sold=tuple(_sold(one) for one in each("sold")),
-        nothing_sold=said.truth("nothing_sold"),
+        past_sales=tuple(_sold(one) for one in each("sold")),
+        reports_no_past_sales=said.truth("nothing_sold"),
         remarks=said.text("remarks"),
-        signed=said.date("signed"),
-        plans=said.dates("plans"),
+        notice_date=said.date("signed"),
+        plan_adoption_dates=said.dates("plans"),
     )
 
 
-def _sale(said: LeafTexts) -> ProposedSale:
+def _sale(said: FormTexts) -> ProposedSale:
     return ProposedSale(
         title=said.text("title"),
         broker=said.text("broker"),
         units=said.number("units"),
-        value=said.number("value"),
-        outstanding=said.number("outstanding"),
-        date=said.date("date"),
+        market_value=said.number("value"),
+        units_outstanding=said.number("outstanding"),
+        sale_date=said.date("date"),
         exchange=said.text("exchange"),
     )
 
 
-def _lot(said: LeafTexts) -> SaleLot:
+def _lot(said: FormTexts) -> SaleLot:
     return SaleLot(
         title=said.text("title"),
-        acquired=said.date("acquired"),
-        nature=said.text("nature"),
-        from_whom=said.text("from_whom"),
-        gift=said.truth("gift"),
-        donor_acquired=said.date("donor_acquired"),
+        acquisition_date=said.date("acquired"),
+        acquisition_nature=said.text("nature"),
+        acquired_from=said.text("from_whom"),
+        is_gift=said.truth("gift"),
+        donor_acquisition_date=said.date("donor_acquired"),
         units=said.number("units"),
-        paid=said.date("paid"),
-        payment=said.text("payment"),
+        payment_date=said.date("paid"),
+        payment_nature=said.text("payment"),
     )
 
 
-def _sold(said: LeafTexts) -> PastSale:
+def _sold(said: FormTexts) -> PastSale:
     return PastSale(
         seller=said.text("seller"),
         title=said.text("title"),
-        date=said.date("date"),
+        sale_date=said.date("date"),
         units=said.number("units"),
-        proceeds=said.number("proceeds"),
+        gross_proceeds=said.number("proceeds"),
     )

@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from finapi.core.errors import ParseError
-from finapi.edgar import cusip, identity
-from finapi.edgar.leaves import LeafTexts, LeavesReader, Place
+from finapi.edgar import cusip, identifiers
+from finapi.edgar.online_forms import ElementPath, FormTexts, OnlineFormReader
 
-NEW_FORMS = ("SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A")
+XML_FORM_TYPES = ("SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A")
 # Before, with no document in XML.
-OLD_FORMS = ("SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A")
-FORMS = (*NEW_FORMS, *OLD_FORMS)
+TEXT_FORM_TYPES = ("SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A")
+ALL_FORM_TYPES = (*XML_FORM_TYPES, *TEXT_FORM_TYPES)
 
 _SPACES = tuple(f"http://www.sec.gov/edgar/schedule13{letter}" for letter in "DdGg")
 
@@ -47,7 +47,7 @@ _OF_PERSON = {
     "comments": "comment",
     **{power: power for power in _POWERS},
 }
-_NAMES: dict[Place, str] = {
+_NAMES: dict[ElementPath, str] = {
     ("headerData", "submissionType"): "form",
     ("headerData", "previousAccessionNumber"): "previous",
     ("filerCredentials", "cik"): "filer",
@@ -88,18 +88,18 @@ class ReportingPerson:
 
     name: str
     cik: str | None
-    no_cik: bool | None
-    member: str | None
+    has_no_cik: bool | None
+    group_membership: str | None
     citizenship: str | None
     sole_voting: str | None
     shared_voting: str | None
     sole_dispositive: str | None
     shared_dispositive: str | None
     shares: str | None
-    excludes: bool | None
-    percent: str | None
-    types: tuple[str, ...]
-    funds: tuple[str, ...]
+    excludes_certain_shares: bool | None
+    percent_of_class: str | None
+    person_types: tuple[str, ...]
+    fund_sources: tuple[str, ...]
     comment: str | None
 
 
@@ -113,22 +113,22 @@ class Schedule:
 
     form: str
     filer_cik: str | None
-    previous: str | None
-    amendment: int | None
-    title: str | None
-    event: str | None
+    previous_accession: str | None
+    amendment_number: int | None
+    class_title: str | None
+    event_date: str | None
     issuer_cik: str
     issuer_name: str
     cusips: tuple[str, ...]
     rules: tuple[str, ...]
     persons: tuple[ReportingPerson, ...]
-    funds_source: str | None
+    source_of_funds: str | None
     purpose: str | None
     transactions: str | None
     contracts: str | None
     group_members: str | None
     dissolution: str | None
-    five_or_less: bool | None
+    is_five_percent_or_less: bool | None
 
 
 def parse(data: bytes, file: str) -> Schedule:
@@ -137,12 +137,12 @@ def parse(data: bytes, file: str) -> Schedule:
     ParseError for what is not well-formed, of another form or namespace, a test filing, without its issuer or any
     person, and for a figure or date that is none.
     """
-    reader = LeavesReader(file, _SPACES, _NAMES, _GROUPS)
+    reader = OnlineFormReader(file, _SPACES, _NAMES, _GROUPS)
     reader.read(data.strip())
-    said = LeafTexts(file, reader.leaves)
+    said = FormTexts(file, reader.leaves)
     form = (said.text("form") or "").upper()
-    if form not in NEW_FORMS:
-        raise ParseError(file, "submissionType", f"{form[:40]!r} is not one of {', '.join(NEW_FORMS)}")
+    if form not in XML_FORM_TYPES:
+        raise ParseError(file, "submissionType", f"{form[:40]!r} is not one of {', '.join(XML_FORM_TYPES)}")
     if (said.text("live") or "LIVE").upper() != "LIVE":
         raise ParseError(file, "liveTestFlag", "is a test filing")
     if not reader.groups["persons"]:
@@ -150,23 +150,26 @@ def parse(data: bytes, file: str) -> Schedule:
     return Schedule(
         form=form,
         filer_cik=said.filer(),
-        previous=identity.accession(said.text("previous") or ""),
-        amendment=said.whole("amendment"),
-        event=said.date("event"),
+        previous_accession=identifiers.parse_accession(said.text("previous") or ""),
+        amendment_number=said.whole("amendment"),
+        event_date=said.date("event"),
         issuer_cik=said.needed("issuer_cik", said.cik("issuer_cik")),
         issuer_name=said.needed("issuer_name", said.text("issuer_name")),
         cusips=_cusips(said.all("cusips")),
         rules=said.all("rules"),
         persons=tuple(
-            _person(LeafTexts(file, one, f"reporting person {number}"))
+            _person(FormTexts(file, one, f"reporting person {number}"))
             for number, one in enumerate(reader.groups["persons"], 1)
         ),
-        five_or_less=said.truth("five_or_less"),
-        **{name: said.text(name) for name in _TEXTS},
+        is_five_percent_or_less=said.truth("five_or_less"),
+        class_title=said.text("title"),
+        source_of_funds=said.text("funds_source"),
+        purpose=said.text("purpose"),
+        transactions=said.text("transactions"),
+        contracts=said.text("contracts"),
+        group_members=said.text("group_members"),
+        dissolution=said.text("dissolution"),
     )
-
-
-_TEXTS = ("title", "funds_source", "purpose", "transactions", "contracts", "group_members", "dissolution")
 
 
 def _cusips(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -182,24 +185,24 @@ def _cusips(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _person(said: LeafTexts) -> ReportingPerson:
+def _person(said: FormTexts) -> ReportingPerson:
     member = (said.text("member") or "").lower() or None
     if member not in (None, "a", "b"):
         raise said.wrong("member", f"{member[:20]!r} is neither a nor b")
     return ReportingPerson(
         name=said.needed("name", said.text("name")),
         cik=said.cik("cik"),
-        no_cik=said.truth("no_cik"),
-        member=member,
+        has_no_cik=said.truth("no_cik"),
+        group_membership=member,
         citizenship=said.text("citizenship"),
         sole_voting=said.number("soleVotingPower"),
         shared_voting=said.number("sharedVotingPower"),
         sole_dispositive=said.number("soleDispositivePower"),
         shared_dispositive=said.number("sharedDispositivePower"),
         shares=said.number("shares"),
-        excludes=said.truth("excludes"),
-        percent=said.number("percent"),
-        types=said.all("types"),
-        funds=said.all("funds"),
+        excludes_certain_shares=said.truth("excludes"),
+        percent_of_class=said.number("percent"),
+        person_types=said.all("types"),
+        fund_sources=said.all("funds"),
         comment=said.text("comment"),
     )

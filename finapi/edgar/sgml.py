@@ -20,14 +20,14 @@ from itertools import repeat
 from finapi.core import days
 from finapi.core.errors import ParseError
 
-HEAD_WITHIN = 64 * 1024  # bytes: the header starts this near the front (a PEM wrapper takes 600)
+MAX_PREFACE_BYTES = 64 * 1024  # bytes: the header starts this near the front (a PEM wrapper takes 600)
 _HEADER_LIMIT = 4 * 1024 * 1024  # bytes: a fund family with thousands of classes stays below one million
 _BINARY_LIMIT = 128 * 1024 * 1024  # bytes: one decoded attachment
 
 # Of New York to UTC.
 _SUMMER, _WINTER = timedelta(hours=4), timedelta(hours=5)
 
-STARTS = (b"<SEC-HEADER>", b"<IMS-HEADER>", b"<SUBMISSION>", b"&lt;SEC-HEADER&gt;")
+HEADER_STARTS = (b"<SEC-HEADER>", b"<IMS-HEADER>", b"<SUBMISSION>", b"&lt;SEC-HEADER&gt;")
 _ENDS = re.compile(rb"(?:<|&lt;)(?:/SEC-HEADER|/IMS-HEADER|/SUBMISSION|DOCUMENT)(?:>|&gt;)")
 _ENVELOPES = (b"<SEC-DOCUMENT>", b"<IMS-DOCUMENT>", b"<SUBMISSION>")
 _DOCUMENT_END = re.compile(rb"</TEXT>\s*</DOCUMENT>")
@@ -97,7 +97,7 @@ class HeaderFormerName:
     """A name that a party bore until ``changed`` (ISO date, or None when the header gives no usable one)."""
 
     name: str
-    changed: str | None
+    changed_on: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ def iso_utc(moment: datetime) -> str:
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
-def header(data: bytes, file: str) -> SubmissionHeader:
+def parse_header(data: bytes, file: str) -> SubmissionHeader:
     """Return the header of a submission (``.txt``, ``.nc``), a ``.hdr.sgml`` or an ``-index-headers.html``.
 
     Raises ParseError when there is no header, when it does not end, when accession, form, filing date or the
@@ -220,15 +220,15 @@ def header(data: bytes, file: str) -> SubmissionHeader:
     )
 
 
-def documents(data: bytes, file: str) -> Iterator[SubmissionDocument]:
+def iter_documents(data: bytes, file: str) -> Iterator[SubmissionDocument]:
     """Yield the documents of a full submission in order, each decoded only when it is asked for.
 
     Raises ParseError, at the document it concerns, for one that is cut off or cannot be decoded, and at the
     end for an envelope that does not close: a download broken off between two documents is not the whole.
     """
     start = data.find(b"<DOCUMENT>")
-    preface = data[: min(HEAD_WITHIN, len(data) if start < 0 else start)]
-    if not any(mark in preface for mark in (*STARTS, *_ENVELOPES)):
+    preface = data[: min(MAX_PREFACE_BYTES, len(data) if start < 0 else start)]
+    if not any(mark in preface for mark in (*HEADER_STARTS, *_ENVELOPES)):
         raise ParseError(file, "", "not an EDGAR submission: no SGML header before the first document")
     number, end = 0, 0
     while start >= 0:
@@ -239,13 +239,13 @@ def documents(data: bytes, file: str) -> Iterator[SubmissionDocument]:
     _check_closed(data, preface, end, file, f"after document {number}")
 
 
-def whole(data: bytes, file: str) -> SubmissionHeader:
+def parse_complete_header(data: bytes, file: str) -> SubmissionHeader:
     """Return the header of a submission that is all there, its documents not looked into.
 
     Raises ParseError for what is no submission or is cut off, and for what is wrong in the header.
     """
-    found = header(data, file)
-    _check_closed(data, data[:HEAD_WITHIN], 0, file, "end")
+    found = parse_header(data, file)
+    _check_closed(data, data[:MAX_PREFACE_BYTES], 0, file, "end")
     return found
 
 
@@ -273,8 +273,8 @@ def _sunday(year: int, month: int, first_day: int) -> datetime:
 
 
 def _header_text(data: bytes, file: str) -> str:
-    front = data[:HEAD_WITHIN]
-    mark = next((mark for mark in STARTS if mark in front), None)
+    front = data[:MAX_PREFACE_BYTES]
+    mark = next((mark for mark in HEADER_STARTS if mark in front), None)
     if mark is None:
         raise ParseError(file, "", "no <SEC-HEADER>, <IMS-HEADER> or <SUBMISSION>")
     start = front.index(mark) + len(mark)
@@ -380,7 +380,7 @@ def _accepted(text: str, file: str) -> str:
 
 def _document(data: bytes, start: int, file: str, place: str) -> tuple[SubmissionDocument, int]:
     """The document at ``start`` and the offset behind it."""
-    text = data.find(b"<TEXT>", start, start + HEAD_WITHIN)
+    text = data.find(b"<TEXT>", start, start + MAX_PREFACE_BYTES)
     end = _DOCUMENT_END.search(data, text) if text >= 0 else None
     if end is None or data.find(b"</DOCUMENT>", start, text) >= 0:
         raise ParseError(file, place, "cut off: no <TEXT> or no </TEXT></DOCUMENT>")

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from finapi.core import days
 from finapi.core.errors import ParseError
-from finapi.edgar import identity, tickers
+from finapi.edgar import identifiers, tickers
 from finapi.edgar.sgml import eastern_offset
 
 AcceptanceClock = Literal["utc", "eastern", "unproven"]
@@ -92,8 +92,8 @@ class FormerCompanyName:
     """A name borne before: ISO dates of the first and the last filing under it, None when absent."""
 
     name: str
-    first: str | None
-    last: str | None
+    first_filed: str | None
+    last_filed: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,9 @@ class OlderPage:
     """A page with the rest of the list: a file name below the same address, how many filings, of which days."""
 
     name: str
-    filings: int | None
-    first: str | None
-    last: str | None
+    filing_count: int | None
+    first_filed: str | None
+    last_filed: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +129,19 @@ class CompanySubmissions:
     acceptance_clock: AcceptanceClock
 
 
-def company(data: bytes, file: str) -> CompanySubmissions:
+def parse_company(data: bytes, file: str) -> CompanySubmissions:
     """Return a company and its newest filings from ``CIK##########.json``.
 
     Raises ParseError, naming the JSON path, for a missing or misshapen member and for columns that differ in
     length.
     """
-    document = _object(identity.json_document(data, file), "$", file)
+    document = _object(identifiers.parse_json(data, file), "$", file)
     filings = _object(document.get("filings"), "$.filings", file)
     recent = _object(filings.get("recent"), "$.filings.recent", file)
     rows, clock = _rows(recent, "$.filings.recent", file, "unproven")
     number = document.get("cik")
     try:
-        cik = identity.cik(number if isinstance(number, str | int) else "")
+        cik = identifiers.parse_cik(number if isinstance(number, str | int) else "")
     except ValueError as error:
         raise ParseError(file, "$.cik", str(error)) from None
     name = _text(document, "name", "$", file)
@@ -164,13 +164,13 @@ def company(data: bytes, file: str) -> CompanySubmissions:
     )
 
 
-def older_page(data: bytes, file: str, clock: AcceptanceClock = "unproven") -> list[ListedFiling]:
+def parse_older_page(data: bytes, file: str, clock: AcceptanceClock = "unproven") -> list[ListedFiling]:
     """Return the filings of an older page, ``CIK##########-submissions-###.json``.
 
     ``clock`` is the ``acceptance_clock`` of the company's own file; without it, or when that was unproven,
     the page's own rows decide. Raises ParseError as :func:`company` does.
     """
-    return _rows(_object(identity.json_document(data, file), "$", file), "$", file, clock)[0]
+    return _rows(_object(identifiers.parse_json(data, file), "$", file), "$", file, clock)[0]
 
 
 def _rows(
@@ -300,7 +300,7 @@ def _utc_of_utc(stamp: datetime | None) -> str | None:
 
 
 def _accession(value: Any) -> str:
-    number = identity.accession(value) if isinstance(value, str) else None
+    number = identifiers.parse_accession(value) if isinstance(value, str) else None
     if number is None:
         raise ValueError(f"{str(value)[:40]!r} is not an accession number")
     return number
@@ -411,7 +411,7 @@ def _older_pages(filings: dict[str, Any], file: str) -> tuple[OlderPage, ...]:
     return tuple(pages)
 
 
-def page_of(name: str) -> int | None:
+def find_cik_of_older_page(name: str) -> int | None:
     """The CIK whose older page a file of this name is: the page itself does not say it. None for other names."""
     found = _PAGE_NAME.search(name)
     return int(found[1]) if found and int(found[1]) else None

@@ -15,7 +15,7 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from finapi.core.errors import ParseError
-from finapi.edgar import cusip, identity, xml
+from finapi.edgar import cusip, identifiers, xml_reader
 
 # Rows of one table. The largest on EDGAR have some 25,000.
 MAX_ROWS = 250_000
@@ -25,11 +25,11 @@ MAX_MANAGERS = 10_000
 # thousands of such tables still fits the 64 bits of the store.
 MAX_TOTAL = 10**15
 
-FILER = "http://www.sec.gov/edgar/thirteenffiler"
-TABLE = "http://www.sec.gov/edgar/document/thirteenf/informationtable"
+COVER_NAMESPACE = "http://www.sec.gov/edgar/thirteenffiler"
+TABLE_NAMESPACE = "http://www.sec.gov/edgar/document/thirteenf/informationtable"
 
 RESTATEMENT, NEW_HOLDINGS = "RESTATEMENT", "NEW HOLDINGS"
-FORMS = ("13F-HR", "13F-HR/A", "13F-NT", "13F-NT/A")
+FORM_TYPES = ("13F-HR", "13F-HR/A", "13F-NT", "13F-NT/A")
 
 _DIGITS = len(str(MAX_TOTAL))
 _NUMBER = re.compile(r"([0-9]{1,16})(?:\.0*)?")
@@ -70,8 +70,8 @@ class CoverPage:
     entry_total: int | None
     value_total: int | None
     confidential_omitted: bool
-    reported_by: tuple[Manager, ...]
-    included: tuple[Manager, ...]
+    reporting_managers: tuple[Manager, ...]
+    included_managers: tuple[Manager, ...]
 
     @property
     def is_notice(self) -> bool:
@@ -100,20 +100,20 @@ class Holding(NamedTuple):
     amount_type: str
     put_call: str | None
     discretion: str | None
-    managers: str | None
-    sole: int | None
-    shared: int | None
-    none: int | None
+    manager_numbers: str | None
+    sole_voting: int | None
+    shared_voting: int | None
+    no_voting: int | None
 
 
-def cover(data: bytes, file: str) -> CoverPage:
+def parse_cover(data: bytes, file: str) -> CoverPage:
     """The cover of a 13F-HR or 13F-NT, or of an amendment; ParseError for anything else and for a test filing."""
     reader = _CoverReader(file)
     reader.read(data.strip())
     return _as_cover(reader)
 
 
-def table(data: bytes, file: str) -> list[Holding]:
+def parse_table(data: bytes, file: str) -> list[Holding]:
     """The rows of an information table in its order; ParseError names the row that cannot be read."""
     data = data.strip()
     rows = _plain_rows(data)
@@ -142,19 +142,22 @@ _MANAGER_LEAVES = {"cik", "form13FFileNumber", "name"}
 _ADDRESS = ("street1", "street2", "city", "stateOrCountry", "zipCode")
 
 
-class _CoverReader(xml.XmlReader):
+class _CoverReader(xml_reader.XmlReader):
     """Collects the leaves that are known, by the element they stand in."""
 
     def __init__(self, file: str) -> None:
         super().__init__(file)
-        self.opens = {f"{FILER} edgarSubmission": _CoverReader.other, "edgarSubmission": _CoverReader.other}
+        self.opens = {
+            f"{COVER_NAMESPACE} edgarSubmission": _CoverReader.open_other,
+            "edgarSubmission": _CoverReader.open_other,
+        }
         self.leaves: dict[tuple[str, str], str] = {}
         self.reported_by: list[dict[str, str]] = []
         self.included: list[dict[str, str]] = []
         self._open: list[str] = []
 
-    def other(self, name: str, attributes: xml.Attributes) -> None:
-        here = xml.local(name)
+    def open_other(self, name: str, attributes: xml_reader.Attributes) -> None:
+        here = xml_reader.local_name(name)
         parent = self._open[-1] if self._open else ""
         if (parent, here) in _SHORT_LEAVES:
             self.collect(partial(self._leaf_of, parent, here), limit=_MAX_SHORT)
@@ -175,7 +178,7 @@ class _CoverReader(xml.XmlReader):
 
     def _begin_manager(self, element: str) -> None:
         if len(self.included) + len(self.reported_by) >= MAX_MANAGERS:
-            raise self.refusal(f"more than {MAX_MANAGERS} managers")
+            raise self.build_error(f"more than {MAX_MANAGERS} managers")
         (self.included if element == "otherManager2" else self.reported_by).append({})
 
     def _of_manager(self, key: str, text: str) -> None:
@@ -184,14 +187,14 @@ class _CoverReader(xml.XmlReader):
 
     def _leaf_of(self, parent: str, here: str, text: str) -> None:
         if self.leaves.setdefault((parent, here), (value := " ".join(text.split()))) != value:
-            raise self.refusal(f"{here} occurs twice with different values")
+            raise self.build_error(f"{here} occurs twice with different values")
 
 
 def _as_cover(reader: _CoverReader) -> CoverPage:
     file, leaf = reader.file, reader.leaves.get
     form = leaf(("headerData", "submissionType"), "").upper()
-    if form not in FORMS:
-        raise ParseError(file, "submissionType", f"{form[:40]!r} is not one of {', '.join(FORMS)}")
+    if form not in FORM_TYPES:
+        raise ParseError(file, "submissionType", f"{form[:40]!r} is not one of {', '.join(FORM_TYPES)}")
     if leaf(("filerInfo", "liveTestFlag"), "LIVE").upper() != "LIVE":
         raise ParseError(file, "liveTestFlag", "is a test filing")
     kind = leaf(("amendmentInfo", "amendmentType"), "").upper() or None
@@ -201,7 +204,7 @@ def _as_cover(reader: _CoverReader) -> CoverPage:
     address = [leaf(("address", part)) for part in _ADDRESS]
     return CoverPage(
         form=form,
-        cik=_checked(file, "cik", identity.cik, leaf(("credentials", "cik"), "")),
+        cik=_checked(file, "cik", identifiers.parse_cik, leaf(("credentials", "cik"), "")),
         period=_checked(file, "periodOfReport", _iso, period or ""),
         report_type=leaf(("coverPage", "reportType")) or None,
         amendment_type=kind if form.endswith("/A") else None,
@@ -215,8 +218,8 @@ def _as_cover(reader: _CoverReader) -> CoverPage:
         entry_total=_whole(file, "tableEntryTotal", leaf(("summaryPage", "tableEntryTotal"))),
         value_total=_whole(file, "tableValueTotal", leaf(("summaryPage", "tableValueTotal"))),
         confidential_omitted=leaf(("summaryPage", "isConfidentialOmitted"), "").lower() in ("true", "1", "y", "yes"),
-        reported_by=tuple(_manager(file, one) for one in reader.reported_by if one),
-        included=tuple(_manager(file, one) for one in reader.included if one),
+        reporting_managers=tuple(_manager(file, one) for one in reader.reported_by if one),
+        included_managers=tuple(_manager(file, one) for one in reader.included if one),
     )
 
 
@@ -296,7 +299,7 @@ _OPTIONS = {"put": "Put", "call": "Call", "": None}
 _KEYS = {
     name: key
     for element, key in {**_ROW_LEAVES, "shrsOrPrnAmt": "", "votingAuthority": ""}.items()
-    for name in (f"{TABLE} {element}", element)
+    for name in (f"{TABLE_NAMESPACE} {element}", element)
 }
 
 
@@ -344,7 +347,7 @@ def _plain_text(text: str) -> str:
 
 def _plain_rows(data: bytes) -> list[Holding] | None:
     """The rows of a table that is written so plainly that a pattern reads them; None of any other."""
-    if len(data) > xml.MAX_BYTES or data.translate(None, _PLAIN) or b"]]>" in data:
+    if len(data) > xml_reader.MAX_BYTES or data.translate(None, _PLAIN) or b"]]>" in data:
         return None
     text = data.decode("ascii")
     first = _FIRST_ROW.search(text)
@@ -398,7 +401,7 @@ def _holdings(found: Sequence[tuple[str, ...]]) -> list[Holding]:
     return [*map(Holding._make, zip(*columns, strict=True))]
 
 
-class _InformationTableReader(xml.XmlReader):
+class _InformationTableReader(xml_reader.XmlReader):
     """Makes a Holding of each row when it ends. A table has ten texts a row and nothing else: inside of a row they are
     taken from the parser directly.
     """
@@ -406,33 +409,33 @@ class _InformationTableReader(xml.XmlReader):
     def __init__(self, file: str) -> None:
         super().__init__(file)
         self.opens = {
-            f"{TABLE} informationTable": _InformationTableReader.other,
-            "informationTable": _InformationTableReader.other,
+            f"{TABLE_NAMESPACE} informationTable": _InformationTableReader.open_other,
+            "informationTable": _InformationTableReader.open_other,
         }
         self.rows: list[Holding] = []
         self._row: dict[str, str] = {}
         self._key = self._piece = ""  # what is being read
         self._row_depth = self._values = self._amounts = 0
 
-    def other(self, name: str, attributes: xml.Attributes) -> None:
-        if xml.local(name) != "infoTable":
+    def open_other(self, name: str, attributes: xml_reader.Attributes) -> None:
+        if xml_reader.local_name(name) != "infoTable":
             return
         if len(self.rows) >= MAX_ROWS:
-            raise self.refusal(f"more than {MAX_ROWS} rows")
+            raise self.build_error(f"more than {MAX_ROWS} rows")
         self._row, self._row_depth = {}, self.depth
         self.parser.StartElementHandler = self._open_in_row
         self.parser.EndElementHandler = self._close_in_row
         self.parser.CharacterDataHandler = self._text_in_row
 
-    def _open_in_row(self, name: str, attributes: xml.Attributes) -> None:
+    def _open_in_row(self, name: str, attributes: xml_reader.Attributes) -> None:
         if self._key:
             self._no_inner(name, attributes)
         self.depth += 1
-        if self.depth > xml.MAX_DEPTH:
-            raise self.too_deep()
+        if self.depth > xml_reader.MAX_DEPTH:
+            raise self.build_depth_error()
         key = _KEYS.get(name)
         if key is None:
-            here = xml.local(name)
+            here = xml_reader.local_name(name)
             if here == "infoTable":
                 raise self._in_row("a row inside a row")
             key = _ROW_LEAVES.get(here, "")
@@ -442,7 +445,7 @@ class _InformationTableReader(xml.XmlReader):
         if self._key:
             self._piece += piece
             if len(self._piece) > _MAX_SHORT:
-                self.too_long()
+                self.refuse_long_text()
 
     def _close_in_row(self, name: str) -> None:
         key, text = self._key, self._piece
@@ -453,12 +456,12 @@ class _InformationTableReader(xml.XmlReader):
             self._key = ""
         elif self.depth == self._row_depth:
             self._end_of_row()
-            self.listen()
+            self.restore_handlers()
         self.depth -= 1
 
     def _again(self, key: str, name: str, text: str) -> str:
         if key != "managers":
-            raise self._in_row(f"{xml.local(name)} occurs twice")
+            raise self._in_row(f"{xml_reader.local_name(name)} occurs twice")
         text = f"{self._row[key]},{text}"
         if len(text) > _MAX_SHORT:
             raise self._in_row("more managers than a row can have")
@@ -513,4 +516,4 @@ class _InformationTableReader(xml.XmlReader):
         return int(found[1])
 
     def _in_row(self, reason: str) -> ParseError:
-        return self.refusal(f"row {len(self.rows) + 1}: {reason}")
+        return self.build_error(f"row {len(self.rows) + 1}: {reason}")

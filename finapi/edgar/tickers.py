@@ -6,13 +6,13 @@ import re
 from typing import Any, NamedTuple
 
 from finapi.core.errors import ParseError
-from finapi.edgar import identity
+from finapi.edgar import identifiers
 
 _FOLDED = re.compile(r"(?=-*[A-Z0-9])[A-Z0-9-]{1,12}")
 _TO_HYPHEN = str.maketrans("./ ", "---")
 
 
-class Ticker(NamedTuple):
+class TickerRow(NamedTuple):
     """One row: ``cik`` 10 digits, ``ticker`` folded, ``exchange`` None where the list gives none.
 
     Several tickers may share a CIK.
@@ -24,7 +24,7 @@ class Ticker(NamedTuple):
     exchange: str | None
 
 
-def spelled(text: str) -> str:
+def normalise_prefix(text: str) -> str:
     """What a text is as the beginning of a ticker, as finapi writes them; nothing is refused."""
     return text.strip().upper().translate(_TO_HYPHEN)
 
@@ -41,12 +41,12 @@ def normalise(ticker: str) -> str:
     return folded
 
 
-def company_tickers(data: bytes, file: str) -> list[Ticker]:
+def parse_company_tickers(data: bytes, file: str) -> list[TickerRow]:
     """Return the rows of either list, in its order.
 
     Raises ParseError, naming the row, for JSON of another shape, a missing name, what is no CIK or no ticker.
     """
-    document = identity.json_document(data, file)
+    document = identifiers.parse_json(data, file)
     if not isinstance(document, dict):
         raise ParseError(file, "$", "not an object")
     if "fields" in document:
@@ -54,7 +54,7 @@ def company_tickers(data: bytes, file: str) -> list[Ticker]:
     return [_row(entry, "cik_str", "title", f"$[{key!r}]", file) for key, entry in document.items()]
 
 
-def _from_table(document: dict[str, Any], file: str) -> list[Ticker]:
+def _from_table(document: dict[str, Any], file: str) -> list[TickerRow]:
     fields, rows = document["fields"], document.get("data")
     if not isinstance(fields, list) or not all(isinstance(name, str) for name in fields):
         raise ParseError(file, "$.fields", "not a list of names")
@@ -69,7 +69,7 @@ def _from_table(document: dict[str, Any], file: str) -> list[Ticker]:
     return tickers
 
 
-def _row(entry: Any, cik_key: str, name_key: str, place: str, file: str) -> Ticker:
+def _row(entry: Any, cik_key: str, name_key: str, place: str, file: str) -> TickerRow:
     if not isinstance(entry, dict):
         raise ParseError(file, place, "not an object")
     number, ticker, name = entry.get(cik_key), entry.get("ticker"), entry.get(name_key)
@@ -79,6 +79,6 @@ def _row(entry: Any, cik_key: str, name_key: str, place: str, file: str) -> Tick
     if not isinstance(exchange, str | None) or not isinstance(number, str | int):
         raise ParseError(file, place, f"exchange or {cik_key} is of the wrong type")
     try:
-        return Ticker(identity.cik(number), normalise(ticker), name, exchange or None)
+        return TickerRow(identifiers.parse_cik(number), normalise(ticker), name, exchange or None)
     except ValueError as error:
         raise ParseError(file, place, str(error)) from None

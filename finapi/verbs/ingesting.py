@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from finapi.core import days, stopping
 from finapi.core.errors import UsageError
 from finapi.core.temporary import TemporaryFolder, sweep
-from finapi.edgar.forms import FORMS, XBRL
+from finapi.edgar.form_families import FAMILIES, XBRL
 from finapi.store.datadir import Say
 from finapi.verbs.verb import Bar, Verb, arg, document, listed_names, one_line, print_result, typed_path
 
@@ -59,13 +59,13 @@ def _ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
 
 
 def _given(app: App, args: argparse.Namespace, directory: str) -> Any:
-    from finapi.edgar import identity, tickers
+    from finapi.edgar import identifiers, tickers
     from finapi.market.documents.identify import Given
     from finapi.market.intake import following, loading
 
     accession = None
     if args.accession is not None:
-        accession = identity.accession(args.accession)
+        accession = identifiers.parse_accession(args.accession)
         if accession is None:
             raise UsageError(f"--accession: {args.accession!r} is not an accession number (0000320193-25-000057)")
     if args.filed is not None and not days.is_day(args.filed):
@@ -111,7 +111,7 @@ def _pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
 _FILE = arg("file")
 _INSTEAD = tuple(
     arg(f"--{form.name}", dest="forms", action="append_const", const=form, help=f"{form.name} instead of XBRL reports")
-    for form in FORMS
+    for form in FAMILIES
     if form is not XBRL
 )
 INGEST = Verb(

@@ -104,7 +104,7 @@ def _follow(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
 
 def _documents(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.accounts import audit
-    from finapi.edgar import identity
+    from finapi.edgar import identifiers
     from finapi.market.intake import following
 
     if args.action == "list":
@@ -113,7 +113,7 @@ def _documents(app: App, args: argparse.Namespace, directory: str, say: Say) -> 
         return listing(say, args, "documents", rows, "accession form given_up_at next_try_at tries reason")
     if bool(args.accessions) == args.all:
         raise UsageError("name accession numbers, or give --all")
-    wanted = [(text, identity.accession(text)) for text in args.accessions] or [("", None)]
+    wanted = [(text, identifiers.parse_accession(text)) for text in args.accessions] or [("", None)]
     wrong = next((text for text, accession in wanted if text and accession is None), None)
     if wrong is not None:
         raise UsageError(f"{wrong!r} is not an accession number (0000320193-25-000057)")

@@ -17,7 +17,7 @@ from finapi.core.clock import SystemClock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.core.json import dumps
-from finapi.edgar import forms
+from finapi.edgar import form_families
 from finapi.store.datadir import Say
 from finapi.verbs.asking import KEY, STATUSES, connected, failed, key_of
 from finapi.verbs.verb import Perform, Verb, arg, document, one_line, print_result, seconds, typed_path, whole
@@ -26,7 +26,7 @@ FEEDS = ("main-api", "insider-api", "13f-live")
 EVENTS = (
     "sniper.filing_hit",
     "sniper.window_expired",
-    *forms.TOPICS,
+    *form_families.TOPICS,
     "finapi.test",
     *FEEDS,
 )

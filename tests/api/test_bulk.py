@@ -23,7 +23,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.cpu_allowance import CpuAllowance
 from finapi.core.errors import ApiError
-from finapi.edgar import ownership as insider_forms
+from finapi.edgar import ownership_forms as insider_forms
 from finapi.edgar import sale_notices
 from finapi.edgar import schedules as parser
 from finapi.market.documents import metadata
@@ -36,12 +36,12 @@ from finapi.store import file_cache
 from finapi.store.copies import MarketCopy
 from finapi.store.file_cache import LIFETIME_FACTOR, BuildContent, BuiltFile, FileCache
 from finapi.web import bulk as handlers
-from tests import ownership_forms as forms
 from tests import schedules
 from tests.api import balance, ledger, put, report
 from tests.client import Answer, Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.holdings import june, september, take
+from tests.support import ownership_xml as forms
 from tests.test_cpu_allowance import CpuClock
 
 BULK = "/api/v1/xbrl/bulk"

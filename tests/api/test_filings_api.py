@@ -282,7 +282,7 @@ def test_an_ambiguous_ticker_is_answered_with_its_candidates(app: App, ask: Any)
 def test_what_is_known_to_be_missing_is_named(app: App, ask: Any) -> None:
     document = submissions_json(LAMP).encode()
     with app.db.write() as tx:
-        lists.put_submissions(tx, submissions.company(document, "f"), app.clock.now())
+        lists.put_submissions(tx, submissions.parse_company(document, "f"), app.clock.now())
     meta = ask(cik="1750").json["meta"]
     assert meta["not_ingested"] == [
         {
@@ -388,8 +388,8 @@ def kept(app: App, ask: Any) -> Any:
     """A filing whose primary document is kept: HTML that would do harm if it could."""
     html = "<html><body onload=alert(1)><script>alert('é')</script><p>Lamps</p></body></html>"
     body = FULL.replace(b"lamp.txt", b"lamp.htm").replace(b"Lamps caf\xe9 went on.", html.encode())
-    header = sgml.header(body, "f")
-    papers = list(contents.listed(sgml.documents(body, "f")))
+    header = sgml.parse_header(body, "f")
+    papers = list(contents.listed(sgml.iter_documents(body, "f")))
     with app.db.write() as tx:
         stored = filings.upsert(tx, metadata.from_header(header, len(body)), app.clock.now())
         text = contents.text(papers[0][1].body, papers[0][1].filename, 10_000)

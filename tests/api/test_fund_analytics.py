@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from finapi.accounts import users
 from finapi.app import App
-from finapi.edgar import ownership
+from finapi.edgar import ownership_forms
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.holdings import analytics, performance
 from finapi.market.holdings.signals import LEAN
@@ -23,7 +23,7 @@ from tests.api.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.holdings import submission, take
-from tests.ownership_forms import ANN, BEN, form, owner, transaction
+from tests.support.ownership_xml import ANN, BEN, form, owner, transaction
 
 API = "/api/v1/form-13f"
 SHAPES = {route.path: route.schema for route in ROUTES if route.shape is not None}
@@ -390,7 +390,7 @@ def bought(app: App, *trades: tuple[int, str, tuple[str, str]]) -> None:
             row = transaction("P", str(shares), "200", date=day, after="20000")
             document = form(row, period=day, owners=(owner(who),), issuer=("0000320193", "Apple Inc.", "AAPL"))
             filed = FilingMetadata(accession, DOCUMENT, filed_at="2026-01-15")
-            store.put(tx, ownership.parse(document, accession), filed, NOW)
+            store.put(tx, ownership_forms.parse(document, accession), filed, NOW)
 
 
 def test_what_funds_and_insiders_bought_at_once(app: App, tmp_path: Path) -> None:

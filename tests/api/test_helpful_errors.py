@@ -60,8 +60,8 @@ def details(answer: Answer, status: int) -> dict[str, Any]:
 def test_an_unknown_ticker_is_repeated_with_the_nearest(api: Client, given: str, nearest: list[str]) -> None:
     answer = api.get(f"{API}/xbrl/companies/{given}/statements")
     found = details(answer, 404)
-    assert (found["given"], found["nearest"]) == (lists.spelled(given), nearest)
-    assert lists.spelled(given) in answer.json["message"]
+    assert (found["given"], found["nearest"]) == (lists.normalise_prefix(given), nearest)
+    assert lists.normalise_prefix(given) in answer.json["message"]
     assert all(one in answer.json["message"] for one in nearest)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from finapi.accounts import users
 from finapi.app import App
-from finapi.edgar import ownership, sale_notices
+from finapi.edgar import ownership_forms, sale_notices
 from finapi.edgar import schedules as parser
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.insiders import store as insiders
@@ -19,11 +19,11 @@ from finapi.market.prices import price_csv, prices
 from finapi.market.reference import companies
 from finapi.ops import proof
 from tests import figures, thirteenf
-from tests import ownership_forms as forms
 from tests import schedules as made
 from tests.client import Client
 from tests.conftest import NOW
 from tests.holdings import june, others, september, take
+from tests.support import ownership_xml as forms
 
 BASE = "/api/v1/ownership"
 APPLE = ("0000320193", "Apple Inc.", thirteenf.APPLE)
@@ -99,7 +99,7 @@ def stored(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFac
     with app.db.write() as tx:
         for data, accession, day in schedules:
             store.put(tx, parser.parse(data, "f"), filed(accession, day), NOW)
-        insiders.put(tx, ownership.parse(trade, "f"), filed("0000000101-25-000001", "2025-03-05"), NOW)
+        insiders.put(tx, ownership_forms.parse(trade, "f"), filed("0000000101-25-000001", "2025-03-05"), NOW)
         notice = sale_notices.parse(made.notice(issuer=APPLE), "f")
         notices.put(tx, notice, filed("0000000101-25-000002", "2025-04-14"), NOW)
     return app
@@ -388,7 +388,7 @@ def test_a_form_of_two_classes_has_no_figure_of_shares_and_says_why(client: Clie
         owners=(forms.owner(forms.BEN),),
     )
     with app.db.write() as tx:
-        insiders.put(tx, ownership.parse(two, "f"), filed("0000000102-25-000077", "2025-06-04"), NOW)
+        insiders.put(tx, ownership_forms.parse(two, "f"), filed("0000000102-25-000077", "2025-06-04"), NOW)
     found = get(client, "/positions/102/issuer/320193")
     assert (found["currentShares"], found["currentPercent"], found["sharesSource"]) == (None, None, "form_4")
     assert found["gaps"] == {"currentShares": "several_classes", "currentPercent": "no_figure_of_shares"}

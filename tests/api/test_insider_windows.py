@@ -17,19 +17,19 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.edgar import ownership, submissions
+from finapi.edgar import ownership_forms, submissions
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.filings import lists
 from finapi.market.insiders import store
 from finapi.market.insiders import trades as stored
 from finapi.market.prices import price_csv, prices
 from finapi.web.http.route import INSIDERS
-from tests import ownership_forms as forms
 from tests.api import test_insiders_api as plain
 from tests.api.test_insiders_api import CEO, OTHER, put_market, shares
 from tests.client import Client
 from tests.conftest import NOW
-from tests.ownership_forms import ANN, BEN, FUND, form, owner, transaction
+from tests.support import ownership_xml as forms
+from tests.support.ownership_xml import ANN, BEN, FUND, form, owner, transaction
 
 
 def announced() -> bytes:
@@ -178,7 +178,7 @@ def test_bounds_out_of_reach_find_nothing(api: Client) -> None:
 
 def test_who_bought_before_earnings(api: Client, market: App) -> None:
     with market.db.write() as tx:
-        lists.put_submissions(tx, submissions.company(announced(), "f"), NOW)
+        lists.put_submissions(tx, submissions.parse_company(announced(), "f"), NOW)
         tx.run("bump_data_version")
     path = "/transactions/search?quarter=2026-03-31&transaction_code=P"
     assert shares(get(api, path + "&earnings_within=6")) == [200, 50]
@@ -244,7 +244,7 @@ def made_up(app: App, count: int = 120) -> None:
             issuer = chance.choice(((forms.ISSUER, forms.NAME, forms.SYMBOL), OTHER))
             accession = f"{issuer[0]}-26-{number + 1:06}"
             filed = str(day + timedelta(chance.choice((1, 2, 2, 40))))
-            document = ownership.parse(form(*rows, period=str(day), owners=who, issuer=issuer), accession)
+            document = ownership_forms.parse(form(*rows, period=str(day), owners=who, issuer=issuer), accession)
             store.put(tx, document, FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
         tx.run("bump_data_version")
 

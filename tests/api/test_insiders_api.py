@@ -18,7 +18,7 @@ from finapi.app import App
 from finapi.core.cache import Cache
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.edgar import ownership
+from finapi.edgar import ownership_forms
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.insiders import names, store
 from finapi.market.insiders import query as insider_query
@@ -26,10 +26,10 @@ from finapi.market.reference import companies
 from finapi.web.http.route import INSIDERS
 from finapi.web.router import Router
 from finapi.web.routes import ROUTES
-from tests import ownership_forms as forms
 from tests.client import Answer, Client
 from tests.conftest import NOW
-from tests.ownership_forms import ANN, BEN, FUND, form, holding, owner, transaction
+from tests.support import ownership_xml as forms
+from tests.support.ownership_xml import ANN, BEN, FUND, form, holding, owner, transaction
 
 OTHER = ("0007654321", "Shade Bank Corp", "SHBK")
 CEO = ("0000000104", "Chandelier Dee")
@@ -103,7 +103,9 @@ def put_market(app: App) -> None:
     """Store the market made by hand."""
     for data, accession, filed in MARKET:
         with app.db.write() as tx:
-            store.put(tx, ownership.parse(data, accession), FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
+            store.put(
+                tx, ownership_forms.parse(data, accession), FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW
+            )
     with app.db.write() as tx:
         for cik, sic in ((forms.ISSUER, 3640), (OTHER[0], 6022)):
             companies.put_attributes(tx, int(cik), companies.Attributes(sic=sic), 2, "2026-01-01")
@@ -432,7 +434,7 @@ def test_filings_are_narrowed(api: Client, path: str, query: dict[str, Any], fou
 
 def test_a_form_whose_filing_day_is_unknown_was_filed_before_no_day(api: Client, market: App) -> None:
     with market.db.write() as tx:
-        told = ownership.parse(form(transaction("G"), period="2025-10-01"), "x")
+        told = ownership_forms.parse(form(transaction("G"), period="2025-10-01"), "x")
         store.put(tx, told, FilingMetadata("0001234567-25-000009", DOCUMENT, filed_at=None), NOW)
     for path in ("/filings/latest", "/filings/by-ticker/BRK-B"):
         assert [row["filed_at"] for row in get(api, path)["data"]][-1] is None
@@ -800,6 +802,6 @@ def test_an_answer_has_a_tag_until_something_is_new(api: Client, market: App) ->
     tag = api.get(INSIDERS + "/filings/latest").headers["etag"]
     assert api.get(INSIDERS + "/filings/latest", headers={"If-None-Match": tag}).status == 304
     with market.db.write() as tx:
-        told = ownership.parse(form(transaction("G"), period="2026-01-30"), "x")
+        told = ownership_forms.parse(form(transaction("G"), period="2026-01-30"), "x")
         store.put(tx, told, FilingMetadata("0001234567-26-000009", DOCUMENT, filed_at="2026-01-30"), NOW)
     assert api.get(INSIDERS + "/filings/latest", headers={"If-None-Match": tag}).status == 200

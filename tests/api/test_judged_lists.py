@@ -14,7 +14,7 @@ import pytest
 
 from finapi.accounts.users import NewUser
 from finapi.app import App
-from finapi.edgar import cusip, ownership, sale_notices
+from finapi.edgar import cusip, ownership_forms, sale_notices
 from finapi.edgar import schedules as parser
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.insiders import store as insiders
@@ -22,11 +22,12 @@ from finapi.market.ownership import notices, store
 from finapi.market.prices import price_csv, prices
 from finapi.market.reference import companies
 from tests import holdings as ours
-from tests import ownership_forms, schedules, thirteenf
+from tests import schedules, thirteenf
 from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED
 from tests.holdings import submission, take
+from tests.support import ownership_xml
 
 API = "/api/v1"
 Known = dict[str, Any]
@@ -134,7 +135,7 @@ def asked_for(client: Client, path: str, body: Mapping[str, Any], rows: str, key
 
 def securities(count: int) -> list[str]:
     bases = [f"{number:08}" for number in range(10_000_000, 10_000_000 + count * 977, 977)]
-    return [base + cusip.check_digit(base) for base in bases]
+    return [base + cusip.compute_check_digit(base) for base in bases]
 
 
 @pytest.fixture
@@ -575,8 +576,8 @@ def test_holders_over_all_forms_are_a_filter_over_all(app: App, client: Client, 
                 store.put(tx, parser.parse(paper, accession), filed_at, NOW)
                 one["form_13dg"] += 1
             else:
-                form = ownership_forms.form(ownership_forms.transaction(), owners=(ownership_forms.owner(who),))
-                insiders.put(tx, ownership.parse(form, accession), filed_at, NOW)
+                form = ownership_xml.form(ownership_xml.transaction(), owners=(ownership_xml.owner(who),))
+                insiders.put(tx, ownership_forms.parse(form, accession), filed_at, NOW)
                 one["form_4"] += 1
     client.key = user.api_key
 

@@ -56,7 +56,7 @@ def stored(make_stored: Callable[..., App]) -> App:
     with app.db.write() as tx:
         for data, accession, filed in documents:
             store.put(tx, parser.parse(data, "f"), FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
-        header = sgml.header(HEADER, "f")
+        header = sgml.parse_header(HEADER, "f")
         filings.upsert(tx, metadata.from_header(header, None), NOW)
         families.put_header(tx, header, NOW)
         companies.put_tickers(tx, 1234567, [("LAMP", None)], companies.FROM_FILING_LIST, "2025-01-01")

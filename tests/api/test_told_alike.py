@@ -9,14 +9,14 @@ import pytest
 
 from finapi.accounts import users
 from finapi.app import App
-from finapi.edgar import ownership
+from finapi.edgar import ownership_forms
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.insiders import store
 from finapi.market.reference import companies
 from finapi.web.http.route import INSIDERS
 from tests.client import Client
 from tests.conftest import NOW
-from tests.ownership_forms import ANN, BEN, ISSUER, form, holding, owner, transaction
+from tests.support.ownership_xml import ANN, BEN, ISSUER, form, holding, owner, transaction
 
 FILED = "2026-01-22"
 
@@ -31,7 +31,7 @@ def put(api: Client, *documents: bytes, filed: str | None = FILED, accession: st
     for number, data in enumerate(documents, 1):
         filing = FilingMetadata(accession.format(number), DOCUMENT, filed_at=filed)
         with api.app.db.write() as tx:
-            store.put(tx, ownership.parse(data, "form.xml"), filing, NOW)
+            store.put(tx, ownership_forms.parse(data, "form.xml"), filing, NOW)
 
 
 def get(api: Client, path: str, **query: Any) -> Any:

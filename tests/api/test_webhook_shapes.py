@@ -18,11 +18,12 @@ from finapi.market.intake.gateway import Gateway
 from finapi.market.intake.poller import Poller, document_path
 from finapi.market.reference import companies
 from finapi.web.accounts.webhook_bodies import EVENTS
-from tests import holdings, ownership_forms, schedules, thirteenf
+from tests import holdings, schedules, thirteenf
 from tests.client import Client
 from tests.conftest import NOW
 from tests.edgar_server import AGENT, FakeEdgar, Page, entry, fake_edgar, feed, full_submission, ownership_submission
 from tests.receiver import Receiver, receiver
+from tests.support import ownership_xml
 
 ISSUER, FUND, OWNER = 1234567, 1234567, 101
 EIGHT_K, FORM_4, REPORT = "0000320193-26-000001", "0000000101-26-000001", holdings.accession(9)
@@ -59,9 +60,9 @@ def edgar() -> Iterator[tuple[FakeEdgar, Receiver]]:
 
 def lists_everything(edgar: FakeEdgar) -> None:
     """An 8-K, a Form 4 with two purchases, one without a price, a 13F report, a Schedule 13D and a Form 144."""
-    form = ownership_forms.form(
-        ownership_forms.transaction("P", "250", "481.2500", date="2026-01-29"),
-        ownership_forms.transaction("S", "0.5", None, date="2026-01-29", price_notes="F1"),
+    form = ownership_xml.form(
+        ownership_xml.transaction("P", "250", "481.2500", date="2026-01-29"),
+        ownership_xml.transaction("S", "0.5", None, date="2026-01-29", price_notes="F1"),
         period="2026-01-29",
         footnotes={"F1": "No price."},
     )

@@ -15,7 +15,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.edgar import ownership
+from finapi.edgar import ownership_forms
 from finapi.market.documents import filings as documents
 from finapi.market.documents.metadata import DOCUMENT, LISTED, FilingMetadata, Party
 from finapi.market.insiders import store
@@ -26,7 +26,7 @@ from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED, ONE_OF, World, example_call
 from tests.holdings import june, take
-from tests.ownership_forms import BEN, form, owner, transaction
+from tests.support.ownership_xml import BEN, form, owner, transaction
 
 TRADES = "/transactions/by-ticker/BRK-B"
 # As the parameters of a call leave them: what it used.
@@ -48,7 +48,9 @@ def stored(make_stored: Callable[..., App]) -> App:
     ]
     with app.db.write() as tx:
         for data, accession, filed in forms:
-            store.put(tx, ownership.parse(data, accession), FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
+            store.put(
+                tx, ownership_forms.parse(data, accession), FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW
+            )
         tx._connection.execute("UPDATE insider_transactions SET date = NULL WHERE shares = '9'")
         tx.run("bump_data_version")
     return app

@@ -15,7 +15,7 @@ from pathlib import Path
 from finapi import app as apps
 from finapi.accounts import users
 from finapi.core.config import Config
-from finapi.edgar.indexes import IndexRow
+from finapi.edgar.form_indexes import IndexRow
 from finapi.market.filings import lists
 from tests.client import Client
 

@@ -66,7 +66,7 @@ LISTS = (
 def number(index: int) -> str:
     """The ``index``-th synthetic CUSIP, valid."""
     base = f"{index:06}10"
-    return base + cusip.check_digit(base)
+    return base + cusip.compute_check_digit(base)
 
 
 def name(index: int) -> str:

@@ -25,7 +25,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.edgar.ownership import Owner, OwnershipForm, OwnershipRow
+from finapi.edgar.ownership_forms import Owner, OwnershipForm, OwnershipRow
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.insiders import store
 from finapi.market.reference import companies
@@ -150,7 +150,7 @@ def _row(chance: random.Random, day: str) -> OwnershipRow:
         acquired_disposed="D" if code in "SFG" else "A",
         following_shares=str(chance.randrange(100_000)),
         direct_or_indirect="D",
-        notes=(("price", ("F1",)),),
+        footnote_ids=(("price", ("F1",)),),
     )
 
 
@@ -179,7 +179,7 @@ def fill(app: App, transactions: int) -> list[float]:
             portion.append((form, filed))
             if len(portion) == PORTION:
                 flush()
-            stored += sum(row.transaction for row in form.rows)
+            stored += sum(row.is_transaction for row in form.rows)
         flush()
     with app.db.write() as tx:
         for issuer in range(ISSUERS):

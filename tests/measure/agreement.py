@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from finapi.core.days import shift
-from finapi.edgar.datasets import quarters
+from finapi.edgar.statement_sets import count_quarters
 from finapi.market.documents.sources import Entry
 from finapi.market.statements.datasets import NUM, PRE
 
@@ -145,7 +145,7 @@ class _Shown:
         self.lines: list[tuple[str, str, bool]] = []
         columns = statement["columns"]
         self._columns = {
-            (_compact(month_end(one["end_date"])), quarters(one["start_date"], one["end_date"]), _segments(one))
+            (_compact(month_end(one["end_date"])), count_quarters(one["start_date"], one["end_date"]), _segments(one))
             for one in columns
         }
         for row in statement["rows"]:
@@ -178,7 +178,7 @@ def _keys(tag: str, unit: str, column: Mapping[str, Any]) -> list[Key]:
     """The rows that a cell may be: the column's period, or the balance at its end or its opening."""
     uom = unit.partition("/")[0]
     start, end, segments = column["start_date"], column["end_date"], _segments(column)
-    places = [(end, quarters(start, end)), (end, 0)]
+    places = [(end, count_quarters(start, end)), (end, 0)]
     if start is not None:
         places.append((shift(start, -1), 0))
     return [(tag, _compact(month_end(day)), length, of, segments) for day, length in places for of in (uom, unit)]

@@ -14,7 +14,7 @@ from finapi.app import App
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
-from finapi.edgar import recognise
+from finapi.edgar import document_kinds
 from finapi.market.documents import sources
 from finapi.market.documents.identify import Given
 from finapi.market.financials import company_books
@@ -74,7 +74,10 @@ def printed_lines(path: Path, books: Mapping[int, CompanyBook]) -> dict[str, Any
     score = printed.PrintedScore()
     for group in sources.groups([path]):
         if isinstance(group, sources.Group):
-            tables = {recognise.kind(one.read(recognise.ENOUGH), one.name): one for one in group.entries}
+            tables = {
+                document_kinds.detect_kind(one.read(document_kinds.MAX_PREFIX_BYTES), one.name): one
+                for one in group.entries
+            }
             if tables.keys() >= printed.TABLES:
                 printed.compared(tables, books, score)
     reasons = printed.explained()
@@ -98,7 +101,10 @@ def _statements(app: App, path: Path) -> dict[str, Any]:
     found: list[agreement.Agreement] = []
     for group in sources.groups([path]):
         if isinstance(group, sources.Group):
-            tables = {recognise.kind(one.read(recognise.ENOUGH), one.name): one for one in group.entries}
+            tables = {
+                document_kinds.detect_kind(one.read(document_kinds.MAX_PREFIX_BYTES), one.name): one
+                for one in group.entries
+            }
             if tables.keys() >= agreement.TABLES:
                 found += agreement.of_data_set(tables, served.statements)
     report = {}

@@ -122,9 +122,9 @@ def kept(make_app: Callable[..., App]) -> Client:
         "<html><head><base href=//evil.example></head><body onload=x><p>Caf\u00e9</p><script>x</script></body></html>"
     )
     body = FULL.replace(b"lamp.txt", b"lamp.htm").replace(b"Lamps caf\xe9 went on.", html.encode())
-    papers = list(contents.listed(sgml.documents(body, "f")))
+    papers = list(contents.listed(sgml.iter_documents(body, "f")))
     with app.db.write() as tx:
-        stored = filings.upsert(tx, metadata.from_header(sgml.header(body, "f"), len(body)), app.clock.now())
+        stored = filings.upsert(tx, metadata.from_header(sgml.parse_header(body, "f"), len(body)), app.clock.now())
         text = contents.text(papers[0][1].body, papers[0][1].filename, 10_000)
         contents.put(tx, stored.id, [line for line, _ in papers], text, most_kept=10_000, most_found=10_000)
         tx.run("bump_data_version")

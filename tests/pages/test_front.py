@@ -10,7 +10,7 @@ from finapi import app as apps
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.edgar.tickers import Ticker
+from finapi.edgar.tickers import TickerRow
 from finapi.market.filings import lists
 from finapi.market.reference import companies
 from finapi.web.pages import front
@@ -69,7 +69,10 @@ def test_a_host_for_members_shows_neither_filings_nor_a_key_to_strangers(demo: A
 
 
 def test_of_companies_alike_the_largest_comes_first(page: Client) -> None:
-    listed = [Ticker("0000320193", "AAPL", "Apple Inc.", None), Ticker("0001418121", "APLE", "Apple Hospitality", None)]
+    listed = [
+        TickerRow("0000320193", "AAPL", "Apple Inc.", None),
+        TickerRow("0001418121", "APLE", "Apple Hospitality", None),
+    ]
     try:
         with page.app.db.write() as tx:
             lists.put_company_tickers(tx, listed)

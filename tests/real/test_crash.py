@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from finapi.core.config import Config
-from finapi.edgar.forms import XBRL
+from finapi.edgar.form_families import XBRL
 from finapi.market.documents import packed
 from finapi.ops.opened import opened
 from tests import process

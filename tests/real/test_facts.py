@@ -18,7 +18,7 @@ from finapi import app as apps
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.edgar import recognise
+from finapi.edgar import document_kinds
 from finapi.market.documents import sources
 from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
@@ -176,7 +176,10 @@ def test_any_order_of_four_sources_makes_the_same_facts_and_statements() -> None
 def entries(place: Path) -> Iterator[dict[str, sources.Entry]]:
     for group in sources.groups([place]):
         assert isinstance(group, sources.Group)
-        yield {recognise.kind(one.read(recognise.ENOUGH), one.name): one for one in group.entries}
+        yield {
+            document_kinds.detect_kind(one.read(document_kinds.MAX_PREFIX_BYTES), one.name): one
+            for one in group.entries
+        }
 
 
 def test_our_reading_of_apple_s_10_k_is_the_sec_s() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from finapi.edgar import recognise
+from finapi.edgar import document_kinds
 from finapi.market.documents import sources
 from finapi.market.documents.sources import Entry
 from finapi.market.statements.datasets import NUM
@@ -36,7 +36,10 @@ def quarter() -> Iterator[dict[str, Entry]]:
     """The tables of a data set, as long as its zip is open."""
     for group in sources.groups([SHARED / "edgar" / "fsds" / "2009q3.zip"]):
         assert isinstance(group, sources.Group)
-        yield {recognise.kind(one.read(recognise.ENOUGH), one.name): one for one in group.entries}
+        yield {
+            document_kinds.detect_kind(one.read(document_kinds.MAX_PREFIX_BYTES), one.name): one
+            for one in group.entries
+        }
 
 
 def test_three_hundred_lines_are_judged_by_hand_and_no_rule_is_wrong_about_one() -> None:

@@ -7,19 +7,19 @@ XBRL Dimensions 1.0, the link role registry, and the EDGAR Filer Manual, volume 
 
 from __future__ import annotations
 
-from finapi.edgar.xbrl.instance import TEXT_LIMIT, Instance, InstanceContext, InstanceFact, instance
+from finapi.edgar.xbrl.filer_schema import LinkbaseRef, Schema, SchemaElement, parse_schema
+from finapi.edgar.xbrl.instance import TEXT_LIMIT, Instance, InstanceContext, InstanceFact, parse_instance
 from finapi.edgar.xbrl.linkbases import (
     CalculationArc,
     DefinitionArc,
     PresentationArc,
-    calculation,
-    definition,
-    effective,
-    labels,
-    presentation,
+    parse_calculation,
+    parse_definition,
+    parse_labels,
+    parse_presentation,
+    select_effective_arcs,
 )
-from finapi.edgar.xbrl.names import STANDARD_LABEL, concept_name, is_negated, label_for, label_kind
-from finapi.edgar.xbrl.schema import LinkbaseRef, Schema, SchemaElement, schema
+from finapi.edgar.xbrl.qnames import STANDARD_LABEL, find_label, get_label_kind, is_negated, resolve_concept
 
 __all__ = [
     "STANDARD_LABEL",
@@ -33,15 +33,15 @@ __all__ = [
     "PresentationArc",
     "Schema",
     "SchemaElement",
-    "calculation",
-    "concept_name",
-    "definition",
-    "effective",
-    "instance",
+    "find_label",
+    "get_label_kind",
     "is_negated",
-    "label_for",
-    "label_kind",
-    "labels",
-    "presentation",
-    "schema",
+    "parse_calculation",
+    "parse_definition",
+    "parse_instance",
+    "parse_labels",
+    "parse_presentation",
+    "parse_schema",
+    "resolve_concept",
+    "select_effective_arcs",
 ]

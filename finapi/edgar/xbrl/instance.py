@@ -10,8 +10,8 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from finapi.core.errors import ParseError
-from finapi.edgar.xbrl.names import LINK, NUMBER, XBRLI, XLINK, XSI, Names
-from finapi.edgar.xml import Attributes, Opened, XmlReader, local
+from finapi.edgar.xbrl.qnames import LINK, NUMBER, XBRLI, XLINK, XSI, Names
+from finapi.edgar.xml_reader import Attributes, OpenHandler, XmlReader, local_name
 
 # Characters. A fact with a longer text is a note block; the service serves figures and not notes.
 TEXT_LIMIT = 1_000
@@ -40,7 +40,7 @@ class InstanceContext(NamedTuple):
     cik: str
     start: str | None
     end: str
-    dims: tuple[tuple[str, str], ...]
+    dimensions: tuple[tuple[str, str], ...]
 
 
 class InstanceFact(NamedTuple):
@@ -55,7 +55,7 @@ class InstanceFact(NamedTuple):
     unit: str | None
     decimals: str | None
     value: str | None
-    nil: bool
+    is_nil: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,10 @@ class Instance:
     facts: list[InstanceFact]
     namespaces: dict[str, str]
     schema_refs: list[str]
-    long_texts: int
+    long_text_count: int
 
 
-def instance(data: bytes, file: str) -> Instance:
+def parse_instance(data: bytes, file: str) -> Instance:
     """The contexts, units and facts of an XBRL instance, as tagged; ``file`` is named in errors.
 
     Duplicate facts are kept. Footnotes are ignored. A ``precision`` becomes the ``decimals`` that XBRL 2.1
@@ -95,7 +95,7 @@ def instance(data: bytes, file: str) -> Instance:
         facts=reader.facts,
         namespaces=reader.names.declared,
         schema_refs=reader.schema_refs,
-        long_texts=reader.long_texts,
+        long_text_count=reader.long_texts,
     )
 
 
@@ -172,14 +172,14 @@ class _InstanceReader(XmlReader):
         self.skip()
 
     def open_schema_ref(self, name: str, attributes: Attributes) -> None:
-        self.schema_refs.append(self.required(attributes, f"{XLINK} href"))
+        self.schema_refs.append(self.get_required(attributes, f"{XLINK} href"))
         self.skip()
 
-    def other(self, name: str, attributes: Attributes) -> None:
+    def open_other(self, name: str, attributes: Attributes) -> None:
         if self.opens is not _AT_ROOT:
-            raise self.refusal(f"element {local(name)[:80]} inside a context or unit")
+            raise self.build_error(f"element {local_name(name)[:80]} inside a context or unit")
         if "contextRef" not in attributes:
-            raise self.refusal(f"element {local(name)[:80]} is not a fact (tuples are not read)")
+            raise self.build_error(f"element {local_name(name)[:80]} is not a fact (tuples are not read)")
         self._concept = self.names.of_element(name)
         self._attributes = attributes
         self.collect(self._close_fact, None if "unitRef" in attributes else self._close_long_text, TEXT_LIMIT)
@@ -200,7 +200,7 @@ class _InstanceReader(XmlReader):
             if value is not None:
                 value = value.strip(_SPACE)
                 if NUMBER.fullmatch(value) is None:
-                    raise self.refusal(f"{self._concept} is not a decimal number: {value[:40]!r}")
+                    raise self.build_error(f"{self._concept} is not a decimal number: {value[:40]!r}")
             decimals = self._decimals.get(attributes.get("decimals"))
             if decimals is None:
                 decimals = self._accuracy(value)
@@ -211,13 +211,13 @@ class _InstanceReader(XmlReader):
         decimals = self._attributes.get("decimals")
         if decimals is not None:
             if _DECIMALS.fullmatch(decimals) is None:
-                raise self.refusal(f"decimals is not a number: {decimals[:40]!r}")
+                raise self.build_error(f"decimals is not a number: {decimals[:40]!r}")
             return self._decimals.setdefault(decimals, decimals)
         precision = self._attributes.get("precision")
         if precision is None or value is None:
             return None
         if _PRECISION.fullmatch(precision) is None:
-            raise self.refusal(f"precision is not a number: {precision[:40]!r}")
+            raise self.build_error(f"precision is not a number: {precision[:40]!r}")
         return _decimals_of(value, precision)
 
     def _shared(self, refs: dict[str, tuple[str, str]], ref: str) -> str:
@@ -236,19 +236,19 @@ class _InstanceReader(XmlReader):
         self.on_close(self._close_context)
 
     def _new_id(self, attributes: Attributes, known: Container[str]) -> str:
-        new = self.required(attributes, "id")
+        new = self.get_required(attributes, "id")
         if new in known:
-            raise self.refusal(f"id {new[:80]!r} is used twice")
+            raise self.build_error(f"id {new[:80]!r} is used twice")
         return new
 
     def _close_context(self) -> None:
         self.opens = _AT_ROOT
         if self._cik is None or self._end_day is None:
-            raise self.refusal(f"context {self._id[:80]!r} has no identifier or no period with an end")
+            raise self.build_error(f"context {self._id[:80]!r} has no identifier or no period with an end")
         if self._start_day is not None and self._start_day > self._end_day:
-            raise self.refusal(f"context {self._id[:80]!r} ends before it starts")
+            raise self.build_error(f"context {self._id[:80]!r} ends before it starts")
         if len({axis for axis, _ in self._dims}) < len(self._dims):
-            raise self.refusal(f"context {self._id[:80]!r} has one axis twice")
+            raise self.build_error(f"context {self._id[:80]!r} has one axis twice")
         dims = tuple(sorted(self._dims))
         self.contexts[self._id] = InstanceContext(self._id, self._cik, self._start_day, self._end_day, dims)
 
@@ -277,19 +277,19 @@ class _InstanceReader(XmlReader):
         if day is None:
             day = _day(text.strip(_SPACE), begins)
             if day is None:
-                raise self.refusal(f"not a date: {text[:40]!r}")
+                raise self.build_error(f"not a date: {text[:40]!r}")
             self._days[text, begins] = day
         return day
 
     def open_explicit(self, name: str, attributes: Attributes) -> None:
-        self._axis = self._qname(self.required(attributes, "dimension"))
+        self._axis = self._qname(self.get_required(attributes, "dimension"))
         self.collect(self._close_explicit)
 
     def _close_explicit(self, text: str) -> None:
         self._dims.append((self._axis, self._qname(text)))
 
     def open_typed(self, name: str, attributes: Attributes) -> None:
-        self._axis = self._qname(self.required(attributes, "dimension"))
+        self._axis = self._qname(self.get_required(attributes, "dimension"))
         self.collect(self._close_typed, mixed=True)
 
     def _close_typed(self, text: str) -> None:
@@ -298,7 +298,7 @@ class _InstanceReader(XmlReader):
     def _qname(self, text: str) -> str:
         name = self.names.of_text(text)
         if name is None:
-            raise self.refusal(f"no name with a prefix in scope: {text[:80]!r}")
+            raise self.build_error(f"no name with a prefix in scope: {text[:80]!r}")
         return name
 
     # Units.
@@ -323,13 +323,13 @@ class _InstanceReader(XmlReader):
         self.opens = _AT_ROOT
         above, below = self._measures
         if not above or bool(below) != bool(self._below):
-            raise self.refusal(f"unit {self._id[:80]!r} lacks a measure")
+            raise self.build_error(f"unit {self._id[:80]!r} lacks a measure")
         self.units[self._id] = "/".join("*".join(part) for part in (above, below) if part)
 
 
 # What may stand where.
-_ROOT: dict[str, Opened] = {f"{XBRLI} xbrl": _InstanceReader.open_root}
-_AT_ROOT: dict[str, Opened] = {
+_ROOT: dict[str, OpenHandler] = {f"{XBRLI} xbrl": _InstanceReader.open_root}
+_AT_ROOT: dict[str, OpenHandler] = {
     f"{XBRLI} context": _InstanceReader.open_context,
     f"{XBRLI} unit": _InstanceReader.open_unit,
     f"{LINK} schemaRef": _InstanceReader.open_schema_ref,
@@ -338,7 +338,7 @@ _AT_ROOT: dict[str, Opened] = {
     f"{LINK} arcroleRef": _InstanceReader.open_unwanted,
     f"{LINK} footnoteLink": _InstanceReader.open_unwanted,
 }
-_IN_CONTEXT: dict[str, Opened] = {
+_IN_CONTEXT: dict[str, OpenHandler] = {
     f"{XBRLI} entity": _InstanceReader.open_wrapper,
     f"{XBRLI} identifier": _InstanceReader.open_identifier,
     f"{XBRLI} segment": _InstanceReader.open_wrapper,
@@ -350,7 +350,7 @@ _IN_CONTEXT: dict[str, Opened] = {
     f"{_XBRLDI} explicitMember": _InstanceReader.open_explicit,
     f"{_XBRLDI} typedMember": _InstanceReader.open_typed,
 }
-_IN_UNIT: dict[str, Opened] = {
+_IN_UNIT: dict[str, OpenHandler] = {
     f"{XBRLI} divide": _InstanceReader.open_wrapper,
     f"{XBRLI} unitNumerator": _InstanceReader.open_wrapper,
     f"{XBRLI} unitDenominator": _InstanceReader.open_denominator,

@@ -12,8 +12,8 @@ from decimal import Decimal
 from itertools import product
 from typing import Generic, NamedTuple, TypeVar
 
-from finapi.edgar.xbrl.names import LINK, NUMBER, STANDARD_LABEL, XLINK
-from finapi.edgar.xml import Attributes, Opened, XmlReader
+from finapi.edgar.xbrl.qnames import LINK, NUMBER, STANDARD_LABEL, XLINK
+from finapi.edgar.xml_reader import Attributes, OpenHandler, XmlReader
 
 # Arcs of one document beyond one for each that is written. An arc goes from all locators that share a label to
 # all locators or resources that share another; of 3,000 each that would make nine million. Labels do share
@@ -37,7 +37,7 @@ class PresentationArc(NamedTuple):
     order: float
     preferred_label: str | None
     priority: int
-    prohibited: bool
+    is_prohibited: bool
 
 
 class CalculationArc(NamedTuple):
@@ -48,7 +48,7 @@ class CalculationArc(NamedTuple):
     order: float
     weight: Decimal
     priority: int
-    prohibited: bool
+    is_prohibited: bool
 
 
 class DefinitionArc(NamedTuple):
@@ -64,10 +64,10 @@ class DefinitionArc(NamedTuple):
     order: float
     arcrole: str
     target_role: str | None
-    closed: bool
-    usable: bool
+    is_closed: bool
+    is_usable: bool
     priority: int
-    prohibited: bool
+    is_prohibited: bool
 
 
 class _LabelArc(NamedTuple):
@@ -75,7 +75,7 @@ class _LabelArc(NamedTuple):
     target: str
     order: float
     priority: int
-    prohibited: bool
+    is_prohibited: bool
 
 
 Arc = TypeVar("Arc", PresentationArc, CalculationArc, DefinitionArc, _LabelArc)
@@ -84,7 +84,7 @@ _Make = Callable[[Iterable[object]], _T]
 _Rest = Callable[["_LinkReader", Attributes], tuple[object, ...]]
 
 
-def effective(arcs: Iterable[Arc]) -> list[Arc]:
+def select_effective_arcs(arcs: Iterable[Arc]) -> list[Arc]:
     """The arcs of one section that count, after prohibition and overriding (XBRL 2.1, 3.5.3.9.7.5).
 
     Arcs are equivalent when all but priority and use are equal. Of these the highest priority counts, and a
@@ -96,10 +96,10 @@ def effective(arcs: Iterable[Arc]) -> list[Arc]:
         rival = strongest.get(same)
         if rival is None or arc[-2:] > rival[-2:]:
             strongest[same] = arc
-    return [arc for arc in strongest.values() if not arc.prohibited]
+    return [arc for arc in strongest.values() if not arc.is_prohibited]
 
 
-def presentation(data: bytes, file: str) -> dict[str, list[PresentationArc]]:
+def parse_presentation(data: bytes, file: str) -> dict[str, list[PresentationArc]]:
     """The parent-child arcs of each role, in document order, prohibited ones included: see :func:`effective`.
 
     ParseError: not a linkbase or schema, an arc to a locator that its link does not have, a bad number.
@@ -107,7 +107,7 @@ def presentation(data: bytes, file: str) -> dict[str, list[PresentationArc]]:
     return _arcs(data, file, "presentation", PresentationArc._make, _presentation_rest)
 
 
-def calculation(data: bytes, file: str) -> dict[str, list[CalculationArc]]:
+def parse_calculation(data: bytes, file: str) -> dict[str, list[CalculationArc]]:
     """The sums of each role, as arcs in document order, prohibited ones included: see :func:`effective`.
 
     ParseError: as :func:`presentation`.
@@ -115,7 +115,7 @@ def calculation(data: bytes, file: str) -> dict[str, list[CalculationArc]]:
     return _arcs(data, file, "calculation", CalculationArc._make, _calculation_rest)
 
 
-def definition(data: bytes, file: str) -> dict[str, list[DefinitionArc]]:
+def parse_definition(data: bytes, file: str) -> dict[str, list[DefinitionArc]]:
     """The definition arcs of each role, in document order, prohibited ones included: see :func:`effective`.
 
     ParseError: as :func:`presentation`.
@@ -123,7 +123,7 @@ def definition(data: bytes, file: str) -> dict[str, list[DefinitionArc]]:
     return _arcs(data, file, "definition", DefinitionArc._make, _definition_rest)
 
 
-def labels(data: bytes, file: str) -> dict[str, dict[str, str]]:
+def parse_labels(data: bytes, file: str) -> dict[str, dict[str, str]]:
     """The English labels of each element, by the full URI of their role; white space runs are single spaces.
 
     ``en-US`` is preferred to any other English, other languages are left out, and a label that does not say
@@ -148,21 +148,21 @@ class _LinkReader(XmlReader):
         self._orders: dict[str, float] = {}
         here = type(self)
         self.opens = {f"{LINK} linkbase": here.open_root, f"{_XS} schema": here.open_root}
-        self._outside: dict[str, Opened] = {f"{LINK} {kind}Link": here.open_link}
-        self.inside: dict[str, Opened] = {f"{LINK} loc": here.open_loc, f"{LINK} {kind}Arc": here.open_arc}
+        self._outside: dict[str, OpenHandler] = {f"{LINK} {kind}Link": here.open_link}
+        self.inside: dict[str, OpenHandler] = {f"{LINK} loc": here.open_loc, f"{LINK} {kind}Arc": here.open_arc}
 
     def open_root(self, name: str, attributes: Attributes) -> None:
         self.opens = self._outside
 
     def open_link(self, name: str, attributes: Attributes) -> None:
-        self.role = self.required(attributes, _ROLE)
+        self.role = self.get_required(attributes, _ROLE)
         self.locs = {}
         self.opens = self.inside
         self.on_close(self._close_link)
 
     def open_loc(self, name: str, attributes: Attributes) -> None:
-        element_id = self.required(attributes, _HREF).rpartition("#")[2]
-        self.locs.setdefault(self.required(attributes, _LABEL), []).append(element_id)
+        element_id = self.get_required(attributes, _HREF).rpartition("#")[2]
+        self.locs.setdefault(self.get_required(attributes, _LABEL), []).append(element_id)
 
     def _close_link(self) -> None:
         self.opens = self._outside
@@ -181,10 +181,10 @@ class _LinkReader(XmlReader):
         sources, found = self.locs.get(start), targets.get(end)
         if sources is None or found is None:
             label = start if sources is None else end
-            raise self.refusal(f"link {self.role[:200]} has nothing with the label {label[:200]!r}")
+            raise self.build_error(f"link {self.role[:200]} has nothing with the label {label[:200]!r}")
         self._shared += len(sources) * len(found) - 1
         if self._shared > MAX_SHARED:
-            raise self.refusal(f"labels shared so often that they imply {MAX_SHARED} more arcs than are written")
+            raise self.build_error(f"labels shared so often that they imply {MAX_SHARED} more arcs than are written")
         return product(sources, found)
 
     def order(self, attributes: Attributes) -> float:
@@ -195,7 +195,7 @@ class _LinkReader(XmlReader):
         known = self._orders.get(text)
         if known is None:
             if NUMBER.fullmatch(text) is None:
-                raise self.refusal(f"order is not a number: {text[:40]!r}")
+                raise self.build_error(f"order is not a number: {text[:40]!r}")
             known = self._orders[text] = float(text)
         return known
 
@@ -204,7 +204,7 @@ class _LinkReader(XmlReader):
         priority, text = 0, attributes.get("priority")
         if text is not None:
             if _PRIORITY.fullmatch(text) is None:
-                raise self.refusal(f"priority is not a number: {text[:40]!r}")
+                raise self.build_error(f"priority is not a number: {text[:40]!r}")
             priority = int(text)
         return priority, attributes.get("use") == "prohibited"
 
@@ -220,7 +220,7 @@ class _ArcReader(_LinkReader, Generic[_T]):
         self._arcs: list[tuple[str, str, tuple[object, ...]]] = []
 
     def open_arc(self, name: str, attributes: Attributes) -> None:
-        start, end = self.required(attributes, _FROM), self.required(attributes, _TO)
+        start, end = self.get_required(attributes, _FROM), self.get_required(attributes, _TO)
         self._arcs.append((start, end, self._rest_of(self, attributes)))
 
     def close_link(self) -> None:
@@ -236,16 +236,16 @@ def _presentation_rest(reader: _LinkReader, attributes: Attributes) -> tuple[obj
 
 
 def _calculation_rest(reader: _LinkReader, attributes: Attributes) -> tuple[object, ...]:
-    weight = reader.required(attributes, "weight")
+    weight = reader.get_required(attributes, "weight")
     if NUMBER.fullmatch(weight) is None:
-        raise reader.refusal(f"weight is not a number: {weight[:40]!r}")
+        raise reader.build_error(f"weight is not a number: {weight[:40]!r}")
     return (reader.order(attributes), Decimal(weight), *reader.strength(attributes))
 
 
 def _definition_rest(reader: _LinkReader, attributes: Attributes) -> tuple[object, ...]:
     return (
         reader.order(attributes),
-        reader.required(attributes, _ARCROLE).rpartition("/")[2],
+        reader.get_required(attributes, _ARCROLE).rpartition("/")[2],
         attributes.get(f"{_XBRLDT} targetRole"),
         attributes.get(f"{_XBRLDT} closed") in _TRUE,
         attributes.get(f"{_XBRLDT} usable", "true") in _TRUE,
@@ -276,11 +276,11 @@ class _LabelReader(_LinkReader):
         self.inside[f"{LINK} label"] = _LabelReader.open_label
 
     def open_arc(self, name: str, attributes: Attributes) -> None:
-        ends = self.required(attributes, _FROM), self.required(attributes, _TO)
+        ends = self.get_required(attributes, _FROM), self.get_required(attributes, _TO)
         self._label_arcs.append(_LabelArc(*ends, self.order(attributes), *self.strength(attributes)))
 
     def open_label(self, name: str, attributes: Attributes) -> None:
-        texts = self._resources.setdefault(self.required(attributes, _LABEL), [])
+        texts = self._resources.setdefault(self.get_required(attributes, _LABEL), [])
         language = attributes.get(_XML_LANG, "en")
         shelf = self.found if language == "en-US" else self._shelf(language)
         if shelf is None:
@@ -301,8 +301,8 @@ class _LabelReader(_LinkReader):
 
     def close_link(self) -> None:
         arcs = self._label_arcs
-        if any(arc.prohibited for arc in arcs):
-            arcs = effective(arcs)
+        if any(arc.is_prohibited for arc in arcs):
+            arcs = select_effective_arcs(arcs)
         for arc in arcs:
             for element_id, (shelf, role, text) in self.ends(arc.source, arc.target, self._resources):
                 shelf.setdefault(element_id, {}).setdefault(role, text)

@@ -8,7 +8,7 @@ import zlib
 from finapi.app import App
 from finapi.core.files import get_package_folder
 from finapi.edgar import companyfacts
-from finapi.edgar.forms import FORMS, XBRL
+from finapi.edgar.form_families import FAMILIES, XBRL
 from finapi.market.demo import quotes
 from finapi.market.documents import announce, filings, packed
 from finapi.market.documents.metadata import LISTED, SUBMISSIONS, FilingMetadata, Party
@@ -25,7 +25,7 @@ def load(app: App) -> int:
     folder = get_package_folder("finapi.market.demo")
     new = 0
     # Reports first, which bring the tickers that are told with each filing.
-    for form in (XBRL, *(form for form in FORMS if form is not XBRL)):
+    for form in (XBRL, *(form for form in FAMILIES if form is not XBRL)):
         file = f"{form.name}.pack"
         if (folder / file).is_file():
             new += packed.load(app, (folder / file).read_bytes(), file)
@@ -51,7 +51,7 @@ def _load_facts(app: App, data: bytes) -> int:
     """The years of figures that no document is held of: companyfacts documents, a line each."""
     new = 0
     for line in zlib.decompress(data).splitlines():
-        made = companyfacts.company(line, FACTS)
+        made = companyfacts.parse(line, FACTS)
         with app.db.write() as tx:
             new += factsets.put_companyfacts(tx, made, app.clock.now())
     return new

@@ -23,7 +23,7 @@ from finapi.delivery import outbox
 from finapi.delivery.events import About
 from finapi.delivery.sniper import FilingHit
 from finapi.delivery.webhooks import WebhookEvent
-from finapi.edgar.forms import FormFamily
+from finapi.edgar.form_families import FormFamily
 from finapi.market.documents import filing_rows
 from finapi.market.documents.filing_rows import FilingRow
 from finapi.market.documents.metadata import UNFILED
@@ -126,7 +126,7 @@ def inside(tx: Transaction, now: datetime, form: FormFamily, accession: str, new
     shown = filing_rows.rows(tx, [accession])[0]
     about, occurred_at = _about(tx, accession, shown["form_type"]), _occurred_at(now, shown)
     for one in news:
-        outbox.event(tx, now, accession, form.events[0], occurred_at=occurred_at, about=about, data=one.data)
+        outbox.event(tx, now, accession, form.event_types[0], occurred_at=occurred_at, about=about, data=one.data)
         if form.topic is not None:
             payload = {**one.payload, "accession_number": accession, "filed_at": _filed_at(shown)}
             outbox.webhook(tx, now, accession, WebhookEvent(form.topic, occurred_at, one.subject, payload))

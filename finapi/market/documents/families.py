@@ -1,7 +1,7 @@
 """What the module of a form family provides: how its documents are parsed, stored and packed.
 
-Each line of ``edgar/forms.py`` names such a module, which has a :class:`Family` called ``FAMILY``. It is imported when
-its first document comes.
+Each line of ``edgar/form_families.py`` names such a module, which has a :class:`Family` called ``FAMILY``. The module
+is imported when its first document comes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from finapi.app import App
 from finapi.core import stopping
-from finapi.edgar.forms import FORMS, FormFamily
+from finapi.edgar.form_families import FAMILIES, FormFamily
 from finapi.edgar.sgml import SubmissionHeader
 from finapi.market.documents.identify import Subject, listed
 from finapi.market.documents.metadata import FilingMetadata
@@ -65,8 +65,8 @@ def family(form: FormFamily) -> Family:
 def put_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool:
     """Store what the header of a filing tells its family, where that reads nothing else; whether anything was new."""
     stored = False
-    for form in FORMS:
-        if header.form in form.headed:
+    for form in FAMILIES:
+        if header.form in form.header_only_forms:
             put = family(form).headed
             stored |= put is not None and put(tx, header, now)
     return stored
@@ -74,14 +74,14 @@ def put_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool
 
 def settle(tx: Transaction, now: datetime, cik: int | None = None) -> bool:
     """Take over what lists now say of documents that came before them; ``cik`` is the company that was listed."""
-    changed = sum(family(form).redate(tx, now) for form in FORMS)
+    changed = sum(family(form).redate(tx, now) for form in FAMILIES)
     for row in tx.list_rows("unfiled", cik=cik) if cik is not None else ():
         stopping.check()
         subject = Subject((row["cik"],), row["form"], row["period_of_report"], b"")
         accession = listed(tx, subject)
         if accession is not None:
             filing_id = tx.find_value("filing_id", accession=accession)
-            for form in FORMS:
+            for form in FAMILIES:
                 family(form).move(tx, row["id"], filing_id, accession, now)
             tx.run("delete_filing", id=row["id"])
             changed += 1

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from finapi.core.errors import ParseError
-from finapi.edgar import identity
-from finapi.edgar.identity import Identity
+from finapi.edgar import identifiers
+from finapi.edgar.identifiers import FilingIdentity
 from finapi.market.documents.metadata import DOCUMENT, HEADER, OPERATOR, UNFILED, FilingMetadata
 from finapi.store.db import Row, Transaction
 
@@ -50,7 +50,7 @@ class Clues:
     ``names`` are those of its files, the best first; ``folder`` is that of their folder.
     """
 
-    beside: Identity | None = None
+    beside: FilingIdentity | None = None
     given: Given = Given()
     names: tuple[str, ...] = ()
     folder: str = ""
@@ -94,7 +94,7 @@ class Clues:
         )
 
     def _named(self, names: Sequence[str]) -> str | None:
-        return next(filter(None, map(identity.accession_in_name, names)), None)
+        return next(filter(None, map(identifiers.find_accession_in_name, names)), None)
 
 
 def listed(tx: Transaction, subject: Subject) -> str | None:

@@ -15,14 +15,14 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from finapi.app import App
 from finapi.core.errors import ParseError
-from finapi.edgar.forms import FORMS, FormFamily
+from finapi.edgar.form_families import FAMILIES, FormFamily
 from finapi.market.documents import families
 from finapi.market.documents.metadata import FilingMetadata
 from finapi.store import heartbeats
 from finapi.store.db import ConstraintError, Transaction
 
 MAX_UNPACKED = 512 * 1024 * 1024  # bytes; a pack is embedded data, not an archive
-MAGIC = {b"finapi-pack 2 %b\n" % form.name.encode(): form for form in FORMS}
+MAGIC = {b"finapi-pack 2 %b\n" % form.name.encode(): form for form in FAMILIES}
 
 _FILED = ("accession", "evidence", "form", "filed_at", "accepted_at", "period_of_report", "primary_document")
 

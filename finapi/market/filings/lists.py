@@ -7,7 +7,6 @@ leaves the data version alone, so that the answers that callers hold stay good.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from datetime import datetime
 from itertools import islice
 from operator import attrgetter
@@ -16,7 +15,7 @@ from typing import TypedDict
 from finapi.app import App
 from finapi.core import stopping
 from finapi.core.records import Date, build_record
-from finapi.edgar import getcurrent, indexes, sgml, submissions, tickers
+from finapi.edgar import form_indexes, getcurrent, sgml, submissions, tickers
 from finapi.market.documents import families, filings, metadata
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.reference import companies
@@ -53,9 +52,19 @@ def put_submissions(tx: Transaction, company: submissions.CompanySubmissions, no
     listed = [(item.ticker, item.exchange) for item in company.listings]
     changed |= companies.put_tickers(tx, cik, listed, companies.FROM_SUBMISSIONS, as_of)
     for former in company.former_names:
-        changed |= companies.put_former_name(tx, cik, former.name, former.first, former.last)
+        changed |= companies.put_former_name(tx, cik, former.name, former.first_filed, former.last_filed)
     for page in company.older_pages:
-        changed |= tx.run("put_page", asdict(page), cik=cik) > 0
+        changed |= (
+            tx.run(
+                "put_page",
+                name=page.name,
+                cik=cik,
+                filings=page.filing_count,
+                first=page.first_filed,
+                last=page.last_filed,
+            )
+            > 0
+        )
     changed |= _put_filings(tx, cik, company.filings, now)
     return families.settle(tx, now, cik) or changed
 
@@ -70,10 +79,10 @@ def put_older_page(
     return families.settle(tx, now, cik) or changed
 
 
-def put_index(app: App, rows: Iterable[indexes.IndexRow]) -> bool:
+def put_index(app: App, rows: Iterable[form_indexes.IndexRow]) -> bool:
     """Store the filings of an index, a thousand in a transaction; the parties of one filing come together."""
     now = app.clock.now()
-    together: dict[str, list[indexes.IndexRow]] = {}
+    together: dict[str, list[form_indexes.IndexRow]] = {}
     for row in rows:
         together.setdefault(row.accession, []).append(row)
     # The lines of one filing agree, or the greater one stands, as everywhere.
@@ -98,7 +107,7 @@ def put_index(app: App, rows: Iterable[indexes.IndexRow]) -> bool:
     return changed
 
 
-def put_company_tickers(tx: Transaction, listed: Iterable[tickers.Ticker]) -> bool:
+def put_company_tickers(tx: Transaction, listed: Iterable[tickers.TickerRow]) -> bool:
     """Store a list of tickers: today's, of no day that the list would name."""
     by_company: dict[int, list[tuple[str, str | None]]] = {}
     changed = False
@@ -120,7 +129,7 @@ def put_parties(tx: Transaction, header: sgml.SubmissionHeader) -> bool:
         told = companies.Attributes(int(party.sic) if party.sic else None, party.fiscal_year_end, party.state, None)
         changed |= companies.put_attributes(tx, cik, told, _FROM_HEADER, header.filed)
         for former in party.former_names:
-            changed |= companies.put_former_name(tx, cik, former.name, None, former.changed)
+            changed |= companies.put_former_name(tx, cik, former.name, None, former.changed_on)
     return changed
 
 

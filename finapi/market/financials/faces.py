@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-from finapi.edgar.xbrl.names import is_extension
+from finapi.edgar.xbrl.qnames import is_extension
 from finapi.market.financials.metrics import MAX_PARTS, NO_PRIORITY, Metric, MetricMapping
 
 # The statements whose lines a metric may stand on, by the kinds that sections have.

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from finapi.core import days
-from finapi.edgar.xbrl.names import NUMBER, is_extension
+from finapi.edgar.xbrl.qnames import NUMBER, is_extension
 from finapi.market.financials.faces import Apart, Faces, Placed
 from finapi.market.financials.faces import plain as label_of
 from finapi.market.financials.metrics import FACE, Metric, MetricMapping

@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from finapi.core.files import get_package_folder
-from finapi.edgar.xbrl.names import is_extension
+from finapi.edgar.xbrl.qnames import is_extension
 
 INDUSTRIES = ("commercial", "bank", "insurer", "reit")
 STATEMENTS = ("income_statement", "balance_sheet", "cash_flow_statement", "comprehensive_income")

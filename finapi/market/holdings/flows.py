@@ -85,7 +85,7 @@ def by_security(
         **wanted,
         "period": period,
         "words": json.dumps(words) if words else None,
-        "ticker": tickers.spelled(wanted["search"] or ""),
+        "ticker": tickers.normalise_prefix(wanted["search"] or ""),
         "groups": _groups(wanted["sector"], wanted["industry"]),
         "direction": -1 if wanted["sort_order"] == "desc" else 1,
     }

@@ -242,7 +242,7 @@ def holdings(
         "status": positions.code(status),
         "search": search.upper() if search else None,
         "choices": choices,
-        "ticker": tickers.spelled(search) if search else None,
+        "ticker": tickers.normalise_prefix(search) if search else None,
         "sort": sort,
         "direction": -1 if descending else 1,
         "limit": limit,

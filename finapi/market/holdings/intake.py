@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from finapi.core.errors import ParseError
-from finapi.edgar import identity, thirteenf
+from finapi.edgar import identifiers, thirteenf
 from finapi.edgar.thirteenf import CoverPage, Holding, Manager
 from finapi.market.documents.families import Family
 from finapi.market.documents.identify import Subject
@@ -37,8 +37,8 @@ def group(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:
         yield [*covers, *tables]
         return
     for cover in list(covers):
-        number = identity.accession_in_name(cover.name)
-        same = [table for table in tables if number and identity.accession_in_name(table.name) == number]
+        number = identifiers.find_accession_in_name(cover.name)
+        same = [table for table in tables if number and identifiers.find_accession_in_name(table.name) == number]
         if len(same) == 1:
             covers.remove(cover)
             tables.remove(same[0])
@@ -51,14 +51,14 @@ def _by_sums(covers: list[Document], tables: list[Document]) -> Iterator[Sequenc
     wanted: dict[tuple[int | None, int | None], list[Document]] = {}
     for cover in covers:
         try:
-            said = thirteenf.cover(cover.read(), cover.path)
+            said = thirteenf.parse_cover(cover.read(), cover.path)
         except ParseError:
             yield [cover]
             continue
         wanted.setdefault((said.entry_total, said.value_total), []).append(cover)
     for table in tables:
         try:
-            rows = thirteenf.table(table.read(), table.path)
+            rows = thirteenf.parse_table(table.read(), table.path)
         except ParseError:
             yield [table]
             continue
@@ -82,9 +82,9 @@ def read(documents: Sequence[Document]) -> HoldingsReport:
         data = one.read().strip()
         digests.append(hashlib.sha256(data).digest())
         if one.kind == COVER:
-            cover = thirteenf.cover(data, one.path)
+            cover = thirteenf.parse_cover(data, one.path)
         else:
-            rows = thirteenf.table(data, one.path)
+            rows = thirteenf.parse_table(data, one.path)
     digest = hashlib.sha256(b"".join(sorted(digests))).digest()
     return holdings_report.assemble(cover, rows, digest, len(documents), covers[0])
 
@@ -123,12 +123,14 @@ def _cover(tx: Transaction, row: Row) -> CoverPage:
     managers: tuple[list[Manager], list[Manager]] = ([], [])
     for one in tx.list_rows("managers_of_report", report_id=row["id"]):
         managers[one["included"]].append(Manager(one["number"], one["name"], one["cik"], one["file_number"]))
-    values = {name: row[name] for name in CoverPage.__slots__ if name not in ("reported_by", "included")}
+    values = {
+        name: row[name] for name in CoverPage.__slots__ if name not in ("reporting_managers", "included_managers")
+    }
     values.update(
         cik=f"{row['cik']:010}",
         confidential_omitted=bool(row["confidential_omitted"]),
-        reported_by=tuple(managers[0]),
-        included=tuple(managers[1]),
+        reporting_managers=tuple(managers[0]),
+        included_managers=tuple(managers[1]),
     )
     return CoverPage(**values)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from finapi.core import days, query_language
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.query_language import Condition, QueryField
-from finapi.edgar import cusip, identity, tickers
+from finapi.edgar import cusip, identifiers, tickers
 from finapi.market.holdings import funds
 from finapi.market.holdings.funds import FundCoverPage, FundQuarter
 from finapi.store.db import Row, Transaction
@@ -101,7 +101,7 @@ def _holds(one: Condition, row: Row) -> bool:
 
 
 def _accession(text: str) -> Condition:
-    number = identity.accession(text)
+    number = identifiers.parse_accession(text)
     if number is None:
         raise ValueError
     return {"values": [number]}
@@ -119,7 +119,7 @@ _REPORT = ("cik", "period", "accession", "form", "filed")
 def _of_report() -> dict[str, QueryField]:
     """Fields of a report's cover."""
     return {
-        "cik": QueryField(("cik", "filerCik"), lambda text: {"values": [int(identity.cik(text))]}, "a CIK"),
+        "cik": QueryField(("cik", "filerCik"), lambda text: {"values": [int(identifiers.parse_cik(text))]}, "a CIK"),
         "period": QueryField(("period", "periodOfReport", "period_of_report"), _day, _DAYS, is_range=True),
         "accession": QueryField(
             ("accession", "accessionNo", "accession_no", "accession_number"), _accession, "an accession number"

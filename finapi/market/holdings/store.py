@@ -15,7 +15,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from finapi.core import stopping
-from finapi.edgar.forms import THIRTEEN_F
+from finapi.edgar.form_families import THIRTEEN_F
 from finapi.market.documents import announce, filings, identify
 from finapi.market.documents.metadata import CLAIMED, DOCUMENT, FilingMetadata, Party, is_unfiled
 from finapi.market.holdings import funds, positions, quarters, value_units
@@ -28,7 +28,9 @@ from finapi.store.db import Row, Transaction
 MAX_COMPARED, MAX_DOUBTED = 10, 3
 
 # Columns of insert_holdings, in their order.
-_OF_ROW = attrgetter("value", "amount", "figi", "discretion", "managers", "sole", "shared", "none")
+_OF_ROW = attrgetter(
+    "value", "amount", "figi", "discretion", "manager_numbers", "sole_voting", "shared_voting", "no_voting"
+)
 
 
 def put(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, now: datetime) -> bool:
@@ -267,7 +269,7 @@ def _insert_report(tx: Transaction, report: HoldingsReport, filing_id: int) -> i
         row_value=report.row_value,
         documents=report.documents,
     )
-    listed = [(one, 0) for one in cover.reported_by] + [(one, 1) for one in cover.included]
+    listed = [(one, 0) for one in cover.reporting_managers] + [(one, 1) for one in cover.included_managers]
     tx.insert_rows(
         "insert_holdings_managers",
         [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from finapi.edgar.ownership import OwnershipRow
+from finapi.edgar.ownership_forms import OwnershipRow
 
 # Of the seven things compared, how many must agree. A corrected row differs in one, or in two; where the
 # amendment says less than the form it amends, two are too many to call it the same row.
@@ -47,7 +47,7 @@ _Compared = tuple[tuple[bool, bool], tuple[tuple[int, object], ...]]
 
 def _compared(row: OwnershipRow) -> _Compared:
     """The table of a row, and what of it is compared with its weight; the weights add up to seven."""
-    if row.transaction:
+    if row.is_transaction:
         things: tuple[object, ...] = (
             fold(row.title),
             row.date,

@@ -10,7 +10,7 @@ from types import GenericAlias
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from finapi.core.records import Date, InlineObject, OneOf, Time, Url, build_record
-from finapi.edgar.ownership import FORMS, Owner, OwnershipForm, OwnershipRow
+from finapi.edgar.ownership_forms import FORM_TYPES, Owner, OwnershipForm, OwnershipRow
 from finapi.market.insiders import store
 from finapi.market.insiders.trades import FigureMark, IdPage, InsiderCursor, absent, narrowest, page
 from finapi.market.reference import sectors
@@ -76,7 +76,7 @@ class InsiderFiling(TypedDict):
 
     filing_id: str
     accession_number: str
-    form_type: Annotated[str, OneOf(FORMS)]
+    form_type: Annotated[str, OneOf(FORM_TYPES)]
     filed_at: Date | None
     accepted_at: Time | None
     period_of_report: Date
@@ -290,7 +290,7 @@ class _FormFootnote(TypedDict):
 class _FormHead(TypedDict):
     id: str
     accessionNo: str
-    documentType: Annotated[str, OneOf(FORMS)]
+    documentType: Annotated[str, OneOf(FORM_TYPES)]
     filedAt: Date | None
     periodOfReport: Date
     schemaVersion: str | None
@@ -434,7 +434,7 @@ def _cell(restated: set[int], row: OwnershipRow, seq: int, field: str) -> Any:
     value = _plain_value(row, seq, field)
     if field in _ALIKE:
         return value
-    notes = list(row.notes_of(field))
+    notes = list(row.list_footnote_ids(field))
     if field not in _FIGURES:
         return {"value": value, "footnotes": notes}
     return {"value": value, "footnotes": notes, "mark": absent(notes) if value is None else None}
@@ -442,8 +442,8 @@ def _cell(restated: set[int], row: OwnershipRow, seq: int, field: str) -> Any:
 
 def _plain_value(row: OwnershipRow, seq: int, field: str) -> Any:
     if field == "coding_notes":
-        return list(row.notes_of("coding"))
+        return list(row.list_footnote_ids("coding"))
     if field == "notes":
-        return {noted: list(ids) for noted, ids in row.notes}
+        return {noted: list(ids) for noted, ids in row.footnote_ids}
     value = getattr(row, field)
     return Decimal(value) if field in _FIGURES and value is not None else value

@@ -9,8 +9,8 @@ from itertools import islice
 from finapi.app import App
 from finapi.core import stopping
 from finapi.core.errors import ParseError
-from finapi.edgar import insider_sets, ownership
-from finapi.edgar.ownership import OwnershipForm
+from finapi.edgar import insider_sets, ownership_forms
+from finapi.edgar.ownership_forms import OwnershipForm
 from finapi.market.documents import outcomes
 from finapi.market.documents.families import Family
 from finapi.market.documents.metadata import DOCUMENT, INDEX, FilingMetadata
@@ -38,7 +38,7 @@ def data_set(app: App, documents: Sequence[Document], only: Set[int] | None = No
     stored = held = refused = 0
     try:
         tables = {name: document.read() for name, document in named.items()}
-        found = insider_sets.forms(tables, {name: document.path for name, document in named.items()})
+        found = insider_sets.iter_forms(tables, {name: document.path for name, document in named.items()})
         while portion := list(islice(found, _PORTION)):
             stopping.check()
             wrong = [one for one in portion if isinstance(one, ParseError)]
@@ -90,7 +90,7 @@ def _pack_put(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, sic: 
 FAMILY = Family(
     content=OwnershipForm,
     group=lambda documents: ([document] for document in documents),
-    read=lambda documents: ownership.parse(documents[0].read(), documents[0].path),
+    read=lambda documents: ownership_forms.parse(documents[0].read(), documents[0].path),
     subject=store.subject,
     put=store.put,
     note=lambda form, filed: None if filed.filed_at else UNDATED,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
-from finapi.edgar.ownership import OwnershipForm, OwnershipRow
+from finapi.edgar.ownership_forms import OwnershipForm, OwnershipRow
 from finapi.market.insiders.amendments import fold
 from finapi.market.insiders.rules import usable_date
 
@@ -30,7 +30,7 @@ class Position(NamedTuple):
 
 def as_of(form: OwnershipForm, filed_at: str | None) -> str:
     """The latest day that a form tells of: its period or its last transaction, never after its filing."""
-    days = [form.period, *(day for row in form.rows if row.transaction and (day := usable_date(row.date)))]
+    days = [form.period, *(day for row in form.rows if row.is_transaction and (day := usable_date(row.date)))]
     known = [day for day in days if filed_at is None or day <= filed_at]
     return max(known, default=form.period)
 
@@ -44,7 +44,7 @@ def of(rows: Sequence[OwnershipRow]) -> list[Position]:
     last: dict[tuple[str, ...], tuple[str, int, OwnershipRow]] = {}
     holdings: list[tuple[int, OwnershipRow]] = []
     for seq, row in enumerate(rows, 1):
-        if not row.transaction:
+        if not row.is_transaction:
             holdings.append((seq, row))
             continue
         key = _vehicle(row)
@@ -52,44 +52,44 @@ def of(rows: Sequence[OwnershipRow]) -> list[Position]:
         if key not in last or told >= last[key][0]:
             last[key] = (told, seq, row)
     held = [(seq, row) for _, seq, row in last.values()]
-    held += [(seq, row) for seq, row in holdings if row.derivative or _vehicle(row) not in last]
+    held += [(seq, row) for seq, row in holdings if row.is_derivative or _vehicle(row) not in last]
     return [_position(seq, row) for seq, row in sorted(held)]
 
 
 def _position(seq: int, row: OwnershipRow) -> Position:
     amount = row.following_shares
-    if amount is None and row.derivative and not row.transaction:
+    if amount is None and row.is_derivative and not row.is_transaction:
         amount = row.underlying_shares
     return Position(
         seq,
         fold(row.title),
         row.title,
-        row.derivative,
+        row.is_derivative,
         row.direct_or_indirect,
         row.nature,
         "|".join(_vehicle(row)),
         amount,
-        row.notes_of("following_shares", "underlying_shares") if amount is None else (),
+        row.list_footnote_ids("following_shares", "underlying_shares") if amount is None else (),
     )
 
 
 def _vehicle(row: OwnershipRow) -> tuple[str, ...]:
     """In whose hands: two trusts are often told apart by their footnotes only."""
     terms: tuple[str | None, ...] = ()
-    if row.derivative:
+    if row.is_derivative:
         terms = (
             row.exercise_price,
             row.exercise_date,
             row.expiration_date,
             fold(row.underlying_title),
-            *row.notes_of("exercise_price", "exercise_date", "expiration_date"),
+            *row.list_footnote_ids("exercise_price", "exercise_date", "expiration_date"),
         )
     return (
-        "d" if row.derivative else "n",
+        "d" if row.is_derivative else "n",
         fold(row.title),
         row.direct_or_indirect or "",
         fold(row.nature),
-        *row.notes_of("nature", "direct_or_indirect"),
+        *row.list_footnote_ids("nature", "direct_or_indirect"),
         *(term or "" for term in terms),
     )
 

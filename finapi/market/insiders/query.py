@@ -9,7 +9,7 @@ from typing import Any
 from finapi.core import days, query_language
 from finapi.core.errors import ApiError
 from finapi.core.query_language import Condition, QueryField
-from finapi.edgar import identity, ownership
+from finapi.edgar import identifiers, ownership_forms
 from finapi.market.insiders import names
 from finapi.market.reference import companies
 from finapi.store.db import Transaction
@@ -88,7 +88,7 @@ def _fields(tx: Transaction, cut: list[bool]) -> dict[str, QueryField]:
         return lambda text: {kind: word(text, forms=False)[kind]}
 
     def word(text: str, *, forms: bool = True) -> Condition:
-        if forms and text.upper() in ownership.FORMS:
+        if forms and text.upper() in ownership_forms.FORM_TYPES:
             return {"forms": [text.upper()]}
         matches = names.matching(tx, text, _NAMES)
         cut.append(matches.cut)
@@ -114,18 +114,18 @@ def _party(read: Callable[[str], Condition]) -> Callable[[str], Condition]:
 
 
 def _numbers(*kinds: str) -> Callable[[str], Condition]:
-    return lambda text: {kind: [int(identity.cik(text))] for kind in kinds}
+    return lambda text: {kind: [int(identifiers.parse_cik(text))] for kind in kinds}
 
 
 def _accession(text: str) -> Condition:
-    found = identity.accession(text)
+    found = identifiers.parse_accession(text)
     if found is None:
         raise ValueError
     return {"accessions": [found]}
 
 
 def _form(text: str) -> Condition:
-    if text.upper() not in ownership.FORMS:
+    if text.upper() not in ownership_forms.FORM_TYPES:
         raise ValueError
     return {"forms": [text.upper()]}
 
@@ -134,13 +134,15 @@ def _form(text: str) -> Condition:
 _DAYS = "a date or [date TO date]"
 _PLAIN = {
     "accession": QueryField(("accessionNo",), _accession, "an accession number"),
-    "form": QueryField(("documentType", "formType"), _form, f"one of {', '.join(ownership.FORMS)}"),
+    "form": QueryField(("documentType", "formType"), _form, f"one of {', '.join(ownership_forms.FORM_TYPES)}"),
     "filed": QueryField(("filedAt",), lambda text: days.number(days.validate(text[:10])), _DAYS, is_range=True),
     "period": QueryField(("periodOfReport",), lambda text: days.validate(text[:10]), _DAYS, is_range=True),
-    "amendment": QueryField(("isAmendment",), lambda text: {"truth": ownership.truth(text)}, "true or false"),
+    "amendment": QueryField(
+        ("isAmendment",), lambda text: {"truth": ownership_forms.parse_boolean(text)}, "true or false"
+    ),
     "code": QueryField(
         ("transactionCode", "nonDerivativeTable.transactions.coding.code"),
-        lambda text: {"code": ownership.code(text.upper())},
+        lambda text: {"code": ownership_forms.parse_code(text.upper())},
         "one letter",
     ),
 }

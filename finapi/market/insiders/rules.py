@@ -12,7 +12,7 @@ from datetime import date, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, NamedTuple
 
-from finapi.edgar.ownership import OwnershipForm, OwnershipRow
+from finapi.edgar.ownership_forms import OwnershipForm, OwnershipRow
 from finapi.market.insiders import business_days
 
 STANDARD_TYPES = ("purchase", "sale", "grant", "exercise", "gift", "other")
@@ -99,15 +99,15 @@ def facts(form: OwnershipForm) -> list[TradeFacts]:
     """The conclusions for each transaction of a form, in the order of its transactions."""
     # Each footnote is read once, however many rows refer to it.
     meanings = {one: _meaning(text) for one, text in form.footnotes}
-    rows = [row for row in form.rows if row.transaction]
-    said = [set().union(*(meanings.get(one, ()) for one in row.notes_of())) for row in rows]
+    rows = [row for row in form.rows if row.is_transaction]
+    said = [set().union(*(meanings.get(one, ()) for one in row.list_footnote_ids())) for row in rows]
     plans, cashless = _plans(form, said), _cashless(rows)
     return [
         TradeFacts(
             standard_type(row.code),
             # A derivative is no trade in the market, and neither is anything but a purchase or a sale.
             0
-            if row.derivative
+            if row.is_derivative
             else {("P", "A"): 1, ("S", "D"): -1}.get((row.code or "", row.acquired_disposed or ""), 0),
             value(row),
             *plans[place],
@@ -174,7 +174,7 @@ def _first_due(form: OwnershipForm, period: date) -> date:
     due = []
     for row in form.rows:
         told = usable_date(row.deemed_date or row.date)
-        if not row.transaction or told is None or row.timeliness == "E":
+        if not row.is_transaction or told is None or row.timeliness == "E":
             continue
         day = date.fromisoformat(told)
         if row.code not in _FORM_5_CODES and (row.code != "G" or day >= _GIFTS_SINCE):
@@ -219,13 +219,13 @@ def _cashless(rows: Sequence[OwnershipRow]) -> list[bool]:
     exercised: dict[tuple[str | None, str], Decimal] = defaultdict(Decimal)
     sold: dict[tuple[str | None, str], Decimal] = defaultdict(Decimal)
     for row, key, bought in zip(rows, keys, paid, strict=True):
-        if row.derivative or row.shares is None:
+        if row.is_derivative or row.shares is None:
             continue
         if bought and row.acquired_disposed == "A":
             exercised[key] += Decimal(row.shares)
         elif row.code == "S" and row.acquired_disposed == "D":
             sold[key] += Decimal(row.shares)
     return [
-        not row.derivative and 0 < sold[key] <= exercised[key] and (row.code == "S" or bought)
+        not row.is_derivative and 0 < sold[key] <= exercised[key] and (row.code == "S" or bought)
         for row, key, bought in zip(rows, keys, paid, strict=True)
     ]

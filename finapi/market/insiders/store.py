@@ -19,8 +19,8 @@ from typing import Any
 from finapi.core import stopping
 from finapi.core.clock import iso
 from finapi.edgar import tickers
-from finapi.edgar.forms import OWNERSHIP
-from finapi.edgar.ownership import Owner, OwnershipForm, OwnershipRow
+from finapi.edgar.form_families import OWNERSHIP
+from finapi.edgar.ownership_forms import Owner, OwnershipForm, OwnershipRow
 from finapi.market.documents import announce, filings, identify, metadata
 from finapi.market.documents.identify import Subject
 from finapi.market.documents.metadata import DOCUMENT, INDEX, UNFILED, FilingMetadata, Party, is_unfiled
@@ -50,7 +50,7 @@ PAYLOAD = (
 
 # Columns of insert_insider_transactions and insert_insider_positions, in their order.
 _OF_ROW = attrgetter(
-    "derivative",
+    "is_derivative",
     "title",
     "code",
     "acquired_disposed",
@@ -76,7 +76,7 @@ def put(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: dateti
     Everything happens in the caller's transaction: the form is stored whole or not at all.
     """
     # A data set does not tell how transactions and holdings alternate: both sources number rows alike.
-    form = replace(form, rows=tuple(sorted(form.rows, key=lambda row: (row.derivative, not row.transaction))))
+    form = replace(form, rows=tuple(sorted(form.rows, key=lambda row: (row.is_derivative, not row.is_transaction))))
     text = encoded(form)
     content = hashlib.sha256(text).digest()
     if filed.filed_at is None:
@@ -210,7 +210,7 @@ def _insert_form(
     tx: Transaction, form: OwnershipForm, filed: FilingMetadata, text: bytes, sic: int | None, now: datetime
 ) -> None:
     late, days = rules.lateness(form, filed.filed_at)
-    tables = [(row.derivative, row.transaction) for row in form.rows]
+    tables = [(row.is_derivative, row.is_transaction) for row in form.rows]
     tx.run(
         "insert_insider_form",
         {name: getattr(form, name) for name in ("symbol", "form", "period", "original_date")},
@@ -282,7 +282,7 @@ def _transactions(form: OwnershipForm, filed: FilingMetadata, sic: int | None) -
     roles, owner, issuer = titles.roles(titles.owners(form)), int(form.owners[0].cik), int(form.issuer_cik)
     found: list[tuple[Any, ...]] = []
     for seq, (row, wrong) in enumerate(judged, 1):
-        if not row.transaction:
+        if not row.is_transaction:
             continue
         said = facts[len(found)]
         own = (row.date, _figure_notes(row, wrong), _trade(form, form.rows[seq - 1]))
@@ -293,16 +293,16 @@ def _transactions(form: OwnershipForm, filed: FilingMetadata, sic: int | None) -
 def _figure_notes(row: OwnershipRow, wrong: Mapping[str, str]) -> str | None:
     """Footnotes of the figures that are missing, or why they are not believed, as JSON; None when there are none."""
     missing: dict[str, Any] = {
-        field: row.notes_of(field)
+        field: row.list_footnote_ids(field)
         for field in ("shares", "price", "following_shares", "following_value")
-        if getattr(row, field) is None and row.notes_of(field)
+        if getattr(row, field) is None and row.list_footnote_ids(field)
     }
     return json.dumps(missing | dict(wrong)) if missing or wrong else None
 
 
 def _trade(form: OwnershipForm, row: OwnershipRow) -> int:
     """A number that is the same for the same trade in two forms."""
-    said = (form.issuer_cik, row.derivative, amendments.fold(row.title), row.date, row.code)
+    said = (form.issuer_cik, row.is_derivative, amendments.fold(row.title), row.date, row.code)
     text = repr((*said, row.acquired_disposed, row.shares, row.price))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big", signed=True)
 

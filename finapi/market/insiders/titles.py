@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from finapi.edgar.ownership import Owner, OwnershipForm
+from finapi.edgar.ownership_forms import Owner, OwnershipForm
 
 DIRECTOR, OFFICER, TEN_PERCENT, OTHER, C_SUITE = 1, 2, 4, 8, 16
 

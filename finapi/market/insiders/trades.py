@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Annotated, Any, NamedTuple, TypedDict
 
 from finapi.core.records import Date, OneOf, Time, build_record
-from finapi.edgar.ownership import FORMS
+from finapi.edgar.ownership_forms import FORM_TYPES
 from finapi.market.insiders import titles
 from finapi.market.insiders.amendments import fold
 from finapi.market.insiders.rules import DESCRIPTIONS, STANDARD_TYPES
@@ -278,7 +278,7 @@ class InsiderTransaction(TypedDict):
     industry: str | None
     issuer_cik: str
     accession_number: str
-    form_type: Annotated[str, OneOf(FORMS)]
+    form_type: Annotated[str, OneOf(FORM_TYPES)]
     filing_date: Date | None
     filed_at: Date | None
     accepted_at: Time | None

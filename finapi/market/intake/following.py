@@ -14,7 +14,7 @@ from typing import Any
 from finapi.accounts import audit
 from finapi.app import App
 from finapi.core.clock import iso
-from finapi.edgar.forms import FETCHED
+from finapi.edgar.form_families import FETCHED_FORMS
 from finapi.market.reference import companies
 from finapi.store.db import Row, Transaction
 
@@ -57,7 +57,7 @@ def note(
     are due at once: they say more of it.
     """
     followed = [row["cik"] for row in tx.list_rows("followed_among", ciks=json.dumps(list(ciks)))]
-    if form in FETCHED or (followed and (not forms or form.removesuffix("/A") in forms)):
+    if form in FETCHED_FORMS or (followed and (not forms or form.removesuffix("/A") in forms)):
         # Whichever party's folder it lies in: all of them hold it.
         cik = followed[0] if followed else ciks[0]
         if tx.run("want_documents", accession=accession, cik=cik, form=form, now=iso(now)):
@@ -72,7 +72,7 @@ def note_recent(tx: Transaction, now: datetime, cik: int, days: int, forms: Sequ
     """
     since = (now - timedelta(days=days)).date().isoformat()
     for row in tx.list_rows("recent_filings_of", cik=cik, since=since):
-        usual = row["is_xbrl"] or row["form"] in FETCHED
+        usual = row["is_xbrl"] or row["form"] in FETCHED_FORMS
         if row["form"].removesuffix("/A") in forms if forms else usual:
             tx.run("want_documents", accession=row["accession"], cik=cik, form=row["form"], now=iso(now))
 

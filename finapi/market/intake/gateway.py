@@ -27,7 +27,7 @@ from finapi.core.clock import iso
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.core.files import read_bounded
-from finapi.edgar import recognise
+from finapi.edgar import document_kinds
 from finapi.market.documents.sources import MAX_DOCUMENT
 from finapi.net.outbound import (
     Outbound,
@@ -216,14 +216,17 @@ class Gateway:
         seconds, reason = BACK_OFF.get(reply.status, BACK_OFF_PAGE), f"it answered {reply.status}"
         refused = reply.status in (403, 429)
         if reply.status == 200:
-            kind = "" if body is None else recognise.kind(body[: recognise.ENOUGH], "")
+            kind = "" if body is None else document_kinds.detect_kind(body[: document_kinds.MAX_PREFIX_BYTES], "")
             if body is not None and kind != "sec-error-page":
                 self._worked(started)
                 return Fetched(
                     "found", url, body, etag=reply.headers.get("etag"), last_modified=reply.headers.get("last-modified")
                 )
             reason = "it answered with an error page" if kind else "an answer that is no gzip, or too large"
-            seconds, refused = (BACK_OFF_PAGE if kind else BACK_OFF_NETWORK), recognise.is_refusal(body or b"")
+            seconds, refused = (
+                (BACK_OFF_PAGE if kind else BACK_OFF_NETWORK),
+                document_kinds.is_access_refusal(body or b""),
+            )
         if may_fail and not refused:
             return self._failed(url, reason, retry_after, started)
         raise self._told_off(reason, seconds, retry_after, started)

@@ -17,9 +17,9 @@ from finapi.app import App
 from finapi.core import json, metrics, stopping
 from finapi.core.clock import iso
 from finapi.core.errors import ParseError
-from finapi.edgar import filing_index, recognise, sgml
-from finapi.edgar.forms import FORMS, FormFamily
-from finapi.edgar.identity import Identity
+from finapi.edgar import document_kinds, index_documents, sgml
+from finapi.edgar.form_families import FAMILIES, FormFamily
+from finapi.edgar.identifiers import FilingIdentity
 from finapi.market.documents import announce, contents, families, filings, metadata, outcomes, sources
 from finapi.market.documents.families import Family
 from finapi.market.documents.identify import Clues, Given
@@ -118,20 +118,20 @@ def settle(app: App) -> None:
 
 
 def _finish(tx: Transaction, now: datetime) -> None:
-    for form in FORMS:
+    for form in FAMILIES:
         families.family(form).finish(tx, now)
 
 
 def _ingest_group(app: App, group: Group, given: Given, also: Also | None) -> Iterator[Outcome]:
     """One folder: single documents one by one, then those of each form family together."""
     of_families: dict[str, list[Document]] = {}
-    beside: Identity | None = None
+    beside: FilingIdentity | None = None
     pages: list[Document] = []
     alike: list[Document] = []
     for entry in group.entries:
         stopping.check()
         try:
-            one = Document(entry, recognise.kind(entry.read(recognise.ENOUGH), entry.name))
+            one = Document(entry, document_kinds.detect_kind(entry.read(document_kinds.MAX_PREFIX_BYTES), entry.name))
         except ParseError as error:
             yield Outcome(entry.path, "unknown", "refused", error.reason)
             continue
@@ -153,14 +153,14 @@ def _ingest_group(app: App, group: Group, given: Given, also: Also | None) -> It
             yield from _single(app, one, given, also)
     yield from _together(app, alike)
     accessions: set[str] = set()
-    for form in FORMS:
+    for form in FAMILIES:
         documents = of_families.get(form.name, [])
         clues = Clues(beside, given, folder=group.name)
         for outcome in _ingest_family(app, form, [one for one in documents if one.kind in form.kinds], clues, also):
             if outcome.accession and not outcome.accession.startswith(UNFILED):
                 accessions.add(outcome.accession)
             yield outcome
-        tables = [one for one in documents if one.kind in form.data_sets]
+        tables = [one for one in documents if one.kind in form.data_set_kinds]
         data_set = families.family(form).data_set if tables else None
         if data_set is not None:
             yield from _guarded(tables, partial(data_set, app, tables, given.only))
@@ -185,7 +185,7 @@ def _single(app: App, one: Document, given: Given, also: Also | None) -> Sequenc
     return [single_documents.unread(one)]
 
 
-_FAMILY_OF = {kind: form for form in FORMS for kind in (*form.kinds, *form.data_sets)}
+_FAMILY_OF = {kind: form for form in FAMILIES for kind in (*form.kinds, *form.data_set_kinds)}
 
 
 def _ingest_family(
@@ -195,7 +195,7 @@ def _ingest_family(
     if not documents:
         return
     family = families.family(form)
-    if sum(one.kind == form.required[0] for one in documents) > 1 and family.primary:
+    if sum(one.kind == form.required_kinds[0] for one in documents) > 1 and family.primary:
         # What lies beside a form, and the name of its folder, tell of it only when it is the only one there.
         clues = replace(clues, beside=None, folder="")
     try:
@@ -307,24 +307,26 @@ def _full_submission(app: App, submission: Document, given: Given) -> Put:
     With one of those refused, all of it is: nothing is stored of what was not read.
     """
     path, data = submission.path, submission.read()
-    header = sgml.header(data, path)
+    header = sgml.parse_header(data, path)
     lines: list[contents.Listed] = []
     inside: list[Document] = []
     primary = None
-    for line, part in contents.listed(sgml.documents(data, path)):
+    for line, part in contents.listed(sgml.iter_documents(data, path)):
         if not lines:
             primary = contents.text(part.body, part.filename, app.config.document_bytes)
         lines.append(line)
         # A line break before the XML declaration is the submission's, not the document's.
         body = part.body.lstrip()
         inside.append(
-            Document(sources.held(path, part.filename or "", body), recognise.kind(body, part.filename or ""))
+            Document(
+                sources.held(path, part.filename or "", body), document_kinds.detect_kind(body, part.filename or "")
+            )
         )
-    clues = Clues(filing_index.from_header(header), given)
+    clues = Clues(index_documents.identity_from_header(header), given)
     puts: list[Put] = []
-    for form in FORMS:
+    for form in FAMILIES:
         documents = [one for one in inside if one.kind in form.kinds]
-        if not any(one.kind in form.required for one in documents):
+        if not any(one.kind in form.required_kinds for one in documents):
             continue
         family = families.family(form)
         puts = [_filing(family, of_filing, clues) for of_filing in family.group(documents)]
@@ -334,7 +336,7 @@ def _full_submission(app: App, submission: Document, given: Given) -> Put:
         changed = _put_submission(app, tx, header, len(data), lines, primary, now)
         found = [outcome for put_filing in puts for outcome in put_filing(tx, now)]
         if not found:
-            reasons = (families.family(form).unread.get(header.form) for form in FORMS)
+            reasons = (families.family(form).unread.get(header.form) for form in FAMILIES)
             return [outcomes.from_document(submission, changed, next(filter(None, reasons), None), header.accession)]
         worst = found[0]
         if changed and worst.outcome == "unchanged":
@@ -384,8 +386,8 @@ def _kept(
     return contents.put(tx, filing_id, lines, primary, most_kept=most_kept, most_found=most_found)
 
 
-def _identity(document: Document) -> Identity | None:
+def _identity(document: Document) -> FilingIdentity | None:
     try:
-        return filing_index.from_index(document.read(), document.path)
+        return index_documents.parse(document.read(), document.path)
     except ParseError:
         return None  # an index that cannot be read tells nothing; the documents themselves may still be whole

@@ -18,7 +18,7 @@ from finapi.app import App
 from finapi.core import metrics, stopping
 from finapi.core.clock import iso
 from finapi.core.errors import ParseError
-from finapi.edgar import getcurrent, indexes, sgml
+from finapi.edgar import form_indexes, getcurrent, sgml
 from finapi.market.documents import announce, filings
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.filings import lists
@@ -167,12 +167,12 @@ class Poller:
                     return ""  # not the end but a bad moment: the next reading goes as far back as this one should
                 if fetched.kind != "found":
                     break
-                page = getcurrent.page(fetched.body, fetched.url)
-                self._complain(page.refused)
+                page = getcurrent.parse_page(fetched.body, fetched.url)
+                self._complain(page.entry_errors)
                 times = [filing.accepted for filing in page.filings]
                 newest = max([newest, *times])
-                told = getcurrent.together((*open_end, *page.filings))
-                is_last = page.entries < PAGE or (enough is not None and min(times) < enough)
+                told = getcurrent.merge_filings((*open_end, *page.filings))
+                is_last = page.entry_count < PAGE or (enough is not None and min(times) < enough)
                 open_end = () if is_last else told[-1:]
                 self._store(told[: len(told) - len(open_end)])
                 if is_last:
@@ -233,7 +233,7 @@ class Poller:
             tx.run("put_poll_state", name="index_again_at", value=iso(now + INDEX_AGAIN))
         _check_answered(fetched)
         if fetched.kind == "found":
-            self._store_index(list(indexes.rows(fetched.body, fetched.url)))
+            self._store_index(list(form_indexes.iter_rows(fetched.body, fetched.url)))
         elif day > last - timedelta(days=HOLIDAY_DAYS):
             return False
         with self._app.db.write() as tx:
@@ -241,7 +241,7 @@ class Poller:
             tx.run("drop_poll_state", name="index_again_at")
         return True
 
-    def _store_index(self, rows: list[indexes.IndexRow]) -> None:
+    def _store_index(self, rows: list[form_indexes.IndexRow]) -> None:
         lists.put_index(self._app, rows)
         parties: dict[tuple[str, str], list[int]] = {}
         for row in rows:
@@ -392,7 +392,7 @@ def _check_answered(fetched: Fetched) -> None:
 def _wrong(accession: str, body: bytes) -> str | None:
     """Why a body is not the whole submission that was asked for: a page that says something else, or half of it."""
     try:
-        header = sgml.whole(body, accession)
+        header = sgml.parse_complete_header(body, accession)
     except ParseError as error:
         return f"did not come whole: {error.reason}"
     return None if header.accession == accession else f"came as {header.accession}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from finapi.app import App
 from finapi.core.errors import ParseError
-from finapi.edgar import companyfacts, cusip, getcurrent, indexes, sgml, submissions, tickers
+from finapi.edgar import companyfacts, cusip, form_indexes, getcurrent, sgml, submissions, tickers
 from finapi.market.documents import families, filings, metadata, outcomes
 from finapi.market.documents.outcomes import Outcome, format_reason
 from finapi.market.documents.sources import Document
@@ -55,7 +55,7 @@ def unread(document: Document) -> Outcome:
 
 def form_index(app: App, document: Document) -> list[Outcome]:
     """Store an index of EDGAR, which is too long for one transaction."""
-    rows = list(indexes.rows(document.read(), document.path))
+    rows = list(form_indexes.iter_rows(document.read(), document.path))
     return [outcomes.from_document(document, lists.put_index(app, rows))]
 
 
@@ -72,21 +72,21 @@ def _told(document: Document, store: Callable[[Transaction, datetime], bool], re
 
 
 def _submissions(document: Document) -> Put:
-    company = submissions.company(document.read(), document.path)
+    company = submissions.parse_company(document.read(), document.path)
     return _told(document, lambda tx, now: lists.put_submissions(tx, company, now))
 
 
 def _older_page(document: Document) -> Put:
-    cik = submissions.page_of(document.name)
+    cik = submissions.find_cik_of_older_page(document.name)
     if cik is None:
         reason = "an older page says nothing of whose it is but in its name, CIK##########-submissions-###.json"
         raise ParseError(document.path, "", reason)
-    page = submissions.older_page(document.read(), document.path)
+    page = submissions.parse_older_page(document.read(), document.path)
     return _told(document, lambda tx, now: lists.put_older_page(tx, document.name, cik, page, now))
 
 
 def _company_tickers(document: Document) -> Put:
-    rows = tickers.company_tickers(document.read(), document.path)
+    rows = tickers.parse_company_tickers(document.read(), document.path)
     return _told(document, lambda tx, now: lists.put_company_tickers(tx, rows))
 
 
@@ -101,19 +101,19 @@ def _cusips(document: Document, parse: Callable[[bytes, str], Any], put: Callabl
 
 
 def _atom_feed(document: Document) -> Put:
-    page = getcurrent.page(document.read(), document.path)
+    page = getcurrent.parse_page(document.read(), document.path)
     reason = None
-    if page.refused:
-        reason = f"{len(page.refused)} entries are left out, the first: {format_reason(page.refused[0])}"
+    if page.entry_errors:
+        reason = f"{len(page.entry_errors)} entries are left out, the first: {format_reason(page.entry_errors[0])}"
     return _told(document, lambda tx, now: lists.put_feed(tx, page, now), reason)
 
 
 def _header(document: Document) -> Put:
     """An SGML header by itself, or a filing's page; of the page nothing but what the documents need is taken."""
     data = document.read()
-    if not any(mark in data[: sgml.HEAD_WITHIN] for mark in sgml.STARTS):
+    if not any(mark in data[: sgml.MAX_PREFACE_BYTES] for mark in sgml.HEADER_STARTS):
         return lambda tx, now: [Outcome(document.path, document.kind, "skipped", _COMPANION)]
-    header = sgml.header(data, document.path)
+    header = sgml.parse_header(data, document.path)
 
     def store(tx: Transaction, now: datetime) -> bool:
         stored = filings.upsert(tx, metadata.from_header(header, None), now)
@@ -142,15 +142,15 @@ def prices_of(document: Document, ticker: str | None) -> Put:
 
 
 def _companyfacts(document: Document) -> Put:
-    made = companyfacts.company(document.read(), document.path)
+    made = companyfacts.parse(document.read(), document.path)
 
     def put(tx: Transaction, now: datetime) -> list[Outcome]:
         stored = factsets.put_companyfacts(tx, made, now)
         if stored:
             heartbeats.record_arrival(tx, "xbrl_run", now)
         notes = [] if stored else ["every figure of it is held already"]
-        if made.backward:
-            notes.append(f"{made.backward} rows end before they start and are left out")
+        if made.backward_row_count:
+            notes.append(f"{made.backward_row_count} rows end before they start and are left out")
         return [outcomes.from_document(document, stored, "; ".join(notes) or None)]
 
     return put
@@ -165,8 +165,8 @@ PARSERS: dict[str, Callable[[Document], Put]] = {
     "company-tickers": _company_tickers,
     "companyfacts": _companyfacts,
     "cusip-mapping": _cusip_mapping,
-    "fails-to-deliver": partial(_cusips, parse=cusip.failed, put=cusip_map.put_failed),
-    "13f-list": partial(_cusips, parse=cusip.listed, put=cusip_map.put_listed),
+    "fails-to-deliver": partial(_cusips, parse=cusip.parse_fails_to_deliver, put=cusip_map.put_failed),
+    "13f-list": partial(_cusips, parse=cusip.parse_13f_list, put=cusip_map.put_listed),
 }
 
 # Those that are lists of a company's filings.

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from finapi.core.records import Date, OneOf, Time, build_record
-from finapi.edgar.schedules import FORMS
+from finapi.edgar.schedules import ALL_FORM_TYPES
 from finapi.market.ownership import bodies, holders, purposes
 from finapi.market.reference import sectors, share_splits
 from finapi.store.db import Row, Transaction
@@ -20,9 +20,9 @@ Holes = dict[str, Annotated[str, OneOf(HOLES)]]
 Kind = Literal["13D", "13G"]
 # What a caller may narrow a list to, and the forms that it means: those of before and after December 2024.
 FORM_TYPES: dict[str, tuple[str, ...]] = {
-    **{kind: tuple(form for form in FORMS if kind in form) for kind in ("13D", "13G")},
-    **{f"{kind}/A": tuple(form for form in FORMS if f"{kind}/A" in form) for kind in ("13D", "13G")},
-    **{form: (form,) for form in FORMS},
+    **{kind: tuple(form for form in ALL_FORM_TYPES if kind in form) for kind in ("13D", "13G")},
+    **{f"{kind}/A": tuple(form for form in ALL_FORM_TYPES if f"{kind}/A" in form) for kind in ("13D", "13G")},
+    **{form: (form,) for form in ALL_FORM_TYPES},
 }
 SORTS = ("filedAt", "percentOfClass")
 _ORDERS = {
@@ -49,7 +49,7 @@ class ScheduleFiling(TypedDict):
     """A Schedule 13D or 13G with the figures of one of its persons: the one asked for, else who reports most."""
 
     accessionNumber: str
-    formType: Annotated[str, OneOf(FORMS)]
+    formType: Annotated[str, OneOf(ALL_FORM_TYPES)]
     filedAt: Annotated[Time | None, "The acceptance; the beginning of the filing day where only that is known."]
     issuerCik: str
     issuerTicker: str | None
@@ -257,7 +257,7 @@ class QueriedSchedule(TypedDict):
     """A Schedule 13D or 13G as the query endpoint names it."""
 
     accessionNo: str
-    formType: Annotated[str, OneOf(FORMS)]
+    formType: Annotated[str, OneOf(ALL_FORM_TYPES)]
     filedAt: Time | None
     issuer: QueriedIssuer
     filer: QueriedFiler
@@ -351,7 +351,7 @@ class ScheduleDetail(TypedDict):
     """A Schedule 13D or 13G with everybody on its cover."""
 
     accessionNumber: str
-    formType: Annotated[str, OneOf(FORMS)]
+    formType: Annotated[str, OneOf(ALL_FORM_TYPES)]
     filedAt: Time | None
     issuer: ScheduleIssuer
     filers: list[SchedulePerson]
@@ -397,10 +397,10 @@ def detail(tx: Transaction, accession: str) -> ScheduleDetail | None:
         ],
         positions=[_position(one) for one in persons],
         purpose={"primary": said.purpose, "flags": flags(row["intents"])},
-        previousAccessionNumber=said.previous,
+        previousAccessionNumber=said.previous_accession,
         cusips=list(said.cusips),
         rules=list(said.rules),
-        fundsSource=said.funds_source,
+        fundsSource=said.source_of_funds,
         transactions=said.transactions,
         contracts=said.contracts,
         groupMembers=said.group_members,

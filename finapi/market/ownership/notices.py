@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 from finapi.core import stopping
 from finapi.core.records import Date, OneOf, Time, Url, build_record
 from finapi.edgar import sale_notices
-from finapi.edgar.forms import SALE_NOTICES
-from finapi.edgar.sale_notices import FORMS, SaleNotice
+from finapi.edgar.form_families import SALE_NOTICES
+from finapi.edgar.sale_notices import FORM_TYPES, SaleNotice
 from finapi.market.documents import announce, filing_rows, filings, identify
 from finapi.market.documents.families import Family
 from finapi.market.documents.identify import Subject
@@ -94,7 +94,7 @@ def _made(body: bytes) -> SaleNotice:
 
 
 def _first_day(notice: SaleNotice) -> str | None:
-    return min((one.date for one in notice.sales if one.date), default=None)
+    return min((one.sale_date for one in notice.sales if one.sale_date), default=None)
 
 
 def _gives_way(held: Row, filed: FilingMetadata, content: bytes) -> bool:
@@ -134,7 +134,17 @@ def _insert(tx: Transaction, notice: SaleNotice, filed: FilingMetadata, text: by
         body=zlib.compress(text),
     )
     lines = [
-        (number, seq, one.title, one.broker, one.units, one.value, one.outstanding, one.date, one.exchange)
+        (
+            number,
+            seq,
+            one.title,
+            one.broker,
+            one.units,
+            one.market_value,
+            one.units_outstanding,
+            one.sale_date,
+            one.exchange,
+        )
         for seq, one in enumerate(notice.sales, 1)
     ]
     tx.insert_rows("insert_sale_notice_lines", lines)
@@ -172,7 +182,7 @@ FAMILY = Family(
     note=lambda notice, filed: None if filed.filed_at else UNDATED,
     primary=True,
     finish=settle,
-    unread=dict.fromkeys(FORMS, _UNREAD),
+    unread=dict.fromkeys(FORM_TYPES, _UNREAD),
     pack_rows=_pack_rows,
 )
 
@@ -221,7 +231,7 @@ class ProposedSaleNotice(TypedDict):
 
     notice_id: str
     accession_number: str
-    form_type: Annotated[str, OneOf(FORMS)]
+    form_type: Annotated[str, OneOf(FORM_TYPES)]
     is_amendment: bool
     filed_at: Time | None
     accepted_at: Time | None
@@ -293,14 +303,14 @@ def _shown(row: Row) -> ProposedSaleNotice:
         issuer_cik=f"{row['cik']:010}",
         insider_cik=None if row["filer_cik"] is None else f"{row['filer_cik']:010}",
         relationships=list(notice.relationships),
-        is_rule_10b5_1=bool(notice.plans),
-        plan_adoption_dates=list(notice.plans),
+        is_rule_10b5_1=bool(notice.plan_adoption_dates),
+        plan_adoption_dates=list(notice.plan_adoption_dates),
         sales=[_line(one) for one in notice.sales],
         acquisitions=[_lot(one) for one in notice.lots],
-        sold_in_past_3_months=[_sold(one) for one in notice.sold],
-        nothing_sold_in_past_3_months=notice.nothing_sold,
+        sold_in_past_3_months=[_sold(one) for one in notice.past_sales],
+        nothing_sold_in_past_3_months=notice.reports_no_past_sales,
         remarks=notice.remarks,
-        notice_date=notice.signed,
+        notice_date=notice.notice_date,
         holes=holes,
         xml_url=f"{folder}/{document}" if document else None,
         index_url=f"{folder}/{accession}-index.htm" if known else None,
@@ -309,9 +319,9 @@ def _shown(row: Row) -> ProposedSaleNotice:
 
 def _sums(notice: SaleNotice) -> tuple[dict[str, Decimal | None], dict[str, str]]:
     """What the lines of a notice come to, and why a sum is null: shares of different classes are not added."""
-    units, values = [one.units for one in notice.sales], [one.value for one in notice.sales]
+    units, values = [one.units for one in notice.sales], [one.market_value for one in notice.sales]
     classes = {" ".join((one.title or "").casefold().split()) for one in notice.sales}
-    outstanding = {one.outstanding for one in notice.sales}
+    outstanding = {one.units_outstanding for one in notice.sales}
     holes: dict[str, str] = {}
     shares = _sum(units) if len(classes) == 1 else None
     if shares is None:
@@ -343,9 +353,9 @@ def _line(one: sale_notices.ProposedSale) -> SaleLine:
         "security_title": one.title,
         "broker_name": one.broker,
         "shares": _decimal(one.units),
-        "aggregate_market_value": _decimal(one.value),
-        "shares_outstanding": _decimal(one.outstanding),
-        "approximate_sale_date": one.date,
+        "aggregate_market_value": _decimal(one.market_value),
+        "shares_outstanding": _decimal(one.units_outstanding),
+        "approximate_sale_date": one.sale_date,
         "exchange": one.exchange,
     }
 
@@ -353,14 +363,14 @@ def _line(one: sale_notices.ProposedSale) -> SaleLine:
 def _lot(one: sale_notices.SaleLot) -> AcquiredLot:
     return {
         "security_title": one.title,
-        "acquired_date": one.acquired,
-        "nature_of_acquisition": one.nature,
-        "acquired_from": one.from_whom,
-        "is_gift": one.gift,
-        "donor_acquired_date": one.donor_acquired,
+        "acquired_date": one.acquisition_date,
+        "nature_of_acquisition": one.acquisition_nature,
+        "acquired_from": one.acquired_from,
+        "is_gift": one.is_gift,
+        "donor_acquired_date": one.donor_acquisition_date,
         "shares": _decimal(one.units),
-        "payment_date": one.paid,
-        "nature_of_payment": one.payment,
+        "payment_date": one.payment_date,
+        "nature_of_payment": one.payment_nature,
     }
 
 
@@ -368,7 +378,7 @@ def _sold(one: sale_notices.PastSale) -> SoldBefore:
     return {
         "seller_name": one.seller,
         "security_title": one.title,
-        "sale_date": one.date,
+        "sale_date": one.sale_date,
         "shares": _decimal(one.units),
-        "gross_proceeds": _decimal(one.proceeds),
+        "gross_proceeds": _decimal(one.gross_proceeds),
     }

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal, TypedDict
 
 from finapi.core.records import Date, OneOf, Time, build_record
-from finapi.edgar.schedules import FORMS
+from finapi.edgar.schedules import ALL_FORM_TYPES
 from finapi.market.ownership.filings import Holes, ScheduleFilters
 from finapi.store.db import Row, Transaction
 
@@ -23,7 +23,7 @@ class StakePlace(TypedDict):
     latestFiledAt: Time | None
     purpose: Annotated[str | None, "The beginning of Item 4."]
     accessionNumber: str
-    formType: Annotated[str, OneOf(FORMS)]
+    formType: Annotated[str, OneOf(ALL_FORM_TYPES)]
     titleOfClass: str | None
     cusip: str | None
     isExit: Annotated[bool, "Whether that filing says that five per cent or less are left."]
@@ -96,8 +96,8 @@ class ScheduleConversion(TypedDict):
     filerName: str
     issuerCik: str
     issuerTicker: str | None
-    priorFormType: Annotated[str, OneOf(FORMS)]
-    currentFormType: Annotated[str, OneOf(FORMS)]
+    priorFormType: Annotated[str, OneOf(ALL_FORM_TYPES)]
+    currentFormType: Annotated[str, OneOf(ALL_FORM_TYPES)]
     direction: Literal["13G_TO_13D", "13D_TO_13G"]
     priorAccession: str
     currentAccession: str

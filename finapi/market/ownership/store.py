@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 from finapi.core import stopping
-from finapi.edgar.forms import SCHEDULES
+from finapi.edgar.form_families import SCHEDULES
 from finapi.edgar.schedules import ReportingPerson, Schedule
 from finapi.edgar.sgml import SubmissionHeader
 from finapi.market.documents import announce, filings, identify
@@ -67,7 +67,10 @@ def put_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool
     filers = {one.cik: one for one in header.parties if one.role == "filed_by"}
     if issuer is None or not filers:
         return False
-    blank: dict[str, Any] = {one.name: None for one in fields(ReportingPerson)} | {"types": (), "funds": ()}
+    blank: dict[str, Any] = {one.name: None for one in fields(ReportingPerson)} | {
+        "person_types": (),
+        "fund_sources": (),
+    }
     persons = tuple(ReportingPerson(**{**blank, "name": one.name, "cik": cik}) for cik, one in filers.items())
     nothing: dict[str, Any] = {one.name: None for one in fields(Schedule)} | {"cusips": (), "rules": ()}
     said = {"form": header.form, "issuer_cik": issuer.cik, "issuer_name": issuer.name, "persons": persons}
@@ -99,7 +102,7 @@ def subject(schedule: Schedule) -> Subject:
     ciks = [
         int(one) for one in (schedule.issuer_cik, schedule.filer_cik, *(one.cik for one in schedule.persons)) if one
     ]
-    return Subject(ciks, schedule.form, schedule.event or "", hashlib.sha256(bodies.encoded(schedule)).digest())
+    return Subject(ciks, schedule.form, schedule.event_date or "", hashlib.sha256(bodies.encoded(schedule)).digest())
 
 
 def filing_number(accession: str) -> int:
@@ -143,8 +146,11 @@ def _insert(
     leading = schedule.persons[lead(schedule.persons)]
     tx.run(
         "insert_schedule",
-        {name: getattr(schedule, name) for name in ("form", "amendment", "issuer_name", "title")},
         id=filing,
+        form=schedule.form,
+        amendment=schedule.amendment_number,
+        issuer_name=schedule.issuer_name,
+        title=schedule.class_title,
         accession=filed.accession,
         content=hashlib.sha256(text).digest(),
         source=source,
@@ -152,16 +158,16 @@ def _insert(
         is_amendment=schedule.form.endswith("/A"),
         issuer_cik=issuer,
         cusip=cusip,
-        event_date=schedule.event,
+        event_date=schedule.event_date,
         filed_at=filed.filed_at,
         filed_day=day,
         person_count=len(schedule.persons),
-        is_group=any(one.member == "a" for one in schedule.persons),
+        is_group=any(one.group_membership == "a" for one in schedule.persons),
         is_exit=_is_exit(schedule, leading),
         purpose=schedule.purpose and schedule.purpose[: bodies.PURPOSE_SHOWN + 1],
         intents=purposes.intents(schedule.purpose),
         lead_seq=lead(schedule.persons) + 1,
-        lead_percent=believed(leading.percent),
+        lead_percent=believed(leading.percent_of_class),
         lead_shares=leading.shares,
     )
     tx.run("insert_schedule_body", filing_id=filing, document=filed.primary_document, body=zlib.compress(text))
@@ -170,8 +176,16 @@ def _insert(
         holder = holders.of_cik(cik) if cik else holders.of_name(one.name)
         values = {name: getattr(one, name) for name in _OF_PERSON}
         place = {"filing_id": filing, "seq": seq, "issuer_cik": issuer, "cusip": cusip, "filed_day": day}
-        percent, types = believed(one.percent), " ".join(one.types)
-        tx.run("insert_schedule_person", values, **place, holder=holder, cik=cik, percent=percent, types=types)
+        tx.run(
+            "insert_schedule_person",
+            values,
+            **place,
+            holder=holder,
+            cik=cik,
+            member=one.group_membership,
+            percent=believed(one.percent_of_class),
+            types=" ".join(one.person_types),
+        )
         tx.insert_rows(
             "insert_schedule_words", [(word, holder) for word in dict.fromkeys(holders.folded(one.name).split()[:20])]
         )
@@ -187,7 +201,6 @@ def _parties(schedule: Schedule) -> list[Party]:
 
 _OF_PERSON = (
     "name",
-    "member",
     "citizenship",
     "shares",
     "sole_voting",
@@ -201,7 +214,7 @@ def _cik(schedule: Schedule, person: ReportingPerson) -> int | None:
     """A person's CIK: its own, or that of the credentials when it alone reports and does not say that it has none."""
     if person.cik is not None:
         return int(person.cik)
-    alone = len(schedule.persons) == 1 and not person.no_cik and schedule.filer_cik != schedule.issuer_cik
+    alone = len(schedule.persons) == 1 and not person.has_no_cik and schedule.filer_cik != schedule.issuer_cik
     return int(schedule.filer_cik) if alone and schedule.filer_cik else None
 
 
@@ -210,9 +223,9 @@ def _is_exit(schedule: Schedule, leading: ReportingPerson) -> bool:
 
     Of a group that figure is not all that the group has.
     """
-    percent, grouped = believed(leading.percent), any(one.member == "a" for one in schedule.persons)
+    percent, grouped = believed(leading.percent_of_class), any(one.group_membership == "a" for one in schedule.persons)
     amended = schedule.form.endswith("/A") and not grouped
-    return bool(schedule.five_or_less) or (amended and percent is not None and Decimal(percent) <= 5)
+    return bool(schedule.is_five_percent_or_less) or (amended and percent is not None and Decimal(percent) <= 5)
 
 
 def _remove(tx: Transaction, filing: int) -> None:

@@ -57,7 +57,7 @@ def find(tx: Transaction, text: str, name: str = "ticker") -> Company:
 
 def _unknown(tx: Transaction, text: str) -> ApiError:
     """The 404 of a ticker or CIK of no company, with the tickers that may have been meant."""
-    word = tickers.spelled(text)[: suggestions.MAX_WORD_LENGTH]
+    word = tickers.normalise_prefix(text)[: suggestions.MAX_WORD_LENGTH]
     near: list[str] = []
     if not word.isdigit():
         key = issuers.stem(text)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from finapi.core import days
 from finapi.core.errors import ParseError
-from finapi.edgar import cusip, identity, tickers
+from finapi.edgar import cusip, identifiers, tickers
 from finapi.edgar.cusip import FailedSecurity, ListedSecurity
 from finapi.market.reference import csv_rows, issuers, securities
 from finapi.store.db import Transaction
@@ -146,7 +146,7 @@ def _row(cells: dict[str, str]) -> CusipMapping:
     return CusipMapping(
         cusip=cusip.validate(cells.get("cusip", "")),
         ticker=tickers.normalise(cells["ticker"]) if cells.get("ticker") else None,
-        cik=int(identity.cik(cells["cik"])) if cells.get("cik") else None,
+        cik=int(identifiers.parse_cik(cells["cik"])) if cells.get("cik") else None,
         issuer=cells.get("issuer") or None,
         security_group=group,
         figi=cells.get("figi") or None,

@@ -171,7 +171,7 @@ def search(tx: Transaction, text: str, limit: int, offset: int) -> tuple[list[Se
     if not words:
         return [], 0
     longest = max(words, key=len)
-    squeezed, ticker = "".join(text.split()).upper(), tickers.spelled(text)
+    squeezed, ticker = "".join(text.split()).upper(), tickers.normalise_prefix(text)
     values = {
         "text": squeezed,
         "text_end": squeezed + "\uffff",
@@ -240,7 +240,7 @@ def complete(tx: Transaction, text: str, limit: int, offset: int) -> tuple[list[
     """Tickers that begin with a text (score 100 when that is all of it, else 80), then by company name (50); a CIK has
     its company's (100). Among equals the order is that of the SEC's list, which is one of size.
     """
-    ticker, key, number = tickers.spelled(text), issuers.stem(text), text.strip()
+    ticker, key, number = tickers.normalise_prefix(text), issuers.stem(text), text.strip()
     values = {
         "cik": int(number) if number.isascii() and number.isdigit() and len(number) <= 10 else None,
         "ticker": ticker or "\uffff",

@@ -23,8 +23,8 @@ from finapi.app import App
 from finapi.core import days, stopping
 from finapi.core.errors import ParseError
 from finapi.core.temporary import TemporaryFolder, sweep
-from finapi.edgar import datasets
-from finapi.edgar.datasets import Figures, Place, PreRow, SubRow, Table, TagRow
+from finapi.edgar import statement_sets
+from finapi.edgar.statement_sets import DataSetTable, FigureContext, Figures, PreRow, SubRow, TagRow
 from finapi.market.documents import outcomes
 from finapi.market.documents.metadata import INDEX, FilingMetadata
 from finapi.market.documents.outcomes import Outcome
@@ -61,7 +61,7 @@ MONTH = 31  # days that a start may be reckoned wrong by
 _OPENING = re.compile(r"begin|start|opening", re.IGNORECASE)
 _CLOSING = re.compile(r"\bend|clos", re.IGNORECASE)
 
-_IN_ORDER = attrgetter("report", "parenthetical", "line", "label", "concept")
+_IN_ORDER = attrgetter("report", "is_parenthetical", "line", "label", "concept")
 
 MAX_NAMED = 20  # refused filings that are named one by one
 
@@ -108,13 +108,15 @@ def ingest(app: App, tables: Mapping[str, Entry], only: Set[int] | None = None) 
     ``tables`` are by kind; ``tag`` and ``pre`` may be missing: without the first no line has a balance, without
     the second there are figures but no statements.
     """
-    listed = datasets.submissions(_table(tables, SUB, datasets.SUB))
+    listed = statement_sets.iter_submissions(_table(tables, SUB, statement_sets.SUB_COLUMNS))
     filings = {one.accession.encode(): one for one in listed if only is None or one.cik in only}
     if not filings:
         return
-    known = dict(datasets.elements(_table(tables, TAG, datasets.TAG))) if TAG in tables else {}
+    known = dict(statement_sets.iter_elements(_table(tables, TAG, statement_sets.TAG_COLUMNS))) if TAG in tables else {}
     readers = _Readers(
-        _table(tables, NUM, datasets.NUM), _table(tables, PRE, datasets.PRE) if PRE in tables else None, known
+        _table(tables, NUM, statement_sets.NUM_COLUMNS),
+        _table(tables, PRE, statement_sets.PRE_COLUMNS) if PRE in tables else None,
+        known,
     )
     files = min(MAX_FILES, 1 + max(tables[kind].size for kind in (NUM, PRE) if kind in tables) // SHARE)
     done = 0
@@ -135,16 +137,16 @@ def ingest(app: App, tables: Mapping[str, Entry], only: Set[int] | None = None) 
                 tables[SUB].moved("filings", done := done + len(some), len(filings))
 
 
-def _table(tables: Mapping[str, Entry], kind: str, columns: Sequence[str]) -> Table:
-    return Table(tables[kind].lines(), tables[kind].path, columns)
+def _table(tables: Mapping[str, Entry], kind: str, columns: Sequence[str]) -> DataSetTable:
+    return DataSetTable(tables[kind].lines(), tables[kind].path, columns)
 
 
-def _dealt(table: Table, stem: Path, files: int, filings: Mapping[bytes, SubRow]) -> list[Path]:
+def _dealt(table: DataSetTable, stem: Path, files: int, filings: Mapping[bytes, SubRow]) -> list[Path]:
     """The lines of filings that ``sub`` has, in files, all of a filing in one, behind its number and their bytes."""
     places = [stem.with_suffix(f".{number}") for number in range(files)]
     with ExitStack() as stack:
         streams = [stack.enter_context(place.open("wb")) for place in places]
-        for held in table.dealt(filings, SHARE):
+        for held in table.iter_batches(filings, SHARE):
             for accession, lines in held.items():
                 if lines:
                     rows = b"\n".join(lines) + b"\n"
@@ -152,7 +154,7 @@ def _dealt(table: Table, stem: Path, files: int, filings: Mapping[bytes, SubRow]
     return places
 
 
-def _by_filing(table: Table, place: Path) -> dict[bytes, bytes]:
+def _by_filing(table: DataSetTable, place: Path) -> dict[bytes, bytes]:
     if place.stat().st_size > MAX_SHARE:
         raise ParseError(table.file, "", "has more rows for one filing than any filing could")
     found: dict[bytes, list[bytes]] = {}
@@ -167,19 +169,20 @@ def _by_filing(table: Table, place: Path) -> dict[bytes, bytes]:
 class _Readers:
     """What makes reports of rows: those of ``num``, and of ``pre`` where it is there."""
 
-    def __init__(self, num: Table, pre: Table | None, known: Mapping[tuple[str, str], TagRow]) -> None:
+    def __init__(self, num: DataSetTable, pre: DataSetTable | None, known: Mapping[tuple[str, str], TagRow]) -> None:
         self.tables = [num] if pre is None else [num, pre]
-        self._figures = datasets.NumReader(num, known)
-        self._lines = None if pre is None else datasets.PreReader(pre, known)
+        self._figures = statement_sets.NumReader(num, known)
+        self._lines = None if pre is None else statement_sets.PreReader(pre, known)
 
     def report(self, filing: SubRow, rows: Sequence[bytes]) -> report.Report | ParseError:
         """The report that a filing's rows of each table make, or why they make none."""
         try:
             texts = [
-                table.texts(of_table) if of_table else [] for table, of_table in zip(self.tables, rows, strict=True)
+                table.decode_lines(of_table) if of_table else []
+                for table, of_table in zip(self.tables, rows, strict=True)
             ]
-            figures = self._figures.figures(texts[0])
-            lines = self._lines.lines(texts[1]) if self._lines else []
+            figures = self._figures.read_figures(texts[0])
+            lines = self._lines.read_lines(texts[1]) if self._lines else []
             return assembled(filing, figures, lines, self.tables[0].file, _digest(filing, texts))
         except ParseError as error:
             return error
@@ -304,7 +307,7 @@ class _Reported:
             if place[2]:
                 self.parts.setdefault(place[2], set()).update(concepts)
 
-    def at(self, places: Iterable[Place]) -> set[str]:
+    def at(self, places: Iterable[FigureContext]) -> set[str]:
         """The elements of some periods."""
         return set().union(*(self._concepts[place] for place in places))
 
@@ -312,9 +315,9 @@ class _Reported:
 def _sections(lines: Sequence[PreRow], instants: set[str], reported: _Reported) -> list[layout.Section]:
     """The pages of a filing in their order; what stands in brackets under a title is a page of its own."""
     ordered = sorted(lines, key=_IN_ORDER)
-    taken = {_KIND_OF.get(one.stmt) for one in lines if not one.parenthetical}
+    taken = {_KIND_OF.get(one.stmt) for one in lines if not one.is_parenthetical}
     sections = []
-    for (_, parenthetical), page in groupby(ordered, key=lambda one: (one.report, one.parenthetical)):
+    for (_, parenthetical), page in groupby(ordered, key=lambda one: (one.report, one.is_parenthetical)):
         of_page = list(page)
         concepts = {line.concept for line in of_page}
         kind = _KIND_OF.get(of_page[0].stmt)
@@ -373,7 +376,7 @@ def _lines(page: Sequence[PreRow], instants: set[str]) -> list[layout.Line]:
     for line in page:
         placement = _placement(line, of_concept[line.concept]) if line.concept in of_concept else layout.AS_IT_IS
         label, balance = line.label or None, line.balance
-        made.append(layout.Line(line.concept, 0, layout.ITEM, label, None, placement, line.negating, balance))
+        made.append(layout.Line(line.concept, 0, layout.ITEM, label, None, placement, line.is_negated, balance))
     return made
 
 

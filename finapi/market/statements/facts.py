@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 from finapi.core import days
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, OneOf
-from finapi.edgar.xbrl.names import is_extension
+from finapi.edgar.xbrl.qnames import is_extension
 from finapi.market.reference import sectors
 from finapi.market.reference.companies import Company
 from finapi.market.statements.factsets import SOURCES

@@ -53,11 +53,11 @@ def put_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> 
     latest = max(filed.filed for filed in document.filings.values())
     companies.put_name(tx, cik, document.name, companies.FROM_COVER, latest)
     sets, new = _sets(tx, document, now)
-    concepts = ids(tx, "concept", {series.concept for series in document.series})
-    units = ids(tx, "unit", {series.unit for series in document.series})
+    concepts = ids(tx, "concept", {series.concept for series in document.concepts})
+    units = ids(tx, "unit", {series.unit for series in document.concepts})
     rows: list[tuple[int, int, int, int, int, str]] = []
     # In the order of the table within each filing, so that sorting by filing is all that is left.
-    for series in sorted(document.series, key=lambda one: (concepts[one.concept], units[one.unit])):
+    for series in sorted(document.concepts, key=lambda one: (concepts[one.concept], units[one.unit])):
         concept, unit = concepts[series.concept], units[series.unit]
         rows += [(sets[one], concept, last, length, unit, value) for one, last, length, value in series.rows]
     rows.sort(key=itemgetter(0))

@@ -51,9 +51,9 @@ def assemble(documents: Sequence[Document]) -> report.Report:
         raise ParseError(documents[0].path, "", "an XBRL filing without its instance document")
     links: dict[str, dict[str, list[Any]]] = {"presentation": {}, "calculation": {}, "definition": {}}
     readers: dict[str, Callable[[bytes, str], dict[str, list[Any]]]] = {
-        "presentation": xbrl.presentation,
-        "calculation": xbrl.calculation,
-        "definition": xbrl.definition,
+        "presentation": xbrl.parse_presentation,
+        "calculation": xbrl.parse_calculation,
+        "definition": xbrl.parse_definition,
     }
     labels: dict[str, dict[str, str]] = {}
     schema = instance = None
@@ -62,21 +62,22 @@ def assemble(documents: Sequence[Document]) -> report.Report:
         data, path, kind = document.read(), document.path, document.kind
         digests.append(hashlib.sha256(data).digest())
         if kind == INSTANCE:
-            instance = xbrl.instance(data, path)
+            instance = xbrl.parse_instance(data, path)
         elif kind == "xbrl-schema":
-            schema = xbrl.schema(data, path)
+            schema = xbrl.parse_schema(data, path)
         # A schema may hold its linkbases inside, and one linkbase document several kinds of links.
         for name, read in readers.items():
             if _holds(kind, data, name):
                 for role, arcs in read(data, path).items():
                     links[name].setdefault(role, []).extend(arcs)
         if _holds(kind, data, "label"):
-            for element, texts in xbrl.labels(data, path).items():
+            for element, texts in xbrl.parse_labels(data, path).items():
                 labels.setdefault(element, {}).update(texts)
     assert instance is not None
     # Arcs without those that a later document prohibits (XBRL 2.1, 3.5.3.9.7.5).
     effective = {
-        name: {role: xbrl.effective(arcs) for role, arcs in by_role.items()} for name, by_role in links.items()
+        name: {role: xbrl.select_effective_arcs(arcs) for role, arcs in by_role.items()}
+        for name, by_role in links.items()
     }
     return report.assemble(
         report.Documents(instances[0].path, instance, schema, labels=labels, **effective),

@@ -153,7 +153,7 @@ def _merge_contexts(file: str, instance: xbrl.Instance) -> tuple[list[Context], 
         for day in (context.start, context.end):
             if day is not None and day[:4] not in _YEARS:
                 raise ParseError(file, f"context {context.id}", f"{day} is not in a year that a filing could cover")
-        key = (context.start, context.end, context.dims)
+        key = (context.start, context.end, context.dimensions)
         index = seen.get(key)
         if index is None:
             index = seen[key] = len(contexts)
@@ -193,13 +193,13 @@ class _Names:
         self._balances = us_gaap_balances()
         # Members need not be called so: country:US is one where a context says that it is.
         self._in_contexts = {
-            name for context in documents.instance.contexts.values() for pair in context.dims for name in pair
+            name for context in documents.instance.contexts.values() for pair in context.dimensions for name in pair
         }
 
     def concept(self, element_id: str) -> str:
         name = self._by_id.get(element_id)
         if name is None:
-            name = xbrl.concept_name(element_id, self._prefixes, self._elements)
+            name = xbrl.resolve_concept(element_id, self._prefixes, self._elements)
             self._by_id[element_id] = name
         return name
 
@@ -210,7 +210,7 @@ class _Names:
         if element is not None:
             if element.substitution in ("hypercubeItem", "dimensionItem") or element.type == "domainItemType":
                 return STRUCTURE
-            if element.abstract:
+            if element.is_abstract:
                 return STRUCTURE if element_id.endswith("LineItems") else HEADING
             return ITEM
         # The standard taxonomies name their elements by what they are; a filer's schema may be missing.
@@ -277,12 +277,12 @@ def _lines(documents: Documents, role: str, names: _Names) -> list[Line]:
 
 
 def _line(documents: Documents, names: _Names, element: str, preferred: str | None, depth: int) -> Line:
-    kind = xbrl.label_kind(preferred) if preferred else "standard"
+    kind = xbrl.get_label_kind(preferred) if preferred else "standard"
     return Line(
         concept=names.concept(element),
         depth=depth,
         nature=names.nature(element),
-        label=xbrl.label_for(documents.labels.get(element, {}), preferred),
+        label=xbrl.find_label(documents.labels.get(element, {}), preferred),
         label_role=preferred,
         placement=_PLACEMENT.get(kind, AS_IT_IS),
         negated=xbrl.is_negated(preferred),

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from finapi.core import days, passwords, suggestions
 from finapi.core.errors import ApiError, invalid_param
-from finapi.edgar import cusip, identity, tickers
+from finapi.edgar import cusip, identifiers, tickers
 from finapi.market.holdings import quarters
 from finapi.net import letters
 from finapi.net.letters import MailError
@@ -394,7 +394,7 @@ def _url(text: str) -> str:
 
 
 def _accession(text: str) -> str:
-    found = identity.accession(text)
+    found = identifiers.parse_accession(text)
     if found is None:
         raise ValueError
     return found
@@ -411,7 +411,7 @@ _ACCESSION_WORDS = ("an accession number such as 0000320193-25-000057", "0000320
 _TEXTS: dict[Kind, tuple[Callable[[str], Any], str, str]] = {
     "date": (days.validate, "a date, YYYY-MM-DD", "date YYYY-MM-DD"),
     "quarter": (quarters.checked, "the last day of a calendar quarter, YYYY-MM-DD", "2025-09-30"),
-    "cik": (lambda text: int(identity.cik(text)), "a CIK: a number of at most ten digits", "0000320193"),
+    "cik": (lambda text: int(identifiers.parse_cik(text)), "a CIK: a number of at most ten digits", "0000320193"),
     "accession": (_accession, *_ACCESSION_WORDS),
     "any_accession": (_any_accession, *_ACCESSION_WORDS),
     "cusip": (cusip.validate, "a CUSIP: nine characters, the last of them a check digit", "037833100"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, Object
-from finapi.edgar.ownership import FORMS
+from finapi.edgar.ownership_forms import FORM_TYPES
 from finapi.market.insiders import forms
 from finapi.market.insiders.forms import FormAsFiled, FormFilters, InsiderFiling
 from finapi.market.insiders.positions import day_number
@@ -17,7 +17,7 @@ from finapi.web.http.schema import answer, with_windows
 from finapi.web.insiders import filters
 from finapi.web.insiders.filters import COMPANY, CURSOR, LIMIT, InsiderPaging
 
-_FORM = Param("form_type", allowed=FORMS, help="Only this form.", example="4")
+_FORM = Param("form_type", allowed=FORM_TYPES, help="Only this form.", example="4")
 _WINDOW = (
     Param("from_date", "date", window=True, help="First filing day.", example="2025-01-01"),
     Param("to_date", "date", window=True, help="Last filing day.", example="2025-12-31"),

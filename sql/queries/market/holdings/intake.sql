@@ -6,7 +6,7 @@ ORDER BY holdings_reports.accession, holdings_reports.sha256
 
 -- name: pack_holdings
 SELECT holding_names.issuer, holding_names.title, securities.cusip, kind, principal, value, amount, figi, discretion,
-    managers, sole, shared, none
+    managers AS manager_numbers, sole AS sole_voting, shared AS shared_voting, none AS no_voting
 FROM holdings
 JOIN securities ON securities.id = holdings.security_id
 JOIN holding_names ON holding_names.id = holdings.name_id

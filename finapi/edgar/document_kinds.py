@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 
-from finapi.edgar import cusip, forms
+from finapi.edgar import cusip, form_families
 
 _PREFIX = 64 * 1024  # bytes looked at
 _HEADER = 4 * 1024  # bytes of a line of columns
 _JSON_PREFIX = 4 * 1024  # bytes; the first keys decide
 # The most that :func:`kind` looks at, for callers that need not read the rest of what they do not want.
-ENOUGH = 256 * 1024  # bytes
+MAX_PREFIX_BYTES = 256 * 1024  # bytes
 
 _LINKBASE_PREFIX = 256 * 1024  # bytes; hundreds of roleRef elements may stand before the first link
 
@@ -74,17 +74,17 @@ _TABLES = (
 )
 
 
-def is_refusal(data: bytes) -> bool:
+def is_access_refusal(data: bytes) -> bool:
     """Whether an error page of the SEC is what it says to whoever asks too often or without a name."""
     return any(words in data[:_PREFIX] for words in _REFUSALS)
 
 
-def kind(data: bytes, name: str) -> str:
+def detect_kind(data: bytes, name: str) -> str:
     """Return the kind of a document, "unknown" for what is none; ``name`` is its file name, or empty.
 
     At most the first 64 KB are looked at (256 KB of a linkbase), and nothing is parsed: a document of
     a kind may still be broken. ``filing-index`` (a filing's page, or an SGML header without documents) and
-    ``directory-index`` are what :func:`finapi.edgar.filing_index.from_index` reads. Never raises.
+    ``directory-index`` are what :func:`finapi.edgar.index_documents.parse` reads. Never raises.
     """
     for magic, found in _MAGIC:
         if data.startswith(magic):
@@ -154,10 +154,10 @@ def _root(front: bytes, at: int) -> bytes:
 
 
 _ROOTS = [
-    *(root for form in forms.FORMS for root in form.roots),
-    forms.Root(b"feed", "atom-feed", (b"http://www.w3.org/2005/Atom",)),
-    forms.Root(b"FilingSummary", "filing-summary"),
-    forms.Root(b"Error", "sec-error-page", (b"<Code>",)),  # what the SEC's storage answers
+    *(root for form in form_families.FAMILIES for root in form.roots),
+    form_families.RootElement(b"feed", "atom-feed", (b"http://www.w3.org/2005/Atom",)),
+    form_families.RootElement(b"FilingSummary", "filing-summary"),
+    form_families.RootElement(b"Error", "sec-error-page", (b"<Code>",)),  # what the SEC's storage answers
 ]
 
 
@@ -205,9 +205,9 @@ def _of_text(front: bytes, at: int) -> str:
         return "full-submission" if held else "unknown"
     end = front.find(b"\n", at)
     line = front[at : end if end >= 0 else len(front)][:_HEADER].rstrip(b"\r")
-    if line.startswith(cusip.FAILS_HEADER):
+    if line.startswith(cusip.FAILS_TO_DELIVER_HEADER):
         return "fails-to-deliver"
-    if cusip.is_listed(line):
+    if cusip.is_13f_list_line(line):
         return "13f-list"
     if line.startswith(b"Description:") and b"Index of EDGAR" in line:
         return "form-index"

@@ -23,23 +23,23 @@ MAX_DEPTH = 100
 
 # Bytes of one tag, comment or processing instruction. Expat before 2.6 reads an unfinished one again from its
 # start with every chunk (CVE-2023-52425), which is quadratic in this number. Real tags stay below 5,000.
-MAX_TAG = 1_000_000
+MAX_TAG_BYTES = 1_000_000
 
 # Bytes before the root element: XML declaration and comments, a few hundred in real documents.
-MAX_PROLOG = 65_536
+MAX_PROLOG_BYTES = 65_536
 
 # Bytes given to expat at a time. When a handler raises, pyexpat still parses the rest of what it was given,
 # with its handlers removed; of "<a><a>..." that takes 10 MB. In smaller pieces expat spends more time on
 # counting lines. Before the root the piece is too small for the entities of a DTD to grow.
-CHUNK = 262_144
-PROLOG_CHUNK = 1_024
+CHUNK_BYTES = 262_144
+PROLOG_CHUNK_BYTES = 1_024
 
 # Characters of one text that a format reads as a value; labels and definitions stay below 10,000.
-MAX_TEXT = 100_000
+MAX_TEXT_CHARACTERS = 100_000
 
 # Bytes. Expat reports a text line by line and entity by entity; pyexpat joins the parts up to this size.
 # Small, because a text that is longer than wanted is noticed when the buffer is full.
-TEXT_BUFFER = 2_048
+TEXT_BUFFER_BYTES = 2_048
 
 # What expat decodes by itself. For any other name pyexpat would import a codec of the document's choosing.
 ENCODINGS = frozenset({"UTF-8", "UTF-16", "UTF-16LE", "UTF-16BE", "US-ASCII", "ISO-8859-1"})
@@ -47,10 +47,10 @@ ENCODINGS = frozenset({"UTF-8", "UTF-16", "UTF-16LE", "UTF-16BE", "US-ASCII", "I
 Attributes = dict[str, str]
 # A method of a reader, taken from its class: a table of bound methods would keep the reader, and what it has
 # read, in memory until the garbage collector comes by.
-Opened = Callable[[Any, str, Attributes], None]
+OpenHandler = Callable[[Any, str, Attributes], None]
 
 
-def local(name: str) -> str:
+def local_name(name: str) -> str:
     """The local part of an expanded name ``URI local``."""
     return name.rpartition(" ")[2]
 
@@ -71,7 +71,7 @@ class XmlReader:
     def __init__(self, file: str) -> None:
         self.file = file
         self.depth = 0
-        self.opens: dict[str, Opened] = {}
+        self.opens: dict[str, OpenHandler] = {}
         self._rooted = False
         self._closes: dict[int, Callable[[], None]] = {}
         self._text = ""
@@ -80,7 +80,7 @@ class XmlReader:
         self._then: Callable[[str], None] = _nowhere
         self._long: Callable[[], None] | None = None
         self.parser = ParserCreate(None, " ")
-        self.parser.buffer_size = TEXT_BUFFER
+        self.parser.buffer_size = TEXT_BUFFER_BYTES
         self.parser.buffer_text = True
 
     def read(self, data: bytes) -> None:
@@ -112,44 +112,44 @@ class XmlReader:
         parser, view, position, last = self.parser, memoryview(data), 0, False
         while not last:
             stopping.check()
-            chunk = CHUNK if self._rooted else PROLOG_CHUNK
+            chunk = CHUNK_BYTES if self._rooted else PROLOG_CHUNK_BYTES
             last = position + chunk >= len(data)
             parser.Parse(view[position : position + chunk], last)
             position += chunk
-            if position - parser.CurrentByteIndex > MAX_TAG + CHUNK:
-                raise self.refusal(f"a tag or comment of more than {MAX_TAG} bytes")
-            if position >= MAX_PROLOG and not self._rooted:
-                raise self.refusal(f"no root element in the first {MAX_PROLOG} bytes")
+            if position - parser.CurrentByteIndex > MAX_TAG_BYTES + CHUNK_BYTES:
+                raise self.build_error(f"a tag or comment of more than {MAX_TAG_BYTES} bytes")
+            if position >= MAX_PROLOG_BYTES and not self._rooted:
+                raise self.build_error(f"no root element in the first {MAX_PROLOG_BYTES} bytes")
 
     # For the formats.
 
-    def refusal(self, reason: str) -> ParseError:
+    def build_error(self, reason: str) -> ParseError:
         """The error to raise for what is being read, with its line and column (both from 1)."""
         place = f"line {self.parser.CurrentLineNumber}, column {self.parser.CurrentColumnNumber + 1}"
         return ParseError(self.file, place, reason)
 
-    def required(self, attributes: Attributes, name: str) -> str:
+    def get_required(self, attributes: Attributes, name: str) -> str:
         """The value of an attribute that must be there; ParseError when it is not."""
         value = attributes.get(name)
         if value is None:
-            raise self.refusal(f"attribute {local(name)} is missing")
+            raise self.build_error(f"attribute {local_name(name)} is missing")
         return value
 
-    def too_long(self) -> NoReturn:
+    def refuse_long_text(self) -> NoReturn:
         """Refuses a text for its length."""
-        raise self.refusal("a text is longer than this reader accepts")
+        raise self.build_error("a text is longer than this reader accepts")
 
-    def too_deep(self) -> ParseError:
+    def build_depth_error(self) -> ParseError:
         """The error to raise for an element that is nested too deep."""
-        return self.refusal(f"more than {MAX_DEPTH} elements inside each other")
+        return self.build_error(f"more than {MAX_DEPTH} elements inside each other")
 
-    def listen(self) -> None:
+    def restore_handlers(self) -> None:
         """Gives the parser this class's handlers: of elements, of no text."""
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = None
 
-    def other(self, name: str, attributes: Attributes) -> None:
+    def open_other(self, name: str, attributes: Attributes) -> None:
         """An element that is not in ``opens``: here it is passed over, while its children are looked at."""
 
     def on_close(self, then: Callable[[], None]) -> None:
@@ -166,7 +166,7 @@ class XmlReader:
         self,
         then: Callable[[str], None],
         long: Callable[[], None] | None = None,
-        limit: int = MAX_TEXT,
+        limit: int = MAX_TEXT_CHARACTERS,
         mixed: bool = False,
     ) -> None:
         """Calls ``then`` with the text of the element being opened, once it is closed.
@@ -185,20 +185,20 @@ class XmlReader:
 
     def _declared(self, version: str, encoding: str | None, standalone: int) -> None:
         if encoding is not None and encoding.upper() not in ENCODINGS:
-            raise self.refusal(f"encoding {encoding[:40]} is not one of {', '.join(sorted(ENCODINGS))}")
+            raise self.build_error(f"encoding {encoding[:40]} is not one of {', '.join(sorted(ENCODINGS))}")
 
     def _doctype(self, name: str, system: str | None, public: str | None, has_subset: bool) -> None:
-        raise self.refusal("a document type declaration, which no SEC format allows")
+        raise self.build_error("a document type declaration, which no SEC format allows")
 
     def _root(self, name: str, attributes: Attributes) -> None:
         if name not in self.opens:
-            wanted = " or ".join(local(known) for known in self.opens)
-            own = next((known for known in self.opens if local(known) == local(name)), None)
+            wanted = " or ".join(local_name(known) for known in self.opens)
+            own = next((known for known in self.opens if local_name(known) == local_name(name)), None)
             if own is not None:
                 spaces = [one.rpartition(" ")[0][:100] for one in (name, own)]
                 given, wanted = (f"the namespace {spaces[0]}" if spaces[0] else "no namespace", spaces[1] or "none")
-                raise self.refusal(f"{local(name)[:40]} is of {given}, not of {wanted}")
-            raise self.refusal(f"the root element is {local(name)[:40]}, not {wanted}")
+                raise self.build_error(f"{local_name(name)[:40]} is of {given}, not of {wanted}")
+            raise self.build_error(f"the root element is {local_name(name)[:40]}, not {wanted}")
         self._rooted = True
         self.parser.StartElementHandler = self._start
         self._start(name, attributes)
@@ -206,10 +206,10 @@ class XmlReader:
     def _start(self, name: str, attributes: Attributes) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise self.too_deep()
+            raise self.build_depth_error()
         opened = self.opens.get(name)
         if opened is None:
-            self.other(name, attributes)
+            self.open_other(name, attributes)
         else:
             opened(self, name, attributes)
 
@@ -222,10 +222,10 @@ class XmlReader:
     def _inner(self, name: str, attributes: Attributes) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise self.too_deep()
+            raise self.build_depth_error()
 
     def _no_inner(self, name: str, attributes: Attributes) -> NoReturn:
-        raise self.refusal(f"element {local(name)[:40]} where only text is allowed")
+        raise self.build_error(f"element {local_name(name)[:40]} where only text is allowed")
 
     def _characters(self, piece: str) -> None:
         # The handler stays until the end of the element: taking it off in here, pyexpat would hand over the
@@ -234,7 +234,7 @@ class XmlReader:
         if self._room >= 0:
             self._text += piece
         elif self._long is None:
-            self.too_long()
+            self.refuse_long_text()
         else:
             self._text = ""
 
@@ -242,7 +242,7 @@ class XmlReader:
         if self.depth != self._leaf:
             self.depth -= 1
             return
-        self.listen()
+        self.restore_handlers()
         if self._room >= 0:
             self._then(self._text)
         elif self._long is not None:

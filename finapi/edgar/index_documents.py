@@ -12,7 +12,7 @@ from datetime import datetime
 from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.edgar import sgml
-from finapi.edgar.identity import Identity, accession, cik, json_document
+from finapi.edgar.identifiers import FilingIdentity, parse_accession, parse_cik, parse_json
 
 _PAGE_LIMIT = 4 * 1024 * 1024  # bytes: an index page of 10,000 documents is below it
 
@@ -28,7 +28,7 @@ _PAGE_FORM = re.compile(r"Form ([A-Z0-9][A-Z0-9 /-]{0,19}?)(?: - |: | SEC Access
 _PAGE_CIK = re.compile(r"CIK ?: ([0-9]{1,10})(?![0-9])")
 
 
-def from_index(data: bytes, file: str) -> Identity | None:
+def parse(data: bytes, file: str) -> FilingIdentity | None:
     """Return what an index document says of its filing, or None for a document that names no filing.
 
     Read are the filing's index page (``-index.htm``), ``-index-headers.html``, ``.hdr.sgml`` and every other
@@ -36,12 +36,12 @@ def from_index(data: bytes, file: str) -> Identity | None:
     accession and one CIK only: its ``last-modified`` is the time of the files, not the filing date. Raises
     ParseError for one of these that is broken.
     """
-    front = data[: sgml.HEAD_WITHIN]
-    if any(mark in front for mark in sgml.STARTS):
-        return from_header(sgml.header(data, file))
+    front = data[: sgml.MAX_PREFACE_BYTES]
+    if any(mark in front for mark in sgml.HEADER_STARTS):
+        return identity_from_header(sgml.parse_header(data, file))
     start = front.lstrip(b"\xef\xbb\xbf \t\r\n")
     if _LISTING.match(start):
-        directory = json_document(data, file)["directory"]
+        directory = parse_json(data, file)["directory"]
         name = directory.get("name") if isinstance(directory, dict) else None
         if not isinstance(name, str):
             raise ParseError(file, "$.directory.name", "no text")
@@ -53,9 +53,9 @@ def from_index(data: bytes, file: str) -> Identity | None:
     return _from_page(data[:_PAGE_LIMIT], file) if b"Accession" in data[:_PAGE_LIMIT] else None
 
 
-def from_header(header: sgml.SubmissionHeader) -> Identity:
+def identity_from_header(header: sgml.SubmissionHeader) -> FilingIdentity:
     """Return the part of a submission header that identifies the filing."""
-    return Identity(
+    return FilingIdentity(
         accession=header.accession,
         ciks=tuple(dict.fromkeys(party.cik for party in header.parties)),
         form=header.form,
@@ -65,14 +65,14 @@ def from_header(header: sgml.SubmissionHeader) -> Identity:
     )
 
 
-def _from_folder(path: str) -> Identity | None:
+def _from_folder(path: str) -> FilingIdentity | None:
     """The folder of one filing; None for another folder of the archive."""
     found = _FOLDER.fullmatch(path)
-    number = accession(found[2]) if found else None
-    return Identity(number, (cik(found[1]),)) if found and number and int(found[1]) else None
+    number = parse_accession(found[2]) if found else None
+    return FilingIdentity(number, (parse_cik(found[1]),)) if found and number and int(found[1]) else None
 
 
-def _from_page(page: bytes, file: str) -> Identity | None:
+def _from_page(page: bytes, file: str) -> FilingIdentity | None:
     # The page is text in boxes: with the tags gone, each label stands before its value.
     bare = re.sub(rb"<[^<>]*>", b" ", page).decode("utf-8", "replace")
     try:
@@ -87,9 +87,9 @@ def _from_page(page: bytes, file: str) -> Identity | None:
         pattern.search(text) for pattern in (_PAGE_FILED, _PAGE_PERIOD, _PAGE_ACCEPTED, _PAGE_FORM)
     )
     try:
-        return Identity(
+        return FilingIdentity(
             accession=number[1],
-            ciks=tuple(dict.fromkeys(cik(found) for found in _PAGE_CIK.findall(text))),
+            ciks=tuple(dict.fromkeys(parse_cik(found) for found in _PAGE_CIK.findall(text))),
             form=form[1] if form else None,
             period=days.validate(period[1]) if period else None,
             filed=days.validate(filed[1]) if filed else None,

@@ -14,13 +14,13 @@ from functools import partial
 from typing import TypeVar
 
 from finapi.core.errors import ParseError
-from finapi.edgar import identity, xml
+from finapi.edgar import identifiers, xml_reader
 
 ROOT = "edgarSubmission"
 
 # A place: the local names of an element and of the one it stands in.
-Place = tuple[str, str]
-Leaves = dict[str, list[str]]
+ElementPath = tuple[str, str]
+TextsByName = dict[str, list[str]]
 
 # Elements of one kind that may repeat: persons, lines of a table. The specifications allow 100.
 MAX_GROUPS = 1_000
@@ -34,25 +34,27 @@ _ISO_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 Value = TypeVar("Value")
 
 
-class LeavesReader(xml.XmlReader):
+class OnlineFormReader(xml_reader.XmlReader):
     """Collects the texts of known places, and apart those inside each element of a kind that repeats.
 
     ``names`` says what a text is called by its place, ``groups`` under which name an element that repeats is listed.
     Blank texts are left out. A text in a group belongs to it however deep it stands.
     """
 
-    def __init__(self, file: str, spaces: Sequence[str], names: Mapping[Place, str], groups: Mapping[str, str]) -> None:
+    def __init__(
+        self, file: str, spaces: Sequence[str], names: Mapping[ElementPath, str], groups: Mapping[str, str]
+    ) -> None:
         super().__init__(file)
-        self.opens = {f"{space} {ROOT}".strip(): LeavesReader.other for space in (*spaces, "")}
-        self.leaves: Leaves = {}
-        self.groups: dict[str, list[Leaves]] = {name: [] for name in groups.values()}
+        self.opens = {f"{space} {ROOT}".strip(): OnlineFormReader.open_other for space in (*spaces, "")}
+        self.leaves: TextsByName = {}
+        self.groups: dict[str, list[TextsByName]] = {name: [] for name in groups.values()}
         self._names, self._kinds = names, groups
         self._open: list[str] = []
         self._into = self.leaves
 
-    def other(self, name: str, attributes: xml.Attributes) -> None:
+    def open_other(self, name: str, attributes: xml_reader.Attributes) -> None:
         """An element that is opened: a text of a known place, the beginning of a group, or what is looked into."""
-        here, parent = xml.local(name), self._open[-1] if self._open else ""
+        here, parent = xml_reader.local_name(name), self._open[-1] if self._open else ""
         known = self._names.get((parent, here))
         if known is not None:
             self.collect(partial(self._take, self._into, known), mixed=True)
@@ -60,7 +62,7 @@ class LeavesReader(xml.XmlReader):
         kind = self._kinds.get(here)
         if kind is not None and self._into is self.leaves:
             if len(self.groups[kind]) >= MAX_GROUPS:
-                raise self.refusal(f"more than {MAX_GROUPS} elements {here}")
+                raise self.build_error(f"more than {MAX_GROUPS} elements {here}")
             self._into = {}
             self.groups[kind].append(self._into)
             self.on_close(self._end_of_group)
@@ -75,19 +77,19 @@ class LeavesReader(xml.XmlReader):
         self._open.pop()
         self._into = self.leaves
 
-    def _take(self, into: Leaves, known: str, text: str) -> None:
+    def _take(self, into: TextsByName, known: str, text: str) -> None:
         words = " ".join(text.split())
         if words:
             found = into.setdefault(known, [])
             if len(found) >= MAX_TEXTS:
-                raise self.refusal(f"more than {MAX_TEXTS} texts of {known}")
+                raise self.build_error(f"more than {MAX_TEXTS} texts of {known}")
             found.append(words)
 
 
-class LeafTexts:
+class FormTexts:
     """The texts of a document or of a group in it, as values; ParseError names the text that is none."""
 
-    def __init__(self, file: str, leaves: Leaves, within: str = "") -> None:
+    def __init__(self, file: str, leaves: TextsByName, within: str = "") -> None:
         self.file, self.leaves, self.within = file, leaves, within
 
     def all(self, name: str) -> tuple[str, ...]:
@@ -111,11 +113,11 @@ class LeafTexts:
 
     def date(self, name: str) -> str | None:
         """A date, written ``MM/DD/YYYY``, as ISO."""
-        return self._read(name, day)
+        return self._read(name, parse_date)
 
     def dates(self, name: str) -> tuple[str, ...]:
         """Every date of that name, as ISO."""
-        return tuple(self._as(name, text, day) for text in self.all(name))
+        return tuple(self._as(name, text, parse_date) for text in self.all(name))
 
     def truth(self, name: str) -> bool | None:
         """Y or N, true or false, 1 or 0."""
@@ -123,7 +125,7 @@ class LeafTexts:
 
     def cik(self, name: str) -> str | None:
         """A CIK as ten digits."""
-        return self._read(name, identity.cik)
+        return self._read(name, identifiers.parse_cik)
 
     def filer(self) -> str | None:
         """The first CIK whose credentials filed it; None when there is none that could be one."""
@@ -150,7 +152,7 @@ class LeafTexts:
             raise self.wrong(name, str(error)) from None
 
 
-def day(text: str) -> str:
+def parse_date(text: str) -> str:
     """``08/31/2026`` as an ISO date; ValueError for what is no day."""
     found, order = _US_DATE.fullmatch(text), (3, 1, 2)
     if found is None:

@@ -17,17 +17,17 @@ from typing import NamedTuple, TypeVar
 
 from finapi.core import days
 from finapi.core.errors import ParseError
-from finapi.edgar import identity, sgml
+from finapi.edgar import identifiers, sgml
 
-MAX_LINE = 64 * 1024  # bytes; the longest real lines are elements' definitions of some 4 KB
-MAX_KNOWN = 20_000  # periods with dimensions, or names with units, that are kept while a table is read
+MAX_LINE_BYTES = 64 * 1024  # bytes; the longest real lines are elements' definitions of some 4 KB
+MAX_CACHED = 20_000  # periods with dimensions, or names with units, that are kept while a table is read
 MAX_QUARTERS = 4 * 200  # some figures run from inception, which for a bank may be a hundred years ago
 
 # Columns that are read, by table; all others may be missing or new.
-SUB = ("adsh", "cik", "name", "sic", "fye", "stprinc", "form", "period", "fy", "fp", "filed", "accepted")
-NUM = ("adsh", "tag", "version", "ddate", "qtrs", "uom", "coreg", "value")
-PRE = ("adsh", "report", "line", "stmt", "inpth", "tag", "version", "plabel", "negating")
-TAG = ("tag", "version", "datatype", "crdr")
+SUB_COLUMNS = ("adsh", "cik", "name", "sic", "fye", "stprinc", "form", "period", "fy", "fp", "filed", "accepted")
+NUM_COLUMNS = ("adsh", "tag", "version", "ddate", "qtrs", "uom", "coreg", "value")
+PRE_COLUMNS = ("adsh", "report", "line", "stmt", "inpth", "tag", "version", "plabel", "negating")
+TAG_COLUMNS = ("tag", "version", "datatype", "crdr")
 
 _RETURNS = re.compile(r"\r+$", re.MULTILINE)
 _VERSION = re.compile(r"([a-z][a-z-]*)/[0-9]{4}[0-9a-z-]*")
@@ -67,9 +67,9 @@ class TagRow(NamedTuple):
 
 
 # A start, None for an instant; an end; and dimensions.
-Place = tuple[str | None, str, Dimensions]
+FigureContext = tuple[str | None, str, Dimensions]
 # The figures of a filing by concept and unit, place by place: a value as tagged, None for nil.
-Figures = dict[Place, dict[tuple[str, str], str | None]]
+Figures = dict[FigureContext, dict[tuple[str, str], str | None]]
 
 
 class PreRow(NamedTuple):
@@ -78,14 +78,14 @@ class PreRow(NamedTuple):
     report: int
     line: int
     stmt: str
-    parenthetical: bool
+    is_parenthetical: bool
     concept: str
     balance: str | None
     label: str
-    negating: bool
+    is_negated: bool
 
 
-class Table:
+class DataSetTable:
     """A table read line by line: its header is checked when it is made, rows are handed out as they come."""
 
     def __init__(self, lines: Iterator[bytes], file: str, columns: Sequence[str]) -> None:
@@ -98,15 +98,15 @@ class Table:
             reason = f"lacks the column {missing[0]}" if missing else "names a column twice"
             raise ParseError(file, "line 1", reason)
         self._width = len(names)
-        self.place = {name: place for place, name in enumerate(names)}
-        self._adsh = self.place.get("adsh", 0)
+        self.column_indexes = {name: place for place, name in enumerate(names)}
+        self._adsh = self.column_indexes.get("adsh", 0)
 
-    def refusal(self, values: Sequence[str], error: Exception) -> ParseError:
+    def build_row_error(self, values: Sequence[str], error: Exception) -> ParseError:
         """Why a row cannot be read, under its filing and element."""
-        adsh, tag = self.pick("adsh", "tag")(values)
+        adsh, tag = self.build_column_getter("adsh", "tag")(values)
         return ParseError(self.file, f"{adsh[:20]} {tag[:80]}", str(error))
 
-    def dealt(self, filings: Iterable[bytes], size: int) -> Iterator[dict[bytes, list[bytes]]]:
+    def iter_batches(self, filings: Iterable[bytes], size: int) -> Iterator[dict[bytes, list[bytes]]]:
         """The lines of these filings, some ``size`` bytes of them at once, without looking at the rest of a line."""
         held: dict[bytes, list[bytes]] = {one: [] for one in filings}
         place, room = self._adsh, size
@@ -123,16 +123,16 @@ class Table:
                     held, room = {one: [] for one in held}, size
         yield held
 
-    def lines(self) -> Iterator[bytes]:
+    def iter_lines(self) -> Iterator[bytes]:
         """The lines behind the header that are not empty."""
         return (line for line in self._lines if line.rstrip(b"\r\n"))
 
-    def row(self, line: bytes) -> dict[str, str]:
+    def parse_row(self, line: bytes) -> dict[str, str]:
         """A line's values by column; ParseError when it has more or fewer than the header or is not UTF-8."""
-        (values,) = self.rows(self.texts(line))
-        return {name: values[place] for name, place in self.place.items()}
+        (values,) = self.iter_rows(self.decode_lines(line))
+        return {name: values[place] for name, place in self.column_indexes.items()}
 
-    def texts(self, data: bytes) -> list[str]:
+    def decode_lines(self, data: bytes) -> list[str]:
         """Lines that end in a line feed, or one line, as texts; ParseError when they are not UTF-8."""
         try:
             text = data.decode("utf-8")
@@ -144,7 +144,7 @@ class Table:
             text = _RETURNS.sub("", text)
         return text.removesuffix("\n").split("\n")
 
-    def rows(self, texts: Iterable[str]) -> Iterator[list[str]]:
+    def iter_rows(self, texts: Iterable[str]) -> Iterator[list[str]]:
         """The values of lines, one by one; ParseError for a line with more or fewer of them than the header."""
         width = self._width
         for text in texts:
@@ -153,9 +153,9 @@ class Table:
                 raise ParseError(self.file, values[0][:20], f"a row of {len(values)} columns under {width} names")
             yield values
 
-    def pick(self, *names: str) -> Callable[[Sequence[str]], tuple[str, ...]]:
+    def build_column_getter(self, *names: str) -> Callable[[Sequence[str]], tuple[str, ...]]:
         """What takes several columns out of a row; those that the table lacks are left out."""
-        return itemgetter(*(self.place[name] for name in names if name in self.place))
+        return itemgetter(*(self.column_indexes[name] for name in names if name in self.column_indexes))
 
 
 class _ByName(dict[tuple[str, ...], Made]):
@@ -165,28 +165,28 @@ class _ByName(dict[tuple[str, ...], Made]):
         self._make = make
 
     def __missing__(self, key: tuple[str, ...]) -> Made:
-        if len(self) >= MAX_KNOWN:
+        if len(self) >= MAX_CACHED:
             self.clear()
         self[key] = made = self._make(*key)
         return made
 
 
-def submissions(table: Table) -> Iterator[SubRow]:
+def iter_submissions(table: DataSetTable) -> Iterator[SubRow]:
     """The filings of ``sub``; ParseError names the first that is broken."""
-    for line in table.lines():
-        row = table.row(line)
+    for line in table.iter_lines():
+        row = table.parse_row(line)
         try:
             yield _submission(row)
         except (ValueError, OverflowError) as error:
             raise ParseError(table.file, row["adsh"][:20], str(error)) from None
 
 
-def elements(table: Table) -> Iterator[tuple[tuple[str, str], TagRow]]:
+def iter_elements(table: DataSetTable) -> Iterator[tuple[tuple[str, str], TagRow]]:
     """The elements of ``tag`` by tag and version."""
     balances = {"D": "debit", "C": "credit"}
-    told = table.pick("tag", "version", "datatype", "crdr")
-    for line in table.lines():
-        (values,) = table.rows(table.texts(line))
+    told = table.build_column_getter("tag", "version", "datatype", "crdr")
+    for line in table.iter_lines():
+        (values,) = table.iter_rows(table.decode_lines(line))
         tag, version, datatype, crdr = told(values)
         yield (tag, version), TagRow(datatype, balances.get(crdr))
 
@@ -194,20 +194,20 @@ def elements(table: Table) -> Iterator[tuple[tuple[str, str], TagRow]]:
 class NumReader:
     """Reads the rows of ``num``; ``known`` are the elements of the quarter, as far as they are held."""
 
-    def __init__(self, table: Table, known: Mapping[tuple[str, str], TagRow]) -> None:
+    def __init__(self, table: DataSetTable, known: Mapping[tuple[str, str], TagRow]) -> None:
         self._table, self._known = table, known
-        self._place_of = table.pick("ddate", "qtrs", "coreg", "segments")
-        self._name_of = table.pick("tag", "version", "uom")
+        self._place_of = table.build_column_getter("ddate", "qtrs", "coreg", "segments")
+        self._name_of = table.build_column_getter("tag", "version", "uom")
         self._named = _ByName(self._name)
         self._places = _ByName(_place)
 
-    def figures(self, texts: Iterable[str]) -> Figures:
+    def read_figures(self, texts: Iterable[str]) -> Figures:
         """The figures that rows of a filing tell; ParseError names the first that is broken."""
         found: Figures = {}
         of_row: dict[tuple[str, ...], dict[tuple[str, str], str | None]] = {}
         place_of, name_of, named = self._place_of, self._name_of, self._named
-        at, is_number = self._table.place["value"], _VALUE.fullmatch
-        for values in self._table.rows(texts):
+        at, is_number = self._table.column_indexes["value"], _VALUE.fullmatch
+        for values in self._table.iter_rows(texts):
             try:
                 place = place_of(values)
                 figures = of_row.get(place)
@@ -218,7 +218,7 @@ class NumReader:
                 if value and not is_number(value):
                     raise ValueError(f"{value[:40]!r} is not a decimal number")
             except (ValueError, OverflowError) as error:
-                raise self._table.refusal(values, error) from None
+                raise self._table.build_row_error(values, error) from None
             if value and "." in value:
                 # Without the zeros that pad it to four decimals.
                 value = value.rstrip("0").rstrip(".")
@@ -238,16 +238,16 @@ def _of_two(one: str | None, other: str | None) -> str | None:
 class PreReader:
     """Reads the rows of ``pre``; ``known`` are the elements of the quarter, as far as they are held."""
 
-    def __init__(self, table: Table, known: Mapping[tuple[str, str], TagRow]) -> None:
+    def __init__(self, table: DataSetTable, known: Mapping[tuple[str, str], TagRow]) -> None:
         self._table, self._known = table, known
         self._named = _ByName(self._name)
 
-    def lines(self, texts: Iterable[str]) -> list[PreRow]:
+    def read_lines(self, texts: Iterable[str]) -> list[PreRow]:
         """The lines that rows of a filing are; ParseError names the first that is broken."""
-        of_line = self._table.pick("report", "line", "stmt", "inpth", "plabel", "negating")
-        name_of = self._table.pick("tag", "version")
+        of_line = self._table.build_column_getter("report", "line", "stmt", "inpth", "plabel", "negating")
+        name_of = self._table.build_column_getter("tag", "version")
         found = []
-        for values in self._table.rows(texts):
+        for values in self._table.iter_rows(texts):
             try:
                 page, number, stmt, inpth, label, negating = of_line(values)
                 if stmt not in _STATEMENTS:
@@ -255,7 +255,7 @@ class PreReader:
                 place = _whole(page), _whole(number), stmt, _flag(inpth)
                 found.append(PreRow(*place, *self._named[name_of(values)], " ".join(label.split()), _flag(negating)))
             except ValueError as error:
-                raise self._table.refusal(values, error) from None
+                raise self._table.build_row_error(values, error) from None
         return found
 
     def _name(self, tag: str, version: str) -> tuple[str, str | None]:
@@ -264,7 +264,7 @@ class PreReader:
 
 
 def _submission(row: dict[str, str]) -> SubRow:
-    accession = identity.accession(row["adsh"])
+    accession = identifiers.parse_accession(row["adsh"])
     if accession is None or accession != row["adsh"]:
         raise ValueError("adsh is not an accession number")
     name = " ".join(row["name"].split())
@@ -274,7 +274,7 @@ def _submission(row: dict[str, str]) -> SubRow:
     year = row["fy"]
     return SubRow(
         accession,
-        int(identity.cik(row["cik"])),
+        int(identifiers.parse_cik(row["cik"])),
         name[:300],
         int(row["sic"]) if _DIGITS.fullmatch(row["sic"]) else None,
         row["fye"] if re.fullmatch("[0-9]{4}", row["fye"]) else None,
@@ -292,7 +292,7 @@ def _concept(tag: str, version: str) -> str:
     if not _TAG.fullmatch(tag):
         raise ValueError(f"{tag[:40]!r} is not an element name")
     taxonomy = _VERSION.fullmatch(version)
-    if taxonomy is None and identity.accession(version) != version:
+    if taxonomy is None and identifiers.parse_accession(version) != version:
         raise ValueError(f"{version[:40]!r} is neither a taxonomy nor an accession number")
     return f"{taxonomy[1] if taxonomy else 'ext'}:{tag}"
 
@@ -305,7 +305,7 @@ def _unit(uom: str, tag: str, element: TagRow | None) -> str:
     return f"{uom}/shares" if per_share and _CURRENCY.fullmatch(uom) else uom
 
 
-def _place(ddate: str, qtrs: str, coreg: str, segments: str = "") -> Place:
+def _place(ddate: str, qtrs: str, coreg: str, segments: str = "") -> FigureContext:
     return *_period(ddate, qtrs), _dims(segments, coreg)
 
 
@@ -346,6 +346,6 @@ def _flag(text: str) -> bool:
     return text == "1"
 
 
-def quarters(start: str | None, end: str) -> int:
+def count_quarters(start: str | None, end: str) -> int:
     """How many quarters a period lasts, to the nearest; 0 for an instant."""
     return round(days.count_days(start, end) / 91.25)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Root(NamedTuple):
+class RootElement(NamedTuple):
     """The root element of a kind of document; with ``marks``, one of them stands in the document's beginning."""
 
     element: bytes
@@ -30,14 +30,14 @@ class FormFamily(NamedTuple):
     name: str
     module: str
     kinds: tuple[str, ...]
-    required: tuple[str, ...]
-    roots: tuple[Root, ...]
-    data_sets: tuple[str, ...] = ()
-    fetched: tuple[str, ...] = ()
+    required_kinds: tuple[str, ...]
+    roots: tuple[RootElement, ...]
+    data_set_kinds: tuple[str, ...] = ()
+    fetched_forms: tuple[str, ...] = ()
     feed: str = "main-api"
-    events: tuple[str, ...] = ()
+    event_types: tuple[str, ...] = ()
     topic: str | None = None
-    headed: tuple[str, ...] = ()
+    header_only_forms: tuple[str, ...] = ()
 
 
 XBRL = FormFamily(
@@ -52,18 +52,18 @@ XBRL = FormFamily(
         "xbrl-label",
         "xbrl-linkbase",
     ),
-    required=("xbrl-instance",),
-    roots=(Root(b"xbrl", "xbrl-instance"), Root(b"schema", "xbrl-schema", (b"http://www.xbrl.org/",))),
-    data_sets=("fsds-sub", "fsds-num", "fsds-pre", "fsds-tag"),
-    events=("data_ready", "restatement_detected"),
+    required_kinds=("xbrl-instance",),
+    roots=(RootElement(b"xbrl", "xbrl-instance"), RootElement(b"schema", "xbrl-schema", (b"http://www.xbrl.org/",))),
+    data_set_kinds=("fsds-sub", "fsds-num", "fsds-pre", "fsds-tag"),
+    event_types=("data_ready", "restatement_detected"),
 )
 OWNERSHIP = FormFamily(
     name="insiders",
     module="finapi.market.insiders.intake",
     kinds=("ownership",),
-    required=("ownership",),
-    roots=(Root(b"ownershipDocument", "ownership"),),
-    data_sets=(
+    required_kinds=("ownership",),
+    roots=(RootElement(b"ownershipDocument", "ownership"),),
+    data_set_kinds=(
         "insider-set-submission",
         "insider-set-owner",
         "insider-set-nonderiv-trans",
@@ -73,52 +73,52 @@ OWNERSHIP = FormFamily(
         "insider-set-footnotes",
         "insider-set-signature",
     ),
-    fetched=("3", "3/A", "4", "4/A", "5", "5/A"),
+    fetched_forms=("3", "3/A", "4", "4/A", "5", "5/A"),
     feed="insider-api",
-    events=("insider_transaction",),
+    event_types=("insider_transaction",),
     topic="insider.transaction.created",
 )
 THIRTEEN_F = FormFamily(
     name="holdings",
     module="finapi.market.holdings.intake",
     kinds=("13f-cover", "13f-table"),
-    required=("13f-cover", "13f-table"),
+    required_kinds=("13f-cover", "13f-table"),
     roots=(
         # The same root serves other forms: D, N-PORT, 144, 13G.
-        Root(b"edgarSubmission", "13f-cover", (b"edgar/thirteenffiler", b"<submissionType>13F")),
-        Root(b"informationTable", "13f-table"),
+        RootElement(b"edgarSubmission", "13f-cover", (b"edgar/thirteenffiler", b"<submissionType>13F")),
+        RootElement(b"informationTable", "13f-table"),
     ),
-    fetched=("13F-HR", "13F-HR/A"),
+    fetched_forms=("13F-HR", "13F-HR/A"),
     feed="13f-live",
-    events=("13f_filing",),
+    event_types=("13f_filing",),
     topic="13f.holdings.updated",
 )
 SCHEDULES = FormFamily(
     name="ownership",
     module="finapi.market.ownership.intake",
     kinds=("schedule-13",),
-    required=("schedule-13",),
-    roots=(Root(b"edgarSubmission", "schedule-13", (b"edgar/schedule13", b"submissionType>SCHEDULE 13")),),
-    fetched=("SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A"),
-    events=("beneficial_ownership",),
+    required_kinds=("schedule-13",),
+    roots=(RootElement(b"edgarSubmission", "schedule-13", (b"edgar/schedule13", b"submissionType>SCHEDULE 13")),),
+    fetched_forms=("SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A"),
+    event_types=("beneficial_ownership",),
     topic="ownership.filing.created",
-    headed=("SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"),
+    header_only_forms=("SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"),
 )
 SALE_NOTICES = FormFamily(
     name="sale-notices",
     module="finapi.market.ownership.notices",
     kinds=("form-144",),
-    required=("form-144",),
-    roots=(Root(b"edgarSubmission", "form-144", (b"sec.gov/edgar/ownership", b"submissionType>144")),),
-    fetched=("144", "144/A"),
+    required_kinds=("form-144",),
+    roots=(RootElement(b"edgarSubmission", "form-144", (b"sec.gov/edgar/ownership", b"submissionType>144")),),
+    fetched_forms=("144", "144/A"),
     feed="insider-api",
-    events=("proposed_sale",),
+    event_types=("proposed_sale",),
     topic="insider.proposed_sale.created",
 )
 
 # In the order in which a folder's documents are stored.
-FORMS = (OWNERSHIP, THIRTEEN_F, SCHEDULES, SALE_NOTICES, XBRL)
+FAMILIES = (OWNERSHIP, THIRTEEN_F, SCHEDULES, SALE_NOTICES, XBRL)
 
-TOPICS = tuple(form.topic for form in FORMS if form.topic)
-FETCHED = frozenset(form_type for form in FORMS for form_type in form.fetched)
-KINDS = frozenset(kind for form in FORMS for kind in (*form.kinds, *form.data_sets))
+TOPICS = tuple(form.topic for form in FAMILIES if form.topic)
+FETCHED_FORMS = frozenset(form_type for form in FAMILIES for form_type in form.fetched_forms)
+DOCUMENT_KINDS = frozenset(kind for form in FAMILIES for kind in (*form.kinds, *form.data_set_kinds))

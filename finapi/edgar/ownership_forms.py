@@ -15,10 +15,10 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from finapi.core.errors import ParseError
-from finapi.edgar import identity
-from finapi.edgar.xml import Attributes, Opened, XmlReader
+from finapi.edgar import identifiers
+from finapi.edgar.xml_reader import Attributes, OpenHandler, XmlReader
 
-FORMS = ("3", "3/A", "4", "4/A", "5", "5/A")
+FORM_TYPES = ("3", "3/A", "4", "4/A", "5", "5/A")
 
 # EDGAR's forms take 30 rows a table, 10 owners and 99 footnotes; what goes far beyond was not made there.
 MAX_ROWS = 500
@@ -29,7 +29,7 @@ MAX_CELL = 2_000  # characters of any other text; titles and names stay below 20
 MAX_TEXT = 50_000  # characters of a footnote or of the remarks; 1,000 are usual
 
 # What makes a value of an element's text, or says in a ValueError why it is none.
-Read = Callable[[str], object]
+TextParser = Callable[[str], object]
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,25}(?:\.[0-9]{0,15})?|\.[0-9]{1,15})")
 _DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:Z|[+-][0-9]{2}:[0-9]{2})?")
@@ -63,8 +63,8 @@ class OwnershipRow(NamedTuple):
     the transaction's coding as a whole).
     """
 
-    derivative: bool
-    transaction: bool
+    is_derivative: bool
+    is_transaction: bool
     title: str | None = None
     date: str | None = None
     deemed_date: str | None = None
@@ -86,11 +86,11 @@ class OwnershipRow(NamedTuple):
     underlying_title: str | None = None
     underlying_shares: str | None = None
     underlying_value: str | None = None
-    notes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    footnote_ids: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
-    def notes_of(self, *fields: str) -> tuple[str, ...]:
+    def list_footnote_ids(self, *fields: str) -> tuple[str, ...]:
         """The footnotes of these fields, or of the whole row when none is named."""
-        found = (ids for field, ids in self.notes if not fields or field in fields)
+        found = (ids for field, ids in self.footnote_ids if not fields or field in fields)
         return tuple(dict.fromkeys(one for ids in found for one in ids))
 
 
@@ -130,7 +130,7 @@ def parse(data: bytes, file: str) -> OwnershipForm:
     return reader.form()
 
 
-def number(text: str) -> str:
+def parse_number(text: str) -> str:
     """A decimal text in its plainest form (``200000.0`` is ``200000``); ValueError when it is none."""
     if not _NUMBER.fullmatch(text):
         raise ValueError(f"{text[:40]!r} is not a number")
@@ -140,7 +140,7 @@ def number(text: str) -> str:
     return "0" if plain in ("-0", "+0", "") else plain
 
 
-def iso_date(text: str) -> str:
+def parse_date(text: str) -> str:
     """An XML date without its time zone; ValueError when it is none."""
     found = _DATE.fullmatch(text)
     if found is None:
@@ -148,14 +148,14 @@ def iso_date(text: str) -> str:
     return date.fromisoformat(found[1]).isoformat()
 
 
-def truth(text: str) -> bool:
+def parse_boolean(text: str) -> bool:
     """``1``, ``true``, ``0`` or ``false``; ValueError for anything else."""
     if text.lower() not in _BOOLEANS:
         raise ValueError(f"{text[:40]!r} is neither true nor false")
     return _BOOLEANS[text.lower()]
 
 
-def one_of(*allowed: str) -> Read:
+def choice_parser(*allowed: str) -> TextParser:
     """What reads one of these texts and refuses every other with a ValueError."""
 
     def read(text: str) -> str:
@@ -166,7 +166,7 @@ def one_of(*allowed: str) -> Read:
     return read
 
 
-def code(text: str) -> str:
+def parse_code(text: str) -> str:
     """A transaction code, one capital letter; ValueError for anything else."""
     if not re.fullmatch("[A-Z]", text):
         raise ValueError(f"{text[:40]!r} is not a transaction code")
@@ -178,32 +178,32 @@ def _plain(text: str) -> str:
 
 
 # Elements of a row that hold <value> and footnotes: the field, and what reads its value.
-_CELLS: dict[str, tuple[str, Read]] = {
+_CELLS: dict[str, tuple[str, TextParser]] = {
     "securityTitle": ("title", _plain),
-    "transactionDate": ("date", iso_date),
-    "deemedExecutionDate": ("deemed_date", iso_date),
+    "transactionDate": ("date", parse_date),
+    "deemedExecutionDate": ("deemed_date", parse_date),
     "transactionCoding": ("coding", _plain),
-    "transactionTimeliness": ("timeliness", one_of("E", "L")),
-    "transactionShares": ("shares", number),
-    "transactionTotalValue": ("total_value", number),
-    "transactionPricePerShare": ("price", number),
-    "transactionAcquiredDisposedCode": ("acquired_disposed", one_of("A", "D")),
-    "sharesOwnedFollowingTransaction": ("following_shares", number),
-    "valueOwnedFollowingTransaction": ("following_value", number),
-    "directOrIndirectOwnership": ("direct_or_indirect", one_of("D", "I")),
+    "transactionTimeliness": ("timeliness", choice_parser("E", "L")),
+    "transactionShares": ("shares", parse_number),
+    "transactionTotalValue": ("total_value", parse_number),
+    "transactionPricePerShare": ("price", parse_number),
+    "transactionAcquiredDisposedCode": ("acquired_disposed", choice_parser("A", "D")),
+    "sharesOwnedFollowingTransaction": ("following_shares", parse_number),
+    "valueOwnedFollowingTransaction": ("following_value", parse_number),
+    "directOrIndirectOwnership": ("direct_or_indirect", choice_parser("D", "I")),
     "natureOfOwnership": ("nature", _plain),
-    "conversionOrExercisePrice": ("exercise_price", number),
-    "exerciseDate": ("exercise_date", iso_date),
-    "expirationDate": ("expiration_date", iso_date),
+    "conversionOrExercisePrice": ("exercise_price", parse_number),
+    "exerciseDate": ("exercise_date", parse_date),
+    "expirationDate": ("expiration_date", parse_date),
     "underlyingSecurityTitle": ("underlying_title", _plain),
-    "underlyingSecurityShares": ("underlying_shares", number),
-    "underlyingSecurityValue": ("underlying_value", number),
+    "underlyingSecurityShares": ("underlying_shares", parse_number),
+    "underlyingSecurityValue": ("underlying_value", parse_number),
 }
 # Elements of a row that hold their text themselves.
-_CODING: dict[str, tuple[str, Read]] = {
-    "transactionFormType": ("form", one_of("3", "4", "5")),
-    "transactionCode": ("code", code),
-    "equitySwapInvolved": ("equity_swap", truth),
+_CODING: dict[str, tuple[str, TextParser]] = {
+    "transactionFormType": ("form", choice_parser("3", "4", "5")),
+    "transactionCode": ("code", parse_code),
+    "equitySwapInvolved": ("equity_swap", parse_boolean),
 }
 _ROWS = {
     "nonDerivativeTransaction": (False, True),
@@ -211,35 +211,35 @@ _ROWS = {
     "derivativeTransaction": (True, True),
     "derivativeHolding": (True, False),
 }
-_OWNER: dict[str, tuple[str, Read]] = {
-    "rptOwnerCik": ("cik", identity.cik),
+_OWNER: dict[str, tuple[str, TextParser]] = {
+    "rptOwnerCik": ("cik", identifiers.parse_cik),
     "rptOwnerName": ("name", _plain),
     "rptOwnerStreet1": ("street1", _plain),
     "rptOwnerStreet2": ("street2", _plain),
     "rptOwnerCity": ("city", _plain),
     "rptOwnerState": ("state", _plain),
     "rptOwnerZipCode": ("zip_code", _plain),
-    "isDirector": ("is_director", truth),
-    "isOfficer": ("is_officer", truth),
-    "isTenPercentOwner": ("is_ten_percent_owner", truth),
-    "isOther": ("is_other", truth),
+    "isDirector": ("is_director", parse_boolean),
+    "isOfficer": ("is_officer", parse_boolean),
+    "isTenPercentOwner": ("is_ten_percent_owner", parse_boolean),
+    "isOther": ("is_other", parse_boolean),
     "officerTitle": ("officer_title", _plain),
     "otherText": ("other_text", _plain),
 }
-_TOP: dict[str, tuple[str, Read]] = {
+_TOP: dict[str, tuple[str, TextParser]] = {
     "schemaVersion": ("schema", _plain),
-    "documentType": ("form", one_of(*FORMS)),
-    "periodOfReport": ("period", iso_date),
-    "dateOfOriginalSubmission": ("original_date", iso_date),
-    "notSubjectToSection16": ("not_subject_to_section_16", truth),
-    "noSecuritiesOwned": ("no_securities_owned", truth),
-    "aff10b5One": ("rule_10b5_1", truth),
-    "issuerCik": ("issuer_cik", identity.cik),
+    "documentType": ("form", choice_parser(*FORM_TYPES)),
+    "periodOfReport": ("period", parse_date),
+    "dateOfOriginalSubmission": ("original_date", parse_date),
+    "notSubjectToSection16": ("not_subject_to_section_16", parse_boolean),
+    "noSecuritiesOwned": ("no_securities_owned", parse_boolean),
+    "aff10b5One": ("rule_10b5_1", parse_boolean),
+    "issuerCik": ("issuer_cik", identifiers.parse_cik),
     "issuerName": ("issuer_name", _plain),
     "issuerTradingSymbol": ("symbol", _plain),
     "remarks": ("remarks", _plain),
     "signatureName": ("signature_name", _plain),
-    "signatureDate": ("signature_date", iso_date),
+    "signatureDate": ("signature_date", parse_date),
 }
 _OWNER_FIELDS = tuple(field for field, _ in _OWNER.values())
 _TOP_FIELDS = tuple(field for field, _ in _TOP.values())
@@ -258,7 +258,7 @@ class _OwnershipReader(XmlReader):
         self._signed = False
         # What is being collected, and which cell of it is open.
         self._into: dict[str, Any] = self._top
-        self._cell: tuple[str, Read] | None = None
+        self._cell: tuple[str, TextParser] | None = None
         self._notes: dict[str, tuple[str, ...]] = {}
 
     def form(self) -> OwnershipForm:
@@ -291,29 +291,29 @@ class _OwnershipReader(XmlReader):
             return
         field, read = _LEAVES[name]
         if field in self._into:
-            raise self.refusal(f"{name} occurs twice")
+            raise self.build_error(f"{name} occurs twice")
         self._into[field] = None
         self.collect(lambda text: self._put(field, read, text), limit=MAX_TEXT if name == "remarks" else MAX_CELL)
 
     def _owner(self, name: str, attributes: Attributes) -> None:
         if len(self._owners) >= MAX_OWNERS:
-            raise self.refusal(f"more than {MAX_OWNERS} owners")
+            raise self.build_error(f"more than {MAX_OWNERS} owners")
         self._into, self.opens = {}, _OF_OWNER
         self.on_close(self._close_owner)
 
     def _close_owner(self) -> None:
         values = self._into
         if values.get("cik") is None:
-            raise self.refusal("an owner without rptOwnerCik")
+            raise self.build_error("an owner without rptOwnerCik")
         said: dict[str, Any] = {field: values.get(field) for field in _OWNER_FIELDS}
         self._owners.append(Owner(**said))
         self._into, self.opens = self._top, _DOCUMENT
 
     def _row(self, name: str, attributes: Attributes) -> None:
         if len(self._rows) >= MAX_ROWS:
-            raise self.refusal(f"more than {MAX_ROWS} rows")
+            raise self.build_error(f"more than {MAX_ROWS} rows")
         derivative, transaction = _ROWS[name]
-        self._into = {"derivative": derivative, "transaction": transaction}
+        self._into = {"is_derivative": derivative, "is_transaction": transaction}
         self._notes, self.opens = {}, _OF_ROW
         self.on_close(self._close_row)
 
@@ -321,14 +321,14 @@ class _OwnershipReader(XmlReader):
         values = self._into
         values.pop("coding", None)
         if values.get("title") is None and "title" not in self._notes:
-            raise self.refusal("a row without its securityTitle")
+            raise self.build_error("a row without its securityTitle")
         notes = tuple(sorted(self._notes.items()))
-        self._rows.append(OwnershipRow(**values, notes=notes))
+        self._rows.append(OwnershipRow(**values, footnote_ids=notes))
         self._into, self.opens = self._top, _DOCUMENT
 
     def _open_cell(self, name: str, attributes: Attributes) -> None:
         if self._cell is not None:
-            raise self.refusal(f"{name} inside another cell")
+            raise self.build_error(f"{name} inside another cell")
         self._cell = _CELLS[name]
         self.on_close(self._close_cell)
 
@@ -337,48 +337,48 @@ class _OwnershipReader(XmlReader):
 
     def _value(self, name: str, attributes: Attributes) -> None:
         if self._cell is None:
-            raise self.refusal("a value outside a cell")
+            raise self.build_error("a value outside a cell")
         field, read = self._cell
         if field in self._into:
-            raise self.refusal(f"{field} has two values")
+            raise self.build_error(f"{field} has two values")
         self._into[field] = None
         self.collect(lambda text: self._put(field, read, text), limit=MAX_CELL)
 
     def _footnote_id(self, name: str, attributes: Attributes) -> None:
-        noted = self.required(attributes, "id").strip()
+        noted = self.get_required(attributes, "id").strip()
         field = self._cell[0] if self._cell is not None else "row"
         held = self._notes.get(field, ())
         if sum(map(len, self._notes.values())) >= MAX_NOTES:
-            raise self.refusal(f"more than {MAX_NOTES} footnotes on a row")
+            raise self.build_error(f"more than {MAX_NOTES} footnotes on a row")
         if noted and noted not in held:
             self._notes[field] = (*held, noted)
 
     def _footnote(self, name: str, attributes: Attributes) -> None:
         if len(self._footnotes) >= MAX_FOOTNOTES:
-            raise self.refusal(f"more than {MAX_FOOTNOTES} footnotes")
-        noted = self.required(attributes, "id").strip()
+            raise self.build_error(f"more than {MAX_FOOTNOTES} footnotes")
+        noted = self.get_required(attributes, "id").strip()
         self.collect(lambda text: self._footnotes.append((noted, " ".join(text.split()))), limit=MAX_TEXT, mixed=True)
 
-    def _put(self, field: str, read: Read, text: str) -> None:
+    def _put(self, field: str, read: TextParser, text: str) -> None:
         plain = " ".join(text.split())
         if not plain:
             return
         try:
             self._into[field] = read(plain)
         except ValueError as error:
-            raise self.refusal(f"{field}: {error}") from None
+            raise self.build_error(f"{field}: {error}") from None
 
 
 _REQUIRED = {"form": "documentType", "period": "periodOfReport", "issuer_cik": "issuerCik", "issuer_name": "issuerName"}
 _LEAVES = {**_TOP, **_OWNER, **_CODING}
-_DOCUMENT: dict[str, Opened] = {
+_DOCUMENT: dict[str, OpenHandler] = {
     **dict.fromkeys(_TOP, _OwnershipReader._plain_element),
     **dict.fromkeys(_ROWS, _OwnershipReader._row),
     "reportingOwner": _OwnershipReader._owner,
     "footnote": _OwnershipReader._footnote,
 }
-_OF_OWNER: dict[str, Opened] = dict.fromkeys(_OWNER, _OwnershipReader._plain_element)
-_OF_ROW: dict[str, Opened] = {
+_OF_OWNER: dict[str, OpenHandler] = dict.fromkeys(_OWNER, _OwnershipReader._plain_element)
+_OF_ROW: dict[str, OpenHandler] = {
     **dict.fromkeys(_CELLS, _OwnershipReader._open_cell),
     **dict.fromkeys(_CODING, _OwnershipReader._plain_element),
     "value": _OwnershipReader._value,

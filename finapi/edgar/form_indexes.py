@@ -38,7 +38,7 @@ class IndexRow(NamedTuple):
     accession: str
 
 
-def rows(data: bytes, file: str) -> Iterator[IndexRow]:
+def iter_rows(data: bytes, file: str) -> Iterator[IndexRow]:
     """Yield the rows of an index, in its order.
 
     Raises ParseError, naming the line, for a file without the heading of an index and for a line that is none

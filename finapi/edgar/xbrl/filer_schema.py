@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from finapi.edgar.xbrl.names import LINK, XBRLI, XLINK, Names
-from finapi.edgar.xml import Attributes, Opened, XmlReader
+from finapi.edgar.xbrl.qnames import LINK, XBRLI, XLINK, Names
+from finapi.edgar.xml_reader import Attributes, OpenHandler, XmlReader
 
 _XS = "http://www.w3.org/2001/XMLSchema"
 
@@ -26,7 +26,7 @@ class SchemaElement(NamedTuple):
     name: str
     balance: Balance | None
     period_type: PeriodType | None
-    abstract: bool
+    is_abstract: bool
     type: str
     substitution: str
 
@@ -52,7 +52,7 @@ class Schema:
     linkbase_refs: list[LinkbaseRef]
 
 
-def schema(data: bytes, file: str) -> Schema:
+def parse_schema(data: bytes, file: str) -> Schema:
     """The roles, the elements with an id, and the linkbase references of a schema.
 
     Linkbases embedded in the schema are read by giving the same bytes to the linkbase functions.
@@ -91,23 +91,23 @@ class _SchemaReader(XmlReader):
         if self.depth != 2 or element_id is None:
             return
         if element_id in self.elements:
-            raise self.refusal(f"id {element_id[:80]!r} is used twice")
+            raise self.build_error(f"id {element_id[:80]!r} is used twice")
         balance = attributes.get(f"{XBRLI} balance")
         period_type = attributes.get(f"{XBRLI} periodType")
         if balance not in _BALANCES or period_type not in _PERIOD_TYPES:
-            raise self.refusal(f"element {element_id[:80]!r} has an unknown balance or period type")
-        own = self.required(attributes, "name")
+            raise self.build_error(f"element {element_id[:80]!r} has an unknown balance or period type")
+        own = self.get_required(attributes, "name")
         self.elements[element_id] = SchemaElement(
             name=f"{self.prefix}:{own}" if self.prefix else own,
             balance=_BALANCES[balance],
             period_type=_PERIOD_TYPES[period_type],
-            abstract=attributes.get("abstract") in ("true", "1"),
+            is_abstract=attributes.get("abstract") in ("true", "1"),
             type=attributes.get("type", "").rpartition(":")[2],
             substitution=attributes.get("substitutionGroup", "").rpartition(":")[2],
         )
 
     def open_role_type(self, name: str, attributes: Attributes) -> None:
-        self._role = self.required(attributes, "roleURI")
+        self._role = self.get_required(attributes, "roleURI")
         self.roles[self._role] = ""
         self.opens = _IN_ROLE_TYPE
         self.on_close(self._close_role_type)
@@ -122,15 +122,15 @@ class _SchemaReader(XmlReader):
         self.roles[self._role] = " ".join(text.split())
 
     def open_linkbase_ref(self, name: str, attributes: Attributes) -> None:
-        href = self.required(attributes, f"{XLINK} href")
+        href = self.get_required(attributes, f"{XLINK} href")
         self.linkbase_refs.append(LinkbaseRef(href, attributes.get(f"{XLINK} role", "")))
 
 
 # What is looked at where.
-_ROOT: dict[str, Opened] = {f"{_XS} schema": _SchemaReader.open_root}
-_AT_ROOT: dict[str, Opened] = {
+_ROOT: dict[str, OpenHandler] = {f"{_XS} schema": _SchemaReader.open_root}
+_AT_ROOT: dict[str, OpenHandler] = {
     f"{_XS} element": _SchemaReader.open_element,
     f"{LINK} roleType": _SchemaReader.open_role_type,
     f"{LINK} linkbaseRef": _SchemaReader.open_linkbase_ref,
 }
-_IN_ROLE_TYPE: dict[str, Opened] = {f"{LINK} definition": _SchemaReader.open_definition}
+_IN_ROLE_TYPE: dict[str, OpenHandler] = {f"{LINK} definition": _SchemaReader.open_definition}

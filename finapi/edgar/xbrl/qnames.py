@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
-from finapi.edgar.xml import XmlReader
+from finapi.edgar.xml_reader import XmlReader
 
 XBRLI = "http://www.xbrl.org/2003/instance"
 LINK = "http://www.xbrl.org/2003/linkbase"
@@ -38,7 +38,7 @@ def is_extension(concept: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def standard_prefix(uri: str) -> str | None:
+def find_standard_prefix(uri: str) -> str | None:
     """The usual prefix of a standard taxonomy's namespace (``us-gaap``, ``dei``), None for any other."""
     found = _STANDARD.fullmatch(uri) or _IFRS.fullmatch(uri)
     return found[1] if found else None
@@ -75,7 +75,7 @@ class Names:
 
     def prefix(self, uri: str) -> str:
         """The prefix of names in a namespace, or the empty text."""
-        return standard_prefix(uri) or self._own.get(uri, "")
+        return find_standard_prefix(uri) or self._own.get(uri, "")
 
     def of_element(self, name: str) -> str:
         """The name of an element that the parser reports as ``URI local``."""
@@ -105,7 +105,7 @@ class _Named(Protocol):
     def name(self) -> str: ...
 
 
-def concept_name(element_id: str, prefixes: Collection[str], elements: Mapping[str, _Named]) -> str:
+def resolve_concept(element_id: str, prefixes: Collection[str], elements: Mapping[str, _Named]) -> str:
     """The name ``prefix:Local`` of the element that a locator points to by its id.
 
     The filer's schema knows it (``elements``), or the id is, as in every taxonomy on EDGAR, a prefix and the
@@ -176,7 +176,7 @@ def is_negated(role: str | None) -> bool:
     return role is not None and _ROLES.get(role, _OTHER).negated
 
 
-def label_kind(role: str | None) -> str:
+def get_label_kind(role: str | None) -> str:
     """What a label role is for, whether negated or not and in whatever spelling.
 
     ``standard`` (also for None, a line without a preferred label), ``terse``, ``verbose``, ``total``,
@@ -186,14 +186,14 @@ def label_kind(role: str | None) -> str:
     return "standard" if role is None else _ROLES.get(role, _OTHER).kind
 
 
-def label_for(labels_of_concept: Mapping[str, str], preferred: str | None) -> str | None:
+def find_label(labels_of_concept: Mapping[str, str], preferred: str | None) -> str | None:
     """The label that stands on a line with this preferred role (None: the standard label), or None.
 
     As the SEC's renderer falls back: the role itself, then its negated or plain counterpart, then the
     standard label. ``labels_of_concept`` maps full role URIs to texts.
     """
     preferred = STANDARD_LABEL if preferred is None else preferred
-    for role in (preferred, *_ROLES_OF_KIND.get(label_kind(preferred), ()), STANDARD_LABEL):
+    for role in (preferred, *_ROLES_OF_KIND.get(get_label_kind(preferred), ()), STANDARD_LABEL):
         if role in labels_of_concept:
             return labels_of_concept[role]
     return None
