@@ -112,7 +112,7 @@ def _insufficient_tokens(app: App, cost: int, plan: Row | None) -> ApiError:
 
 
 def run_settlement_step(app: App) -> float:
-    """Close settled debits, write pending refunds and sum what was spent.
+    """Close settled debits, write pending refunds and sum the spending of each day.
 
     Return the seconds until it should run again.
     """
@@ -169,7 +169,7 @@ def run_refund_step(app: App) -> float:
 
 
 def _refund_debit(tx: Transaction, debit: Mapping[str, Any], reason: str, status: int, now: datetime) -> None:
-    """Close an open debit and return its tokens. A debit that is closed stays as it is."""
+    """Close an open debit and return its tokens. A debit that is closed is not changed."""
     if tx.run("close_debit", debit, status=status):
         refund = {**debit, "delta": debit["cost"], "reason": reason, "status": status, "open": 0, "now": iso(now)}
         tx.run("refund_tokens", refund)

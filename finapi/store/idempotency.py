@@ -24,7 +24,7 @@ KEY = r"[\x21-\x7e]{1,255}"
 
 
 class IdempotentCall(NamedTuple):
-    """A call that carries a key. ``body_hash`` is the SHA-256 of what it asks for."""
+    """A call that carries a key. ``body_hash`` is the SHA-256 of its body and its path parameters."""
 
     user_id: int
     route: str

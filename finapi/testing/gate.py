@@ -33,7 +33,7 @@ from finapi.testing.owners import CredentialIndex
 from finapi.testing.world import World, estimate_size
 from finapi.web.application import StartResponse
 from finapi.web.http.messages import headers_of
-from finapi.web.responses import Answered
+from finapi.web.responses import Answer
 
 CONTROL_PATH = "/_control"
 INBOX_PATH = CONTROL_PATH + "/inbox/"
@@ -57,7 +57,7 @@ UNOWNED_HOST = re.compile(
 class AnswerSource(Protocol):
     """A source of answers that is tried before the worlds: a real service or a recording of one."""
 
-    def find_answer(self, world: World, environ: Environ, path: str) -> Answered | None:
+    def find_answer(self, world: World, environ: Environ, path: str) -> Answer | None:
         """Return the answer to a call, or None if the world has to answer it."""
 
 
@@ -140,7 +140,7 @@ class Gate:
             world = self.find_world(world_name, api_key, token)
             return self._answer_call(world, environ, path, api_key, query, start_response)
         except ApiError as error:
-            return _send(start_response, self.get_world("").wsgi.refusal(environ, error))
+            return _send(start_response, self.get_world("").wsgi.refuse(environ, error))
 
     def _answer_call(
         self,
@@ -160,11 +160,11 @@ class Gate:
         effects = combine_faults(met_faults)
         if effects.delay_seconds is not None and "finapi.pace" not in environ:
             self.closing.wait(effects.delay_seconds)
-        answer: Answered | None
+        answer: Answer | None
         if effects.status is not None:
             now = world.clock.now().timestamp()
             error = faults.build_error(effects.status, has_limit_headers=effects.has_limit_headers, now=now)
-            answer = world.wsgi.refusal(environ, error)
+            answer = world.wsgi.refuse(environ, error)
         else:
             answer = self._find_source_answer(world, environ, path)
         with world.enter_call():
@@ -191,17 +191,17 @@ class Gate:
         headers = [*headers, world.build_date_header()]
         return send_answer(effects, status, headers, body, environ, start_response, self.closing)
 
-    def _find_source_answer(self, world: World, environ: Environ, path: str) -> Answered | None:
+    def _find_source_answer(self, world: World, environ: Environ, path: str) -> Answer | None:
         if self.answer_source is None:
             return None
         try:
             return self.answer_source.find_answer(world, environ, path)
         except ApiError as error:
-            return world.wsgi.refusal(environ, error)
+            return world.wsgi.refuse(environ, error)
 
     # ---- control calls and inboxes
 
-    def _answer_control(self, world_name: str | None, path: str, environ: Environ) -> Answered:
+    def _answer_control(self, world_name: str | None, path: str, environ: Environ) -> Answer:
         token = environ.get("HTTP_X_CONTROL_TOKEN", "")
         if not hmac.compare_digest(token.encode(), self.control_token.encode()):
             raise ApiError("UNAUTHORIZED", "X-Control-Token must be the control_token of the ready line.")
@@ -213,10 +213,10 @@ class Gate:
         try:
             status, headers, body = _build_json_answer(self._control_calls.call(world, method, call_name, environ))
         except ApiError as error:
-            status, headers, body = world.wsgi.refusal(environ, error)
+            status, headers, body = world.wsgi.refuse(environ, error)
         return status, [*headers, world.build_date_header()], body
 
-    def _answer_webhook(self, world_name: str | None, path: str, environ: Environ) -> Answered:
+    def _answer_webhook(self, world_name: str | None, path: str, environ: Environ) -> Answer:
         query = parse_qs(environ.get("QUERY_STRING", ""))
         status = query.get("status", ["200"])[0]
         if not re.fullmatch("[2-5][0-9]{2}", status):
@@ -279,7 +279,7 @@ def _strip_world(environ: Environ) -> tuple[str | None, str]:
     return name, uri.partition("?")[0]
 
 
-def _call_world(world: World, environ: Environ, stale: str | None) -> Answered:
+def _call_world(world: World, environ: Environ, stale: str | None) -> Answer:
     """Return the world's answer. With ``stale`` it is as of that time, as if nothing had reached the service since."""
     wsgi = world.wsgi
     if stale is not None:
@@ -287,7 +287,7 @@ def _call_world(world: World, environ: Environ, stale: str | None) -> Answered:
         wsgi = copy.copy(wsgi)
         wsgi.app = replace(wsgi.app, clock=FixedClock(moment))
         query = parse_qs(environ.get("QUERY_STRING", ""))
-        if wsgi.takes(environ, "as_of") and "as_of" not in query:
+        if wsgi.has_param(environ, "as_of") and "as_of" not in query:
             # The day before, because a filing of the same day may have come later than this time.
             query["as_of"] = [(moment - timedelta(days=1)).date().isoformat()]
             environ["QUERY_STRING"] = urlencode(query, doseq=True)
@@ -345,13 +345,13 @@ def _is_local(environ: Environ, hosts: Collection[str]) -> bool:
     return all(host in hosts or UNOWNED_HOST.fullmatch(host) for host in host_names)
 
 
-def _build_json_answer(document: Any, status: str = "200 OK") -> Answered:
+def _build_json_answer(document: Any, status: str = "200 OK") -> Answer:
     body = json.dumps(document).encode()
     length = ("Content-Length", str(len(body)))
     return status, [("Content-Type", "application/json"), length, ("Cache-Control", "no-store")], body
 
 
-def _send(start_response: StartResponse, answer: Answered) -> list[bytes]:
+def _send(start_response: StartResponse, answer: Answer) -> list[bytes]:
     status, headers, body = answer
     start_response(status, headers)
     return [body]

@@ -32,7 +32,7 @@ from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reply
 from finapi.testing.gate import format_status
 from finapi.testing.world import World
 from finapi.web.http.messages import held_etag
-from finapi.web.responses import Answered
+from finapi.web.responses import Answer
 
 log = logging.getLogger("finapi.testing")
 
@@ -231,7 +231,7 @@ class Recorder:
         with self._lock:
             self._file.close()
 
-    def find_answer(self, world: World, environ: Environ, path: str) -> Answered:
+    def find_answer(self, world: World, environ: Environ, path: str) -> Answer:
         """Return the service's answer to a call. Raise UNAVAILABLE if there is none."""
         if not path.startswith("/"):
             raise ApiError("BAD_REQUEST", "The path must begin with a slash.")
@@ -338,7 +338,7 @@ def _get_variable(header: str) -> str:
     return variable if variable == "CONTENT_TYPE" else f"HTTP_{variable}"
 
 
-def _build_answer(status: int, headers: Mapping[str, str], body: bytes) -> Answered:
+def _build_answer(status: int, headers: Mapping[str, str], body: bytes) -> Answer:
     header_list = [("-".join(part.capitalize() for part in name.split("-")), text) for name, text in headers.items()]
     if (body or "content-length" not in headers) and status not in BODILESS_STATUSES:
         header_list.append(("Content-Length", str(len(body))))
@@ -393,7 +393,7 @@ class ServiceRecording:
             raise ValueError
         self.answers.setdefault(call, []).append(RecordedAnswer(status, headers, body))
 
-    def find_answer(self, world: World, environ: Environ, path: str) -> Answered | None:
+    def find_answer(self, world: World, environ: Environ, path: str) -> Answer | None:
         """Return the recorded answer to a call, or None. The last answer to a call is repeated."""
         call, _ = split_credentials(environ, path, _peek_full_body(environ))
         answers = self.answers.get(call)

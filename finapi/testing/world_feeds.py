@@ -124,6 +124,6 @@ def _apply_faults(world: World, request: HandedOver, path: str) -> bool:
 
 def _send_error(world: World, request: HandedOver, path: str, error: ApiError) -> None:
     environ = {"REQUEST_METHOD": request.method, "REQUEST_URI": path, "REMOTE_ADDR": request.peer}
-    status, headers, body = world.wsgi.refusal(environ, error)
+    status, headers, body = world.wsgi.refuse(environ, error)
     with suppress(OSError), request.sock:  # The client may have disconnected.
         request.sock.send(head(status, [*headers, ("Connection", "close")]) + body)

@@ -1,4 +1,4 @@
-"""The WSGI application, and what the server asks of it besides answering calls."""
+"""The WSGI application, with the functions that the server calls in its loop and before a body has arrived."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from finapi.web.http.messages import (
     too_large,
 )
 from finapi.web.http.route import PUBLIC_BODY, Route
-from finapi.web.responses import Answered, Headers, ReleasingBody, timeout_error, without_content_length
+from finapi.web.responses import Answer, Headers, ReleasingBody, timeout_error, without_content_length
 from finapi.web.route_table import get_table
 from finapi.web.routes import ROUTES
 
@@ -59,7 +59,7 @@ class WsgiApp:
     def _new_exchange(self, route: Route | None = None) -> Exchange:
         return Exchange(self.app.new_uuid(), self.app.clock.monotonic(), route=route)
 
-    def _answer(self, exchange: Exchange, parse: Callable[[], Request]) -> Answered:
+    def _answer(self, exchange: Exchange, parse: Callable[[], Request]) -> Answer:
         return answer_call(self.app, self._table, exchange, parse)
 
     def _find_route(self, request: Request) -> Route | None:
@@ -80,7 +80,7 @@ class WsgiApp:
 
     # ---- called by the server, in its loop or before the body has arrived
 
-    def answer_from_memory(self, target: str, headers: Mapping[str, str], peer: str) -> Answered | None:
+    def answer_from_memory(self, target: str, headers: Mapping[str, str], peer: str) -> Answer | None:
         """Answer ``GET target`` if the response is in memory, or return None. Called in the server's loop.
 
         Only routes with ``is_cached`` are answered here, so that they answer while a commit hangs. ``headers`` have the
@@ -94,7 +94,7 @@ class WsgiApp:
         trusted_proxies = self.app.config.trusted_proxies
         return self._answer(self._new_exchange(), lambda: plain_get(target, headers, peer, trusted_proxies))
 
-    def check_before_body(self, environ: dict[str, Any]) -> int | Answered:
+    def check_before_body(self, environ: dict[str, Any]) -> int | Answer:
         """Return the maximum size of a body in bytes, or the response to a call that is refused before its body."""
         request = read_request(environ, self.app.config.trusted_proxies)
         match = None if request.wrong else self._table.match(request.segments)
@@ -165,13 +165,13 @@ class WsgiApp:
 
     # ---- called by the test server
 
-    def refusal(self, environ: Mapping[str, Any], error: ApiError) -> Answered:
+    def refuse(self, environ: Mapping[str, Any], error: ApiError) -> Answer:
         """Return the response to a call that is refused before any step."""
         request = read_request(environ, self.app.config.trusted_proxies)
         exchange = self._new_exchange(self._find_route(request))
         return self._answer(exchange, lambda: request._replace(wrong=error))
 
-    def takes(self, environ: Mapping[str, Any], param: str) -> bool:
+    def has_param(self, environ: Mapping[str, Any], param: str) -> bool:
         """Return True if the route of a call has a parameter of this name."""
         match = self._table.match(read_request(environ).segments)
         route = match.by_method.get(environ["REQUEST_METHOD"]) if match else None

@@ -40,7 +40,7 @@ from finapi.web.http.messages import (
     read_request,
 )
 from finapi.web.http.route import CALLER_ZONES, GATEWAY_ZONES, PUBLIC_BODY, Route
-from finapi.web.responses import Answered, internal_error, timeout_error
+from finapi.web.responses import Answer, internal_error, timeout_error
 from finapi.web.route_table import RouteTable
 from finapi.web.router import Match
 from finapi.web.validation import NO_PARAMETERS, CallInput, read_call_body
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("finapi.access")
 
 
-def answer_call(app: App, table: RouteTable, exchange: Exchange, parse: Callable[[], Request]) -> Answered:
+def answer_call(app: App, table: RouteTable, exchange: Exchange, parse: Callable[[], Request]) -> Answer:
     """Return the status line, the headers and the body that a request is answered with.
 
     ``parse`` returns the request. If the response is a stream, the body is empty and ``exchange.stream`` is set.
@@ -79,10 +79,10 @@ def answer_call(app: App, table: RouteTable, exchange: Exchange, parse: Callable
                 response = run_handler(call, exchange, charge, call_input.error)
     except Exception as error:
         response = responses.build_failure(app, exchange, error)
-    answered = finish(app, exchange, response)
+    answer = finish(app, exchange, response)
     if exchange.claim("call"):  # Otherwise the server has answered in its place, and has logged that.
-        access_log.log_call(app, exchange, int(answered[0][:3]), len(answered[2]))
-    return answered
+        access_log.log_call(app, exchange, int(answer[0][:3]), len(answer[2]))
+    return answer
 
 
 # ---- parse, find the route
@@ -326,7 +326,7 @@ def run_handler(call: Call, exchange: Exchange, charge: Charge, error: ApiError 
         if exchange.claim("call"):
             charge.refund(failure)
             raise
-        # The server has answered in the meantime, and the ledger states that answer.
+        # The server has answer in the meantime, and the ledger states that answer.
         charge.refund(timeout_error())
         raise timeout_error() from None
     if response.status == 304 or response.status >= 400:
@@ -351,7 +351,7 @@ def find_response(call: Call, exchange: Exchange) -> Response:
 def check_existence(call: Call, tag: str) -> Response:
     """Return the 304 of ``If-None-Match: *``, or raise the error that there is instead of an answer.
 
-    A list is asked for one row, which is enough to know. Other answers are computed and cached.
+    One row of a list is enough to know. Other answers are computed and cached.
     """
     one_row = {param.name: 1 for param in call.route.params if param.name in ("limit", "size")}
     if one_row or call.table_kind is not None:
@@ -379,7 +379,7 @@ def answer_idempotent_call(call: Call, exchange: Exchange) -> Response:
     """
     assert call.caller is not None
     key = call.request.headers[idempotency.HEADER.lower()]
-    # Parameters of the path are part of what is asked for.
+    # The same key with another path parameter is another request.
     body = dumps([sorted(call.params.items()), sorted(call.body.items())])
     idempotent_call = idempotency.build_call(call.caller.id, call.route.name, key, body)
     stored_response = _find_stored_response(call, idempotent_call)
@@ -430,13 +430,13 @@ def answer_inner_call(app: App, table: RouteTable, outer: Request, inner: ApiReq
 # ---- finish
 
 
-def finish(app: App, exchange: Exchange, response: Response) -> Answered:
+def finish(app: App, exchange: Exchange, response: Response) -> Answer:
     """Build the headers and bytes of a response, then settle its charge. If that fails, refund it and answer 500.
 
     The charge of a stream is settled or refunded when the stream ends.
     """
     try:
-        answered = responses.finish(app, exchange, response)
+        answer = responses.finish(app, exchange, response)
     except Exception as error:
         log.error("the answer of request %s cannot be made", exchange.request_id, exc_info=error)
         failure = internal_error()
@@ -444,6 +444,6 @@ def finish(app: App, exchange: Exchange, response: Response) -> Answered:
         response.refund_charge(failure)
         exchange.release()
         response = responses.build_error(app, exchange, failure)
-        answered = responses.finish(app, exchange, response)
+        answer = responses.finish(app, exchange, response)
     exchange.stream = response.settle_charge()
-    return answered
+    return answer

@@ -16,7 +16,7 @@ from finapi.web.http.route import Route
 
 @dataclass(slots=True, eq=False, repr=False)
 class Exchange:
-    """What the steps of a call record, for the headers of its response and its line in the access log."""
+    """The state of a call: recorded by its steps, for the headers of its response and its line in the access log."""
 
     request_id: str
     started_at: float  # Monotonic seconds
@@ -42,13 +42,13 @@ class Exchange:
         return owners if self.caller is None else (*owners, ("user", self.caller.id))
 
     def claim(self, answerer: Literal["call", "server"]) -> bool:
-        """Return True if this answerer may answer. The first one that claims the exchange may, in whichever thread.
+        """Return True if this answerer may answer: the first one that claims the exchange, in any thread.
 
         It is the call, or the server in its place when the call has run out of time.
         """
         return self._claims.setdefault("answerer", answerer) == answerer
 
     def release(self) -> None:
-        """Release what the response held until now, such as its place among large answers."""
+        """Release the resources of the response, such as its place among large answers."""
         while self.release_callbacks:
             self.release_callbacks.pop()()

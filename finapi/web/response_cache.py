@@ -14,7 +14,7 @@ from finapi.web.validation import Parameters
 
 
 def compute_tag(data_stamp: str, route: Route, parameters: Parameters, request: Request) -> str:
-    """Return the ETag of a response before any work, from the version of the data and what is asked for."""
+    """Return the ETag of a response before any work, from the version of the data and the parameters."""
     kind = table_kind(request) if route.tables else None
     # A table may have more rows than the limit of JSON, to which the parameter was clamped.
     table = None if kind is None else f"{kind} {request.query.get('limit')}"
@@ -22,7 +22,7 @@ def compute_tag(data_stamp: str, route: Route, parameters: Parameters, request: 
 
 
 def find_or_handle(call: Call, tag: str | None) -> Response:
-    """Return the cached response with this tag, or what the handler answers, which is cached."""
+    """Return the cached response with this tag, or the handler's response, which is then cached."""
     if tag is None or call.caller is None:
         return call.route.handler(call)
     cached: Response = call.app.answer_cache.get(call.caller.data_stamp, tag, lambda: call.route.handler(call))

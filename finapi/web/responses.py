@@ -43,7 +43,7 @@ MAX_GUESSED_NAMES = 20  # Names of a request that are compared with a missing pa
 
 Headers = list[tuple[str, str]]
 # Status line, headers, body.
-Answered = tuple[str, Headers, bytes]
+Answer = tuple[str, Headers, bytes]
 
 
 class ReleasingBody:
@@ -59,7 +59,7 @@ class ReleasingBody:
         self.close()
 
     def close(self) -> None:
-        """Release the body. A server calls this whatever became of the response (PEP 3333)."""
+        """Release the body. A server always calls this, also if the response could not be sent (PEP 3333)."""
         self._body = b""
         self._release()
 
@@ -68,7 +68,7 @@ class ReleasingBody:
 
 
 def internal_error() -> ApiError:
-    """Return the 500 of a failure that nobody foresaw."""
+    """Return the 500 of an unexpected failure."""
     return ApiError("INTERNAL", "Internal error; it has been logged.")
 
 
@@ -153,7 +153,7 @@ def build_not_modified(route: Route, etag: str) -> Response:
 # ---- the last step before sending
 
 
-def finish(app: App, exchange: Exchange, response: Response) -> Answered:
+def finish(app: App, exchange: Exchange, response: Response) -> Answer:
     """Return the status line, every header, and the bytes to send."""
     request, route = exchange.request, exchange.route
     is_stream = response.stream is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from finapi.app import App
 from finapi.web.http.route import CALLER_ZONES, Route
@@ -19,10 +19,18 @@ class RouteTable:
         routes = apply_costs(routes, costs)
         keeps_windows = default_windows != "all"
         apply_windows: Callable[[Route], Route] = _unchanged if keeps_windows else Route.without_default_windows
-        self.list_routes = cache(lambda: [apply_windows(route) for route in routes])
         self.parameters = ParameterCache()
+        self._routes = routes
+        self._apply_windows = apply_windows
+        self._windowed_routes: list[Route] | None = None
         self._router = Router(routes, apply_windows)
         self._cached_routes = {route.path: route for route in routes if route.can_be_cached}
+
+    def list_routes(self) -> list[Route]:
+        """Return the routes at the operator's settings. The first call loads the parameters of all of them."""
+        if self._windowed_routes is None:
+            self._windowed_routes = [self._apply_windows(route) for route in self._routes]
+        return self._windowed_routes
 
     def match(self, segments: tuple[str, ...]) -> Match | None:
         """Return the routes of a path given as decoded segments, or None if no route has it."""

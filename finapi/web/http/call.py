@@ -22,12 +22,12 @@ from finapi.web.http.tables import CSV, FORMATS, TABLES, csv_table, json_lines
 if TYPE_CHECKING:
     from finapi.client.exchange import ApiAnswer, ApiRequest
 
-# What a table says beside its rows (the API's ``meta``).
+# Members of ``meta`` that a table has no room for, and the headers that carry them.
 PAGING_HEADERS = {"has_more": "X-Has-More", "next_cursor": "X-Next-Cursor", "total": "X-Total-Count"}
 WINDOW_HEADER = "X-Window"
 
-# What a 401 says to people, and to programs (RFC 9110 11.6.1).
-_NEEDED = {
+# The message and the challenge (RFC 9110, 11.6.1) of a 401, by the credential that the route accepts.
+_CHALLENGES = {
     "key": (
         "A valid API key is needed, in the header X-API-Key or the query parameter apiKey.",
         'ApiKey realm="finapi"',
@@ -39,32 +39,32 @@ _NEEDED = {
     ),
 }
 
-
-# Where every route is described: what a 404 leads to.
+# The description of every route, which a 404 refers to.
 DOCS = "/openapi.json"
 
 
 def unauthorized(auth: Auth, request: Request) -> ApiError:
-    """The 401 of a route that was given no credential, another kind, or one that is not valid."""
-    message, challenge = _NEEDED[auth]
-    session = "authorization" in request.headers
-    key = "x-api-key" in request.headers or "apiKey" in request.query
-    if (session and auth != "key") or (key and auth != "session"):
-        given, why = "wrong", "The one that was sent is not known, was replaced or has ended."
+    """Return the 401 for a request without a credential, with another kind, or with one that is not valid."""
+    message, challenge = _CHALLENGES[auth]
+    has_session = "authorization" in request.headers
+    has_key = "x-api-key" in request.headers or "apiKey" in request.query
+    if (has_session and auth != "key") or (has_key and auth != "session"):
+        credential, reason = "wrong", "The one that was sent is not known, was replaced or has ended."
     else:
-        given, why = "missing", "None was sent."
-        if session or key:
-            why = f"{'A session token' if session else 'An API key'} was sent, which does not open this call."
+        credential, reason = "missing", "None was sent."
+        if has_session or has_key:
+            kind = "A session token" if has_session else "An API key"
+            reason = f"{kind} was sent, which does not open this call."
     headers = {"WWW-Authenticate": challenge}
-    return ApiError("UNAUTHORIZED", f"{message} {why}", details={"credential": given}, headers=headers)
+    return ApiError("UNAUTHORIZED", f"{message} {reason}", details={"credential": credential}, headers=headers)
 
 
-# Bytes from which on an answer needs one of few places: of smaller ones every thread may hold one.
+# Bytes above which an answer needs one of a few places. Smaller ones may be in memory in every thread.
 LARGE_ANSWER = 1 << 20
 
 
 class TablePage(NamedTuple):
-    """A page of a list that is exported; ``columns`` where they are not those of the route."""
+    """A page of a list that is exported. ``columns`` is None if they are those of the route."""
 
     rows: Sequence[Mapping[str, Any]]
     meta: Mapping[str, Any]
@@ -72,24 +72,24 @@ class TablePage(NamedTuple):
 
 
 def table_kind(request: Request) -> str | None:
-    """The media type of the table that a request asks for, by ``format`` rather than ``Accept``; None for JSON."""
-    given = request.query.get("format", [""])[-1].lower()
-    return FORMATS[given] if given in FORMATS else request.preferred(TABLES)
+    """Return the media type of the requested table, or None for JSON. ``format`` takes precedence over ``Accept``."""
+    format_name = request.query.get("format", [""])[-1].lower()
+    return FORMATS[format_name] if format_name in FORMATS else request.preferred(TABLES)
 
 
 def envelope_suffix(request_id: str, now: datetime) -> bytes:
-    """What an envelope ends with that is each call's own."""
+    """Return the end of an envelope, which is different in each call even if the answer is cached."""
     return f',"request_id":"{request_id}","timestamp":"{iso(now)}"}}'.encode()
 
 
 def limiter(zone: str, caller: Caller | None) -> str:
-    """The limiter of a zone: the insider service has one for paid plans (DECISIONS 5)."""
-    paid = zone == "insider" and caller is not None and caller.plan not in (None, "free")
-    return "insider_paid" if paid else zone
+    """Return the name of a zone's limiter. The insider service has one for paid plans (DECISIONS 5)."""
+    is_paid = zone == "insider" and caller is not None and caller.plan not in (None, "free")
+    return "insider_paid" if is_paid else zone
 
 
 class Call(NamedTuple):
-    """What a handler receives: the parts it may touch, who calls, when, and the parameters as values."""
+    """A call as its handler receives it: the app, the caller, the time, and the parameters as values."""
 
     app: App
     route: Route
@@ -99,39 +99,39 @@ class Call(NamedTuple):
     caller: Caller | None
     params: Mapping[str, Any]
     body: Mapping[str, Any]
-    # What is to be given back when the answer has been handed to its connection.
+    # Called when the answer has been handed to its connection.
     release_callbacks: list[Callable[[], None]]
-    # Gives the route table, for answers about the API itself.
+    # Returns the route table, for answers about the API itself.
     route_table: Callable[[], Sequence[Route]] = tuple
     # Set if the call carries an Idempotency-Key: its response is stored with its work.
     idempotent_call: IdempotentCall | None = None
-    # Makes another call of the API as this caller: through its key, limits, ledger and ETag.
+    # Makes another call of the API as this caller, with its own limit, charge and ETag.
     ask: Callable[[ApiRequest], ApiAnswer] | None = None
-    # Where an export takes the rows from, instead of an answer.
+    # Filled with the rows of a table if an export wants them instead of an answer.
     taken: list[TablePage] | None = None
 
     @property
     def routes(self) -> Sequence[Route]:
-        """The route table as it is served."""
+        """Return the routes at the operator's costs and windows."""
         return self.route_table()
 
     @property
     def table_kind(self) -> str | None:
-        """The table that is asked for by ``format`` or ``Accept``, or None for JSON."""
+        """Return the media type of the requested table, or None for JSON."""
         return table_kind(self.request)
 
     @property
     def user_id(self) -> int:
-        """Who calls, on a route that asks for a credential."""
+        """Return the id of the caller, on a route that requires a credential."""
         assert self.caller is not None
         return self.caller.id
 
     def limiter(self, zone: str) -> str:
-        """The limiter that this caller meets in ``zone``."""
+        """Return the name of the limiter that counts this caller in ``zone``."""
         return limiter(zone, self.caller)
 
     def envelope(self, data: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
-        """What a data endpoint answers (DECISIONS 2)."""
+        """Return the body of a data endpoint (DECISIONS 2)."""
         return {
             "status": "success",
             "data": data,
@@ -141,37 +141,37 @@ class Call(NamedTuple):
         }
 
     def success(self, data: Any, meta: Mapping[str, Any]) -> Response:
-        """The envelope as a response; of a route that makes tables of its answers, as the caller wants it."""
-        # What makes tables is looked up for who wants one.
+        """Return the envelope as a response, or the table that the caller requested if the route makes one of it."""
+        # ``tabled`` is only loaded if a table is requested.
         kind = self.table_kind if self.route.tables else None
         if kind is not None and (tabled := self.route.tabled) is not None:
             columns, rows = tabled({"data": data, "meta": meta})
             return self.as_table(kind, columns, rows, meta)
-        begun = dumps({"status": "success", "data": data, "meta": meta})
-        return Response(200, begun[:-1], end=self.envelope_suffix)
+        envelope = dumps({"status": "success", "data": data, "meta": meta})
+        return Response(200, envelope[:-1], end=self.envelope_suffix)
 
     def written(
         self, data: Mapping[str, Any], meta: Callable[[], Mapping[str, Any]], less: Callable[[str], ApiError]
     ) -> Response:
-        """The envelope of ``data`` with iterators inside, of which one item at a time is in memory beside the answer.
+        """Return the envelope of ``data`` that contains iterators. Only one of their items is in memory at a time.
 
-        ``meta`` is asked for afterwards. An answer above the bound is refused by what ``less`` makes of that bound,
-        and takes no more memory than it.
+        ``meta`` is called after the data have been written. Raise what ``less`` returns for the maximum size if the
+        answer exceeds it; the answer then takes no more memory than that.
         """
         body = self.bounded(chain((b'{"status":"success","data":',), iter_chunks(data)), less)
         body += b',"meta":' + dumps(meta())
         return Response(200, bytes(body), end=self.envelope_suffix)
 
     def bounded(self, parts: Iterable[bytes], less: Callable[[str], ApiError]) -> bytearray:
-        """The parts of an answer joined, unless they are above the bound; ``less`` makes the refusal of it."""
-        most = self.app.config.answer_limit
+        """Return the parts of an answer joined. Raise what ``less`` returns if they exceed the maximum size."""
+        max_bytes = self.app.config.answer_limit
         body = bytearray()
         for part in parts:
             body += part
             if len(body) > LARGE_ANSWER:
                 self.hold_large()
-            if len(body) > most:
-                raise less(f"{most:,} bytes")
+            if len(body) > max_bytes:
+                raise less(f"{max_bytes:,} bytes")
         return body
 
     def hold_large(self) -> None:
@@ -192,11 +192,11 @@ class Call(NamedTuple):
 
     @property
     def envelope_suffix(self) -> bytes:
-        """The end of an envelope, which no other call has."""
+        """Return the end of an envelope, which no other call has."""
         return envelope_suffix(self.request_id, self.now)
 
     def rows(self, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response:
-        """A list as the caller's ``Accept`` asks: the envelope, or the bare rows as CSV or NDJSON.
+        """Return a list as the caller's ``Accept`` says: the envelope, or only the rows as CSV or NDJSON.
 
         The columns of a CSV are the members of a row by the route's ``shape``. The paging members of ``meta``,
         for which a table has no room, go into headers.
@@ -208,14 +208,14 @@ class Call(NamedTuple):
         return self.table(rows, meta) or Response(200, dumps(rows), headers=self.beside(meta))
 
     def table(self, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response | None:
-        """The rows as CSV or NDJSON, or None when neither is asked for."""
+        """Return the rows as CSV or NDJSON, or None if JSON was requested."""
         kind = self.table_kind
         return None if kind is None else self.as_table(kind, None, rows, meta)
 
     def as_table(
         self, kind: str, columns: Sequence[str] | None, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]
     ) -> Response:
-        """The rows as a table of this kind, in columns of their own or the route's."""
+        """Return the rows as a table of this media type. ``columns`` is None for those of the route."""
         if self.taken is not None:
             self.taken.append(TablePage(list(rows), meta, columns))
             return Response(200, b"")
@@ -223,26 +223,30 @@ class Call(NamedTuple):
         return Response(200, body, f"{kind}; charset=utf-8", self.beside(meta))
 
     def beside(self, meta: Mapping[str, Any]) -> dict[str, str]:
-        """The paging and the windows of ``meta`` as headers, and that names were cut."""
+        """Return the headers of a table for the paging and the windows in ``meta``, and for names that were cut."""
         paging = meta.get("pagination", meta)
         headers = {
             header: str(paging[name]).lower() if isinstance(paging[name], bool) else str(paging[name])
             for name, header in PAGING_HEADERS.items()
             if paging.get(name) is not None
         }
-        windows = [*(one.name for one in self.route.params if one.window), "undated_left_out"]
-        said = [f"{name}={meta[name]}" for name in windows if meta.get(name) is not None]
-        said += ["matches_cut=true"] if meta.get("matches_cut") else []
-        return {**headers, WINDOW_HEADER: ", ".join(said)} if said else headers
+        names = [*(param.name for param in self.route.params if param.window), "undated_left_out"]
+        windows = [f"{name}={meta[name]}" for name in names if meta.get(name) is not None]
+        if meta.get("matches_cut"):
+            windows.append("matches_cut=true")
+        return {**headers, WINDOW_HEADER: ", ".join(windows)} if windows else headers
 
     def windows(self, undated: int = 0) -> dict[str, Any]:
-        """The windows that a list is narrowed to by their names, for its meta (DECISIONS 2): what applies, given or by
-        default, what was given where that is another, and how many rows they leave out for lack of a date."""
-        used = {one.name: self.params[one.name] for one in self.route.params if one.window}
-        return {**used, "undated_left_out": undated, "clamped": self.params["clamped"]}
+        """Return the windows of a list for its meta (DECISIONS 2).
+
+        Each is the window that applies, from the request or by default. ``clamped`` contains requested values that were
+        clamped. ``undated`` is the number of rows that the windows leave out because they have no date.
+        """
+        windows = {param.name: self.params[param.name] for param in self.route.params if param.window}
+        return {**windows, "undated_left_out": undated, "clamped": self.params["clamped"]}
 
     def listed(self, members: Mapping[str, Any], paging: Mapping[str, Any]) -> Response:
-        """An answer whose members stand beside its status, or as ``Accept`` asks only the rows among them."""
+        """Return a body that has ``members`` next to its status or, if a table was requested, only the rows in them."""
         if self.route.lists:
             table = self.table(self.route.rows_of(members), paging)
             if table is not None:
@@ -260,11 +264,11 @@ class Call(NamedTuple):
         return response
 
     def plain(self, answer: Mapping[str, Any]) -> Response:
-        """A bare object, as auth, user and account endpoints answer."""
+        """Return a bare object, as auth, user and account endpoints answer."""
         return Response(200, dumps(answer))
 
     def redirect(self, page: str, **query: str) -> Response:
-        """302 to a page of the frontend: the configured one, never an address that the caller named."""
+        """Return a 302 to a page of the configured frontend, never to an address that the caller named."""
         base = self.app.config.frontend_url or self.app.config.public_url
         target = f"{base}{page}" + (f"?{urlencode(query)}" if query else "")
         return Response(302, b"", headers={"Location": target, "Referrer-Policy": "no-referrer"})
