@@ -254,7 +254,7 @@ def _latest_years_step(app: App) -> float:
     from finapi.web.financials import screen
 
     with app.db.read() as tx:
-        if tx.find_row("latest_years_due", rules=financials.rules(), limit=1) is None:
+        if tx.find_row("latest_years_due", rules=financials.get_fingerprint(), limit=1) is None:
             return YEARS_SECONDS
     return PAUSE_SECONDS if screen.compute_latest_years(app).may_be_more else YEARS_SECONDS
 

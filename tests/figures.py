@@ -9,13 +9,13 @@ from typing import Any
 from finapi.app import App
 from finapi.core import days
 from finapi.edgar import companyfacts
-from finapi.market.financials import company_books, fact_book, metrics
+from finapi.market.financials import company_books, fact_book, metric_mapping
+from finapi.market.financials.cells import Figure
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.faces import Faces
 from finapi.market.financials.fact_book import SourceFiling
-from finapi.market.financials.figures import Figure
 from finapi.market.financials.periods import Period
-from finapi.market.financials.rows import FigureSeries
+from finapi.market.financials.series_rows import FigureSeries
 from finapi.market.statements import factsets
 
 # concept, start (None: an instant), end, value, filing
@@ -41,14 +41,14 @@ def held(
     """The book of a company with these facts; the unit follows from the concept. ``pages`` are the statements that
     filings present, by accession number and kind: concepts,
     labels and maybe balances. ``sums`` are those of calculation linkbases: filing, total, item and weight."""
-    known = fact_book.order(one for one in filings if as_of is None or (one.filed or "9") <= as_of)
+    known = fact_book.sort_filings(one for one in filings if as_of is None or (one.filed or "9") <= as_of)
     places = {one.accession: place for place, one in enumerate(known)}
-    mapping = metrics.mapping()
+    mapping = metric_mapping.get_mapping()
     rows = []
     for concept, start, end, value, accession in facts:
         if accession in places:
             name = _full(concept)
-            kind = mapping.units(mapping.concept(name) or "us-gaap:Assets")
+            kind = mapping.get_unit_kind(mapping.find_concept(name) or "us-gaap:Assets")
             told = {"currency": unit, "per_share": f"{unit}/shares", "shares": "shares"}[kind]
             last = days.number(end)
             length = 0 if start is None else last - days.number(start) + 1
@@ -60,8 +60,8 @@ def held(
         for name, label, *balance in page
     ]
     added = [(places[accession], _full(total), _full(item), weight) for accession, total, item, weight in sums]
-    book = fact_book.write(known, rows, mapping, faces=Faces(lines, mapping, added))
-    return company_books.made(book, sic, year_end)
+    book = fact_book.build_book(known, rows, mapping, faces=Faces(lines, mapping, added))
+    return company_books.build(book, sic, year_end)
 
 
 def _full(name: str) -> str:
@@ -71,7 +71,7 @@ def _full(name: str) -> str:
 def told(company: CompanyBook, key: str, period: str, *, kind: str = "A", basis: str = "latest") -> str:
     """The cell of a key in the row of a period ("2018 FY"): its value as text, or its reason."""
     series = FigureSeries(company, kind, basis)
-    cell = series.row(named(series.periods, period)).cell(key)
+    cell = series.get_row(named(series.periods, period)).get_cell(key)
     return format(cell.value.normalize(), "f") if isinstance(cell, Figure) else cell.reason
 
 

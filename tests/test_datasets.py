@@ -218,7 +218,7 @@ def test_figures_of_a_filing_that_tells_everything_of_the_parent_are_those_of_th
 ) -> None:
     take(app, folder(tmp_path / "set", tables(num=[row | {"coreg": "ParentCompany"} for row in NUMBERS])))
     with app.db.read() as tx:
-        book = company_books.read(tx, GOLDMAN).book
+        book = company_books.load(tx, GOLDMAN).book
         held = as_filed.report_of_filing(tx, ADSH)
         assert held is not None
         assert as_filed.entity_of(tx, held) == {"LegalEntity": "ParentCompany"}
@@ -231,7 +231,7 @@ def test_a_subsidiary_and_a_predecessor_are_never_the_whole(app: App, tmp_path: 
     take(app, folder(tmp_path / "set", tables(num=[row | {"coreg": entity} for row in NUMBERS])))
     assert served(app) == {}
     with app.db.read() as tx:
-        assert company_books.read(tx, GOLDMAN).empty
+        assert company_books.load(tx, GOLDMAN).is_empty
 
 
 def test_the_parent_is_not_the_whole_where_anything_is_told_without_it(app: App, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from finapi.market.financials import templates
-from finapi.market.financials.rows import FigureSeries
+from finapi.market.financials.series_rows import FigureSeries
 from tests.figures import Fact, filing, held, named, told
 
 K18, K19, K20 = (
@@ -67,8 +67,8 @@ def test_the_template_takes_stock_with_capital_off_equity_once(sic: int) -> None
         *balances("StockholdersEquity", y2020="155"),
     ]
     rows = FigureSeries(held([K18, K19, K20], facts, sic=sic), "A", "latest")
-    row = rows.row(named(rows.periods, "2020 FY"))
-    balance = templates.filled(rows.held.industry, row.cell)["balance"]
+    row = rows.get_row(named(rows.periods, "2020 FY"))
+    balance = templates.fill_template(rows.company_book.industry, row.get_cell)["balance"]
     told_lines = {line["key"]: line["value"] for line in balance["lines"]}
     assert (told_lines["common_stock_with_capital"], told_lines["other_equity"]) == (101, 4)
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from finapi.market.financials import series
+from finapi.market.financials import metric_series
+from finapi.market.financials.cells import Figure
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.figures import Figure
-from finapi.market.financials.rows import FigureSeries, RowView
+from finapi.market.financials.series_rows import FigureSeries, RowView
 from tests.figures import Fact, filing, held, named, told
 
 K23 = filing("k23", "10-K", "2024-02-01", fiscal_year=2023)
@@ -27,21 +27,21 @@ REVENUE: list[Fact] = [
 
 def row(company: CompanyBook, period: str, kind: str) -> RowView:
     found = FigureSeries(company, kind, "latest")
-    return found.row(named(found.periods, period))
+    return found.get_row(named(found.periods, period))
 
 
 def signed(of: RowView, key: str) -> list[tuple[int, str]]:
-    return [(sign, vintage.value) for sign, _, vintage in of.operands(key, of.cell(key))]
+    return [(sign, vintage.value) for sign, _, vintage in of.list_operands(key, of.get_cell(key))]
 
 
 def test_twelve_months_are_the_year_and_the_year_to_date_less_that_of_the_year_before() -> None:
     company = held([K23, Q24], REVENUE)
     assert told(company, "revenue", "2024 Q2", kind="TTM") == "115"
     assert signed(row(company, "2024 Q2", "TTM"), "revenue") == [(1, "100"), (1, "60"), (-1, "45")]
-    cell = row(company, "2024 Q2", "TTM").cell("revenue")
+    cell = row(company, "2024 Q2", "TTM").get_cell("revenue")
     assert isinstance(cell, Figure)
     assert (cell.method, cell.derivation) == ("derived", "year and year to date less the year to date before")
-    assert company.book.filings[cell.place].accession == "q24"
+    assert company.book.filings[cell.filing_index].accession == "q24"
 
 
 @pytest.mark.parametrize("gone", range(3))
@@ -95,18 +95,20 @@ def test_a_derived_figure_is_the_sum_of_its_operands_by_their_signs(
 ) -> None:
     of = row(held([K23], FLOWS), "2023 FY", "A")
     assert signed(of, key) == operands
-    shown = series.proof(of, key)["cell"]
+    shown = metric_series.build_proof(of, key)["cell"]
     assert shown["value"] == value == sum(one["sign"] * one["value"] for one in shown["operands"])
 
 
 def test_a_derived_figure_is_worth_no_more_than_its_weakest_input() -> None:
     weak = [("DepletionOfOilAndGasProperties", *YEAR, "7", "k23"), ("OperatingIncomeLoss", *YEAR, "9", "k23")]
     of = row(held([K23], [*FLOWS, *weak]), "2023 FY", "A")
-    worth = {key: series.proof(of, key)["cell"]["confidence"] for key in ("depreciation_amortization", "ebitda")}
+    worth = {
+        key: metric_series.build_proof(of, key)["cell"]["confidence"] for key in ("depreciation_amortization", "ebitda")
+    }
     assert worth["depreciation_amortization"] == worth["ebitda"] == 50
-    assert series.proof(of, "ebitda_margin")["cell"]["confidence"] == 50
-    assert series.proof(of, "free_cashflow")["cell"]["confidence"] == 85
-    assert series.proof(of, "free_cashflow")["cell"]["value"] == Decimal(50)
+    assert metric_series.build_proof(of, "ebitda_margin")["cell"]["confidence"] == 50
+    assert metric_series.build_proof(of, "free_cashflow")["cell"]["confidence"] == 85
+    assert metric_series.build_proof(of, "free_cashflow")["cell"]["value"] == Decimal(50)
 
 
 QUARTERS = [("2023-01-01", "2023-03-31"), ("2023-04-01", "2023-06-30"), ("2023-07-01", "2023-09-30")]
@@ -118,10 +120,10 @@ def last_quarter(*more: Fact, year: str = "1000", third: str = "980", q4: str = 
     facts: list[Fact] = [(COUNT, *YEAR, year, "k23"), (EACH, *YEAR, "0.40", "k23"), (INCOME, *YEAR, "400", "k23")]
     for period, shares in zip(QUARTERS, ("1020", "1000", third), strict=True):
         facts += [(COUNT, *period, shares, "k23"), (EACH, *period, "0.10", "k23"), (INCOME, *period, "90", "k23")]
-    question = series.SeriesQuestion(
+    question = metric_series.SeriesQuery(
         period="Q", metrics=("eps_diluted", "weighted_average_shares_diluted"), provenance="full", q4=q4, limit=1
     )
-    (found,) = series.answer(held([K23], [*facts, *more]), question)[0]["rows"]
+    (found,) = metric_series.build_series(held([K23], [*facts, *more]), question)[0]["rows"]
     return dict(found)
 
 

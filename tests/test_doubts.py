@@ -12,12 +12,12 @@ from finapi import app as apps
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
 from finapi.market.documents.identify import Given
-from finapi.market.financials import company_books, doubts, series
+from finapi.market.financials import company_books, figure_doubts, metric_series
+from finapi.market.financials.cells import Figure
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.figures import Figure
-from finapi.market.financials.metrics import mapping
-from finapi.market.financials.ratios import catalogue
-from finapi.market.financials.rows import FigureSeries
+from finapi.market.financials.metric_mapping import get_mapping
+from finapi.market.financials.ratios import get_catalogue
+from finapi.market.financials.series_rows import FigureSeries
 from finapi.market.intake import ingest
 from tests.conftest import SHARED, needs_shared
 from tests.figures import Fact, filing, held, named
@@ -57,7 +57,7 @@ def company(*years: dict[str, str]) -> CompanyBook:
 
 def doubted(one: CompanyBook, year: int = 2020) -> dict[str, tuple[str, Decimal | None]]:
     rows = FigureSeries(one, "A", "latest")
-    found = doubts.of_row(rows.row(named(rows.periods, f"{year} FY")))
+    found = figure_doubts.list_failed_checks(rows.get_row(named(rows.periods, f"{year} FY")))
     return {key: (check["rule"], check["implied"]) for key, check in found.items()}
 
 
@@ -165,8 +165,8 @@ def test_counts_that_earnings_bear_out_are_right_though_those_beside_them_are_in
 
 
 def cells(one: CompanyBook, *keys: str) -> dict[str, Any]:
-    question = series.SeriesQuestion(metrics=keys, provenance="summary", years="2020")
-    (row,) = series.answer(one, question)[0]["rows"]
+    question = metric_series.SeriesQuery(metrics=keys, provenance="summary", years="2020")
+    (row,) = metric_series.build_series(one, question)[0]["rows"]
     return dict(row["metrics"])
 
 
@@ -205,7 +205,7 @@ def quarter() -> Iterator[dict[str, CompanyBook]]:
     try:
         ingest.run(app, [SHARED / "edgar" / "fsds" / "2009q3.zip"], Given(), lambda outcome: None)
         with app.db.read() as tx:
-            yield {str(cik): company_books.read(tx, cik) for cik in company_books.ciks(tx)}
+            yield {str(cik): company_books.load(tx, cik) for cik in company_books.list_ciks(tx)}
     finally:
         app.db.close()
 
@@ -229,18 +229,18 @@ def test_every_cell_of_a_quarter_is_what_its_operands_make(quarter: dict[str, Co
 @needs_shared
 @pytest.mark.slow
 def test_no_derived_cell_of_a_quarter_is_worth_more_than_its_weakest_input(quarter: dict[str, CompanyBook]) -> None:
-    keys = [*mapping().derived, *catalogue().ratios]
+    keys = [*get_mapping().derived, *get_catalogue().ratios]
     over = []
     for cik, book in quarter.items():
         rows = FigureSeries(book, "Q", "latest")
-        for row in map(rows.row, rows.periods):
+        for row in map(rows.get_row, rows.periods):
             for key in keys:
                 inputs = [
-                    series.confidence(one.row, one.key, one.cell)
-                    for one in row.inputs(key)
+                    metric_series.compute_confidence(one.row, one.key, one.cell)
+                    for one in row.list_inputs(key)
                     if isinstance(one.cell, Figure)
                 ]
-                cell = row.cell(key)
-                if isinstance(cell, Figure) and series.confidence(row, key, cell) > min([100, *inputs]):
+                cell = row.get_cell(key)
+                if isinstance(cell, Figure) and metric_series.compute_confidence(row, key, cell) > min([100, *inputs]):
                     over.append((cik, row.period, key))
     assert over == []

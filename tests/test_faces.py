@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from finapi.market.financials import metrics, series, templates
+from finapi.market.financials import metric_mapping, metric_series, templates
+from finapi.market.financials.cells import Missing
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.faces import Faces
 from finapi.market.financials.fact_book import SourceFiling
-from finapi.market.financials.figures import Missing
-from finapi.market.financials.rows import FigureSeries
+from finapi.market.financials.series_rows import FigureSeries
 from tests.figures import Fact, filing, held, named, told
 
 K = filing("0000000001-19-000001", "10-K", "2019-10-31", source="fsds", fiscal_year=2019, fiscal_period="FY")
@@ -41,8 +41,10 @@ def test_a_line_of_the_statement_goes_before_a_better_tag_of_a_note() -> None:
 def test_a_figure_of_a_note_serves_where_the_statement_has_no_line_and_says_so() -> None:
     company = held([K], [*BASE, year("InterestExpense", "5")], pages={INCOME: RESULT})
     rows = FigureSeries(company, "A", "latest")
-    row = rows.row(named(rows.periods, "2019 FY"))
-    noted, printed = (series.summary(row, key, row.cell(key), {}) for key in ("interest_expense", "net_income"))
+    row = rows.get_row(named(rows.periods, "2019 FY"))
+    noted, printed = (
+        metric_series.build_provenance(row, key, row.get_cell(key), {}) for key in ("interest_expense", "net_income")
+    )
     assert (noted["value"], noted["source"], noted["confidence"]) == (5, "note", 90)
     assert (printed["value"], printed["source"], printed["confidence"]) == (7, "fsds", 100)
 
@@ -97,7 +99,7 @@ def test_a_line_beside_the_mapped_tag_is_named_where_the_tag_tells_nothing() -> 
     ]
     company = held([K], [*BASE, opening, closing], pages={FLOWS: lines})
     rows = FigureSeries(company, "A", "latest")
-    cell = rows.row(named(rows.periods, "2019 FY")).cell("cash_at_beginning_of_period")
+    cell = rows.get_row(named(rows.periods, "2019 FY")).get_cell("cash_at_beginning_of_period")
     assert cell == Missing("not_mapped", "Cash and equivalents at beginning of year")
     assert told(company, "cash_at_end_of_period", "2019 FY") == "31"
 
@@ -136,8 +138,10 @@ def test_lines_that_make_a_figure_together_are_summed() -> None:
     company = held([K], facts, pages={FLOWS: lines})
     assert told(company, "depreciation_amortization", "2019 FY") == "49"
     rows = FigureSeries(company, "A", "latest")
-    row = rows.row(named(rows.periods, "2019 FY"))
-    shown = series.full(row, "depreciation_amortization", row.cell("depreciation_amortization"), {})
+    row = rows.get_row(named(rows.periods, "2019 FY"))
+    shown = metric_series.build_full_provenance(
+        row, "depreciation_amortization", row.get_cell("depreciation_amortization"), {}
+    )
     assert [(one["sign"], one["concept"], one["value"]) for one in shown["operands"]] == [
         (1, "us-gaap:Depreciation", 40),
         (1, "ext:Amortization", 9),
@@ -168,10 +172,10 @@ def test_a_line_that_may_mean_a_figure_is_named_and_not_called_not_reported() ->
     lines = [*RESULT, ("ext:Net", "Interest expense, net")]
     company = held([K], [*BASE, year("ext:Net", "4")], pages={INCOME: lines})
     rows = FigureSeries(company, "A", "latest")
-    row = rows.row(named(rows.periods, "2019 FY"))
-    shown = series.summary(row, "interest_expense", row.cell("interest_expense"), {})
+    row = rows.get_row(named(rows.periods, "2019 FY"))
+    shown = metric_series.build_provenance(row, "interest_expense", row.get_cell("interest_expense"), {})
     assert (shown["value"], shown["reason_code"], shown["line"]) == (None, "not_mapped", "Interest expense, net")
-    made, _ = series.answer(company, series.SeriesQuestion(metrics=("interest_expense", "capex")))
+    made, _ = metric_series.build_series(company, metric_series.SeriesQuery(metrics=("interest_expense", "capex")))
     assert made["rows"][0]["holes"] == {
         "interest_expense": {"status": "hole", "reason_code": "not_mapped", "line": "Interest expense, net"},
         "capex": {"status": "hole", "reason_code": "not_reported"},
@@ -187,11 +191,11 @@ def test_a_line_of_the_other_balance_is_turned(balance: str, value: str) -> None
 # ---- siblings, parts and what stands beside
 
 
-def shown(company: CompanyBook, key: str) -> series.Provenance:
+def shown(company: CompanyBook, key: str) -> metric_series.Provenance:
     """The cell of the year with its provenance."""
     rows = FigureSeries(company, "A", "latest")
-    row = rows.row(named(rows.periods, "2019 FY"))
-    return series.summary(row, key, row.cell(key), {})
+    row = rows.get_row(named(rows.periods, "2019 FY"))
+    return metric_series.build_provenance(row, key, row.get_cell(key), {})
 
 
 @pytest.mark.parametrize(
@@ -337,10 +341,10 @@ def test_a_line_on_a_later_page_of_a_statement_is_named_where_the_first_has_none
     pages = {BALANCE: first, (f"{K.accession}", "balance"): [*first]}
     rows = [*BASE, day("ext:Automotive", "37")]
     assert told(held([K], rows, pages=pages), "total_current_assets", "2019 FY") == "not_reported"
-    mapping = metrics.mapping()
+    mapping = metric_mapping.get_mapping()
     face = [(0, 0, "balance", "us-gaap:Assets", "Total assets", None)]
     more = [(0, 1, "balance", concept, label, None) for concept, label in later]
-    chosen = Faces([*face, *more], mapping).chosen({(0, "ext:Automotive"): "currency"}, {})
+    chosen = Faces([*face, *more], mapping).iter_labelled({(0, "ext:Automotive"): "currency"}, {})
     named_lines = [(metric.key, [line.text for line in one]) for _, metric, one in chosen if isinstance(one, list)]
     assert named_lines == [("total_current_assets", ["Total current assets"])]
 
@@ -524,9 +528,9 @@ def test_lines_that_close_the_gap_between_liabilities_and_equity_are_the_mezzani
     company = sheet("1001", "201", "601", "71", "31", "51", "298")
     assert told(company, "temporary_equity", "2019 FY") == "102"
     rows = FigureSeries(company, "A", "latest")
-    row = rows.row(named(rows.periods, "2019 FY"))
-    assert series.concept_of(row.cell("temporary_equity")) == "+ext:Units +ext:Stock"
-    assert templates.checks(company.industry, row.cell)["total_assets"] == "consistent"
+    row = rows.get_row(named(rows.periods, "2019 FY"))
+    assert metric_series.get_concept(row.get_cell("temporary_equity")) == "+ext:Units +ext:Stock"
+    assert templates.check_totals(company.industry, row.get_cell)["total_assets"] == "consistent"
 
 
 def test_one_line_of_any_name_is_the_mezzanine_where_it_alone_closes_the_gap() -> None:
@@ -541,8 +545,8 @@ def test_lines_that_do_not_close_the_gap_are_no_mezzanine() -> None:
     company = sheet("1001", "201", "601", "71", "31", "51", "381")
     assert told(company, "temporary_equity", "2019 FY") == "not_reported"
     rows = FigureSeries(company, "A", "latest")
-    row = rows.row(named(rows.periods, "2019 FY"))
-    assert templates.checks(company.industry, row.cell)["total_assets"] == "inconsistent"
+    row = rows.get_row(named(rows.periods, "2019 FY"))
+    assert templates.check_totals(company.industry, row.get_cell)["total_assets"] == "inconsistent"
 
 
 def test_minority_interests_below_the_liabilities_are_a_figure_of_their_own() -> None:
@@ -564,8 +568,8 @@ def test_a_tag_that_has_the_sum_of_the_mezzanine_goes_before_its_lines() -> None
     ]
     company = held([K], [*BASE[:2], *facts], pages={BALANCE: lines})
     rows = FigureSeries(company, "A", "latest")
-    cell = rows.row(named(rows.periods, "2019 FY")).cell("temporary_equity")
-    assert series.concept_of(cell) == "us-gaap:TemporaryEquityCarryingAmount"
+    cell = rows.get_row(named(rows.periods, "2019 FY")).get_cell("temporary_equity")
+    assert metric_series.get_concept(cell) == "us-gaap:TemporaryEquityCarryingAmount"
 
 
 @pytest.mark.parametrize(
@@ -791,8 +795,8 @@ def test_where_a_filing_does_not_use_the_tags_of_the_statement_the_ranking_decid
     facts = [*BASE, *unpaged(LATER, {}, {"PropertyPlantAndEquipmentNet": "1"})]
     company = held([K, LATER], facts, pages=PLANT)
     rows = FigureSeries(company, "A", "latest")
-    row = rows.row(named(rows.periods, "2020 FY"))
-    shown = series.summary(row, "ppe_net", row.cell("ppe_net"), {})
+    row = rows.get_row(named(rows.periods, "2020 FY"))
+    shown = metric_series.build_provenance(row, "ppe_net", row.get_cell("ppe_net"), {})
     assert (shown["value"], shown["source"], shown["confidence"]) == (1, "companyfacts", 100)
 
 
@@ -848,6 +852,6 @@ def test_revenue_of_an_industry_under_the_filers_own_tag_is_named() -> None:
     pages = {INCOME: [("ext:Barges", "Marine revenues"), ("ext:Fuel", "Cost of fuel sales"), *RESULT]}
     company = held([K], [*BASE, year("ext:Barges", "7"), year("ext:Fuel", "3")], pages=pages)
     rows = FigureSeries(company, "A", "latest")
-    cell = rows.row(named(rows.periods, "2019 FY")).cell("revenue")
+    cell = rows.get_row(named(rows.periods, "2019 FY")).get_cell("revenue")
     assert isinstance(cell, Missing)
-    assert (cell.reason, cell.line) == ("not_mapped", "Marine revenues")
+    assert (cell.reason, cell.line_label) == ("not_mapped", "Marine revenues")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from finapi.core import days
-from finapi.market.financials import fact_book, metrics
-from finapi.market.financials.faces import Apart
-from finapi.market.financials.fact_book import FactBook, Row, SourceFiling
+from finapi.market.financials import fact_book, metric_mapping
+from finapi.market.financials.faces import LineBeside
+from finapi.market.financials.fact_book import FactBook, FactRow, SourceFiling
 
 TAG = "us-gaap:NetIncomeLoss"
 CASH = "us-gaap:Assets"
@@ -16,15 +16,15 @@ EXACT = SourceFiling("0000000001-21-000001", "10-K", "2021-03-01", "companyfacts
 ROUNDED = SourceFiling("0000000001-21-000002", "10-K/A", "2021-03-02", "fsds")
 
 
-def book(rows: list[Row], *filings: SourceFiling) -> FactBook:
-    return fact_book.write(filings or (EXACT, ROUNDED), rows, metrics.mapping())
+def book(rows: list[FactRow], *filings: SourceFiling) -> FactBook:
+    return fact_book.build_book(filings or (EXACT, ROUNDED), rows, metric_mapping.get_mapping())
 
 
-def fact(end: int, length: int, place: int, value: str = "1", concept: str = TAG) -> Row:
+def fact(end: int, length: int, place: int, value: str = "1", concept: str = TAG) -> FactRow:
     return concept, "USD", end, length, value, None, place
 
 
-def keys(*rows: Row, concept: str = TAG) -> dict[tuple[int, int], int]:
+def keys(*rows: FactRow, concept: str = TAG) -> dict[tuple[int, int], int]:
     """Under which periods, off the end of 2020, so many vintages stand."""
     found = book(list(rows)).vintages[concept]
     return {(end - END, length): len(vintages) for (end, length), vintages in found.items()}
@@ -59,8 +59,8 @@ def test_a_book_counts_its_vintages_and_knows_the_days_of_balances() -> None:
     made = book(
         [fact(END, 366, 0), fact(END, 366, 1), fact(END, 0, 0, concept=CASH), fact(END - 9, 0, 0, concept=CASH)]
     )
-    assert (made.facts, made.instants) == (4, [END - 9, END])
-    assert (book([]).facts, book([]).instants) == (0, [])
+    assert (made.vintage_count, made.instants) == (4, [END - 9, END])
+    assert (book([]).vintage_count, book([]).instants) == (0, [])
 
 
 @pytest.mark.parametrize(
@@ -77,16 +77,16 @@ def test_a_line_that_a_label_places_means_the_same_in_filings_whose_pages_are_no
     concept: str, part: str, text: str | None, meant: bool
 ) -> None:
     made = book([fact(END, 366, 0)])
-    metric = metrics.mapping().metrics["net_income"]
-    made.shown = {0: {metric.statement: {concept}}}
-    made.placed = {(0, metric.key): 1}
-    named = {(0, concept): [(metric, metrics.FACE + metric.key + part, text)]}
+    metric = metric_mapping.get_mapping().metrics["net_income"]
+    made.face_concepts = {0: {metric.statement: {concept}}}
+    made.label_signs = {(0, metric.key): 1}
+    named = {(0, concept): [(metric, metric_mapping.FACE_PREFIX + metric.key + part, text)]}
     fact_book._place_elsewhere(made, named)
-    assert ((1, concept) in named, made.placed.get((1, metric.key))) == ((True, 1) if meant else (False, None))
+    assert ((1, concept) in named, made.label_signs.get((1, metric.key))) == ((True, 1) if meant else (False, None))
 
 
-def line(text: str, concept: str, inside: str = "", but: str = "") -> Apart:
-    return Apart(concept, text, frozenset(inside.split()), frozenset(but.split()), frozenset({(END, 366)}))
+def line(text: str, concept: str, inside: str = "", but: str = "") -> LineBeside:
+    return LineBeside(concept, text, frozenset(inside.split()), frozenset(but.split()), frozenset({(END, 366)}))
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def line(text: str, concept: str, inside: str = "", but: str = "") -> Apart:
         (line("Without another", "c", but="b"), False),
     ],
 )
-def test_lines_beside_a_metric_are_those_that_do_not_hold_it(one: Apart, shown: bool) -> None:
+def test_lines_beside_a_metric_are_those_that_do_not_hold_it(one: LineBeside, shown: bool) -> None:
     made = book([fact(END, 366, 0)])
-    made.apart = {(0, "net_income"): [one]}
-    assert made.beside(0, "net_income", [((END, 366), "a")]) == ([one.text] if shown else [])
-    assert made.beside(0, "net_income", [((END - 1, 366), "a")]) == []
-    assert made.beside(1, "net_income", [((END, 366), "a")]) == []
+    made.lines_beside = {(0, "net_income"): [one]}
+    assert made.list_lines_beside(0, "net_income", [((END, 366), "a")]) == ([one.label] if shown else [])
+    assert made.list_lines_beside(0, "net_income", [((END - 1, 366), "a")]) == []
+    assert made.list_lines_beside(1, "net_income", [((END, 366), "a")]) == []
 
 
 def test_a_count_of_shares_without_a_period_leaves_other_filings_alone_whose_facts_are_of_before_1970() -> None:

@@ -12,9 +12,9 @@ from finapi.app import App
 from finapi.core import days
 from finapi.market.demo import data
 from finapi.market.documents.identify import Given
-from finapi.market.financials import company_books, fact_book, kept_books, mapping_diff, metrics, splits
+from finapi.market.financials import company_books, fact_book, mapping_diff, metric_mapping, splits, stored_books
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.faces import Apart
+from finapi.market.financials.faces import LineBeside
 from finapi.market.financials.fact_book import SourceFiling, Vintage
 from finapi.market.financials.periods import Calendar
 from finapi.market.intake import ingest
@@ -56,21 +56,27 @@ def all_of(held: CompanyBook) -> list[Any]:
 
 
 def from_row(held: CompanyBook) -> CompanyBook:
-    book, calendar, industry = kept_books.read(kept_books.written(held.book, held.calendar, held.industry))
+    book, calendar, industry = stored_books.deserialise(stored_books.serialise(held.book, held.calendar, held.industry))
     return CompanyBook(book, calendar, industry, {})
 
 
 def test_every_part_of_a_book_comes_back(kept: App) -> None:
     with kept.db.read() as tx:
-        held = company_books.read(tx, CIK)
+        held = company_books.load(tx, CIK)
     book, key = held.book, (19_000, 365)
-    book.nil, book.other_units, book.turned = {("a:B", key)}, {("a:C", key)}, {(1, "a:B")}
-    book.exact = {(1, "revenue"): {"a:B"}}
-    book.wholes, book.bracketed = {(1, "a:B"): ["a:C"]}, {(1, "x"): {"a:D"}}
+    book.nil_facts, book.other_unit_facts, book.negated_concepts = {("a:B", key)}, {("a:C", key)}, {(1, "a:B")}
+    book.exact_concepts = {(1, "revenue"): {"a:B"}}
+    book.containing_concepts, book.bracketed_concepts = {(1, "a:B"): ["a:C"]}, {(1, "x"): {"a:D"}}
     book.split_ratios = [(Decimal("2.50"), key, 1)]
-    book.restated = [(1 / Decimal(7), 0, 1)]
-    book.shown, book.placed, book.unplaced = {1: {"x": {"a:B"}}}, {(1, "revenue"): -1}, {("revenue", key): "Sales"}
-    book.apart = {(1, "revenue"): [Apart("a:B", "Sales", frozenset({"a:C"}), frozenset({"a:D"}), frozenset({key}))]}
+    book.restatement_factors = [(1 / Decimal(7), 0, 1)]
+    book.face_concepts, book.label_signs, book.possible_lines = (
+        {1: {"x": {"a:B"}}},
+        {(1, "revenue"): -1},
+        {("revenue", key): "Sales"},
+    )
+    book.lines_beside = {
+        (1, "revenue"): [LineBeside("a:B", "Sales", frozenset({"a:C"}), frozenset({"a:D"}), frozenset({key}))]
+    }
     assert [name for name in book.__slots__ if not name.startswith("_") and not getattr(book, name)] == []
     assert alike(held, from_row(held))
 
@@ -79,24 +85,27 @@ def test_books_of_filings_with_faces_come_back_as_they_were(app: App, tmp_path: 
     ingest.run(app, [folder(tmp_path / "2009q3", tables())], Given(), lambda outcome: None)
     data.load(app)
     with app.db.read() as tx:
-        books = {cik: company_books.read(tx, cik) for cik in company_books.ciks(tx)}
-    assert (len(books) > 2, any(held.book.shown for held in books.values())) == (True, True)
+        books = {cik: company_books.load(tx, cik) for cik in company_books.list_ciks(tx)}
+    assert (len(books) > 2, any(held.book.face_concepts for held in books.values())) == (True, True)
     assert [cik for cik, held in books.items() if not alike(held, from_row(held))] == []
 
 
 def test_a_kept_book_answers_what_the_facts_do(kept: App) -> None:
     with kept.db.read() as tx:
-        made, read = company_books.read(tx, CIK), company_books.at_hand(tx, CIK)
-        assert (made.book.restated, splits.filed(made.book, metrics.mapping())) == (None, [])
-        assert (type(read.book).__name__, alike(made, read)) == ("KeptBook", True)
-        assert mapping_diff.cells(read) == mapping_diff.cells(made)
+        made, read = company_books.load(tx, CIK), company_books.load_cached(tx, CIK)
+        assert (made.book.restatement_factors, splits.list_filed_splits(made.book, metric_mapping.get_mapping())) == (
+            None,
+            [],
+        )
+        assert (type(read.book).__name__, alike(made, read)) == ("StoredBook", True)
+        assert mapping_diff.build_cells(read) == mapping_diff.build_cells(made)
         assert "us-gaap:Nothing" not in read.book.vintages
 
 
 def test_only_the_periods_that_are_asked_for_are_read(kept: App) -> None:
     with kept.db.read() as tx:
-        book = company_books.at_hand(tx, CIK).book
-    assert isinstance(book, kept_books.KeptBook)
+        book = company_books.load_cached(tx, CIK).book
+    assert isinstance(book, stored_books.StoredBook)
     told = book.vintages["us-gaap:Revenues"]
     assert (len(told) > 1, KEY in told, len(told._read)) == (True, True, 0)
     assert told[KEY] is told[KEY]
@@ -110,16 +119,18 @@ def test_the_newest_vintage_is_the_last_of_all_whatever_stands_before_it() -> No
     values = ["1", "1", "2", "2", "-3.5"]
     for count in range(1, 6):
         rows = [("us-gaap:Assets", "USD", *KEY, value, "-3", place) for place, value in enumerate(values[:count])]
-        read, *_ = kept_books.read(kept_books.written(fact_book.write(filings, rows, metrics.mapping()), NEVER, "bank"))
-        newest = read.newest("us-gaap:Assets", KEY)
+        read, *_ = stored_books.deserialise(
+            stored_books.serialise(fact_book.build_book(filings, rows, metric_mapping.get_mapping()), NEVER, "bank")
+        )
+        newest = read.find_newest("us-gaap:Assets", KEY)
         assert newest == Vintage(count - 1, "us-gaap:Assets", "USD", values[count - 1], "-3")
-        assert newest == read.vintages["us-gaap:Assets"][KEY][-1] == read.newest("us-gaap:Assets", KEY)
-        assert read.newest("us-gaap:Assets", (0, 0)) is None
+        assert newest == read.vintages["us-gaap:Assets"][KEY][-1] == read.find_newest("us-gaap:Assets", KEY)
+        assert read.find_newest("us-gaap:Assets", (0, 0)) is None
 
 
 def is_kept(app: App, *asked: str | None) -> bool:
     with app.db.read() as tx:
-        return isinstance(company_books.at_hand(tx, CIK, *asked).book, kept_books.KeptBook)
+        return isinstance(company_books.load_cached(tx, CIK, *asked).book, stored_books.StoredBook)
 
 
 def test_a_book_is_kept_until_its_facts_or_the_rules_change_and_is_of_all_that_is_known(kept: App) -> None:

@@ -21,8 +21,8 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, StoreUnavailableError
 from finapi.market.documents.identify import Given
-from finapi.market.financials import screen as years
-from finapi.market.financials.rows import Price
+from finapi.market.financials import latest_years as years
+from finapi.market.financials.series_rows import PriceOnDay
 from finapi.market.intake import ingest
 from finapi.market.prices import price_csv, prices
 from finapi.market.reference import companies
@@ -43,12 +43,12 @@ SEVEN, EIGHT = 77, 88
 def kept(app: App) -> dict[int, str | None]:
     """What is kept, by company; None where it is due."""
     with app.db.read() as tx:
-        return {one.cik: one.written for one in years.known(tx)}
+        return {one.cik: one.text for one in years.iter_known(tx)}
 
 
 def anew(app: App) -> dict[int, str]:
     with app.db.read() as tx:
-        return {one.cik: screen._made(tx, one.cik).written for one in years.known(tx)}
+        return {one.cik: screen._made(tx, one.cik).text for one in years.iter_known(tx)}
 
 
 def due_after(app: App, change: Callable[[], Any]) -> set[int]:
@@ -170,16 +170,16 @@ def test_a_screen_makes_no_more_years_than_its_bound_and_says_how_many_are_due(
 def test_a_company_whose_year_cannot_be_made_keeps_no_other_from_its_screen(
     two: App, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = years.made
+    made = years.compute
     asked = []
 
-    def failing(tx: Transaction, company: Company, price: Price | None) -> years.MadeYear:
+    def failing(tx: Transaction, company: Company, price: PriceOnDay | None) -> years.ComputedYear:
         asked.append(company.cik)
         if company.cik == SEVEN:
             raise KeyError("no\nperiod")
         return made(tx, company, price)
 
-    monkeypatch.setattr(years, "made", failing)
+    monkeypatch.setattr(years, "compute", failing)
     caller = Client(two, users.create(two, "ann@example.com", "pro", NOW).api_key)
     told = caller.get("/api/v1/xbrl/screen").json
     assert ([row["cik"] for row in told["data"]], told["meta"]["screen"]["left_out"]) == (["0000000088"], 1)
@@ -193,7 +193,7 @@ def test_a_company_whose_year_cannot_be_made_keeps_no_other_from_its_screen(
     for question, left_out in {"limit=1": 1, "cik=77": 1, "cik=88": 0, "roe_gt=0&roe_lt=0": 1}.items():
         assert caller.get(f"/api/v1/xbrl/screen?{question}").json["meta"]["screen"]["left_out"] == left_out
     # As its data change it is tried again.
-    monkeypatch.setattr(years, "made", made)
+    monkeypatch.setattr(years, "compute", made)
     run(two, "UPDATE companies SET sic = 6021 WHERE cik = 77")
     screen.keep_latest(two)
     assert kept(two) == anew(two)
@@ -211,7 +211,7 @@ def test_what_the_store_or_the_machine_fails_at_is_no_mark_of_a_company(
         MemoryError(),
         ApiError("UNAVAILABLE", "Locked."),
     ):
-        monkeypatch.setattr(years, "made", Mock(side_effect=error))
+        monkeypatch.setattr(years, "compute", Mock(side_effect=error))
         with pytest.raises(type(error)):
             screen.keep_latest(two)
         assert kept(two) == {SEVEN: None, EIGHT: None}
@@ -245,10 +245,10 @@ def test_years_made_by_other_rules_are_made_again(two: App) -> None:
 
 def test_what_was_made_of_facts_that_changed_meanwhile_is_not_kept(two: App) -> None:
     with two.db.read() as tx:
-        due = [(one, years.MadeYear("null", b"", [])) for one in years.due(tx, 10)]
+        due = [(one, years.ComputedYear("null", b"", [])) for one in years.list_due(tx, 10)]
     store(two, document(SEVEN, "Seventy-Seven Corp", year(SEVEN, 2024, 4000)))
     with two.db.write() as tx:
-        years.keep(tx, due)
+        years.store(tx, due)
         assert [row["cik"] for row in tx._connection.execute("SELECT cik FROM kept_books")] == [EIGHT]
     assert kept(two) == {SEVEN: None, EIGHT: "null"}
 

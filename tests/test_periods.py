@@ -8,7 +8,7 @@ import pytest
 
 from finapi.core import days
 from finapi.market.financials import periods
-from finapi.market.financials.rows import FigureSeries
+from finapi.market.financials.series_rows import FigureSeries
 from tests.figures import Fact, filing, held
 
 REPORT = filing("0000000001-21-000001", "10-K", "2021-03-01")
@@ -42,21 +42,21 @@ def shown(kind: str, *facts: list[Fact]) -> list[tuple[str, int, int, int]]:
     ("length", "kind"),
     [
         (69, ""),
-        (70, "QUARTER"),
-        (120, "QUARTER"),
+        (70, "QUARTER_DAYS"),
+        (120, "QUARTER_DAYS"),
         (121, ""),
         (139, ""),
-        (140, "HALF"),
-        (229, "HALF"),
-        (230, "NINE_MONTHS"),
-        (329, "NINE_MONTHS"),
-        (330, "YEAR"),
-        (420, "YEAR"),
+        (140, "HALF_YEAR_DAYS"),
+        (229, "HALF_YEAR_DAYS"),
+        (230, "NINE_MONTHS_DAYS"),
+        (329, "NINE_MONTHS_DAYS"),
+        (330, "YEAR_DAYS"),
+        (420, "YEAR_DAYS"),
         (421, ""),
     ],
 )
 def test_a_duration_is_of_a_kind_by_its_days(length: int, kind: str) -> None:
-    kinds = ("QUARTER", "HALF", "NINE_MONTHS", "YEAR")
+    kinds = ("QUARTER_DAYS", "HALF_YEAR_DAYS", "NINE_MONTHS_DAYS", "YEAR_DAYS")
     assert [name for name in kinds if length in getattr(periods, name)] == ([kind] if kind else [])
 
 

@@ -90,7 +90,7 @@ def test_what_is_printed_is_compared_with_the_figures(app: App, tmp_path: Path) 
     place = folder(tmp_path / "2009q3", tables(sub=[SUB | {"sic": "3571"}], num=num, pre=pre))
     ingest.run(app, [place], Given(), lambda outcome: None)
     with app.db.read() as tx:
-        books = {cik: company_books.read(tx, cik) for cik in company_books.ciks(tx)}
+        books = {cik: company_books.load(tx, cik) for cik in company_books.list_ciks(tx)}
     found = report.printed_lines(place, books)
     assert found["counts"] == {"same": 1, "differs": 1, "hole": 1}
     assert [(one["metric"], one["outcome"], one["printed"], one["given"]) for one in found["misses"]] == [

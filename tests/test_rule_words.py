@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from finapi.market.financials import dictionary, metrics, rule_words
-from finapi.market.financials.metrics import FACE, INDUSTRIES, Metric, Rule
+from finapi.market.financials import metric_dictionary, metric_mapping, rule_words
+from finapi.market.financials.metric_mapping import FACE_PREFIX, INDUSTRIES, Metric, Rule
 
-EVERY = list(metrics.mapping().metrics.values())
+EVERY = list(metric_mapping.get_mapping().metrics.values())
 # Words of the sentences that begin with a capital and are no names.
 PLAIN = {"A", "Minus", "Of", "The", "IFRS"}
 
@@ -17,25 +17,25 @@ PLAIN = {"A", "Minus", "Of", "The", "IFRS"}
 def named(rule: Rule) -> set[str]:
     """The local names of the tags that a rule reads."""
     names = (*rule.tags, *(name for term in rule.terms for name in term.names))
-    return {name.partition(":")[2] for name in names if not name.startswith(FACE)}
+    return {name.partition(":")[2] for name in names if not name.startswith(FACE_PREFIX)}
 
 
 @pytest.mark.parametrize("metric", EVERY, ids=lambda one: one.key)
 def test_the_words_of_a_rule_name_all_that_it_reads_and_nothing_else(metric: Metric) -> None:
-    every = rule_words.of(metric)
+    every = rule_words.describe_rules(metric)
     for industry in INDUSTRIES:
         for one in metric.rules[industry]:
-            words = rule_words.rule(one, metric)
+            words = rule_words.describe_rule(one, metric)
             assert any(told.endswith(words) for told in every), words
             plain = words
-            for pattern in one.own:
+            for pattern in one.custom_patterns:
                 assert f"custom tag matching {pattern.pattern}" in words
                 plain = plain.replace(pattern.pattern, "")
             assert set(re.findall(r"\b[A-Z][A-Za-z0-9]*\b", plain)) - PLAIN == named(one)
 
 
 def test_the_dictionary_has_a_sentence_for_every_rule_of_every_metric() -> None:
-    told = {entry["key"]: entry["rules"] for entry in dictionary.entries("primitive")}
+    told = {entry["key"]: entry["rules"] for entry in metric_dictionary.list_entries("primitive")}
     assert list(told) == [metric.key for metric in EVERY]
     for metric in EVERY:
         rules = {one.text for industry in INDUSTRIES for one in metric.rules[industry]}
@@ -69,4 +69,4 @@ def test_the_dictionary_has_a_sentence_for_every_rule_of_every_metric() -> None:
     ],
 )
 def test_rules_read_as_sentences(key: str, words: str) -> None:
-    assert words in rule_words.of(metrics.mapping().metrics[key])
+    assert words in rule_words.describe_rules(metric_mapping.get_mapping().metrics[key])

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from finapi.market.financials import series, splits
+from finapi.market.financials import metric_series, splits
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.metrics import mapping
+from finapi.market.financials.metric_mapping import get_mapping
 from tests.conftest import SHARED, needs_shared
 from tests.figures import Fact, filing, held
 
@@ -44,21 +44,21 @@ KEYS = ("eps_diluted", "weighted_average_shares_diluted", "net_income")
 
 
 def rows(one: CompanyBook, basis: str = "latest", provenance: str = "none") -> list[dict[str, object]]:
-    question = series.SeriesQuestion(metrics=KEYS, basis=basis, provenance=provenance, adjusted=True)
-    data, _ = series.answer(one, question)
+    question = metric_series.SeriesQuery(metrics=KEYS, basis=basis, provenance=provenance, adjusted=True)
+    data, _ = metric_series.build_series(one, question)
     return [row["metrics"] for row in data["rows"]]
 
 
 def marked(one: CompanyBook, *keys: str, **more: Any) -> list[dict[str, Any]]:
     """What rows that are not adjusted say of splits."""
-    data, _ = series.answer(one, series.SeriesQuestion(metrics=keys or KEYS, **more))
+    data, _ = metric_series.build_series(one, metric_series.SeriesQuery(metrics=keys or KEYS, **more))
     names = ("split_factors", "mixed_shares", "split_break")
     return [{name: row[name] for name in names if name in row} for row in data["rows"]]
 
 
 def test_a_split_is_found_where_a_later_filing_restates_by_one_factor() -> None:
-    (found,) = splits.found(company(*SPLIT).book, mapping())
-    assert splits.shown(found) == {
+    (found,) = splits.list_splits(company(*SPLIT).book, get_mapping())
+    assert splits.build_record(found) == {
         "factor": 4,
         "date": None,
         "not_before": "2019-10-30",
@@ -85,7 +85,7 @@ def test_an_adjusted_cell_says_its_factor_and_its_operands_stay_as_filed() -> No
 
 def test_before_the_split_was_told_nothing_is_adjusted() -> None:
     known = company(*SPLIT, as_of="2020-01-01")
-    assert splits.found(known.book, mapping()) == []
+    assert splits.list_splits(known.book, get_mapping()) == []
     assert [row["eps_diluted"] for row in rows(known)] == [4, 2.5]
 
 
@@ -96,12 +96,12 @@ def test_before_the_split_was_told_nothing_is_adjusted() -> None:
 )
 def test_what_is_no_split_is_none(again: tuple[str, str]) -> None:
     told = [(0, 0, "1000", "2.50"), (0, 2, *again), (2, 2, "1000", "2.00")]
-    assert splits.found(company(*told).book, mapping()) == []
+    assert splits.list_splits(company(*told).book, get_mapping()) == []
 
 
 def test_a_reverse_split_has_a_factor_below_one() -> None:
     told = [(0, 0, "1000", "0.25"), (0, 2, "100", "2.50"), (1, 1, "1000", "0.20"), (2, 2, "100", "3.00")]
-    (found,) = splits.found(company(*told).book, mapping())
+    (found,) = splits.list_splits(company(*told).book, get_mapping())
     assert found.factor * 10 == 1
     assert [row["eps_diluted"] for row in rows(company(*told))] == [3, 2, 2.5]
 
@@ -115,25 +115,25 @@ UNRESTATED = [(0, 0, "1000", "2.50"), (1, 1, "990", "4.00"), (2, 2, "4100", "2.0
 
 def test_a_tagged_split_is_known_though_nothing_is_restated() -> None:
     one = company(*UNRESTATED, more=(ratio("4", None, "2020-08-28", 2),))
-    (found,) = splits.found(one.book, mapping())
+    (found,) = splits.list_splits(one.book, get_mapping())
     assert (found.factor, found.date, found.evidence) == (4, "2020-08-28", ("tag",))
     assert [row["eps_diluted"] for row in rows(one)] == [2, 1, Decimal("0.625")]
 
 
 def test_a_tag_of_a_longer_period_dates_a_split_by_its_filing() -> None:
-    (found,) = splits.found(company(*UNRESTATED, more=(ratio("4", *YEARS[2], 2),)).book, mapping())
+    (found,) = splits.list_splits(company(*UNRESTATED, more=(ratio("4", *YEARS[2], 2),)).book, get_mapping())
     assert (found.factor, found.date, found.since) == (4, None, "2020-10-30")
 
 
 def test_a_tag_and_restated_figures_are_one_split_which_then_has_a_day() -> None:
     told = (ratio("4", None, "2020-08-28", 2), ratio("4", *YEARS[2], 2))
-    (found,) = splits.found(company(*SPLIT, more=told).book, mapping())
+    (found,) = splits.list_splits(company(*SPLIT, more=told).book, get_mapping())
     assert (found.factor, found.date, found.evidence) == (4, "2020-08-28", ("restated", "tag"))
 
 
 def test_a_reverse_split_tagged_the_other_way_round_is_counted_as_shares_are() -> None:
     told = [(0, 0, "1000", "0.25"), (1, 1, "990", "0.40"), (2, 2, "100", "2.00")]
-    (found,) = splits.found(company(*told, more=(ratio("10", None, "2020-08-28", 2),)).book, mapping())
+    (found,) = splits.list_splits(company(*told, more=(ratio("10", None, "2020-08-28", 2),)).book, get_mapping())
     assert found.factor * 10 == 1
 
 
@@ -141,24 +141,24 @@ def test_a_reverse_split_tagged_the_other_way_round_is_counted_as_shares_are() -
     ("told", "value"), [([(1, 1, "990", "4.00"), (2, 2, "1010", "3.90")], "4"), (UNRESTATED, "0")], ids=["run on", "0"]
 )
 def test_a_tag_that_counts_of_shares_contradict_is_no_split(told: list[Any], value: str) -> None:
-    assert splits.found(company(*told, more=(ratio(value, None, "2020-08-28", 2),)).book, mapping()) == []
+    assert splits.list_splits(company(*told, more=(ratio(value, None, "2020-08-28", 2),)).book, get_mapping()) == []
 
 
 def test_a_split_before_the_first_filing_is_in_every_figure() -> None:
-    assert splits.found(company(*UNRESTATED, more=(ratio("2", None, "2018-03-01", 0),)).book, mapping()) == []
+    assert splits.list_splits(company(*UNRESTATED, more=(ratio("2", None, "2018-03-01", 0),)).book, get_mapping()) == []
 
 
 def test_a_split_is_known_from_prices_alone_and_on_its_day() -> None:
     one = company(*UNRESTATED)
-    (found,) = splits.found(one.book, mapping(), [("2020-08-31", Decimal(4))])
-    assert (found.factor, found.date, found.evidence, splits.shown(found)["restated_by"]) == (
+    (found,) = splits.list_splits(one.book, get_mapping(), [("2020-08-31", Decimal(4))])
+    assert (found.factor, found.date, found.evidence, splits.build_record(found)["restated_by"]) == (
         *(4, "2020-08-31", ("prices",)),
         None,
     )
-    both = splits.found(company(*SPLIT).book, mapping(), [("2020-08-31", Decimal(4))])
+    both = splits.list_splits(company(*SPLIT).book, get_mapping(), [("2020-08-31", Decimal(4))])
     assert [(one.date, one.evidence) for one in both] == [("2020-08-31", ("restated", "prices"))]
     # Another factor at the same time is another split.
-    assert len(splits.found(company(*SPLIT).book, mapping(), [("2020-08-31", Decimal(2))])) == 2
+    assert len(splits.list_splits(company(*SPLIT).book, get_mapping(), [("2020-08-31", Decimal(2))])) == 2
 
 
 def test_rows_that_are_not_adjusted_mark_where_a_split_stands() -> None:
@@ -191,8 +191,8 @@ def test_a_row_made_of_figures_before_and_after_a_split_says_so() -> None:
 
 def test_a_ratio_of_one_share_is_adjusted_as_its_count_of_shares_is() -> None:
     more = tuple(("Revenues", *YEARS[year], "9900", FILINGS[year].accession) for year in (1, 2))
-    question = series.SeriesQuestion(metrics=("revenue_per_share",), adjusted=True, provenance="summary", years="2")
-    data, _ = series.answer(company(*SPLIT, more=more), question)
+    question = metric_series.SeriesQuery(metrics=("revenue_per_share",), adjusted=True, provenance="summary", years="2")
+    data, _ = metric_series.build_series(company(*SPLIT, more=more), question)
     cells = [row["metrics"]["revenue_per_share"] for row in data["rows"]]
     assert [(round(one["value"], 4), one.get("split_factor")) for one in cells] == [
         (Decimal("2.4146"), None),
@@ -213,10 +213,10 @@ def test_apple_split_seven_to_one_in_2014_and_four_to_one_in_2020() -> None:
     try:
         ingest.run(app, [SHARED / "edgar" / "companyfacts" / "CIK0000320193.json"], Given(), lambda outcome: None)
         with app.db.read() as tx:
-            book = company_books.read(tx, 320193).book
+            book = company_books.load(tx, 320193).book
     finally:
         app.db.close()
-    found = [splits.shown(one) for one in splits.found(book, mapping())]
+    found = [splits.build_record(one) for one in splits.list_splits(book, get_mapping())]
     assert [(one["factor"], one["date"], one["not_before"], one["restated_at"]) for one in found] == [
         (7, "2014-06-06", "2014-04-24", "2014-07-23"),
         (4, "2020-08-28", "2020-07-31", "2020-10-30"),

@@ -29,7 +29,7 @@ def _mapping(app: App, args: argparse.Namespace, directory: str, say: Say) -> in
 
 
 def _save(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
-    from finapi.market.financials import metrics
+    from finapi.market.financials import metric_mapping
 
     file, cells_of, number = typed_path(directory, args.file), _by_mapping(None), 0
     if os.path.lexists(file):
@@ -45,7 +45,7 @@ def _save(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
             os.link(folder / "file", file)
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
-    version = metrics.mapping().version
+    version = metric_mapping.get_mapping().version
     return print_result(
         say, args, f"{file}: {number:,} companies by mapping {version}", companies=number, version=version
     )
@@ -61,19 +61,19 @@ def _diff(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     shown: list[mapping_diff.CellChange] = []
     for cik, name in _companies(app, args.companies, directory, say):
         with app.db.read() as tx:
-            changes = mapping_diff.changes(name, before(tx, cik), after(tx, cik), count)
+            changes = mapping_diff.iter_changes(name, before(tx, cik), after(tx, cik), count)
             kept = list(islice(changes, args.most - len(shown)))
         # What is not shown is counted.
         for _ in changes:
             pass
         shown += kept
         for change in () if args.json else kept:
-            for line in mapping_diff.lines(change):
+            for line in mapping_diff.render_change(change):
                 say("out", one_line(line))
     if args.json:
         of = {f"{key} {what}": number for (key, what), number in sorted(count.changed.items())}
         return document(say, {"cells": count.cells, "moved": count.moved, "changed": of, "changes": shown})
-    for line in mapping_diff.summary(count):
+    for line in mapping_diff.render_summary(count):
         say("out", line)
     return 0
 
@@ -87,7 +87,7 @@ def _companies(app: App, listed: str | None, directory: str, say: Say) -> Iterat
         if listed is not None:
             found = [companies.find(tx, text) for text in listed_names(directory, listed)]
         else:
-            found = [companies.by_cik(tx, cik) for cik in company_books.ciks(tx)]
+            found = [companies.by_cik(tx, cik) for cik in company_books.list_ciks(tx)]
     for number, one in enumerate(found, 1):
         say("progress", f"{number} of {len(found)} companies")
         yield one.cik, one.ticker or one.name
@@ -96,7 +96,7 @@ def _companies(app: App, listed: str | None, directory: str, say: Say) -> Iterat
 
 def _version(directory: str, path: str | None) -> CellsOf:
     """What tells cells by a version: a mapping (.toml, None: that in force), or what it made when it was saved."""
-    from finapi.market.financials import metrics
+    from finapi.market.financials import metric_mapping
 
     if path is None:
         return _by_mapping(None)
@@ -104,7 +104,7 @@ def _version(directory: str, path: str | None) -> CellsOf:
     try:
         if file.suffix != ".toml":
             return _saved(file)
-        return _by_mapping(metrics.checked(file.read_text(encoding="utf-8")))
+        return _by_mapping(metric_mapping.parse_untrusted(file.read_text(encoding="utf-8")))
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, re.error) as error:
@@ -114,7 +114,7 @@ def _version(directory: str, path: str | None) -> CellsOf:
 def _by_mapping(mapping: Any) -> CellsOf:
     from finapi.market.financials import company_books, mapping_diff
 
-    return lambda tx, cik: mapping_diff.cells(company_books.read(tx, cik, mapping=mapping))
+    return lambda tx, cik: mapping_diff.build_cells(company_books.load(tx, cik, mapping=mapping))
 
 
 def _saved(file: Path) -> CellsOf:

@@ -366,7 +366,7 @@ def test_a_screen_refuses_what_is_no_number_or_key(caller: Client) -> None:
 
 def test_valuation_without_prices_says_so_in_every_cell(caller: Client) -> None:
     answer = asked(caller, "companies/77/valuation", {"years": "1"})
-    keys = [key for key, one in ratios.catalogue().ratios.items() if one.category == "valuation"]
+    keys = [key for key, one in ratios.get_catalogue().ratios.items() if one.category == "valuation"]
     assert [one["metric"] for one in answer["data"]] == keys
     assert {one["value"] for one in answer["data"]} == {None}
     assert answer["data"][0]["reason_code"] == "no_price"

@@ -127,13 +127,13 @@ def test_cells_are_counted_before_any_is_made(
     # Ten years of one metric of two companies.
     caller = caller_of(make_app(series_cells=19 + cells))
     made: list[str] = []
-    plain = handlers.series._row
+    plain = handlers.metric_series._row
 
     def counted(*args: Any) -> Any:
         made.append("row")
         return plain(*args)
 
-    monkeypatch.setattr(handlers.series, "_row", counted)
+    monkeypatch.setattr(handlers.metric_series, "_row", counted)
     answer = caller.post(BATCH, {"ciks": CIKS[:2], "metrics": ["revenue"]})
     if cells:
         assert (answer.status, len(made)) == (200, 20)
@@ -164,13 +164,13 @@ def long_caller(make_app: Callable[..., App]) -> Client:
 def rows_made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The fiscal year of each row that is made."""
     years: list[int] = []
-    plain = handlers.series._row
+    plain = handlers.metric_series._row
 
     def make(row: Any, *args: Any) -> Any:
         years.append(row.period.fiscal_year)
         return plain(row, *args)
 
-    monkeypatch.setattr(handlers.series, "_row", make)
+    monkeypatch.setattr(handlers.metric_series, "_row", make)
     return years
 
 
@@ -239,7 +239,7 @@ def test_what_is_wrong_for_every_company_loads_none(
     def load(*args: Any) -> Any:
         raise AssertionError("A company was loaded.")
 
-    monkeypatch.setattr(company_books, "at_hand", load)
+    monkeypatch.setattr(company_books, "load_cached", load)
     company = {} if "valuation" in path else {"cik": "77"}
     refused = caller.get(path, query={**query, **company})
     assert (refused.status, refused.json["details"]["param"]) == (400, param)

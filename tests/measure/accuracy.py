@@ -15,11 +15,11 @@ from typing import Any
 
 from finapi.core import days
 from finapi.core.errors import ParseError
-from finapi.market.financials import BASES, doubts, metrics, series, templates
+from finapi.market.financials import BASES, figure_doubts, metric_mapping, metric_series, templates
+from finapi.market.financials.cells import Cell, Figure, Missing
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.figures import Cell, Figure, Missing
-from finapi.market.financials.periods import SAME, Period
-from finapi.market.financials.rows import FigureSeries, RowView
+from finapi.market.financials.periods import SAME_DAYS, Period
+from finapi.market.financials.series_rows import FigureSeries, RowView
 
 COLUMNS = (
     *("ticker", "cik", "metric", "period_type", "period_end", "fiscal_year", "fiscal_period"),
@@ -89,7 +89,10 @@ def expected(text: str, file: str) -> list[dict[str, str]]:
         raise ParseError(file, "line 1", f"has no column {min(missing)}")
     rows = []
     for row in reader:
-        if row["metric"] not in metrics.mapping().metrics and row["metric"] not in metrics.mapping().derived:
+        if (
+            row["metric"] not in metric_mapping.get_mapping().metrics
+            and row["metric"] not in metric_mapping.get_mapping().derived
+        ):
             raise ParseError(file, f"line {reader.line_num}", f"{row['metric']!r} is not a metric")
         try:
             days.number(row["period_end"])
@@ -117,7 +120,7 @@ def _cell(row: Mapping[str, str], held: CompanyBook | None, basis: str) -> tuple
     if found is None:
         return None, ""
     period = found.period
-    return found.cell(row["metric"]), f"{period.fiscal_year} {period.fiscal_period}"
+    return found.get_cell(row["metric"]), f"{period.fiscal_year} {period.fiscal_period}"
 
 
 def _row(row: Mapping[str, str], held: CompanyBook, basis: str) -> RowView | None:
@@ -125,8 +128,8 @@ def _row(row: Mapping[str, str], held: CompanyBook, basis: str) -> RowView | Non
     annual = row["fiscal_period"] == "FY"
     kind = KINDS.get(row["period_type"], "A" if annual else "Q")
     listed = FigureSeries(held, kind, basis)
-    near: list[Period] = [one for one in listed.periods if abs(one.end - end) <= SAME]
-    return listed.row(min(near, key=lambda one: abs(one.end - end))) if near else None
+    near: list[Period] = [one for one in listed.periods if abs(one.end - end) <= SAME_DAYS]
+    return listed.get_row(min(near, key=lambda one: abs(one.end - end))) if near else None
 
 
 def _count(report: Report, row: Mapping[str, str], basis: str, cell: Cell | None, name: str) -> None:
@@ -168,7 +171,7 @@ def _why(row: Mapping[str, str], cell: Cell | None, name: str) -> str:
         return f"a hole: {cell.reason}"
     if name != f"{row['fiscal_year']} {row['fiscal_period']}":
         return f"the period is named {name}"
-    taken = series.concept_of(cell)
+    taken = metric_series.get_concept(cell)
     return f"taken from {taken} where {row['tag'] or 'nothing'} is expected"
 
 
@@ -200,17 +203,17 @@ def identities(named: Iterable[tuple[str, CompanyBook]]) -> dict[str, Any]:
 
 
 def _receipts(held: CompanyBook) -> Iterator[tuple[str, templates.Receipt, RowView]]:
-    statements = templates.templates().by_industry[held.industry]
+    statements = templates.get_templates().by_industry[held.industry]
     for kind in ("A", "Q", "YTD"):
         listed = FigureSeries(held, kind, "latest")
         for period in listed.periods:
-            if kind == "YTD" and period.number in (1, 4):
+            if kind == "YTD" and period.quarter_number in (1, 4):
                 # The same periods stand among the quarters and the years.
                 continue
-            row = listed.row(period)
+            row = listed.get_row(period)
             for statement in statements.values():
                 for total in statement.totals:
-                    one = templates.receipt(total, row.cell)
+                    one = templates.build_receipt(total, row.get_cell)
                     if one["status"] != "unchecked":
                         yield total.target, one, row
 
@@ -220,17 +223,17 @@ def _receipts(held: CompanyBook) -> Iterator[tuple[str, templates.Receipt, RowVi
 
 def reproduced(named: Iterable[tuple[str, CompanyBook]]) -> dict[str, Any]:
     """How many cells of metrics and derived figures all rows have, and those that their operands do not make."""
-    mapping, cells, wrong = metrics.mapping(), 0, []
+    mapping, cells, wrong = metric_mapping.get_mapping(), 0, []
     for name, held in named:
         for kind in ("A", "Q", "YTD", "TTM"):
             listed = FigureSeries(held, kind, "latest")
-            for row in map(listed.row, listed.periods):
+            for row in map(listed.get_row, listed.periods):
                 for key in (*mapping.metrics, *mapping.derived):
-                    cell = row.cell(key)
+                    cell = row.get_cell(key)
                     if not isinstance(cell, Figure):
                         continue
                     cells += 1
-                    operands = row.operands(key, cell)
+                    operands = row.list_operands(key, cell)
                     told = sum((sign * Decimal(vintage.value) for sign, _, vintage in operands), Decimal(0))
                     if told != cell.value or not operands:
                         period = f"{kind} {row.period.fiscal_year} {row.period.fiscal_period}"
@@ -247,10 +250,10 @@ def doubted(named: Iterable[tuple[str, CompanyBook]]) -> dict[str, Any]:
     for name, held in named:
         for kind in ("A", "Q", "YTD"):
             listed = FigureSeries(held, kind, "latest")
-            for row in map(listed.row, listed.periods):
-                cells += sum(isinstance(row.cell(key), Figure) for key in metrics.mapping().metrics)
-                for key, check in doubts.of_row(row).items():
+            for row in map(listed.get_row, listed.periods):
+                cells += sum(isinstance(row.get_cell(key), Figure) for key in metric_mapping.get_mapping().metrics)
+                for key, check in figure_doubts.list_failed_checks(row).items():
                     period = f"{kind} {row.period.fiscal_year} {row.period.fiscal_period}"
-                    told, like = row.figure(key), check["implied"]
+                    told, like = row.find_figure(key), check["implied"]
                     found.append(f"{name} {period} {key}: {told}, by {check['rule']} {like}")
     return {"cells": cells, "doubted": found}

@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 
 from finapi.core import days
 from finapi.market.documents.sources import Entry
-from finapi.market.financials import metrics
+from finapi.market.financials import metric_mapping
+from finapi.market.financials.cells import Cell, Figure, Missing
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.figures import Cell, Figure, Missing
+from finapi.market.financials.metric_series import get_concept
 from finapi.market.financials.periods import Period
-from finapi.market.financials.rows import FigureSeries, RowView
-from finapi.market.financials.series import concept_of
+from finapi.market.financials.series_rows import FigureSeries, RowView
 from finapi.market.statements.datasets import NUM, PRE, SUB
 from tests.measure.agreement import rows_of
 
@@ -224,7 +224,7 @@ class _Filing:
     def _served(self) -> Iterator[tuple[str, Period, RowView]]:
         for kind in ("A", "YTD", "Q"):
             listed = FigureSeries(self._held, kind, "original")
-            yield from ((kind, period, listed.row(period)) for period in listed.periods)
+            yield from ((kind, period, listed.get_row(period)) for period in listed.periods)
 
     def judge(self, statements: Mapping[str, Sequence[PrintedLine]]) -> None:
         """Compare every line that a rule means."""
@@ -239,18 +239,18 @@ class _Filing:
                     self._count(rule, line, f"{day}/{quarters}", value, cell)
 
     def _cell(self, metric: str, end: int, quarters: int) -> Cell | None:
-        over = metrics.mapping().metrics[metric].over
+        over = metric_mapping.get_mapping().metrics[metric].over
         for _, period, row in self._rows:
             length = 0 if period.start is None else round((period.end - period.start + 1) / 91.3)
             day = period.start - 1 if over == "opening" and period.start is not None else period.end
             if abs(day - end) <= 16 and (quarters == 0 or quarters == length):
-                return row.cell(metric)
+                return row.get_cell(metric)
         return None
 
     def _count(self, rule: PrintedRule, line: PrintedLine, period: str, value: Decimal, cell: Cell) -> None:
-        metric, industry = metrics.mapping().metrics[rule.metric], self._held.industry
-        taken = concept_of(cell) if isinstance(cell, Figure) else None
-        if isinstance(cell, Figure) and self._held.book.filings[cell.place].accession != self._of[0]:
+        metric, industry = metric_mapping.get_mapping().metrics[rule.metric], self._held.industry
+        taken = get_concept(cell) if isinstance(cell, Figure) else None
+        if isinstance(cell, Figure) and self._held.book.filings[cell.filing_index].accession != self._of[0]:
             return
         if isinstance(cell, Figure) and cell.method != "derived":
             for _, _, vintage in cell.operands:
@@ -288,7 +288,7 @@ def lines(score: PrintedScore) -> list[str]:
     for metric in dict.fromkeys(rule.metric for rule in RULES):
         by = {
             industry: [score.counts[metric, industry, outcome] for outcome in OUTCOMES]
-            for industry in metrics.INDUSTRIES
+            for industry in metric_mapping.INDUSTRIES
         }
         sums = [sum(counts[at] for counts in by.values()) for at in range(3)]
         parts = "  ".join(f"{industry} {'/'.join(map(str, counts))}" for industry, counts in by.items() if any(counts))

@@ -64,8 +64,8 @@ def printed_alone(path: Path, tell: Callable[[str], None]) -> dict[str, Any]:
 def _held(app: App, path: Path, tell: Callable[[str], None]) -> dict[int, tuple[str, CompanyBook]]:
     ingest.run(app, [path], Given(), lambda outcome: tell(outcome.path))
     with app.db.read() as tx:
-        ciks = company_books.ciks(tx)
-        return {cik: (companies.by_cik(tx, cik).name, company_books.read(tx, cik)) for cik in ciks}
+        ciks = company_books.list_ciks(tx)
+        return {cik: (companies.by_cik(tx, cik).name, company_books.load(tx, cik)) for cik in ciks}
 
 
 def printed_lines(path: Path, books: Mapping[int, CompanyBook]) -> dict[str, Any]:

@@ -12,9 +12,9 @@ import pytest
 from finapi.app import App
 from finapi.core import days
 from finapi.market.documents.identify import Given
-from finapi.market.financials import company_books, metrics, splits
-from finapi.market.financials.figures import Figure
-from finapi.market.financials.rows import FigureSeries
+from finapi.market.financials import company_books, metric_mapping, splits
+from finapi.market.financials.cells import Figure
+from finapi.market.financials.series_rows import FigureSeries
 from finapi.market.intake import ingest
 from tests.conftest import SHARED, needs_shared
 
@@ -63,12 +63,12 @@ def test_nothing_is_known_before_it_was_filed(app: App, cik: int, cells: int, la
     # The day before something is filed, and the day of it.
     for day in sorted({*filed[::5], *(days.shift(one, -1) for one in filed[::5])}):
         with app.db.read() as tx:
-            held = company_books.read(tx, cik, as_of=day)
-        for kind in ("A", "Q") if not held.empty else ():
+            held = company_books.load(tx, cik, as_of=day)
+        for kind in ("A", "Q") if not held.is_empty else ():
             rows = FigureSeries(held, kind, "latest")
-            for row in map(rows.row, rows.periods):
+            for row in map(rows.get_row, rows.periods):
                 for key in row.series.resolver.mapping.metrics:
-                    cell = row.cell(key)
+                    cell = row.get_cell(key)
                     if isinstance(cell, Figure) and key != "shares_outstanding":
                         seen += 1
                         as_last += check(held, raw, cell, day)
@@ -81,7 +81,7 @@ def check(held: company_books.CompanyBook, raw: RawFacts, cell: Figure, day: str
     for _, (end, length), vintage in cell.operands:
         start = days.iso(end - length + 1) if length else None
         told = raw[vintage.concept, vintage.unit, start, days.iso(end)]
-        filing = held.book.filings[vintage.place]
+        filing = held.book.filings[vintage.filing_index]
         assert filing.filed is not None
         assert filing.filed <= day
         assert (filing.filed, filing.form, Decimal(vintage.value)) in told[filing.accession]
@@ -101,14 +101,14 @@ def test_of_everything_at_hand_nothing_is_known_before_it_was_filed(app: App) ->
     ingest.run(app, [SHARED / "edgar"], Given(), lambda outcome: None)
     seen = split = 0
     with app.db.read() as tx:
-        for cik in company_books.ciks(tx):
-            filed = sorted({one.filed for one in company_books.read(tx, cik).book.filings if one.filed})
+        for cik in company_books.list_ciks(tx):
+            filed = sorted({one.filed for one in company_books.load(tx, cik).book.filings if one.filed})
             for day in sorted({*filed[::10], *(days.shift(one, -1) for one in filed[::10])}):
-                held = company_books.read(tx, cik, as_of=day)
-                told = splits.found(held.book, metrics.mapping())
+                held = company_books.load(tx, cik, as_of=day)
+                told = splits.list_splits(held.book, metric_mapping.get_mapping())
                 assert all(one.filing is not None and (one.filing.filed or "") <= day for one in told)
                 split += len(told)
-                seen += sum(known_by(held, kind, day) for kind in ("A", "Q", "YTD", "TTM") if not held.empty)
+                seen += sum(known_by(held, kind, day) for kind in ("A", "Q", "YTD", "TTM") if not held.is_empty)
     assert (seen > 180_000, split > 10) == (True, True)
 
 
@@ -116,9 +116,14 @@ def known_by(held: company_books.CompanyBook, kind: str, day: str) -> int:
     """How many figures a series has, each made of what was filed by a day."""
     rows = FigureSeries(held, kind, "latest")
     mapping = rows.resolver.mapping
-    cells = [row.cell(key) for row in map(rows.row, rows.periods) for key in (*mapping.metrics, *mapping.derived)]
+    cells = [
+        row.get_cell(key) for row in map(rows.get_row, rows.periods) for key in (*mapping.metrics, *mapping.derived)
+    ]
     figures = [cell for cell in cells if isinstance(cell, Figure)]
     for cell in figures:
-        filings = (held.book.filings[place] for place in (cell.place, *(one.place for _, _, one in cell.operands)))
+        filings = (
+            held.book.filings[place]
+            for place in (cell.filing_index, *(one.filing_index for _, _, one in cell.operands))
+        )
         assert all(one.filed is not None and one.filed <= day for one in filings)
     return len(figures)

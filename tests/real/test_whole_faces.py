@@ -12,11 +12,11 @@ import pytest
 from finapi.app import App
 from finapi.core import days
 from finapi.market.documents.identify import Given
-from finapi.market.financials import company_books, metrics
+from finapi.market.financials import company_books, metric_mapping
+from finapi.market.financials.cells import Missing
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.figures import Missing
 from finapi.market.financials.periods import Period
-from finapi.market.financials.rows import FigureSeries, RowView
+from finapi.market.financials.series_rows import FigureSeries, RowView
 from finapi.market.intake import ingest
 from finapi.market.statements import as_filed
 from finapi.market.statements.as_filed import FiledStatement
@@ -63,7 +63,7 @@ def figures(accession: str, rule: PrintedRule, statement: FiledStatement) -> Ite
             for column, _ in told:
                 end, start = days.number(column["end_date"]), column["start_date"]
                 quarters = 0 if start is None else round((end - days.number(start) + 1) / 91.3)
-                if start is not None and metrics.mapping().metrics[rule.metric].over == "opening":
+                if start is not None and metric_mapping.get_mapping().metrics[rule.metric].over == "opening":
                     # It stands in the column that it opens.
                     end = days.number(start) - 1
                 yield PrintedFigure(accession, rule, row["label"] or "", end, quarters)
@@ -83,12 +83,12 @@ def printed_figures(tx: Transaction, cik: int, held: CompanyBook) -> Iterator[Pr
 
 def cell(rows: list[tuple[Period, RowView]], one: PrintedFigure) -> Any:
     """What is told of a metric for the period of a figure; None of a period that no series has."""
-    over = metrics.mapping().metrics[one.rule.metric].over
+    over = metric_mapping.get_mapping().metrics[one.rule.metric].over
     for period, row in rows:
         quarters = 0 if period.start is None else round((period.end - period.start + 1) / 91.3)
         day = period.start - 1 if over == "opening" and period.start is not None else period.end
         if abs(day - one.end) <= 16 and one.quarters in (0, quarters):
-            return row.cell(one.rule.metric)
+            return row.get_cell(one.rule.metric)
     return None
 
 
@@ -96,10 +96,10 @@ def test_nothing_is_not_reported_that_a_face_has_a_line_for(app: App) -> None:
     ingest.run(app, [SHARED / "edgar"], Given(), lambda outcome: None)
     seen, missing = 0, set()
     with app.db.read() as tx:
-        for cik in company_books.ciks(tx):
-            held = company_books.read(tx, cik)
+        for cik in company_books.list_ciks(tx):
+            held = company_books.load(tx, cik)
             listed = [FigureSeries(held, kind, "original") for kind in ("A", "YTD", "Q")]
-            rows = [(period, series.row(period)) for series in listed for period in series.periods]
+            rows = [(period, series.get_row(period)) for series in listed for period in series.periods]
             for one in printed_figures(tx, cik, held):
                 told = cell(rows, one)
                 seen += told is not None

@@ -12,7 +12,7 @@ BASES = ("latest", "original")  # of a figure reported several times
 
 
 @cache
-def rules() -> str:
+def get_fingerprint() -> str:
     """What figures are made by, in short: this version, its catalogues and modules."""
     digest = hashlib.sha256(__version__.encode())
     for file in sorted(get_package_folder(__name__).iterdir(), key=lambda file: file.name):

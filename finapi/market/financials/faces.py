@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from finapi.edgar.xbrl.qnames import is_extension
-from finapi.market.financials.metrics import MAX_PARTS, NO_PRIORITY, Metric, MetricMapping
+from finapi.market.financials.metric_mapping import MAX_PARTS, NO_PRIORITY, Metric, MetricMapping
 
 # The statements whose lines a metric may stand on, by the kinds that sections have.
 _KINDS = {
@@ -24,7 +24,7 @@ _KINDS = {
 }
 # What a page tells in brackets stands on one of its own.
 _BRACKETED = "-parenthetical"
-KINDS = (*_KINDS, *(kind + _BRACKETED for kind in _KINDS))
+SECTION_KINDS = (*_KINDS, *(kind + _BRACKETED for kind in _KINDS))
 
 # Words in brackets that are another sign of the same line, and part of its name.
 _SIGNS = (
@@ -80,7 +80,7 @@ class FaceLine(NamedTuple):
     balance: str | None
 
 
-class Placed(NamedTuple):
+class LabelledLines(NamedTuple):
     """The lines of a filing that together mean a metric by their labels; ``sign`` is -1 for a line of the other
     balance."""
 
@@ -88,15 +88,15 @@ class Placed(NamedTuple):
     sign: int
 
 
-class Apart(NamedTuple):
+class LineBeside(NamedTuple):
     """A line that belongs beside a metric: with the totals it is ``inside``, the lines that say that they are without
     it (``but``; empty: it is in no other line), and the periods for which it has a value."""
 
     concept: str
-    text: str
-    inside: frozenset[str]
-    but: frozenset[str]
-    keys: frozenset[tuple[int, int]]
+    label: str
+    totals: frozenset[str]
+    excluded_from: frozenset[str]
+    periods: frozenset[tuple[int, int]]
 
 
 # The values of the concepts of a filing by day and length.
@@ -136,15 +136,15 @@ class Faces:
             shown = self.concepts.setdefault(place, {}).setdefault(statement, set())
             shown.update(line.concept for line in lines)
 
-    def meant(self) -> set[str]:
+    def list_meant_concepts(self) -> set[str]:
         """Every concept of a line whose label may mean a metric, or that stands between liabilities and equity."""
         pages = (*self._pages.values(), *self._later.values())
         means = {line.concept for page in pages for line in page if _meanings(self._mapping, line.label)}
         return means | {line.concept for page in self._pages.values() for line in self._sides(page)[2]}
 
-    def chosen(
+    def iter_labelled(
         self, kinds: Mapping[tuple[int, str], str], values: Values
-    ) -> Iterator[tuple[int, Metric, Placed | list[FaceLine]]]:
+    ) -> Iterator[tuple[int, Metric, LabelledLines | list[FaceLine]]]:
         """Of each filing and metric the line that means it and is under no tag of it, or the lines that may mean it
         where none is clear. ``kinds`` holds the kind of unit of the facts of a place and concept."""
         for (place, statement), page in self._pages.items():
@@ -159,7 +159,7 @@ class Faces:
                     fits = metric.statement == statement and _is_of(metric, kinds[place, line.concept], line.label)
                     if fits and _is_within(metric, line, page):
                         found.setdefault(key, []).append(line)
-                    elif fits and metric.means(line.label):
+                    elif fits and metric.is_named_by(line.label):
                         outside.setdefault(key, []).append(line)
             # A line of the name in another part of the balance sheet may mean it, where nothing else does.
             yield from ((place, self._mapping.metrics[key], outside[key]) for key in outside.keys() - found.keys())
@@ -182,17 +182,17 @@ class Faces:
             for key in _meanings(self._mapping, line.label) if (place, line.concept) in kinds else ():
                 metric = self._mapping.metrics[key]
                 fits = metric.statement == statement and _is_of(metric, kinds[place, line.concept], line.label)
-                if fits and key not in known and metric.means(line.label):
+                if fits and key not in known and metric.is_named_by(line.label):
                     yield place, metric, [line]
 
-    def exact(self) -> Iterator[tuple[int, str, set[str]]]:
+    def iter_exact_concepts(self) -> Iterator[tuple[int, str, set[str]]]:
         """Of each filing and metric that has ``siblings`` the concepts of the lines whose labels mean it."""
         for (place, statement), page in self._pages.items():
             for metric in self._mapping.metrics.values():
                 if metric.siblings is not None and metric.statement == statement:
-                    yield place, metric.key, {line.concept for line in page if metric.means(line.label)}
+                    yield place, metric.key, {line.concept for line in page if metric.is_named_by(line.label)}
 
-    def wholes(self, values: Values) -> Iterator[tuple[int, str, str]]:
+    def iter_containing_concepts(self, values: Values) -> Iterator[tuple[int, str, str]]:
         """Of each filing the concepts of a metric that is told ``whole`` which another concept of it on the same page
         holds, and that one."""
         sums = [metric for metric in self._mapping.metrics.values() if metric.whole]
@@ -205,7 +205,7 @@ class Faces:
                         held = [one for one in self._inside(metric, place, told, number, values) if one in at]
                         yield from ((place, part, max(held, key=at.__getitem__)) for _ in held[:1])
 
-    def apart(self, values: Values) -> Iterator[tuple[int, str, list[Apart]]]:
+    def iter_lines_beside(self, values: Values) -> Iterator[tuple[int, str, list[LineBeside]]]:
         """Of each filing and metric the lines that belong beside the one that means it."""
         for (place, statement), page in self._pages.items():
             for metric in self._mapping.metrics.values():
@@ -214,9 +214,9 @@ class Faces:
                     if found:
                         yield place, metric.key, found
 
-    def _apart(self, metric: Metric, place: int, page: Sequence[FaceLine], values: Values) -> Iterator[Apart]:
+    def _apart(self, metric: Metric, place: int, page: Sequence[FaceLine], values: Values) -> Iterator[LineBeside]:
         results = [self._mapping.metrics[key] for key in _RESULTS if metric.statement == "income_statement"]
-        until = (at for at, line in enumerate(page) if any(one.means(line.label) for one in results))
+        until = (at for at, line in enumerate(page) if any(one.is_named_by(line.label) for one in results))
         told = [line for line in page[: next(until, len(page))] if (place, line.concept) in values]
         without = frozenset(line.concept for line in told if results and _WITHOUT.search(line.text))
         for at, line in enumerate(told):
@@ -226,7 +226,7 @@ class Faces:
             keys = frozenset(key for key, value in of.items() if Decimal(value))
             if keys and line.balance in (None, metric.balance) and (belongs or wear):
                 inside = self._inside(metric, place, told, at, values)
-                yield Apart(line.concept, line.text, inside, frozenset() if belongs else without, keys)
+                yield LineBeside(line.concept, line.text, inside, frozenset() if belongs else without, keys)
 
     def _inside(self, metric: Metric, place: int, told: Sequence[FaceLine], at: int, values: Values) -> frozenset[str]:
         """The totals that a line is in: as the calculation linkbase says, else by order and sums."""
@@ -264,9 +264,9 @@ class Faces:
 
     def _placed(
         self, metric: Metric, place: int, lines: list[FaceLine], page: list[FaceLine], mapped: set[str], values: Values
-    ) -> Placed | list[FaceLine] | None:
+    ) -> LabelledLines | list[FaceLine] | None:
         sure = [line for line in lines if metric.surely is not None and metric.surely.fullmatch(line.label)]
-        exact = sure or [line for line in lines if metric.means(line.label)]
+        exact = sure or [line for line in lines if metric.is_named_by(line.label)]
         parts = {
             line.concept: line for line in lines if metric.parts is not None and metric.parts.fullmatch(line.label)
         }
@@ -274,11 +274,11 @@ class Faces:
         turned = {one for one in paid if any(Decimal(of) < 0 for of in values.get((place, one), {}).values())}
         whole = self._whole(place, parts, values) if len(parts) > 1 else None
         if whole is not None and mapped <= parts.keys():
-            return Placed((whole,), 1)
+            return LabelledLines((whole,), 1)
         if parts and not sure and {line.concept for line in exact} <= parts.keys():
             balances = {one.balance for one in parts.values()} - {None}
             if len(parts) in SUMMED and mapped <= parts.keys() and len(balances) < 2 and not parts.keys() & turned:
-                return Placed(tuple(parts), 1)
+                return LabelledLines(tuple(parts), 1)
         if mapped and min(mapped, key=lambda one: self._order(metric, one)) in {line.concept for line in exact}:
             return None
         if not sure and mapped - {line.concept for line in page if _means_other(metric, line, self._mapping)}:
@@ -288,11 +288,17 @@ class Faces:
             return lines
         one = (totals or exact)[0]
         other = None not in (one.balance, metric.balance) and one.balance != metric.balance
-        return Placed((one.concept,), -1 if other else 1)
+        return LabelledLines((one.concept,), -1 if other else 1)
 
     def _joined(
-        self, metric: Metric, place: int, one: Placed | None, page: Sequence[FaceLine], mapped: Set[str], values: Values
-    ) -> Placed | None:
+        self,
+        metric: Metric,
+        place: int,
+        one: LabelledLines | None,
+        page: Sequence[FaceLine],
+        mapped: Set[str],
+        values: Values,
+    ) -> LabelledLines | None:
         """The line that means a metric together with those that are added to it: its siblings, of which none holds
         another, told for all of its periods and never negative; else that line as it was."""
         told = [line for line in page if (place, line.concept) in values]
@@ -316,32 +322,32 @@ class Faces:
         whole = all(of[0].keys() <= figures.keys() for figures in of)
         if len(totals) > 1 or any(inside & set(every) for inside in within) or negative or not whole:
             return one
-        return Placed(every, 1)
+        return LabelledLines(every, 1)
 
-    def _costs(self, place: int, page: Sequence[FaceLine], values: Values) -> dict[str, Placed]:
+    def _costs(self, place: int, page: Sequence[FaceLine], values: Values) -> dict[str, LabelledLines]:
         """The lines of cost between revenue and gross profit that make up the difference of the two in every period,
         where none of them means the cost of revenue by itself."""
         cost, gross = self._mapping.metrics[COSTS], self._mapping.metrics[GROSS]
         told = [line for line in page if (place, line.concept) in values]
-        if any(cost.means(line.label) for line in told):
+        if any(cost.is_named_by(line.label) for line in told):
             return {}
         of = [values[place, line.concept] for line in told]
-        for end in (number for number, line in enumerate(told) if gross.means(line.label)):
+        for end in (number for number, line in enumerate(told) if gross.is_named_by(line.label)):
             for first in (end - size for size in SUMMED if end > size):
                 lines = told[first:end]
                 left = (
                     Decimal(of[first - 1].get(key, "0")) - sum(Decimal(one.get(key, "0")) for one in of[first:end])
                     for key in of[end]
                 )
-                costly = all(cost.may_mean(line.label) and line.balance != gross.balance for line in lines)
+                costly = all(cost.may_be_named_by(line.label) and line.balance != gross.balance for line in lines)
                 if costly and all(mine == Decimal(said) for mine, said in zip(left, of[end].values(), strict=True)):
-                    return {COSTS: Placed(tuple(line.concept for line in lines), 1)}
+                    return {COSTS: LabelledLines(tuple(line.concept for line in lines), 1)}
         return {}
 
     def _sides(self, page: Sequence[FaceLine]) -> tuple[str, FaceLine | None, Sequence[FaceLine], str]:
         """Of a balance sheet the concept of its assets, the line of its liabilities, the lines between that and equity,
         and the concept of equity; nothing of one that does not total its liabilities."""
-        at = {self._mapping.concept(line.concept): place for place, line in reversed(list(enumerate(page)))}
+        at = {self._mapping.find_concept(line.concept): place for place, line in reversed(list(enumerate(page)))}
         liabilities, assets = at.get("us-gaap:Liabilities"), at.get("us-gaap:Assets")
         metric, below = self._mapping.metrics[EQUITY], page[len(page) if liabilities is None else liabilities + 1 :]
         totals = [line.concept for line in below if self._is_mapped(metric, line.concept)]
@@ -351,7 +357,7 @@ class Faces:
         first = next(place for place, line in enumerate(below) if line.concept in totals)
         return page[assets].concept, page[liabilities], below[: min(first, MAX_BETWEEN)], equity
 
-    def _closing(self, place: int, page: Sequence[FaceLine], values: Values) -> dict[str, Placed]:
+    def _closing(self, place: int, page: Sequence[FaceLine], values: Values) -> dict[str, LabelledLines]:
         """The lines that follow the liabilities and close the gap to assets less equity, on every day that has all
         three: the mezzanine. Where the total of liabilities is said to be of the long-term ones, the current ones
         before it belong to them."""
@@ -373,14 +379,14 @@ class Faces:
             closed = any(left) and left in sums
             made = self._mezzanine(between[: sums.index(left)], between, told) if closed else {}
             if lead and days and (closed or not any(left)):
-                made[LIABILITIES] = Placed((lead, liabilities.concept), 1)
+                made[LIABILITIES] = LabelledLines((lead, liabilities.concept), 1)
             if made:
                 return made
         return {}
 
     def _mezzanine(
         self, lines: Sequence[FaceLine], between: Sequence[FaceLine], told: Sequence[list[Decimal]]
-    ) -> dict[str, Placed]:
+    ) -> dict[str, LabelledLines]:
         """The lines of the mezzanine, where no tag of it has their sum; minority interests are another metric."""
         own, metric = self._mapping.metrics[MINORITY], self._mapping.metrics[MEZZANINE]
         every = [(line.concept, row) for line, row in zip(lines, told, strict=False) if any(row)]
@@ -389,7 +395,7 @@ class Faces:
         tagged = (row for one, row in zip(between, told, strict=True) if self._is_mapped(metric, one.concept))
         if whole in tagged or not 0 < len(parts) <= MAX_PARTS:
             return {}
-        return {MEZZANINE: Placed(tuple(concept for concept, _ in parts), 1)}
+        return {MEZZANINE: LabelledLines(tuple(concept for concept, _ in parts), 1)}
 
     def _order(self, metric: Metric, concept: str) -> tuple[int, str]:
         return _priorities(self._mapping, concept)[metric.key], concept
@@ -415,7 +421,7 @@ def _is_of(metric: Metric, kind: str, label: str) -> bool:
 def _totals(metric: Metric, place: int, lines: Sequence[FaceLine], first: int, values: Values) -> bool:
     """Whether the last of some lines is the total of those before it, from the ``first`` or an earlier one on."""
     *parts, total = lines
-    if total.label.startswith("total ") and metric.means(total.label):
+    if total.label.startswith("total ") and metric.is_named_by(total.label):
         return True
     whole = values[place, total.concept]
     left = {key: Decimal(value) for key, value in whole.items()}
@@ -433,14 +439,14 @@ def _face(page: Iterable[FaceRow], kind: str) -> Iterator[FaceLine]:
     ends = sorted((number, _PARTS[concept]) for concept, number in at.items() if concept in _PARTS)
     for number, (_, _, _, concept, label, balance) in enumerate(rows):
         part = next((part for end, part in ends if number < end), "")
-        words = plain(label or "")
+        words = normalise_label(label or "")
         yield FaceLine(concept, words, label or "", part, balance)
         if kind == "cash-flow" and _CLOSING.search(words):
             return
 
 
 @lru_cache(maxsize=20_000)
-def plain(label: str) -> str:
+def normalise_label(label: str) -> str:
     """A label in small letters and digits, without what stands in brackets."""
     bare = _BRACKETS.sub(" ", label)
     text = _POSSESSIVE.sub(" ", (bare if bare.strip() else label).lower().replace("&", " and "))
@@ -449,21 +455,21 @@ def plain(label: str) -> str:
 
 def _means_other(metric: Metric, line: FaceLine, mapping: MetricMapping) -> bool:
     """Whether the label of a line under a tag of a metric clearly says another one of the same statement."""
-    means = [key for key in _meanings(mapping, line.label) if mapping.metrics[key].means(line.label)]
+    means = [key for key in _meanings(mapping, line.label) if mapping.metrics[key].is_named_by(line.label)]
     return bool(means) and metric.key not in means
 
 
 @lru_cache(maxsize=20_000)
 def _meanings(mapping: MetricMapping, label: str) -> tuple[str, ...]:
     """The metrics that a label may mean."""
-    return tuple(key for key, one in mapping.metrics.items() if one.means(label) or one.may_mean(label))
+    return tuple(key for key, one in mapping.metrics.items() if one.is_named_by(label) or one.may_be_named_by(label))
 
 
 @lru_cache(maxsize=20_000)
 def _priorities(mapping: MetricMapping, concept: str) -> dict[str, int]:
     """How a line under a concept is preferred as each of the metrics that it is mapped to, 0 the best."""
-    counted = mapping.concept(concept)
+    counted = mapping.find_concept(concept)
     if counted is None:
         return {}
-    every = ((key, one.priority(counted)) for key, one in mapping.metrics.items())
+    every = ((key, one.get_priority(counted)) for key, one in mapping.metrics.items())
     return {key: priority for key, priority in every if priority < NO_PRIORITY}

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import TypedDict
 
 from finapi.core import days
-from finapi.market.financials import metrics
+from finapi.market.financials import metric_mapping
+from finapi.market.financials.cells import Missing
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.figures import Missing
-from finapi.market.financials.rows import FigureSeries, RowView
+from finapi.market.financials.series_rows import FigureSeries, RowView
 
 
-class ToldCell(TypedDict):
+class ComparedCell(TypedDict):
     """A value or the reason of none, the concepts that it is of, the rule that chose them, and the filing."""
 
     value: str | None
@@ -25,11 +25,11 @@ class ToldCell(TypedDict):
 
 
 # Cells by kind of row, fiscal year and period, last day, and metric.
-Cells = Mapping[str, ToldCell]
+Cells = Mapping[str, ComparedCell]
 
 
 # What a version says of a metric that it does not have.
-_UNKNOWN: ToldCell = {"value": None, "reason": "no such metric", "concepts": [], "rule": "", "accession": None}
+_UNKNOWN: ComparedCell = {"value": None, "reason": "no such metric", "concepts": [], "rule": "", "accession": None}
 
 
 class CellChange(TypedDict):
@@ -38,8 +38,8 @@ class CellChange(TypedDict):
 
     company: str
     cell: str
-    before: ToldCell | None
-    after: ToldCell | None
+    before: ComparedCell | None
+    after: ComparedCell | None
     because: list[str]
 
 
@@ -53,13 +53,13 @@ class ChangeCount:
     changed: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
-def cells(held: CompanyBook) -> dict[str, ToldCell]:
+def build_cells(held: CompanyBook) -> dict[str, ComparedCell]:
     """Every cell of the metrics and derived figures of a company: years, quarters and years to date."""
     mapping, made = held.resolvers["latest"].mapping, {}
     for kind in ("A", "Q", "YTD"):
         listed = FigureSeries(held, kind, "latest")
-        for row in map(listed.row, listed.periods):
-            if kind == "YTD" and row.period.number in (1, 4):
+        for row in map(listed.get_row, listed.periods):
+            if kind == "YTD" and row.period.quarter_number in (1, 4):
                 # The same periods stand among the quarters and the years.
                 continue
             period = f"{kind} {row.period.fiscal_year} {row.period.fiscal_period} {days.iso(row.period.end)}"
@@ -69,26 +69,26 @@ def cells(held: CompanyBook) -> dict[str, ToldCell]:
     return made
 
 
-def _told(row: RowView, key: str) -> ToldCell:
-    cell = row.cell(key)
+def _told(row: RowView, key: str) -> ComparedCell:
+    cell = row.get_cell(key)
     if isinstance(cell, Missing):
-        why = f"not_mapped: {cell.line}" if cell.line else cell.reason
+        why = f"not_mapped: {cell.line_label}" if cell.line_label else cell.reason
         return {"value": None, "reason": why, "concepts": [], "rule": "", "accession": None}
-    mapping, industry = row.series.resolver.mapping, row.series.held.industry
+    mapping, industry = row.series.resolver.mapping, row.series.company_book.industry
     rule = cell.derivation
     if key in mapping.metrics:
         of = mapping.metrics[key].rules[industry][cell.priority - 1]
         rule = f"rule {cell.priority}: {of.text}" + (f", {rule}" if rule and rule != of.text else "")
-    operands = row.operands(key, cell) if key in mapping.metrics else ()
+    operands = row.list_operands(key, cell) if key in mapping.metrics else ()
     concepts = [f"{'+-'[sign < 0]}{one.concept}" for sign, _, one in operands]
-    accession = row.series.held.book.filings[cell.place].accession
+    accession = row.series.company_book.book.filings[cell.filing_index].accession
     value = format(cell.value.normalize() + 0, "f")
     return {"value": value, "reason": None, "concepts": concepts, "rule": rule, "accession": accession}
 
 
-def changes(company: str, before: Cells, after: Cells, count: ChangeCount) -> Iterator[CellChange]:
+def iter_changes(company: str, before: Cells, after: Cells, count: ChangeCount) -> Iterator[CellChange]:
     """The cells of a company that change, counted with those that do not."""
-    derived = metrics.mapping().derived
+    derived = metric_mapping.get_mapping().derived
     before, after = _with_unknown(before, after), _with_unknown(after, before)
     changing = {cell for cell in {**before, **after} if not _same(before.get(cell), after.get(cell))}
     for cell in dict.fromkeys((*after, *before)):
@@ -110,13 +110,13 @@ def _with_unknown(told: Cells, other: Cells) -> Cells:
     return {**{cell: _UNKNOWN for cell in other if cell.rpartition(" ")[0] in rows}, **told}
 
 
-def _same(one: ToldCell | None, other: ToldCell | None) -> bool:
+def _same(one: ComparedCell | None, other: ComparedCell | None) -> bool:
     if one is not None and other is not None and _UNKNOWN in (one, other):
         return one["value"] == other["value"]
     return one is not None and other is not None and (one["value"], one["reason"]) == (other["value"], other["reason"])
 
 
-def _what(one: ToldCell | None, other: ToldCell | None) -> str:
+def _what(one: ComparedCell | None, other: ComparedCell | None) -> str:
     if one is None or other is None:
         return "row"
     if one["value"] is None or other["value"] is None:
@@ -124,10 +124,10 @@ def _what(one: ToldCell | None, other: ToldCell | None) -> str:
     return "other"
 
 
-WHATS = ("other", "filled", "emptied", "reason", "row")
+CHANGE_KINDS = ("other", "filled", "emptied", "reason", "row")
 
 
-def lines(change: CellChange) -> Iterable[str]:
+def render_change(change: CellChange) -> Iterable[str]:
     """A change for people: the cell with its values, and why each version says so."""
     one, other = change["before"], change["after"]
     yield f"{change['company']} {change['cell']}: {_shown(one)} -> {_shown(other)}"
@@ -139,15 +139,15 @@ def lines(change: CellChange) -> Iterable[str]:
             yield f"  {name}: {' '.join(told['concepts'])} of {told['accession']} by {told['rule']}"
 
 
-def _shown(told: ToldCell | None) -> str:
+def _shown(told: ComparedCell | None) -> str:
     return "no row" if told is None else told["value"] or f"({told['reason']})"
 
 
-def summary(count: ChangeCount) -> Iterator[str]:
+def render_summary(count: ChangeCount) -> Iterator[str]:
     """The counts for people, by metric."""
     changed = sum(count.changed.values())
     yield f"{changed:,} of {count.cells:,} cells change; {count.moved:,} stay and are of other lines"
     if count.changed:
-        yield f"{'':34}" + "".join(f"{what:>9}" for what in WHATS)
+        yield f"{'':34}" + "".join(f"{what:>9}" for what in CHANGE_KINDS)
     for key in dict.fromkeys(key for key, _ in sorted(count.changed)):
-        yield f"{key:34}" + "".join(f"{count.changed[key, what]:>9}" for what in WHATS)
+        yield f"{key:34}" + "".join(f"{count.changed[key, what]:>9}" for what in CHANGE_KINDS)

@@ -61,7 +61,7 @@ class RatioCatalogue:
 
 
 @cache
-def catalogue() -> RatioCatalogue:
+def get_catalogue() -> RatioCatalogue:
     """The ratios in force."""
     return parse(get_package_folder("finapi.market.financials").joinpath("ratios.toml").read_text(encoding="utf-8"))
 
@@ -117,7 +117,7 @@ def _compiled(node: ast.expr) -> Compute:
     raise ValueError(f"{ast.unparse(node)!r} is not a formula")
 
 
-def quotient(left: Decimal, right: Decimal) -> Decimal:
+def divide(left: Decimal, right: Decimal) -> Decimal:
     """``left / right``; NoValue where that is meaningless."""
     if right == 0:
         raise NoValue(reasons.ZERO_DENOMINATOR)
@@ -130,10 +130,10 @@ _OPERATORS: dict[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: quotient,
+    ast.Div: divide,
 }
 
 
-def rounded(value: Decimal) -> Decimal:
+def round_ratio(value: Decimal) -> Decimal:
     """A quotient with as many digits as are worth printing; of a large amount all up to its cents."""
     return Context(prec=max(DIGITS, value.adjusted() + 1 + CENTS)).plus(value)

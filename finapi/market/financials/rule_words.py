@@ -6,27 +6,27 @@ import re
 from collections.abc import Iterable, Iterator
 
 from finapi.market.financials.faces import COSTS, MEZZANINE
-from finapi.market.financials.metrics import FACE, INDUSTRIES, Metric, Rule, Term
+from finapi.market.financials.metric_mapping import FACE_PREFIX, INDUSTRIES, Metric, Rule, Term
 
 _OF = {"bank": "Of banks: ", "insurer": "Of insurers: ", "reit": "Of real estate trusts: "}
 _TAXONOMIES = {"us-gaap": "", "ifrs-full": " (IFRS)", "dei": " (cover page)", "srt": ""}
 
 
-def of(metric: Metric) -> list[str]:
+def describe_rules(metric: Metric) -> list[str]:
     """Every rule of a metric in its order, those of one industry first; then what holds for all of them."""
     every = metric.rules[INDUSTRIES[0]]
     own = {one: metric.rules[one][: len(metric.rules[one]) - len(every)] for one in INDUSTRIES[1:]}
-    told = [_OF[industry] + rule(one, metric) for industry, rules in own.items() for one in rules]
-    return [*told, *(rule(one, metric) for one in every), *_general(metric)]
+    told = [_OF[industry] + describe_rule(one, metric) for industry, rules in own.items() for one in rules]
+    return [*told, *(describe_rule(one, metric) for one in every), *_general(metric)]
 
 
-def rule(one: Rule, metric: Metric) -> str:
+def describe_rule(one: Rule, metric: Metric) -> str:
     """One rule as a sentence."""
     page = metric.statement.replace("_", " ")
-    if one.tags and one.tags[0].startswith(FACE):
+    if one.tags and one.tags[0].startswith(FACE_PREFIX):
         part = f" among its {metric.within.replace('_', ' ')}" if metric.within else ""
         return f"The line of the {page}{part} whose label has this meaning, if no tag identifies one."
-    if one.terms and one.terms[0].names[0].startswith(FACE):
+    if one.terms and one.terms[0].names[0].startswith(FACE_PREFIX):
         if metric.key == MEZZANINE:
             return "The sum of the lines between liabilities and equity on the balance sheet."
         if metric.key == COSTS:
@@ -34,7 +34,7 @@ def rule(one: Rule, metric: Metric) -> str:
         return f"The sum of the lines of the {page} whose labels name its parts."
     if one.terms:
         return f"{_sum(one.terms)}, all from one filing."
-    said = ", else ".join(_taken(one.tags, one.own))
+    said = ", else ".join(_taken(one.tags, one.custom_patterns))
     return f"{said[0].upper()}{said[1:]}."
 
 
@@ -66,7 +66,9 @@ def _general(metric: Metric) -> Iterator[str]:
         yield "If not, the tags on the face in the company's nearest filing decide, then the order of the rules."
     if metric.statement == "balance_sheet" and metric.units == "currency" and not metric.anywhere:
         yield "Amounts in parentheses on the balance sheet are parts of their line and are not used as figures."
-    beside = next((one.beside for rules in metric.rules.values() for one in rules if any(one.beside)), ((), ()))
+    beside = next(
+        (one.unless_reported for rules in metric.rules.values() for one in rules if any(one.unless_reported)), ((), ())
+    )
     if any(beside):
         yield f"Nothing is summed for a filing that also reports {', or '.join(_taken(*beside))}."
     if metric.entire:

@@ -12,10 +12,10 @@ from typing import Any, Literal, NamedTuple, TypedDict
 from finapi.core import days
 from finapi.core.records import Date
 from finapi.market.financials import ratios
+from finapi.market.financials.cells import Cell, Figure
 from finapi.market.financials.fact_book import PERIODIC, FactBook, SourceFiling, Vintage
-from finapi.market.financials.figures import Cell, Figure
-from finapi.market.financials.metrics import FACE, MetricMapping
-from finapi.market.financials.rows import RowView, definition
+from finapi.market.financials.metric_mapping import FACE_PREFIX, MetricMapping
+from finapi.market.financials.series_rows import RowView, find_definition
 from finapi.market.reference import share_splits
 from finapi.market.reference.share_splits import FiledSplit
 
@@ -47,7 +47,7 @@ class ShareSplit(NamedTuple):
     filing: SourceFiling | None
     evidence: tuple[Evidence, ...]
 
-    def lies_with(self, other: ShareSplit) -> bool:
+    def may_be_same_as(self, other: ShareSplit) -> bool:
         """Whether two splits may be one by their days, or the filings between which they were."""
         (first, last), (start, end) = self._days(), other._days()
         return first <= end + DATED and start <= last + DATED
@@ -57,7 +57,7 @@ class ShareSplit(NamedTuple):
         return (last if self.date or not self.before else days.number(self.before)), last
 
 
-class SplitShown(TypedDict):
+class SplitRecord(TypedDict):
     """A split as answers tell it."""
 
     factor: Decimal
@@ -68,7 +68,7 @@ class SplitShown(TypedDict):
     evidence: list[Evidence]
 
 
-def shown(split: ShareSplit) -> SplitShown:
+def build_record(split: ShareSplit) -> SplitRecord:
     """A split with its day, or the filings that it lies between: after the day of the one, told by the other."""
     return {
         "factor": split.factor.normalize() + 0,
@@ -80,13 +80,13 @@ def shown(split: ShareSplit) -> SplitShown:
     }
 
 
-def found(book: FactBook, mapping: MetricMapping, priced: Iterable[tuple[str, Decimal]] = ()) -> list[ShareSplit]:
+def list_splits(book: FactBook, mapping: MetricMapping, priced: Iterable[tuple[str, Decimal]] = ()) -> list[ShareSplit]:
     """The splits that filings of a book show or tag and files of prices tell (day and factor), the earliest first."""
     splits = [*_restated(book, mapping)]
     for told in (*(ShareSplit(factor, None, day, day, None, ("prices",)) for day, factor in priced), *_tagged(book)):
         # A split of ten shares into one is tagged as 10 too.
         factors = (told.factor,) if told.evidence == ("prices",) else (told.factor, 1 / told.factor)
-        place = next((at for at, one in enumerate(splits) if one.factor in factors and one.lies_with(told)), None)
+        place = next((at for at, one in enumerate(splits) if one.factor in factors and one.may_be_same_as(told)), None)
         if place is None:
             splits += [told] if told.evidence == ("prices",) else _as_counted(book, mapping, told)
         else:
@@ -99,9 +99,9 @@ def found(book: FactBook, mapping: MetricMapping, priced: Iterable[tuple[str, De
     return sorted((one for one in splits if one.since > first), key=lambda one: one.since)
 
 
-def filed(book: FactBook, mapping: MetricMapping) -> list[FiledSplit]:
+def list_filed_splits(book: FactBook, mapping: MetricMapping) -> list[FiledSplit]:
     """The splits that filings of a book show or tag, as they are kept for holdings to be compared by."""
-    return [kept for one in found(book, mapping) if (kept := _kept(one)) is not None]
+    return [kept for one in list_splits(book, mapping) if (kept := _kept(one)) is not None]
 
 
 def _kept(split: ShareSplit) -> FiledSplit | None:
@@ -121,9 +121,9 @@ def _kept(split: ShareSplit) -> FiledSplit | None:
 
 
 def _restated(book: FactBook, mapping: MetricMapping) -> Iterator[ShareSplit]:
-    if book.restated is None:
-        book.restated = list(_clusters(sorted(_evidence(book, mapping))))
-    for factor, before, since in book.restated:
+    if book.restatement_factors is None:
+        book.restatement_factors = list(_clusters(sorted(_evidence(book, mapping))))
+    for factor, before, since in book.restatement_factors:
         # Restated figures are of filings whose days are known.
         filing = book.filings[since]
         yield ShareSplit(factor, book.filings[before].filed, filing.filed or "", None, filing, ("restated",))
@@ -151,18 +151,22 @@ def _evidence(book: FactBook, mapping: MetricMapping) -> Iterator[tuple[Decimal,
     """The factors of restated figures, with the places of the filings before and after."""
     for units, by_key in _of_shares(book, mapping):
         for vintages in by_key.values():
-            told = [one for one in vintages if book.ranks[one.place] == PERIODIC and Decimal(one.value) > 0]
+            told = [
+                one for one in vintages if book.source_ranks[one.filing_index] == PERIODIC and Decimal(one.value) > 0
+            ]
             for one, later in pairwise(_unamended(book, units, told)):
                 if one.value != later.value and (factor := _factor(units, one, later)) is not None:
-                    yield factor, one.place, later.place
+                    yield factor, one.filing_index, later.filing_index
 
 
 def _unamended(book: FactBook, units: str, told: Iterable[Vintage]) -> list[Vintage]:
     """What filings tell, without a restated figure that an amendment of the filing tells otherwise."""
     standing: list[Vintage] = []
     for one in told:
-        form = book.filings[one.place].form
-        amended = form.endswith("/A") and len(standing) > 1 and book.filings[standing[-1].place].form == form[:-2]
+        form = book.filings[one.filing_index].form
+        amended = (
+            form.endswith("/A") and len(standing) > 1 and book.filings[standing[-1].filing_index].form == form[:-2]
+        )
         if amended and standing[-1].value != one.value and _factor(units, *standing[-2:]) is not None:
             standing.pop()
         standing.append(one)
@@ -172,7 +176,7 @@ def _unamended(book: FactBook, units: str, told: Iterable[Vintage]) -> list[Vint
 def _of_shares(book: FactBook, mapping: MetricMapping) -> Iterator[tuple[str, Mapping[tuple[int, int], list[Vintage]]]]:
     """The concepts of shares and of one share: their units and what is told."""
     for concept in book.vintages:
-        units = "currency" if concept.startswith(FACE) else mapping.units(concept)
+        units = "currency" if concept.startswith(FACE_PREFIX) else mapping.get_unit_kind(concept)
         if units != "currency":
             yield units, book.vintages[concept]
 
@@ -216,7 +220,7 @@ def _as_counted(book: FactBook, mapping: MetricMapping, told: ShareSplit) -> lis
             (filed, key, Decimal(one.value))
             for key, vintages in by_key.items()
             for one in (vintages if units == "shares" else ())
-            if (filed := book.filings[one.place].filed) is not None and Decimal(one.value) > 0
+            if (filed := book.filings[one.filing_index].filed) is not None and Decimal(one.value) > 0
         ]
         earlier = max((one for one in counts if one[0] < told.since), default=None)
         later = max((one for one in counts if one[0] >= told.since), key=_first_filed, default=None)
@@ -236,48 +240,52 @@ def _first_filed(count: tuple[str, tuple[int, int], Decimal]) -> tuple[int, tupl
 # ---- what splits do to figures
 
 
-def is_of_shares(key: str) -> bool:
+def is_per_share_or_count(key: str) -> bool:
     """Whether a key's values are counts of shares or figures of one."""
-    return getattr(definition(key), "units", "") in ("shares", "per_share")
+    return getattr(find_definition(key), "units", "") in ("shares", "per_share")
 
 
-def factors(row: RowView, keys: Iterable[str], splits: Sequence[ShareSplit]) -> dict[str, tuple[str, Decimal]]:
+def compute_factors(row: RowView, keys: Iterable[str], splits: Sequence[ShareSplit]) -> dict[str, tuple[str, Decimal]]:
     """Of figures of shares or of one the day that they were told, and how many of today's shares one of theirs is; a
     filing of unknown day tells none. A ratio is told as the figure of shares in it is."""
     told = {}
     for key in keys:
-        cell = row.cell(key)
-        if isinstance(cell, Figure) and key in ratios.catalogue().ratios:
-            shares = (one.cell for one in row.inputs(key) if is_of_shares(one.key) and isinstance(one.cell, Figure))
+        cell = row.get_cell(key)
+        if isinstance(cell, Figure) and key in ratios.get_catalogue().ratios:
+            shares = (
+                one.cell
+                for one in row.list_inputs(key)
+                if is_per_share_or_count(one.key) and isinstance(one.cell, Figure)
+            )
             cell = next(shares, cell)
-        filed = row.series.held.book.filings[cell.place].filed if isinstance(cell, Figure) else None
+        filed = row.series.company_book.book.filings[cell.filing_index].filed if isinstance(cell, Figure) else None
         if filed is not None:
             told[key] = filed, prod((one.factor for one in splits if filed < one.since), start=Decimal(1))
     return told
 
 
-def told_in(factors: Mapping[str, tuple[str, Decimal]]) -> Decimal | None:
+def find_last_factor(factors: Mapping[str, tuple[str, Decimal]]) -> Decimal | None:
     """In which shares the figures of a row are told that were told last."""
     return max(factors.values())[1] if factors else None
 
 
-def marks(factors: Mapping[str, tuple[str, Decimal]], newer: Decimal | None) -> dict[str, Any]:
+def build_marks(factors: Mapping[str, tuple[str, Decimal]], newer: Decimal | None) -> dict[str, Any]:
     """What splits make of a row: which figures are told in the shares of before one, whether others are told in those
     of after it, and whether it stands between the row and the ``newer`` one, told in such shares."""
     old = {key: factor for key, (_, factor) in factors.items() if factor != 1}
     made: dict[str, Any] = {"split_factors": old} if old else {}
     if len({factor for _, factor in factors.values()}) > 1:
         made["mixed_shares"] = True
-    own = told_in(factors)
+    own = find_last_factor(factors)
     if own is not None and newer is not None and own != newer:
         made["split_break"] = own / newer
     return made
 
 
-def adjusted(cell: Cell, key: str, factor: Decimal) -> Cell:
+def adjust_cell(cell: Cell, key: str, factor: Decimal) -> Cell:
     """A figure of shares, or of one share, in today's shares."""
     if not isinstance(cell, Figure) or factor == 1:
         return cell
-    counted = getattr(definition(key), "units", "") == "shares"
+    counted = getattr(find_definition(key), "units", "") == "shares"
     value = cell.value * factor if counted else round(cell.value / factor, 6)
     return cell._replace(value=value.normalize() + 0)

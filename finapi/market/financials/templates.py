@@ -11,9 +11,9 @@ from functools import cache
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from finapi.core.files import get_package_folder
-from finapi.market.financials import metrics, reasons
-from finapi.market.financials.figures import Cell, Figure, Missing, Status, number, value_of
-from finapi.market.financials.metrics import Term
+from finapi.market.financials import metric_mapping, reasons
+from finapi.market.financials.cells import Cell, Figure, Missing, Status, find_value, to_json_number
+from finapi.market.financials.metric_mapping import Term
 
 # Where a source does not tell the precision of a figure (companyfacts), its trailing zeros do, up to millions.
 MAX_ZEROS = 6
@@ -67,7 +67,7 @@ class Templates:
 
 
 @cache
-def templates() -> Templates:
+def get_templates() -> Templates:
     """The templates in force."""
     return parse(get_package_folder("finapi.market.financials").joinpath("templates.toml").read_text(encoding="utf-8"))
 
@@ -78,20 +78,20 @@ def parse(text: str) -> Templates:
     every = {name: _statement(entry) for name, entry in raw["every"].items()}
     made = {
         industry: {**{name: _statement(entry) for name, entry in raw[industry].items()}, **every}
-        for industry in metrics.INDUSTRIES
+        for industry in metric_mapping.INDUSTRIES
     }
     return Templates(raw["version"], made)
 
 
 def _statement(entry: Mapping[str, str]) -> Statement:
-    known = metrics.mapping().metrics
+    known = metric_mapping.get_mapping().metrics
     buckets, totals = [], []
     for line in entry["other"].strip().splitlines():
         (key, _, of), formula = line.partition(" = ")[0].split(), line.partition(" = ")[2]
-        buckets.append(Bucket(key, of, metrics.terms(formula)))
+        buckets.append(Bucket(key, of, metric_mapping.parse_formula(formula)))
     for line in entry["totals"].strip().splitlines():
         target, _, sums = line.partition(" = ")
-        totals.append(Total(target, tuple(metrics.terms(one) for one in sums.split(" or "))))
+        totals.append(Total(target, tuple(metric_mapping.parse_formula(one) for one in sums.split(" or "))))
     names = {bucket.key for bucket in buckets}
     parents: set[str] = set()
     lines = []
@@ -182,24 +182,24 @@ class FilledTemplate(TypedDict):
 CellOf = Callable[[str], Cell]
 
 
-def filled(industry: str, cell_of: CellOf) -> FilledTemplate:
+def fill_template(industry: str, cell_of: CellOf) -> FilledTemplate:
     """The statements of an industry with the cells of a row."""
-    statements = templates().by_industry[industry]
+    statements = get_templates().by_industry[industry]
     made: Any = {name: _filled(statement, cell_of) for name, statement in statements.items()}
     return made  # type: ignore[no-any-return]
 
 
-def checks(industry: str, cell_of: CellOf) -> dict[str, Check]:
+def check_totals(industry: str, cell_of: CellOf) -> dict[str, Check]:
     """Which totals of a row add up, by key."""
     return {
-        total.target: receipt(total, cell_of)["status"]
-        for statement in templates().by_industry[industry].values()
+        total.target: build_receipt(total, cell_of)["status"]
+        for statement in get_templates().by_industry[industry].values()
         for total in statement.totals
     }
 
 
 def _filled(statement: Statement, cell_of: CellOf) -> FilledStatement:
-    receipts = [receipt(total, cell_of) for total in statement.totals]
+    receipts = [build_receipt(total, cell_of) for total in statement.totals]
     parents = {line.key: line.parent for line in statement.lines}
     parents |= _moved(statement, receipts, cell_of)
     buckets = {bucket.key: (bucket, _left_over(bucket, cell_of, parents)) for bucket in statement.buckets}
@@ -211,7 +211,7 @@ def _filled(statement: Statement, cell_of: CellOf) -> FilledStatement:
                 "key": line.key,
                 "label": line.label,
                 "status": cell.status,
-                "value": value_of(cell),
+                "value": find_value(cell),
                 "level": line.level,
                 "parent": parents[line.key],
                 "is_subtotal": line.is_subtotal,
@@ -223,12 +223,12 @@ def _filled(statement: Statement, cell_of: CellOf) -> FilledStatement:
             "bucket": key,
             "section_total_key": bucket.total,
             "foots_to_filed_total": isinstance(cell, Figure),
-            "value": value_of(cell),
+            "value": find_value(cell),
             "status": "value" if isinstance(cell, Figure) else "hole",
         }
         for key, (bucket, cell) in buckets.items()
     ]
-    return {"lines": lines, "subtotals": receipts, "other": other, "footing_status": footing(statuses)}
+    return {"lines": lines, "subtotals": receipts, "other": other, "footing_status": find_worst_status(statuses)}
 
 
 def _moved(statement: Statement, receipts: Sequence[Receipt], cell_of: CellOf) -> dict[str, str]:
@@ -244,13 +244,13 @@ def _moved(statement: Statement, receipts: Sequence[Receipt], cell_of: CellOf) -
     return {key: total for key, total in every if key in left_out and isinstance(cell_of(key), Figure)}
 
 
-def footing(statuses: Collection[Check]) -> Check:
+def find_worst_status(statuses: Collection[Check]) -> Check:
     """The status of a statement out of those of its totals: the worst that was checked."""
     worst: tuple[Check, ...] = ("inconsistent", "consistent")
     return next((status for status in worst if status in statuses), "unchecked")
 
 
-def receipt(total: Total, cell_of: CellOf) -> Receipt:
+def build_receipt(total: Total, cell_of: CellOf) -> Receipt:
     """The receipt of a total: by the first of its sums that adds up, else by the first that can be made.
 
     A total or a term that the mapping itself computed from others proves nothing; one that is the sum of printed lines
@@ -259,23 +259,27 @@ def receipt(total: Total, cell_of: CellOf) -> Receipt:
     cell = cell_of(total.target)
     made: Receipt = {
         "target": total.target,
-        "reported": value_of(cell),
+        "reported": find_value(cell),
         "recomputed": None,
         "residual": None,
         "status": "unchecked",
         "tolerance": None,
         "operands": [],
     }
-    if isinstance(cell, Figure) and len(cell.line) == 1:
+    if isinstance(cell, Figure) and len(cell.concepts) == 1:
         for terms in total.sums:
             summed = _summed(terms, cell_of)
             if summed is None:
                 continue
             operands, value, slack = summed
-            tolerance, residual = rounding(cell) + slack, cell.value - value
+            tolerance, residual = compute_rounding(cell) + slack, cell.value - value
             close = abs(residual) <= tolerance
             if made["status"] == "unchecked" or close:
-                made |= {"recomputed": number(value), "residual": number(residual), "tolerance": number(tolerance)}
+                made |= {
+                    "recomputed": to_json_number(value),
+                    "residual": to_json_number(residual),
+                    "tolerance": to_json_number(tolerance),
+                }
                 made["operands"] = operands
                 made["status"] = "consistent" if close else "inconsistent"
             if close:
@@ -289,21 +293,21 @@ def _summed(terms: Sequence[Term], cell_of: CellOf) -> tuple[list[SignedKey], De
     value = slack = Decimal(0)
     for term in terms:
         cell = cell_of(term.names[0])
-        if isinstance(cell, Figure) and (len(cell.line) == 1 or cell.derivation == metrics.TOGETHER):
+        if isinstance(cell, Figure) and (len(cell.concepts) == 1 or cell.derivation == metric_mapping.SUM_OF_LINES):
             operands.append({"key": term.names[0], "sign": term.sign})
             value += term.sign * cell.value
-            slack += rounding(cell)
+            slack += compute_rounding(cell)
         elif not (term.optional and isinstance(cell, Missing) and cell.reason in reasons.NO_SUCH_LINE):
             return None
     return operands, value, slack
 
 
-def rounding(figure: Figure) -> Decimal:
+def compute_rounding(figure: Figure) -> Decimal:
     """How far a figure may be from the truth by its rounding: half a unit of its last place, for each operand."""
-    return sum((HALF.scaleb(-precision(one.value, one.decimals)) for _, _, one in figure.operands), Decimal(0))
+    return sum((HALF.scaleb(-count_decimals(one.value, one.decimals)) for _, _, one in figure.operands), Decimal(0))
 
 
-def precision(value: str, decimals: str | None) -> int:
+def count_decimals(value: str, decimals: str | None) -> int:
     """To how many decimal places a figure is exact: as the filing says, else by its trailing zeros."""
     if decimals == "INF":
         return 400
@@ -318,7 +322,7 @@ def precision(value: str, decimals: str | None) -> int:
 
 def _left_over(bucket: Bucket, cell_of: CellOf, parents: Mapping[str, str | None]) -> Cell:
     value, places = Decimal(0), [0]
-    mapping = metrics.mapping()
+    mapping = metric_mapping.get_mapping()
     for term in bucket.terms:
         if parents.get(term.names[0], bucket.total) != bucket.total and term.names[0] != bucket.total:
             continue
@@ -327,7 +331,7 @@ def _left_over(bucket: Bucket, cell_of: CellOf, parents: Mapping[str, str | None
             if mapping.is_negative_outlay(term.names[0], cell.value):
                 return Missing(reasons.INPUT_MISSING)
             value += term.sign * cell.value
-            places.append(cell.place)
+            places.append(cell.filing_index)
         elif not (term.optional and cell.reason in _NOTHING):
             return Missing(reasons.INPUT_MISSING)
     return Figure(value, (bucket.key,), 0, max(places), "derived", ())

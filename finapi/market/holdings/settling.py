@@ -41,4 +41,4 @@ def settle_portion(db: Database, now: datetime) -> bool:
 
 
 def _is_due(tx: Transaction, query: str) -> bool:
-    return tx.find_row(query, limit=1, least=0, rules=financials.rules()) is not None
+    return tx.find_row(query, limit=1, least=0, rules=financials.get_fingerprint()) is not None

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 from finapi.core import days
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, OneOf, Time, build_record
-from finapi.market.financials import segments
+from finapi.market.financials import segment_figures
 from finapi.market.holdings import quarters
 from finapi.market.holdings.positions import change_name
 from finapi.market.ownership import holders, owners
@@ -187,7 +187,7 @@ class Divider:
     """
 
     def __init__(self, tx: Transaction, issuer: int, ticker: str | None, until: str | None = None) -> None:
-        filing, classes = segments.share_classes(tx, issuer, until, "latest")
+        filing, classes = segment_figures.list_share_classes(tx, issuer, until, "latest")
         self.counted: SharesOutstanding
         if filing is None or len(classes) != 1:
             gap = "several_classes" if classes else "shares_outstanding_unknown"

@@ -6,12 +6,12 @@ from typing import TypedDict
 
 from finapi.core.errors import ApiError
 from finapi.core.records import Date
-from finapi.market.financials import dictionary
-from finapi.market.financials.dictionary import DictionaryEntry
-from finapi.market.financials.metrics import mapping
-from finapi.market.financials.rows import FigureSeries
-from finapi.market.financials.screen import KEYS, PRIMITIVES
-from finapi.market.financials.series import CellProof, ProofPeriod, proof
+from finapi.market.financials import metric_dictionary
+from finapi.market.financials.latest_years import KEYS, PRIMITIVES
+from finapi.market.financials.metric_dictionary import DictionaryEntry
+from finapi.market.financials.metric_mapping import get_mapping
+from finapi.market.financials.metric_series import CellProof, ProofPeriod, build_proof
+from finapi.market.financials.series_rows import FigureSeries
 from finapi.web.financials import series
 from finapi.web.financials.company import AS_OF, BASIS, CompanyNames, names
 from finapi.web.http.call import Call
@@ -20,8 +20,10 @@ from finapi.web.http.params import Param
 from finapi.web.http.schema import Envelope
 
 PARAMS = (
-    Param("kind", allowed=dictionary.KINDS, help="Only keys of this kind.", example="ratio"),
-    Param("statement", allowed=dictionary.STATEMENTS, help="Only of this statement.", example="income_statement"),
+    Param("kind", allowed=metric_dictionary.KINDS, help="Only keys of this kind.", example="ratio"),
+    Param(
+        "statement", allowed=metric_dictionary.STATEMENTS, help="Only of this statement.", example="income_statement"
+    ),
     Param("metric", help="Only this key.", example="revenue"),
 )
 PROOF_PARAMS = (
@@ -84,13 +86,13 @@ PROOF_SHAPE = Envelope[ProofData, ProofMeta]
 def keys(call: Call) -> Response:
     """The entries of the dictionary that fit."""
     params = call.params
-    found = dictionary.entries(params["kind"], params["statement"], params["metric"])
+    found = metric_dictionary.list_entries(params["kind"], params["statement"], params["metric"])
     meta = {
         "count": len(found),
-        "total": len(dictionary.every()),
-        "kinds": list(dictionary.KINDS),
-        "statements": list(dictionary.STATEMENTS),
-        "generated_from": dictionary.source(),
+        "total": len(metric_dictionary.list_all_entries()),
+        "kinds": list(metric_dictionary.KINDS),
+        "statements": list(metric_dictionary.STATEMENTS),
+        "generated_from": metric_dictionary.describe_source(),
     }
     # A table says how many rows it has, not how many the dictionary has.
     return call.table(found, {"total": len(found)}) or call.success(found, meta)
@@ -105,17 +107,17 @@ def proof_of_cell(call: Call) -> Response:
         held = series.book_of(call, tx, company, params["as_of"], series.currency_of(params))
         price, estimated = series.price_of(tx, company), params["q4"] == "estimated"
         rows = FigureSeries(held, params["period"], params["basis"], price, estimated=estimated)
-        period = rows.find(params["fiscal_year"], params["fiscal_period"], params["period_end"])
+        period = rows.find_period(params["fiscal_year"], params["fiscal_period"], params["period_end"])
         if period is None:
             raise ApiError("NOT_FOUND", f"{company.name} has no such period in finapi.")
-        row = rows.row(period)
+        row = rows.get_row(period)
         data: ProofData = {
             **names(company),
             "industry": held.industry,
             "period": rows.kind,
-            **row.named(),
+            **row.build_period(),
             "basis": params["basis"],
             "as_of": params["as_of"],
-            **proof(row, key),
+            **build_proof(row, key),
         }
-    return call.success(data, {"mapping_version": mapping().version})
+    return call.success(data, {"mapping_version": get_mapping().version})

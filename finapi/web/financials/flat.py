@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from finapi.market.financials import series as of_series
+from finapi.market.financials import metric_series as of_series
 from finapi.web.http.route import FlatTable
 
 _STATEMENT = (
@@ -59,7 +59,7 @@ def statements(answer: Mapping[str, Any]) -> FlatTable:
 
 def series(answer: Mapping[str, Any]) -> FlatTable:
     """A series wide: a row for each period, a column for each metric."""
-    columns, rows = of_series.table(answer["data"])
+    columns, rows = of_series.build_wide_table(answer["data"])
     return FlatTable(tuple(columns), rows)
 
 

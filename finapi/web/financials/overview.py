@@ -6,9 +6,9 @@ from typing import Literal, TypedDict
 
 from finapi.core.errors import ApiError
 from finapi.core.records import Date
-from finapi.market.financials import overview
-from finapi.market.financials.overview import CompanyOverview
-from finapi.market.financials.rows import PriceSource
+from finapi.market.financials import company_overview
+from finapi.market.financials.company_overview import CompanyOverview
+from finapi.market.financials.series_rows import PriceSource
 from finapi.market.prices import prices
 from finapi.market.reference import companies, sectors
 from finapi.web.financials import series
@@ -39,12 +39,12 @@ def of_ticker(call: Call) -> Response:
     with call.app.db.read() as tx:
         company = companies.find(tx, call.params["ticker"])
         held = series.book_of(call, tx, company)
-        row = overview.newest(held, series.price_of(tx, company))
+        row = company_overview.find_newest_row(held, series.price_of(tx, company))
         if row is None:
             raise ApiError("NOT_COVERED", f"finapi has no fiscal year of {company.name} with revenue or net income.")
         sector, industry = sectors.for_sic(tx.find_value("company_sic", cik=company.cik))
-        data = overview.answer(company, sector, industry, row)
-        named = row.named()
+        data = company_overview.build_overview(company, sector, industry, row)
+        named = row.build_period()
         close = prices.close_on(tx, company.ticker, named["period_end"], within=prices.EVER)
     meta = {
         "period": row.series.kind,

@@ -14,18 +14,18 @@ from finapi.app import App
 from finapi.core import stopping
 from finapi.core.errors import ApiError, StoreUnavailableError, invalid_param
 from finapi.core.records import Date
-from finapi.market.financials import screen
-from finapi.market.financials.rows import FigureSeries, PriceSource
-from finapi.market.financials.screen import (
+from finapi.market.financials import latest_years
+from finapi.market.financials.latest_years import (
     AppliedBound,
     Bound,
-    KnownYear,
-    Latest,
-    MadeYear,
+    ComputedYear,
+    LatestYear,
     ScreenedCompany,
+    StoredYear,
     Valuation,
 )
-from finapi.market.financials.series import SeriesQuestion, check_question, chosen
+from finapi.market.financials.metric_series import SeriesQuery, check_query, select_periods
+from finapi.market.financials.series_rows import FigureSeries, PriceSource
 from finapi.market.intake import ingest
 from finapi.market.prices import prices
 from finapi.market.reference import companies
@@ -47,7 +47,7 @@ MAX_MADE = 100
 PARAMS = (
     *(
         Param(f"{key}_{side}", "number", help=f"{key} {word} this.", example="0")
-        for key in screen.KEYS
+        for key in latest_years.KEYS
         for side, word in (("gt", "greater than"), ("lt", "less than"))
     ),
     Param("metrics", "words", help="Keys to answer beside those filtered by.", example="roe,net_margin"),
@@ -113,22 +113,22 @@ VALUATION_SHAPE = Envelope[list[Valuation], ValuationMeta]
 def companies_by_ratio(call: Call) -> Response:
     """The companies whose latest fiscal year passes every filter, by CIK."""
     params = call.params
-    bounds, metrics = screen.bounds(params), params["metrics"] or ()
+    bounds, metrics = latest_years.parse_bounds(params), params["metrics"] or ()
     for key in metrics:
-        if key not in screen.KEYS:
+        if key not in latest_years.KEYS:
             message = f"{key} is not a ratio or derived figure."
             raise invalid_param("metrics", message, expected="keys of /xbrl/dictionary")
-    keys = list(dict.fromkeys((*bounds, *metrics))) or list(screen.KEYS)
+    keys = list(dict.fromkeys((*bounds, *metrics))) or list(latest_years.KEYS)
     first, size = params["offset"], params["limit"]
     with call.app.db.read() as tx:
         left_out: list[int] = []
         passed = islice(_passing(call.app, tx, _named(tx, params), bounds, left_out), first, first + size + 1)
         page = [(companies.by_cik(tx, cik), year) for cik, year in passed]
-        rows = [screen.screened(one, year, keys, series.price_source(tx, one)) for one, year in page[:size]]
+        rows = [latest_years.build_screened(one, year, keys, series.price_source(tx, one)) for one, year in page[:size]]
     applied = {
         "grain": "company",
         "latest_period_semantics": "the last fiscal year that the company reported, as known last",
-        "filters_applied": {key: bound.shown() for key, bound in bounds.items()},
+        "filters_applied": {key: bound.build_record() for key, bound in bounds.items()},
         "metrics_returned": keys,
         "list_filtered": bool(params["cik"] or params["ticker"]),
         "left_out": len(left_out),
@@ -139,21 +139,21 @@ def companies_by_ratio(call: Call) -> Response:
 
 def _passing(
     app: App, tx: Transaction, ciks: set[int] | None, bounds: Mapping[str, Bound], left_out: list[int]
-) -> Iterator[tuple[int, Latest]]:
+) -> Iterator[tuple[int, LatestYear]]:
     """The companies that pass every bound, by CIK, with their years; no more of them are read than are taken.
 
     Those among them of which no year can be made are added to ``left_out``.
     """
     few = False
-    for one in screen.known(tx, ciks):
-        if one.written is None and not few:
-            _refuse_many(screen.count_due(tx, ciks))
+    for one in latest_years.iter_known(tx, ciks):
+        if one.text is None and not few:
+            _refuse_many(latest_years.count_due(tx, ciks))
             few = True
-        written = one.written or app.screening_cache.get(None, (one.cik, one.stamp), partial(_written, tx, one.cik))
-        year = screen.read(written)
+        written = one.text or app.screening_cache.get(None, (one.cik, one.stamp), partial(_written, tx, one.cik))
+        year = latest_years.deserialise(written)
         if year is not None and year.passes(bounds):
             yield one.cik, year
-        elif year is None and written.startswith(screen.FAILED):
+        elif year is None and written.startswith(latest_years.FAILED):
             left_out.append(one.cik)
 
 
@@ -170,19 +170,19 @@ def _refuse_many(due: int) -> None:
 
 
 def _written(tx: Transaction, cik: int) -> str:
-    return _made(tx, cik).written
+    return _made(tx, cik).text
 
 
-def _made(tx: Transaction, cik: int) -> MadeYear:
+def _made(tx: Transaction, cik: int) -> ComputedYear:
     """What is kept of a company: that it has no year, and why, where none can be made of its facts."""
     company = companies.by_cik(tx, cik)
     try:
-        return screen.made(tx, company, series.price_of(tx, company))
+        return latest_years.compute(tx, company, series.price_of(tx, company))
     except (ApiError, StoreUnavailableError, DatabaseError, MemoryError):
         raise  # what is wrong is not the company
     except Exception as error:
         log.exception("CIK %d is on no screen until its data change: its latest year cannot be made", cik)
-        return screen.unmade(error)
+        return latest_years.build_failure(error)
 
 
 class ComputedYears(NamedTuple):
@@ -195,15 +195,15 @@ class ComputedYears(NamedTuple):
 def compute_latest_years(app: App, seconds: float = STEP_SECONDS) -> ComputedYears:
     """Compute latest years that are due for about so many seconds, and store them with books and splits."""
     until = time.monotonic() + seconds
-    computed: list[tuple[KnownYear, MadeYear]] = []
+    computed: list[tuple[StoredYear, ComputedYear]] = []
     with app.db.read() as tx:
-        due = screen.due(tx, AT_ONCE)
+        due = latest_years.list_due(tx, AT_ONCE)
         for company in due:
             if stopping.is_requested() or (computed and time.monotonic() > until):
                 break
             computed.append((company, _made(tx, company.cik)))
     # What is cached does not depend on it, but for holdings, which are settled afterwards.
-    splits_changed = bool(computed) and app.db.write_batched(lambda tx: screen.keep(tx, computed))
+    splits_changed = bool(computed) and app.db.write_batched(lambda tx: latest_years.store(tx, computed))
     return ComputedYears(len(due) > 0, splits_changed)
 
 
@@ -225,17 +225,20 @@ def keep_latest(app: App) -> None:
 def valuation(call: Call) -> Response:
     """The valuation ratios of a company by period; without prices each is missing, with the reason."""
     params = call.params
-    question = SeriesQuestion(params["period"], years=params["years"])
-    check_question(question)
+    question = SeriesQuery(params["period"], years=params["years"])
+    check_query(question)
     with call.app.db.read() as tx:
         company = companies.find(tx, params["id"], "id")
         held = series.book_of(call, tx, company, params["as_of"])
         rows = FigureSeries(held, params["period"], params["basis"], series.price_of(tx, company))
         found: list[Valuation] = []
-        for period in chosen(rows.periods, question):
-            row = rows.row(period)
-            close = prices.close_on(tx, company.ticker, row.named()["period_end"])
-            found += [screen.valuation(row, key, close and close.date) for key in screen.valuation_keys()]
+        for period in select_periods(rows.periods, question):
+            row = rows.get_row(period)
+            close = prices.close_on(tx, company.ticker, row.build_period()["period_end"])
+            found += [
+                latest_years.build_valuation(row, key, close and close.date)
+                for key in latest_years.list_valuation_keys()
+            ]
         source = series.price_source(tx, company)
     newest = next((one["price_date"] for one in found if one["price_date"] is not None), None)
     meta: ValuationMeta = {

@@ -7,11 +7,11 @@ from typing import TypedDict
 from finapi.core import days, suggestions
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date
-from finapi.market.financials import segments
-from finapi.market.financials.metrics import mapping
-from finapi.market.financials.screen import PRIMITIVES
-from finapi.market.financials.segments import SegmentMember, ShareClass
-from finapi.market.financials.series import SeriesQuestion, check_question, years_shown
+from finapi.market.financials import segment_figures
+from finapi.market.financials.latest_years import PRIMITIVES
+from finapi.market.financials.metric_mapping import get_mapping
+from finapi.market.financials.metric_series import SeriesQuery, check_query, format_years
+from finapi.market.financials.segment_figures import SegmentMember, ShareClass
 from finapi.web.financials import series
 from finapi.web.financials.company import AS_OF, BASIS, CompanyNames, names
 from finapi.web.http.call import Call
@@ -90,17 +90,17 @@ def by_axis(call: Call) -> Response:
     if concept is not None and params["metric"] is not None:
         raise invalid_param("metric", "Give either concept or metric, not both.", expected="concept or metric")
     metric = params["metric"] or "revenue"
-    question = SeriesQuestion(params["period"], years=params["years"], basis=params["basis"], as_of=params["as_of"])
-    check_question(question)
-    if concept is None and metric not in mapping().metrics:
+    question = SeriesQuery(params["period"], years=params["years"], basis=params["basis"], as_of=params["as_of"])
+    check_query(question)
+    if concept is None and metric not in get_mapping().metrics:
         raise _unknown_metric(metric)
     with call.app.db.read() as tx:
         company = series.selected(tx, params)
         held = series.book_of(call, tx, company, params["as_of"])
-        concepts = segments.concepts_of(concept, metric, held.industry)
+        concepts = segment_figures.list_concepts(concept, metric, held.industry)
         if not concepts:
             raise _unknown_metric(metric)
-        found = segments.by_axis(tx, company.cik, held, concepts, question, params["axis"])
+        found = segment_figures.build_segments(tx, company.cik, held, concepts, question, params["axis"])
     data: SegmentData = {
         **names(company),
         "covered": bool(found.members),
@@ -119,12 +119,12 @@ def _unknown_metric(metric: str) -> ApiError:
     return invalid_param("metric", message, expected="a primitive key", nearest=near)
 
 
-def _meta(found: segments.Segments) -> SegmentMeta:
+def _meta(found: segment_figures.Segments) -> SegmentMeta:
     return {
         "member_count": len(found.members),
         "concepts_resolved": found.concepts,
         "axes": found.axes,
-        "years": years_shown(point["fiscal_year"] for one in found.members for point in one["points"]),
+        "years": format_years(point["fiscal_year"] for one in found.members for point in one["points"]),
         "note": "Facts with exactly one dimension; companyfacts documents have none.",
     }
 
@@ -133,7 +133,9 @@ def share_classes(call: Call) -> Response:
     """The classes of shares as the cover page of a report counts them."""
     with call.app.db.read() as tx:
         company = series.selected(tx, call.params)
-        filing, classes = segments.share_classes(tx, company.cik, call.params["as_of"], call.params["basis"])
+        filing, classes = segment_figures.list_share_classes(
+            tx, company.cik, call.params["as_of"], call.params["basis"]
+        )
     if filing is None:
         raise ApiError("NOT_COVERED", f"finapi has no cover page of {company.name} with a share count.")
     data: ShareClassData = {

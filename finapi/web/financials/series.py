@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from finapi.core import days
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import OneOf
-from finapi.market.financials import BASES, company_books, reasons, series
+from finapi.market.financials import BASES, company_books, metric_series, reasons
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.rows import KINDS, Price
-from finapi.market.financials.series import LAST_QUARTERS, PROVENANCE, SeriesMeta, SeriesQuestion, SeriesRow
-from finapi.market.financials.splits import SplitShown
+from finapi.market.financials.metric_series import LAST_QUARTERS, PROVENANCE_LEVELS, SeriesMeta, SeriesQuery, SeriesRow
+from finapi.market.financials.series_rows import SERIES_KINDS, PriceOnDay
+from finapi.market.financials.splits import SplitRecord
 from finapi.market.prices import prices
 from finapi.market.reference import companies, share_splits
 from finapi.market.reference.companies import Company
@@ -35,7 +35,7 @@ YEARS = Param("years", joined=True, help="Fiscal years: 5 (the last five), 2018-
 PERIOD = Param(
     "period",
     default="A",
-    allowed=KINDS,
+    allowed=SERIES_KINDS,
     help="A: fiscal years. Q: quarters. TTM: the last four quarters. YTD: from the start of the year on.",
     example="Q",
 )
@@ -52,7 +52,7 @@ SELECTION = (
     Param(
         "provenance",
         default="none",
-        allowed=PROVENANCE,
+        allowed=PROVENANCE_LEVELS,
         help="none: bare values. summary: what each is from. full: with its operands.",
         example="none",
     ),
@@ -110,13 +110,13 @@ PARAMS = (
 class SeriesData(CompanyNames):
     """The series of a company."""
 
-    period: Annotated[str, OneOf(KINDS)]
+    period: Annotated[str, OneOf(SERIES_KINDS)]
     basis: Annotated[str, OneOf(BASES)]
-    provenance: Annotated[str, OneOf(PROVENANCE)]
+    provenance: Annotated[str, OneOf(PROVENANCE_LEVELS)]
     reporting_currency: str
     ratios: bool
     rows: list[SeriesRow]
-    splits: NotRequired[list[SplitShown]]
+    splits: NotRequired[list[SplitRecord]]
     template: NotRequired[bool]
     industry: NotRequired[str]
 
@@ -142,7 +142,11 @@ def timeseries(call: Call) -> Response:
             book = book_of(call, tx, company, question.as_of, question.currency)
             _check_bytes(call, tx, [(company, book)], question, max_rows=meta["row_count"], param="limit")
             return call.written(data, lambda: meta, lambda bound: too_much("limit", bound))
-        columns, rows = series.long_table(data) if long else series.table(data, call.params["provenance"])
+        columns, rows = (
+            metric_series.build_long_table(data)
+            if long
+            else metric_series.build_wide_table(data, call.params["provenance"])
+        )
     return call.as_table(kind, columns, rows, {"pagination": meta["pagination"]})
 
 
@@ -162,7 +166,7 @@ def _check_bytes(
     call: Call,
     tx: Transaction,
     companies_and_books: Iterable[tuple[Company, CompanyBook]],
-    question: SeriesQuestion,
+    question: SeriesQuery,
     *,
     max_rows: int,
     param: str,
@@ -173,12 +177,12 @@ def _check_bytes(
     (:meth:`Call.bounded`).
     """
     max_bytes = call.app.config.answer_limit
-    metric_count = len(series.keys_of(question, "commercial"))
-    if series.bound_bytes(question, max_rows, metric_count) <= max_bytes:
+    metric_count = len(metric_series.list_keys(question, "commercial"))
+    if metric_series.bound_bytes(question, max_rows, metric_count) <= max_bytes:
         return
     estimated_bytes = 0
     for company, book in companies_and_books:
-        estimated_bytes += series.estimate_bytes(book, question, price_of(tx, company))
+        estimated_bytes += metric_series.estimate_bytes(book, question, price_of(tx, company))
         if estimated_bytes > max_bytes * ESTIMATE_MARGIN:
             raise too_much(param, f"{max_bytes:,} bytes")
 
@@ -204,12 +208,12 @@ def selected(tx: Transaction, params: Mapping[str, Any]) -> Company:
     return found[0]
 
 
-def question_of(params: Mapping[str, Any]) -> SeriesQuestion:
+def question_of(params: Mapping[str, Any]) -> SeriesQuery:
     """What a call asks of a series; what it does not give is as the question has it."""
-    names = [one.name for one in fields(SeriesQuestion)]
+    names = [one.name for one in fields(SeriesQuery)]
     given = {name: params[name] for name in names if params.get(name) is not None}
-    question = SeriesQuestion(**given | {"metrics": tuple(given.get("metrics", ())), "currency": currency_of(params)})
-    series.check_question(question)
+    question = SeriesQuery(**given | {"metrics": tuple(given.get("metrics", ())), "currency": currency_of(params)})
+    metric_series.check_query(question)
     return question
 
 
@@ -226,10 +230,10 @@ def book_of(
 
     What is ingested of others leaves it where it is, with every cell that was found in it.
     """
-    key = (company.cik, as_of, currency, company_books.stamp(tx, company.cik))
-    held = call.app.fact_book_cache.get(None, key, lambda: company_books.at_hand(tx, company.cik, as_of, currency))
+    key = (company.cik, as_of, currency, company_books.find_stamp(tx, company.cik))
+    held = call.app.fact_book_cache.get(None, key, lambda: company_books.load_cached(tx, company.cik, as_of, currency))
     # A company has counts of shares in no currency at all.
-    if held.empty or (currency is not None and not held.reports_in(currency)):
+    if held.is_empty or (currency is not None and not held.has_currency(currency)):
         by = f" filed by {as_of}" if as_of else ""
         money = f" in {currency}" if currency is not None else ""
         message = f"finapi has no consolidated figures for {company.name}{money}{by}".removesuffix(".") + "."
@@ -237,7 +241,7 @@ def book_of(
     return held
 
 
-def price_of(tx: Transaction, company: Company) -> Price:
+def price_of(tx: Transaction, company: Company) -> PriceOnDay:
     """The close of the company's first ticker by day, as traded then."""
 
     def price(day: int) -> Decimal | str:
@@ -255,13 +259,13 @@ def price_source(tx: Transaction, company: Company) -> str | None:
     return None if held is None else held.source
 
 
-def _series(
-    call: Call, tx: Transaction, company: Company, question: SeriesQuestion
-) -> tuple[dict[str, Any], SeriesMeta]:
+def _series(call: Call, tx: Transaction, company: Company, question: SeriesQuery) -> tuple[dict[str, Any], SeriesMeta]:
     held = book_of(call, tx, company, question.as_of, question.currency)
     told = share_splits.of_ticker(tx, company.ticker)
     priced = [(one["date"], Decimal(one["value"])) for one in told if one["date"] <= (question.as_of or "9")]
-    data, meta = series.answer(held, question, price_of(tx, company), price_source(tx, company), iter, priced)
+    data, meta = metric_series.build_series(
+        held, question, price_of(tx, company), price_source(tx, company), iter, priced
+    )
     return {**names(company), **data}, meta
 
 
@@ -273,9 +277,9 @@ BATCH_BODY = (
     Field("tickers", "words", most=BATCH_MAX, help="Tickers.", example="AAPL"),
     Field("ciks", "words", most=BATCH_MAX, instead_of="tickers", help="CIKs, instead or beside.", example="320193"),
     Field("metrics", "words", help="As in /xbrl/timeseries.", example="revenue"),
-    Field("period", "text", allowed=KINDS, help="As in /xbrl/timeseries.", example="A"),
+    Field("period", "text", allowed=SERIES_KINDS, help="As in /xbrl/timeseries.", example="A"),
     Field("years", "word", help="As in /xbrl/timeseries.", example="5"),
-    Field("provenance", "text", allowed=PROVENANCE, help="As in /xbrl/timeseries.", example="none"),
+    Field("provenance", "text", allowed=PROVENANCE_LEVELS, help="As in /xbrl/timeseries.", example="none"),
     Field("basis", "text", allowed=BASES, help="As in /xbrl/timeseries.", example="latest"),
     Field("as_of", "date", help="As in /xbrl/timeseries.", example="2025-12-31"),
     Field("ratios", "boolean", help="As in /xbrl/timeseries."),
@@ -352,7 +356,7 @@ def batch(call: Call) -> Response:
 
 
 def _iter_books(
-    call: Call, tx: Transaction, selectors: list[str], question: SeriesQuestion
+    call: Call, tx: Transaction, selectors: list[str], question: SeriesQuery
 ) -> Iterator[tuple[Company, CompanyBook]]:
     """Yield the companies that have a series, each with its book."""
     for selector in selectors:
@@ -362,7 +366,7 @@ def _iter_books(
 
 
 def _results(
-    call: Call, tx: Transaction, selectors: list[str], question: SeriesQuestion, found: Counter[str]
+    call: Call, tx: Transaction, selectors: list[str], question: SeriesQuery, found: Counter[str]
 ) -> Iterator[SeriesResult]:
     """The result of each company, made when it is asked for and counted in ``found``."""
     most = left = call.app.config.series_cells
@@ -374,7 +378,7 @@ def _results(
         yield one
 
 
-def _one_of_many(call: Call, tx: Transaction, selector: str, question: SeriesQuestion) -> SeriesResult:
+def _one_of_many(call: Call, tx: Transaction, selector: str, question: SeriesQuery) -> SeriesResult:
     made: Any = {"selector": selector, "status": "success", "data": None, "meta": None, "error": None}
     try:
         made["data"], made["meta"] = _series(call, tx, companies.find(tx, selector), question)

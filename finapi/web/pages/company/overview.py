@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from finapi.core.errors import ApiError
-from finapi.market.financials.rows import definition
+from finapi.market.financials.series_rows import find_definition
 from finapi.web.html import charts, figures
 from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
@@ -118,7 +118,7 @@ def _line(
     scale: figures.Scale,
     reasons: figures.Reasons,
 ) -> Html:
-    label = getattr(definition(key), "label", key)
+    label = getattr(find_definition(key), "label", key)
     spark = h.td(charts.sparkline(past, f"{label} over {len(past)} fiscal years"), class_="wide")
     cells = [_cell(one, row, kind, key, scale, reasons) for row, kind in shown]
     filing = shown[0][0]["metrics"][key]["accession"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from finapi.core.errors import ApiError
 from finapi.market.documents import filing_rows
-from finapi.market.financials.rows import definition
+from finapi.market.financials.series_rows import find_definition
 from finapi.web.html import figures
 from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
@@ -35,7 +35,7 @@ _CHECKS = {"consistent": "adds up", "inconsistent": "does not add up", "unchecke
 
 def show(call: Call) -> Response:
     """The page at ``/company/{ticker}/proof/{metric}/{cell}``, where the cell is "A2024FY" or "Q2025Q2"."""
-    if _CELL.fullmatch(call.params["cell"]) is None or definition(call.params["metric"]) is None:
+    if _CELL.fullmatch(call.params["cell"]) is None or find_definition(call.params["metric"]) is None:
         raise ApiError("NOT_FOUND", "Figure not found.")
     return subject.shown(call, _asks, _page)
 
@@ -158,7 +158,10 @@ def _inputs(one: ShownCompany, inputs: Sequence[Mapping[str, Any]]) -> Html | No
     if not inputs:
         return None
     columns: Sequence[figures.GridColumn] = (
-        ("Figure", lambda each: figures.name(getattr(definition(each["metric"]), "label", ""), _proof_of(one, each))),
+        (
+            "Figure",
+            lambda each: figures.name(getattr(find_definition(each["metric"]), "label", ""), _proof_of(one, each)),
+        ),
         ("Period", lambda each: f"{each['fiscal_period']} {each['fiscal_year']}"),
         (">Value", lambda each: h.td(_value(each["value"], each["reason_code"]), class_="num")),
         "Unit=unit",

@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 from finapi.core.errors import ApiError
-from finapi.market.financials import dictionary
-from finapi.market.financials.rows import definition
+from finapi.market.financials import metric_dictionary
+from finapi.market.financials.series_rows import find_definition
 from finapi.web.html import figures
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
@@ -134,7 +134,7 @@ def _cell(
         return reasons.mark(hole.get("reason_code") or line.get("reason_code") or "not_reported")
     text = written(key, value, scale)
     # What a template leaves over beside its lines is no metric, and has no proof of its own.
-    if definition(key) is None:
+    if find_definition(key) is None:
         return figures.cell(text, value)
     # Short, as there are hundreds: relative to this page.
     return figures.cell(h.a(text, href=asked.with_query(proof_path(key, period, row), **one.when)), value)
@@ -157,7 +157,7 @@ def period_name(row: Row) -> str:
 
 def label(key: str) -> str:
     """How a metric or ratio is called."""
-    return getattr(definition(key), "label", key)
+    return getattr(find_definition(key), "label", key)
 
 
 def in_words(name: str) -> str:
@@ -178,19 +178,19 @@ def written(key: str, value: Decimal | int, scale: figures.Scale) -> str:
 
 
 def _unit(key: str) -> str:
-    return getattr(definition(key), "units", "currency")
+    return getattr(find_definition(key), "units", "currency")
 
 
 @cache
 def _ratios() -> dict[str, str]:
-    return {one["key"]: one["label"] for one in dictionary.entries("ratio")}
+    return {one["key"]: one["label"] for one in metric_dictionary.list_entries("ratio")}
 
 
 @cache
 def _shares_of_hundred() -> frozenset[str]:
     return frozenset(
         one["key"]
-        for one in dictionary.entries("ratio")
+        for one in metric_dictionary.list_entries("ratio")
         if one["category"] in _PER_CENT or "yield" in one["key"] or one["key"] in _PARTS
     )
 

@@ -9,8 +9,8 @@ from decimal import Decimal
 from functools import cached_property, partial
 from typing import Any
 
-from finapi.market.financials.faces import Apart
-from finapi.market.financials.fact_book import FactBook, Key, SourceFiling, Vintage
+from finapi.market.financials.faces import LineBeside
+from finapi.market.financials.fact_book import FactBook, PeriodKey, SourceFiling, Vintage
 from finapi.market.financials.periods import Calendar, FiscalSpan, Period
 
 LEVEL = 3  # the next ones cost twice the time for a tenth of the bytes
@@ -24,15 +24,15 @@ Kind = tuple[str, str, str | None]
 _vintage: Callable[[tuple[int, str, str, str, str | None]], Vintage] = partial(tuple.__new__, Vintage)
 
 
-class KeptVintages(Mapping[Key, list[Vintage]]):
+class LazyVintages(Mapping[PeriodKey, list[Vintage]]):
     """What is told of a concept, out of its line: its periods when it is first asked, a vintage when its period is."""
 
-    def __init__(self, concept: str, line: str, numbers: Mapping[Key, str], kinds: Sequence[Kind]) -> None:
+    def __init__(self, concept: str, line: str, numbers: Mapping[PeriodKey, str], kinds: Sequence[Kind]) -> None:
         self._concept = concept
         self._line = line
         self._numbers = numbers  # of every period of the book, in their order
         self._kinds = kinds
-        self._read: dict[Key, list[Vintage]] = {}
+        self._read: dict[PeriodKey, list[Vintage]] = {}
 
     @cached_property
     def _texts(self) -> dict[str, str]:
@@ -51,13 +51,13 @@ class KeptVintages(Mapping[Key, list[Vintage]]):
             found.append(_vintage((int(place), reported or self._concept, unit, value, decimals)))
         return found
 
-    def __getitem__(self, key: Key) -> list[Vintage]:
+    def __getitem__(self, key: PeriodKey) -> list[Vintage]:
         found: list[Vintage] | None = self.get(key)
         if found is None:
             raise KeyError(key)
         return found
 
-    def get(self, key: Key, default: Any = None) -> Any:
+    def get(self, key: PeriodKey, default: Any = None) -> Any:
         """The vintages of a period or, without any, the default."""
         found = self._read.get(key)
         if found is None:
@@ -67,7 +67,7 @@ class KeptVintages(Mapping[Key, list[Vintage]]):
             found = self._read[key] = self._vintages(told)
         return found
 
-    def newest(self, key: Key) -> Vintage | None:
+    def find_newest(self, key: PeriodKey) -> Vintage | None:
         """The last vintage of a period, without those before it."""
         told = self._texts.get(self._numbers.get(key, ""))
         if told is None:
@@ -82,7 +82,7 @@ class KeptVintages(Mapping[Key, list[Vintage]]):
     def __contains__(self, key: object) -> bool:
         return key in self._numbers and self._numbers[key] in self._texts  # type: ignore[index]
 
-    def __iter__(self) -> Iterator[Key]:
+    def __iter__(self) -> Iterator[PeriodKey]:
         keys = tuple(self._numbers)
         return (keys[int(number)] for number in self._texts)
 
@@ -90,54 +90,60 @@ class KeptVintages(Mapping[Key, list[Vintage]]):
         return len(self._texts)
 
 
-class KeptBook(FactBook):
+class StoredBook(FactBook):
     """A book that was kept, whose figures are read when they are asked for."""
 
     __slots__ = ()
-    vintages: Mapping[str, KeptVintages]
+    vintages: Mapping[str, LazyVintages]
 
-    def newest(self, concept: str, key: Key) -> Vintage | None:
+    def find_newest(self, concept: str, key: PeriodKey) -> Vintage | None:
         """The best and latest vintage of a figure; None where no filing reports it."""
-        return self.vintages[concept].newest(key)
+        return self.vintages[concept].find_newest(key)
 
 
-def written(book: FactBook, calendar: Calendar, industry: str) -> bytes:
+def serialise(book: FactBook, calendar: Calendar, industry: str) -> bytes:
     """A book with its calendar and industry for :func:`read`."""
-    keys: dict[Key, int] = {}
+    keys: dict[PeriodKey, int] = {}
     kinds: dict[Kind, int] = {}
     lines = [_line(concept, by_key, keys, kinds) for concept, by_key in book.vintages.items()]
     head = {
         "filings": book.filings,
         "currency": book.currency,
-        "facts": book.facts,
+        "facts": book.vintage_count,
         "keys": [*keys],
         "kinds": [*kinds],
         "concepts": [*book.vintages],
-        "nil": sorted(book.nil),
-        "other_units": sorted(book.other_units),
+        "nil": sorted(book.nil_facts),
+        "other_units": sorted(book.other_unit_facts),
         "instants": book.instants,
         "split_ratios": [(str(ratio), *rest) for ratio, *rest in book.split_ratios],
-        "shown": [(place, [(kind, sorted(shown)) for kind, shown in by.items()]) for place, by in book.shown.items()],
-        "placed": [*book.placed.items()],
-        "unplaced": [*book.unplaced.items()],
-        "apart": [
-            (at, [(*one[:2], sorted(one.inside), sorted(one.but), sorted(one.keys)) for one in lines])
-            for at, lines in book.apart.items()
+        "shown": [
+            (place, [(kind, sorted(shown)) for kind, shown in by.items()]) for place, by in book.face_concepts.items()
         ],
-        "exact": [(at, sorted(concepts)) for at, concepts in book.exact.items()],
-        "turned": sorted(book.turned),
-        "wholes": [*book.wholes.items()],
-        "bracketed": [(at, sorted(concepts)) for at, concepts in book.bracketed.items()],
+        "placed": [*book.label_signs.items()],
+        "unplaced": [*book.possible_lines.items()],
+        "apart": [
+            (at, [(*one[:2], sorted(one.totals), sorted(one.excluded_from), sorted(one.periods)) for one in lines])
+            for at, lines in book.lines_beside.items()
+        ],
+        "exact": [(at, sorted(concepts)) for at, concepts in book.exact_concepts.items()],
+        "turned": sorted(book.negated_concepts),
+        "wholes": [*book.containing_concepts.items()],
+        "bracketed": [(at, sorted(concepts)) for at, concepts in book.bracketed_concepts.items()],
         "spans": calendar.spans,
         "quarters": [*calendar.quarters.items()],
         "to_date": [*calendar.to_date.items()],
         "industry": industry,
-        "restated": None if book.restated is None else [(str(factor), *rest) for factor, *rest in book.restated],
+        "restated": None
+        if book.restatement_factors is None
+        else [(str(factor), *rest) for factor, *rest in book.restatement_factors],
     }
     return zlib.compress("\n".join((json.dumps(head, separators=(",", ":")), *lines)).encode(), LEVEL)
 
 
-def _line(concept: str, by_key: Mapping[Key, Sequence[Vintage]], keys: dict[Key, int], kinds: dict[Kind, int]) -> str:
+def _line(
+    concept: str, by_key: Mapping[PeriodKey, Sequence[Vintage]], keys: dict[PeriodKey, int], kinds: dict[Kind, int]
+) -> str:
     """The numbers of a concept's periods and, behind a tab, what is told of each. Filings repeat each other: of a
     vintage that is like the one before it only the place stands there. JSON of the same takes twice the time to
     read."""
@@ -150,32 +156,32 @@ def _told(concept: str, found: Iterable[Vintage], kinds: dict[Kind, int]) -> Ite
     for one in found:
         kind = (one.concept if one.concept != concept else "", one.unit, one.decimals)
         like = f"{kinds.setdefault(kind, len(kinds))},{one.value}"
-        yield str(one.place) if like == before else f"{one.place},{like}"
+        yield str(one.filing_index) if like == before else f"{one.filing_index},{like}"
         before = like
 
 
-def read(data: bytes) -> tuple[FactBook, Calendar, str]:
+def deserialise(data: bytes) -> tuple[FactBook, Calendar, str]:
     """The book, the calendar and the industry that were written."""
     first, *texts = zlib.decompress(data).decode().split("\n")
     head = json.loads(first)
-    book = KeptBook([SourceFiling(*one) for one in head["filings"]], head["currency"])
-    book.facts, book.instants = head["facts"], head["instants"]
+    book = StoredBook([SourceFiling(*one) for one in head["filings"]], head["currency"])
+    book.vintage_count, book.instants = head["facts"], head["instants"]
     numbers, kinds = {_key(key): str(number) for number, key in enumerate(head["keys"])}, head["kinds"]
     lines = zip(head["concepts"], texts, strict=True)
-    book.vintages = {concept: KeptVintages(concept, line, numbers, kinds) for concept, line in lines}
-    book.nil = {(concept, _key(key)) for concept, key in head["nil"]}
-    book.other_units = {(concept, _key(key)) for concept, key in head["other_units"]}
+    book.vintages = {concept: LazyVintages(concept, line, numbers, kinds) for concept, line in lines}
+    book.nil_facts = {(concept, _key(key)) for concept, key in head["nil"]}
+    book.other_unit_facts = {(concept, _key(key)) for concept, key in head["other_units"]}
     if head["restated"] is not None:
-        book.restated = [(Decimal(factor), before, since) for factor, before, since in head["restated"]]
+        book.restatement_factors = [(Decimal(factor), before, since) for factor, before, since in head["restated"]]
     book.split_ratios = [(Decimal(ratio), _key(key), place) for ratio, key, place in head["split_ratios"]]
-    book.shown = {place: {kind: set(shown) for kind, shown in by} for place, by in head["shown"]}
-    book.placed = {(place, metric): sign for (place, metric), sign in head["placed"]}
-    book.unplaced = {(metric, _key(key)): text for (metric, key), text in head["unplaced"]}
-    book.apart = {(place, metric): [_apart(*one) for one in lines] for (place, metric), lines in head["apart"]}
-    book.exact = {(place, metric): set(concepts) for (place, metric), concepts in head["exact"]}
-    book.turned = {(place, concept) for place, concept in head["turned"]}
-    book.wholes = {(place, part): whole for (place, part), whole in head["wholes"]}
-    book.bracketed = {(place, statement): set(concepts) for (place, statement), concepts in head["bracketed"]}
+    book.face_concepts = {place: {kind: set(shown) for kind, shown in by} for place, by in head["shown"]}
+    book.label_signs = {(place, metric): sign for (place, metric), sign in head["placed"]}
+    book.possible_lines = {(metric, _key(key)): text for (metric, key), text in head["unplaced"]}
+    book.lines_beside = {(place, metric): [_apart(*one) for one in lines] for (place, metric), lines in head["apart"]}
+    book.exact_concepts = {(place, metric): set(concepts) for (place, metric), concepts in head["exact"]}
+    book.negated_concepts = {(place, concept) for place, concept in head["turned"]}
+    book.containing_concepts = {(place, part): whole for (place, part), whole in head["wholes"]}
+    book.bracketed_concepts = {(place, statement): set(concepts) for (place, statement), concepts in head["bracketed"]}
     spans = tuple(FiscalSpan(start, end, kind, _keys(keys), year) for start, end, kind, keys, year in head["spans"])
     quarters = {
         _key(at): Period(year, name, start, end, _keys(keys), *place)
@@ -185,13 +191,13 @@ def read(data: bytes) -> tuple[FactBook, Calendar, str]:
     return book, Calendar(spans, quarters, to_date), head["industry"]
 
 
-def _apart(concept: str, text: str, inside: list[str], but: list[str], keys: list[list[int]]) -> Apart:
-    return Apart(concept, text, frozenset(inside), frozenset(but), frozenset(map(_key, keys)))
+def _apart(concept: str, text: str, inside: list[str], but: list[str], keys: list[list[int]]) -> LineBeside:
+    return LineBeside(concept, text, frozenset(inside), frozenset(but), frozenset(map(_key, keys)))
 
 
-def _key(pair: list[int]) -> Key:
+def _key(pair: list[int]) -> PeriodKey:
     return pair[0], pair[1]
 
 
-def _keys(pairs: list[list[int]]) -> tuple[Key, ...]:
+def _keys(pairs: list[list[int]]) -> tuple[PeriodKey, ...]:
     return tuple(map(_key, pairs))

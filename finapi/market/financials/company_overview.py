@@ -6,11 +6,11 @@ from decimal import Decimal
 from typing import Any, TypedDict
 
 from finapi.core.records import Date, get_members
-from finapi.market.financials import metrics, reasons
+from finapi.market.financials import metric_mapping, reasons
+from finapi.market.financials.cells import Cell, Figure, HoleReason, Missing, build_holes, find_value
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.figures import Cell, Figure, HoleReason, Missing, holes, value_of
-from finapi.market.financials.rows import FigureSeries, Price, RowView
-from finapi.market.financials.series import OperandShown, operands_shown
+from finapi.market.financials.metric_series import OperandRecord, list_operand_records
+from finapi.market.financials.series_rows import FigureSeries, PriceOnDay, RowView
 from finapi.market.reference.companies import Company
 
 
@@ -57,7 +57,7 @@ class CompanyOverview(OverviewCompany, OverviewFigures):
     currency: str
     holes: dict[str, HoleReason]
     sources: dict[str, str]
-    operands: dict[str, list[OperandShown]]
+    operands: dict[str, list[OperandRecord]]
 
 
 # The metrics, derived figures and ratios that are called otherwise here.
@@ -72,7 +72,7 @@ _KEYS = {
 _NOT_FILED = ("float_shares", "first_trade_date", "short_pct_float", "short_ratio")
 
 
-def newest(held: CompanyBook, price: Price | None) -> RowView | None:
+def find_newest_row(held: CompanyBook, price: PriceOnDay | None) -> RowView | None:
     """The newest twelve months that are known whole, else the newest fiscal year; None when neither is.
 
     Twelve months older than the newest fiscal year lose to it.
@@ -80,15 +80,15 @@ def newest(held: CompanyBook, price: Price | None) -> RowView | None:
     found = []
     for kind in ("TTM", "A"):
         series = FigureSeries(held, kind, "latest", price)
-        rows = (series.row(period) for period in series.periods)
+        rows = (series.get_row(period) for period in series.periods)
         # A row that has neither is none to answer from.
-        known = (row for row in rows if any(isinstance(row.cell(key), Figure) for key in ("net_income", "revenue")))
+        known = (row for row in rows if any(isinstance(row.get_cell(key), Figure) for key in ("net_income", "revenue")))
         found += [row for row in [next(known, None)] if row is not None]
     # Of two that end on one day the first, the twelve months.
     return max(found, key=lambda row: row.period.end, default=None)
 
 
-def answer(company: Company, sector: str | None, industry: str | None, row: RowView) -> CompanyOverview:
+def build_overview(company: Company, sector: str | None, industry: str | None, row: RowView) -> CompanyOverview:
     """The overview of a company out of its newest row."""
     cells: dict[str, Cell] = {}
     for member in get_members(OverviewFigures):
@@ -97,33 +97,37 @@ def answer(company: Company, sector: str | None, industry: str | None, row: RowV
         elif member in _NOT_FILED:
             cells[member] = Missing(reasons.NOT_FILED)
         else:
-            cells[member] = row.cell(_KEYS.get(member, member))
-    book = row.series.held.book
-    metric = {key: _KEYS.get(key, key) for key in cells if _KEYS.get(key, key) in metrics.mapping().metrics}
+            cells[member] = row.get_cell(_KEYS.get(member, member))
+    book = row.series.company_book.book
+    metric = {key: _KEYS.get(key, key) for key in cells if _KEYS.get(key, key) in metric_mapping.get_mapping().metrics}
     made: Any = {
         "ticker": company.ticker,
         "cik": company.padded_cik,
         "name": company.name,
         "sector": sector,
         "industry": industry,
-        **{key: value_of(cell) for key, cell in cells.items()},
+        **{key: find_value(cell) for key, cell in cells.items()},
         "currency": book.currency,
-        "holes": holes(cells),
+        "holes": build_holes(cells),
         "operands": {
-            key: operands_shown(row, name, cell)
+            key: list_operand_records(row, name, cell)
             for key, name in metric.items()
             if isinstance(cell := cells[key], Figure) and len(cell.operands) > 1
         },
-        "sources": {key: book.filings[cell.place].accession for key, cell in cells.items() if isinstance(cell, Figure)},
+        "sources": {
+            key: book.filings[cell.filing_index].accession for key, cell in cells.items() if isinstance(cell, Figure)
+        },
     }
     return made  # type: ignore[no-any-return]
 
 
 def _total_cash(row: RowView) -> Cell:
     """Cash, and short-term investments where the balance sheet has such a line."""
-    cash, invested = row.cell("cash_and_equivalents"), row.cell("short_term_investments")
+    cash, invested = row.get_cell("cash_and_equivalents"), row.get_cell("short_term_investments")
     if isinstance(cash, Missing):
         return cash
     if isinstance(invested, Missing):
         return cash if invested.reason in reasons.NO_SUCH_LINE else invested
-    return cash._replace(value=cash.value + invested.value, place=max(cash.place, invested.place), method="derived")
+    return cash._replace(
+        value=cash.value + invested.value, filing_index=max(cash.filing_index, invested.filing_index), method="derived"
+    )

@@ -17,18 +17,36 @@ from finapi.core.days import EPOCH, iso
 from finapi.core.errors import invalid_param
 from finapi.core.json import dumps
 from finapi.core.records import Date
-from finapi.market.financials import doubts, metrics, ratios, rule_words, splits, templates
+from finapi.market.financials import figure_doubts, metric_mapping, ratios, rule_words, splits, templates
+from finapi.market.financials.cells import (
+    Cell,
+    Figure,
+    HoleReason,
+    Method,
+    Missing,
+    Status,
+    build_holes,
+    find_value,
+    to_json_number,
+)
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.fact_book import Key, Vintage
-from finapi.market.financials.figures import Cell, Figure, HoleReason, Method, Missing, Status, holes, number, value_of
-from finapi.market.financials.metrics import Metric
-from finapi.market.financials.periods import HALF, YEAR, Period
-from finapi.market.financials.rows import FigureSeries, Price, PriceSource, RowPeriod, RowView, definition, tags_of
+from finapi.market.financials.fact_book import PeriodKey, Vintage
+from finapi.market.financials.metric_mapping import Metric
+from finapi.market.financials.periods import HALF_YEAR_DAYS, YEAR_DAYS, Period
+from finapi.market.financials.series_rows import (
+    FigureSeries,
+    PriceOnDay,
+    PriceSource,
+    RowPeriod,
+    RowView,
+    find_definition,
+    list_concepts,
+)
 from finapi.market.financials.splits import ShareSplit
 from finapi.market.financials.templates import Check, FailedCheck, FilledTemplate
 from finapi.market.statements.facts import Decimals, decimals_of
 
-PROVENANCE = ("none", "summary", "full")
+PROVENANCE_LEVELS = ("none", "summary", "full")
 LAST_QUARTERS = ("reported", "estimated")
 
 # About how many days a quarter has.
@@ -39,7 +57,7 @@ WORTH: dict[Method, int] = {"reported": 100, "mapped": 95, "derived": 85}
 A_PRIORITY, A_NOTE, A_PART, LEAST, ESTIMATED, DOUBTED = 5, 10, 20, 50, 40, 20
 
 
-class FactShown(TypedDict):
+class FactRecord(TypedDict):
     """A fact and the filing that it is from."""
 
     value: Decimal
@@ -60,7 +78,7 @@ class Sign(TypedDict):
     sign: int
 
 
-class OperandShown(Sign, FactShown):
+class OperandRecord(Sign, FactRecord):
     """A fact that a figure was computed from."""
 
 
@@ -90,15 +108,15 @@ class FullProvenance(Provenance):
 
     decimals: Decimals
     filed_at: Date | None
-    operands: list[OperandShown]
+    operands: list[OperandRecord]
 
 
-class CellShown(Provenance):
+class CellRecord(Provenance):
     """Either of the two."""
 
     decimals: NotRequired[Decimals]
     filed_at: NotRequired[Date | None]
-    operands: NotRequired[list[OperandShown]]
+    operands: NotRequired[list[OperandRecord]]
 
 
 class TagBreak(TypedDict):
@@ -118,7 +136,7 @@ class SeriesRow(RowPeriod):
 
     calendar_year: NotRequired[int]
     calendar_period: NotRequired[str]
-    metrics: dict[str, Decimal | None | CellShown]  # noqa: RUF036 (the order of the published schema)
+    metrics: dict[str, Decimal | None | CellRecord]  # noqa: RUF036 (the order of the published schema)
     holes: NotRequired[dict[str, HoleReason]]
     split_factors: NotRequired[dict[str, Decimal]]
     mixed_shares: NotRequired[bool]
@@ -153,7 +171,7 @@ class SeriesMeta(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesQuestion:
+class SeriesQuery:
     """What is asked of a company's series. ``metrics`` empty: every one that its industry can have."""
 
     period: str = "A"
@@ -174,30 +192,30 @@ class SeriesQuestion:
     cursor: str | None = None
 
 
-def check_question(question: SeriesQuestion) -> None:
+def check_query(question: SeriesQuery) -> None:
     """Raise INVALID_PARAM for metrics, years or a cursor that are wrong for every company.
 
     It takes no data of a company, which would be loaded for nothing.
     """
     _check_metrics(question.metrics)
     if question.years is not None:
-        years_wanted(question.years, latest=0)
+        parse_years(question.years, latest=0)
     if question.cursor is not None:
         _read_cursor(question.cursor)
 
 
 def _check_metrics(keys: Iterable[str]) -> None:
-    mapping, catalogue = metrics.mapping(), ratios.catalogue()
+    mapping, catalogue = metric_mapping.get_mapping(), ratios.get_catalogue()
     for key in keys:
-        if definition(key) is None:
+        if find_definition(key) is None:
             near = suggestions.list_similar(key, [*mapping.metrics, *mapping.derived, *catalogue.ratios])
             message = f"{key[: suggestions.MAX_WORD_LENGTH]} is not a metric or ratio{suggestions.did_you_mean(near)}"
             raise invalid_param("metrics", message, expected="keys of /xbrl/dictionary", nearest=near)
 
 
-def keys_of(question: SeriesQuestion, industry: str) -> list[str]:
+def list_keys(question: SeriesQuery, industry: str) -> list[str]:
     """The keys of the cells of a row: those asked for; INVALID_PARAM for one that is unknown."""
-    mapping, catalogue = metrics.mapping(), ratios.catalogue()
+    mapping, catalogue = metric_mapping.get_mapping(), ratios.get_catalogue()
     _check_metrics(question.metrics)
     keys = list(question.metrics)
     if not keys:
@@ -208,10 +226,10 @@ def keys_of(question: SeriesQuestion, industry: str) -> list[str]:
     return keys
 
 
-def answer(
+def build_series(
     held: CompanyBook,
-    question: SeriesQuestion,
-    price: Price | None = None,
+    question: SeriesQuery,
+    price: PriceOnDay | None = None,
     price_source: str | None = None,
     gather: Callable[[Iterator[SeriesRow]], Iterable[SeriesRow]] = list,
     priced: Iterable[tuple[str, Decimal]] = (),
@@ -223,11 +241,11 @@ def answer(
     """
     estimated = question.q4 == "estimated"
     series = FigureSeries(held, question.period, question.basis, price, estimated=estimated)
-    keys = keys_of(question, held.industry)
-    periods = chosen(series.periods, question)
+    keys = list_keys(question, held.industry)
+    periods = select_periods(series.periods, question)
     page, following = _page(periods, question)
-    shared = question.adjusted or any(map(splits.is_of_shares, keys))
-    found = splits.found(held.book, metrics.mapping(), priced) if shared else []
+    shared = question.adjusted or any(map(splits.is_per_share_or_count, keys))
+    found = splits.list_splits(held.book, metric_mapping.get_mapping(), priced) if shared else []
     data: dict[str, Any] = {
         "period": question.period,
         "basis": question.basis,
@@ -237,17 +255,17 @@ def answer(
         "rows": gather(_rows(series, page, question, keys, found)),
     }
     if question.adjusted or found:
-        data["splits"] = [splits.shown(one) for one in found]
+        data["splits"] = [splits.build_record(one) for one in found]
     if question.template:
         data |= {"template": True, "industry": held.industry}
     meta: SeriesMeta = {
         "covered": True,
         "phase": "ready",
         "industry": held.industry,
-        "mapping_version": metrics.mapping().version,
+        "mapping_version": metric_mapping.get_mapping().version,
         "metric_count": len(keys),
         "row_count": len(page),
-        "years": years_shown(period.fiscal_year for period in periods),
+        "years": format_years(period.fiscal_year for period in periods),
         "price_source": price_source,
         "pagination": {
             "limit": question.limit,
@@ -266,27 +284,27 @@ MAX_TEMPLATE_BYTES = 30_000
 SAMPLE_ROWS = 8
 
 
-def bound_bytes(question: SeriesQuestion, row_count: int, metric_count: int) -> int:
+def bound_bytes(question: SeriesQuery, row_count: int, metric_count: int) -> int:
     """Return more bytes than so many rows of a series have, from their counts alone."""
     template_bytes = MAX_TEMPLATE_BYTES if question.template else 0
     return row_count * (metric_count * MAX_CELL_BYTES[question.provenance] + template_bytes)
 
 
-def estimate_bytes(held: CompanyBook, question: SeriesQuestion, price: Price | None = None) -> int:
+def estimate_bytes(held: CompanyBook, question: SeriesQuery, price: PriceOnDay | None = None) -> int:
     """Return about how many bytes the rows of an answer have, from a sample of them.
 
     Rows of one company are alike, but for the four quarters of a year and a slow change over the years. So the sample
     takes every n-th row, n odd. Of 71 rows it was within 3.3 % (2026-11-27, Apple, all kinds of series).
     """
     series = FigureSeries(held, question.period, question.basis, price, estimated=question.q4 == "estimated")
-    keys = keys_of(question, held.industry)
-    page, _ = _page(chosen(series.periods, question), question)
+    keys = list_keys(question, held.industry)
+    page, _ = _page(select_periods(series.periods, question), question)
     sample = page[:: len(page) // SAMPLE_ROWS | 1]
-    sample_bytes = sum(len(dumps(_row(series.row(period), keys, question, {}))) for period in sample)
+    sample_bytes = sum(len(dumps(_row(series.get_row(period), keys, question, {}))) for period in sample)
     return sample_bytes * len(page) // max(1, len(sample))
 
 
-def long_table(data: Mapping[str, Any]) -> tuple[list[str], list[dict[str, Any]]]:
+def build_long_table(data: Mapping[str, Any]) -> tuple[list[str], list[dict[str, Any]]]:
     """A row for each figure of a series with its provenance, and the columns."""
     shown = ("value", "unit", "status", "reason_code", "concept", "method", "accession", "filed_at")
     rows = []
@@ -305,7 +323,7 @@ _TOLD = {"none": (), "summary": ("unit", "concept", "method", "accession")}
 _TOLD["full"] = (*_TOLD["summary"], "filed_at", "decimals")
 
 
-def table(data: Mapping[str, Any], provenance: str = "none") -> tuple[list[str], list[dict[str, Any]]]:
+def build_wide_table(data: Mapping[str, Any], provenance: str = "none") -> tuple[list[str], list[dict[str, Any]]]:
     """The rows of a series flat, and their columns: whose, the period, the currency, the filings that the figures are
     from and the day of the last, a value for each key with its provenance, why values are missing."""
     flat = []
@@ -331,11 +349,11 @@ def table(data: Mapping[str, Any], provenance: str = "none") -> tuple[list[str],
 # ---- which rows
 
 
-def chosen(periods: Sequence[Period], question: SeriesQuestion) -> list[Period]:
+def select_periods(periods: Sequence[Period], question: SeriesQuery) -> list[Period]:
     """The periods that ``years`` and ``period_offset`` leave."""
     left = list(periods)
     if question.years is not None:
-        wanted = years_wanted(question.years, left[0].fiscal_year if left else 0)
+        wanted = parse_years(question.years, left[0].fiscal_year if left else 0)
         left = [period for period in left if period.fiscal_year in wanted]
     if question.period_offset is not None:
         place = abs(question.period_offset)
@@ -343,7 +361,7 @@ def chosen(periods: Sequence[Period], question: SeriesQuestion) -> list[Period]:
     return left
 
 
-def years_wanted(text: str, latest: int) -> range | frozenset[int]:
+def parse_years(text: str, latest: int) -> range | frozenset[int]:
     """The fiscal years that ``years`` means: "5" the last five, "2018-2023", "2018,2020", or "all"."""
     if text.lower() == "all":
         return range(10_000)
@@ -360,23 +378,23 @@ def years_wanted(text: str, latest: int) -> range | frozenset[int]:
     )
 
 
-def years_shown(years: Iterable[int]) -> str:
+def format_years(years: Iterable[int]) -> str:
     """From which year to which, as meta says it; empty for none."""
     found = list(years)
     return f"{min(found)}-{max(found)}" if found else ""
 
 
-def _page(periods: Sequence[Period], question: SeriesQuestion) -> tuple[Sequence[Period], str | None]:
+def _page(periods: Sequence[Period], question: SeriesQuery) -> tuple[Sequence[Period], str | None]:
     start = 0
     if question.cursor is not None:
         end, number = _read_cursor(question.cursor)
-        later = (at for at, one in enumerate(periods) if (-one.end, -one.number) > (-end, -number))
+        later = (at for at, one in enumerate(periods) if (-one.end, -one.quarter_number) > (-end, -number))
         start = next(later, len(periods))
     start += question.offset
     page = periods[start : start + question.limit]
     if not page or start + question.limit >= len(periods):
         return page, None
-    cursor = f"{page[-1].end}:{page[-1].number}".encode()
+    cursor = f"{page[-1].end}:{page[-1].quarter_number}".encode()
     return page, base64.urlsafe_b64encode(cursor).decode().rstrip("=")
 
 
@@ -397,19 +415,21 @@ def _read_cursor(text: str) -> tuple[int, int]:
 
 
 def _rows(
-    series: FigureSeries, page: Sequence[Period], question: SeriesQuestion, keys: Sequence[str], found: list[ShareSplit]
+    series: FigureSeries, page: Sequence[Period], question: SeriesQuery, keys: Sequence[str], found: list[ShareSplit]
 ) -> Iterator[SeriesRow]:
     """The rows of a page; where ``found`` splits stand between them and within them is marked, or adjusted."""
-    of_shares = [key for key in keys if splits.is_of_shares(key)] if found else []
+    of_shares = [key for key in keys if splits.is_per_share_or_count(key)] if found else []
     before = series.periods[: series.periods.index(page[0])][-1:] if page and not question.adjusted else []
-    newer = splits.told_in(splits.factors(series.row(before[0]), of_shares, found)) if before else None
+    newer = (
+        splits.find_last_factor(splits.compute_factors(series.get_row(before[0]), of_shares, found)) if before else None
+    )
     later = _later(series, page[:1], keys)
-    for row in map(series.row, page):
-        factors = splits.factors(row, of_shares, found)
+    for row in map(series.get_row, page):
+        factors = splits.compute_factors(row, of_shares, found)
         made = _row(row, keys, question, {key: one for key, (_, one) in factors.items() if question.adjusted})
         if not question.adjusted:
-            made |= splits.marks(factors, newer)  # type: ignore[typeddict-item]
-            newer = splits.told_in(factors) or newer
+            made |= splits.build_marks(factors, newer)  # type: ignore[typeddict-item]
+            newer = splits.find_last_factor(factors) or newer
         breaks = dict(_tag_breaks(row, later))
         if breaks:
             made["tag_breaks"] = breaks
@@ -423,7 +443,7 @@ def _later(series: FigureSeries, first: Sequence[Period], keys: Iterable[str]) -
     newer = series.periods[: series.periods.index(first[0])] if first else []
     found: dict[str, Figure | None] = {}
     for key in steady:
-        cells = (series.row(one).cell(key) for one in reversed(newer))
+        cells = (series.get_row(one).get_cell(key) for one in reversed(newer))
         found[key] = next((cell for cell in cells if isinstance(cell, Figure)), None)
     return found
 
@@ -431,34 +451,34 @@ def _later(series: FigureSeries, first: Sequence[Period], keys: Iterable[str]) -
 def _tag_breaks(row: RowView, later: dict[str, Figure | None]) -> Iterator[tuple[str, TagBreak]]:
     """The figures of a row whose ``later`` ones are of another line; those of the row take their places."""
     for key, after in later.items():
-        cell = row.cell(key)
+        cell = row.get_cell(key)
         if isinstance(cell, Figure):
-            if after is not None and not row.series.is_one_line(cell, after):
-                yield key, {"tags": tags_of(cell), "later_tags": tags_of(after)}
+            if after is not None and not row.series.is_same_line(cell, after):
+                yield key, {"tags": list_concepts(cell), "later_tags": list_concepts(after)}
             later[key] = cell
 
 
-def _row(row: RowView, keys: Sequence[str], question: SeriesQuestion, factors: Mapping[str, Decimal]) -> SeriesRow:
-    made: Any = {**row.named()}
+def _row(row: RowView, keys: Sequence[str], question: SeriesQuery, factors: Mapping[str, Decimal]) -> SeriesRow:
+    made: Any = {**row.build_period()}
     if question.calendar:
         made |= _on_calendar(row.period, question.period)
-    cells = {key: row.cell(key) for key in keys}
+    cells = {key: row.get_cell(key) for key in keys}
     for key, factor in factors.items():
-        cells[key] = splits.adjusted(cells[key], key, factor)
+        cells[key] = splits.adjust_cell(cells[key], key, factor)
     if question.provenance == "none":
-        made["metrics"] = {key: value_of(cell) for key, cell in cells.items()}
-        made["holes"] = holes(cells)
+        made["metrics"] = {key: find_value(cell) for key, cell in cells.items()}
+        made["holes"] = build_holes(cells)
     else:
-        totals = templates.checks(row.series.held.industry, row.cell)
-        shown = full if question.provenance == "full" else summary
+        totals = templates.check_totals(row.series.company_book.industry, row.get_cell)
+        shown = build_full_provenance if question.provenance == "full" else build_provenance
         made["metrics"] = {key: shown(row, key, cell, totals) for key, cell in cells.items()}
         for key, factor in factors.items():
             if factor != 1:
                 made["metrics"][key]["split_factor"] = factor
     if row.series.estimated:
-        made["estimated"] = [key for key, cell in cells.items() if isinstance(cell, Figure) and cell.estimated]
+        made["estimated"] = [key for key, cell in cells.items() if isinstance(cell, Figure) and cell.is_estimated]
     if question.template:
-        made["template"] = templates.filled(row.series.held.industry, row.cell)
+        made["template"] = templates.fill_template(row.series.company_book.industry, row.get_cell)
     return made  # type: ignore[no-any-return]
 
 
@@ -471,96 +491,104 @@ def _on_calendar(period: Period, kind: str) -> dict[str, Any]:
     if kind == "YTD":
         length = min(length, A_QUARTER)
     middle = EPOCH + timedelta(days=period.end - length // 2)
-    if length < HALF.start:
+    if length < HALF_YEAR_DAYS.start:
         name = f"Q{(middle.month + 2) // 3}"
     else:
         # A transition period is neither quarter nor year on the calendar either.
-        name = "FY" if length + 1 in YEAR else period.fiscal_period
+        name = "FY" if length + 1 in YEAR_DAYS else period.fiscal_period
     return {"calendar_year": middle.year, "calendar_period": name}
 
 
-def units_of(key: str, currency: str) -> str:
+def get_unit(key: str, currency: str) -> str:
     """The unit of a key's values."""
-    one = definition(key)
+    one = find_definition(key)
     kind = getattr(one, "units", "currency")
     return {"currency": currency, "per_share": f"{currency}/shares"}.get(kind, kind)
 
 
-def summary(row: RowView, key: str, cell: Cell, totals: dict[str, Check]) -> Provenance:
+def build_provenance(row: RowView, key: str, cell: Cell, totals: dict[str, Check]) -> Provenance:
     """A cell with its provenance; ``totals`` are the :func:`templates.checks` of its row."""
-    book = row.series.held.book
+    book = row.series.company_book.book
     figure = cell if isinstance(cell, Figure) else None
-    filing = book.filings[figure.place] if figure else None
+    filing = book.filings[figure.filing_index] if figure else None
     made: Provenance = {
-        "value": value_of(cell),
+        "value": find_value(cell),
         "status": cell.status,
         "reason_code": cell.reason if isinstance(cell, Missing) else None,
-        "concept": concept_of(figure) if figure else None,
+        "concept": get_concept(figure) if figure else None,
         "tier": figure.priority if figure else None,
         "method": figure.method if figure else None,
         "calc_status": totals.get(key, "unchecked"),
-        "confidence": confidence(row, key, figure) if figure else 0,
+        "confidence": compute_confidence(row, key, figure) if figure else 0,
         "accession": filing.accession if filing else None,
-        "source": ("note" if figure.noted else filing.source) if figure and filing else None,
-        "unit": units_of(key, book.currency),
+        "source": ("note" if figure.is_from_note else filing.source) if figure and filing else None,
+        "unit": get_unit(key, book.currency),
     }
-    if isinstance(cell, Missing) and cell.line:
-        made["line"] = cell.line
-    if figure and (beside := beside_of(row, key, figure)):
+    if isinstance(cell, Missing) and cell.line_label:
+        made["line"] = cell.line_label
+    if figure and (beside := list_lines_beside(row, key, figure)):
         made["beside"] = beside
-    if figure and figure.estimated:
+    if figure and figure.is_estimated:
         made["estimated"] = True
-    if figure and (failed := doubts.of_cell(row, key)):
+    if figure and (failed := figure_doubts.find_failed_check(row, key)):
         made |= {"calc_status": "inconsistent", "check": failed}
     return made
 
 
-def full(row: RowView, key: str, cell: Cell, totals: dict[str, Check]) -> FullProvenance:
+def build_full_provenance(row: RowView, key: str, cell: Cell, totals: dict[str, Check]) -> FullProvenance:
     """The same with decimals, filing day and operands; a figure as it is reported is its own operand."""
     figure = cell if isinstance(cell, Figure) else None
     only = figure.operands[0] if figure and len(figure.operands) == 1 else None
     return {
-        **summary(row, key, cell, totals),
+        **build_provenance(row, key, cell, totals),
         "decimals": decimals_of(only[2].decimals) if only else None,
-        "filed_at": row.series.held.book.filings[figure.place].filed if figure else None,
-        "operands": [] if only and only[0] > 0 else operands_shown(row, key, cell),
+        "filed_at": row.series.company_book.book.filings[figure.filing_index].filed if figure else None,
+        "operands": [] if only and only[0] > 0 else list_operand_records(row, key, cell),
     }
 
 
-def concept_of(cell: Figure) -> str:
+def get_concept(cell: Figure) -> str:
     """The concept that a figure was reported under; of a formula the whole of it."""
-    if len(cell.line) == 1 and len(cell.operands) == 1:
+    if len(cell.concepts) == 1 and len(cell.operands) == 1:
         return cell.operands[0][2].concept
-    return " ".join(cell.line)
+    return " ".join(cell.concepts)
 
 
-def beside_of(row: RowView, key: str, cell: Figure) -> list[str]:
+def list_lines_beside(row: RowView, key: str, cell: Figure) -> list[str]:
     """The labels of lines of the statement that belong to a metric and are not in its figure, which is a part of it."""
-    metric = metrics.mapping().metrics.get(key)
+    metric = metric_mapping.get_mapping().metrics.get(key)
     return [] if metric is None else row.series.resolver.reports.beside(metric, cell)
 
 
-def confidence(row: RowView, key: str, cell: Figure) -> int:
+def compute_confidence(row: RowView, key: str, cell: Figure) -> int:
     """From 0 to 100: 100 as reported under the first tag, less for other tags, formulas and derivations, for estimates
     and what is doubted; never more than that of an input."""
-    less = A_NOTE * cell.noted + A_PART * bool(beside_of(row, key, cell))
+    less = A_NOTE * cell.is_from_note + A_PART * bool(list_lines_beside(row, key, cell))
     own = max(LEAST, WORTH[cell.method] - A_PRIORITY * max(0, cell.priority - 1) - less)
-    reported = key in metrics.mapping().metrics
-    own = DOUBTED if reported and key in doubts.of_row(row) else ESTIMATED if cell.estimated else own
-    inputs = () if reported else row.inputs(key)
-    return min([own, *(confidence(one.row, one.key, one.cell) for one in inputs if isinstance(one.cell, Figure))])
+    reported = key in metric_mapping.get_mapping().metrics
+    own = (
+        DOUBTED
+        if reported and key in figure_doubts.list_failed_checks(row)
+        else ESTIMATED
+        if cell.is_estimated
+        else own
+    )
+    inputs = () if reported else row.list_inputs(key)
+    return min(
+        [own, *(compute_confidence(one.row, one.key, one.cell) for one in inputs if isinstance(one.cell, Figure))]
+    )
 
 
-def operands_shown(row: RowView, key: str, cell: Cell) -> list[OperandShown]:
+def list_operand_records(row: RowView, key: str, cell: Cell) -> list[OperandRecord]:
     """What a figure was computed from: value, sign, concept, period and filing of each operand."""
-    return [{"sign": sign, **_fact_shown(row, period, one)} for sign, period, one in row.operands(key, cell)]
+    return [{"sign": sign, **_fact_shown(row, period, one)} for sign, period, one in row.list_operands(key, cell)]
 
 
-def _fact_shown(row: RowView, period: Key, vintage: Vintage) -> FactShown:
+def _fact_shown(row: RowView, period: PeriodKey, vintage: Vintage) -> FactRecord:
     end, length = period
-    filing = row.series.held.book.filings[vintage.place]
+    filing = row.series.company_book.book.filings[vintage.filing_index]
     return {
-        "value": number(Decimal(vintage.value)),
+        "value": to_json_number(Decimal(vintage.value)),
         "concept": vintage.concept,
         "unit": vintage.unit,
         "decimals": decimals_of(vintage.decimals),
@@ -592,7 +620,7 @@ class InputKey(TypedDict):
     metric: str
 
 
-class InputShown(InputKey, ProofPeriod, FullProvenance):
+class InputRecord(InputKey, ProofPeriod, FullProvenance):
     """A cell that another was computed from."""
 
 
@@ -612,26 +640,26 @@ class CellProof(TypedDict):
     definition: str
     formula: str
     mapping_version: int
-    cell: CellShown
-    inputs: list[InputShown]
+    cell: CellRecord
+    inputs: list[InputRecord]
     considered: list[ConsideredRule]
-    vintages: list[FactShown]
+    vintages: list[FactRecord]
 
 
-def proof(row: RowView, key: str) -> CellProof:
+def build_proof(row: RowView, key: str) -> CellProof:
     """What is behind the cell of a key in a row, whatever kind of key it is."""
-    cell = row.cell(key)
-    industry = row.series.held.industry
-    shown = full(row, key, cell, templates.checks(industry, row.cell))
-    shown["operands"] = operands_shown(row, key, cell)
-    one = definition(key)
+    cell = row.get_cell(key)
+    industry = row.series.company_book.industry
+    shown = build_full_provenance(row, key, cell, templates.check_totals(industry, row.get_cell))
+    shown["operands"] = list_operand_records(row, key, cell)
+    one = find_definition(key)
     assert one is not None
     made: CellProof = {
         "metric": key,
         "label": one.label,
         "definition": one.definition,
         "formula": "",
-        "mapping_version": metrics.mapping().version,
+        "mapping_version": metric_mapping.get_mapping().version,
         "cell": {**shown},
         "inputs": [],
         "considered": [],
@@ -640,22 +668,24 @@ def proof(row: RowView, key: str) -> CellProof:
     if isinstance(one, Metric):
         made["formula"] = cell.derivation if isinstance(cell, Figure) else ""
         made["considered"] = [
-            {"tier": rule.priority, "way": rule.text, "words": rule_words.rule(rule, one)}
+            {"tier": rule.priority, "way": rule.text, "words": rule_words.describe_rule(rule, one)}
             for rule in one.rules[industry]
         ]
         made["vintages"] = _vintages(row, one)
     else:
         made["formula"] = one.formula
-        for used in row.inputs(key):
-            totals = templates.checks(industry, used.row.cell)
-            period: ProofPeriod = {"period": used.row.series.kind, **used.row.named()}
-            made["inputs"].append({"metric": used.key, **period, **full(used.row, used.key, used.cell, totals)})
+        for used in row.list_inputs(key):
+            totals = templates.check_totals(industry, used.row.get_cell)
+            period: ProofPeriod = {"period": used.row.series.kind, **used.row.build_period()}
+            made["inputs"].append(
+                {"metric": used.key, **period, **build_full_provenance(used.row, used.key, used.cell, totals)}
+            )
     return made
 
 
-def _periods(row: RowView, metric: Metric) -> tuple[Key, ...]:
+def _periods(row: RowView, metric: Metric) -> tuple[PeriodKey, ...]:
     """The periods for which filings report a cell: those of its operands, else those of its row."""
-    cell = row.cell(metric.key)
+    cell = row.get_cell(metric.key)
     if isinstance(cell, Figure) and cell.method != "derived":
         return tuple(dict.fromkeys(key for _, key, _ in cell.operands))
     if metric.over == "instant":
@@ -664,10 +694,10 @@ def _periods(row: RowView, metric: Metric) -> tuple[Key, ...]:
     return () if row.series.kind == "TTM" or metric.over == "opening" else row.period.keys
 
 
-def _vintages(row: RowView, metric: Metric) -> list[FactShown]:
+def _vintages(row: RowView, metric: Metric) -> list[FactRecord]:
     """Every fact of a metric for the cell's period, by any tag of the mapping, first filed to last."""
-    book = row.series.held.book
-    tags = dict.fromkeys(tag for rule in metric.rules[row.series.held.industry] for tag in rule.tags)
+    book = row.series.company_book.book
+    tags = dict.fromkeys(tag for rule in metric.rules[row.series.company_book.industry] for tag in rule.tags)
     found = [
         _fact_shown(row, period, vintage)
         for tag in tags

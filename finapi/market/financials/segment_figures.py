@@ -10,11 +10,11 @@ from typing import NamedTuple, TypedDict
 from finapi.core import days
 from finapi.core.records import Date
 from finapi.edgar.xbrl.qnames import is_extension
-from finapi.market.financials import company_books, metrics, series
+from finapi.market.financials import company_books, metric_mapping, metric_series
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.fact_book import COVER_SHARES, SourceFiling
-from finapi.market.financials.periods import SAME, Period
-from finapi.market.financials.rows import FigureSeries
+from finapi.market.financials.periods import SAME_DAYS, Period
+from finapi.market.financials.series_rows import FigureSeries
 from finapi.market.statements.facts import Decimals, decimals_of
 from finapi.store.db import Row, Transaction
 
@@ -66,24 +66,24 @@ class Segments(NamedTuple):
     members: list[SegmentMember]
 
 
-def concepts_of(concept: str | None, metric: str | None, industry: str) -> list[str]:
+def list_concepts(concept: str | None, metric: str | None, industry: str) -> list[str]:
     """The concepts that a question means, the preferred first; empty for a metric that is none."""
     if concept is not None:
         return [concept if ":" in concept else f"us-gaap:{concept}"]
-    known = metrics.mapping().metrics.get(metric or "")
+    known = metric_mapping.get_mapping().metrics.get(metric or "")
     return list(dict.fromkeys(tag for rule in known.rules[industry] for tag in rule.tags)) if known else []
 
 
-def by_axis(
+def build_segments(
     tx: Transaction,
     cik: int,
     held: CompanyBook,
     concepts: Sequence[str],
-    question: series.SeriesQuestion,
+    question: metric_series.SeriesQuery,
     axis: str | None,
 ) -> Segments:
     """Figures of ``concepts`` by the members of an axis (None: the one with most figures), newest points first."""
-    filings, sets = company_books.filings_of(tx, cik, question.as_of)
+    filings, sets = company_books.list_filings(tx, cik, question.as_of)
     rows = tx.list_rows("book_dimensioned_facts", sets=json.dumps(sets), concepts=json.dumps(concepts), least=1)
     by_axes: dict[str, list[tuple[str, Row]]] = {}
     for row in rows:
@@ -93,13 +93,13 @@ def by_axis(
             by_axes.setdefault(name, []).append((member, row))
     axes = sorted(by_axes, key=lambda one: (-len(by_axes[one]), one))
     chosen = next((one for one in axes if axis is None or axis in (one, one.partition(":")[2])), None)
-    periods = series.chosen(FigureSeries(held, question.period, question.basis).periods, question)
+    periods = metric_series.select_periods(FigureSeries(held, question.period, question.basis).periods, question)
     sign = 1 if question.basis == "original" else -1
 
     def order(row: Row) -> tuple[int, int, int, str]:
         """Of the best rank, the last or first filed, the preferred tag."""
         place = row["place"]
-        return filings[place].rank, sign * place, concepts.index(row["concept"]), row["unit"]
+        return filings[place].source_rank, sign * place, concepts.index(row["concept"]), row["unit"]
 
     best: dict[tuple[int, str], Row] = {}
     for member, row in by_axes.get(chosen or "", ()):
@@ -115,7 +115,7 @@ def by_axis(
 
 def _period(end: int, length: int, periods: Sequence[Period]) -> int | None:
     for at, period in enumerate(periods):
-        if (end, length) in period.keys or (not length and abs(end - period.end) <= SAME):
+        if (end, length) in period.keys or (not length and abs(end - period.end) <= SAME_DAYS):
             return at
     return None
 
@@ -140,11 +140,11 @@ def _point(row: Row, period: Period, filings: Sequence[SourceFiling]) -> Segment
 # ---- classes of shares
 
 
-def share_classes(
+def list_share_classes(
     tx: Transaction, cik: int, as_of: str | None, basis: str
 ) -> tuple[SourceFiling | None, list[ShareClass]]:
     """The classes of shares on the cover page of the last (or first) report that counts them, and the report."""
-    filings, sets = company_books.filings_of(tx, cik, as_of)
+    filings, sets = company_books.list_filings(tx, cik, as_of)
     rows = tx.list_rows(
         "book_dimensioned_facts", sets=json.dumps(sets), concepts=json.dumps([COVER_SHARES, SYMBOL]), least=0
     )
@@ -152,7 +152,7 @@ def share_classes(
     if not counts:
         return None, []
     sign = -1 if basis == "latest" else 1
-    place = min((row["place"] for row in counts), key=lambda place: (filings[place].rank, sign * place))
+    place = min((row["place"] for row in counts), key=lambda place: (filings[place].source_rank, sign * place))
     symbols = {_class_of(row): row["value"] for row in rows if row["place"] == place and row["concept"] == SYMBOL}
     classes = [(member, row) for row in counts if row["place"] == place and (member := _class_of(row)) is not None]
     # Of a class that is counted on several days the last day.

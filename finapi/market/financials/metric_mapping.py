@@ -17,15 +17,15 @@ INDUSTRIES = ("commercial", "bank", "insurer", "reit")
 STATEMENTS = ("income_statement", "balance_sheet", "cash_flow_statement", "comprehensive_income")
 
 # A filer's own concept with a longer name is nobody's line, and patterns need not be tried on it.
-LONGEST = 256
+MAX_CONCEPT_CHARS = 256
 
 # The taxonomy of lines that a filing's labels place: "face:capex" is the line that means it, whatever its tag.
-FACE = "face:"
+FACE_PREFIX = "face:"
 # Lines whose labels make a sum are "face:capex/1" and on; at most so many.
 MAX_PARTS = 4
 NO_PRIORITY = 10_000
 # How a figure is made that is the sum of such lines.
-TOGETHER = "the lines of the statement that make it"
+SUM_OF_LINES = "the lines of the statement that make it"
 
 _TAXONOMIES = {"ifrs": "ifrs-full", "dei": "dei", "srt": "srt"}
 
@@ -49,11 +49,11 @@ class Rule(NamedTuple):
 
     priority: int
     tags: tuple[str, ...]
-    own: tuple[re.Pattern[str], ...]
+    custom_patterns: tuple[re.Pattern[str], ...]
     terms: tuple[Term, ...]
     text: str
-    beside: Names
-    unsigned: bool
+    unless_reported: Names
+    ignores_sign: bool
 
 
 @dataclass(frozen=True)
@@ -105,36 +105,40 @@ class Metric:
     whole: bool
     rules: dict[str, tuple[Rule, ...]]
     # The tags of all rules in their order, and the patterns.
-    places: dict[str, int]
-    own: tuple[re.Pattern[str], ...]
+    tag_priorities: dict[str, int]
+    custom_patterns: tuple[re.Pattern[str], ...]
 
-    def applies_to(self, industry: str) -> bool:
+    def has_industry(self, industry: str) -> bool:
         """Whether statements of an industry have this line at all."""
         return industry not in self.not_for and (not self.only_for or industry in self.only_for)
 
-    def tags(self, industry: str) -> list[str]:
+    def list_tags(self, industry: str) -> list[str]:
         """The tags that mean it by themselves in an industry, the best first."""
         return [tag for rule in self.rules[industry] for tag in rule.tags]
 
-    def means(self, label: str) -> bool:
+    def is_named_by(self, label: str) -> bool:
         """Whether a line with a label means this metric on the face of its statement."""
         return self.face is not None and self.face.fullmatch(label) is not None
 
-    def may_mean(self, label: str) -> bool:
+    def may_be_named_by(self, label: str) -> bool:
         """Whether a line with a label may mean it, or is a part of it."""
         return any(one is not None and one.fullmatch(label) is not None for one in (self.akin, self.parts, self.apart))
 
-    def priority(self, concept: str) -> int:
+    def get_priority(self, concept: str) -> int:
         """How a line under a counted concept is preferred as this metric by itself, 0 the best; NO_PRIORITY when it is
         not."""
-        if concept in self.places:
-            return self.places[concept]
+        if concept in self.tag_priorities:
+            return self.tag_priorities[concept]
         local = concept.partition(":")[2]
-        return len(self.places) if any(pattern.fullmatch(local) for pattern in self.own) else NO_PRIORITY
+        return (
+            len(self.tag_priorities)
+            if any(pattern.fullmatch(local) for pattern in self.custom_patterns)
+            else NO_PRIORITY
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
+class DerivedMetric:
     """A figure computed from metrics of the same row."""
 
     key: str
@@ -150,34 +154,34 @@ class MetricMapping:
 
     version: int
     metrics: dict[str, Metric]
-    derived: dict[str, Derived]
+    derived: dict[str, DerivedMetric]
     # Every mapped concept with the kind of unit it must have.
-    units_of: dict[str, str]
+    unit_kinds: dict[str, str]
     # The same by local name, for a filer's own concept that is spelt like a standard one.
     local_names: dict[str, str]
     # Patterns for the filer's own concepts, with the kind of unit.
-    own: tuple[tuple[re.Pattern[str], str], ...]
+    custom_patterns: tuple[tuple[re.Pattern[str], str], ...]
     # Every concept of a payment or expense: one that is tagged negative is no term of a formula.
     outlays: frozenset[str]
 
-    def concept(self, name: str) -> str | None:
+    def find_concept(self, name: str) -> str | None:
         """Under which mapped name a reported concept counts, or None when no metric uses it."""
-        if name in self.units_of:
+        if name in self.unit_kinds:
             return name
         local = name.partition(":")[2]
-        if not is_extension(name) or len(local) > LONGEST:
+        if not is_extension(name) or len(local) > MAX_CONCEPT_CHARS:
             return None
         if local in self.local_names:
             return self.local_names[local]
-        return name if any(pattern.fullmatch(local) for pattern, _ in self.own) else None
+        return name if any(pattern.fullmatch(local) for pattern, _ in self.custom_patterns) else None
 
-    def units(self, concept: str) -> str:
+    def get_unit_kind(self, concept: str) -> str:
         """The kind of unit that facts of a counted concept must have."""
-        known = self.units_of.get(concept)
+        known = self.unit_kinds.get(concept)
         if known is not None:
             return known
         local = concept.partition(":")[2]
-        return next(units for pattern, units in self.own if pattern.fullmatch(local))
+        return next(units for pattern, units in self.custom_patterns if pattern.fullmatch(local))
 
     def is_negative_outlay(self, key: str, value: Decimal) -> bool:
         """Whether a key is a payment or expense that is tagged negative, so that nothing is computed from it."""
@@ -186,12 +190,12 @@ class MetricMapping:
 
 
 @cache
-def mapping() -> MetricMapping:
+def get_mapping() -> MetricMapping:
     """The mapping in force."""
     return parse(_text("metrics.toml"))
 
 
-def keys(catalogue: str, table: str) -> list[str]:
+def list_keys(catalogue: str, table: str) -> list[str]:
     """The keys of a table of a catalogue, in their order."""
     return re.findall(rf"^\[{table}\.(\w+)\]", _text(catalogue), re.MULTILINE)
 
@@ -206,7 +210,7 @@ def parse(text: str) -> MetricMapping:
     words = raw.get("labels", {})
     metrics = {key: _metric(key, entry, words) for key, entry in raw["metric"].items()}
     derived = {
-        key: Derived(key, entry["label"], entry["definition"], entry["formula"], terms(entry["formula"]))
+        key: DerivedMetric(key, entry["label"], entry["definition"], entry["formula"], parse_formula(entry["formula"]))
         for key, entry in raw["derived"].items()
     }
     units_of: dict[str, str] = {}
@@ -215,10 +219,12 @@ def parse(text: str) -> MetricMapping:
     for metric in metrics.values():
         for rule in (rule for rules in metric.rules.values() for rule in rules):
             names = (*rule.tags, *(name for term in rule.terms for name in term.names))
-            for name in (*names, *rule.beside[0]) if not names[:1] or not names[0].startswith(FACE) else ():
+            for name in (
+                (*names, *rule.unless_reported[0]) if not names[:1] or not names[0].startswith(FACE_PREFIX) else ()
+            ):
                 units_of.setdefault(name, metric.units)
             outlays.update(names if metric.outlay else ())
-            patterns = (*rule.own, *rule.beside[1])
+            patterns = (*rule.custom_patterns, *rule.unless_reported[1])
             own.update((pattern.pattern, (pattern, metric.units)) for pattern in patterns)
     for one in derived.values():
         unknown = [name for term in one.terms for name in term.names if name not in metrics]
@@ -230,7 +236,7 @@ def parse(text: str) -> MetricMapping:
     )
 
 
-def checked(text: str) -> MetricMapping:
+def parse_untrusted(text: str) -> MetricMapping:
     """The mapping of a text that others wrote: as :func:`parse`, and re.error for a pattern of labels that is none."""
     made = parse(text)
     for metric in made.metrics.values():
@@ -241,7 +247,7 @@ def checked(text: str) -> MetricMapping:
     return made
 
 
-def terms(formula: str, *, tags: bool = False) -> tuple[Term, ...]:
+def parse_formula(formula: str, *, tags: bool = False) -> tuple[Term, ...]:
     """The terms of a formula: ``a + b|c - [d]``. With ``tags`` its names are concepts."""
     found: list[Term] = []
     sign = 1
@@ -292,8 +298,10 @@ def _metric(key: str, entry: dict[str, Any], words: dict[str, str]) -> Metric:
         siblings=_label(entry.get("siblings"), words),
         whole=entry.get("whole", False),
         rules=rules,
-        places={tag: place for place, tag in enumerate(tags)},
-        own=tuple({pattern.pattern: pattern for rule in every for pattern in rule.own}.values()),
+        tag_priorities={tag: place for place, tag in enumerate(tags)},
+        custom_patterns=tuple(
+            {pattern.pattern: pattern for rule in every for pattern in rule.custom_patterns}.values()
+        ),
     )
 
 
@@ -313,15 +321,15 @@ def _rules(key: str, entry: dict[str, Any], industry: str) -> tuple[Rule, ...]:
     made: list[Rule] = []
     for priority, text in enumerate(texts, 1):
         if text.startswith("= "):
-            made.append(Rule(priority, (), (), terms(text[2:], tags=True), text[2:], beside, unsigned))
+            made.append(Rule(priority, (), (), parse_formula(text[2:], tags=True), text[2:], beside, unsigned))
         else:
             made.append(Rule(priority, *_named(text), (), text, ((), ()), unsigned))
     if "face" in entry:
         text = "the line of the statement whose label means it, where none stands under a tag"
-        made.append(Rule(len(made) + 1, (FACE + key,), (), (), text, ((), ()), unsigned))
+        made.append(Rule(len(made) + 1, (FACE_PREFIX + key,), (), (), text, ((), ()), unsigned))
     if "parts" in entry:
-        every = [Term(1, (f"{FACE}{key}/{number}",), number > 2) for number in range(1, MAX_PARTS + 1)]
-        made.append(Rule(len(made) + 1, (), (), tuple(every), TOGETHER, ((), ()), unsigned))
+        every = [Term(1, (f"{FACE_PREFIX}{key}/{number}",), number > 2) for number in range(1, MAX_PARTS + 1)]
+        made.append(Rule(len(made) + 1, (), (), tuple(every), SUM_OF_LINES, ((), ()), unsigned))
     return tuple(made)
 
 

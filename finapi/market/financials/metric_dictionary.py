@@ -7,10 +7,10 @@ from functools import cache
 from typing import Annotated, Any, TypedDict
 
 from finapi.core.records import OneOf
-from finapi.market.financials import metrics, ratios, reasons, rule_words, templates
+from finapi.market.financials import metric_mapping, ratios, reasons, rule_words, templates
 
 KINDS = ("primitive", "derived", "ratio", "template_slot", "reason")
-STATEMENTS = (*metrics.STATEMENTS, "analytic", "derived", "other")
+STATEMENTS = (*metric_mapping.STATEMENTS, "analytic", "derived", "other")
 
 _STATEMENT_OF_TEMPLATE = {
     "income": "income_statement",
@@ -43,23 +43,25 @@ class DictionaryEntry(TypedDict):
     rules: list[str]
 
 
-def entries(kind: str | None = None, statement: str | None = None, key: str | None = None) -> list[DictionaryEntry]:
+def list_entries(
+    kind: str | None = None, statement: str | None = None, key: str | None = None
+) -> list[DictionaryEntry]:
     """The entries that fit, in the order of their kinds and files."""
     return [
         entry
-        for entry in every()
+        for entry in list_all_entries()
         if kind in (None, entry["kind"]) and statement in (None, entry["statement"]) and key in (None, entry["key"])
     ]
 
 
-def source() -> str:
+def describe_source() -> str:
     """Which data the dictionary is made from, with their versions."""
-    files = metrics.mapping().version, ratios.catalogue().version, templates.templates().version
+    files = metric_mapping.get_mapping().version, ratios.get_catalogue().version, templates.get_templates().version
     return "metrics {}, ratios {}, templates {}".format(*files)
 
 
 @cache
-def every() -> tuple[DictionaryEntry, ...]:
+def list_all_entries() -> tuple[DictionaryEntry, ...]:
     """The whole dictionary."""
     return (*_primitives(), *_derived(), *_ratios(), *_slots(), *_reasons())
 
@@ -72,9 +74,9 @@ def _entry(key: str, label: str, kind: str, statement: str, definition: str, **m
 
 
 def _primitives() -> Iterator[DictionaryEntry]:
-    for one in metrics.mapping().metrics.values():
-        fitting = [industry for industry in metrics.INDUSTRIES if one.applies_to(industry)]
-        all_of_them = len(fitting) == len(metrics.INDUSTRIES)
+    for one in metric_mapping.get_mapping().metrics.values():
+        fitting = [industry for industry in metric_mapping.INDUSTRIES if one.has_industry(industry)]
+        all_of_them = len(fitting) == len(metric_mapping.INDUSTRIES)
         entry = _entry(
             one.key,
             one.label,
@@ -86,25 +88,25 @@ def _primitives() -> Iterator[DictionaryEntry]:
             formula=" ; ".join(rule.text for rule in one.rules["commercial"]),
             coverage="all industries" if all_of_them else ", ".join(fitting),
         )
-        yield {**entry, "rules": rule_words.of(one)}
+        yield {**entry, "rules": rule_words.describe_rules(one)}
 
 
 def _derived() -> Iterator[DictionaryEntry]:
-    for one in metrics.mapping().derived.values():
+    for one in metric_mapping.get_mapping().derived.values():
         entry = _entry(one.key, one.label, "derived", "derived", one.definition, units="currency", formula=one.formula)
         parameters = [name for term in one.terms for name in term.names]
         yield {**entry, "aggregation": "computed in each period", "parameters": parameters}
 
 
 def _ratios() -> Iterator[DictionaryEntry]:
-    for one in ratios.catalogue().ratios.values():
+    for one in ratios.get_catalogue().ratios.values():
         entry = _entry(one.key, one.label, "ratio", "analytic", one.definition, units=one.units, formula=one.formula)
         aggregation, parameters = "computed in each period", list(one.inputs)
         yield {**entry, "aggregation": aggregation, "category": one.category, "parameters": parameters}
 
 
 def _slots() -> Iterator[DictionaryEntry]:
-    for industry, statements in templates.templates().by_industry.items():
+    for industry, statements in templates.get_templates().by_industry.items():
         for name, statement in statements.items():
             for line in statement.lines:
                 yield _entry(

@@ -8,16 +8,16 @@ from typing import Annotated, NamedTuple, TypedDict
 
 from finapi.core import days
 from finapi.core.records import Date, OneOf
-from finapi.market.financials import metrics, ratios, reasons
+from finapi.market.financials import metric_mapping, ratios, reasons
+from finapi.market.financials.cells import Cell, Figure, Missing, Operand
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.figures import Cell, Figure, Missing, Operand
-from finapi.market.financials.metrics import Derived, Metric
-from finapi.market.financials.periods import SLACK, Period
+from finapi.market.financials.metric_mapping import DerivedMetric, Metric
+from finapi.market.financials.periods import SLACK_DAYS, Period
 from finapi.market.financials.ratios import Compute, NoValue, Ratio
 from finapi.market.financials.templates import FailedCheck
 
 # The close of a share on the last trading day up to a day, as traded; or the reason code of why there is none.
-Price = Callable[[int], "Decimal | str"]
+PriceOnDay = Callable[[int], "Decimal | str"]
 # Where prices are from; synthetic ones are made up, as in the demo.
 PriceSource = Annotated[str, OneOf(("csv", "synthetic"))]
 
@@ -25,7 +25,7 @@ PriceSource = Annotated[str, OneOf(("csv", "synthetic"))]
 SPLIT = Decimal("1.4")
 
 # The average of shares that earnings of one are told of.
-EACH_OF = {"eps_basic": "weighted_average_shares_basic", "eps_diluted": "weighted_average_shares_diluted"}
+SHARE_COUNTS = {"eps_basic": "weighted_average_shares_basic", "eps_diluted": "weighted_average_shares_diluted"}
 
 # Totals of equity that the definitions of their tags leave noncontrolling interests out of.
 OWNERS_ONLY = frozenset(
@@ -37,7 +37,7 @@ OWNERS_ONLY = frozenset(
     ]
 )
 
-KINDS = ("A", "Q", "TTM", "YTD")
+SERIES_KINDS = ("A", "Q", "TTM", "YTD")
 
 
 ESTIMATED = "income of the quarter over the estimated average of shares"
@@ -52,13 +52,13 @@ class RowPeriod(TypedDict):
     period_end: Date
 
 
-def definition(key: str) -> Metric | Derived | Ratio | None:
+def find_definition(key: str) -> Metric | DerivedMetric | Ratio | None:
     """The metric, derived figure or ratio of a key, or None."""
-    mapping = metrics.mapping()
-    return mapping.metrics.get(key) or mapping.derived.get(key) or ratios.catalogue().ratios.get(key)
+    mapping = metric_mapping.get_mapping()
+    return mapping.metrics.get(key) or mapping.derived.get(key) or ratios.get_catalogue().ratios.get(key)
 
 
-def tags_of(figure: Figure) -> list[str]:
+def list_concepts(figure: Figure) -> list[str]:
     """The concepts that a figure is of."""
     return sorted({vintage.concept for _, _, vintage in figure.operands})
 
@@ -68,22 +68,22 @@ class FigureSeries:
     ``estimated`` last quarters have the averages of shares and earnings of one that no filing tells."""
 
     def __init__(
-        self, held: CompanyBook, kind: str, basis: str, price: Price | None = None, *, estimated: bool = False
+        self, held: CompanyBook, kind: str, basis: str, price: PriceOnDay | None = None, *, estimated: bool = False
     ) -> None:
         self.estimated = estimated and kind == "Q"
-        self.held = held
+        self.company_book = held
         self.kind = kind
         self.resolver = held.resolvers[basis]
         self.price = price
         calendar = held.calendar
-        periods = {"A": calendar.years, "YTD": calendar.years_to_date}.get(kind, calendar.interim)
+        periods = {"A": calendar.list_years, "YTD": calendar.list_years_to_date}.get(kind, calendar.list_quarters)
         self.periods: list[Period] = periods()
         self._rows: dict[tuple[int, int], RowView] = {}
         self._trailing: FigureSeries | None = self if kind == "TTM" else None
 
-    def row(self, period: Period) -> RowView:
+    def get_row(self, period: Period) -> RowView:
         """The row of a period of this series; the same one each time."""
-        place = (period.span, period.number)
+        place = (period.span_index, period.quarter_number)
         row = self._rows.get(place)
         if row is None:
             row = self._rows[place] = RowView(self, period)
@@ -94,10 +94,10 @@ class FigureSeries:
         """The series of trailing twelve months with the same quarters."""
         if self._trailing is None:
             basis = "original" if self.resolver.original else "latest"
-            self._trailing = FigureSeries(self.held, "TTM", basis, self.price)
+            self._trailing = FigureSeries(self.company_book, "TTM", basis, self.price)
         return self._trailing
 
-    def find(self, year: int | None, name: str | None, end: str | None) -> Period | None:
+    def find_period(self, year: int | None, name: str | None, end: str | None) -> Period | None:
         """The newest period that fits a fiscal year, a fiscal period and a last day, each where it is given."""
         for one in self.periods:
             fits = year in (None, one.fiscal_year) and name in (None, one.fiscal_period)
@@ -105,10 +105,10 @@ class FigureSeries:
                 return one
         return None
 
-    def is_one_line(self, one: Figure, other: Figure) -> bool:
+    def is_same_line(self, one: Figure, other: Figure) -> bool:
         """Whether two figures are of the same tags, or of two that say the same in most periods that both tell."""
-        counted, told = self.resolver.mapping.concept, self.held.book.vintages
-        tags, others = ([counted(tag) or tag for tag in tags_of(figure)] for figure in (one, other))
+        counted, told = self.resolver.mapping.find_concept, self.company_book.book.vintages
+        tags, others = ([counted(tag) or tag for tag in list_concepts(figure)] for figure in (one, other))
         if tags == others or len(tags) != 1 or len(others) != 1:
             return tags == others
         these, those = (told.get(of[0], {}) for of in (tags, others))
@@ -116,11 +116,11 @@ class FigureSeries:
         alike = sum(Decimal(these[key][-1].value) == Decimal(those[key][-1].value) for key in common)
         return 2 * alike > len(common)
 
-    def before(self, period: Period, length: int) -> Period | None:
+    def find_earlier(self, period: Period, length: int) -> Period | None:
         """The period of this series that ends about ``length`` days before another and is like it."""
         for one in self.periods:
-            near = abs(period.end - length - one.end) <= SLACK
-            if near and (self.kind != "YTD" or one.number == period.number):
+            near = abs(period.end - length - one.end) <= SLACK_DAYS
+            if near and (self.kind != "YTD" or one.quarter_number == period.quarter_number):
                 return one
         return None
 
@@ -149,9 +149,9 @@ class RowView:
         self._asked: list[Input] = []
         self._earlier: dict[int, RowView | None] = {}
         # Which figures are doubted, once that was asked.
-        self.doubted: dict[str, FailedCheck] | None = None
+        self.failed_checks: dict[str, FailedCheck] | None = None
 
-    def named(self) -> RowPeriod:
+    def build_period(self) -> RowPeriod:
         """Which period it is."""
         start = None if self.series.kind == "TTM" else self.period.start
         return {
@@ -161,7 +161,7 @@ class RowView:
             "period_end": days.iso(self.period.end),
         }
 
-    def cell(self, key: str) -> Cell:
+    def get_cell(self, key: str) -> Cell:
         """The cell of a metric, derived figure or ratio; KeyError for a key that is none."""
         cell = self._cells.get(key)
         if cell is None:
@@ -173,13 +173,13 @@ class RowView:
             elif key in self._mapping.derived:
                 cell = self._derived(self._mapping.derived[key])
             else:
-                cell = self._ratio(ratios.catalogue().ratios[key])
+                cell = self._ratio(ratios.get_catalogue().ratios[key])
             self._cells[key] = cell
         return cell
 
-    def figure(self, key: str) -> Decimal | None:
+    def find_figure(self, key: str) -> Decimal | None:
         """The value of a cell, None where it is missing."""
-        cell = self.cell(key)
+        cell = self.get_cell(key)
         return cell.value if isinstance(cell, Figure) else None
 
     def _estimate(self, metric: Metric) -> Figure | None:
@@ -187,25 +187,25 @@ class RowView:
         income over such an average. None where they are not all known, or of different shares."""
         if metric.units == "shares":
             return self._resolver.last_average(metric, self.period)
-        shares = self.cell(EACH_OF[metric.key]) if metric.key in EACH_OF else None
-        income, paid = self.cell("net_income_to_common"), None
+        shares = self.get_cell(SHARE_COUNTS[metric.key]) if metric.key in SHARE_COUNTS else None
+        income, paid = self.get_cell("net_income_to_common"), None
         if isinstance(income, Missing):
-            income, paid = self.cell("net_income"), self.cell("preferred_dividends")
+            income, paid = self.get_cell("net_income"), self.get_cell("preferred_dividends")
         if not isinstance(shares, Figure) or not isinstance(income, Figure) or shares.value <= 0:
             return None
         figures = [income, *([paid] if isinstance(paid, Figure) else []), shares]
         value = income.value - (paid.value if isinstance(paid, Figure) else 0)
-        place = self._resolver.book.latest(one.place for one in figures)
+        place = self._resolver.book.find_last_filed(one.filing_index for one in figures)
         operands = tuple(operand for one in figures for operand in one.operands)
         return Figure(
-            round(value / shares.value, 2), (metric.key,), 1, place, "derived", operands, ESTIMATED, estimated=True
+            round(value / shares.value, 2), (metric.key,), 1, place, "derived", operands, ESTIMATED, is_estimated=True
         )
 
-    def _derived(self, derived: Derived) -> Cell:
+    def _derived(self, derived: DerivedMetric) -> Cell:
         figures: list[Figure] = []
         value = Decimal(0)
         for term in derived.terms:
-            cell = self.cell(term.names[0])
+            cell = self.get_cell(term.names[0])
             if isinstance(cell, Figure):
                 if self._mapping.is_negative_outlay(term.names[0], cell.value):
                     return Missing(reasons.UNEXPECTED_SIGN)
@@ -215,34 +215,36 @@ class RowView:
                 return cell
             elif not (term.optional and cell.reason in reasons.NO_SUCH_LINE):
                 return Missing(reasons.INPUT_MISSING)
-        place = self._resolver.book.latest(figure.place for figure in figures)
+        place = self._resolver.book.find_last_filed(figure.filing_index for figure in figures)
         return Figure(value, (derived.key,), 1, place, "derived", (), derived.formula)
 
     def _ratio(self, ratio: Ratio) -> Cell:
         outer, self._asked = self._asked, []
         try:
-            value = ratios.rounded(ratio.compute(self))
+            value = ratios.round_ratio(ratio.compute(self))
         except NoValue as missing:
             return Missing(missing.reason)
         finally:
             self._used[ratio.key], self._asked = self._asked, outer
         used = self._used[ratio.key]
-        place = self._resolver.book.latest(one.cell.place for one in used if isinstance(one.cell, Figure))
-        estimated = any(isinstance(one.cell, Figure) and one.cell.estimated for one in used)
-        return Figure(value, (ratio.key,), 1, place, "derived", (), ratio.formula, estimated=estimated)
+        place = self._resolver.book.find_last_filed(
+            one.cell.filing_index for one in used if isinstance(one.cell, Figure)
+        )
+        estimated = any(isinstance(one.cell, Figure) and one.cell.is_estimated for one in used)
+        return Figure(value, (ratio.key,), 1, place, "derived", (), ratio.formula, is_estimated=estimated)
 
-    def inputs(self, key: str) -> list[Input]:
+    def list_inputs(self, key: str) -> list[Input]:
         """What the cell of a derived figure or ratio was made of; of a missing one also what was not come to."""
-        self.cell(key)
+        self.get_cell(key)
         if key in self._mapping.derived:
             names = [term.names[0] for term in self._mapping.derived[key].terms]
         else:
-            names = list(ratios.catalogue().ratios[key].inputs)
+            names = list(ratios.get_catalogue().ratios[key].inputs)
         used = list(dict.fromkeys(self._used.get(key, ())))
         known = {one.key for one in used}
-        return used + [Input(self, name, self.cell(name)) for name in names if name not in known]
+        return used + [Input(self, name, self.get_cell(name)) for name in names if name not in known]
 
-    def operands(self, key: str, cell: Cell) -> tuple[Operand, ...]:
+    def list_operands(self, key: str, cell: Cell) -> tuple[Operand, ...]:
         """What a figure of a key in this row was computed from, with the signs that make it; of a ratio what its inputs
         were."""
         if not isinstance(cell, Figure) or key in self._mapping.metrics:
@@ -251,9 +253,9 @@ class RowView:
             return tuple(
                 (term.sign * sign, period, vintage)
                 for term in self._mapping.derived[key].terms
-                for sign, period, vintage in self.operands(term.names[0], self.cell(term.names[0]))
+                for sign, period, vintage in self.list_operands(term.names[0], self.get_cell(term.names[0]))
             )
-        made = [operand for one in self.inputs(key) for operand in one.row.operands(one.key, one.cell)]
+        made = [operand for one in self.list_inputs(key) for operand in one.row.list_operands(one.key, one.cell)]
         return tuple(dict.fromkeys(made))
 
     # ---- what formulas ask for
@@ -263,7 +265,7 @@ class RowView:
         return self._ask(self, key)
 
     def _ask(self, row: RowView, key: str) -> Decimal:
-        cell = row.cell(key)
+        cell = row.get_cell(key)
         self._asked.append(Input(row, key, cell))
         if isinstance(cell, Missing):
             raise NoValue(cell.reason)
@@ -284,9 +286,9 @@ class RowView:
     def year(self, key: str) -> Decimal:
         """The figure of the year that ends with the row."""
         kind = self.series.kind
-        if kind == "YTD" and self.period.number != 4:
+        if kind == "YTD" and self.period.quarter_number != 4:
             raise NoValue(reasons.OTHER_PERIOD)
-        return self._ask(self.series.trailing.row(self.period) if kind == "Q" else self, key)
+        return self._ask(self.series.trailing.get_row(self.period) if kind == "Q" else self, key)
 
     def avg(self, key: str) -> Decimal:
         """The mean of a balance at the row's end and a year before."""
@@ -322,8 +324,8 @@ class RowView:
 
     def shares(self) -> Decimal:
         """The shares outstanding as first reported for the row: of the day of its price, before any later split."""
-        first = FigureSeries(self.series.held, self.series.kind, "original")
-        return self._ask(first.row(self.period), "shares_outstanding")
+        first = FigureSeries(self.series.company_book, self.series.kind, "original")
+        return self._ask(first.get_row(self.period), "shares_outstanding")
 
     def burn(self) -> Decimal:
         """How much cash a month of the year took."""
@@ -334,8 +336,8 @@ class RowView:
 
     def owners_equity(self) -> Decimal:
         """The total of equity without noncontrolling interests, whether or not the tag's definition holds them."""
-        total, cell = self.value("total_equity"), self.cell("total_equity")
-        if isinstance(cell, Figure) and OWNERS_ONLY.issuperset(cell.line):
+        total, cell = self.value("total_equity"), self.get_cell("total_equity")
+        if isinstance(cell, Figure) and OWNERS_ONLY.issuperset(cell.concepts):
             return total
         return total - self.or_nothing(lambda row: row.value("minority_interest"))
 
@@ -343,9 +345,9 @@ class RowView:
         """The row that ends so many days before, of a period as long: a year is not compared with a transition
         period."""
         if length not in self._earlier:
-            earlier = self.series.before(self.period, length)
+            earlier = self.series.find_earlier(self.period, length)
             alike = earlier is not None and self._is_as_long(earlier)
-            self._earlier[length] = self.series.row(earlier) if earlier is not None and alike else None
+            self._earlier[length] = self.series.get_row(earlier) if earlier is not None and alike else None
         found = self._earlier[length]
         if found is None:
             raise NoValue(reasons.NO_PRIOR_PERIOD)
@@ -355,10 +357,10 @@ class RowView:
         period = self.period
         if period.start is None or earlier.start is None:
             return period.fiscal_period == earlier.fiscal_period
-        return abs((period.end - period.start) - (earlier.end - earlier.start)) <= 2 * SLACK
+        return abs((period.end - period.start) - (earlier.end - earlier.start)) <= 2 * SLACK_DAYS
 
     def _comparable(self, metric: Metric, ago: RowView) -> tuple[Figure, Figure]:
-        now, before = self.cell(metric.key), ago.cell(metric.key)
+        now, before = self.get_cell(metric.key), ago.get_cell(metric.key)
         assert isinstance(now, Figure)
         assert isinstance(before, Figure)
         pair = self._resolver.reports.together(metric, now, before)
@@ -366,7 +368,7 @@ class RowView:
             return pair
         # A loss is one before a split as after it: then the base alone says that growth is meaningless.
         if metric.units == "per_share" and before.value > 0:
-            cells = [row.cell("weighted_average_shares_diluted") for row in (self, ago)]
+            cells = [row.get_cell("weighted_average_shares_diluted") for row in (self, ago)]
             counts = [cell.value for cell in cells if isinstance(cell, Figure)]
             if len(counts) < len(cells) or min(counts) <= 0 or max(counts) / min(counts) > SPLIT:
                 raise NoValue(reasons.VINTAGE_CHANGED)
