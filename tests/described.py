@@ -22,8 +22,8 @@ from finapi.market.documents.metadata import FilingMetadata
 from finapi.market.ownership import notices
 from finapi.market.ownership import store as ownership
 from finapi.ops import watchdog
-from tests import schedules
 from tests.client import PASSWORD
+from tests.support import schedule_xml
 from tests.test_filings import FULL
 
 # No limit and no balance in the way; hashes that cost nothing.
@@ -87,7 +87,7 @@ class World:
             stored = filings.upsert(tx, metadata.from_header(header, len(FULL)), now)
             text = contents.text(papers[0][1].body, papers[0][1].filename, 10_000)
             contents.put(tx, stored.id, [line for line, _ in papers], text, most_kept=10_000, most_found=10_000)
-            for number, filed, document in schedules.examples():
+            for number, filed, document in schedule_xml.examples():
                 told = FilingMetadata(number, metadata.DOCUMENT, filed_at=filed)
                 if b"edgar/ownership" in document:
                     notices.put(tx, sale_notices.parse(document, number), told, now)

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
-from tests import submissions
 from tests.receiver import Received, Receiver, receiver
+from tests.support import submission_texts
 
 STORAGE = b'<?xml version="1.0"?>\n<Error><Code>NoSuchKey</Code><Message>x</Message></Error>'
 AGENT = "Test Suite tests@example.com"
@@ -128,15 +128,17 @@ def full_submission(accession: str, *, form: str = "8-K", cik: int = 320193, nam
         "STATE OF INCORPORATION:\t\t\tCA",
         "FISCAL YEAR END:\t\t\t0928",
     )
-    filer = submissions.party("FILER", name, f"{cik:010}", *data) + submissions.values(form)
+    filer = submission_texts.party("FILER", name, f"{cik:010}", *data) + submission_texts.values(form)
     page = "<html><body>Something happened.</body></html>"
-    main = submissions.text(form, "main.htm", page, more=f"<DESCRIPTION>{form}\n")
-    return submissions.full(accession, form, filer, main, period="20260130")
+    main = submission_texts.text(form, "main.htm", page, more=f"<DESCRIPTION>{form}\n")
+    return submission_texts.full(accession, form, filer, main, period="20260130")
 
 
 def ownership_submission(accession: str, document: bytes, *, issuer: int, owner: int, form: str = "4") -> bytes:
     """A full submission with an ownership form in it; the header names both parties, as EDGAR's does."""
-    reporting = submissions.party("REPORTING-OWNER", "LAMP ANN", f"{owner:010}", data="OWNER DATA")
-    company = submissions.party("ISSUER", "BROOK LAMPS INC", f"{issuer:010}")
-    parties = f"{reporting}{submissions.values(form)}\n{company}"
-    return submissions.full(accession, form, parties, submissions.xml(form, "form4.xml", document), period="20260129")
+    reporting = submission_texts.party("REPORTING-OWNER", "LAMP ANN", f"{owner:010}", data="OWNER DATA")
+    company = submission_texts.party("ISSUER", "BROOK LAMPS INC", f"{issuer:010}")
+    parties = f"{reporting}{submission_texts.values(form)}\n{company}"
+    return submission_texts.full(
+        accession, form, parties, submission_texts.xml(form, "form4.xml", document), period="20260129"
+    )

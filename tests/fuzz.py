@@ -44,10 +44,9 @@ from finapi.edgar import (
 from finapi.edgar.xbrl import filer_schema, linkbases, parse_instance
 from finapi.market.prices import price_csv
 from finapi.market.reference import cusip_map
-from tests import data_sets
-from tests import schedules as made
-from tests import thirteenf as holdings
-from tests.support import ownership_xml
+from tests.support import ownership_xml, statement_set_tables
+from tests.support import schedule_xml as made
+from tests.support import thirteenf_xml as holdings
 
 EDGAR = Path(__file__).parents[2] / "shared" / "edgar"
 
@@ -250,7 +249,7 @@ TARGETS = {
     "xbrl": Target(lambda data: parse_instance(data, "f"), lambda: _files("xbrl/*/*_htm.xml")),
     "schema": Target(lambda data: filer_schema(data, "f"), lambda: _files("xbrl/*/*.xsd")),
     "linkbases": Target(_linkbase, lambda: _files(*(f"xbrl/*/*_{one}.xml" for one in ("pre", "cal", "def", "lab")))),
-    "datasets": Target(_datasets, lambda: [*_files("fsds_slices/*/*.txt"), *data_sets.tables().values()]),
+    "datasets": Target(_datasets, lambda: [*_files("fsds_slices/*/*.txt"), *statement_set_tables.tables().values()]),
     "securities": Target(
         lambda data: (cusip.parse_fails_to_deliver(data, "f"), cusip.parse_13f_list(data, "f")),
         lambda: list(SECURITIES),

@@ -9,8 +9,8 @@ from finapi.app import App
 from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
-from tests import submissions
-from tests import thirteenf as made
+from tests.support import submission_texts
+from tests.support import thirteenf_xml as made
 
 FUND, OTHER = int(made.LAMP_FUND), int(made.OTHER_FUND)
 
@@ -36,11 +36,11 @@ def submission(
     count = len(rows) + extra.count("<infoTable>") if entries is None else entries
     first = made.cover(cik=cik, period=period, entries=count, total=sum(row[1] for row in rows), **cover)
     iso = f"{period[6:]}{period[:2]}{period[3:5]}"
-    documents = [submissions.xml(form, "primary_doc.xml", first)]
+    documents = [submission_texts.xml(form, "primary_doc.xml", first)]
     if not form.startswith("13F-NT"):
-        documents.append(submissions.xml("INFORMATION TABLE", "table.xml", made.table(rows_xml), 2))
-    filer, moment = submissions.party("FILER", "LAMP CAPITAL", cik), filed.replace("-", "") + "100000"
-    return submissions.full(accession(number), form, filer, *documents, filed=moment, period=iso)
+        documents.append(submission_texts.xml("INFORMATION TABLE", "table.xml", made.table(rows_xml), 2))
+    filer, moment = submission_texts.party("FILER", "LAMP CAPITAL", cik), filed.replace("-", "") + "100000"
+    return submission_texts.full(accession(number), form, filer, *documents, filed=moment, period=iso)
 
 
 def accession(number: int) -> str:

@@ -23,8 +23,8 @@ from finapi.market.documents.outcomes import Outcome
 from finapi.market.financials import company_books
 from finapi.market.intake import ingest
 from finapi.market.statements import as_filed, datasets, facts
-from tests.data_sets import ADSH, LINES, NUM, NUMBERS, PRE, SUB, TAGS, folder, table, tables, zipped
 from tests.measure import agreement
+from tests.support.statement_set_tables import ADSH, LINES, NUM, NUMBERS, PRE, SUB, TAGS, folder, table, tables, zipped
 
 GOLDMAN = 886982
 

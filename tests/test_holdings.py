@@ -19,9 +19,9 @@ from finapi.market.holdings import funds
 from finapi.market.intake import ingest
 from finapi.market.reference import companies, cusip_map, issuers, securities
 from tests import holdings as ours
-from tests import thirteenf as made
 from tests.conftest import SHARED, needs_shared
 from tests.holdings import FUND, accession, stored, submission, take
+from tests.support import thirteenf_xml as made
 
 FOLDER = SHARED / "edgar" / "thirteenf"
 

@@ -15,8 +15,8 @@ from finapi.market.demo import data as demo
 from finapi.market.documents import packed
 from finapi.market.holdings import funds
 from tests import holdings as ours
-from tests import thirteenf as made
 from tests.holdings import stored, submission, take
+from tests.support import thirteenf_xml as made
 
 MAGIC = b"finapi-pack 2 holdings\n"
 

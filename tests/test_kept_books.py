@@ -20,8 +20,8 @@ from finapi.market.financials.periods import Calendar
 from finapi.market.intake import ingest
 from finapi.web.financials import screen
 from tests.api.test_figures_api import year
-from tests.data_sets import folder, tables
 from tests.figures import document, store
+from tests.support.statement_set_tables import folder, tables
 
 CIK = 77
 KEY = (days.number("2023-12-31"), 365)

@@ -29,9 +29,9 @@ from finapi.market.intake.poller import document_path
 from finapi.market.statements import facts
 from finapi.verbs.loading import _waiting
 from finapi.verbs.verb import Bar, lasting
-from tests import data_sets
 from tests.edgar_server import AGENT, FakeEdgar, Page, fake_edgar, full_submission
 from tests.process import COMMAND, ROOT, environment, eventually, finapi
+from tests.support import statement_set_tables
 
 APPLE, GOLDMAN, OTHER = 320193, 886982, 19617
 QUARTER = "/files/dera/data/financial-statement-data-sets/2025q4.zip"
@@ -91,7 +91,7 @@ def edgar() -> Iterator[FakeEdgar]:
         edgar.pages[FACTS] = Page(
             zipped({f"CIK{cik:010}.json": figures(cik) for cik in companies}), headers={"ETag": '"f1"'}
         )
-        sets = {f"{kind.removeprefix('fsds-')}.txt": body for kind, body in data_sets.tables().items()}
+        sets = {f"{kind.removeprefix('fsds-')}.txt": body for kind, body in statement_set_tables.tables().items()}
         edgar.pages[QUARTER] = Page(zipped(sets), headers={"ETag": '"q1"'})
         yield edgar
 

@@ -17,8 +17,8 @@ from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.ownership import filings as lists
 from finapi.market.ownership import holders, purposes, store
 from finapi.market.ownership.filings import ScheduleFilters
-from tests import schedules as made
 from tests.conftest import NOW
+from tests.support import schedule_xml as made
 
 WICK, BEN, FUND = made.WICK, made.BEN, made.FUND
 

@@ -11,9 +11,9 @@ from finapi.app import App
 from finapi.market.documents.identify import Given
 from finapi.market.financials import company_books
 from finapi.market.intake import ingest
-from tests.data_sets import ADSH, NUM, PRE, SUB, folder, tables
 from tests.measure import printed, report
 from tests.measure.printed import PrintedLine, PrintedRule
+from tests.support.statement_set_tables import ADSH, NUM, PRE, SUB, folder, tables
 
 
 def rule(metric: str) -> PrintedRule:

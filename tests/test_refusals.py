@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from finapi.app import App
-from tests import holdings, schedules
+from tests import holdings
 from tests.holdings import take
-from tests.support import ownership_xml
+from tests.support import ownership_xml, schedule_xml
 
 ACCESSION = "0000000101-25-000042"
 # What an ingest writes down of itself: which files were refused and how long it took.
@@ -66,8 +66,8 @@ INSTANCE = (
     [
         submitted("4", ("4", "form4.xml", FORM_4.replace("<transactionCode>", "<transactionCod>", 1))),
         submitted("4", ("4", "form4.xml", FORM_4.replace("</ownershipDocument>", ""))),
-        submitted("SCHEDULE 13D", ("SCHEDULE 13D", "primary_doc.xml", xml(schedules.d()[:-40]))),
-        submitted("144", ("144", "primary_doc.xml", xml(schedules.notice()[:-40]))),
+        submitted("SCHEDULE 13D", ("SCHEDULE 13D", "primary_doc.xml", xml(schedule_xml.d()[:-40]))),
+        submitted("144", ("144", "primary_doc.xml", xml(schedule_xml.notice()[:-40]))),
         submitted("10-K", ("10-K", "lamp-10k.htm", HTML), ("EX-101.INS", "lamp.xml", f"<XBRL>\n{INSTANCE}\n</XBRL>")),
         submitted("8-K", ("8-K", "lamp-8k.htm", HTML))[:-200],
         submitted("8-K", ("8-K", "lamp-8k.htm", HTML)).replace(b"20250122\n\nFILER", b"20251322\n\nFILER"),

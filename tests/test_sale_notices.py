@@ -19,8 +19,8 @@ from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.intake import ingest
 from finapi.market.ownership import notices
 from finapi.market.ownership.notices import NoticeFilters
-from tests import schedules as made
 from tests.conftest import NOW
+from tests.support import schedule_xml as made
 
 ONE, TWO = "0000000101-25-000001", "0000000101-25-000002"
 

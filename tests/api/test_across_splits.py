@@ -10,11 +10,11 @@ import pytest
 
 from finapi.accounts import users
 from finapi.app import App
-from tests import thirteenf as made
 from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED
 from tests.holdings import submission, take
+from tests.support import thirteenf_xml as made
 from tests.test_holdings import TICKERS
 
 # Ten Apple shares become a hundred; the other fund sells half, a third one leaves.

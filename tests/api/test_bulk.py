@@ -36,12 +36,12 @@ from finapi.store import file_cache
 from finapi.store.copies import MarketCopy
 from finapi.store.file_cache import LIFETIME_FACTOR, BuildContent, BuiltFile, FileCache
 from finapi.web import bulk as handlers
-from tests import schedules
 from tests.api import balance, ledger, put, report
 from tests.client import Answer, Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.holdings import june, september, take
 from tests.support import ownership_xml as forms
+from tests.support import schedule_xml
 from tests.test_cpu_allowance import CpuClock
 
 BULK = "/api/v1/xbrl/bulk"
@@ -71,9 +71,9 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
             document = insider_forms.parse(forms.form(forms.transaction(), kind=kind), accession)
             insiders.put(tx, document, FilingMetadata(accession, metadata.DOCUMENT, filed_at=filed), NOW)
         told = FilingMetadata("0000000101-25-000001", metadata.DOCUMENT, filed_at="2025-04-14")
-        notices.put(tx, sale_notices.parse(schedules.notice(), told.accession), told, NOW)
+        notices.put(tx, sale_notices.parse(schedule_xml.notice(), told.accession), told, NOW)
         told = FilingMetadata("0000000103-25-000001", metadata.DOCUMENT, filed_at="2025-01-15")
-        ownership.put(tx, parser.parse(schedules.d(), told.accession), told, NOW)
+        ownership.put(tx, parser.parse(schedule_xml.d(), told.accession), told, NOW)
         tx.run("bump_data_version")
     yield app
     app.db.close()

@@ -16,12 +16,12 @@ from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.filings import lists
 from finapi.market.insiders import store
 from finapi.market.prices import price_csv, prices
-from tests import thirteenf as made
 from tests.api.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 from tests.api.test_insider_windows import announced
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.holdings import submission, take
+from tests.support import thirteenf_xml as made
 from tests.support.ownership_xml import ANN, BEN, form, owner, transaction
 
 BOOK = (Path(__file__).parents[2] / "docs" / "COOKBOOK.md").read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ from finapi.market.statements import facts, lookups
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 from tests.conftest import NOW
-from tests.data_sets import ADSH, tables, zipped
+from tests.support.statement_set_tables import ADSH, tables, zipped
 
 APPLE, OTHER, THIRD = 320193, 789019, 51143
 FILING = Path(__file__).parents[1] / "filings" / "nflx-10q-20100930"

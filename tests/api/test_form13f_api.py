@@ -21,10 +21,10 @@ from finapi.market.holdings import flows, query
 from finapi.web.holdings import funds
 from finapi.web.routes import ROUTES
 from tests import holdings as ours
-from tests import thirteenf as made
 from tests.client import Answer, Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.holdings import submission, take
+from tests.support import thirteenf_xml as made
 
 API = "/api/v1"
 FUND = API + "/form-13f/fund/1234567"

@@ -18,11 +18,11 @@ from finapi.market.holdings import analytics, performance
 from finapi.market.holdings.signals import LEAN
 from finapi.market.insiders import store
 from finapi.web.routes import ROUTES
-from tests import thirteenf as made
 from tests.api.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.holdings import submission, take
+from tests.support import thirteenf_xml as made
 from tests.support.ownership_xml import ANN, BEN, form, owner, transaction
 
 API = "/api/v1/form-13f"

@@ -18,16 +18,17 @@ from finapi.market.ownership import holders, notices, store
 from finapi.market.prices import price_csv, prices
 from finapi.market.reference import companies
 from finapi.ops import proof
-from tests import figures, thirteenf
-from tests import schedules as made
+from tests import figures
 from tests.client import Client
 from tests.conftest import NOW
 from tests.holdings import june, others, september, take
 from tests.support import ownership_xml as forms
+from tests.support import schedule_xml as made
+from tests.support import thirteenf_xml
 
 BASE = "/api/v1/ownership"
-APPLE = ("0000320193", "Apple Inc.", thirteenf.APPLE)
-LAMP, SHADE = int(thirteenf.LAMP_FUND), int(thirteenf.OTHER_FUND)
+APPLE = ("0000320193", "Apple Inc.", thirteenf_xml.APPLE)
+LAMP, SHADE = int(thirteenf_xml.LAMP_FUND), int(thirteenf_xml.OTHER_FUND)
 ANN, BEN, WICK = 101, 102, 103
 COVER = {
     "end": "2025-10-17",
@@ -52,12 +53,12 @@ def stored(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFac
         companies.put_name(tx, 320193, "Apple Inc.", companies.FROM_LIST, "")
         companies.put_tickers(tx, 320193, [("AAPL", None)], companies.FROM_LIST)
         companies.put_attributes(tx, 320193, companies.Attributes(sic=3571), 1, "2025-01-01")
-    mapping = b"cusip,ticker\n" + thirteenf.APPLE.encode() + b",AAPL\n"
+    mapping = b"cusip,ticker\n" + thirteenf_xml.APPLE.encode() + b",AAPL\n"
     take(app, tmp_path_factory.mktemp("forms"), mapping, june(), september(), others())
     figures.store(
         app, figures.document(320193, "Apple Inc.", [("dei:EntityCommonStockSharesOutstanding", "shares", COVER)])
     )
-    manager = (thirteenf.LAMP_FUND, "Lamp Capital")
+    manager = (thirteenf_xml.LAMP_FUND, "Lamp Capital")
     group = (
         made.person(made.BEN, "900", "9.0", member="a", types="IN"),
         made.person(made.WICK, "800", "8.0", member="a"),
@@ -312,7 +313,7 @@ def test_what_a_manager_no_longer_reports_is_none_and_is_no_holding(client: Clie
     with app.db.write() as tx:
         companies.put_name(tx, 40729, "Ally Financial Inc.", companies.FROM_LIST, "")
         companies.put_tickers(tx, 40729, [("ALLY", None)], companies.FROM_LIST)
-    take(app, tmp_path, b"cusip,ticker\n" + thirteenf.ALLY.encode() + b",ALLY\n")
+    take(app, tmp_path, b"cusip,ticker\n" + thirteenf_xml.ALLY.encode() + b",ALLY\n")
     found = get(client, f"/positions/{LAMP}/issuer/40729")
     assert (found["currentShares"], found["asOf"]) == (0, "2025-09-30T00:00:00.000Z")
     june = get(client, f"/positions/{LAMP}/issuer/40729", asOfDate="2025-09-29")

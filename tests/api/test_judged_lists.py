@@ -22,12 +22,11 @@ from finapi.market.ownership import notices, store
 from finapi.market.prices import price_csv, prices
 from finapi.market.reference import companies
 from tests import holdings as ours
-from tests import schedules, thirteenf
 from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED
 from tests.holdings import submission, take
-from tests.support import ownership_xml
+from tests.support import ownership_xml, schedule_xml, thirteenf_xml
 
 API = "/api/v1"
 Known = dict[str, Any]
@@ -159,7 +158,7 @@ def fund(app: App, client: Client, user: NewUser, tmp_path: Path) -> list[Known]
             if amount:
                 value = amount * (1_000 - 7 * number)
                 more = {"nameOfIssuer": one["name"], "putCall": call}
-                tables[period].append(thirteenf.row(paper, value, amount, **more))
+                tables[period].append(thirteenf_xml.row(paper, value, amount, **more))
         known.append(one)
     filed = {"06-30-2025": "2025-08-14", "09-30-2025": "2025-11-14"}
     papers = [
@@ -205,7 +204,7 @@ def test_positions_of_a_fund_are_a_filter_over_all(client: Client, fund: list[Kn
         told = sorted((pair for pair in values if pair[0] is not None), key=lambda pair: pair[0], reverse=down)
         return [one for _, one in told] + [one for value, one in values if value is None]
 
-    path = f"/form-13f/fund/{int(thirteenf.LAMP_FUND)}"
+    path = f"/form-13f/fund/{int(thirteenf_xml.LAMP_FUND)}"
     judge(client, path, choices, fund, "holdings", lambda one: (one["cusip"], one["put_call"]), order)
 
 
@@ -227,7 +226,10 @@ def test_queried_positions_are_a_filter_over_all(client: Client, fund: list[Know
         by, down = chance.choice(("value", "shares", "name")), chance.choice(("asc", "desc"))
         expected = sorted(filter(holds, held), key=lambda one: (-one["value"], one["key"][0]))
         expected.sort(key=lambda one: one[by], reverse=down == "desc")
-        body = {"query": f"cik:{int(thirteenf.LAMP_FUND)} AND period:2025-09-30 AND ({query})", "sort": [{by: down}]}
+        body = {
+            "query": f"cik:{int(thirteenf_xml.LAMP_FUND)} AND period:2025-09-30 AND ({query})",
+            "sort": [{by: down}],
+        }
         found = asked_for(client, "/form-13f/holdings", body, "holdings", lambda one: (one["cusip"], one["put_call"]))
         assert found == [one["key"] for one in expected], body
         some += bool(expected)
@@ -242,11 +244,11 @@ def test_holders_and_funds_are_a_filter_over_all(app: App, client: Client, user:
         before, now = chance.choice([(0, 2), (2, 0), (2, 2), (2, 3), (3, 1)])
         cik = f"{9_000_000 + number:010}"
         one = {"key": cik, "name": name, "before": before * number, "shares": now * number}
-        base = (thirteenf.MICROSOFT, 900 + number, 3)
+        base = (thirteenf_xml.MICROSOFT, 900 + number, 3)
         for quarter, (period, filed, amount) in enumerate(
             [("06-30-2025", "2025-08-14", before * number), ("09-30-2025", "2025-11-14", now * number)]
         ):
-            rows = [base, *([(thirteenf.APPLE, amount * 250, amount)] if amount else [])]
+            rows = [base, *([(thirteenf_xml.APPLE, amount * 250, amount)] if amount else [])]
             told = submission(2 * number + quarter, (period, filed, rows), cik=cik, name=name)
             papers.append(told)
             one["value"] = sum(row[1] for row in rows)
@@ -254,7 +256,7 @@ def test_holders_and_funds_are_a_filter_over_all(app: App, client: Client, user:
     with app.db.write() as tx:
         companies.put_name(tx, 320193, "APPLE INC", companies.FROM_LIST, "")
         companies.put_tickers(tx, 320193, [("AAPL", None)], companies.FROM_LIST)
-    take(app, tmp_path, b"cusip,ticker\n" + thirteenf.APPLE.encode() + b",AAPL\n", *papers)
+    take(app, tmp_path, b"cusip,ticker\n" + thirteenf_xml.APPLE.encode() + b",AAPL\n", *papers)
     client.key = user.api_key
     statuses = ("new", "increased", "decreased", "unchanged", "closed")
     choices: Choices = {
@@ -360,7 +362,7 @@ def market(app: App, client: Client, user: NewUser, tmp_path: Path) -> list[Know
             for one in chance.sample(papers, 14):
                 shares = chance.choice((10, 20, 20, 35))
                 one["held"].setdefault(fund, [0, 0])[quarter] = shares
-                rows.append(thirteenf.row(one["key"], shares * one["price"], shares, nameOfIssuer=one["name"]))
+                rows.append(thirteenf_xml.row(one["key"], shares * one["price"], shares, nameOfIssuer=one["name"]))
             told = submission(
                 2 * fund + quarter, (period, filed, []), extra="".join(rows), cik=f"{fund:010}", name=f"F{fund}"
             )
@@ -452,11 +454,11 @@ def test_notices_of_sale_are_a_filter_over_all(app: App, client: Client, user: N
     chance, known = random.Random(144), list[Known]()
     with app.db.write() as tx:
         for number in range(1, 61):
-            issuer = chance.choice((schedules.LAMPS, SHADE))
+            issuer = chance.choice((schedule_xml.LAMPS, SHADE))
             form, filed = chance.choice(("144", "144", "144/A")), day(7 * chance.randrange(20))
             one = {"key": f"0000000101-25-{number:06}", "form": form, "day": filed, "issuer": issuer[0]}
             told = FilingMetadata(one["key"], DOCUMENT, filed_at=filed)
-            paper = schedules.notice(schedules.sale(str(number)), form=form, issuer=issuer)
+            paper = schedule_xml.notice(schedule_xml.sale(str(number)), form=form, issuer=issuer)
             notices.put(tx, sale_notices.parse(paper, one["key"]), told, NOW)
             known.append(one)
         for cik, ticker in ((1234567, "LAMP"), (777, "SHDE")):
@@ -481,10 +483,10 @@ def test_notices_of_sale_are_a_filter_over_all(app: App, client: Client, user: N
 
 def test_schedules_are_a_filter_over_all(app: App, client: Client, user: NewUser) -> None:
     chance, known = random.Random(13), list[Known]()
-    filers = (schedules.WICK, schedules.BEN, schedules.FUND)
+    filers = (schedule_xml.WICK, schedule_xml.BEN, schedule_xml.FUND)
     with app.db.write() as tx:
         for number in range(1, 81):
-            issuer, filer = chance.choice((schedules.LAMPS, SHADE)), chance.choice(filers)
+            issuer, filer = chance.choice((schedule_xml.LAMPS, SHADE)), chance.choice(filers)
             kind, amended = chance.choice("DG"), chance.random() < 0.4
             form, percent = f"SCHEDULE 13{kind}{'/A' * amended}", f"{chance.randrange(20, 300) / 10}"
             filed = day(7 * chance.randrange(20))
@@ -496,8 +498,8 @@ def test_schedules_are_a_filter_over_all(app: App, client: Client, user: NewUser
                 "filer": filer[0],
                 "percent": float(percent),
             }
-            person = schedules.person(filer, str(number), percent, schedule=kind)
-            write = schedules.d if kind == "D" else schedules.g
+            person = schedule_xml.person(filer, str(number), percent, schedule=kind)
+            write = schedule_xml.d if kind == "D" else schedule_xml.g
             paper = write(person, form=form, issuer=issuer, cusip=issuer[2], filer=filer[0])
             store.put(tx, parser.parse(paper, one["key"]), FilingMetadata(one["key"], DOCUMENT, filed_at=filed), NOW)
             known.append(one)
@@ -562,7 +564,7 @@ def test_holders_over_all_forms_are_a_filter_over_all(app: App, client: Client, 
         one = holder(2 * number)
         quarters = [("06-30-2025", "2025-08-14"), ("09-30-2025", "2025-11-14")][: chance.randrange(1, 3)]
         for place, (period, filed) in enumerate(quarters):
-            rows = [(thirteenf.APPLE, 2500, 10)]
+            rows = [(thirteenf_xml.APPLE, 2500, 10)]
             papers.append(submission(2 * number + place, (period, filed, rows), cik=one["key"], name=one["name"]))
             one["form_13f"] += 1
     take(app, tmp_path, *papers)
@@ -572,7 +574,7 @@ def test_holders_over_all_forms_are_a_filter_over_all(app: App, client: Client, 
             who, accession = (one["key"], one["name"]), f"{one['key']}-25-{number + 500:06}"
             filed_at = FilingMetadata(accession, DOCUMENT, filed_at=day(number))
             if number % 3:
-                paper = schedules.g(schedules.person(who, schedule="G"), filer=who[0])
+                paper = schedule_xml.g(schedule_xml.person(who, schedule="G"), filer=who[0])
                 store.put(tx, parser.parse(paper, accession), filed_at, NOW)
                 one["form_13dg"] += 1
             else:

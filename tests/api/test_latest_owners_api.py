@@ -13,9 +13,9 @@ from finapi.app import App
 from finapi.edgar import schedules as parser
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata, number
 from finapi.market.ownership import store
-from tests import schedules as made
 from tests.client import Client
 from tests.conftest import NOW
+from tests.support import schedule_xml as made
 
 BASE = "/api/v1/ownership/beneficial-ownership"
 OTHER_CLASS = "037833209"

@@ -15,9 +15,9 @@ from finapi.market.documents import families, filings, metadata
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.ownership import notices, store
 from finapi.market.reference import companies
-from tests import schedules as made
 from tests.client import Client
 from tests.conftest import NOW
+from tests.support import schedule_xml as made
 from tests.test_ownership_store import HEADER
 
 BASE = "/api/v1/ownership/beneficial-ownership"

@@ -26,13 +26,13 @@ from finapi.web.http.params import FREE_OFFSET
 from finapi.web.http.route import Route
 from finapi.web.openapi import document
 from finapi.web.routes import ROUTES
-from tests import schedules
 from tests.api.test_insiders_api import put_market
 from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED, ONE_OF, RECEIVER, World
 from tests.holdings import june, others, september, submission, take
-from tests.thirteenf import ALLY, APPLE, MICROSOFT
+from tests.support import schedule_xml
+from tests.support.thirteenf_xml import ALLY, APPLE, MICROSOFT
 
 PATHS = document("", ROUTES)["paths"]
 ROUTE_OF = {PATHS[one.path][one.method.lower()]["operationId"]: one for one in ROUTES if one.shape and not one.page}
@@ -131,14 +131,14 @@ class Lists:
         take(self.app, folder, june(), september(), others(), before, bought)
         put_market(self.app)
         with self.app.db.write() as tx:
-            for number, filed, document in schedules.examples():
+            for number, filed, document in schedule_xml.examples():
                 other = f"{number[:-6]}9{number[-5:]}"
                 if b"edgar/ownership" in document:
                     told = FilingMetadata(other, metadata.DOCUMENT, filed_at=filed)
                     notices.put(tx, sale_notices.parse(document, other), told, NOW)
             # The filer of the examples has a stake in another company too.
             chips = ("0000789019", "Chip Corp", MICROSOFT)
-            stake = schedules.d(schedules.person(member="a"), cusip=MICROSOFT, issuer=chips, event="02/10/2025")
+            stake = schedule_xml.d(schedule_xml.person(member="a"), cusip=MICROSOFT, issuer=chips, event="02/10/2025")
             told = FilingMetadata("0000000102-25-900001", metadata.DOCUMENT, filed_at="2025-02-11")
             store.put(tx, parser.parse(stake, told.accession), told, NOW)
             companies.put_attributes(tx, 789019, companies.Attributes(sic=7372), 2, "2026-01-01")

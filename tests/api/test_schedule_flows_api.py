@@ -17,10 +17,10 @@ from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.ownership import store
 from finapi.market.prices import price_csv, prices
 from finapi.market.reference import companies
-from tests import schedules as made
 from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED
+from tests.support import schedule_xml as made
 
 BASE = "/api/v1/ownership/aggregation"
 APPLE = ("0000320193", "Apple Inc.", "037833100")

@@ -14,11 +14,11 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.market.holdings import doubts, store
 from finapi.ops import proof
-from tests import thirteenf as made
 from tests.api.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.holdings import submission, take
+from tests.support import thirteenf_xml as made
 
 FUND = "/api/v1/form-13f/fund/1234567"
 HIGH, LOW = "thousand_times_other_managers", "thousandth_of_other_managers"

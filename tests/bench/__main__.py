@@ -40,12 +40,12 @@ from finapi.market.documents.identify import Given
 from finapi.market.filings import lists
 from finapi.market.intake import ingest
 from finapi.web.financials import screen
-from tests import thirteenf
 from tests.bench import backfill, feeds, webhooks
 from tests.bench.bare import BareSqlite
 from tests.bench.filings import rows as index_rows
 from tests.bench.metered import MOVED, ROOT, ticks
 from tests.client import Client
+from tests.support import thirteenf_xml
 
 LAST = Path(__file__).with_name("rows.json")
 LISTED = "submissions/CIK0000320193.json"
@@ -186,11 +186,11 @@ class Bench:
     def holdings(self) -> Pair:
         """A 13F of ten thousand positions."""
         cik = f"{next(self.number) + 7_000_000:010}"
-        rows = [thirteenf.row(f"{n:08}0", 1_000 + n, 10 + n, nameOfIssuer=f"CO {n}") for n in range(POSITIONS)]
+        rows = [thirteenf_xml.row(f"{n:08}0", 1_000 + n, 10 + n, nameOfIssuer=f"CO {n}") for n in range(POSITIONS)]
         folder = self.folder(cik)
-        (folder / "primary_doc.xml").write_bytes(thirteenf.cover(cik=cik, entries=POSITIONS))
+        (folder / "primary_doc.xml").write_bytes(thirteenf_xml.cover(cik=cik, entries=POSITIONS))
         table = folder / "infotable.xml"
-        table.write_bytes(thirteenf.table(*rows))
+        table.write_bytes(thirteenf_xml.table(*rows))
         return spent(lambda: self.take([folder])), spent(lambda: ElementTree.fromstring(table.read_bytes()))
 
     def quarter(self) -> Pair:

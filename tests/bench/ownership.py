@@ -10,7 +10,7 @@ from finapi.app import App
 from finapi.edgar import sale_notices, schedules
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.ownership import notices, store
-from tests import schedules as made
+from tests.support import schedule_xml as made
 
 ISSUERS, FILERS, PORTION = 2_000, 200, 100
 FIRST_DAY, DAYS = date(2024, 12, 18), 400

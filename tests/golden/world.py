@@ -30,8 +30,8 @@ from finapi.ops import watchdog
 from finapi.web.financials import screen
 from finapi.web.router import Router
 from finapi.web.routes import ROUTES
-from tests import schedules
 from tests.client import Answer, Client, text_of
+from tests.support import schedule_xml
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 EDGAR = Path(__file__).parents[3] / "shared" / "edgar"
@@ -201,7 +201,7 @@ def edgar() -> Iterator[tuple[World, list[dict[str, Any]]]]:
             one["path"] = one["path"].removeprefix(f"{EDGAR}/")
         # None of the SEC's own documents at hand is a schedule or a notice of sale.
         with TemporaryDirectory() as folder:
-            for accession, filed, document in schedules.examples():
+            for accession, filed, document in schedule_xml.examples():
                 file = Path(folder) / "primary_doc.xml"
                 file.write_bytes(document)
                 world.ingest(file, accession=accession, filed=filed)

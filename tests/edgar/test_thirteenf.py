@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
 from finapi.edgar import cusip, document_kinds, sgml, thirteenf
-from tests import thirteenf as made
 from tests.conftest import SHARED, needs_shared
+from tests.support import thirteenf_xml as made
 
 FOLDER = SHARED / "edgar" / "thirteenf"
 

@@ -8,7 +8,6 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -27,8 +26,9 @@ from finapi.edgar.xbrl import (
     linkbases,
 )
 from finapi.edgar.xbrl.qnames import find_standard_prefix
+from tests.conftest import SHARED
 
-FILINGS = Path(__file__).parents[2] / "shared" / "edgar" / "xbrl"
+FILINGS = SHARED / "edgar" / "xbrl"
 needs_filings = pytest.mark.skipif(not FILINGS.is_dir(), reason="the real filings (../shared/edgar) are not here")
 
 ROLE = "http://www.xbrl.org/2003/role/"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,8 +11,9 @@ from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
 from finapi.edgar.tickers import TickerRow, normalise, parse_company_tickers
+from tests.conftest import SHARED
 
-SHARED = Path(__file__).parents[2] / "shared" / "edgar"
+EDGAR = SHARED / "edgar"
 
 LIST = b"""{"0":{"cik_str":1067983,"ticker":"BRK-B","title":"BERKSHIRE HATHAWAY INC"},
             "1":{"cik_str":1067983,"ticker":"BRK-A","title":"BERKSHIRE HATHAWAY INC"}}"""
@@ -98,7 +98,7 @@ def test_list_cut_off_at_any_offset_is_refused() -> None:
 
 
 def test_real_list_gives_9610_tickers() -> None:
-    path = SHARED / "company_tickers.json"
+    path = EDGAR / "company_tickers.json"
     if not path.exists():
         pytest.skip(f"{path} is not here")
     rows = parse_company_tickers(path.read_bytes(), "company_tickers.json")

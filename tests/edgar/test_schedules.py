@@ -10,7 +10,7 @@ import pytest
 from finapi.core.errors import ParseError
 from finapi.edgar import document_kinds, online_forms, sale_notices, schedules
 from finapi.edgar.schedules import ReportingPerson
-from tests import schedules as made
+from tests.support import schedule_xml as made
 
 
 def refusal(parse: Callable[[bytes, str], object], data: bytes) -> tuple[str, str]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.edgar import form_families
 from finapi.edgar.document_kinds import detect_kind
-from tests import schedules
+from tests.conftest import SHARED
+from tests.support import schedule_xml
 
 KINDS = form_families.DOCUMENT_KINDS | {
     "submissions",
@@ -39,7 +38,7 @@ KINDS = form_families.DOCUMENT_KINDS | {
 }
 
 
-SHARED = Path(__file__).parents[2] / "shared" / "edgar"
+EDGAR = SHARED / "edgar"
 
 LINKBASE = b'<?xml version="1.0"?><link:linkbase xmlns:link="http://www.xbrl.org/2003/linkbase">%s</link:linkbase>'
 
@@ -55,9 +54,9 @@ SAMPLES: list[tuple[bytes, str]] = [
     (LINKBASE % b"<link:labelLink/><link:presentationLink/>", "xbrl-linkbase"),
     (LINKBASE % b"<link:referenceLink/>", "xbrl-linkbase"),
     (b"<ownershipDocument/>", "ownership"),
-    (schedules.d(schedules.person(), event="01/10/2025"), "schedule-13"),
-    (schedules.g(event="12/18/2024"), "schedule-13"),
-    (schedules.notice(schedules.sale(date="01/17/2025")), "form-144"),
+    (schedule_xml.d(schedule_xml.person(), event="01/10/2025"), "schedule-13"),
+    (schedule_xml.g(event="12/18/2024"), "schedule-13"),
+    (schedule_xml.notice(schedule_xml.sale(date="01/17/2025")), "form-144"),
     (b"ACCESSION_NUMBER\tFILING_DATE\tDOCUMENT_TYPE\tISSUERCIK\n", "insider-set-submission"),
     (b"ACCESSION_NUMBER\tRPTOWNERCIK\tRPTOWNERNAME\n", "insider-set-owner"),
     (b"ACCESSION_NUMBER\tNONDERIV_TRANS_SK\n", "insider-set-nonderiv-trans"),
@@ -172,7 +171,7 @@ OF_NAME = {
 
 
 def sources() -> list[tuple[str, str]]:
-    table = SHARED / "SOURCES.tsv"
+    table = EDGAR / "SOURCES.tsv"
     if not table.exists():
         return []
     rows = [line.split("\t") for line in table.read_text(encoding="utf-8").splitlines()[1:]]
@@ -186,9 +185,9 @@ def test_kind_is_told_from_the_content(data: bytes, expected: str) -> None:
 
 
 def test_every_real_document_is_recognised_without_its_name() -> None:
-    if not SHARED.exists():
-        pytest.skip(f"{SHARED} is not here")
-    found = [(path, detect_kind((SHARED / path).read_bytes(), "")) for path, _ in sources()]
+    if not EDGAR.exists():
+        pytest.skip(f"{EDGAR} is not here")
+    found = [(path, detect_kind((EDGAR / path).read_bytes(), "")) for path, _ in sources()]
     assert len(found) > 100
     assert found == sources()
 

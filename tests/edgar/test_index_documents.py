@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,8 +12,9 @@ from finapi.core.errors import ParseError
 from finapi.edgar.identifiers import FilingIdentity, find_accession_in_name, parse_accession, parse_cik, parse_json
 from finapi.edgar.index_documents import identity_from_header, parse
 from finapi.edgar.sgml import parse_header
+from tests.conftest import SHARED
 
-SHARED = Path(__file__).parents[2] / "shared" / "edgar"
+EDGAR = SHARED / "edgar"
 
 LISTING = rb"""{"directory":{"item":[
   {"last-modified": "2026-05-15 16:06:05","name":"primary_doc.xml","type":"text.gif","size":"5555"}],
@@ -283,7 +283,7 @@ def test_json_with_escapes_and_a_byte_order_mark_is_read() -> None:
 
 
 def test_real_folder_listing_is_read() -> None:
-    path = SHARED / "thirteenf" / "brk_2026q1_0001193125-26-226661_index.json"
+    path = EDGAR / "thirteenf" / "brk_2026q1_0001193125-26-226661_index.json"
     if not path.exists():
         pytest.skip(f"{path} is not here")
     assert parse(path.read_bytes(), path.name) == FilingIdentity("0001193125-26-226661", ("0001067983",))
@@ -291,10 +291,10 @@ def test_real_folder_listing_is_read() -> None:
 
 
 def test_real_documents_that_are_no_index_say_nothing() -> None:
-    if not SHARED.exists():
-        pytest.skip(f"{SHARED} is not here")
+    if not EDGAR.exists():
+        pytest.skip(f"{EDGAR} is not here")
     for folder in ("xbrl", "companyfacts", "submissions", "feeds", "index", "fsds_slices", "http_errors"):
-        for path in (SHARED / folder).rglob("*.*"):
+        for path in (EDGAR / folder).rglob("*.*"):
             if path.is_file():
                 assert parse(path.read_bytes(), path.name) is None, path
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import binascii
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pytest
@@ -14,8 +13,9 @@ from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
 from finapi.edgar.sgml import HeaderFormerName, HeaderParty, iso_utc, iter_documents, parse_header, utc_from_eastern
+from tests.conftest import SHARED
 
-SHARED = Path(__file__).parents[2] / "shared" / "edgar"
+EDGAR = SHARED / "edgar"
 
 TEXT = b"""<SEC-DOCUMENT>0001234567-24-000012.txt : 20240304
 <SEC-HEADER>0001234567-24-000012.hdr.sgml : 20240304
@@ -116,9 +116,9 @@ TAGGED = b"""<SUBMISSION>
 
 
 def real(path: str) -> bytes:
-    if not (SHARED / path).exists():
-        pytest.skip(f"{SHARED / path} is not here")
-    return (SHARED / path).read_bytes()
+    if not (EDGAR / path).exists():
+        pytest.skip(f"{EDGAR / path} is not here")
+    return (EDGAR / path).read_bytes()
 
 
 def changed(old: bytes, new: bytes, text: bytes = TEXT) -> bytes:

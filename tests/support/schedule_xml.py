@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests import submissions
+from tests.support import submission_texts
 
 LAMPS = ("0001234567", "Brook Lamps Inc.", "037833100")
 # An adviser, its owner, and a fund of theirs.
@@ -199,9 +199,11 @@ def notice(
 
 def submission(accession: str, document: bytes, form: str, *, subject: int, filer: int) -> bytes:
     """A full submission with such a document in it."""
-    company = submissions.party("SUBJECT COMPANY", "BROOK LAMPS INC", f"{subject:010}")
-    by = submissions.party("FILED BY", "WICK CAPITAL LP", f"{filer:010}")
-    return submissions.full(accession, form, f"{company}\n{by}", submissions.xml(form, "primary_doc.xml", document))
+    company = submission_texts.party("SUBJECT COMPANY", "BROOK LAMPS INC", f"{subject:010}")
+    by = submission_texts.party("FILED BY", "WICK CAPITAL LP", f"{filer:010}")
+    return submission_texts.full(
+        accession, form, f"{company}\n{by}", submission_texts.xml(form, "primary_doc.xml", document)
+    )
 
 
 def examples() -> list[tuple[str, str, bytes]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,8 +21,9 @@ from finapi.edgar.submissions import (
     parse_company,
     parse_older_page,
 )
+from tests.conftest import SHARED
 
-SHARED = Path(__file__).parents[2] / "shared" / "edgar"
+EDGAR = SHARED / "edgar"
 
 COLUMNS: dict[str, list[Any]] = {
     "accessionNumber": ["0001234567-24-000012", "000123456724000011"],
@@ -90,9 +90,9 @@ def with_member(path: str, value: Any) -> bytes:
 
 
 def real(path: str) -> bytes:
-    if not (SHARED / path).exists():
-        pytest.skip(f"{SHARED / path} is not here")
-    return (SHARED / path).read_bytes()
+    if not (EDGAR / path).exists():
+        pytest.skip(f"{EDGAR / path} is not here")
+    return (EDGAR / path).read_bytes()
 
 
 # --- the sample
