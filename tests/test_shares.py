@@ -149,7 +149,7 @@ def test_an_account_counts_over_all_its_addresses() -> None:
     assert budgeted.displaced == ["account at 0"]
 
 
-def test_an_owner_displaces_its_own_bytes_when_it_would_hold_the_most() -> None:
+def test_an_owner_that_would_hold_the_most_displaces_itself() -> None:
     budgeted = Budgeted(100)
     budgeted.reserve("other", count=40)
     budgeted.reserve("own", "me", count=40)
@@ -184,10 +184,10 @@ def test_bytes_that_were_given_to_another_are_released_once() -> None:
 
 def test_every_byte_buys_time_up_to_the_full_measure() -> None:
     allowance = Allowance(100.0, 15.0, rate=10.0)
-    assert allowance.moved(110.0, 0) == 115.0
-    assert allowance.moved(110.0, 50) == 120.0
-    assert allowance.moved(110.0, 1000) == 125.0
-    assert allowance.longer(3.0) == 128.0
+    assert allowance.add_bytes(110.0, 0) == 115.0
+    assert allowance.add_bytes(110.0, 50) == 120.0
+    assert allowance.add_bytes(110.0, 1000) == 125.0
+    assert allowance.extend(3.0) == 128.0
 
 
 # ---- bodies

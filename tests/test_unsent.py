@@ -250,7 +250,7 @@ def test_a_body_from_elsewhere_takes_memory_from_unread_answers(start: Callable[
     assert len(unread.answer().body) == 900_000
 
 
-def test_a_body_from_elsewhere_takes_the_room_of_the_largest_share(start: Callable[..., Running]) -> None:
+def test_a_body_takes_memory_from_the_owner_that_holds_most(start: Callable[..., Running]) -> None:
     running = start(check_before_body=lambda environ: 1_048_576, held_limit=1_000_000)
     head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 400000\r\n\r\n"
     arriving = [running.connect("127.0.0.2").send(head) for _ in range(2)]
@@ -266,9 +266,7 @@ def test_a_body_from_elsewhere_takes_the_room_of_the_largest_share(start: Callab
 # ---- answers that need no copy
 
 
-def test_a_resident_body_takes_no_room_however_often_it_is_unread(
-    start: Callable[..., Running], app: Exporting
-) -> None:
+def test_unread_resident_bodies_take_no_room(start: Callable[..., Running], app: Exporting) -> None:
     running = start(**NO_ROOM)
     clients = [request(running, b"/resident") for _ in range(20)]
     eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 20)
@@ -360,7 +358,7 @@ def test_a_paced_answer_waits_for_its_reader(start: Callable[..., Running], app:
 # ---- who ended an answer
 
 
-def test_a_reader_that_stops_while_its_export_waits_is_the_reason(
+def test_a_reader_that_stops_during_a_pause_is_the_reason(
     start: Callable[..., Running], app: Exporting, clock: Clock
 ) -> None:
     running = start(clock, channel_timeout=60, **NO_ROOM)
@@ -375,7 +373,7 @@ def test_a_reader_that_stops_while_its_export_waits_is_the_reason(
     client.close()
 
 
-def test_a_reader_that_takes_all_the_time_of_a_call_is_the_reason(
+def test_a_reader_that_uses_up_the_time_is_the_reason(
     start: Callable[..., Running], app: Exporting, clock: Clock
 ) -> None:
     running = start(clock, channel_timeout=1_000, server_timeout=300, **NO_ROOM)
@@ -387,7 +385,7 @@ def test_a_reader_that_takes_all_the_time_of_a_call_is_the_reason(
     client.close()
 
 
-def test_an_application_that_takes_all_the_time_is_the_reason(
+def test_an_application_that_uses_up_the_time_is_the_reason(
     start: Callable[..., Running], app: Exporting, clock: Clock
 ) -> None:
     running = start(clock, channel_timeout=1_000, server_timeout=300, **NO_ROOM)

@@ -83,14 +83,14 @@ class HttpConnection(Connection):
         self._arriving: Allowance | None = None  # for the body that is coming in
         self._judge_at = inf  # when that body has to have a place, and its head to be judged
         self._judging: float | None = None  # since when a thread judges the head: nothing is read then
-        self._unsent: UnsentAnswer | None = None  # what the client has not taken yet of the answer
+        self._unsent: UnsentAnswer | None = None  # the part of the answer that the client has not read yet
         self._body_file: ReadOnlyFileBasedBuffer | None = None  # the body of the answer, to be sent after the queue
-        self.cut = ""  # why the server itself ends an answer before its end; empty where the client is the reason
+        self.cut = ""  # the reason of the server's own to end an answer early; empty if the client is the reason
         self.pace: PacedAnswer | None = None  # of the answer that is made, where the application asked for one
         self._call_began_at = 0.0
         self._call_due_at = inf
-        self._paused_at: float | None = None  # since when the thread of the call waits for the client to read
-        self._paused_seconds = 0.0  # for which it waited before, in the same call
+        self._paused_at: float | None = None  # set while the thread of the call waits for the client to read
+        self._paused_seconds = 0.0  # of earlier waits in the same call
         self._reader_moved: threading.Condition | None = None  # made when a thread waits for the first time
         self._when_sent: Callable[[], object] | None = None  # wanted by the call that is being answered
         self._after_sending: Callable[[], object] | None = None  # wanted by a call that is over
@@ -166,7 +166,7 @@ class HttpConnection(Connection):
             self._arriving = Allowance(now, self.settings.header_timeout, self.rate(size))
             at_once = size > RECEIVE_BYTES or request.expect_continue
             self._judge_at = now if at_once else now + SLOW_SECONDS
-        until = self._arriving.moved(now, taken)
+        until = self._arriving.add_bytes(now, taken)
         self.due = min(until, self._judge_at)
         if now >= self._judge_at:
             self._judge(request)
@@ -209,7 +209,7 @@ class HttpConnection(Connection):
             if not self.takes_output or self._arriving is None:
                 return
             if isinstance(verdict, int):
-                self.due = self._arriving.longer(waited)
+                self.due = self._arriving.extend(waited)
                 self._take_body(request, verdict, environ.get("finapi.owners", ()))
             elif verdict is not None:
                 self._body_ended()
@@ -415,7 +415,7 @@ class HttpConnection(Connection):
     def put(self, data: bytes) -> None:
         """Send a part of an answer, or store it until the client reads on. Raise ClientGone if it is not taken.
 
-        A thread waits here where there is no room: until the client has read what was sent before.
+        If there is no room for it, the calling thread waits until the client has read all that was sent before.
         """
         try:
             with self.lock:
@@ -461,12 +461,12 @@ class HttpConnection(Connection):
 
     @property
     def _has_length(self) -> bool:
-        """Whether the answer has a length, and so is finished: no thread waits to make the rest of it."""
+        """Return True if the length of the answer is known: it is complete, not streamed."""
         return self.task is not None and self.task.content_length is not None
 
     @property
     def has_unsent(self) -> bool:
-        """Whether the client has not taken yet what was sent to it."""
+        """Return True if the client has not read all of the answer yet."""
         return self._unsent is not None
 
     # ---- a client that reads slowly
@@ -532,7 +532,7 @@ class HttpConnection(Connection):
         return paused_seconds > (now - self._call_began_at) / 2
 
     def _end_unsent(self) -> None:
-        """Release what was stored of an answer that has left, or never will."""
+        """Release the stored part of an answer that has left, or no longer can."""
         if self._unsent is not None:
             self._unsent.release()
             self._unsent = None
@@ -632,7 +632,7 @@ class HttpConnection(Connection):
         if self._unsent is None:
             self._wait(self.settings.channel_timeout)
         elif not self.lingering:
-            until = self._unsent.allowance.moved(self.loop.now(), sent)
+            until = self._unsent.allowance.add_bytes(self.loop.now(), sent)
             if not self.requests:
                 self.due = until
             elif self._paused_at is not None:
@@ -641,7 +641,7 @@ class HttpConnection(Connection):
     # ---- how it ends
 
     def expired(self) -> None:
-        """End what has lasted until the deadline."""
+        """Close, refuse or answer in the application's place, because the deadline has passed."""
         with self.lock:  # else an answer may begin between the look at it and the refusal
             if (self.requests or self._judging is not None) and self._paused_at is None:
                 self.server.pool.give_up(self)
@@ -663,7 +663,7 @@ class HttpConnection(Connection):
                 self.close()
 
     def gone(self) -> None:
-        """Release what is half received or half sent."""
+        """Release requests and answers that are incomplete."""
         self.server.share[self.address] -= 1
         if not self.server.share[self.address]:
             del self.server.share[self.address]
@@ -675,7 +675,7 @@ class HttpConnection(Connection):
         self._answer_ended(self._after_sending)
 
     def failed(self) -> None:
-        """Close after an error in the loop, which is no fault of the client's."""
+        """Close after an error in the loop. The client is not the reason."""
         self.cut = self.cut or FAILED
         super().failed()
 
@@ -698,17 +698,17 @@ class HttpConnection(Connection):
 
 
 class SentAnswer:
-    """A job for a request thread: what a call wanted to have done when its answer has left."""
+    """A job for a request thread: the callback of a call whose answer has left, or no longer can."""
 
     def __init__(self, callback: Callable[[], object]) -> None:
         self._callback = callback
 
     def serve(self) -> None:
-        """Do it."""
+        """Call back."""
         self._callback()
 
     def abandon(self) -> None:
-        """Do nothing more: it failed, which the pool has logged."""
+        """Do nothing: the pool has logged the failure."""
 
 
 class Listener:

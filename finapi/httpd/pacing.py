@@ -21,7 +21,7 @@ class Paced(Protocol):
 
     @property
     def has_unsent(self) -> bool:
-        """Whether the client has not taken yet what was sent to it."""
+        """Return True if the client has not read all of the answer yet."""
 
     def call_over(self) -> None:
         """The whole answer is on its way, or nobody takes it."""

@@ -193,18 +193,18 @@ class Reservation:
 
 
 class Allowance:
-    """How long a transfer may last: ``seconds`` without a byte, and every byte buys time, up to that measure."""
+    """The time that a transfer may last: ``seconds`` without a byte. Each byte adds ``1 / rate``, up to that time."""
 
     def __init__(self, now: float, seconds: float, rate: float) -> None:
         self.until = now + seconds
         self._seconds, self._rate = seconds, rate
 
-    def longer(self, seconds: float) -> float:
-        """Until when it may last now that so many seconds do not count."""
+    def extend(self, seconds: float) -> float:
+        """Add seconds that do not count. Return the end of the time."""
         self.until += seconds
         return self.until
 
-    def moved(self, now: float, count: float) -> float:
-        """Until when it may last now that so many bytes more have moved."""
+    def add_bytes(self, now: float, count: float) -> float:
+        """Add the time for bytes that have been transferred. Return the end of the time."""
         self.until = min(self.until + count / self._rate, now + self._seconds)
         return self.until

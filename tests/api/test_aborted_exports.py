@@ -259,9 +259,7 @@ def test_a_slow_reader_that_has_to_make_room_pays(start: Callable[..., Running],
     assert changes(app) == PAID * 2
 
 
-def test_an_export_that_fails_is_refunded_however_slowly_it_is_read(
-    start: Callable[..., Running], app: App, key: str
-) -> None:
+def test_an_export_that_fails_after_a_pause_is_refunded(start: Callable[..., Running], app: App, key: str) -> None:
     FAILING_PAGES.append(15_000)
     running = start(spool_limit=0, held_limit=0)
     client = request(running, PATH, key)
@@ -299,7 +297,7 @@ def test_an_export_that_was_stored_is_paid_when_it_has_left(start: Callable[...,
     assert changes(app) == PAID
 
 
-def test_a_stored_export_is_paid_when_its_client_goes_or_its_time_is_over(
+def test_a_stored_export_is_paid_at_the_latest_after_its_time(
     start: Callable[..., Running], app: App, key: str, clock: Clock
 ) -> None:
     running = start(clock, spool_limit=40_000_000, held_limit=0, server_timeout=300, channel_timeout=1_000)
