@@ -53,13 +53,13 @@ class Counting(io.BytesIO):
 def test_a_short_stream_is_asked_for_little() -> None:
     stream = Counting(b"x" * 4_000)
     assert files.read_bounded(stream, 256 * 1024 * 1024, 4_000) == b"x" * 4_000
-    assert stream.asked == [files.PIECE_BYTES] * 2
+    assert stream.asked == [files.CHUNK_BYTES] * 2
 
 
 def test_a_stream_of_a_known_length_is_read_in_one_piece() -> None:
     stream = Counting(bytes(1_000_000))
     assert len(files.read_bounded(stream, 256 * 1024 * 1024, 1_000_000)) == 1_000_000
-    assert stream.asked == [1_000_000, files.PIECE_BYTES]
+    assert stream.asked == [1_000_000, files.CHUNK_BYTES]
 
 
 @pytest.mark.parametrize("expected", [0, 10, 1_000_000])
@@ -74,7 +74,7 @@ def test_a_document_is_asked_for_as_much_as_it_claims_to_have() -> None:
     stream = Counting(b"x" * 4_000)
     entry = Entry("x", "x", lambda: stream, 4_000)
     assert entry.read() == b"x" * 4_000
-    assert max(stream.asked) <= files.PIECE_BYTES
+    assert max(stream.asked) <= files.CHUNK_BYTES
 
 
 def test_a_file_of_an_archive_directory_is_asked_for_its_length(
@@ -108,7 +108,7 @@ def test_a_reply_is_read_in_pieces_whatever_is_allowed(monkeypatch: pytest.Monke
         request = OutboundRequest(there.url, max_body_bytes=256 * 1024 * 1024)
         assert len(Outbound(ReachPolicy(allows_any_address=True)).send(request).body) == 300_000
     assert asked
-    assert max(asked) <= files.PIECE_BYTES
+    assert max(asked) <= files.CHUNK_BYTES
 
 
 def test_no_code_asks_a_stream_for_its_maximum() -> None:

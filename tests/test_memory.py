@@ -17,7 +17,7 @@ import sys, threading
 from finapi.core import memory
 from finapi.core.metrics import read_memory_usage
 
-if not hasattr(memory._libc(), "malloc_trim"):
+if not hasattr(memory._load_libc(), "malloc_trim"):
     sys.exit(77)
 memory.limit_heaps()
 kept = []
@@ -30,9 +30,9 @@ for _ in range(2):
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-before = read_memory_usage()[1]
+before = read_memory_usage().resident_bytes
 memory.release_free_memory()
-print(before - read_memory_usage()[1])
+print(before - read_memory_usage().resident_bytes)
 """
 
 
@@ -71,7 +71,7 @@ def test_a_little_more_each_time_is_seen_too() -> None:
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_libc", lambda: None)
+    monkeypatch.setattr(memory, "_load_libc", lambda: None)
     memory.limit_heaps()
     memory.map_large_blocks()
     memory.release_free_memory()

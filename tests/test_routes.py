@@ -257,9 +257,9 @@ def test_statements_as_filed_load_no_series_and_no_parser() -> None:
 
 def test_an_application_without_default_windows_loads_no_handler_either() -> None:
     code = (
-        "import sys; from finapi.app import in_memory; from finapi.core.clock import SystemClock; "
+        "import sys; from finapi.app import create_in_memory; from finapi.core.clock import SystemClock; "
         "from finapi.core.config import Config; from finapi.web.application import WsgiApp; "
-        "WsgiApp(in_memory(Config(default_windows='all'), SystemClock())); "
+        "WsgiApp(create_in_memory(Config(default_windows='all'), SystemClock())); "
         "print([one for one in sys.modules if one.startswith(('finapi.web.insiders.', 'finapi.market.financials.'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -195,7 +195,7 @@ def test_logins_beyond_what_may_wait_are_503_and_count_no_failure(on_disk: Calla
     busy = [answer for answer in answers if answer.status == 503]
     assert {answer.headers["retry-after"] for answer in busy} <= {"1"}
     assert count(app, "sessions") == min(2, 50 - len(busy))
-    assert (len(app.lockouts), app.lockouts._in_hand) == (0, {})
+    assert (len(app.lockouts), app.lockouts._open_attempts) == (0, {})
 
 
 def test_a_registration_with_a_repeated_uuid_is_not_email_exists(client: Client, app: App) -> None:
@@ -302,7 +302,7 @@ def test_of_two_hundred_wrong_passwords_at_once_five_are_hashed(
     assert statuses(answers) == {401: 4, 429: 196}
     assert {answer.headers["retry-after"] for answer in answers if answer.status == 429} <= {"60", "1"}
     assert hashed["verify"] == 5
-    assert (len(app.lockouts), app.lockouts._in_hand) == (1, {})
+    assert (len(app.lockouts), app.lockouts._open_attempts) == (1, {})
     clock.advance(60)
     assert login(client).status == 200
 
@@ -332,4 +332,4 @@ def test_wrong_passwords_of_two_hundred_emails_keep_a_bounded_table(on_disk: Cal
     answers = at_once([guess(number) for number in range(200)])
     assert set(statuses(answers)) <= {401, 503}
     assert len(app.lockouts) <= 16
-    assert app.lockouts._in_hand == {}
+    assert app.lockouts._open_attempts == {}

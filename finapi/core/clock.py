@@ -1,4 +1,7 @@
-"""Time, passed in. An operation reads its clock once, at its edge, and hands ``now`` down."""
+"""Clocks that are passed in, so that tests can move time.
+
+An operation reads its clock once, where it begins, and passes the result on as ``now``.
+"""
 
 from __future__ import annotations
 
@@ -10,117 +13,121 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the rest of finapi asks of a clock."""
+    """The two readings that finapi needs of a clock."""
 
     def now(self) -> datetime:
-        """The present moment, aware, in UTC, whole milliseconds."""
+        """Return the current time, in UTC, to the millisecond."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that never run backwards, from an arbitrary start."""
+        """Return seconds since an arbitrary start. They never run backwards."""
         ...
 
 
 class SystemClock:
-    """The machine's clocks."""
+    """The clocks of the machine."""
 
     def now(self) -> datetime:
-        """The machine's wall clock."""
-        # By way of datetime.replace it takes three times as long. By way of a double a millisecond is exact until 2242.
+        """Return the machine's wall clock."""
+        # datetime.replace would take three times as long. As a double, a time to the millisecond is exact until 2242.
         return datetime.fromtimestamp(time.time_ns() // 1_000_000 / 1000, UTC)
 
     def monotonic(self) -> float:
-        """The machine's monotonic clock."""
+        """Return the machine's monotonic clock."""
         return time.monotonic()
 
 
 class FixedClock:
-    """A clock that moves only when it is told to, for tests and the fixture."""
+    """A clock that moves only by :meth:`advance`, for tests and the fixture."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._now = _to_milliseconds(start)
-        self._elapsed = 0.0
+        self._elapsed_seconds = 0.0
         self._lock = threading.Lock()
 
     def now(self) -> datetime:
-        """The moment that the clock stands at."""
+        """Return the time that the clock was set or advanced to."""
         return self._now
 
     def monotonic(self) -> float:
-        """Seconds advanced since the clock was made."""
-        return self._elapsed
+        """Return the seconds by which the clock was advanced since its creation."""
+        return self._elapsed_seconds
 
     def advance(self, seconds: float) -> None:
-        """Move both readings forward by ``seconds``."""
+        """Move both readings forward."""
         with self._lock:
             self._now = _to_milliseconds(self._now + timedelta(seconds=seconds))
-            self._elapsed += seconds
+            self._elapsed_seconds += seconds
 
 
 class MovableClock:
-    """The machine's clocks, moved by what was asked for, or standing still: for the fixture."""
+    """A clock of the fixture: it runs with the machine's clock, moved by an offset, or is frozen at a moment."""
 
     def __init__(self, start: datetime | None = None) -> None:
-        """Run with the machine's, or with ``start`` stand at that moment."""
-        self._moved = timedelta(0)
-        self._elapsed = 0.0  # that the moves were ahead, and all that passed before a standstill
-        self._stands: datetime | None = None
-        self._since = time.monotonic()
+        """Create a clock that runs, or one that is frozen at ``start``."""
+        self._offset = timedelta(0)
+        self._frozen_at: datetime | None = None
+        # The monotonic reading when the clock last began to run, and that moment by the machine's monotonic clock.
+        self._elapsed_seconds = 0.0
+        self._running_since = time.monotonic()
         if start is not None:
             self.freeze(start)
 
     def now(self) -> datetime:
-        """The moment that it shows."""
-        return self._stands or _to_milliseconds(datetime.now(UTC) + self._moved)
+        """Return the time that the clock shows."""
+        return self._frozen_at or _to_milliseconds(datetime.now(UTC) + self._offset)
 
     def monotonic(self) -> float:
-        """Seconds that it ran and was moved ahead since it was made."""
-        return self._elapsed + (0.0 if self._stands else time.monotonic() - self._since)
+        """Return the seconds by which the clock ran and was moved forward since its creation."""
+        return self._elapsed_seconds + (0.0 if self._frozen_at else time.monotonic() - self._running_since)
 
     @property
     def is_frozen(self) -> bool:
-        """Whether it stands still."""
-        return self._stands is not None
+        """Return True if the clock does not run."""
+        return self._frozen_at is not None
 
     def freeze(self, moment: datetime | None = None) -> None:
-        """Stand still from now on, at ``moment`` if one is given: a jump back turns no monotonic reading back."""
+        """Stop the clock, now or at ``moment``. A moment in the past does not move the monotonic reading back."""
         now = self.now()
         moment = now if moment is None else _to_milliseconds(moment.astimezone(UTC))
-        self._elapsed = self.monotonic() + max(0.0, (moment - now).total_seconds())
-        self._stands = moment
+        self._elapsed_seconds = self.monotonic() + max(0.0, (moment - now).total_seconds())
+        self._frozen_at = moment
 
     def resume(self) -> None:
-        """Run again from where it stands."""
-        if self._stands is not None:
-            self._moved, self._since = self._stands - datetime.now(UTC), time.monotonic()
-            self._stands = None
+        """Let a frozen clock run from the moment that it shows."""
+        if self._frozen_at is not None:
+            self._offset = self._frozen_at - datetime.now(UTC)
+            self._running_since = time.monotonic()
+            self._frozen_at = None
 
     def advance(self, seconds: float) -> None:
-        """Move both readings ahead."""
-        self._elapsed += seconds
-        if self._stands is not None:
-            self._stands = _to_milliseconds(self._stands + timedelta(seconds=seconds))
+        """Move both readings forward."""
+        self._elapsed_seconds += seconds
+        if self._frozen_at is not None:
+            self._frozen_at = _to_milliseconds(self._frozen_at + timedelta(seconds=seconds))
         else:
-            self._moved += timedelta(seconds=seconds)
+            self._offset += timedelta(seconds=seconds)
 
     def get_state(self) -> tuple[bool, datetime]:
-        """Whether it stands still, and what it shows."""
+        """Return whether the clock is frozen, and the time that it shows."""
         return self.is_frozen, self.now()
 
     def restore(self, state: tuple[bool, datetime]) -> None:
-        """Show again what :meth:`state` said."""
-        self.freeze(state[1])
-        if not state[0]:
+        """Show the time of a :meth:`get_state` again, frozen or running as it was then."""
+        was_frozen, moment = state
+        self.freeze(moment)
+        if not was_frozen:
             self.resume()
 
 
 @lru_cache(maxsize=256)
 def iso(moment: datetime) -> str:
-    """``moment`` as every document and row of finapi spells it: ``YYYY-MM-DDTHH:MM:SS.mmmZ`` (DECISIONS 2)."""
-    at = moment.astimezone(UTC)
-    # isoformat, and a text with formats in braces, take twice as long.
-    day, time_of_day = (at.year, at.month, at.day), (at.hour, at.minute, at.second, at.microsecond // 1000)
-    return "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ" % (*day, *time_of_day)  # noqa: UP031
+    """Return a time as ``YYYY-MM-DDTHH:MM:SS.mmmZ``, the form of all documents and rows (DECISIONS 2)."""
+    utc = moment.astimezone(UTC)
+    milliseconds = utc.microsecond // 1000
+    # isoformat and f-strings take twice as long.
+    parts = (utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second, milliseconds)
+    return "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ" % parts  # noqa: UP031
 
 
 def _to_milliseconds(moment: datetime) -> datetime:

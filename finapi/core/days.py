@@ -1,6 +1,6 @@
-"""Calendar days: ISO texts (``2024-03-31``) in rows and answers, whole numbers where they are counted.
+"""Calendar days: ISO texts (``2024-03-31``) in rows and answers, integers where days are counted.
 
-A day's number is how many days it is after 1970-01-01. Moments are written by :func:`finapi.core.clock.iso`.
+A day's number is the number of days since 1970-01-01. Times of day are written by :func:`finapi.core.clock.iso`.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from datetime import date, timedelta
 from functools import lru_cache
 
 EPOCH = date(1970, 1, 1)
-_ZERO = EPOCH.toordinal()
+_EPOCH_ORDINAL = EPOCH.toordinal()
 
-_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def parse(text: str) -> date:
-    """The day of a text ``YYYY-MM-DD``; ValueError for any other, ``20240131`` and week dates among them."""
-    if not _ISO.fullmatch(text):
+    """Return the date of a text ``YYYY-MM-DD``. Raise ValueError for other forms such as ``20240131`` or week dates."""
+    if not _ISO_DATE.fullmatch(text):
         raise ValueError(f"{text[:40]!r} is not a date YYYY-MM-DD")
     return date.fromisoformat(text)
 
 
 def from_digits(text: str) -> str:
-    """The ISO date of a text ``YYYYMMDD``; ValueError for any other."""
+    """Return the ISO date of a text ``YYYYMMDD``. Raise ValueError for any other text."""
     try:
         return parse(f"{text[:4]}-{text[4:6]}-{text[6:]}").isoformat()
     except ValueError:
@@ -31,13 +31,13 @@ def from_digits(text: str) -> str:
 
 
 def validate(text: str) -> str:
-    """``text``, which must be a date ``YYYY-MM-DD``; ValueError for anything else."""
+    """Return a text unchanged if it is a date ``YYYY-MM-DD``. Raise ValueError if not."""
     parse(text)
     return text
 
 
 def is_day(text: str) -> bool:
-    """Whether ``text`` is a date ``YYYY-MM-DD``."""
+    """Return True if a text is a date ``YYYY-MM-DD``."""
     try:
         parse(text)
     except ValueError:
@@ -47,21 +47,21 @@ def is_day(text: str) -> bool:
 
 @lru_cache(maxsize=50_000)
 def number(day: str) -> int:
-    """The number of an ISO date."""
-    return date.fromisoformat(day).toordinal() - _ZERO
+    """Return the day number of an ISO date."""
+    return date.fromisoformat(day).toordinal() - _EPOCH_ORDINAL
 
 
 @lru_cache(maxsize=50_000)
 def iso(number: int) -> str:
-    """The ISO date of a day's number."""
-    return date.fromordinal(number + _ZERO).isoformat()
+    """Return the ISO date of a day number."""
+    return date.fromordinal(number + _EPOCH_ORDINAL).isoformat()
 
 
 def shift(day: str, days: int) -> str:
-    """The ISO date so many days after another, or before it when negative; OverflowError outside the calendar."""
+    """Return the ISO date ``days`` after another, or before it if negative. Raise OverflowError beyond year 9999."""
     return (date.fromisoformat(day) + timedelta(days=days)).isoformat()
 
 
 def count_days(start: str | None, end: str) -> int:
-    """How many days a period lasts, both ends included; 0 for an instant, which has no start."""
+    """Return the number of days of a period, including both ends. An instant, which has no start, has 0."""
     return 0 if start is None else number(end) - number(start) + 1

@@ -1,11 +1,11 @@
-"""The errors that have a meaning to a caller. Everything else is a bug and is answered as INTERNAL."""
+"""Errors that mean something to a caller. Any other exception is a bug and is answered with INTERNAL."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-# Every code that a response may carry, with its HTTP status: those of DECISIONS 2, and the server's own.
+# The HTTP status of each code that a response may have: the codes of DECISIONS 2 and those of the server itself.
 STATUS_BY_CODE: dict[str, int] = {
     "BAD_REQUEST": 400,
     "INVALID_PARAM": 400,
@@ -39,20 +39,19 @@ STATUS_BY_CODE: dict[str, int] = {
     "TIMEOUT": 504,
     "HTTP_VERSION_NOT_SUPPORTED": 505,
 }
-# The code that says no more than the status: the first of each.
+# The general code of each status: the first one in the table above.
 CODE_BY_STATUS = {status: code for code, status in reversed(STATUS_BY_CODE.items())}
 
-
-# RFC 9110 15.5.2: a 401 says how one is let in. Of a password that is wrong only this can be said.
+# RFC 9110, 15.5.2: a 401 names a way to authenticate.
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="finapi"'}
 
 
 class ApiError(Exception):
-    """An answer that is not a success: raised anywhere, turned into a response by ``web/responses.py`` alone.
+    """An error response. It may be raised anywhere; only ``web/responses.py`` turns it into a response.
 
-    ``code`` is a key of :data:`STATUS_OF`; ``message`` is shown to the caller; ``details`` becomes the
-    member of that name; ``beside`` are members that stand beside ``error`` (the five fields of a 402);
-    ``headers`` are added to the response; a 401 without any has a challenge.
+    ``code`` is a key of :data:`STATUS_BY_CODE`. ``message`` and ``details`` become members of ``error`` in the
+    response. ``extra_fields`` are members of the response next to ``error``, such as the five of a 402. ``headers`` are
+    added to the response; a 401 without headers gets :data:`CHALLENGE`.
     """
 
     def __init__(
@@ -74,19 +73,19 @@ class ApiError(Exception):
 
 
 def invalid_param(param: str, message: str, **expectation: Any) -> ApiError:
-    """The 400 for a parameter that is not of its type or not in its list; ``allowed=`` or ``expected=``."""
+    """Return the 400 for a parameter with a wrong type or value. ``expectation`` is ``allowed=`` or ``expected=``."""
     return ApiError("INVALID_PARAM", message, details={"param": param, **expectation})
 
 
 def server_busy(message: str) -> ApiError:
-    """The 503 of what is done for others just now."""
+    """Return the 503 for work that the server cannot do now because it does the same for others."""
     return ApiError("UNAVAILABLE", f"{message} Try again in a moment.", headers={"Retry-After": "1"})
 
 
 class ParseError(ValueError):
-    """A document that cannot be read: which file, where in it, and why.
+    """A document that cannot be read: the file, the place in it, and the reason.
 
-    ``place`` is as near as the format allows ("line 3, column 7", "context c-12"), or empty.
+    ``place`` is as exact as the format allows ("line 3, column 7", "context c-12"), or empty.
     """
 
     def __init__(self, file: str, place: str, reason: str) -> None:
@@ -97,15 +96,15 @@ class ParseError(ValueError):
 
 
 class StoreUnavailableError(Exception):
-    """What is stored cannot be written or read now: the machine's trouble, which the store has logged."""
+    """A database that cannot be read or written now. The store has logged the problem of the machine that caused it."""
 
     public_message = "Nothing can be stored at the moment."
 
 
-def store_unavailable(failing: type[StoreUnavailableError] | StoreUnavailableError = StoreUnavailableError) -> ApiError:
-    """The 503 of a store that fails: a full disk takes somebody a while."""
-    return ApiError("UNAVAILABLE", failing.public_message, headers={"Retry-After": "30"})
+def store_unavailable(error: type[StoreUnavailableError] | StoreUnavailableError = StoreUnavailableError) -> ApiError:
+    """Return the 503 for a database that fails. Callers should wait 30 s: the operator needs time for a full disk."""
+    return ApiError("UNAVAILABLE", error.public_message, headers={"Retry-After": "30"})
 
 
 class UsageError(Exception):
-    """A mistake on the command line, in a setting or in a configuration file: one line, exit status 2."""
+    """A mistake on the command line, in a setting or in a configuration file. The message is one line."""

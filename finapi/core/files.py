@@ -8,7 +8,7 @@ from typing import IO, cast
 
 from finapi.core.temporary import Purpose, TemporaryFolder
 
-PIECE_BYTES = 64 * 1024  # Of a stream whose length is not known.
+CHUNK_BYTES = 64 * 1024  # Read at a time from a stream whose length is not known.
 
 
 def write_new_file(path: Path, data: bytes, purpose: Purpose) -> None:
@@ -25,19 +25,22 @@ def replace_file(path: Path, data: bytes, purpose: Purpose) -> None:
 
 
 def read_bounded(stream: IO[bytes], max_bytes: int, expected_bytes: int = 0) -> bytes:
-    """Return what a stream contains, at most ``max_bytes``.
+    """Return the content of a stream, at most ``max_bytes``.
 
-    Memory is taken for what is there: ``read(n)`` of a file takes n bytes first, however short the file is. What is
-    expected is read in one piece, and only what is beyond that in more.
+    ``read(n)`` of a file allocates n bytes, even if the file is short. Therefore the ``expected_bytes`` are read in one
+    chunk, and anything beyond them in chunks of ``CHUNK_BYTES``.
     """
-    pieces = []
-    left = max_bytes
-    wanted = max(min(expected_bytes, left), PIECE_BYTES)
-    while left > 0 and (piece := stream.read(min(wanted, left))):
-        pieces.append(piece)
-        left -= len(piece)
-        wanted = PIECE_BYTES
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    chunks = []
+    remaining_bytes = max_bytes
+    chunk_bytes = max(min(expected_bytes, remaining_bytes), CHUNK_BYTES)
+    while remaining_bytes > 0:
+        chunk = stream.read(min(chunk_bytes, remaining_bytes))
+        if not chunk:
+            break
+        chunks.append(chunk)
+        remaining_bytes -= len(chunk)
+        chunk_bytes = CHUNK_BYTES
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 def sync_directory(path: Path) -> None:
@@ -50,10 +53,12 @@ def sync_directory(path: Path) -> None:
 
 
 def get_package_folder(package: str) -> Path:
-    """The folder of ``finapi`` or of a package in it, or what stands for it in a zip."""
-    if (place := Path(__file__).parents[1].joinpath(*package.split(".")[1:])).is_dir():
-        return place
-    from importlib import resources  # it loads what reads a zip
+    """Return the folder of ``finapi`` or of a package in it. In a zip it is a path within the zip."""
+    folder = Path(__file__).parents[1].joinpath(*package.split(".")[1:])
+    if folder.is_dir():
+        return folder
+    # Imported only here, because it loads the modules that read a zip.
+    from importlib import resources
 
     return cast(Path, resources.files(package))
 

@@ -1,8 +1,12 @@
-"""JSON: the one writer of what finapi stores, signs and answers, and the one strict reader of what others wrote.
+"""JSON: the writer of everything that finapi stores, signs and answers, and the strict reader of foreign documents.
 
-Numbers are exact both ways: a Decimal is written with every digit that it has, and :func:`loads` reads every
-fraction as a Decimal. Lines for terminals, logs and the control socket are ``json.dumps`` of the standard library:
-plain ASCII, whatever encoding the reader has.
+Numbers are exact both ways: a Decimal is written with all its digits, and :func:`loads` reads every fraction as a
+Decimal. Lines for terminals, logs and the control socket are written by ``json.dumps`` of the standard library, because
+its plain ASCII can be read whatever the encoding is.
+
+The standard library's encoder cannot write a Decimal, or an array whose items are computed while it is written. Both
+are first written as a text with a random mark, which is replaced afterwards. No caller can know the mark, so no text of
+a caller is mistaken for one.
 """
 
 from __future__ import annotations
@@ -17,64 +21,87 @@ from typing import Any, NoReturn
 
 from finapi.core.errors import ParseError
 
-# Digits of a Decimal that are written out as a whole number; beyond them it is written with an exponent.
+# An integral Decimal with more digits is written with an exponent.
 MAX_INTEGER_DIGITS = 60
 
-# A Decimal that no float means is written as a text under this mark, which no caller can know, and the
-# quotes are taken off it: the standard library's encoder has no other way to write such a number.
-_EXACT = f"exact-{os.urandom(16).hex()}:"
-# And where the items of an iterator are to stand.
-_ITEMS = f"items-{os.urandom(16).hex()}"
-_EXACT_NUMBER = re.compile(f'"{_EXACT}([^"]*)"')
+_DECIMAL_MARK = f"exact-{os.urandom(16).hex()}:"
+_ITERATOR_MARK = f"items-{os.urandom(16).hex()}"
+_MARKED_DECIMAL = re.compile(f'"{_DECIMAL_MARK}([^"]*)"')
 
 
 def text(value: Any) -> str:
-    """``value`` as compact JSON without NaN; TypeError for what JSON has no word for."""
-    return _exact(_ENCODER.encode(value))
-
-
-def iter_chunks(value: Any) -> Iterator[bytes]:
-    """:func:`dumps` in pieces. An iterator inside of ``value`` is an array whose items are made as they are written:
-    one at a time is in memory."""
-    waiting: list[Iterator[Any]] = []
-
-    def default(one: Any) -> Any:
-        if not isinstance(one, Iterator):
-            return _number(one)
-        waiting.append(one)
-        return _ITEMS
-
-    written = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=default).encode(
-        value
-    )
-    first, *others = written.split(f'"{_ITEMS}"')
-    yield _exact(first).encode()
-    for items, after in zip(waiting, others, strict=True):
-        yield b"["
-        for number, item in enumerate(items):
-            yield from (b",",) if number else ()
-            yield from iter_chunks(item)
-        yield b"]" + _exact(after).encode()
+    """Return a value as compact JSON. Raise TypeError for a value that JSON cannot express, such as NaN."""
+    return _unmark_decimals(_ENCODER.encode(value))
 
 
 def dumps(value: Any) -> bytes:
-    """:func:`text` in UTF-8."""
+    """Return :func:`text` in UTF-8."""
     return text(value).encode()
 
 
-def _finite(text: str) -> float:
-    """The number that a text is; ValueError for one beyond every double, which would be an infinity."""
+def iter_chunks(value: Any) -> Iterator[bytes]:
+    """Yield :func:`dumps` in chunks.
+
+    An iterator inside of ``value`` is written as an array. Its items are computed one by one while they are written, so
+    that only one of them is in memory.
+    """
+    iterators: list[Iterator[Any]] = []
+
+    def default(member: Any) -> Any:
+        if not isinstance(member, Iterator):
+            return _encode_decimal(member)
+        iterators.append(member)
+        return _ITERATOR_MARK
+
+    encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=default)
+    head, *tails = encoder.encode(value).split(f'"{_ITERATOR_MARK}"')
+    yield _unmark_decimals(head).encode()
+    for iterator, tail in zip(iterators, tails, strict=True):
+        yield b"["
+        for index, member in enumerate(iterator):
+            if index:
+                yield b","
+            yield from iter_chunks(member)
+        yield b"]" + _unmark_decimals(tail).encode()
+
+
+def to_json_number(value: Decimal) -> int | float | str:
+    """Return a finite Decimal as it is written: an integer, the float that equals it, or else its own digits."""
+    if value == value.to_integral_value() and value.adjusted() < MAX_INTEGER_DIGITS:
+        return int(value)
+    nearest = float(value)
+    return nearest if Decimal(repr(nearest)) == value else str(value)
+
+
+def _encode_decimal(value: Any) -> Any:
+    if not isinstance(value, Decimal) or not value.is_finite():
+        raise TypeError(f"{type(value).__name__} {value!r} is not JSON")
+    number = to_json_number(value)
+    return f"{_DECIMAL_MARK}{number}" if isinstance(number, str) else number
+
+
+def _unmark_decimals(document: str) -> str:
+    return _MARKED_DECIMAL.sub(r"\1", document) if _DECIMAL_MARK in document else document
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_encode_decimal)
+
+# Reads JSON that finapi itself stored. Every fraction becomes a Decimal.
+loads = json.JSONDecoder(parse_float=Decimal).decode
+
+
+def _parse_finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
         raise ValueError(f"{text[:20]} is beyond the range of a double")
     return number
 
 
-def parse(data: bytes, name: str, *, parse_float: Callable[[str], Any] = _finite) -> Any:
-    """The value of a JSON document that somebody else wrote; ParseError under ``name``, with the place and the reason.
+def parse(data: bytes, name: str, *, parse_float: Callable[[str], Any] = _parse_finite) -> Any:
+    """Return the value of a JSON document that somebody else wrote.
 
-    Refused are what is not UTF-8 or not JSON, what is nested deeper than the interpreter allows, NaN and infinities,
-    and a key that occurs twice in one object: two readers could disagree on what it means.
+    Raise ParseError, with ``name`` as the file, for a document that is not UTF-8 or not JSON, is nested too deeply, or
+    contains NaN, an infinity, or the same key twice in an object (two readers could understand that differently).
     """
     try:
         return build_strict_decoder(parse_float).decode(data.decode("utf-8"))
@@ -88,35 +115,16 @@ def parse(data: bytes, name: str, *, parse_float: Callable[[str], Any] = _finite
         raise ParseError(name, "", f"not JSON: {error}") from None
 
 
-def build_strict_decoder(parse_float: Callable[[str], Any] = _finite, *, unique: bool = True) -> json.JSONDecoder:
-    """The decoder of :func:`parse`, for a document that is decoded in pieces.
+def build_strict_decoder(parse_float: Callable[[str], Any] = _parse_finite, *, unique: bool = True) -> json.JSONDecoder:
+    """Return the decoder of :func:`parse`, for a document that is decoded in parts.
 
-    Without ``unique``, which costs a call for each object, the caller sees to it that no key occurs twice.
+    Without ``unique`` it does not check that keys are unique, which costs a call for each object. The caller does.
     """
-    hook = _unique if unique else None
+    hook = _build_unique if unique else None
     return json.JSONDecoder(object_pairs_hook=hook, parse_float=parse_float, parse_constant=_refuse_constant)
 
 
-def _exact(written: str) -> str:
-    return _EXACT_NUMBER.sub(r"\1", written) if _EXACT in written else written
-
-
-def to_json_number(value: Decimal) -> int | float | str:
-    """What is written of a finite Decimal: a whole number, the float that means it, else its own text."""
-    if value == value.to_integral_value() and value.adjusted() < MAX_INTEGER_DIGITS:
-        return int(value)
-    nearest = float(value)
-    return nearest if Decimal(repr(nearest)) == value else str(value)
-
-
-def _number(value: Any) -> Any:
-    if not isinstance(value, Decimal) or not value.is_finite():
-        raise TypeError(f"{type(value).__name__} {value!r} is not JSON")
-    written = to_json_number(value)
-    return f"{_EXACT}{written}" if isinstance(written, str) else written
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
         raise ValueError("a key occurs twice in one object")
@@ -125,9 +133,3 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON value")
-
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_number)
-
-# The reader of what finapi itself stored: every fraction is a Decimal.
-loads = json.JSONDecoder(parse_float=Decimal).decode

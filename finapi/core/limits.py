@@ -1,7 +1,10 @@
-"""Rate limits that decide and do not act: ``decide(limit, state, now) -> Decision``.
+"""Rate limits: a decision for each request, and the headers that report it.
 
-They behave as nginx's ``limit_req`` with ``nodelay``: a bucket holds ``burst`` requests beyond the one being served
-and leaks evenly at the rate. Every header that a response carries comes from the Decision.
+They behave as nginx's ``limit_req`` with ``nodelay``. A bucket fills by one with each request and leaks evenly at the
+rate of the limit. A request passes if the bucket holds at most ``burst`` requests in addition to it. For example, with
+60 requests a minute and a burst of 59, 60 requests may come at the same time, and then one more each second.
+
+:func:`decide` is a pure function. :class:`RateLimiter` stores the buckets of many callers.
 """
 
 from __future__ import annotations
@@ -13,9 +16,12 @@ from collections.abc import Hashable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
+# An even interval counts as exactly one request, in spite of floating point.
+_TOLERANCE = 1e-9
+
 
 class RateLimit(NamedTuple):
-    """So many requests a period (seconds), with ``burst`` beyond the even rate."""
+    """A number of requests in a period, with ``burst`` requests beyond the even rate."""
 
     requests: int
     period_seconds: float
@@ -23,60 +29,78 @@ class RateLimit(NamedTuple):
 
 
 class BucketState(NamedTuple):
-    """What one key has used: ``excess`` requests above the even rate, as of ``at`` (monotonic seconds)."""
+    """The requests of a key beyond the even rate, as of a monotonic time."""
 
     excess: float
     updated_at: float
 
 
 class Decision(NamedTuple):
-    """Whether a request may pass, and what its headers say.
-
-    ``limit`` requests a period; ``remaining`` that would pass at once now; ``reset_after`` seconds until
-    everything is free again; ``retry_after`` seconds until one request would pass (0 when this one did).
-    """
+    """The decision on a request, and what its headers report."""
 
     allowed: bool
-    limit: int
-    remaining: int
-    reset_seconds: float
-    retry_seconds: float
+    limit: int  # Requests in a period.
+    remaining: int  # Requests that would pass immediately now.
+    reset_seconds: float  # Until the bucket is empty.
+    retry_seconds: float  # Until one request would pass. 0 if this one did.
 
     def build_headers(self, now: datetime) -> dict[str, str]:
-        """The rate-limit headers of an answer at ``now``; ``Retry-After`` among them when it is a refusal."""
+        """Return the rate-limit headers of a response, with ``Retry-After`` if the request was refused."""
         headers = {
             "X-RateLimit-Limit": str(self.limit),
             "X-RateLimit-Remaining": str(self.remaining),
             "X-RateLimit-Reset": str(math.ceil(now.timestamp() + self.reset_seconds)),
         }
-        return headers if self.allowed else headers | {"Retry-After": str(math.ceil(self.retry_seconds))}
+        if not self.allowed:
+            headers["Retry-After"] = str(math.ceil(self.retry_seconds))
+        return headers
+
+
+class RemainingRequests(NamedTuple):
+    """The requests that a key has left of a limit, and the seconds until it has all of them again."""
+
+    limit: RateLimit
+    requests: int
+    reset_seconds: float
 
 
 def decide(limit: RateLimit, state: BucketState | None, now: float) -> tuple[Decision, BucketState | None]:
-    """The verdict on one request at ``now`` and the state after it; a refusal changes nothing.
+    """Return the decision on a request at a monotonic time, and the state after it.
 
-    A key never seen, or one whose excess has leaked away, starts empty and passes.
+    A refused request does not change the state. A key without a state starts with an empty bucket.
     """
     rate = limit.requests / limit.period_seconds
     if state is None:
         excess = 0.0
     else:
-        # nginx: the new request counts as one, the time since the last as what leaked; never below empty.
-        excess = max(0.0, state.excess - rate * max(0.0, now - state.updated_at) + 1)
-    # A hair of tolerance, so that exactly one period later counts as exactly one period in floating point.
-    if excess > limit.burst + 1e-9:
-        refused = Decision(False, limit.requests, 0, excess / rate, (excess - limit.burst) / rate)
-        return refused, state
-    remaining = math.floor(limit.burst - excess + 1e-9)
-    # A clock that was read a little earlier by another thread must not leak the same time twice.
-    at = now if state is None else max(now, state.updated_at)
-    return Decision(True, limit.requests, remaining, (excess + 1) / rate, 0.0), BucketState(excess, at)
+        leaked = rate * max(0.0, now - state.updated_at)
+        excess = max(0.0, state.excess - leaked + 1)
+    if excess > limit.burst + _TOLERANCE:
+        refusal = Decision(
+            allowed=False,
+            limit=limit.requests,
+            remaining=0,
+            reset_seconds=excess / rate,
+            retry_seconds=(excess - limit.burst) / rate,
+        )
+        return refusal, state
+    decision = Decision(
+        allowed=True,
+        limit=limit.requests,
+        remaining=math.floor(limit.burst - excess + _TOLERANCE),
+        reset_seconds=(excess + 1) / rate,
+        retry_seconds=0.0,
+    )
+    # If another thread read its clock a little earlier, the same time must not leak twice.
+    updated_at = now if state is None else max(now, state.updated_at)
+    return decision, BucketState(excess, updated_at)
 
 
 class RateLimiter:
-    """The states of one or more limits by caller, at most ``keys`` callers; a request must pass every limit.
+    """One or more limits for each caller, all of which a request has to pass.
 
-    When the table is full the caller longest unseen is forgotten, whose buckets have almost always leaked empty.
+    The buckets of at most ``max_keys`` callers are stored. The caller who was idle longest, whose buckets have almost
+    always leaked empty, makes room for a new one.
     """
 
     def __init__(self, *limits: RateLimit, max_keys: int) -> None:
@@ -85,63 +109,67 @@ class RateLimiter:
         self._states: OrderedDict[Hashable, list[BucketState | None]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def list_remaining(self, key: Hashable, now: float) -> list[tuple[RateLimit, int, float]]:
-        """What ``key`` has left of each limit: requests that would pass at once, seconds until everything is free."""
-        left = []
-        for limit, (decision, _) in zip(self.limits, self._verdicts(key, now), strict=True):
-            # The verdict is of one request more, which was not made.
-            made = 1 if decision.allowed else 0
-            wait = decision.reset_seconds - made * limit.period_seconds / limit.requests
-            left.append((limit, decision.remaining + made, max(0.0, wait)))
-        return left
+    def list_remaining(self, key: Hashable, now: float) -> list[RemainingRequests]:
+        """Return what a key has left of each limit. This uses none of it."""
+        remaining = []
+        for limit, (decision, _) in zip(self.limits, self._decide(key, now), strict=True):
+            # The decision is about one more request, which was not made.
+            request_count = 1 if decision.allowed else 0
+            reset_seconds = decision.reset_seconds - request_count * limit.period_seconds / limit.requests
+            remaining.append(RemainingRequests(limit, decision.remaining + request_count, max(0.0, reset_seconds)))
+        return remaining
 
     def take(self, key: Hashable, now: float) -> Decision:
-        """Decide on a request of ``key`` at ``now`` (monotonic seconds); a refusal by one limit uses nothing of any."""
+        """Count a request of a key at a monotonic time. Return the decision of the strictest limit.
+
+        A request that one limit refuses is counted by none.
+        """
         with self._lock:
-            verdicts = self._verdicts(key, now)
-            decision = verdicts[0][0]
-            if len(verdicts) > 1:
-                # Refusals first, the longest of them first; then what leaves least.
-                found = (one for one, _ in verdicts)
-                decision = min(found, key=lambda one: (one.allowed, one.remaining, -one.retry_seconds))
+            decisions = self._decide(key, now)
+            decision = min((decision for decision, _ in decisions), key=_strictness)
             if not decision.allowed:
                 return decision
-            self._states[key] = [state for _, state in verdicts]
+            self._states[key] = [state for _, state in decisions]
             self._states.move_to_end(key)
             if len(self._states) > self._max_keys:
                 self._states.popitem(last=False)
         return decision
 
-    def _verdicts(self, key: Hashable, now: float) -> list[tuple[Decision, BucketState | None]]:
-        states = self._states.get(key) or [None] * len(self.limits)
-        return [decide(limit, state, now) for limit, state in zip(self.limits, states, strict=True)]
-
     def reset(self, key: Hashable) -> None:
-        """Give back all that ``key`` used."""
+        """Empty the buckets of a key."""
         with self._lock:
             self._states.pop(key, None)
 
     def get_states(self) -> OrderedDict[Hashable, list[BucketState | None]]:
-        """What every caller has used, as it is now."""
+        """Return a copy of the states of all keys."""
         with self._lock:
             return self._states.copy()
 
-    def restore(self, state: Mapping[Hashable, list[BucketState | None]]) -> None:
-        """Count from a :meth:`state` on; an empty one forgets everybody."""
+    def restore(self, states: Mapping[Hashable, list[BucketState | None]]) -> None:
+        """Continue from the states of :meth:`get_states`. Without any, all buckets are empty."""
         with self._lock:
-            self._states = OrderedDict(state)
+            self._states = OrderedDict(states)
+
+    def _decide(self, key: Hashable, now: float) -> list[tuple[Decision, BucketState | None]]:
+        states = self._states.get(key) or [None] * len(self.limits)
+        return [decide(limit, state, now) for limit, state in zip(self.limits, states, strict=True)]
+
+
+def _strictness(decision: Decision) -> tuple[bool, int, float]:
+    """Return a sort key: refusals first, then the fewest remaining requests, then the longest wait."""
+    return decision.allowed, decision.remaining, -decision.retry_seconds
 
 
 class Pacer:
-    """Places in a row, evenly apart: for requests of our own, of whichever thread."""
+    """Evenly spaced times for the requests that finapi itself makes, in any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._next = 0.0
+        self._next_at = 0.0
 
     def reserve(self, per_second: float, now: float) -> float:
-        """Take the next place; in how many seconds (monotonic) it comes."""
+        """Reserve the next free time. Return the seconds until then."""
         with self._lock:
-            place = max(self._next, now)
-            self._next = place + 1.0 / per_second
-        return place - now
+            reserved_at = max(self._next_at, now)
+            self._next_at = reserved_at + 1.0 / per_second
+        return reserved_at - now

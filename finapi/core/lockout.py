@@ -1,11 +1,13 @@
-"""The login lockout: wrong passwords counted by email, and the locks that the counts bring.
+"""The login lockout: it counts wrong passwords for each email, and locks an email after too many (DECISIONS 3).
 
-DECISIONS 3: the 5th consecutive failure locks for 60 s, the 10th for 5 min, the 20th for 1 hour, and
-DECISIONS 3: every further one counts as the 20th. An email that nobody registered is counted like any other, so a
-lock tells nothing about it. ``now`` is monotonic seconds.
+The 5th consecutive failure locks an email for 60 s, the 10th for 5 min, the 20th for 1 hour. Every later failure counts
+as a 20th. Unknown emails are counted in the same way, so that a lock does not reveal if an account exists. A correct
+password or a new password ends the count. ``now`` is a monotonic time in seconds.
 
-Many guesses could pass a check of the counter before the first of them is counted. Each attempt is therefore reserved
-before its password is looked at, and no more are let through than could all fail without passing the next lock.
+A password takes long to check. If any number of guesses could be checked at the same time, many would get past the
+counter before the first failure is counted. Therefore each attempt is opened before its password is checked, and an
+email has at most as many open attempts as it has failures left before the next lock. For example, after 3 failures 2
+attempts may be open; a third waits for the outcome of one of them.
 """
 
 from __future__ import annotations
@@ -18,182 +20,189 @@ from typing import NamedTuple
 
 from finapi.core.errors import server_busy
 
-# Consecutive failures -> seconds that the one which makes the count up locks for.
+# The number of consecutive failures -> the seconds that the last of them locks for.
 LOCK_SECONDS = {5: 60, 10: 5 * 60, 20: 60 * 60}
 
-# Counting stops here: every further failure is a 20th again.
+# Failures are counted up to here. Each further one counts as this one again.
 MAX_FAILURES = max(LOCK_SECONDS)
 
-# Attempts of one email in hand at once. Not more than the first step: a success sets the counter back to zero
-# while the others are still in hand, and all of them may fail.
+# Open attempts of one email. Not more than the first lock allows: a success sets the count to zero while the other
+# attempts are still open, and all of them may fail.
 MAX_OPEN_ATTEMPTS = min(LOCK_SECONDS)
 
-FORGET_AFTER_SECONDS = 24 * 60 * 60.0  # seconds without a failure
+FORGET_AFTER_SECONDS = 24 * 60 * 60.0  # Without a failure.
 
 
 class FailureCount(NamedTuple):
-    """Consecutive failures of one email, 1 to ``MOST``, and when the last of them was."""
+    """The consecutive failures of an email, 1 to ``MAX_FAILURES``, and the time of the last one."""
 
     failures: int
     last_at: float
 
 
 def count_failure(state: FailureCount | None, now: float) -> tuple[FailureCount, int | None]:
-    """The state after a wrong password at ``now``, and the seconds that it is locked for, if it is.
+    """Return the count after a wrong password, and the seconds for which the email is locked, or None.
 
-    A failure during a lock changes nothing and is answered with what is left of it.
+    A failure during a lock is not counted. The seconds are then those that are left of the lock.
     """
-    if state is None or _forgotten(state, now):
+    if state is None or _is_outdated(state, now):
         state = FailureCount(0, now)
-    left = compute_lock_seconds(state, now)
-    if left:
-        return state, left
+    lock_seconds = compute_lock_seconds(state, now)
+    if lock_seconds:
+        return state, lock_seconds
     failures = min(state.failures + 1, MAX_FAILURES)
     return FailureCount(failures, max(now, state.last_at)), LOCK_SECONDS.get(failures)
 
 
 def compute_lock_seconds(state: FailureCount | None, now: float) -> int:
-    """Whole seconds, rounded up, that the lock of ``state`` still lasts; 0 when there is none."""
+    """Return the seconds, rounded up, that a lock still lasts. Return 0 if there is none."""
     if state is None:
         return 0
-    # Two threads read the clock in one order and come here in the other: time never runs before ``last``.
-    left = LOCK_SECONDS.get(state.failures, 0) - max(0.0, now - state.last_at)
-    # A hair of tolerance, so that 59 s later leaves one second and not, in floating point, a second one.
-    return max(0, math.ceil(left - 1e-6))
+    # Two threads may come here in another order than they read the clock in: ``now`` can be before ``last_at``.
+    seconds = LOCK_SECONDS.get(state.failures, 0) - max(0.0, now - state.last_at)
+    # The tolerance is for floating point: 59 s after the failure 1 s is left, and not 2 s.
+    return max(0, math.ceil(seconds - 1e-6))
+
+
+def _is_outdated(state: FailureCount, now: float) -> bool:
+    return now - state.last_at >= FORGET_AFTER_SECONDS
 
 
 def hash_email(email: str) -> bytes:
-    """The key of a submitted email: a short hash, so that the table holds no addresses and none is long.
+    """Return the key of a submitted email: a short hash, so that the table contains no addresses.
 
-    Spellings that find the same account must share a key, or each would have guesses of its own: look users
-    up by nothing wider than ``email.strip().lower()``.
+    All spellings that find the same account must have the same key, or each of them would allow guesses of its own.
+    Therefore accounts may be found by ``email.strip().lower()``, and by nothing more tolerant.
     """
-    # surrogatepass: JSON can spell half a surrogate pair, and such an email is wrong like any other.
+    # JSON can contain half a surrogate pair. Such an email is wrong as any other; surrogatepass avoids an exception.
     return hashlib.sha256(email.strip().lower().encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 class Attempt:
-    """Leave to try one password; a ``with`` block that ends without an outcome gives it back."""
+    """The permission to check one password. A ``with`` block that ends without an outcome closes the attempt."""
 
     def __init__(self, lockouts: Lockouts, key: bytes, now: float) -> None:
         self._lockouts = lockouts
         self._key = key
         self._now = now
-        self._open = True
+        self._is_open = True
 
     def __enter__(self) -> Attempt:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._open:
-            self._end(None)
+        if self._is_open:
+            self._close(None)
 
     def record_failure(self) -> int | None:
-        """Count a wrong password; the seconds of the lock that it brought (answer 429), or None (401)."""
-        return self._end(False)
+        """Count a wrong password. Return the seconds of the lock that it caused (answer 429), or None (401)."""
+        return self._close(False)
 
     def record_success(self) -> None:
-        """Forget the failures before this right password."""
-        self._end(True)
+        """Forget the failures before this correct password."""
+        self._close(True)
 
-    def _end(self, right: bool | None) -> int | None:
-        if not self._open:
+    def _close(self, is_correct: bool | None) -> int | None:
+        if not self._is_open:
             raise RuntimeError("an attempt has one outcome")
-        self._open = False
-        return self._lockouts._end(self._key, self._now, right)
+        self._is_open = False
+        return self._lockouts._close_attempt(self._key, self._now, is_correct)
 
 
 class Lockouts:
-    """The counters of at most ``capacity`` emails, for any number of threads.
+    """The failure counts of at most ``capacity`` emails, for any number of threads.
 
-    When they are full, a new one takes the place of one that is due to be forgotten, or else of the lowest count, the
-    longest unseen first. A lock in force never goes.
+    If the table is full, a new count replaces one that is outdated, or else the lowest count (of these, the one whose
+    last failure is the oldest). A lock is never removed before it ends.
     """
 
     def __init__(self, capacity: int, wait_seconds: float = 5.0) -> None:
         self._capacity = capacity
         self._wait_seconds = wait_seconds
-        # One table for each count, in the order of their last failure: what must go is always at a front.
+        # One table for each number of failures, in the order of the last failure. The next to remove is always the
+        # first of a table.
         self._tables: list[OrderedDict[bytes, float]] = [OrderedDict() for _ in range(MAX_FAILURES + 1)]
-        self._in_hand: dict[bytes, int] = {}
-        self._dropped: list[bytes] = []
-        # Guards both, and wakes those who wait for the outcome of somebody else's attempt.
+        self._open_attempts: dict[bytes, int] = {}
+        self._evicted: list[bytes] = []
+        # Guards all of the above, and wakes the callers that wait for the outcome of another attempt.
         self._changed = threading.Condition()
 
     def begin_attempt(self, key: bytes, now: float) -> Attempt | int:
-        """Leave to try a password of ``key``, or the whole seconds to wait while it is locked.
+        """Return an attempt to check a password, or the seconds to wait if the email is locked.
 
-        Where the attempts in hand could bring the next lock by themselves, it waits for their outcome, and is
-        UNAVAILABLE after ``wait_seconds``.
+        If the open attempts could bring the next lock, wait for the outcome of one of them. Raise UNAVAILABLE (503)
+        after ``wait_seconds``.
         """
         with self._changed:
-            if not self._changed.wait_for(lambda: self._may_begin(key, now), self._wait_seconds):
+            if not self._changed.wait_for(lambda: self._can_decide(key, now), self._wait_seconds):
                 raise server_busy("Too many passwords to check at once.")
-            left = compute_lock_seconds(self._state(key), now)
-            if left:
-                return left
-            self._in_hand[key] = self._in_hand.get(key, 0) + 1
+            lock_seconds = compute_lock_seconds(self._find_count(key), now)
+            if lock_seconds:
+                return lock_seconds
+            self._open_attempts[key] = self._open_attempts.get(key, 0) + 1
         return Attempt(self, key, now)
 
     def get_lock_seconds(self, key: bytes, now: float) -> int:
-        """The whole seconds that ``key`` is still locked for; 0 when it is not."""
+        """Return the seconds, rounded up, for which an email is still locked. Return 0 if it is not."""
         with self._changed:
-            return compute_lock_seconds(self._state(key), now)
+            return compute_lock_seconds(self._find_count(key), now)
 
     def reset(self, key: bytes) -> None:
-        """Forget the failures of ``key`` and lift its lock: its password was changed."""
+        """Forget the failures of an email and end its lock, because its password was changed."""
         with self._changed:
             self._forget(key)
             self._changed.notify_all()
 
     def find_failures(self, key: bytes) -> FailureCount | None:
-        """The failures of ``key`` and when the last was; None for none."""
+        """Return the failures of an email, or None if there are none."""
         with self._changed:
-            return self._state(key)
+            return self._find_count(key)
 
     def restore(self, key: bytes, count: FailureCount) -> None:
-        """Count failures that were counted before the process began, unless the table is full of what counts more."""
+        """Store failures that were counted by an earlier process, unless the table is full of locks."""
         with self._changed:
             self._forget(key)
-            if len(self) < self._capacity or self._made_room(count.last_at):
+            if len(self) < self._capacity or self._evict(count.last_at):
                 self._tables[count.failures][key] = count.last_at
 
     def pop_evicted(self) -> list[bytes]:
-        """The keys that had to make room since this was asked last."""
+        """Return the keys that were removed from a full table since the last call."""
         with self._changed:
-            found, self._dropped = self._dropped, []
-            return found
+            evicted = self._evicted
+            self._evicted = []
+            return evicted
 
     def __len__(self) -> int:
-        """How many counters are kept."""
-        return sum(map(len, self._tables))
+        """Return the number of emails with failures."""
+        return sum(len(table) for table in self._tables)
 
-    def _may_begin(self, key: bytes, now: float) -> bool:
-        state = self._state(key)
+    def _can_decide(self, key: bytes, now: float) -> bool:
+        """Return True if an attempt may be opened, or is to be refused because of a lock."""
+        state = self._find_count(key)
         if compute_lock_seconds(state, now):
-            return True  # nothing to wait for: begin answers with what is left
-        failures = 0 if state is None or _forgotten(state, now) else state.failures
-        before_next = next((step - failures for step in LOCK_SECONDS if step > failures), 1)
-        return self._in_hand.get(key, 0) < min(before_next, MAX_OPEN_ATTEMPTS)
+            return True
+        failures = 0 if state is None or _is_outdated(state, now) else state.failures
+        failures_before_lock = next((step - failures for step in LOCK_SECONDS if step > failures), 1)
+        return self._open_attempts.get(key, 0) < min(failures_before_lock, MAX_OPEN_ATTEMPTS)
 
-    def _end(self, key: bytes, now: float, right: bool | None) -> int | None:
-        """Count the outcome of an attempt, None when no password was tried; the seconds of the lock that it brought."""
+    def _close_attempt(self, key: bytes, now: float, is_correct: bool | None) -> int | None:
+        """Record an outcome; None means that no password was checked. Return the seconds of a lock, or None."""
         with self._changed:
-            left = self._in_hand.pop(key) - 1
-            if left:
-                self._in_hand[key] = left
+            open_attempts = self._open_attempts.pop(key) - 1
+            if open_attempts:
+                self._open_attempts[key] = open_attempts
             self._changed.notify_all()
-            if right is None:
+            if is_correct is None:
                 return None
-            state, seconds = count_failure(self._state(key), now)
+            state, lock_seconds = count_failure(self._find_count(key), now)
             self._forget(key)
-            if right:
+            if is_correct:
                 return None
-            if len(self) < self._capacity or self._made_room(now):
+            if len(self) < self._capacity or self._evict(now):
                 self._tables[state.failures][key] = state.last_at
-            return seconds
+            return lock_seconds
 
-    def _state(self, key: bytes) -> FailureCount | None:
+    def _find_count(self, key: bytes) -> FailureCount | None:
         for failures, table in enumerate(self._tables):
             if key in table:
                 return FailureCount(failures, table[key])
@@ -203,16 +212,15 @@ class Lockouts:
         for table in self._tables:
             table.pop(key, None)
 
-    def _made_room(self, now: float) -> bool:
-        """Drop one counter; False when every one is a lock in force."""
-        oldest = [FailureCount(count, next(iter(table.values()))) for count, table in enumerate(self._tables) if table]
-        may_go = [state for state in oldest if _forgotten(state, now)]
-        may_go += [state for state in oldest if not compute_lock_seconds(state, now)]
-        if not may_go:
+    def _evict(self, now: float) -> bool:
+        """Remove one count. Return False if all of them are locks."""
+        oldest = [
+            FailureCount(failures, next(iter(table.values()))) for failures, table in enumerate(self._tables) if table
+        ]
+        candidates = [state for state in oldest if _is_outdated(state, now)]
+        candidates += [state for state in oldest if not compute_lock_seconds(state, now)]
+        if not candidates:
             return False
-        self._dropped.append(self._tables[may_go[0].failures].popitem(last=False)[0])
+        key, _ = self._tables[candidates[0].failures].popitem(last=False)
+        self._evicted.append(key)
         return True
-
-
-def _forgotten(state: FailureCount, now: float) -> bool:
-    return now - state.last_at >= FORGET_AFTER_SECONDS

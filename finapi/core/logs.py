@@ -1,7 +1,7 @@
-"""Log lines on stderr, for people (text) or for machines (JSON, an object a line).
+"""Log lines on stderr, for people (text) or for programs (JSON, one object a line).
 
-A record may carry ``fields``, a dict that is written beside its message. Nothing here ever sees a key or a
-token: the callers log paths without queries and users by their uuid.
+A record may have ``fields``, a dict that is written after its message. No key or token may be logged: callers log paths
+without their queries, and users by their UUID.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from finapi.core.clock import Clock, SystemClock, iso
 
 
 class LogFormatter(logging.Formatter):
-    """A record as a line: a JSON object ("json"), or time, level, message and its fields ("text")."""
+    """Formats a record as a JSON object (kind "json"), or as time, level, logger, message and fields ("text")."""
 
     def __init__(self, kind: str, clock: Clock) -> None:
         super().__init__()
@@ -27,55 +27,54 @@ class LogFormatter(logging.Formatter):
         self._clock = clock
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record's line; in a text control characters are escaped, and a traceback stands below it."""
-        parts: dict[str, Any] = {
-            "time": iso(self._clock.now()),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-            **getattr(record, "fields", {}),
-        }
-        error = self.formatException(record.exc_info) if record.exc_info else None
+        """Return the line of a record. In a text, control characters are escaped and a traceback follows, indented."""
+        time = iso(self._clock.now())
+        level = record.levelname.lower()
+        fields: dict[str, Any] = getattr(record, "fields", {})
+        traceback = self.formatException(record.exc_info) if record.exc_info else None
         if self._kind == "json":
-            return json.dumps({**parts, "error": error} if error else parts, default=str)
-        head = f"{parts.pop('time')} {parts.pop('level'):7} {parts.pop('logger')}: {parts.pop('message')}"
-        line = " ".join([head, *(f"{name}={_shown(value)}" for name, value in parts.items())])
-        # A message with a line break in it must not look like a second record.
-        line = line.encode("unicode_escape").decode("ascii") if not line.isprintable() else line
-        # Indented, so that no line of it can pass for a record.
-        return "\n  ".join([line, *error.splitlines()]) if error else line
+            members = {"time": time, "level": level, "logger": record.name, "message": record.getMessage(), **fields}
+            if traceback:
+                members["error"] = traceback
+            return json.dumps(members, default=str)
+        head = f"{time} {level:7} {record.name}: {record.getMessage()}"
+        line = " ".join([head, *(f"{name}={_format_field(value)}" for name, value in fields.items())])
+        if not line.isprintable():
+            # A message with a line break must not look like a second record.
+            line = line.encode("unicode_escape").decode("ascii")
+        # The traceback is indented, so that none of its lines looks like a record.
+        return "\n  ".join([line, *traceback.splitlines()]) if traceback else line
 
 
-# Lines that wait for whoever reads them, and characters of one: a traceback fits many times over.
 MAX_QUEUED_LINES = 4_000
-MAX_LINE_LENGTH = 16_384
-MAX_BATCH_LINES = 100  # lines of one write
-DRAIN_SECONDS = 1.0  # that an exit gives to what is still waiting
+MAX_LINE_LENGTH = 16_384  # Characters. Long enough for many tracebacks.
+MAX_BATCH_LINES = 100  # In one write.
+DRAIN_SECONDS = 1.0  # That an exit waits for queued lines to be written.
 
 
 class BackgroundHandler(logging.Handler):
-    """Writes lines to a file descriptor from a thread of its own: a call never waits for whoever reads them.
+    """Writes lines to a file descriptor in its own thread, so that no call waits for the reader of the log.
 
-    A pipe that nobody reads is full after 64 KB. What comes when LINES are waiting is dropped, counted in ``dropped``,
-    and said so when there is room again.
+    A pipe that is not read is full after 64 KB. While ``MAX_QUEUED_LINES`` lines are queued, further lines are dropped
+    and counted in ``dropped_lines``. Their number is logged when there is room again.
     """
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
         self.dropped_lines = 0
-        self._said = 0
+        self._reported_lines = 0  # Of the dropped lines.
         self._descriptor = descriptor
-        # Among the lines whoever waits until those before are written.
-        self._lines: SimpleQueue[str | threading.Event] = SimpleQueue()
+        # Lines, and events to set when all earlier lines have been written.
+        self._queue: SimpleQueue[str | threading.Event] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="finapi-log", daemon=True)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Put the record's line into the queue, or drop it."""
-        if self._lines.qsize() >= MAX_QUEUED_LINES:
+        """Queue the line of a record, or drop it."""
+        if self._queue.qsize() >= MAX_QUEUED_LINES:
             self.dropped_lines += 1
             return
         try:
-            self._lines.put(self.format(record)[:MAX_LINE_LENGTH])
+            self._queue.put(self.format(record)[:MAX_LINE_LENGTH])
         except Exception:
             self.handleError(record)
             return
@@ -85,49 +84,64 @@ class BackgroundHandler(logging.Handler):
                     self._thread.start()
 
     def drain(self, seconds: float = DRAIN_SECONDS) -> bool:
-        """Wait until every line is written; whether that came within ``seconds``."""
+        """Wait until all queued lines are written. Return False if that took more than ``seconds``."""
         if self._thread.ident is None:
             return True
         written = threading.Event()
-        self._lines.put(written)
+        self._queue.put(written)
         return written.wait(seconds)
 
     def _run(self) -> None:
         while True:
-            found = [self._lines.get()]
-            try:
-                while len(found) < MAX_BATCH_LINES:
-                    found.append(self._lines.get_nowait())
-            except Empty:
-                pass
-            lines = [one for one in found if isinstance(one, str)]
-            if self.dropped_lines > self._said:
-                self._said, number = self.dropped_lines, self.dropped_lines - self._said
-                why = logging.LogRecord("finapi.logs", logging.WARNING, "", 0, "%d lines were dropped", (number,), None)
-                lines.append(self.format(why))
-            data = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
-            try:
-                # Not through sys.stderr: its lock would be held for as long as nobody reads, and the exit waits for it.
-                while data:
-                    data = data[os.write(self._descriptor, data) :]
-            except OSError:
-                self.dropped_lines += len(lines)  # there is nobody to tell
-            for one in found:
-                if isinstance(one, threading.Event):
-                    one.set()
+            batch = self._take_batch()
+            lines = [entry for entry in batch if isinstance(entry, str)]
+            lines += self._report_dropped_lines()
+            self._write(lines)
+            for entry in batch:
+                if isinstance(entry, threading.Event):
+                    entry.set()
+
+    def _take_batch(self) -> list[str | threading.Event]:
+        """Wait for an entry of the queue. Return it with those behind it, at most ``MAX_BATCH_LINES``."""
+        batch = [self._queue.get()]
+        try:
+            while len(batch) < MAX_BATCH_LINES:
+                batch.append(self._queue.get_nowait())
+        except Empty:
+            pass
+        return batch
+
+    def _report_dropped_lines(self) -> list[str]:
+        """Return a line with the number of lines that were dropped since the last report, if there are any."""
+        dropped_lines = self.dropped_lines
+        count = dropped_lines - self._reported_lines
+        if count == 0:
+            return []
+        self._reported_lines = dropped_lines
+        message = "%d lines were dropped"
+        return [self.format(logging.LogRecord("finapi.logs", logging.WARNING, "", 0, message, (count,), None))]
+
+    def _write(self, lines: list[str]) -> None:
+        data = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
+        try:
+            # Not by sys.stderr: its lock would be held as long as nobody reads, and an exit would wait for the lock.
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except OSError:
+            self.dropped_lines += len(lines)  # Stderr is closed, so that this cannot be reported.
 
 
 _handler: BackgroundHandler | None = None
 
 
 def count_dropped_lines() -> int:
-    """How many lines were dropped since the start."""
+    """Return the number of lines that were dropped since the start."""
     return _handler.dropped_lines if _handler is not None else 0
 
 
 def configure(format: str, level: str, stream: TextIO | None = None, clock: Clock | None = None) -> None:
-    """Send the records of finapi and waitress to ``stream`` (stderr) in ``format`` ("text" or "json")."""
-    handler: logging.Handler = logging.StreamHandler(stream) if stream is not None else _background()
+    """Write the records of finapi and waitress to ``stream`` (by default stderr) as "text" or "json"."""
+    handler: logging.Handler = logging.StreamHandler(stream) if stream is not None else _get_stderr_handler()
     handler.setFormatter(LogFormatter(format, clock or SystemClock()))
     for name in ("finapi", "waitress"):
         logger = logging.getLogger(name)
@@ -136,8 +150,8 @@ def configure(format: str, level: str, stream: TextIO | None = None, clock: Cloc
         logger.setLevel(level.upper())
 
 
-def _background() -> logging.Handler:
-    """The handler that writes to the process's stderr; one that has no descriptor is written to at once."""
+def _get_stderr_handler() -> logging.Handler:
+    """Return the handler that writes to stderr in the background, or directly if stderr has no file descriptor."""
     global _handler
     try:
         descriptor = sys.stderr.fileno()
@@ -149,6 +163,6 @@ def _background() -> logging.Handler:
     return _handler
 
 
-def _shown(value: Any) -> str:
+def _format_field(value: Any) -> str:
     text = "-" if value is None else str(value)
     return json.dumps(text, ensure_ascii=False) if " " in text or "=" in text or '"' in text else text

@@ -1,7 +1,8 @@
-"""The master secrets: where they are kept, who may read them, and how one is put in front or taken away.
+"""The master secrets, from which all credentials are derived (DECISIONS 15).
 
-They stand newest first, a line of hex each, in the file ``secrets`` of the data directory, or in the setting of that
-name. New credentials are derived from the first; the rest go on verifying what they made (DECISIONS 15).
+They are in the file ``secrets`` of the data directory, or in the setting of that name: one line of hex for each, the
+newest first. New credentials are derived from the first one. The others verify credentials that were derived from them
+before the last rotation.
 """
 
 from __future__ import annotations
@@ -19,83 +20,85 @@ from finapi.core.files import replace_file, write_new_file
 from finapi.core.temporary import sweep
 
 FILE_NAME = "secrets"
-BYTES = 32
-ZEROS = "a master secret is all zeros, which everybody knows"
-OTHERS_MODE_BITS = 0o077  # the bits of a mode that let anybody but the owner in
+SECRET_BYTES = 32
+OTHERS_MODE_BITS = 0o077  # The permissions of everybody but the owner.
+
+_ALL_ZEROS = "a master secret is all zeros, which everybody knows"
 
 
 class Keyring(Sequence[bytes]):
-    """The secrets in force, newest first. A reader sees those before a :meth:`swap` or those after it, never a mix."""
+    """The secrets in use, newest first. A reader sees all of those before a :meth:`replace` or all after it."""
 
-    def __init__(self, held: Sequence[bytes]) -> None:
-        self._held = tuple(held)
+    def __init__(self, secrets: Sequence[bytes]) -> None:
+        self._secrets = tuple(secrets)
 
-    def __getitem__(self, place: Any) -> Any:
-        return self._held[place]
+    def __getitem__(self, index: Any) -> Any:
+        return self._secrets[index]
 
     def __iter__(self) -> Iterator[bytes]:
-        return iter(self._held)
+        return iter(self._secrets)
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._secrets)
 
-    def replace(self, held: Sequence[bytes]) -> None:
-        """Put others in force."""
-        self._held = tuple(held)
+    def replace(self, secrets: Sequence[bytes]) -> None:
+        """Use other secrets from now on."""
+        self._secrets = tuple(secrets)
 
 
 def get_path(config: Config) -> Path:
-    """Where the secrets are kept when they are no setting."""
+    """Return the path of the file of secrets, which is used if they are not a setting."""
     return config.data_dir / FILE_NAME
 
 
 def are_missing(config: Config) -> bool:
-    """Whether there are none yet, neither as a setting nor in the file."""
+    """Return True if there are no secrets, neither in a setting nor in the file."""
     return not config.secrets and not get_path(config).exists()
 
 
 def read_or_create(config: Config) -> list[bytes]:
-    """The secrets in force; the file (mode 0600) is made with a fresh one when there is none.
+    """Return the secrets, newest first. Create the file (mode 0600) with a new secret if there are none.
 
-    UsageError, with the command that mends it, for a file that others can read and for a secret that is all zeros.
+    Raise UsageError, with the command that repairs it, for a file that others can read and for a secret of zeros.
     """
     if config.secrets:
-        held = _parsed(config.secrets.split(","), "setting secrets")
-        if not all(map(any, held)):
-            raise UsageError(f"setting secrets: {ZEROS}; make one with: openssl rand -hex 32")
-        return held
+        secrets = _parse(config.secrets.split(","), "setting secrets")
+        if not all(map(any, secrets)):
+            raise UsageError(f"setting secrets: {_ALL_ZEROS}; make one with: openssl rand -hex 32")
+        return secrets
     path = get_path(config)
     sweep(path.parent)
     if not path.exists():
-        with suppress(FileExistsError):  # another start was first
+        with suppress(FileExistsError):  # Another process that starts now has created it.
             write_new_file(path, f"{generate().hex()}\n".encode(), "secrets")
-    shown = shlex.quote(str(path))
+    quoted_path = shlex.quote(str(path))
     if path.stat().st_mode & OTHERS_MODE_BITS:
-        raise UsageError(f"{path} can be read by others; close it with: chmod 600 {shown}")
-    held = _parsed(path.read_bytes().decode("ascii", "replace").split(), str(path))
-    if not all(map(any, held)):
-        command = "sed -i '/^0*$/d'" if any(map(any, held)) else "rm"
-        raise UsageError(f"{path}: {ZEROS}; remove it with: {command} {shown}")
-    return held
+        raise UsageError(f"{path} can be read by others; close it with: chmod 600 {quoted_path}")
+    secrets = _parse(path.read_bytes().decode("ascii", "replace").split(), str(path))
+    if not all(map(any, secrets)):
+        command = "sed -i '/^0*$/d'" if any(map(any, secrets)) else "rm"
+        raise UsageError(f"{path}: {_ALL_ZEROS}; remove it with: {command} {quoted_path}")
+    return secrets
 
 
-def write_file(config: Config, held: Sequence[bytes]) -> None:
-    """Replace the file's secrets, whole or not at all; UsageError when they are a setting."""
+def write_file(config: Config, secrets: Sequence[bytes]) -> None:
+    """Replace the file of secrets, completely or not at all. Raise UsageError if the secrets are a setting."""
     if config.secrets:
         raise UsageError("the master secrets are a setting: change FINAPI_SECRETS, newest first, and start again")
-    replace_file(get_path(config), "".join(f"{one.hex()}\n" for one in held).encode(), "secrets")
+    lines = "".join(f"{secret.hex()}\n" for secret in secrets)
+    replace_file(get_path(config), lines.encode(), "secrets")
 
 
 def generate() -> bytes:
-    """A new secret."""
-    return os.urandom(BYTES)
+    """Return a new random secret."""
+    return os.urandom(SECRET_BYTES)
 
 
-def _parsed(lines: list[str], place: str) -> list[bytes]:
+def _parse(lines: list[str], source: str) -> list[bytes]:
     try:
-        parsed = [bytes.fromhex(line.strip()) for line in lines if line.strip()]
+        secrets = [bytes.fromhex(line.strip()) for line in lines if line.strip()]
     except ValueError:
-        raise UsageError(f"{place}: a master secret must be written in hex") from None
-    if not parsed or any(len(secret) < BYTES for secret in parsed):
-        raise UsageError(f"{place}: needs at least one master secret of {BYTES} bytes or more")
-    return parsed
+        raise UsageError(f"{source}: a master secret must be written in hex") from None
+    if not secrets or any(len(secret) < SECRET_BYTES for secret in secrets):
+        raise UsageError(f"{source}: needs at least one master secret of {SECRET_BYTES} bytes or more")
+    return secrets

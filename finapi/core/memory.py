@@ -1,4 +1,4 @@
-"""Memory that the C library keeps for itself, given back to the system: with glibc; elsewhere nothing is done."""
+"""Settings of the C library and of the garbage collector that keep the process small. Without glibc they do nothing."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ from typing import Any
 
 from finapi.core.metrics import read_memory_usage
 
-# glibc, malloc.h
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 MIB = 1024 * 1024
 
-CHECK_SECONDS = 10.0  # between looks at what is resident
-TRIM_GROWTH_BYTES = 8 * MIB  # since the least that was seen, from which on it is worth to give back
+# Parameters of mallopt(3), from glibc's malloc.h.
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
+_M_ARENA_MAX = -8
+
+CHECK_SECONDS = 10.0  # Between two checks of the resident memory.
+TRIM_GROWTH_BYTES = 8 * MIB  # Growth since the lowest reading, after which free memory is released.
 
 
 @contextmanager
 def exempt_from_gc() -> Iterator[None]:
-    """Collect no garbage in the block, and never look for it among what it leaves: modules stay as long as the process.
+    """Collect no garbage in the block, and never search what it created for garbage later.
 
-    For the imports of a start, of which collections were a twentieth.
+    For the imports of a start: modules exist as long as the process, and collections took a twentieth of the time.
     """
     gc.disable()
     try:
@@ -33,63 +36,65 @@ def exempt_from_gc() -> Iterator[None]:
 
 
 def limit_heaps() -> None:
-    """Have the threads share two heaps instead of eight for each core; to be called before they start.
+    """Let the threads share two heaps instead of eight for each core. Call this before the threads start.
 
-    What one thread frees no other can use, nor the system: after 480 bodies of 836 KB in 16 threads 126 MB were
-    resident, 114 with this, and 84 when that was given back too. One thread at a time has the interpreter, so that two
-    heaps are enough.
+    Memory that one thread frees in its heap can be used by no other thread. After 480 bodies of 836 KB in 16 threads,
+    126 MB were resident; with this 114 MB, and 84 MB after :func:`release_free_memory`. Two heaps are enough, because
+    the interpreter runs one thread at a time.
     """
-    _set(_M_ARENA_MAX, 2)
+    _set_malloc_option(_M_ARENA_MAX, 2)
 
 
 def map_large_blocks() -> None:
-    """Have blocks of 8 MiB mapped by themselves, so that they go back to the system when they are freed.
+    """Let the C library map blocks of 8 MiB and more separately, so that they are released when they are freed.
 
-    glibc raises its threshold for that once it has seen such a block freed, and takes the next ones from its heaps:
-    after 200 logins, two at a time, 370 MB were resident, and 17 MB with this.
+    Without this, glibc raises its threshold after the first such block, and takes the next ones from its heaps: after
+    200 logins, two at a time, 370 MB were resident, and 17 MB with this.
     """
-    _set(_M_MMAP_THRESHOLD, 8 * MIB)
-    # The first call ends the adjusting of this one too: leave it twice the other, as glibc does.
-    _set(_M_TRIM_THRESHOLD, 16 * MIB)
+    _set_malloc_option(_M_MMAP_THRESHOLD, 8 * MIB)
+    # Setting the first threshold stops the automatic change of this one too. Set it to twice the first, as glibc does.
+    _set_malloc_option(_M_TRIM_THRESHOLD, 16 * MIB)
 
 
 def release_free_memory() -> None:
-    """Return the free pages of all heaps to the system; some milliseconds, in which other threads may run."""
+    """Release the free pages of all heaps to the system. This takes some milliseconds; other threads may run."""
     with suppress(AttributeError):
-        _libc().malloc_trim(0)
+        _load_libc().malloc_trim(0)
 
 
 class MemoryTrimmer:
-    """Gives back what a burst of work has left; a step of a worker."""
+    """Releases the memory that a burst of work has left free. Its step belongs to a worker."""
 
     def __init__(
         self,
-        resident: Callable[[], int] = lambda: read_memory_usage()[1],
+        read_resident_bytes: Callable[[], int] = lambda: read_memory_usage().resident_bytes,
         trim: Callable[[], None] = release_free_memory,
     ) -> None:
-        self._resident, self._trim = resident, trim
-        self._least: float = resident()
+        self._read_resident_bytes = read_resident_bytes
+        self._trim = trim
+        self._lowest_bytes = read_resident_bytes()
 
     def run_trim_step(self) -> float:
-        """Give back when much has come to be resident; in how many seconds to look again."""
-        now = self._resident()
-        if now >= self._least + TRIM_GROWTH_BYTES:
+        """Release free memory if the resident memory has grown. Return the seconds until it should run again."""
+        resident_bytes = self._read_resident_bytes()
+        if resident_bytes >= self._lowest_bytes + TRIM_GROWTH_BYTES:
             self._trim()
-            self._least = self._resident()
-        self._least = min(self._least, now)
+            self._lowest_bytes = self._read_resident_bytes()
+        self._lowest_bytes = min(self._lowest_bytes, resident_bytes)
         return CHECK_SECONDS
 
 
-def _set(parameter: int, value: int) -> None:
+def _set_malloc_option(option: int, value: int) -> None:
     with suppress(AttributeError):
-        _libc().mallopt(parameter, value)
+        _load_libc().mallopt(option, value)
 
 
 @cache
-def _libc() -> Any:
+def _load_libc() -> Any:
+    """Return the C library, or None if it cannot be loaded (it is not glibc)."""
     import ctypes
 
     try:
         return ctypes.CDLL(None)
-    except OSError:  # another kind of library
+    except OSError:
         return None

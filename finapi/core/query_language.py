@@ -1,14 +1,20 @@
-"""A small query language after Lucene's, for all who ask by ``query``: fields, ranges, AND, OR, NOT, brackets, quotes.
+"""A small query language like Lucene's, for all endpoints with a parameter ``query``.
 
-Terms without a word between them must both hold; AND binds closer than OR. What the language does not have is refused
-by name. A query becomes alternatives of conditions that a database tests as values: nothing of it becomes SQL.
+It has fields, ranges, AND, OR, NOT, brackets and quotes, for example
+``form:4 AND filed:[2024-01-01 TO 2024-12-31] AND NOT (code:G OR code:F)``. Terms without an operator between them must
+both hold, and AND binds more tightly than OR. Anything else of Lucene's language is refused with a message that names
+it.
+
+A query is read into a tree of terms. The tree is then written as alternatives, each of which is a list of terms that
+must all hold: ``a AND (b OR c)`` becomes ``a b`` or ``a c``. The terms become conditions, which a database compares as
+values: no text of a query becomes SQL.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from itertools import product
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 from finapi.core.errors import ApiError, invalid_param
@@ -16,7 +22,7 @@ from finapi.core.errors import ApiError, invalid_param
 MAX_QUERY_LENGTH = 2_000
 MAX_TERMS = 32
 MAX_DEPTH = 8
-# Terms of all alternatives together: what is tested of a row at worst.
+# The terms of all alternatives: the most that is tested of a row.
 MAX_ALTERNATIVE_TERMS = 64
 
 GRAMMAR = 'field:value AND (field:"a text" OR NOT field:[2024-01-01 TO 2024-12-31])'
@@ -26,19 +32,18 @@ _TOKEN = re.compile(
     |(?P<field>[A-Za-z_][\w.]{0,79}):|(?P<value>"(?:[^"\\]|\\.)*"|\[[^\[\]{}]*\]|(?:[^\s()\[\]{}":\\]|\\.)+))""",
     re.VERBOSE | re.ASCII,
 )
-# Behind a field a value may begin with a sign and have colons, as times do.
-_VALUE = re.compile(r'\s*(?P<value>"(?:[^"\\]|\\.)*"|\[[^\[\]{}]*\]|(?:[^\s()\[\]{}"\\]|\\.)+)', re.ASCII)
+# After a field, a value may begin with a sign and contain colons, as times do.
+_FIELD_VALUE = re.compile(r'\s*(?P<value>"(?:[^"\\]|\\.)*"|\[[^\[\]{}]*\]|(?:[^\s()\[\]{}"\\]|\\.)+)', re.ASCII)
 _RANGE = re.compile(r"\[\s*(\S+)\s+TO\s+(\S+)\s*\]")
-# Marks that mean more than themselves elsewhere, where no quotes or backslash stand before them.
-_UNSERVED = re.compile(r"(?<!\\)(?:[*?~^]|^[<>/])")
-
-Condition = dict[str, Any]
-Alternatives = list[tuple["QueryTerm", ...]]
-Node = Callable[[bool], Alternatives]
+# Characters with a special meaning in Lucene, outside of quotes and without a backslash.
+_UNSUPPORTED = re.compile(r"(?<!\\)(?:[*?~^]|^[<>/])")
 
 
 class QueryTerm(NamedTuple):
-    """A text, or a range with None at an open end, that a field must have or, ``negated``, must not."""
+    """A value or a range of a field. If ``is_negated``, the field must not have it.
+
+    ``low`` and ``high`` are equal for a value. None stands for the open end of a range.
+    """
 
     field: str
     low: str | None
@@ -47,9 +52,10 @@ class QueryTerm(NamedTuple):
 
 
 class QueryField(NamedTuple):
-    """A field: its names, the first of which is told, and how a value is read (ValueError: ``expected`` is told).
+    """A field of a query: its names, and how to parse its values.
 
-    A ``ranged`` one reads the bounds; any other returns members of its condition.
+    The first of the names is shown in messages. ``parse`` returns a bound if ``is_range``, else the members of a
+    condition. It raises ValueError for a value that is not what ``expected`` describes.
     """
 
     names: tuple[str, ...]
@@ -58,166 +64,212 @@ class QueryField(NamedTuple):
     is_range: bool = False
 
 
+# The members ``field``, ``not``, and those that the value was parsed into.
+Condition = dict[str, Any]
+# A query holds if all terms of one alternative hold.
+Alternatives = list[tuple[QueryTerm, ...]]
+
+
 def parse_conditions(text: str, fields: Mapping[str, QueryField]) -> list[list[Condition]]:
-    """Alternatives of conditions, one of which must hold whole: ``field``, ``not``, and what its value was read as.
+    """Return the alternatives of a query, each as conditions that must all hold.
 
-    The field "" reads bare words. INVALID_PARAM for what cannot be read, is not served, or would be too much work.
+    The field "" parses words without a field. Raise INVALID_PARAM for a query that cannot be read, has an unknown
+    field, or would take too much work.
     """
-    by_name = {name.lower(): key for key, field in fields.items() for name in (*field.names, key)}
-    read: dict[QueryTerm, Condition] = {}
+    keys_by_name = {name.lower(): key for key, field in fields.items() for name in (*field.names, key)}
+    conditions: dict[QueryTerm, Condition] = {}
+    alternatives = parse_alternatives(text)
+    for term in chain.from_iterable(alternatives):
+        if term in conditions:
+            continue
+        key = keys_by_name.get(term.field.lower())
+        if key is None:
+            allowed = sorted(field.names[0] for key, field in fields.items() if key)
+            raise invalid_param("query", f"The field {term.field} is not served.", allowed=allowed)
+        conditions[term] = {"field": key, "not": term.is_negated, **_parse_value(term, fields[key])}
+    return [[conditions[term] for term in terms] for terms in alternatives]
 
-    def condition(term: QueryTerm) -> Condition:
-        if term not in read:
-            key = by_name.get(term.field.lower())
-            if key is None:
-                allowed = sorted(field.names[0] for key, field in fields.items() if key)
-                raise invalid_param("query", f"The field {term.field} is not served.", allowed=allowed)
-            read[term] = {"field": key, "not": term.is_negated, **_value(term, fields[key])}
-        return read[term]
 
-    return [[condition(term) for term in every] for every in parse_alternatives(text)]
-
-
-def _value(term: QueryTerm, field: QueryField) -> Condition:
+def _parse_value(term: QueryTerm, field: QueryField) -> Condition:
     name = term.field or "A word"
     try:
         if field.is_range:
-            low, high = (None if bound is None else field.parse(bound) for bound in (term.low, term.high))
-            return {"low": low, "high": high}
+            return {
+                "low": None if term.low is None else field.parse(term.low),
+                "high": None if term.high is None else field.parse(term.high),
+            }
         if term.low is None or term.low != term.high:
             raise invalid_param("query", f"{name} takes no range.", expected=field.expected)
-        found: Condition = field.parse(term.low)
-        return found
+        members: Condition = field.parse(term.low)
+        return members
     except ValueError:
         raise invalid_param("query", f"{name} must be {field.expected}.", expected=field.expected) from None
 
 
 def parse_alternatives(text: str) -> Alternatives:
-    """A query as alternatives of terms, one of which must hold whole; INVALID_PARAM names the place that is wrong."""
+    """Return the alternatives of a query. Raise INVALID_PARAM, with the position, for a query that cannot be read."""
     if len(text) > MAX_QUERY_LENGTH:
-        raise _too_much(f"{MAX_QUERY_LENGTH:,} characters")
-    return [tuple(dict.fromkeys(every)) for every in _Reader(text).whole()(False)]
+        raise _too_long(f"{MAX_QUERY_LENGTH:,} characters")
+    tree = _QueryParser(text).parse()
+    return [tuple(dict.fromkeys(terms)) for terms in _expand(tree, is_negated=False)]
 
 
-def _too_much(bound: str) -> ApiError:
+def _too_long(bound: str) -> ApiError:
     return invalid_param("query", f"The query is more than {bound}; ask for less at once.", expected=f"at most {bound}")
 
 
-def _leaf(term: QueryTerm) -> Node:
-    return lambda negated: [(term._replace(is_negated=negated),)]
+# ---- the tree
 
 
-def _joined(nodes: list[Node], *, every: bool) -> Node:
-    """All of the nodes, or any of them; of what is not so, the other way round."""
+class _Not(NamedTuple):
+    """A part of a query that must not hold."""
 
-    def node(negated: bool) -> Alternatives:
-        parts = [one(negated) for one in nodes]
-        found: Alternatives = []
-        choices = product(*parts) if every is not negated else ((one,) for part in parts for one in part)
-        tests = 0
-        for chosen in choices:
-            found.append(tuple(term for terms in chosen for term in terms))
-            tests += len(found[-1])
-            if tests > MAX_ALTERNATIVE_TERMS:
-                raise _too_much(f"{MAX_ALTERNATIVE_TERMS} terms once it is written as alternatives")
-        return found
-
-    return nodes[0] if len(nodes) == 1 else node
+    node: _Node
 
 
-class _Reader:
-    """One query, read from left to right."""
+class _Group(NamedTuple):
+    """Parts of a query, all of which must hold (``is_and``), or at least one."""
+
+    nodes: list[_Node]
+    is_and: bool
+
+
+_Node = QueryTerm | _Not | _Group
+
+
+def _expand(node: _Node, *, is_negated: bool) -> Alternatives:
+    """Return the alternatives of a part of a query, or of its negation.
+
+    The negation of a group is the other kind of group, of negated parts (De Morgan).
+    """
+    if isinstance(node, QueryTerm):
+        return [(node._replace(is_negated=is_negated),)]
+    if isinstance(node, _Not):
+        return _expand(node.node, is_negated=not is_negated)
+    parts = [_expand(part, is_negated=is_negated) for part in node.nodes]
+    if len(parts) == 1:
+        return parts[0]
+    choices: Iterable[Iterable[tuple[QueryTerm, ...]]]
+    if node.is_and is not is_negated:
+        choices = product(*parts)
+    else:
+        choices = ((terms,) for part in parts for terms in part)
+    alternatives: Alternatives = []
+    term_count = 0
+    for choice in choices:
+        terms = tuple(chain.from_iterable(choice))
+        alternatives.append(terms)
+        term_count += len(terms)
+        if term_count > MAX_ALTERNATIVE_TERMS:
+            raise _too_long(f"{MAX_ALTERNATIVE_TERMS} terms once it is written as alternatives")
+    return alternatives
+
+
+class _QueryParser:
+    """A parser of one query, from left to right (recursive descent)."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = self.terms = self.depth = 0
+        self._text = text
+        self._position = 0
+        self._term_count = 0
+        self._depth = 0
 
-    def whole(self) -> Node:
-        node = self._any("")
-        if self.text[self.at :].strip():
-            raise self._wrong()
+    def parse(self) -> _Node:
+        """Return the tree of the query."""
+        node = self._parse_or("")
+        if self._text[self._position :].strip():
+            raise self._syntax_error()
         return node
 
-    def _wrong(self, why: str = "") -> ApiError:
-        at = len(self.text) - len(self.text[self.at :].lstrip()) + 1
-        said = f"The query cannot be read at character {at}{why}."
-        return invalid_param("query", said, expected=GRAMMAR)
+    def _parse_or(self, field: str) -> _Node:
+        nodes = [self._parse_and(field)]
+        while self._take("or"):
+            nodes.append(self._parse_and(field))
+        return _Group(nodes, is_and=False)
 
-    def _next(self, *kinds: str) -> str | None:
-        """The kind of the next token if it is one of these, which is then behind us."""
-        found = _TOKEN.match(self.text, self.at)
-        if found is None or found.lastgroup not in kinds:
-            return None
-        self.at = found.end()
-        return found.lastgroup
+    def _parse_and(self, field: str) -> _Node:
+        nodes = [self._parse_part(field)]
+        while self._take("and") or self._is_at_part():
+            nodes.append(self._parse_part(field))
+        return _Group(nodes, is_and=True)
 
-    def _any(self, field: str) -> Node:
-        nodes = [self._every(field)]
-        while self._next("or"):
-            nodes.append(self._every(field))
-        return _joined(nodes, every=False)
+    def _is_at_part(self) -> bool:
+        """Return True if a part follows without an operator, which means AND."""
+        token = _TOKEN.match(self._text, self._position)
+        return token is not None and token.lastgroup not in ("or", "close")
 
-    def _every(self, field: str) -> Node:
-        nodes = [self._one(field)]
-        while self._next("and") or (
-            (found := _TOKEN.match(self.text, self.at)) and found.lastgroup not in ("or", "close")
-        ):
-            nodes.append(self._one(field))
-        return _joined(nodes, every=True)
-
-    def _one(self, field: str) -> Node:
-        found = _TOKEN.match(self.text, self.at)
-        kind = found.lastgroup if found else None
-        if found is None or kind in ("and", "or", "close"):
-            raise self._wrong()
-        self.depth += kind != "value"
-        if self.depth > MAX_DEPTH:
-            raise _too_much(f"{MAX_DEPTH} brackets and signs inside each other")
+    def _parse_part(self, field: str) -> _Node:
+        """Parse a term, or a part with brackets, a sign or a field in front of it."""
+        token = _TOKEN.match(self._text, self._position)
+        kind = token.lastgroup if token else None
+        if token is None or kind in ("and", "or", "close"):
+            raise self._syntax_error()
         if kind == "value":
-            return _leaf(self._term(field, found))
-        self.at = found.end()
+            return self._parse_term(field, token)
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise _too_long(f"{MAX_DEPTH} brackets and signs inside each other")
+        self._position = token.end()
+        node: _Node
         if kind == "not":
-            inner = self._one(field)
-            node: Node = lambda negated: inner(not negated)  # noqa: E731 - a name for what it is
+            node = _Not(self._parse_part(field))
         elif kind == "plus":
-            node = self._one(field)
+            node = self._parse_part(field)
         elif kind == "open":
-            node = self._any(field)
-            if self._next("close") is None:
-                raise self._wrong(": a bracket is not closed")
+            node = self._parse_brackets(field)
         else:
-            node = self._of_field(found["field"])
-        self.depth -= 1
+            node = self._parse_field_value(token["field"])
+        self._depth -= 1
         return node
 
-    def _of_field(self, field: str) -> Node:
-        if self._next("open"):
-            node = self._any(field)
-            if self._next("close") is None:
-                raise self._wrong(": a bracket is not closed")
-            return node
-        found = _VALUE.match(self.text, self.at)
-        if found is None:
-            raise self._wrong()
-        return _leaf(self._term(field, found))
+    def _parse_brackets(self, field: str) -> _Node:
+        """Parse the content of brackets, the first of which has been taken."""
+        node = self._parse_or(field)
+        if not self._take("close"):
+            raise self._syntax_error(": a bracket is not closed")
+        return node
 
-    def _term(self, field: str, found: re.Match[str]) -> QueryTerm:
-        self.terms += 1
-        if self.terms > MAX_TERMS:
-            raise _too_much(f"{MAX_TERMS} terms")
-        value = found["value"]
+    def _parse_field_value(self, field: str) -> _Node:
+        if self._take("open"):
+            return self._parse_brackets(field)
+        token = _FIELD_VALUE.match(self._text, self._position)
+        if token is None:
+            raise self._syntax_error()
+        return self._parse_term(field, token)
+
+    def _parse_term(self, field: str, token: re.Match[str]) -> QueryTerm:
+        self._term_count += 1
+        if self._term_count > MAX_TERMS:
+            raise _too_long(f"{MAX_TERMS} terms")
+        value = token["value"]
+        low: str | None
+        high: str | None
         if value.startswith("["):
-            ends = _RANGE.fullmatch(value)
-            if ends is None:
-                raise self._wrong(": a range must be [from TO to]")
-            low, high = (None if end == "*" else end.strip('"') for end in ends.groups())
+            bounds = _RANGE.fullmatch(value)
+            if bounds is None:
+                raise self._syntax_error(": a range must be [from TO to]")
+            low, high = (None if bound == "*" else bound.strip('"') for bound in bounds.groups())
         elif value.startswith('"'):
             low = high = re.sub(r"\\(.)", r"\1", value[1:-1]).strip()
-        elif _UNSERVED.search(value):
-            raise self._wrong(": wildcards, ~, ^, < and > are not supported; ranges [from TO to] and quotes are")
+        elif _UNSUPPORTED.search(value):
+            raise self._syntax_error(": wildcards, ~, ^, < and > are not supported; ranges [from TO to] and quotes are")
         else:
             low = high = re.sub(r"\\(.)", r"\1", value)
         if low == "":
-            raise self._wrong(": a text is empty")
-        self.at = found.end()
+            raise self._syntax_error(": a text is empty")
+        self._position = token.end()
         return QueryTerm(field, low, high)
+
+    def _take(self, kind: str) -> bool:
+        """Move behind the next token if it is of a kind. Return True if it was."""
+        token = _TOKEN.match(self._text, self._position)
+        if token is None or token.lastgroup != kind:
+            return False
+        self._position = token.end()
+        return True
+
+    def _syntax_error(self, reason: str = "") -> ApiError:
+        rest_of_query = self._text[self._position :].lstrip()
+        character = len(self._text) - len(rest_of_query) + 1
+        message = f"The query cannot be read at character {character}{reason}."
+        return invalid_param("query", message, expected=GRAMMAR)

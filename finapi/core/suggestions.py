@@ -1,4 +1,4 @@
-"""What somebody may have meant by a word that is not known: for messages only, never acted on."""
+"""Guesses at the word that a caller meant by an unknown one. They appear in messages and are never acted on."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterable, Sequence
 from string import ascii_uppercase
 
+MAX_WORD_LENGTH = 40  # A longer word gets no suggestions.
+MAX_TYPO_LENGTH = 12  # Characters of a word whose typos are listed.
+MIN_SIMILARITY = 0.75  # As difflib measures it.
+
 _WORDS = re.compile("[a-z]{3,}")
-MAX_WORD_LENGTH = 40  # characters of a word that is guessed at
-# What other services call our parameters.
-_OTHERWISE = {
+# The names that other services use for our parameters.
+_FOREIGN_NAMES = {
     "symbol": "ticker",
     "symbols": "tickers",
     "company": "ticker",
@@ -27,38 +30,53 @@ _OTHERWISE = {
 }
 
 
-def list_similar(word: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """The known words that are most like a word, the likeliest first; none for a word that is too long to be one."""
+def list_similar(word: str, known_words: Iterable[str], max_count: int = 3) -> list[str]:
+    """Return the known words that are most similar to a word, the most similar first.
+
+    After the words with a similar spelling come those that contain all parts of the word: ``assets`` suggests
+    ``total_assets``. The list is empty for a word of more than ``MAX_WORD_LENGTH`` characters.
+    """
     if not word or len(word) > MAX_WORD_LENGTH:
         return []
     import difflib
 
-    folded = {one.lower(): one for one in known}
-    close = difflib.get_close_matches(word.lower(), folded, most, 0.75)
-    # Then those that have its words among theirs (assets: total_assets), those with fewest others first.
-    words = set(_WORDS.findall(word.lower()))
-    wider = [one for one in folded if words and words < set(_WORDS.findall(one))]
-    wider.sort(key=lambda one: (one.count("_"), not one.startswith("total"), not words & {one.partition("_")[0]}))
-    return [folded[one] for one in dict.fromkeys((*close, *wider))][:most]
+    originals = {known.lower(): known for known in known_words}
+    similar = difflib.get_close_matches(word.lower(), originals, max_count, MIN_SIMILARITY)
+    parts = set(_WORDS.findall(word.lower()))
+    containing = [known for known in originals if parts and parts < set(_WORDS.findall(known))]
+
+    def rank(known: str) -> tuple[int, bool, bool]:
+        first_part = known.partition("_")[0]
+        return known.count("_"), not known.startswith("total"), first_part not in parts
+
+    containing.sort(key=rank)
+    suggestions = list(dict.fromkeys((*similar, *containing)))
+    return [originals[known] for known in suggestions[:max_count]]
 
 
-def find_misnamed(missing: str, given: Iterable[str]) -> str | None:
-    """The given name that may stand for a parameter that is missing."""
-    alike = (name for name in given if _OTHERWISE.get(name.lower()) == missing or list_similar(name, [missing]))
-    return next(alike, None)
+def find_misnamed(param: str, names: Iterable[str]) -> str | None:
+    """Return the first of a request's names that probably means a missing parameter, or None."""
+    for name in names:
+        if _FOREIGN_NAMES.get(name.lower()) == param or list_similar(name, [param]):
+            return name
+    return None
 
 
 def list_typos(word: str) -> list[str]:
-    """Every word of letters that one slip of the keyboard makes of this one: two letters exchanged first."""
-    word = word[:12]
-    cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
-    swapped = [head + tail[1] + tail[0] + tail[2:] for head, tail in cuts if len(tail) > 1]
-    without = [head + tail[1:] for head, tail in cuts if tail and len(word) > 1]
-    other = [head + letter + tail[1:] for head, tail in cuts if tail for letter in ascii_uppercase]
-    more = [head + letter + tail for head, tail in cuts for letter in ascii_uppercase]
-    return [one for one in dict.fromkeys((*swapped, *without, *more, *other)) if one != word]
+    """Return all upper-case words that differ from a word by one typing error.
+
+    First come those with two neighbouring letters exchanged, then those with a letter less, more, or replaced.
+    """
+    word = word[:MAX_TYPO_LENGTH]
+    splits = [(word[:index], word[index:]) for index in range(len(word) + 1)]
+    typos = [head + tail[1] + tail[0] + tail[2:] for head, tail in splits if len(tail) > 1]
+    if len(word) > 1:
+        typos += [head + tail[1:] for head, tail in splits if tail]
+    typos += [head + letter + tail for head, tail in splits for letter in ascii_uppercase]
+    typos += [head + letter + tail[1:] for head, tail in splits if tail for letter in ascii_uppercase]
+    return [typo for typo in dict.fromkeys(typos) if typo != word]
 
 
-def did_you_mean(guesses: Sequence[str]) -> str:
-    """The end of a message's sentence; empty without a guess."""
-    return f"; did you mean {' or '.join(guesses)}?" if guesses else "."
+def did_you_mean(suggestions: Sequence[str]) -> str:
+    """Return the end of a message: ``; did you mean A or B?``, or a full stop if there are no suggestions."""
+    return f"; did you mean {' or '.join(suggestions)}?" if suggestions else "."

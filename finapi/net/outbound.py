@@ -15,7 +15,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from finapi.core.files import PIECE_BYTES
+from finapi.core.files import CHUNK_BYTES
 from finapi.net import addresses
 from finapi.net.addresses import Network
 from finapi.net.dial import BoundedReader, Deadline, Dialer, Resolver, describe_failure, send_all, system_resolver
@@ -290,7 +290,7 @@ def _read_reply(buffer: io.BufferedReader, request: OutboundRequest, deadline: D
     try:
         while len(body) < max_bytes:
             # As much memory is taken first as is asked for.
-            chunk = response.read1(min(max_bytes - len(body), PIECE_BYTES))
+            chunk = response.read1(min(max_bytes - len(body), CHUNK_BYTES))
             if not chunk:
                 break
             body += chunk

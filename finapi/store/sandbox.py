@@ -182,7 +182,7 @@ def _library() -> Any:
 def _measure_memory() -> int:
     """Return the bytes in use by SQLite, or those of the process where SQLite's cannot be measured."""
     library = _library()
-    return read_memory_usage()[1] if library is None else int(library.sqlite3_memory_used())
+    return read_memory_usage().resident_bytes if library is None else int(library.sqlite3_memory_used())
 
 
 _heap_limits: list[int] = []  # One for each running query; the highest is in force.
