@@ -27,7 +27,12 @@ def build_wsgi_sender(application: WSGIApplication) -> Send:
             started.extend((status, headers))
             return bytes
 
-        body = b"".join(application(environ, start_response))
+        chunks = application(environ, start_response)
+        try:
+            body = b"".join(chunks)
+        finally:
+            if hasattr(chunks, "close"):
+                chunks.close()  # PEP 3333: even if it was read to the end.
         status, header_list = started
         headers = {name.lower(): text for name, text in header_list}
         promised_length = int(headers.get("content-length", len(body)))

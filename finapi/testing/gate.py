@@ -293,7 +293,12 @@ def _call_world(world: World, environ: Environ, stale: str | None) -> Answer:
             environ["QUERY_STRING"] = urlencode(query, doseq=True)
             environ["REQUEST_URI"] = f"{environ['PATH_INFO']}?{environ['QUERY_STRING']}"
     started: list[Any] = []
-    body = b"".join(wsgi(environ, lambda status, headers: started.extend((status, headers))))
+    chunks = wsgi(environ, lambda status, headers: started.extend((status, headers)))
+    try:
+        body = b"".join(chunks)
+    finally:
+        if hasattr(chunks, "close"):
+            chunks.close()  # PEP 3333: even if it was read to the end.
     status, headers = started
     return status, headers, body
 
