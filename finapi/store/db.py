@@ -72,7 +72,7 @@ class StoreUnwritableError(StoreUnavailableError, sqlite3.OperationalError):
 class DatabaseDamagedError(StoreUnwritableError):
     """Pages of the database are damaged; the message says what to do."""
 
-    shown = "What is stored is damaged and cannot be read."
+    public_message = "What is stored is damaged and cannot be read."
 
     def __init__(self, error: object) -> None:
         super().__init__(f"it is damaged ({error}): {RESTORE_ADVICE}")

@@ -65,7 +65,7 @@ TOGETHER = f"SELECT pg_advisory_xact_lock_shared({WRITES})"
 class Away(StoreUnwritableError):
     """The database cannot be reached, or takes too long."""
 
-    shown = "Accounts cannot be reached at the moment."
+    public_message = "Accounts cannot be reached at the moment."
 
 
 class Row(tuple[Any, ...]):
