@@ -80,13 +80,13 @@ FORKING = """
 import importlib, json, os, pkgutil, socket, sys, traceback
 import argon2, jwt, finapi
 from finapi.cli import main
-from finapi.market.financials import metrics
+from finapi.market.financials import metric_mapping
 from finapi.store import schema
 for found in pkgutil.walk_packages(finapi.__path__, "finapi."):
     # psycopg is not everywhere, and no command without accounts_url loads it.
     if not found.name.startswith(("finapi.testing", "finapi.__main__", "finapi.store.postgres")):
         importlib.import_module(found.name)
-metrics.mapping()
+metric_mapping.get_mapping()
 schema.empty()
 door = socket.socket(fileno=int(sys.argv[1]))
 while True:
