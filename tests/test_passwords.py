@@ -311,7 +311,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 def test_argon2_and_the_list_are_not_loaded_before_the_first_password() -> None:
     script = (
         "import sys; from finapi.core import passwords; passwords.Hasher('default'); "
-        "print('argon2' in sys.modules, passwords._common.cache_info().currsize)"
+        "print('argon2' in sys.modules, passwords._load_common_passwords.cache_info().currsize)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False 0\n"

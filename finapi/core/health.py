@@ -1,6 +1,8 @@
-"""Checks of the components of a running finapi: made at once, each with a deadline, and what the last ones found.
+"""The health of the components of a running finapi: checks that run together, and the results of the last ones.
 
-A component works when its probe returns. Nothing here knows what the components are or where results are kept.
+A component is something that the service needs, such as the store or the pages. Its probe is a function that returns if
+the component works. This module knows neither the components nor the place where results are stored: the watchdog
+(:mod:`finapi.ops.watchdog`) runs the checks once per interval, which is a *round*, and records them.
 """
 
 from __future__ import annotations
@@ -18,13 +20,13 @@ from finapi.core.errors import StoreUnavailableError
 
 log = logging.getLogger("finapi.watch")
 
-# What came of a check. "failing": the component answered that it cannot (5xx), and again when asked a second time;
-# "recovered": the second answer was good; "wrong": an answer that is neither good nor a 5xx.
+# The outcome of a check. "failing": the component answered twice that it cannot work (5xx). "recovered": the second
+# answer was good. "wrong": an answer that is neither good nor a 5xx.
 Outcome = Literal["answered", "recovered", "refused", "timeout", "failing", "wrong"]
 Health = Literal["healthy", "degraded", "down"]
 Status = Literal["operational", "degraded", "down"]
 
-# DECISIONS 11: the class of an outcome that was quick, and of a slow one.
+# The health by the outcome, of a quick answer and of a slow one (DECISIONS 11).
 HEALTH_BY_OUTCOME: Mapping[Outcome, tuple[Health, Health]] = {
     "answered": ("healthy", "degraded"),
     "recovered": ("degraded", "degraded"),
@@ -33,19 +35,23 @@ HEALTH_BY_OUTCOME: Mapping[Outcome, tuple[Health, Health]] = {
     "failing": ("down", "down"),
     "wrong": ("down", "down"),
 }
-SLOW_MS = 1000  # the spec's row: under 1 s is healthy
+SLOW_MS = 1000  # A healthy component answers in less than a second.
 
 STATUS_BY_HEALTH: Mapping[Health, Status] = {"healthy": "operational", "degraded": "degraded", "down": "down"}
 
-RETRY_SECONDS = 0.25  # before a component that said 5xx is asked again, within the same check
+RETRY_SECONDS = 0.25  # Before a component that answered 5xx is probed again, within the same check.
+MAX_UNRECORDED = 2 * 1440 * 12  # Two days of checks each minute of twelve services.
 
-# Returns when the component works: how many milliseconds its own work took, or None to be timed from outside. A Trouble
-# says what is wrong; any other exception counts as a 5xx.
+# The header of the requests that finapi makes to itself for a check. Its value is ``HealthState.probe_token``.
+PROBE_HEADER = "X-Finapi-Probe"
+
+# Returns if the component works: the milliseconds of its own work, or None if the time of the call counts. Raises
+# ProbeError if it does not work. Any other exception counts as a 5xx.
 Probe = Callable[[], int | None]
 
 
 class ProbeError(Exception):
-    """What a probe found wrong; ``reason`` is in words of our own and may be shown."""
+    """A component that does not work. ``reason`` may be shown to everybody."""
 
     def __init__(self, outcome: Outcome, reason: str) -> None:
         super().__init__(reason)
@@ -54,7 +60,7 @@ class ProbeError(Exception):
 
 
 class CheckResult(NamedTuple):
-    """One check of one component; ``reason`` says why it is not healthy."""
+    """The result of a check of a component. ``reason`` says why it is not healthy."""
 
     outcome: Outcome
     ms: int
@@ -62,12 +68,13 @@ class CheckResult(NamedTuple):
 
     @property
     def health(self) -> Health:
-        """Its class by the spec's table."""
-        return HEALTH_BY_OUTCOME[self.outcome][self.ms >= SLOW_MS]
+        """Return the health that the outcome and the time stand for."""
+        quick, slow = HEALTH_BY_OUTCOME[self.outcome]
+        return slow if self.ms >= SLOW_MS else quick
 
 
 class CheckRecord(NamedTuple):
-    """A check in its round: the tick (seconds since 1970) that it counts for, and the time (ISO 8601) it was made."""
+    """A result as it is recorded: for its round (seconds since 1970), with the time of the check (ISO 8601)."""
 
     service: str
     tick: int
@@ -75,94 +82,105 @@ class CheckRecord(NamedTuple):
     result: CheckResult
 
 
-class HealthChecker:
-    """Makes checks. One that does not come back in time is left behind, and no other is started behind it."""
+# The name of a component and the result of its check. None wakes the thread that waits for results.
+_ResultQueue = SimpleQueue[tuple[str, CheckResult] | None]
 
-    def __init__(self, monotonic: Callable[[], float], deadline: float) -> None:
+
+class HealthChecker:
+    """Checks components, each in its own thread.
+
+    A check that has not ended at the deadline counts as a timeout. Until it ends, the component is not checked again.
+    """
+
+    def __init__(self, monotonic: Callable[[], float], deadline_seconds: float) -> None:
         self._monotonic = monotonic
-        self._deadline = deadline
+        self._deadline_seconds = deadline_seconds
         self._threads: dict[str, threading.Thread] = {}
-        self._under_way: set[str] = set()
-        self._found: SimpleQueue[tuple[str, CheckResult] | None] = SimpleQueue()
+        self._running: set[str] = set()
+        self._results: _ResultQueue = SimpleQueue()
         self._stopping = threading.Event()
 
     def check_all(self, probes: Mapping[str, Probe]) -> dict[str, CheckResult]:
-        """The check of every probe, all made at the same time; it takes no longer than the deadline.
+        """Run all probes together, until the deadline. Return their results by name.
 
-        When ``close`` is called meanwhile, those that have not come back are left out.
+        If :meth:`close` is called meanwhile, the results that have not come are left out.
         """
-        # A queue of its own each time: what comes back too late is put where nobody looks any more.
-        queue = self._found = SimpleQueue()
-        waited_for = {name for name, probe in probes.items() if self._begin(name, probe, queue)}
-        found: dict[str, CheckResult] = {}
-        end = time.monotonic() + self._deadline
-        while waited_for - set(found) and not self._stopping.is_set():
+        # Each call has a new queue. Checks that end too late put their results into an old one, which is not read.
+        queue = self._results = SimpleQueue()
+        pending = {name for name, probe in probes.items() if self._start_check(name, probe, queue)}
+        results: dict[str, CheckResult] = {}
+        end_at = time.monotonic() + self._deadline_seconds
+        while pending and not self._stopping.is_set():
             try:
-                answer = queue.get(timeout=max(0.0, end - time.monotonic()))
+                entry = queue.get(timeout=max(0.0, end_at - time.monotonic()))
             except Empty:
                 break
-            if answer is not None:
-                found[answer[0]] = answer[1]
+            if entry is not None:
+                name, result = entry
+                results[name] = result
+                pending.discard(name)
         if self._stopping.is_set():
-            return found
-        late = CheckResult("timeout", round(self._deadline * 1000), f"no answer within {self._deadline:g} s")
-        return {name: found.get(name, late) for name in probes}
+            return results
+        reason = f"no answer within {self._deadline_seconds:g} s"
+        timeout = CheckResult("timeout", round(self._deadline_seconds * 1000), reason)
+        return {name: results.get(name, timeout) for name in probes}
 
     def close(self) -> None:
-        """Wait for no check any more; one that hangs is left to end with the process."""
+        """Stop waiting for results. A check that hangs ends with the process."""
         self._stopping.set()
-        self._found.put(None)
+        self._results.put(None)
 
     def join(self, seconds: float) -> None:
-        """Let what is under way come to its end, for so many seconds in all."""
-        end = time.monotonic() + seconds
+        """Wait for the running checks to end, for ``seconds`` in total."""
+        end_at = time.monotonic() + seconds
         for thread in self._threads.values():
-            thread.join(max(0.0, end - time.monotonic()))
+            thread.join(max(0.0, end_at - time.monotonic()))
 
-    def _begin(self, name: str, probe: Probe, queue: SimpleQueue[tuple[str, CheckResult] | None]) -> bool:
-        if name in self._under_way:
+    def _start_check(self, name: str, probe: Probe, queue: _ResultQueue) -> bool:
+        """Start a check, unless one of the component still runs. Return True if it was started."""
+        if name in self._running:
             return False
 
-        def make() -> None:
+        def run() -> None:
             try:
-                check = self._check(probe)
+                result = self._check(probe)
             finally:
-                # Before it is told: the next round may begin while this thread still ends.
-                self._under_way.discard(name)
-            queue.put((name, check))
+                # Before the result is reported: the next round may begin before this thread has ended.
+                self._running.discard(name)
+            queue.put((name, result))
 
-        thread = threading.Thread(target=make, name=f"finapi-check-{name}", daemon=True)
-        self._under_way.add(name)
+        thread = threading.Thread(target=run, name=f"finapi-check-{name}", daemon=True)
+        self._running.add(name)
         try:
             thread.start()
         except RuntimeError:
-            self._under_way.discard(name)
+            self._running.discard(name)
             raise
         self._threads[name] = thread
         return True
 
     def _check(self, probe: Probe) -> CheckResult:
-        started = self._monotonic()
-        took, trouble = _asked(probe)
-        outcome: Outcome = "answered" if trouble is None else trouble.outcome
+        started_at = self._monotonic()
+        own_ms, error = _run_probe(probe)
+        outcome: Outcome = "answered" if error is None else error.outcome
         if outcome == "failing":
-            self._stopping.wait(min(RETRY_SECONDS, self._deadline / 4))
-            took, again = _asked(probe)
-            outcome = "recovered" if again is None else again.outcome
-            trouble = again or trouble
-        ms = round((self._monotonic() - started) * 1000) if took is None else took
-        if trouble is None:
-            return CheckResult(outcome, ms, f"answered after {ms} ms" if ms >= SLOW_MS else None)
-        return CheckResult(outcome, ms, trouble.reason)
+            self._stopping.wait(min(RETRY_SECONDS, self._deadline_seconds / 4))
+            own_ms, second_error = _run_probe(probe)
+            outcome = "recovered" if second_error is None else second_error.outcome
+            error = second_error or error
+        ms = round((self._monotonic() - started_at) * 1000) if own_ms is None else own_ms
+        if error is not None:
+            return CheckResult(outcome, ms, error.reason)
+        return CheckResult(outcome, ms, f"answered after {ms} ms" if ms >= SLOW_MS else None)
 
 
-def _asked(probe: Probe) -> tuple[int | None, ProbeError | None]:
-    """What the probe returned, or the trouble that it found."""
+def _run_probe(probe: Probe) -> tuple[int | None, ProbeError | None]:
+    """Return the milliseconds that the probe returned, and its error or None."""
     try:
         return probe(), None
-    except ProbeError as trouble:
-        return None, trouble
-    except StoreUnavailableError as error:  # which the store has logged
+    except ProbeError as error:
+        return None, error
+    except StoreUnavailableError as error:  # The store has logged it.
         return None, ProbeError("failing", str(error))
     except Exception as error:
         log.warning("a check failed", exc_info=error)
@@ -170,7 +188,7 @@ def _asked(probe: Probe) -> tuple[int | None, ProbeError | None]:
 
 
 class ComponentStatus(NamedTuple):
-    """How a component was at its last check, and the share of healthy checks in the last 30 days in per cent."""
+    """The status of a component at its last check, and the percentage of healthy checks in the last 30 days."""
 
     status: Status
     checked_at: str
@@ -178,52 +196,52 @@ class ComponentStatus(NamedTuple):
     reason: str | None = None
 
 
-PROBE_HEADER = "X-Finapi-Probe"
-
-
 class HealthState:
-    """What is watched, and how it was at its last check: the watchdog writes it, ``/status`` reads it.
+    """The probes of the components, and their status at the last check.
 
-    ``probes`` are of the components that run, by name, each added by whoever starts it. ``tick`` is that of the last
-    round and ``ticked`` its monotonic time.
+    The watchdog writes the status and ``/status`` reads it. ``probes`` are added by the code that starts a component.
     """
 
-    def __init__(self, checks: HealthChecker, keep_seconds: float) -> None:
-        self.checker = checks
+    def __init__(self, checker: HealthChecker, cache_seconds: float) -> None:
+        self.checker = checker
         self.probes: dict[str, Probe] = {}
         self.components: Mapping[str, ComponentStatus] = {}
-        # What requests of our own show as MARK, and nobody else knows: they are no line of the access log.
+        # A secret that marks the requests of finapi to itself, which are not written to the access log.
         self.probe_token = ""
+        # Of the last round: its monotonic time, and its tick (seconds since 1970).
         self.last_round_at: float | None = None
         self.tick: int | None = None
-        # As it was last read from the store.
+        # The freshness of the data when it was last read from the store.
         self.freshness: Any = None
-        # Has the first round made now, set by whoever makes rounds beside calls; and whether it was made.
+        # Starts a round now. None if no watchdog runs in this process.
         self.wake_watchdog: Callable[[], None] | None = None
         self.first_round_done = threading.Event()
-        # One round at a time.
+        # Held during a round.
         self.lock = threading.Lock()
-        # What the store could not take, oldest first: two days of twelve services.
-        self.unrecorded: deque[CheckRecord] = deque(maxlen=2 * 1440 * 12)
-        # Answers that are made of all this: the document, the page, the list of changes.
+        # Records that the store did not take, oldest first.
+        self.unrecorded: deque[CheckRecord] = deque(maxlen=MAX_UNRECORDED)
+        # The responses that show the status: the document, the page, and the list of changes.
         self.answer_caches: Mapping[str, TimedCache[bytes]] = {
-            name: TimedCache(keep_seconds) for name in ("status", "page", "changes")
+            name: TimedCache(cache_seconds) for name in ("status", "page", "changes")
         }
 
     def wait_for_first_round(self, seconds: float) -> None:
-        """Have the first round made, if it is still to come; wait for it so long."""
+        """Start the first round and wait up to ``seconds`` for its end, unless it is over."""
         if self.wake_watchdog is not None and not self.first_round_done.is_set():
             self.wake_watchdog()
             self.first_round_done.wait(seconds)
 
     def reset(self) -> None:
-        """Know of no round: the next is the first."""
+        """Forget all rounds, so that the next one is the first."""
         with self.lock:
-            self.components, self.tick, self.last_round_at, self.freshness = {}, None, None, None
+            self.components = {}
+            self.tick = None
+            self.last_round_at = None
+            self.freshness = None
             self.unrecorded.clear()
             self.clear_answer_caches()
 
     def clear_answer_caches(self) -> None:
-        """Make every kept answer anew: how something stands has changed."""
-        for kept in self.answer_caches.values():
-            kept.clear()
+        """Drop the cached responses, because the status of a component has changed."""
+        for cache in self.answer_caches.values():
+            cache.clear()

@@ -1,7 +1,7 @@
-"""Passwords: which may be chosen, and argon2id with a bound on how much of it runs at once.
+"""Passwords: which ones may be chosen, and their argon2id hashes.
 
-The only module that imports argon2, and not before the first password (DECISIONS 15). A password is
-used as it was sent: nothing is trimmed, folded or normalised, and every character counts, NUL included.
+This is the only module that imports argon2, and it does so with the first password (DECISIONS 15). A password is hashed
+as it was sent: it is not trimmed, folded or normalised, and each character counts, NUL included.
 """
 
 from __future__ import annotations
@@ -28,98 +28,102 @@ BUSY_MESSAGE = "Too many passwords to check at once."
 
 
 class Profile(NamedTuple):
-    """The cost of one argon2id hash: passes over the memory, KiB of it, lanes; bytes of salt and of digest."""
+    """The cost of an argon2id hash."""
 
     passes: int
     memory_kib: int
     lanes: int
-    salt_length: int
+    salt_length: int  # Bytes.
     digest_length: int
 
 
 PROFILES = {
     # OWASP Password Storage Cheat Sheet: the least memory that it recommends for two passes.
-    "default": Profile(2, 19 * 1024, 1, 16, 32),
-    # argon2-cffi's own default, RFC 9106's second choice: 64 MiB, four threads.
-    "library": Profile(3, 64 * 1024, 4, 16, 32),
-    # argon2-cffi's CHEAPEST, for tests: it keeps nobody out.
-    "cheap": Profile(1, 8, 1, 8, 4),
+    "default": Profile(passes=2, memory_kib=19 * 1024, lanes=1, salt_length=16, digest_length=32),
+    # The default of argon2-cffi, which is the second choice of RFC 9106.
+    "library": Profile(passes=3, memory_kib=64 * 1024, lanes=4, salt_length=16, digest_length=32),
+    # CHEAPEST of argon2-cffi, for tests. It does not protect a password.
+    "cheap": Profile(passes=1, memory_kib=8, lanes=1, salt_length=8, digest_length=4),
 }
 
 
 class Hasher:
-    """Hashes passwords, within ``turns``: a flood of logins costs as many times the profile's memory as run at once."""
+    """Hashes and verifies passwords. The queue limits how many hashes, each with its memory, run at the same time."""
 
-    def __init__(self, profile: str, turns: FairQueue | None = None) -> None:
+    def __init__(self, profile: str, queue: FairQueue | None = None) -> None:
         self.profile = PROFILES[profile]
-        self.queue = turns or FairQueue(BUSY_MESSAGE, 2, 16, 5.0)
+        self.queue = queue or FairQueue(BUSY_MESSAGE, 2, 16, 5.0)
 
     def hash(self, password: str, *keys: Hashable) -> str:
-        """A new hash of ``password``, to be stored; ValueError for one that :func:`check_new` refuses to read.
+        """Return a new hash of a password, to be stored. Wait for a turn in the queue under ``keys``.
 
-        It is made in a turn of its own, under ``keys``.
+        Raise ValueError for a password that is too long or not valid Unicode, which :func:`check_new` refuses.
         """
-        secret = _encoded(password)
-        if secret is None:
+        password_bytes = _encode(password)
+        if password_bytes is None:
             raise ValueError("not a password that can be stored")
         with self.queue.enter(*keys):
-            return self._argon2.hash(secret)
+            return self._argon2.hash(password_bytes)
 
-    def verify(self, stored: str | None, password: str) -> bool:
-        """Whether ``password`` is the one that ``stored`` was made of; for whoever has a turn.
+    def verify(self, stored_hash: str | None, password: str) -> bool:
+        """Return True if a password has the stored hash. The caller must have a turn in the queue.
 
-        None (no such user) is never right and takes the same work, so that time tells nothing, but after a change of
-        profile until the owner's next login (:meth:`needs_rehash`). A damaged ``stored`` is an error.
+        For a user that does not exist, ``stored_hash`` is None. The result is False after the same work, so that the
+        time does not reveal whether the user exists (except between a change of profile and the user's next login, see
+        :meth:`needs_rehash`). Raise an error of argon2 for a damaged hash.
         """
-        secret = _encoded(password)
-        if secret is None:
+        password_bytes = _encode(password)
+        if password_bytes is None:
             return False
         from argon2.exceptions import VerifyMismatchError
 
         try:
-            self._argon2.verify(self._nobodys if stored is None else stored, secret)
+            self._argon2.verify(self._decoy_hash if stored_hash is None else stored_hash, password_bytes)
         except VerifyMismatchError:
             return False
-        return stored is not None
+        return stored_hash is not None
 
-    def needs_rehash(self, stored: str) -> bool:
-        """Whether ``stored`` is of another profile than this one."""
-        return self._argon2.check_needs_rehash(stored)
+    def needs_rehash(self, stored_hash: str) -> bool:
+        """Return True if a hash was made with another profile."""
+        return self._argon2.check_needs_rehash(stored_hash)
 
     @cached_property
     def _argon2(self) -> PasswordHasher:
         from argon2 import PasswordHasher
 
         memory.map_large_blocks()
-        cost = self.profile
         return PasswordHasher(
-            time_cost=cost.passes,
-            memory_cost=cost.memory_kib,
-            parallelism=cost.lanes,
-            salt_len=cost.salt_length,
-            hash_len=cost.digest_length,
+            time_cost=self.profile.passes,
+            memory_cost=self.profile.memory_kib,
+            parallelism=self.profile.lanes,
+            salt_len=self.profile.salt_length,
+            hash_len=self.profile.digest_length,
         )
 
     @cached_property
-    def _nobodys(self) -> str:
-        """A hash of this profile that was never computed: a random salt and digest, of no known password."""
-        cost = self.profile
-        salt, digest = (
-            base64.b64encode(os.urandom(length)).rstrip(b"=").decode("ascii")
-            for length in (cost.salt_length, cost.digest_length)
-        )
-        return f"$argon2id$v=19$m={cost.memory_kib},t={cost.passes},p={cost.lanes}${salt}${digest}"
+    def _decoy_hash(self) -> str:
+        """A hash of this profile that belongs to no known password: its salt and digest are random."""
+        profile = self.profile
+        cost = f"m={profile.memory_kib},t={profile.passes},p={profile.lanes}"
+        return f"$argon2id$v=19${cost}${_random_base64(profile.salt_length)}${_random_base64(profile.digest_length)}"
+
+
+def _random_base64(length: int) -> str:
+    return base64.b64encode(os.urandom(length)).rstrip(b"=").decode("ascii")
 
 
 def check_new(password: str, param: str, *, common: Literal["refused", "allowed"]) -> None:
-    """Refuse (400 naming ``param``) a password that may not be chosen: too short, too long, or too common."""
+    """Raise INVALID_PARAM for a new password that is too short, too long, or (if ``common`` says so) too common.
+
+    ``param`` is the name of the parameter that contains the password.
+    """
     if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
         expected = f"{MIN_LENGTH} to {MAX_LENGTH} characters"
         raise invalid_param(param, f"The password must have {expected}", expected=expected)
-    if _encoded(password) is None:
+    if _encode(password) is None:
         raise invalid_param(param, "The password contains an unpaired surrogate", expected="Unicode characters")
-    # The list is of lower-case spellings, and capitals are the first thing that a guesser varies.
-    if common == "refused" and password.lower() in _common():
+    # The list has lower-case spellings. An attacker tries capital letters first.
+    if common == "refused" and password.lower() in _load_common_passwords():
         raise invalid_param(
             param,
             "The password is one of the most common ones. Choose one that nobody would guess.",
@@ -127,8 +131,8 @@ def check_new(password: str, param: str, *, common: Literal["refused", "allowed"
         )
 
 
-def _encoded(password: str) -> bytes | None:
-    """The bytes to hash, or None for a text that is too long or is not Unicode (JSON can spell ``\\ud800``)."""
+def _encode(password: str) -> bytes | None:
+    """Return the bytes to hash, or None for a text that is too long or not Unicode (JSON can contain ``\\ud800``)."""
     if len(password) > MAX_LENGTH:
         return None
     try:
@@ -138,11 +142,11 @@ def _encoded(password: str) -> bytes | None:
 
 
 @cache
-def _common() -> frozenset[str]:
-    """The 3,000 most common passwords of 8 characters or more, lower-case.
+def _load_common_passwords() -> frozenset[str]:
+    """Return the 3,000 most common passwords of 8 characters or more, in lower case.
 
-    From the frequency list of zxcvbn 4.5.0 on PyPI (MIT, (c) 2012-2016 Dan Wheeler and Dropbox, Inc., and
-    2016 Daniel Wolf), which ranks leaked passwords: its order, without those that are too short anyway.
+    They are from the frequency list of zxcvbn 4.5.0 on PyPI (MIT, (c) 2012-2016 Dan Wheeler and Dropbox, Inc., and
+    2016 Daniel Wolf), which ranks leaked passwords.
     """
     text = get_package_folder("finapi.core").joinpath("common_passwords.txt").read_text("ascii")
     return frozenset(text.splitlines())

@@ -1,8 +1,8 @@
-"""Records: what an answer holds, declared once as a TypedDict beside the function that builds it.
+"""Records: the JSON objects of responses, each declared as a TypedDict next to the function that builds it.
 
-The JSON Schema of ``/openapi.json`` (``web/http/schema.py``), the columns of a CSV and mypy's check of the function
-follow from the declaration. Every member is always there: a missing figure is a null in the open, never a gap; only a
-member that is ``NotRequired`` may be left out::
+The JSON Schema in ``/openapi.json`` (``web/http/schema.py``), the columns of a CSV, and mypy's check of the function
+are derived from the declaration. A record has all its members: a missing figure is null. Only a member that is
+``NotRequired`` may be left out::
 
     class Trade(TypedDict):
         ticker: str | None
@@ -11,8 +11,8 @@ member that is ``NotRequired`` may be left out::
         standard_type: Annotated[str, OneOf(STANDARD_TYPES)]
         transaction_value: Annotated[int | None, "Shares times price in whole dollars."]
 
-A text in ``Annotated`` describes the member. Where SQL names its columns as they are answered, :func:`made` is the
-whole way from a row to its record.
+A text in ``Annotated`` is the description of the member. If a query names its columns as the members,
+:func:`build_record` turns its rows into records.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ Record = TypeVar("Record")
 
 
 class Format(NamedTuple):
-    """The ``format`` of a text in JSON Schema."""
+    """The ``format`` of a text, as JSON Schema calls it."""
 
     name: str
 
 
 class OneOf(NamedTuple):
-    """The texts that a member may be."""
+    """The values that a text member may have."""
 
     values: tuple[str, ...]
 
 
 class JsonSchema:
-    """The JSON Schema of a member that no type can say."""
+    """The JSON Schema of a member that cannot be expressed as a type."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = schema
 
 
 class InlineObject:
-    """An object that no class declares: its members by name, each with its type or with the members inside of it."""
+    """An object without a class: its members by name, each with its type or with a mapping of members."""
 
     def __init__(self, types: Mapping[str, Any]) -> None:
         self.types = types
@@ -66,69 +66,87 @@ class InlineObject:
 Date = Annotated[str, Format("date")]  # YYYY-MM-DD
 Time = Annotated[str, Format("date-time")]  # ISO 8601, UTC
 Url = Annotated[str, Format("uri")]
-# Any object: what its members are depends on the data.
+# An object whose members depend on the data.
 Object = Annotated[dict[str, Any], JsonSchema({"type": "object"})]
 
 
 class QueryRow(Protocol):
-    """A row of a query: ``sqlite3.Row``."""
+    """A row of a query: a ``sqlite3.Row``, or a dict."""
 
     def keys(self) -> Iterable[str]:
-        """The names of the columns."""
+        """Return the names of the columns."""
 
     def __iter__(self) -> Iterator[Any]:
-        """The values of the columns (of a dict its keys)."""
+        """Yield the values of the columns (a dict yields its keys)."""
 
     def __getitem__(self, name: str, /) -> Any:
-        """The value of a column."""
+        """Return the value of a column."""
 
 
 def build_record(record: Callable[..., Record], row: QueryRow, /, **members: Any) -> Record:
-    """The record of a row: its columns of the members' names, and ``members`` given beside them.
+    """Return a record with the values of a row's columns, and with ``members``, which take precedence.
 
-    A column of a ``bool`` member is 0 or 1, one of a ``Decimal`` member the decimal's text; null stays None. Columns
-    that the record does not have are left out. A member that neither the row nor ``members`` has is a TypeError.
+    A column of a ``bool`` member contains 0 or 1, a column of a ``Decimal`` member the decimal as text. Null becomes
+    None. Columns that are not members are ignored. Raise TypeError if a member is neither a column nor in ``members``.
     """
     columns = tuple(row.keys())
-    names, converters, whole = _plan(record, columns, tuple(members))
-    # A look-up by name in sqlite3.Row goes through its columns: a dict of them is made at once.
+    plan = _plan_record(record, columns, tuple(members))
+    # sqlite3.Row searches its columns for each name, so a dict of all of them is faster.
     values: Any = {**row} if isinstance(row, dict) else dict(zip(columns, row, strict=True))
-    for name, convert in converters:
+    for name, convert in plan.converters:
         if values[name] is not None:
             values[name] = convert(values[name])
     values.update(members)
-    if not whole:
-        values = {name: values[name] for name in names}
+    if not plan.is_complete:
+        values = {name: values[name] for name in plan.names}
     return values  # type: ignore[no-any-return]
 
 
 def get_members(record: Any) -> dict[str, Any]:
-    """The members of a TypedDict by name, each with its type as it is written (``Annotated``, ``NotRequired``)."""
+    """Return the members of a TypedDict by name, each with its annotation (``Annotated`` and ``NotRequired`` included).
+
+    For a generic TypedDict with arguments, type variables are replaced by the arguments.
+    """
     generic = get_origin(record) or record
-    bound = dict(zip(getattr(generic, "__parameters__", ()), get_args(record), strict=False))
-    return {name: bound.get(kind, kind) for name, kind in get_type_hints(generic, include_extras=True).items()}
+    arguments = dict(zip(getattr(generic, "__parameters__", ()), get_args(record), strict=False))
+    hints = get_type_hints(generic, include_extras=True)
+    return {name: arguments.get(annotation, annotation) for name, annotation in hints.items()}
+
+
+class _Plan(NamedTuple):
+    """The steps from rows with certain columns to records."""
+
+    names: tuple[str, ...]  # Of the members, in the order of the declaration.
+    converters: tuple[tuple[str, Callable[[Any], Any]], ...]  # For the columns that have to be converted.
+    is_complete: bool  # True if the columns and the given members are the names, in this order.
 
 
 @cache
-def _plan(
-    record: Any, columns: tuple[str, ...], given: tuple[str, ...]
-) -> tuple[tuple[str, ...], tuple[tuple[str, Callable[[Any], Any]], ...], bool]:
-    """The members to fill in their order, what converts a column's value, and whether there is nothing to leave out."""
-    found = get_members(record)
-    names = tuple(name for name in found if name in columns or name in given)
-    missing = [name for name in found if name not in names and get_origin(found[name]) is not NotRequired]
-    if missing:
-        raise TypeError(f"{record.__name__}.{missing[0]}: the query has no such column and it is not given")
-    converters = tuple((name, _converter(found[name])) for name in names if name not in given)
-    needed = tuple((name, convert) for name, convert in converters if convert is not None)
-    return names, needed, names == tuple(dict.fromkeys((*columns, *given)))
+def _plan_record(record: Any, columns: tuple[str, ...], given: tuple[str, ...]) -> _Plan:
+    members = get_members(record)
+    names = tuple(name for name in members if name in columns or name in given)
+    for name, annotation in members.items():
+        if name not in names and get_origin(annotation) is not NotRequired:
+            raise TypeError(f"{record.__name__}.{name}: the query has no such column and it is not given")
+    converters = []
+    for name in names:
+        convert = None if name in given else _find_converter(members[name])
+        if convert is not None:
+            converters.append((name, convert))
+    is_complete = names == tuple(dict.fromkeys((*columns, *given)))
+    return _Plan(names, tuple(converters), is_complete)
 
 
-def _converter(kind: Any) -> Callable[[Any], Any] | None:
-    while get_origin(kind) in (Annotated, NotRequired):
-        kind = get_args(kind)[0]
-    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-    kinds = tuple(one for one in kinds if one is not NoneType)
-    if len(kinds) == 1 and get_origin(kinds[0]) is Annotated:
-        return _converter(kinds[0])
-    return {(bool,): bool, (Decimal,): Decimal}.get(kinds)
+def _find_converter(annotation: Any) -> Callable[[Any], Any] | None:
+    """Return the function that converts a column to the type of a member, or None if its values stay as they are."""
+    while get_origin(annotation) in (Annotated, NotRequired):
+        annotation = get_args(annotation)[0]
+    types = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    types = tuple(kind for kind in types if kind is not NoneType)
+    if len(types) == 1 and get_origin(types[0]) is Annotated:
+        return _find_converter(types[0])
+    if types == (bool,):
+        return bool
+    if types == (Decimal,):
+        return Decimal
+    return None
