@@ -18,7 +18,7 @@ from pathlib import Path
 
 from finapi.accounts import users
 from finapi.app import App
-from finapi.core.background import Worker, running
+from finapi.core.background import Worker, run_workers
 from finapi.core.config import Config
 from finapi.delivery import sniper, webhooks
 from finapi.delivery.dispatch import Dispatcher
@@ -38,7 +38,7 @@ def dispatched(app: App) -> Iterator[None]:
     worker = Worker("webhooks", lambda: dispatcher.step())
     dispatcher = Dispatcher(app, worker.wake)
     app.db.listen(webhooks.TOPIC, worker.wake)
-    with running([worker]):
+    with run_workers([worker]):
         yield
     dispatcher.stop(5.0)
 
