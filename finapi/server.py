@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from finapi.accounts import billing
 from finapi.app import App, open_postgres
 from finapi.core import memory, metrics
-from finapi.core.background import PATIENCE_SECONDS, Worker, run_workers
+from finapi.core.background import MAX_STEP_SECONDS, Worker, run_workers
 from finapi.core.clock import Clock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
@@ -200,7 +200,7 @@ def _of_a_copy(app: App) -> list[Worker]:
 def _workers(app: App) -> list[Worker]:
     """The workers that every server has; the one for webhooks stands by itself."""
     # One that begins a mail at the end of its time.
-    mail_patience = mail.PASS_SECONDS + app.config.mail_timeout + PATIENCE_SECONDS
+    mail_patience = mail.PASS_SECONDS + app.config.mail_timeout + MAX_STEP_SECONDS
     return [
         *_backups(app),
         _worker(app, "close-debits", lambda: billing.run_settlement_step(app)),
@@ -215,7 +215,9 @@ def _workers(app: App) -> list[Worker]:
         _worker(app, "refill-plans", lambda: _refill_step(app)),
         _worker(app, "memory", memory.MemoryTrimmer().run_trim_step),
         # Not broken off in the database: a mail that was sent is recorded, or it would be sent again.
-        Worker("mail", lambda: _mail_step(app), interrupt=app.mail_settings.transport.close, patience=mail_patience),
+        Worker(
+            "mail", lambda: _mail_step(app), interrupt=app.mail_settings.transport.close, max_step_seconds=mail_patience
+        ),
     ]
 
 
@@ -226,7 +228,7 @@ def _backups(app: App) -> list[Worker]:
     from finapi.ops import backups
 
     nightly = backups.Nightly(app)
-    return [_worker(app, "backup", nightly.step, interrupt=nightly.interrupt, patience=math.inf)]
+    return [_worker(app, "backup", nightly.step, interrupt=nightly.interrupt, max_step_seconds=math.inf)]
 
 
 def _sniper_step(app: App) -> float | None:
@@ -284,7 +286,9 @@ def _pollers(app: App) -> list[Worker]:
 
     # Also when EDGAR is not to be asked for an hour: by its steps one sees that it lives. How long one may take is
     # told by its beats.
-    return [_worker(app, "poll", lambda: min(polls().step(), every), interrupt=fetches.close, patience=math.inf)]
+    return [
+        _worker(app, "poll", lambda: min(polls().step(), every), interrupt=fetches.close, max_step_seconds=math.inf)
+    ]
 
 
 @contextmanager
@@ -317,8 +321,8 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
     Of a node that answers on a copy: know the probes, by which it sees that it lives.
     """
     readers = {"feeds": feeds.trouble, "feed-keys": feeds.trouble_with_keys}
-    beside = {**readers, **{worker.name: worker.trouble for worker in workers}}
-    threads = {**beside, **{worker.name: worker.trouble for worker in pollers}}
+    beside = {**readers, **{worker.name: worker.find_problem for worker in workers}}
+    threads = {**beside, **{worker.name: worker.find_problem for worker in pollers}}
     app.metrics.register(metrics.WORKER_UP, lambda: {(name,): float(one() is None) for name, one in threads.items()})
     app.health.probe_token = app.new_uuid()
 
@@ -330,7 +334,7 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
         outbound = Outbound(probes.OPERATORS_OWN)
         app.health.probes.update(probes.of_server(app, url, outbound, beside))
         for worker in pollers:
-            app.health.probes.update(probes.of_polling(app, worker.trouble))
+            app.health.probes.update(probes.of_polling(app, worker.find_problem))
         return outbound
 
     def step() -> float:

@@ -142,10 +142,10 @@ def test_a_worker_rests_after_each_step_also_one_that_failed() -> None:
     def rest() -> None:
         happened.append("rest")
 
-    with run_workers([Worker("w", step)], rest=rest):
+    with run_workers([Worker("w", step)], before_wait=rest):
         steps.wait_for(2)
     failing = Steps(ValueError())
-    with run_workers([Worker("w", failing)], rest=lambda: happened.append("after a failure")):
+    with run_workers([Worker("w", failing)], before_wait=lambda: happened.append("after a failure")):
         failing.wait_for(1)
     assert happened == ["step", "rest", "step", "rest", "after a failure"]
 

@@ -674,7 +674,7 @@ def link_in_mail(config: Config) -> str:
 def test_a_worker_that_waits_for_postgresql_is_broken_off(
     node: Callable[..., App], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(background, "STOP_SECONDS", 0.05)
     app, entered = node(), threading.Event()
 
     def step() -> None:

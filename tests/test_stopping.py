@@ -401,7 +401,7 @@ ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELE
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers are given a twentieth of a second to see a stop, and as much to be broken off."""
-    for name in ("LOOK_SECONDS", "BREAK_SECONDS", "LEAST_BREAK_SECONDS"):
+    for name in ("STOP_SECONDS", "BREAK_SECONDS", "MIN_BREAK_SECONDS"):
         monkeypatch.setattr(background, name, 0.05)
 
 
@@ -503,9 +503,9 @@ def test_a_worker_that_was_asked_to_stop_is_in_no_trouble() -> None:
     worker = Worker("w", lambda: 3600.0)
     worker.start()
     worker.stop()
-    assert worker.trouble() is None
+    assert worker.find_problem() is None
     failing = Worker("w", lambda: 1 / 0)
-    assert failing.trouble() is None
+    assert failing.find_problem() is None
 
 
 def test_a_thread_that_nobody_watches_is_never_asked_to_stop() -> None:

@@ -21,18 +21,19 @@ log = logging.getLogger("finapi.background")
 RETRY_SECONDS = 5.0
 
 # A step that runs longer counts as hanging, unless its worker sets another limit.
-PATIENCE_SECONDS = 60.0
+MAX_STEP_SECONDS = 60.0
 
 # The time between the first steps of two workers. First steps that run together would slow down the first calls.
 STAGGER_SECONDS = 0.05
 
-# Seconds that a step is given to see a stop by itself, and then to end when it is broken off; each worker is given the
-# least. A step that still goes on is left to its thread, which ends with the process: what it has not committed is
-# undone, as after a kill.
-LOOK_SECONDS = 1.0
+# At a stop, a step has STOP_SECONDS to end by itself. Then it is broken off, and has BREAK_SECONDS to end. Workers are
+# stopped one after the other from the same moment, and each one has at least MIN_BREAK_SECONDS. A step that still runs
+# ends with the process: its open transaction is rolled back, as after a kill.
+STOP_SECONDS = 1.0
 BREAK_SECONDS = 2.0
-LEAST_BREAK_SECONDS = 0.5
-BREAK_EVERY = 0.01  # seconds between two attempts to break it off, as the next statement may have begun since
+MIN_BREAK_SECONDS = 0.5
+# Between two attempts to break a step off: it may have begun its next statement.
+BREAK_INTERVAL_SECONDS = 0.01
 
 Step = Callable[[], float | None]
 
@@ -40,9 +41,9 @@ Step = Callable[[], float | None]
 class Worker:
     """A named thread that calls ``step`` until it is stopped. A step that fails is logged and called again.
 
-    A step takes a second or so, and asks :mod:`finapi.core.stopping` between its pieces. At a stop, ``interrupt`` is
-    called once before anything is waited for, and ``break_off`` with the identity of the thread as long as a step has
-    not seen the stop. A step that runs for more than ``patience`` seconds counts as hanging (:meth:`trouble`).
+    A step takes about a second, and checks :mod:`finapi.core.stopping` while it works. When the worker stops,
+    ``interrupt`` is called once. If the step does not end by itself, ``break_off`` is called with the thread's id until
+    it ends. A step that runs for more than ``max_step_seconds`` counts as hanging (:meth:`find_problem`).
     """
 
     def __init__(
@@ -52,13 +53,13 @@ class Worker:
         *,
         interrupt: Callable[[], None] | None = None,
         break_off: Callable[[int], None] | None = None,
-        patience: float = PATIENCE_SECONDS,
+        max_step_seconds: float = MAX_STEP_SECONDS,
     ) -> None:
         self.name = name
         self._step = step
         self._interrupt = interrupt
         self._break_off = break_off
-        self._patience = patience
+        self._max_step_seconds = max_step_seconds
         self._step_started_at: float | None = None
         self._failure: str | None = None
         self._wake = threading.Event()
@@ -66,12 +67,13 @@ class Worker:
         self._stop_at: float | None = None
         self._thread = threading.Thread(target=self._loop, name=f"finapi-{name}", daemon=True)
 
-    def start(self, after: float = 0.0, rest: Callable[[], object] = lambda: None) -> None:
-        """Start the thread. It takes its first step after ``after`` seconds, or earlier when it is woken.
+    def start(self, delay_seconds: float = 0.0, before_wait: Callable[[], object] = lambda: None) -> None:
+        """Start the thread. It runs its first step after ``delay_seconds``, or earlier if it is woken.
 
-        ``rest`` is called in the thread each time before it waits.
+        ``before_wait`` is called in the thread each time before it waits.
         """
-        self._after, self._rest = after, rest
+        self._delay_seconds = delay_seconds
+        self._before_wait = before_wait
         self._thread.start()
 
     def wake(self) -> None:
@@ -79,54 +81,55 @@ class Worker:
         self._wake.set()
 
     def request_stop(self) -> None:
-        """Ask a running step to end, and call no other. Return immediately."""
+        """Let a running step end at its next check, and run no other. Return immediately."""
         if self._stop_at is None:
             self._stop_at = time.monotonic()
         self._stop.set()
         self._wake.set()
 
     def stop(self) -> None:
-        """End the thread, with a running step at its next look for the stop, or broken off, or left behind."""
+        """End the thread. Wait for a running step to end by itself, break it off, or abandon it, in this order."""
         self.request_stop()
         if self._interrupt is not None:
             self._interrupt()
         assert self._stop_at is not None
-        now, look_until = time.monotonic(), self._stop_at + LOOK_SECONDS
-        self._thread.join(max(look_until - now, 0.0))
-        until = max(look_until + BREAK_SECONDS, now + LEAST_BREAK_SECONDS)
-        while self._thread.is_alive() and time.monotonic() < until:
+        now = time.monotonic()
+        break_at = self._stop_at + STOP_SECONDS
+        self._thread.join(max(break_at - now, 0.0))
+        abandon_at = max(break_at + BREAK_SECONDS, now + MIN_BREAK_SECONDS)
+        while self._thread.is_alive() and time.monotonic() < abandon_at:
             if self._break_off is not None and self._thread.ident is not None:
                 self._break_off(self._thread.ident)
-            self._thread.join(BREAK_EVERY)
+            self._thread.join(BREAK_INTERVAL_SECONDS)
         if self._thread.is_alive():
             log.error("%s does not stop and is left behind", self.name)
 
-    def trouble(self) -> str | None:
+    def find_problem(self) -> str | None:
         """Return the reason why the work is not done (thread ended, step hangs, last step failed), or None."""
         if self._stop.is_set():
             return None
         if self._thread.ident is not None and not self._thread.is_alive():
             return "its thread has ended"
         started_at = self._step_started_at
-        if started_at is not None and time.monotonic() - started_at > self._patience:
+        if started_at is not None and time.monotonic() - started_at > self._max_step_seconds:
             return f"its step has not come back for {time.monotonic() - started_at:.0f} s"
         return self._failure
 
     def _loop(self) -> None:
-        self._wake.wait(self._after)
+        self._wake.wait(self._delay_seconds)
         self._wake.clear()
         with stopping.watched_by(self._stop):
             while not self._stop.is_set():
                 self._step_started_at = time.monotonic()
                 wait = self._run_step()
                 self._step_started_at = None
-                self._rest()
+                self._before_wait()
                 if not self._stop.is_set():
                     self._wake.wait(wait)
                     self._wake.clear()
 
     def _run_step(self) -> float | None:
-        """Call the step, and return the seconds until the next."""
+        """Run the step. Return the seconds until the next one, or None to wait for a wake-up."""
         try:
             wait = self._step()
         except stopping.WorkStopped:
@@ -146,26 +149,28 @@ class Worker:
 
 
 class WorkerGroup(list[Worker]):
-    """Workers that were started together, in their order."""
+    """Workers that were started together, in the order of their start."""
 
     def request_stop(self) -> None:
-        """Ask all of them to stop. Return immediately."""
+        """Request all of them to stop. Return immediately."""
         for worker in self:
             worker.request_stop()
 
 
 @contextmanager
 def run_workers(
-    workers: Iterable[Worker], after: float = 0.0, rest: Callable[[], object] = lambda: None
+    workers: Iterable[Worker], delay_seconds: float = 0.0, before_wait: Callable[[], object] = lambda: None
 ) -> Iterator[WorkerGroup]:
-    """Run the workers while the block lasts. At its end ask all of them to stop, then wait for each in reverse order.
+    """Run workers while the block lasts. Then request all of them to stop, and stop each one in reverse order.
 
-    With ``after``, the first steps are taken one after the other, ``STAGGER_SECONDS`` apart.
+    With ``delay_seconds``, their first steps begin ``STAGGER_SECONDS`` after each other. For ``before_wait`` see
+    :meth:`Worker.start`.
     """
     started = WorkerGroup()
     try:
         for worker in workers:
-            worker.start(after and after + STAGGER_SECONDS * len(started), rest)
+            stagger_seconds = STAGGER_SECONDS * len(started) if delay_seconds else 0.0
+            worker.start(delay_seconds + stagger_seconds, before_wait)
             started.append(worker)
         yield started
     finally:

@@ -1,7 +1,7 @@
-"""Requests to stop, as long work sees them.
+"""Requests to stop long work.
 
-A worker's thread is watched by a flag. Work that takes longer than a moment asks between two pieces whether the flag is
-set, and ends. A thread without a flag, such as that of a call, is never asked to stop.
+The thread of a worker has a stop flag. Work that takes longer than a moment checks the flag between two parts of itself
+(:func:`check`), and ends if it is set. A thread without a flag, such as that of a call, is never stopped this way.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ class StopFlag(Protocol):
 
 
 class WorkStopped(BaseException):
-    """The work of this thread has been asked to stop.
+    """Ends the work of a thread that has been requested to stop. Transactions that it passes through are rolled back.
 
-    Not an Exception: what refuses a document for whatever goes wrong with it must not take a stop for that. A
-    transaction that it passes through is rolled back.
+    It is not an Exception, because code that handles every error of a document must not take it for one.
     """
 
 
 class _Work(threading.local):
-    """The flag that watches the work of each thread."""
+    """The stop flag of each thread, and whether its work has been stopped by it."""
 
     flag: StopFlag | None = None
     has_seen_stop = False
@@ -40,32 +39,30 @@ _work = _Work()
 
 @contextmanager
 def watched_by(flag: StopFlag) -> Iterator[None]:
-    """Let ``flag`` stop the work that this thread does in the block."""
-    before, _work.flag = _work.flag, flag
+    """Let a flag stop the work that this thread does in the block."""
+    outer_flag = _work.flag
+    _work.flag = flag
     _work.has_seen_stop = False
     try:
         yield
     finally:
-        _work.flag = before
+        _work.flag = outer_flag
 
 
 def is_requested() -> bool:
-    """Return True if the work of this thread has been asked to stop."""
+    """Return True if the work of this thread has to stop."""
     flag = _work.flag
     return flag is not None and flag.is_set()
 
 
 def check() -> None:
-    """Raise WorkStopped if the work of this thread has been asked to stop."""
+    """Raise WorkStopped if the work of this thread has to stop."""
     if is_requested():
         _work.has_seen_stop = True
         raise WorkStopped
 
 
 def check_unless_seen() -> None:
-    """Raise WorkStopped as :func:`check` does, but only the first time.
-
-    Work that ends may still say what it has done.
-    """
+    """Raise WorkStopped as :func:`check` does, unless it was raised before: work that ends may report what it did."""
     if not _work.has_seen_stop:
         check()

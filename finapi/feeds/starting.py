@@ -60,7 +60,7 @@ class FeedsWhenRead:
 
     def trouble_with_keys(self) -> str | None:
         """Why nobody's key is looked up, or None."""
-        return self._begun[2].trouble() if self._begun else None
+        return self._begun[2].find_problem() if self._begun else None
 
     def readers(self) -> dict[tuple[str, ...], float]:
         """How many readers each feed has."""
