@@ -9,6 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from finapi.core import master_secrets, passwords
@@ -28,7 +29,7 @@ from finapi.net import addresses, mail
 from finapi.net.dial import Resolver, system_resolver
 from finapi.net.mail import MailSettings, Transport
 from finapi.net.outbound import Outbound, ReachPolicy
-from finapi.store import sandbox, upgrades
+from finapi.store import account_moves, sandbox, upgrades
 from finapi.store.datadir import DATABASE
 from finapi.store.db import Database, DatabaseError, Row
 from finapi.store.file_cache import FileCache
@@ -52,8 +53,6 @@ MAX_UNKNOWN_KEYS = 1_000
 REFUNDED_CPU_USED = "Calls of this account or address that failed and cost nothing have used their seconds of CPU."
 
 BULK_DIRECTORY = "bulk"  # the directory of files of whole periods, in the data directory
-
-MOVED_FILE = "accounts-moved"  # the file that says where accounts are, when they were moved away
 
 MISSING_SECRETS_ADVICE = "put it back, or give them up with: finapi serve --new-secrets (their owners are told by mail)"
 
@@ -155,7 +154,7 @@ def open_on_disk(
     when the file of secrets is missing and something was made from it, unless ``new_secrets`` gives that up.
     """
     path = config.data_dir / DATABASE
-    db = _copy(path) if config.role == "api" else _original(config, path)
+    db = _copy(path) if config.role == "api" else open_original(config)
     where = config.smtp_url if config.mail_directory is None else f"dir:{config.mail_directory}"
     clock = clock or SystemClock()
     try:
@@ -173,7 +172,9 @@ def open_on_disk(
         raise
 
 
-def _original(config: Config, path: Path) -> Database:
+def open_original(config: Config) -> Database:
+    """Open ``finapi.db`` in the data directory, which the caller holds, and upgrade it if necessary."""
+    path = config.data_dir / DATABASE
     if config.upgrade_copy == "yes":
         upgrades.copy_before_upgrade(path)
     db = Database(path, synchronous=config.synchronous, checkpoints=config.litestream == "no")
@@ -190,36 +191,47 @@ def _copy(path: Path) -> Database:
     return MarketCopy(path)
 
 
-def attach_accounts(config: Config, db: Database, opened: Postgres | None = None) -> None:
-    """Open the database that ``accounts_url`` names, if one is, as the accounts of ``db``.
+def attach_accounts(config: Config, db: Database, accounts: Postgres | None = None) -> None:
+    """Make the accounts of ``db`` those that the settings name; ``accounts`` are open already.
 
-    UsageError where accounts were moved away from what would be opened, or were not moved to it.
+    Raise UsageError if the accounts of the data directory are elsewhere, and UndecidedMoveError while a move of them is
+    not decided.
     """
-    moved = config.data_dir / MOVED_FILE
+    account_moves.check_decided(config.data_dir)
+    database = account_moves.find_database(db, config.data_dir)
     if config.accounts_url:
-        db.accounts = store = opened or open_postgres(config.accounts_url)
-        if store.moved_to is not None:
-            raise UsageError(f"accounts were moved from there to {store.moved_to}")
-        if not moved.exists() and config.role != "api" and _are_in(db) and not _are_in(db.accounts):
+        db.accounts = accounts or open_postgres(config.accounts_url)
+        if database is None and config.role != "api" and has_accounts(db) and not has_accounts(db.accounts):
             raise UsageError("accounts are in the data directory; they are moved by finapi move --to postgresql://...")
-    elif moved.exists():
-        place = moved.read_text("utf-8").strip()
-        raise UsageError(f"accounts are in {place}: set accounts_url, or bring them back by finapi move --to file")
+    elif database is not None:
+        raise UsageError(f"accounts are in {database}: set accounts_url, or bring them back by finapi move --to file")
 
 
-def open_postgres(url: str) -> Postgres:
-    """The store of accounts at a URL; UsageError where it cannot be opened."""
+def load_postgres() -> ModuleType:
+    """Return the module ``store.postgres``, which needs psycopg. Raise UsageError if that is not installed."""
     try:
-        from finapi.store.postgres import Postgres
+        from finapi.store import postgres
     except ImportError as error:
         raise UsageError(f"accounts_url needs psycopg ({error}): pip install 'psycopg[binary]'") from None
+    return postgres
+
+
+def open_postgres(url: str, *, alone: bool = False) -> Postgres:
+    """Open the accounts at a URL; ``alone`` for a move, while which no other process may use them.
+
+    Raise UsageError if they cannot be opened.
+    """
+    postgres = load_postgres()
+    postgres.name_database(url)
     try:
-        return Postgres(url)
+        store: Postgres = postgres.Postgres(url, alone=alone)
+        return store
     except DatabaseError as error:
         raise UsageError(f"accounts_url cannot be opened: {error}") from None
 
 
-def _are_in(store: Database) -> bool:
+def has_accounts(store: Database) -> bool:
+    """Return True if a store holds a user or an invite."""
     with store.read_one() as tx:
         return bool(tx.find_value("any_user_or_invite"))
 

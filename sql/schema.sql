@@ -576,6 +576,10 @@ CREATE TABLE data_version (
 ) STRICT;
 INSERT INTO data_version (version) VALUES (0);
 
+-- One row while the accounts are in PostgreSQL: the database that holds them. The tables of accounts in this file are as
+-- they were before the move then, and are not opened. Copies of this file have the row too.
+CREATE TABLE moved_accounts (database TEXT NOT NULL) STRICT;
+
 -- Numbers of stored rows of each kind, so that nothing has to be counted. Triggers and the code that stores rows in
 -- batches maintain them.
 CREATE TABLE held_counts (

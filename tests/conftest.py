@@ -70,9 +70,11 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def url(cluster: Cluster) -> str:
+def url(cluster: Cluster) -> Iterator[str]:
     """A database of this test's own in PostgreSQL, with nothing in it."""
-    return cluster.create_database()
+    url = cluster.create_database()
+    yield url
+    cluster.drop_database(url)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 # What Debian calls the directory of one version's programs.
 _PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda place: float(place.parent.name))
@@ -35,14 +36,22 @@ class Cluster:
         """Where a database of it is reached."""
         return f"postgresql:///{database}?host={self.directory}&user=postgres"
 
-    def create_database(self, template: str = "template1") -> str:
-        """Create a database that holds what ``template`` does; where it is reached."""
+    def create_database(self, template_url: str = "") -> str:
+        """Create a database with the tables and rows of another one, or without any; where it is reached."""
+        name = f"accounts{time.monotonic_ns()}"
+        template = f" TEMPLATE {urlsplit(template_url).path[1:]}" if template_url else ""
+        self._execute(f"CREATE DATABASE {name}{template}")
+        return self.url(name)
+
+    def drop_database(self, url: str) -> None:
+        """Drop a database, and end whatever is connected to it."""
+        self._execute(f"DROP DATABASE {urlsplit(url).path[1:]} WITH (FORCE)")
+
+    def _execute(self, statement: str) -> None:
         import psycopg
 
-        name = f"accounts{time.monotonic_ns()}"
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
-        return self.url(name)
+            connection.execute(statement)
 
     def ctl(self, *words: str) -> None:
         """Run ``pg_ctl`` as the user who may."""

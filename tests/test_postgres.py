@@ -20,7 +20,6 @@ from finapi import app as apps
 from finapi import server
 from finapi.accounts import archive, audit, billing, logins, recovery, users
 from finapi.app import App
-from finapi.cli import main
 from finapi.core import background, lockout
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
@@ -28,7 +27,7 @@ from finapi.core.errors import ApiError, StoreUnavailableError, UsageError
 from finapi.delivery import replacing
 from finapi.market.intake import ingest
 from finapi.market.intake.ingest import Given
-from finapi.ops import moving, proof
+from finapi.ops import moving
 from finapi.ops.opened import opened
 from finapi.store import backup, db, schema
 from finapi.store.db import Transaction
@@ -45,6 +44,7 @@ from tests.conftest import NOW
 from tests.postgres_cluster import Cluster
 from tests.process import eventually, get
 from tests.stores import add_migrations, stores_of_queries
+from tests.test_moving import make_directory
 
 pytestmark = [
     pytest.mark.slow,
@@ -437,105 +437,6 @@ def test_a_database_that_is_away_makes_calls_503_and_they_recover(
     assert billing.list_errors(app) == []
 
 
-# ---- moving
-
-
-def directory(tmp_path: Path) -> Config:
-    """A data directory with an account that has spent, in every table that is easy to fill."""
-    config = Config(data_dir=tmp_path / "data", password_profile="cheap")
-    config.data_dir.mkdir(mode=0o700)
-    with opened(config) as app:
-        users.create(app, "ann@example.com", "pro", app.clock.now())
-        bob = users.create(app, "bob@example.com", "free", app.clock.now())
-        with charged(app, bob.id, "GET /x", 25, "r1"):
-            pass
-        with app.accounts.write() as tx:
-            tx.run("insert_check", service="redis", tick=3600, health="healthy", ms=3, reason=None)
-            done = {"action": "user add", "detail": "", "place": "", "once": None}
-            tx.run("insert_audit", done, now="2026-01-01", by_user=None, subject=bob.id)
-    return config
-
-
-def test_accounts_move_to_postgresql_and_back_with_every_token(tmp_path: Path, url: str) -> None:
-    config = directory(tmp_path)
-    there = replace(config, accounts_url=url)
-    rows = moving.to_postgres(there, "postgresql:///x")
-    assert (rows["users"], rows["ledger"], rows["tokens"], rows["audit"]) == (2, 3, 501_975, 1)
-    with pytest.raises(UsageError, match=r"accounts are in postgresql:///x: set accounts_url"), opened(config):
-        pass
-    with opened(there) as app:
-        with charged(app, 2, "GET /x", 75, "r2"):
-            pass
-        assert asked(url, "SELECT healthy FROM status_hours") == [(1,)]
-    rows = moving.to_file(there)
-    assert (rows["users"], rows["ledger"], rows["tokens"], rows["audit"]) == (2, 4, 501_900, 1)
-    with pytest.raises(UsageError, match="accounts were moved from there to"), opened(there):
-        pass
-    with opened(config) as app:
-        assert proof.of(app.db, config)["problems"] == []
-        with app.accounts.read() as tx:
-            plan = tx.find_row("userplan", user_id=2)
-        assert plan is not None
-        assert plan["current_balance"] == 1_900
-        # New numbers follow on.
-        with app.accounts.write() as tx:
-            assert billing.insert_ledger_row(tx, 2, 1, "grant", "2026-01-01") == 5
-    # What was left there is in nobody's way.
-    with opened(config) as app, app.accounts.write() as tx:
-        tx.run("add_tokens", user_id=2, tokens=1, now="2026-01-01")
-    assert moving.to_postgres(there, "postgresql:///x")["tokens"] == 501_901
-
-
-def test_a_move_that_was_broken_off_is_made_again(tmp_path: Path, url: str) -> None:
-    config = directory(tmp_path)
-    there = replace(config, accounts_url=url)
-    moving.to_postgres(there, "postgresql:///x")
-    (config.data_dir / apps.MOVED_FILE).unlink()
-    assert moving.to_postgres(there, "postgresql:///x")["tokens"] == 501_975
-
-
-def test_a_move_to_where_other_accounts_are_changes_nothing(tmp_path: Path, url: str, node: Callable[..., App]) -> None:
-    users.create(node(), "eve@example.com", "pro", NOW)
-    config = directory(tmp_path)
-    with pytest.raises(UsageError, match="other accounts are there already"):
-        moving.to_postgres(replace(config, accounts_url=url), "postgresql:///x")
-    assert asked(url, "SELECT email FROM users") == [("eve@example.com",)]
-    with opened(config) as app, app.accounts.read() as tx:
-        assert tx.find_value("any_user_or_invite") == 1
-
-
-def test_a_move_that_loses_a_row_is_undone(tmp_path: Path, url: str) -> None:
-    config = directory(tmp_path)
-    postgres.Postgres(url).close()
-    asked(url, "CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'")
-    asked(url, "CREATE TRIGGER lose BEFORE INSERT ON ledger FOR EACH ROW EXECUTE FUNCTION lose()")
-    with pytest.raises(UsageError, match="what arrived is not what was sent"):
-        moving.to_postgres(replace(config, accounts_url=url), "postgresql:///x")
-    assert asked(url, "SELECT count(*) FROM users") == [(0,)]
-
-
-def test_a_move_under_a_process_that_works_is_refused(tmp_path: Path, url: str, node: Callable[..., App]) -> None:
-    assert node().accounts.elect(10, lambda: None)
-    with pytest.raises(UsageError, match="a finapi works on the accounts there"):
-        moving.to_postgres(replace(directory(tmp_path), accounts_url=url), "postgresql:///x")
-
-
-def test_accounts_that_were_not_moved_are_not_begun_anew(tmp_path: Path, url: str) -> None:
-    config = replace(directory(tmp_path), accounts_url=url)
-    with pytest.raises(UsageError, match="accounts are in the data directory"), opened(config):
-        pass
-
-
-def test_the_verb_names_no_password(tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    config = directory(tmp_path)
-    words = url.replace("postgresql:///", "postgresql://postgres:hunter2@/")
-    assert main(["move", "--to", words, "--data-dir", str(config.data_dir)]) == 0
-    said = capsys.readouterr().out
-    assert "2 accounts with 3 rows of the ledger and 501,975 tokens are in postgresql:///accounts" in said
-    assert "hunter2" not in said + (config.data_dir / apps.MOVED_FILE).read_text()
-    assert main(["move", "--to", "file", "--data-dir", str(config.data_dir)]) == 2
-
-
 def test_failures_on_several_nodes_lock_an_email_on_all(node: Callable[..., App], clock: FixedClock) -> None:
     nodes = [node() for _ in range(3)]
     users.create(nodes[0], "ann@example.com", "pro", NOW, password="the right one")
@@ -607,8 +508,8 @@ def test_a_role_without_accounts_in_postgresql_is_refused(role: Any, tmp_path: P
 
 
 def test_a_node_without_the_secrets_of_the_worker_is_refused(tmp_path: Path, url: str) -> None:
-    config = directory(tmp_path)
-    moving.to_postgres(replace(config, accounts_url=url), "postgresql:///x")
+    config = make_directory(tmp_path)
+    moving.move_to_postgres(replace(config, accounts_url=url))
     node = replace(config, data_dir=tmp_path / "node", accounts_url=url, role="api")
     node.data_dir.mkdir(mode=0o700)
     with pytest.raises(UsageError, match="is not there"), opened(node):
@@ -630,8 +531,8 @@ def test_a_node_without_the_secrets_of_the_worker_is_refused(tmp_path: Path, url
 
 
 def test_a_key_that_is_replaced_elsewhere_ends_on_every_node(tmp_path: Path, url: str, cluster: Cluster) -> None:
-    config = directory(tmp_path)
-    moving.to_postgres(replace(config, accounts_url=url), "postgresql:///x")
+    config = make_directory(tmp_path)
+    moving.move_to_postgres(replace(config, accounts_url=url))
     place = tmp_path / "node"
     place.mkdir(mode=0o700)
     with backup.temporary_copy(config.data_dir / "finapi.db", place, "copy") as copy:
@@ -692,15 +593,3 @@ def test_a_worker_that_waits_for_postgresql_is_broken_off(
     assert time.monotonic() - began < 5
     with app.accounts.write() as tx:
         assert tx.find_row("user_by_email", email="nobody@example.com") is None
-
-
-def test_a_backup_says_that_accounts_are_elsewhere(
-    tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = directory(tmp_path)
-    moving.to_postgres(replace(config, accounts_url=url), "postgresql:///x")
-    monkeypatch.setenv("FINAPI_ACCOUNTS_URL", url)
-    assert main(["backup", str(tmp_path / "copy-without-secrets.db"), "--data-dir", str(config.data_dir)]) == 0
-    said = capsys.readouterr()
-    assert "accounts are in PostgreSQL: pg_dump --format custom copies them" in said.err
-    assert "copy-without-secrets.db" in said.out

@@ -124,7 +124,8 @@ READS_FOUND = {"insider_forms_linked", "roles_of_insider", "trades_of_any"}
 
 # Tables of one row, which have no index to be searched by.
 OF_ONE_ROW = {
-    f"SCAN {one}" for one in ("CONSTANT ROW", "data_version", "journal", "filing_bodies_size", "ledger_summed")
+    f"SCAN {one}"
+    for one in ("CONSTANT ROW", "data_version", "journal", "filing_bodies_size", "ledger_summed", "moved_accounts")
 }
 
 

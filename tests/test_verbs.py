@@ -99,7 +99,7 @@ CUT_OFF = {
         "grade_server",
         "what is shown is graded",
     ),
-    "move": (["move", "--to", "postgresql://h/d"], moving, "to_postgres", "accounts move whole or not at all"),
+    "move": (["move", "--to", "postgresql://h/d"], moving, "move_to_postgres", "if rows were moving"),
 }
 
 

@@ -24,6 +24,12 @@ def replace_file(path: Path, data: bytes, purpose: Purpose) -> None:
     sync_directory(path.parent)
 
 
+def remove_file(path: Path) -> None:
+    """Remove a file that may be there, and wait until its name has gone from the disk."""
+    path.unlink(missing_ok=True)
+    sync_directory(path.parent)
+
+
 def read_bounded(stream: IO[bytes], max_bytes: int, expected_bytes: int = 0) -> bytes:
     """Return the content of a stream, at most ``max_bytes``.
 

@@ -22,7 +22,7 @@ from finapi.core.master_secrets import Keyring
 from finapi.core.temporary import sweep
 from finapi.delivery import events
 from finapi.ops import proof
-from finapi.store import backup
+from finapi.store import account_moves, backup
 from finapi.store.datadir import DATABASE
 from finapi.store.db import Database, DatabaseError
 from finapi.store.schema import DevelopmentDatabaseError
@@ -185,7 +185,11 @@ def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Te
     A copy of the backup is upgraded and proven. Its open debits are refunded, as a start refunds them, and it gets a
     new epoch. Then it is put in place. Its master secrets are taken if the directory has none, or with ``secrets``
     behind those of the directory.
+
+    Raise UsageError while a move of accounts is not decided, and for a backup that would replace accounts that are in
+    force by those of before a move.
     """
+    account_moves.check_decided(config.data_dir)
     path, now = config.data_dir / DATABASE, clock.now()
     try:
         known = backup.version_of(file)
@@ -199,6 +203,7 @@ def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Te
         brought = backup.take_secrets(copy)
         db = Database(copy)
         try:
+            _check_accounts(config, db)
             found = proof.of(db, config)
             if found["problems"]:
                 return Restored(None, found, proof.sum_open_debits([]))
@@ -217,6 +222,31 @@ def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Te
         )
         backup.swap(path, copy, kept or path)
     return Restored(kept, found, refunds)
+
+
+def _check_accounts(config: Config, copy: Database) -> None:
+    """Raise UsageError if a backup has no accounts that were in force, and the data directory has.
+
+    While accounts are in PostgreSQL, the file keeps those of before the move, and so do backups of it.
+    """
+    database = account_moves.find_recorded_database(copy)
+    path = config.data_dir / DATABASE
+    if database is None or config.accounts_url or account_moves.has_marker(config.data_dir) or not path.exists():
+        return
+    try:
+        current = Database(path, reads_only=True)
+    except (UsageError, DatabaseError):  # Nothing is left to lose.
+        return
+    try:
+        if account_moves.find_recorded_database(current) is None and apps.has_accounts(current):
+            raise UsageError(
+                f"the backup was made while accounts were in {database}, and has older ones; those in {path} are in "
+                "force and would be lost; nothing has changed"
+            )
+    except DatabaseError as error:
+        log.warning("whether %s holds accounts cannot be read: %s", path, error)
+    finally:
+        current.close()
 
 
 def _refund_open_debits(config: Config, db: Database, found: proof.Proof, now: datetime) -> proof.OpenDebits:

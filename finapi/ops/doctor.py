@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, TypedDict
 
+from finapi import app as apps
 from finapi.core import master_secrets
 from finapi.core.clock import Clock
 from finapi.core.config import Config
@@ -16,8 +18,8 @@ from finapi.core.errors import UsageError
 from finapi.net import mail
 from finapi.net.letters import MailError
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, ReachPolicy
-from finapi.store import backup, datadir
-from finapi.store.db import SQLITE
+from finapi.store import account_moves, backup, datadir
+from finapi.store.db import SQLITE, Database
 from finapi.store.schema import has_full_text, newest_version
 
 SECONDS = 10.0  # for a mail server or EDGAR to answer
@@ -129,6 +131,23 @@ def _database(config: Config, clock: Clock) -> Found:
     yield SQLITE >= (3, 37), f"SQLite {'.'.join(map(str, SQLITE))}", "3.37 or later is needed: a newer Python or system"
 
 
+def _accounts(config: Config, clock: Clock) -> Found:
+    account_moves.check_decided(config.data_dir)
+    file = config.data_dir / datadir.DATABASE
+    database = None
+    if file.exists() and backup.version_of(file) == newest_version():
+        with closing(Database(file, reads_only=True)) as db:
+            database = account_moves.find_database(db, config.data_dir)
+    if config.accounts_url:
+        state = apps.load_postgres().inspect(config.accounts_url)
+        yield state.can_be_opened, state.text, "see the message"
+    elif database is not None:
+        fix = "FINAPI_ACCOUNTS_URL=postgresql://..., or: finapi move --to file"
+        yield False, f"they are in {database}, and accounts_url is not set", fix
+    else:
+        yield True, "they are in the data directory", ""
+
+
 def _disk(config: Config, clock: Clock) -> Found:
     import shutil
 
@@ -236,6 +255,7 @@ CHECKS: dict[str, Callable[[Config, Clock], Found]] = {
     "settings": _settings,
     "data directory": _directory,
     "database": _database,
+    "accounts": _accounts,
     "disk": _disk,
     "limits": _limits,
     "clock": _clock,

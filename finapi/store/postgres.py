@@ -15,20 +15,22 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cache
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg.adapt import Dumper, Loader
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.types.string import StrDumper
 
 from finapi.core.errors import UsageError
 from finapi.store import schema, sql_files
 from finapi.store.account_changes import CHANNEL, MAX_SILENCE_SECONDS, ChangeListener
+from finapi.store.account_moves import MoveMark, UndecidedMoveError
 from finapi.store.db import (
     NO_VALUES,
     ConstraintError,
@@ -45,6 +47,8 @@ log = logging.getLogger("finapi.store")
 Result = TypeVar("Result")
 
 CONNECT_SECONDS = 3
+# For the connections of a process that has just ended to be taken from it, and between two looks whether they were.
+ALONE_SECONDS, LOOK_SECONDS = 5.0, 0.2
 # A node that stands still in a transaction keeps the others from writing for so long.
 IDLE_SECONDS, STATEMENT_SECONDS, LOCK_SECONDS = 10, 60, 5
 CANCEL_SECONDS = 0.5  # that a statement has to end once it is cancelled, before its connection is cut
@@ -54,7 +58,9 @@ OPTIONS = (
     f"-c idle_in_transaction_session_timeout={IDLE_SECONDS}s -c timezone=UTC -c client_encoding=UTF8 -c jit=off"
 )
 
-WRITES = 0x66696E61  # The key of the advisory lock of whoever writes
+# Keys of advisory locks. WRITES is held for a transaction. Every connection shares USES for as long as it stands,
+# except that of a move, which has USES to itself: while accounts move no other process can open them.
+WRITES, USES = 0x66696E61, 0x66696E63
 
 # A transaction that reads before it writes has the accounts to itself, as in SQLite. :meth:`write_batched` runs single
 # statements that cannot disturb one another, and only keeps such transactions out.
@@ -226,10 +232,22 @@ class Postgres(Database):
     goes on beside its like. A transaction has a connection of its own; those that nobody uses wait for the next.
     """
 
-    def __init__(self, url: str, *, schema: str = "", monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, url: str, *, schema: str = "", alone: bool = False, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Connect, and create or upgrade the schema.
+
+        Raise UsageError if the accounts there are not in force or are being moved. With ``alone``, for a move, they are
+        opened all the same, and no other process may use them.
+        """
         self._set_up(None)
         self._url = url
+        self._alone = alone
+        self._opened = False
         self._options = OPTIONS + (f" -c search_path={schema}" if schema else "")
+        if alone:
+            # A move decides by what is on the disk.
+            self._options += " -c synchronous_commit=on"
         self._idle: deque[Any] = deque()
         self._lent_to: dict[int, Any] = {}  # connections in use, by the thread that uses them
         self._cancelled_at: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
@@ -241,6 +259,8 @@ class Postgres(Database):
         try:
             with _said(), self._lent() as connection:
                 prepare(connection)
+                self._check_mark(connection)
+            self._opened = True
         except BaseException:
             self.close()
             raise
@@ -261,7 +281,36 @@ class Postgres(Database):
         connection.adapters.register_dumper(str, _Text)
         connection.adapters.register_loader("numeric", _Number)
         connection.adapters.register_loader("bool", _Whether)
+        try:
+            with _said():
+                self._enter(connection)
+        except BaseException:
+            connection.close()
+            raise
         return connection
+
+    def _enter(self, connection: Any) -> None:
+        """Take a share of the lock against moves, or all of it for a move; and look whether accounts are in force."""
+        if self._alone:
+            until = time.monotonic() + ALONE_SECONDS
+            while not connection.execute(f"SELECT pg_try_advisory_lock({USES})").fetchone()[0]:
+                if time.monotonic() >= until:
+                    raise UsageError("another finapi uses the accounts in PostgreSQL; stop every node first")
+                threading.Event().wait(LOOK_SECONDS)
+            return
+        if not connection.execute(f"SELECT pg_try_advisory_lock_shared({USES})").fetchone()[0]:
+            self._refuse("the accounts there are being moved by finapi move", UndecidedMoveError)
+        if self._opened:
+            self._check_mark(connection)
+
+    def _check_mark(self, connection: Any) -> None:
+        mark = None if self._alone else _read_mark(connection)
+        if mark is not None:
+            self._refuse(mark.describe(), UsageError if mark.state == "left" else UndecidedMoveError)
+
+    def _refuse(self, message: str, error: type[UsageError]) -> NoReturn:
+        """Raise ``error`` at a start. A process that runs answers 503 until its accounts are in force again."""
+        raise Away(message) if self._opened else error(message)
 
     @contextmanager
     def _lent(self) -> Iterator[Any]:
@@ -422,25 +471,31 @@ class Postgres(Database):
         if self.trouble is None:
             self._note_changes(None)
 
-    def take(self, file: Database) -> dict[str, int]:
-        """Hold what a file holds of accounts, row by row; how many of each table. UsageError: nothing has changed."""
-        with self._moving() as (connection, moved_to), file.read() as tx:
+    def take(self, file: Database, mark: MoveMark) -> None:
+        """Copy the accounts of a file into the place of those here, row by row, and set ``mark`` with them.
+
+        Raise UsageError if others are in force here or the copy differs; nothing has changed then.
+        """
+        with self._moving() as connection, file.read() as tx:
             source = tx._connection
-            held = {table: digest(source.execute(f"SELECT * FROM {table}")) for table in ACCOUNTS}  # nosec B608
-            there = self._digests(connection)
-            if moved_to is None and any(there[table][0] for table in ("users", "invites")) and there != held:
-                raise UsageError("other accounts are there already")
+            sent = {table: digest(source.execute(f"SELECT * FROM {table}")) for table in ACCOUNTS}  # nosec B608
+            if _read_mark(connection) is None:
+                present = self._digests(connection)
+                if any(present[table][0] for table in ("users", "invites")) and present != sent:
+                    raise UsageError("other accounts are there already")
             connection.execute(f"TRUNCATE {', '.join(ACCOUNTS)} RESTART IDENTITY")
             copy_rows(source, connection)
-            if self._digests(connection) != held:
+            if self._digests(connection) != sent:
                 raise UsageError("what arrived is not what was sent; nothing has changed")
-            connection.execute("UPDATE finapi_schema SET moved_to = NULL")
-        return {table: count for table, (count, _) in held.items()}
+            _write_mark(connection, mark)
 
-    def give(self, file: Database) -> dict[str, int]:
-        """Put the rows of accounts into a file in the place of those that it holds; how many of each table."""
-        with self._moving() as (connection, _), file.write() as tx:
-            target, held = tx._connection, self._digests(connection)
+    def give(self, file: Database) -> None:
+        """Copy the accounts here into a file, in the place of those that it holds.
+
+        Raise UsageError if the copy differs; nothing has changed then.
+        """
+        with self._moving() as connection, file.write() as tx:
+            target, sent = tx._connection, self._digests(connection)
             target.execute("PRAGMA defer_foreign_keys=ON")
             for table in ACCOUNTS:
                 # The audit log is not changed: what it has stays, and is in what comes.
@@ -458,30 +513,27 @@ class Postgres(Database):
                     last = connection.execute(f"SELECT last_value FROM {table}_id_seq").fetchone()[0]  # nosec B608
                     target.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (last, table))
             arrived = {table: digest(target.execute(f"SELECT * FROM {table}")) for table in ACCOUNTS}  # nosec B608
-            if arrived != held:
+            if arrived != sent:
                 raise UsageError("what arrived is not what was sent; nothing has changed")
-        return {table: count for table, (count, _) in held.items()}
 
-    def leave(self, place: str) -> None:
-        """Note that accounts are elsewhere now: nobody opens these any more."""
+    def find_mark(self) -> MoveMark | None:
+        """Return the mark of a move that keeps the accounts here from being opened, or None."""
         with self._lent() as connection, _said():
-            connection.execute("UPDATE finapi_schema SET moved_to = %s", (place,))
+            return _read_mark(connection)
 
-    @property
-    def moved_to(self) -> str | None:
-        """Where accounts were moved to from here."""
+    def set_mark(self, mark: MoveMark | None) -> None:
+        """Set the mark of a move, or with None put the accounts here in force."""
         with self._lent() as connection, _said():
-            place: str | None = connection.execute("SELECT moved_to FROM finapi_schema").fetchone()[0]
-            return place
+            _write_mark(connection, mark)
 
     @contextmanager
-    def _moving(self) -> Iterator[tuple[Any, str | None]]:
-        """A connection with a transaction beside which nobody writes, however long it takes, and ``moved_to``."""
+    def _moving(self) -> Iterator[Any]:
+        """A connection with a transaction beside which no other writes, however long it takes."""
         with self._lent() as connection, _said(), connection.transaction():
             for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
                 connection.execute(f"SET LOCAL {limit} = 0")
             connection.execute(ALONE)
-            yield connection, connection.execute("SELECT moved_to FROM finapi_schema").fetchone()[0]
+            yield connection
 
     def _digests(self, connection: Any) -> dict[str, tuple[int, int]]:
         found = {}
@@ -532,6 +584,52 @@ def _cancel(connection: Any) -> None:
         connection.cancel()
 
 
+def name_database(url: str) -> str:
+    """Return the address of a PostgreSQL database without user, password and options.
+
+    Raise UsageError for a URL that cannot be read, without repeating any part of it: it may be part of the password.
+    """
+    try:
+        parameters = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        parameters = {}
+    hosts = str(parameters.get("host") or parameters.get("hostaddr") or "").split(",")
+    ports = str(parameters.get("port") or "").split(",")
+    well_formed = parameters and all(port == "" or port.isdecimal() for port in ports) and "@" not in "".join(hosts)
+    if not well_formed:
+        raise UsageError("the URL of PostgreSQL cannot be read; write special characters of its password as %XX")
+    database = parameters.get("dbname") or parameters.get("user") or ""
+    if hosts[0].startswith("/"):
+        port_option = f"&port={','.join(ports)}" if ports != [""] else ""
+        return f"postgresql:///{database}?host={','.join(hosts)}{port_option}"
+    ports += ports[-1:] * (len(hosts) - len(ports))
+    hosts = [f"[{host}]" if ":" in host else host for host in hosts]
+    addresses = (f"{host}:{port}" if port else host for host, port in zip(hosts, ports, strict=True))
+    return f"postgresql://{','.join(addresses)}/{database}"
+
+
+class AccountsState(NamedTuple):
+    """Whether the accounts of a database can be opened, and a sentence that says so."""
+
+    can_be_opened: bool
+    text: str
+
+
+def inspect(url: str) -> AccountsState:
+    """Look at the accounts of a database without changing anything there."""
+    name = name_database(url)
+    try:
+        with closing(psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS)) as connection:
+            if not _has_table(connection, "finapi_schema"):
+                return AccountsState(True, f"{name} answers, and holds no accounts yet")
+            mark = _read_mark(connection)
+    except psycopg.Error as error:
+        return AccountsState(False, f"{name} cannot be used: {' '.join(str(error).split())}")
+    if mark is not None:
+        return AccountsState(False, f"{name}: {mark.describe()}")
+    return AccountsState(True, f"they are in {name}, which answers")
+
+
 def prepare(connection: Any) -> None:
     """Create the schema of accounts if there is none, or upgrade it, in one transaction.
 
@@ -559,6 +657,16 @@ def prepare(connection: Any) -> None:
             if name := sql_files.find_file("postgres/migrations", f"{number:04}_"):
                 connection.execute(sql_files.read_text(f"postgres/migrations/{name}"))
         connection.execute("UPDATE finapi_schema SET version = %s", (newest,))
+
+
+def _read_mark(connection: Any) -> MoveMark | None:
+    state, move_id, place = connection.execute("SELECT move_state, move_id, move_place FROM finapi_schema").fetchone()
+    return None if state is None else MoveMark(state, move_id, place)
+
+
+def _write_mark(connection: Any, mark: MoveMark | None) -> None:
+    values = (None, None, None) if mark is None else (mark.state, mark.move_id, mark.place)
+    connection.execute("UPDATE finapi_schema SET move_state = %s, move_id = %s, move_place = %s", values)
 
 
 def _has_table(connection: Any, name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -14,7 +15,7 @@ from finapi.core import config as settings
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, UsageError
-from finapi.store import datadir
+from finapi.store import account_moves, datadir
 from finapi.store.datadir import Say
 from finapi.verbs.verb import Perform, Verb, arg, document, interruptibly, one_line, print_result, typed_path
 
@@ -31,7 +32,10 @@ def _backup(args: argparse.Namespace, config: Config, origins: settings.Origins,
         raise UsageError("--keep: must be at least 1")
     if args.keep is not None and not file.is_dir():
         raise UsageError(f"--keep: {file} is not a directory")
-    if config.accounts_url:
+    move = account_moves.find_move(config.data_dir)
+    if move is not None:
+        say("err", one_line(f"finapi: the copy has the accounts that the file holds now, but {move.describe()}"))
+    elif config.accounts_url or account_moves.has_marker(config.data_dir):
         say("err", f"finapi: this copies market data; accounts are in PostgreSQL: {DUMP} copies them")
     made = _made(config, file, args.with_secrets, say)
     say("progress", "")
@@ -103,23 +107,30 @@ def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, 
     from finapi.app import attach_accounts
     from finapi.ops import backups, proof
     from finapi.store.connections import RESTORE_ADVICE
-    from finapi.store.db import Database
+    from finapi.store.db import Database, DatabaseDamagedError
 
     path = typed_path(os.getcwd(), args.file) if args.file is not None else backups.source(config)
     if not path.is_file():
         raise UsageError(f"there is no file {path}")
     say("progress", f"reading {path.stat().st_size // 1_000_000:,} MB")
     db = Database(path, reads_only=True)
+    undecided: list[str] = []
     try:
         if args.file is None:
-            attach_accounts(config, db)
+            try:
+                # Damage is named by the proof.
+                with suppress(DatabaseDamagedError):
+                    attach_accounts(config, db)
+            except account_moves.UndecidedMoveError as error:
+                # What the file holds can be proven all the same.
+                undecided.append(str(error))
         found = interruptibly(lambda: proof.of(db, config), db.close)
     finally:
         say("progress", "")
         db.close()
     damaged = bool(found["problems"])
-    if args.file is None:
-        found["problems"] += proof.unwritable(config)
+    unwritable = proof.unwritable(config) if args.file is None else []
+    found["problems"] += [*undecided, *unwritable]
     if args.json:
         document(say, found)
     else:
@@ -135,7 +146,7 @@ def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, 
             say("out", f"{open_debits}; {when}")
         if damaged:
             say("err", RESTORE_ADVICE)
-        elif found["problems"]:
+        elif unwritable:
             say("err", "what is stored is whole: make room on that disk, or let finapi write there")
     return 1 if found["problems"] else 0
 

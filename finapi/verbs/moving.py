@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from finapi.core import config as settings
 from finapi.core.config import Config
@@ -20,33 +19,43 @@ def _move(args: argparse.Namespace, config: Config, origins: settings.Origins, s
     from finapi.ops import backups, moving
 
     backups.source(config)
-
-    away = args.to != FILE
-    config = replace(config, accounts_url=args.to if away else config.accounts_url)
-    if not config.accounts_url:
-        raise UsageError("accounts are in the data directory; from elsewhere they come with accounts_url set")
-    # Of the URL no more than where it is: it may hold a password.
-    place = urlsplit(config.accounts_url)
-    name = f"postgresql://{place.hostname or ''}{place.path}"
+    if args.to != FILE and not args.to.startswith(("postgresql://", "postgres://")):
+        raise UsageError("--to: must be file, or begin with postgresql://")
     try:
-        moved = moving.to_postgres(config, name) if away else moving.to_file(config)
+        if args.to == FILE:
+            result = moving.move_to_file(config)
+        else:
+            result = moving.move_to_postgres(replace(config, accounts_url=args.to))
     except datadir.DirectoryBusyError:
         raise UsageError(f"{config.data_dir} is held by a running finapi; stop it first") from None
-    where = name if away else str(config.data_dir)
-    rest = (
-        f"set {settings.ENVIRONMENT_PREFIX}ACCOUNTS_URL to it"
-        if away
-        else f"take {settings.ENVIRONMENT_PREFIX}ACCOUNTS_URL away"
-    )
-    text = f"{moved['users']:,} accounts with {moved['ledger']:,} rows of the ledger and {moved['tokens']:,} tokens"
+    place = result.database or str(config.data_dir)
+    variable = f"{settings.ENVIRONMENT_PREFIX}ACCOUNTS_URL"
+    setting = f"unset {variable}" if result.database is None else f"set {variable} to its URL"
+    counts = f"{result.accounts:,} accounts with {result.ledger_rows:,} rows of the ledger and {result.tokens:,} tokens"
+    line = f"{counts} are in {place}, proven; {setting}"
+    if result.outcome == "undone":
+        line = f"the move is undone: {line}"
     return print_result(
-        say, args, f"{text} are in {where}, proven; {rest}", to=where, tokens=moved["tokens"], rows=moved
+        say,
+        args,
+        line,
+        to=place,
+        outcome=result.outcome,
+        accounts=result.accounts,
+        ledger_rows=result.ledger_rows,
+        tokens=result.tokens,
     )
 
 
 MOVE = Verb(
-    "move accounts from the data directory to PostgreSQL or back, whole or not at all, and prove it",
+    "move accounts from the data directory to PostgreSQL or back, and prove it; finish or undo an interrupted move",
     (arg("--to", required=True, metavar="URL", help="postgresql://... of an empty database, or: file"),),
     _move,
-    interrupted="accounts move whole or not at all: the same command moves them, or says where they are",
+    note=(
+        "Example: finapi move --to postgresql://finapi@db.example.com/finapi, with the password in ~/.pgpass or "
+        "PGPASSWORD, as other users of this host can read command lines. Stop every finapi first. After an "
+        "interruption nothing is served until the same command finishes the move, or the opposite one undoes it."
+    ),
+    interrupted="if rows were moving, nothing is served until the same command finishes the move or the opposite one "
+    "undoes it",
 )

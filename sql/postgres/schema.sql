@@ -12,8 +12,16 @@
 -- Version and functions
 -- ==================================================================================================================
 
--- One row: the schema version, and the place that the accounts were moved to (NULL: they are here).
-CREATE TABLE finapi_schema (version BIGINT NOT NULL, moved_to TEXT);
+-- One row: the schema version, and the move that keeps the accounts here from being opened (NULL: they are in force).
+-- They are "arriving" from move_place or "leaving" to it while the move is not decided, and have "left" to it for good.
+-- finapi/store/account_moves.py describes both sides of a move.
+CREATE TABLE finapi_schema (
+    version    BIGINT NOT NULL,
+    move_state TEXT CHECK (move_state IN ('arriving', 'leaving', 'left')),
+    move_id    TEXT,
+    move_place TEXT,
+    CHECK ((move_state IS NULL) = (move_id IS NULL) AND (move_state IS NULL) = (move_place IS NULL))
+);
 
 -- Functions that SQLite has and the queries use.
 CREATE FUNCTION max(bigint, bigint) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT AS 'SELECT greatest($1, $2)';
