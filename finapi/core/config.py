@@ -1,14 +1,16 @@
-"""Every setting, its type, unit, default and reason; and where each value came from.
+"""All settings, with their types, defaults and help texts, and the origin of each value.
 
-Precedence (DECISIONS 12): flags over ``FINAPI_*`` over ``--config FILE`` (TOML) over the defaults here.
+A flag takes precedence over a variable ``FINAPI_*``, that over the TOML file of ``--config``, and that over the default
+(DECISIONS 12). A comment on a setting says why its default is what it is.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,16 +20,18 @@ from urllib.parse import urlsplit
 from finapi.core.errors import UsageError
 
 ENVIRONMENT_PREFIX = "FINAPI_"
+CONFIG_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG"
+MASK = "********"  # Shown instead of a secret.
 MIB = 1024 * 1024
 MAIL_FROM = "finapi <finapi@localhost>"
 
 
-def _setting(default: Any, help: str, *, secret: bool = False, least: float | None = None) -> Any:
-    return field(default=default, metadata={"help": help, "secret": secret, "least": least})
+def _setting(default: Any, help: str, *, secret: bool = False, minimum: float | None = None) -> Any:
+    return field(default=default, metadata={"help": help, "secret": secret, "minimum": minimum})
 
 
 class CustomPlan(NamedTuple):
-    """A plan that the operator named, or what is other of one that there is; ``price`` is in dollars a period."""
+    """A plan of the operator, or changes to a built-in plan (None: unchanged). ``price`` is in dollars a period."""
 
     name: str
     tokens: int | None = None
@@ -37,239 +41,292 @@ class CustomPlan(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config:
-    """The settings in force. Names are those of the flags and, upper-cased after ``FINAPI_``, the environment."""
+    """The settings. ``body_limit`` is the flag ``--body-limit`` and the variable ``FINAPI_BODY_LIMIT``."""
 
-    # Loopback: a service that nobody configured is reachable by nobody else.
+    # Loopback: without configuration, other machines cannot reach the service.
     host: str = _setting("127.0.0.1", "address to listen on")
-    port: int = _setting(8000, "TCP port; 0 picks a free one", least=0)
+    port: int = _setting(8000, "TCP port; 0 picks a free one", minimum=0)
     role: Literal["all", "api", "worker"] = _setting(
-        "all", "what serve does: everything, answer on a copy of the market data, or fetch and deliver (one at a time)"
+        "all",
+        "what serve does: all, or only api (answer calls from a copy of the market data) or worker (fetch, deliver)",
     )
     data_dir: Path = _setting(Path("finapi-data"), "directory of the database, the secrets and the lock")
-    public: Literal["yes", "no"] = _setting("no", "whether an address that other machines reach may be listened on")
-    public_url: str = _setting("", "base URL that links and documents carry; empty: the listening address")
-    frontend_url: str = _setting("", "base URL of the pages that links end on; empty: public_url")
-    upgrade_url: str = _setting("", "where a 402 sends the caller; empty: {public_url}/plans")
+    public: Literal["yes", "no"] = _setting("no", "yes allows a host that other machines can reach")
+    public_url: str = _setting("", "base URL in links and documents; empty: the listening address")
+    frontend_url: str = _setting("", "base URL of the pages that links in mails lead to; empty: public_url")
+    upgrade_url: str = _setting("", "URL in a 402 response where plans can be bought; empty: {public_url}/plans")
     secrets: str = _setting(
         "", "master secrets, newest first, comma-separated hex; empty: the file in data_dir", secret=True
     )
 
-    # The interpreter runs one thread at a time: more threads only wait for the disk together, in one commit.
-    threads: int = _setting(16, "threads that run handlers", least=1)
-    cores: Literal["one", "all"] = _setting("one", "cores that the threads which answer calls may use")
-    connection_limit: int = _setting(1000, "connections open at once", least=1)
-    # Enough for an office behind one address; four of them fill the house, where those that have most make room.
-    connections_per_address: int = _setting(250, "of them from one address; a trusted proxy has no share", least=1)
-    # A request's head of a kilobyte takes longer than this only from a sender who wants it to.
-    header_timeout: float = _setting(15.0, "seconds for the head of a request to arrive", least=0.05)
-    channel_timeout: float = _setting(60.0, "seconds that an idle connection is kept", least=0.05)
-    body_limit: int = _setting(50 * MIB, "bytes of a request body (API default: 50 MB)", least=0)
-    # A body that comes with its head, or within half a second, is none of these.
-    bodies_at_once: int = _setting(64, "long or slow request bodies arriving at once", least=1)
-    bodies_per_address: int = _setting(16, "of them from one address", least=1)
-    # Temporary files lie in memory where /tmp does.
+    # The interpreter runs one thread at a time. More threads let calls wait for the disk together, in one commit.
+    threads: int = _setting(16, "threads that answer calls", minimum=1)
+    cores: Literal["one", "all"] = _setting("one", "CPU cores that these threads may use")
+    connection_limit: int = _setting(1000, "maximum open connections", minimum=1)
+    # Enough for an office behind one address. If no connection is free, the address with the most loses one.
+    connections_per_address: int = _setting(
+        250, "maximum open connections from one address; a trusted proxy has no limit", minimum=1
+    )
+    # Only a client that delays on purpose takes longer for a kilobyte.
+    header_timeout: float = _setting(15.0, "seconds in which the headers of a request must arrive", minimum=0.05)
+    channel_timeout: float = _setting(60.0, "seconds after which an idle connection is closed", minimum=0.05)
+    body_limit: int = _setting(50 * MIB, "maximum bytes of a request body (API default: 50 MB)", minimum=0)
+    # A body that arrives with its headers, or within half a second, is not counted.
+    bodies_at_once: int = _setting(64, "maximum long or slow request bodies that arrive at the same time", minimum=1)
+    bodies_per_address: int = _setting(16, "maximum long or slow request bodies from one address", minimum=1)
+    # If /tmp is in memory, so are the temporary files.
     spool_bytes: int = _setting(
         256 * MIB,
-        "bytes of long bodies and unread answers in temporary files; the address or account with the most makes room",
-        least=0,
+        "maximum bytes of temporary files for long bodies and unread answers; whoever has the most makes room",
+        minimum=0,
     )
-    server_timeout: float = _setting(300.0, "seconds that a call may take (API default: 300)", least=0.05)
-    # A statement is about 10 KB: the questions that are asked all the time fit several times over.
-    answer_bytes: int = _setting(16 * MIB, "bytes of answers kept for the next who asks the same", least=0)
-    # Fewer than the threads, for each takes up to three times its bytes of memory and most of a second of the core.
-    answer_limit: int = _setting(8 * MIB, "bytes of one answer of series or funds; a longer one is 400", least=MIB)
-    series_cells: int = _setting(50_000, "cells of one answer of series, rows times metrics; more are 400", least=1)
+    server_timeout: float = _setting(300.0, "maximum seconds of a call (API default: 300)", minimum=0.05)
+    # A statement is about 10 KB, so that all frequent answers fit several times.
+    answer_bytes: int = _setting(16 * MIB, "maximum bytes of all cached answers", minimum=0)
+    # An answer takes up to three times its bytes of memory, and most of a second of a core.
+    answer_limit: int = _setting(
+        8 * MIB, "maximum bytes of an answer of series or funds; a longer one is refused with 400", minimum=MIB
+    )
+    series_cells: int = _setting(
+        50_000, "maximum cells (rows times metrics) of an answer of series; more are refused with 400", minimum=1
+    )
     large_at_once: int = _setting(
-        2, "answers above 1 MiB, or of several companies, made together; one account has all but one", least=1
+        2,
+        "maximum large answers (above 1 MiB, or of several companies) built together; one account has all but one",
+        minimum=1,
     )
-    large_waiting: int = _setting(2, "of them waiting for their turn", least=0)
-    turn_wait: float = _setting(3.0, "seconds that a large answer or an SQL query waits before 503", least=0)
-    queue_limit: int = _setting(512, "requests waiting for a thread before 503", least=1)
-    drain_timeout: float = _setting(5.0, "seconds that running calls are given at a stop", least=0)
+    large_waiting: int = _setting(2, "maximum large answers that wait for their turn", minimum=0)
+    turn_wait: float = _setting(
+        3.0, "maximum seconds that a large answer or an SQL query waits for its turn before 503", minimum=0
+    )
+    queue_limit: int = _setting(512, "maximum requests that wait for a thread; more are answered with 503", minimum=1)
+    drain_timeout: float = _setting(
+        5.0, "maximum seconds that running calls have to end when the server stops", minimum=0
+    )
     trusted_proxies: tuple[str, ...] = _setting(
-        (), "addresses or CIDR ranges whose X-Forwarded-For is believed, comma-separated"
+        (), "addresses or CIDR ranges of proxies whose X-Forwarded-For is trusted, comma-separated"
     )
 
     accounts_url: str = _setting(
-        "", "postgresql://... of the database that holds accounts; empty: the one in data_dir", secret=True
+        "", "postgresql://... of the database of accounts; empty: the database in data_dir", secret=True
     )
 
-    litestream: Literal["no", "yes"] = _setting("no", "whether Litestream replicates the database, and checkpoints it")
-    # Five rounds of the worker's watchdog, which writes with each.
-    copy_age: float = _setting(300.0, "seconds that a copy may be behind the worker before /readyz is 503", least=1)
+    litestream: Literal["no", "yes"] = _setting("no", "yes if Litestream replicates the database and checkpoints it")
+    # Five rounds of the worker's watchdog, each of which writes to the database.
+    copy_age: float = _setting(
+        300.0, "role api: maximum seconds by which the copy may be behind the worker before /readyz is 503", minimum=1
+    )
 
-    # FULL: a debit that was answered survives a power cut. NORMAL may lose the last commits of a crash of the
-    # machine (never of the process) and commits several times faster on slow disks.
+    # FULL: a debit survives a power failure once its call is answered. NORMAL may lose the last commits if the machine
+    # crashes (not if only the process does), and commits several times faster on slow disks.
     synchronous: Literal["FULL", "NORMAL"] = _setting("FULL", "durability of a commit")
 
-    # 150 bytes a call: at ten calls a second 11 GB. The sums that usage answers are kept apart, and for longer.
-    ledger_days: int = _setting(90, "days that rows of the ledger stay before they are archived; 0: for ever", least=0)
-    ledger_dir: str = _setting("", "directory of the ledger's archives (CSV, gzip); empty: ledger/ in data_dir")
-    usage_days: int = _setting(400, "days that usage by day and endpoint is kept (365 are shown)", least=366)
+    # A row has 150 bytes: at ten calls a second that is 11 GB. Sums for the usage endpoints are stored for longer.
+    ledger_days: int = _setting(90, "days after which ledger rows are moved to an archive; 0: never", minimum=0)
+    ledger_dir: str = _setting("", "directory of the ledger archives (CSV, gzip); empty: ledger/ in data_dir")
+    usage_days: int = _setting(400, "days for which usage by day and endpoint is stored (365 are shown)", minimum=366)
 
-    upgrade_copy: Literal["yes", "no"] = _setting("yes", "copy the database before its schema is brought up to date")
-    backup_dir: str = _setting("", "directory of the backups that serve makes every night; empty: none")
-    backup_hour: int = _setting(3, "hour of the day, in UTC, from which the night's backup is made", least=0)
-    backups_kept: int = _setting(7, "backups that stay in backup_dir, with and without secrets each", least=1)
+    upgrade_copy: Literal["yes", "no"] = _setting("yes", "copy the database before an upgrade of its schema")
+    backup_dir: str = _setting("", "directory of the backups that serve makes every night; empty: no backups")
+    backup_hour: int = _setting(3, "hour of the day (UTC) after which the nightly backup is made", minimum=0)
+    backups_kept: int = _setting(
+        7, "number of backups that stay in backup_dir, of those with and of those without secrets", minimum=1
+    )
     backup_secrets: Literal["with", "without"] = _setting(
-        "without", "whether the night's backups hold the master secrets, which open every account"
+        "without", "with: nightly backups contain the master secrets, which give access to every account"
     )
 
     smtp_url: str = _setting(
-        "", "smtp://[USER:PASSWORD@]HOST or smtps://...; empty: mails become .eml files", secret=True
+        "", "smtp://[USER:PASSWORD@]HOST or smtps://...; empty: mails are written as .eml files", secret=True
     )
-    mail_dir: str = _setting("", "directory of .eml files, instead of sending; empty: mail/ in data_dir")
-    # They hold links and keys that work.
-    mail_kept_days: int = _setting(7, "days that .eml files are kept", least=1)
-    mail_records_days: int = _setting(30, "days that the record of a mail is kept; it holds no text", least=1)
-    mail_timeout: float = _setting(10.0, "seconds that the sending of one mail may take", least=0.05)
-    mail_from: str = _setting(MAIL_FROM, "sender of mails; beside smtp_url it has to be an address of yours")
+    mail_dir: str = _setting("", "directory for mails as .eml files instead of SMTP; empty: mail/ in data_dir")
+    # The files contain links and keys that work.
+    mail_kept_days: int = _setting(7, "days after which .eml files are deleted", minimum=1)
+    mail_records_days: int = _setting(
+        30, "days after which the record of a mail is deleted; it does not contain the text", minimum=1
+    )
+    mail_timeout: float = _setting(10.0, "maximum seconds to send a mail", minimum=0.05)
+    mail_from: str = _setting(MAIL_FROM, "sender of mails; with smtp_url it must be an address of yours")
 
-    # OWASP's least memory for argon2id; "library" is argon2-cffi's own, "cheap" is for tests.
+    # The least memory that OWASP recommends for argon2id. "library" is argon2-cffi's default, "cheap" is for tests.
     password_profile: Literal["default", "library", "cheap"] = _setting("default", "cost of a password hash")
-    # OWASP ASVS 2.1.7 asks for it; who tries clients out wants any password of eight characters.
+    # OWASP ASVS 2.1.7 requires it. A demo should accept any password of eight characters.
     common_passwords: Literal["refused", "allowed"] = _setting(
-        "refused", "the 3,000 most common passwords as a new one; demo allows them"
+        "refused", "whether the 3,000 most common passwords are refused as new ones; demo allows them"
     )
-    hashes_at_once: int = _setting(2, "password hashes computed at once (19 MiB each)", least=1)
-    # With those computed fewer than the threads, so that logins cannot hold every one of them.
-    hashes_waiting: int = _setting(6, "logins waiting for a hash; of more, those with the least claim get 503", least=0)
-    hash_wait: float = _setting(5.0, "seconds that a login waits for its turn", least=0)
-    session_lifetime: int = _setting(3600, "seconds that a session token lives (API default: 1 hour)", least=1)
-    device_limit: int = _setting(2, "sessions of a user at once (API default: 2)", least=1)
-    verification_lifetime: int = _setting(86_400, "seconds that a verification link lives", least=1)
-    reset_lifetime: int = _setting(86_400, "seconds that a reset token lives (API default: 24 h)", least=1)
-    invite_token_lifetime: int = _setting(900, "seconds that an invite token lives", least=1)
-    lockout_emails: int = _setting(100_000, "emails whose failed logins are counted at once", least=16)
+    hashes_at_once: int = _setting(2, "maximum password hashes computed at the same time (19 MiB each)", minimum=1)
+    # Together with those that are computed fewer than the threads, so that logins cannot occupy all threads.
+    hashes_waiting: int = _setting(
+        6, "maximum logins that wait for their turn; of more, callers with many attempts get 503", minimum=0
+    )
+    hash_wait: float = _setting(5.0, "maximum seconds that a login waits for its turn before 503", minimum=0)
+    session_lifetime: int = _setting(
+        3600, "seconds for which a session token is valid (API default: 1 hour)", minimum=1
+    )
+    device_limit: int = _setting(2, "maximum open sessions of a user (API default: 2)", minimum=1)
+    verification_lifetime: int = _setting(86_400, "seconds for which a verification link is valid", minimum=1)
+    reset_lifetime: int = _setting(86_400, "seconds for which a reset token is valid (API default: 24 h)", minimum=1)
+    invite_token_lifetime: int = _setting(900, "seconds for which an invite token is valid", minimum=1)
+    lockout_emails: int = _setting(100_000, "maximum emails whose failed logins are counted", minimum=16)
 
-    feed_connections: int = _setting(2_000, "feed connections open at once, of everybody", least=1)
-    feed_connections_per_address: int = _setting(200, "of them from one address", least=1)
-    feed_unauthenticated: int = _setting(256, "feed connections at once that have not brought a key", least=1)
-    feed_unauthenticated_per_address: int = _setting(64, "of those from one address", least=1)
+    feed_connections: int = _setting(2_000, "maximum open feed connections of all callers", minimum=1)
+    feed_connections_per_address: int = _setting(200, "maximum open feed connections from one address", minimum=1)
+    feed_unauthenticated: int = _setting(256, "maximum open feed connections that have not sent a key yet", minimum=1)
+    feed_unauthenticated_per_address: int = _setting(
+        64, "maximum open feed connections without a key from one address", minimum=1
+    )
     feed_origins: tuple[str, ...] = _setting(
-        (), "origins whose pages may read the feeds, comma-separated; empty: all, as a key is needed"
+        (), "origins of pages that may read the feeds, comma-separated; empty: all (they need a key)"
     )
-    events_kept: int = _setting(10_000, "events of a feed that are kept for readers who come back", least=20)
-    events_kept_days: int = _setting(30, "days that an event is kept; the newest 20 stay", least=1)
-    # A 10-K is 2 to 10 MB of HTML and an eighth of that compressed.
-    document_bytes: int = _setting(8 * MIB, "bytes of a primary document that is kept; 0: none", least=0)
+    events_kept: int = _setting(
+        10_000, "maximum events of a feed that are stored for clients that reconnect", minimum=20
+    )
+    events_kept_days: int = _setting(30, "days after which an event is deleted, except the newest 20", minimum=1)
+    # A 10-K is 2 to 10 MB of HTML, an eighth of that when compressed.
+    document_bytes: int = _setting(
+        8 * MIB, "maximum bytes of a stored primary document; longer ones are not stored; 0: none are", minimum=0
+    )
     documents_bytes: int = _setting(
-        512 * MIB, "bytes of all primary documents kept, compressed; what comes later is left out", least=0
+        512 * MIB,
+        "maximum bytes of all stored primary documents, compressed; later ones are not stored",
+        minimum=0,
     )
-    # Each may have a quarter of it.
-    bulk_bytes: int = _setting(256 * MIB, "bytes of all files of whole days, months and quarters; 0: none", least=0)
-    # A fifth of their HTML; index and text take half as many bytes as it has characters (measured on 10-Q and 10-K).
+    # One file may have a quarter of it.
+    bulk_bytes: int = _setting(
+        256 * MIB, "maximum bytes of all files of complete days, months and quarters; 0: no such files", minimum=0
+    )
+    # The text is a fifth of the HTML. Text and index take half a byte for each character (measured on 10-Q and 10-K).
     documents_searched: int = _setting(
-        512 * MIB, "characters of kept documents that full text search finds; what comes later it does not", least=0
+        512 * MIB,
+        "maximum characters of documents in the full text index; later ones are not added",
+        minimum=0,
     )
 
-    watchdog_interval: int = _setting(60, "seconds from one check of every part to the next", least=1)
-    watchdog_deadline: float = _setting(5.0, "seconds that a check may take", least=0.05)
+    watchdog_interval: int = _setting(60, "seconds between two checks of all components", minimum=1)
+    watchdog_deadline: float = _setting(5.0, "maximum seconds of a check", minimum=0.05)
     watchdog_targets: tuple[str, ...] = _setting(
-        (), "more to check, comma-separated: NAME=URL, an http or https URL that answers 200"
+        (), "further URLs to check, comma-separated NAME=URL; they must answer 200"
     )
-    metrics_token: str = _setting(
-        "", "what callers from elsewhere show for /metrics, as Authorization: Bearer", secret=True
+    metrics_token: str = _setting("", "bearer token for /metrics, for callers from other machines", secret=True)
+    sql_seconds: float = _setting(2.0, "SQL proxy: maximum seconds of a query", minimum=0.01)
+    sql_rows: int = _setting(
+        1_000, "SQL proxy: maximum rows of an answer; a longer one is cut off and marked as such", minimum=1
     )
-    sql_seconds: float = _setting(2.0, "SQL proxy: seconds that a query may take", least=0.01)
-    sql_rows: int = _setting(1_000, "SQL proxy: rows of an answer; the rest is cut off and said so", least=1)
-    sql_bytes: int = _setting(MIB, "SQL proxy: bytes of an answer's values", least=1)
-    # Fewer than the threads: a query must not keep the others from answering.
-    sql_at_once: int = _setting(2, "SQL proxy: queries that run at once, one of an account", least=1)
-    sql_waiting: int = _setting(2, "SQL proxy: queries waiting for their turn; the rest is 503", least=0)
-    sql_cpu_per_minute: float = _setting(20.0, "SQL proxy: seconds of CPU a minute of an account", least=0.01)
+    sql_bytes: int = _setting(MIB, "SQL proxy: maximum bytes of the values of an answer", minimum=1)
+    # Fewer than the threads, so that queries do not block other calls.
+    sql_at_once: int = _setting(2, "SQL proxy: maximum queries that run at the same time, one of an account", minimum=1)
+    sql_waiting: int = _setting(
+        2, "SQL proxy: maximum queries that wait for their turn; more are answered with 503", minimum=0
+    )
+    sql_cpu_per_minute: float = _setting(20.0, "SQL proxy: maximum seconds of CPU a minute of an account", minimum=0.01)
 
-    # A twelfth of a core: a thousand refusals that cost a few milliseconds each, or a dozen of the dearest.
+    # A twelfth of a core: a thousand refusals that take a few milliseconds each, or a dozen of the most expensive ones.
     refunded_cpu_per_minute: float = _setting(
-        5.0, "seconds of CPU a minute for refunded calls of an account, or failed ones of an address", least=0.01
+        5.0,
+        "maximum seconds of CPU a minute for refunded calls of an account, or failed calls of an address",
+        minimum=0.01,
     )
 
-    log_format: Literal["text", "json"] = _setting("text", "access and event log on stderr")
-    log_level: Literal["debug", "info", "warning", "error"] = _setting("info", "least level that is logged")
+    log_format: Literal["text", "json"] = _setting("text", "format of the log on stderr")
+    log_level: Literal["debug", "info", "warning", "error"] = _setting("info", "lowest level that is logged")
 
-    # DECISIONS 5; nginx's limit_req with nodelay: rate a minute and burst.
-    financials_per_minute: int = _setting(30, "financials endpoints: requests a minute", least=1)
-    financials_burst: int = _setting(10, "financials endpoints: burst beyond the rate", least=0)
-    xbrl_per_minute: int = _setting(120, "XBRL endpoints: requests a minute", least=1)
-    xbrl_burst: int = _setting(30, "XBRL endpoints: burst beyond the rate", least=0)
-    insider_per_minute_free: int = _setting(100, "insider service, plan free: requests a minute", least=1)
-    insider_per_minute_paid: int = _setting(600, "insider service, other plans: requests a minute", least=1)
-    sql_per_minute: int = _setting(30, "SQL proxy: requests a minute", least=1)
-    app_per_minute: int = _setting(60, "endpoints without a limit of their own: requests a minute", least=1)
-    app_per_hour: int = _setting(1_000, "endpoints without a limit of their own: requests an hour", least=1)
-    # Five times what one address has: whoever has an IPv6 network has 65,536 addresses as they are counted here.
-    login_per_minute_per_network: int = _setting(300, "logins a minute from an IPv6 /48", least=1)
-    register_per_hour_per_ip: int = _setting(5, "registrations an hour per address", least=1)
-    register_per_hour_per_email: int = _setting(3, "registrations an hour per email", least=1)
-    resend_per_hour_per_ip: int = _setting(5, "calls of resend-verification an hour per address", least=1)
-    resend_per_hour_per_email: int = _setting(3, "verification mails an hour per email", least=1)
-    limit_keys: int = _setting(100_000, "callers that a limit remembers at once", least=16)
+    # DECISIONS 5: rates and bursts as in nginx's limit_req with nodelay.
+    financials_per_minute: int = _setting(30, "financials endpoints: requests a minute", minimum=1)
+    financials_burst: int = _setting(10, "financials endpoints: requests beyond the even rate", minimum=0)
+    xbrl_per_minute: int = _setting(120, "XBRL endpoints: requests a minute", minimum=1)
+    xbrl_burst: int = _setting(30, "XBRL endpoints: requests beyond the even rate", minimum=0)
+    insider_per_minute_free: int = _setting(100, "insider service, plan free: requests a minute", minimum=1)
+    insider_per_minute_paid: int = _setting(600, "insider service, other plans: requests a minute", minimum=1)
+    sql_per_minute: int = _setting(30, "SQL proxy: requests a minute", minimum=1)
+    app_per_minute: int = _setting(60, "endpoints without a limit of their own: requests a minute", minimum=1)
+    app_per_hour: int = _setting(1_000, "endpoints without a limit of their own: requests an hour", minimum=1)
+    # Five times the limit of an address. The owner of an IPv6 /48 has 65,536 networks (/64) that count as addresses.
+    login_per_minute_per_network: int = _setting(300, "logins a minute from an IPv6 /48", minimum=1)
+    register_per_hour_per_ip: int = _setting(5, "registrations an hour per address", minimum=1)
+    register_per_hour_per_email: int = _setting(3, "registrations an hour per email", minimum=1)
+    resend_per_hour_per_ip: int = _setting(5, "calls of resend-verification an hour per address", minimum=1)
+    resend_per_hour_per_email: int = _setting(3, "verification mails an hour per email", minimum=1)
+    limit_keys: int = _setting(100_000, "maximum callers whose requests a limit counts", minimum=16)
 
     default_windows: Literal["recent", "all"] = _setting(
-        "recent", "calls that are given no days show the last ones; all: everything that is held, as the demo does"
+        "recent", "days of calls without dates: recent ones, or all that are stored (as the demo does)"
     )
 
-    # Pages show figures that calls are charged for: strangers see them where the operator gives them away.
+    # Pages show figures for which API calls are charged, so that making them public is a decision of the operator.
     pages: Literal["public", "members", "off"] = _setting(
-        "members", "who sees the pages with data: everybody, who has an account, or nobody"
+        "members", "who may see pages with data: everybody, those with an account, or nobody"
     )
-    pages_per_minute: int = _setting(120, "pages: requests a minute", least=1)
-    security_contact: str = _setting("", "URL for reports of weaknesses, in security.txt; empty: mailto: mail_from")
+    pages_per_minute: int = _setting(120, "pages: requests a minute", minimum=1)
+    security_contact: str = _setting(
+        "", "URL for reports of vulnerabilities, in security.txt; empty: mailto: mail_from"
+    )
 
-    # The SEC allows ten requests a second to whoever says who they are.
-    user_agent: str = _setting("", "who asks EDGAR: a name and a contact address, which the SEC demands")
-    base_url: str = _setting("", "a mirror of EDGAR, or an archive directory; empty: the SEC")
-    # One below what the SEC allows: what is sent evenly apart does not arrive so.
-    edgar_per_second: float = _setting(9.0, "requests to EDGAR a second, evenly apart (SEC: at most 10)", least=0.01)
-    # Four quarters and a little.
-    follow_days: int = _setting(400, "days back that documents of a newly followed company are fetched", least=1)
+    # The SEC requires that clients identify themselves.
+    user_agent: str = _setting("", "name and contact address for requests to EDGAR, which the SEC requires")
+    base_url: str = _setting("", "URL of a mirror of EDGAR, or an archive directory; empty: the SEC")
+    # One below the limit of the SEC: requests that are sent at even intervals do not arrive so.
+    edgar_per_second: float = _setting(
+        9.0, "requests to EDGAR a second, at even intervals (SEC: at most 10)", minimum=0.01
+    )
+    # A little more than four quarters.
+    follow_days: int = _setting(
+        400, "age in days up to which documents of a newly followed company are fetched", minimum=1
+    )
     follow_forms: tuple[str, ...] = _setting(
         (),
-        "their forms, comma-separated (10-K,10-Q,8-K); empty: those with figures, insiders' and 13F, and all to come",
+        "forms of these documents, comma-separated (10-K,10-Q,8-K); empty: figures, insiders, 13F, and all new filings",
     )
-    poll_every: float = _setting(0.0, "seconds between looks at EDGAR's feed by serve; 0: none", least=0)
+    poll_every: float = _setting(
+        0.0, "seconds between two reads of EDGAR's feed by serve; 0: it is not read", minimum=0
+    )
 
     # DECISIONS 9.
     webhook_allow: tuple[str, ...] = _setting(
-        (), "CIDR ranges that webhooks may reach although they are not public, plain http there too"
+        (), "CIDR ranges of private addresses that webhooks may reach, also by plain http"
     )
-    webhook_timeout: float = _setting(10.0, "seconds for a receiver's reply (API default: 10)", least=0.05)
+    webhook_timeout: float = _setting(10.0, "seconds in which a receiver must reply (API default: 10)", minimum=0.05)
     webhook_retries: tuple[str, ...] = _setting(
-        ("10", "60", "300"), "seconds after which a failed delivery is tried again, in turn (API default: 10, 60, 300)"
+        ("10", "60", "300"), "seconds before each retry of a failed delivery (API default: 10, 60, 300)"
     )
-    # Every event is promised its attempts: a URL is paused only where the operator configures it.
+    # Off by default, because every event is promised its attempts.
     webhook_rest: float = _setting(
-        0.0, "seconds that a URL rests after five drops in a row, its events dropped unsent; 0: never", least=0
+        0.0,
+        "seconds for which a URL gets no events after it has missed five in a row; 0: it is never paused",
+        minimum=0,
     )
-    deliveries_kept_days: int = _setting(30, "days that deliveries which are done are kept", least=1)
-    webhook_threads: int = _setting(32, "deliveries under way at once", least=2)
-    sniper_slots: int = _setting(5, "sniper targets of an account at once", least=1)
-    targets_kept: int = _setting(10_000, "sniper targets of an account that are kept; the oldest go", least=1)
-    feeds_free: int = _setting(1, "feed connections at once, plan free", least=0)
-    feeds_paid: int = _setting(5, "feed connections at once, other plans", least=0)
-    feed_catchup: int = _setting(20, "events that a new feed connection is replayed", least=0)
+    deliveries_kept_days: int = _setting(30, "days after which completed deliveries are deleted", minimum=1)
+    webhook_threads: int = _setting(32, "maximum deliveries that run at the same time", minimum=2)
+    sniper_slots: int = _setting(5, "maximum active sniper targets of an account", minimum=1)
+    targets_kept: int = _setting(
+        10_000, "maximum stored sniper targets of an account; the oldest are deleted", minimum=1
+    )
+    feeds_free: int = _setting(1, "maximum open feed connections of an account, plan free", minimum=0)
+    feeds_paid: int = _setting(5, "maximum open feed connections of an account, other plans", minimum=0)
+    feed_catchup: int = _setting(20, "maximum past events that a new feed connection receives", minimum=0)
 
-    # DECISIONS 4: tokens of a plan's period.
-    free_tokens: int = _setting(2_000, "tokens a month of the plan free", least=0)
-    weekly_tokens: int = _setting(50_000, "tokens a week of the plan weekly", least=0)
-    monthly_tokens: int = _setting(200_000, "tokens a month of the plan monthly", least=0)
-    pro_tokens: int = _setting(500_000, "tokens a month of the plan pro", least=0)
-    yearly_tokens: int = _setting(2_400_000, "tokens a year of the plan yearly", least=0)
+    # DECISIONS 4.
+    free_tokens: int = _setting(2_000, "tokens a month of the plan free", minimum=0)
+    weekly_tokens: int = _setting(50_000, "tokens a week of the plan weekly", minimum=0)
+    monthly_tokens: int = _setting(200_000, "tokens a month of the plan monthly", minimum=0)
+    pro_tokens: int = _setting(500_000, "tokens a month of the plan pro", minimum=0)
+    yearly_tokens: int = _setting(2_400_000, "tokens a year of the plan yearly", minimum=0)
     plans: tuple[CustomPlan, ...] = _setting(
-        (), 'plans of your own, in the file: [plans.gold] tokens = 1000000, period = "month", price = 99 (dollars)'
+        (), 'further plans, in the file: [plans.gold] tokens = 1000000, period = "month", price = 99 (dollars)'
     )
     costs: tuple[tuple[str, int], ...] = _setting(
-        (), 'other costs of calls, in tokens, in the file: [costs] "GET /api/v1/prices/{ticker}" = 2'
+        (), 'different token costs of calls, in the file: [costs] "GET /api/v1/prices/{ticker}" = 2'
     )
 
-    url: str = _setting("", "base URL of the finapi that get, watch ... ask; empty: the data directory, in process")
-    api_key: str = _setting("", "get, statements ...: the API key", secret=True)
+    url: str = _setting(
+        "", "base URL of the finapi server that get, watch ... call; empty: use the data directory directly"
+    )
+    api_key: str = _setting("", "API key for get, statements ...", secret=True)
 
     def __post_init__(self) -> None:
         for setting in fields(self):
-            least = setting.metadata["least"]
-            if least is not None and getattr(self, setting.name) < least:
-                raise UsageError(f"setting {setting.name}: must be at least {least:g}")
+            minimum = setting.metadata["minimum"]
+            if minimum is not None and getattr(self, setting.name) < minimum:
+                raise UsageError(f"setting {setting.name}: must be at least {minimum:g}")
         if self.backup_hour > 23:
             raise UsageError("setting backup_hour: must be at most 23")
         if self.port > 65535:
@@ -280,26 +337,29 @@ class Config:
                     ipaddress.ip_network(text)
                 except ValueError as error:
                     raise UsageError(f"setting {name}: {error}") from None
-        if any(wait < 0 for wait in self.webhook_retry_seconds):
+        if any(seconds < 0 for seconds in self.webhook_retry_seconds):
             raise UsageError("setting webhook_retries: must be seconds, 0 or more")
         if len(self.watchdog_urls) < len(self.watchdog_targets):
             raise UsageError("setting watchdog_targets: a name is used twice")
         for name in ("public_url", "frontend_url", "upgrade_url", "url"):
             _check_url(name, getattr(self, name))
-        if not self.accounts_url.startswith(("", "postgresql://", "postgres://")[bool(self.accounts_url) :]):
+        if self.accounts_url and not self.accounts_url.startswith(("postgresql://", "postgres://")):
             raise UsageError("setting accounts_url: must begin with postgresql://")
         if "://" in self.base_url and not self.base_url.startswith("file:///"):
             _check_url("base_url", self.base_url)
 
     def __repr__(self) -> str:
-        """What is set otherwise than by default, without secrets: tracebacks and failed tests show it."""
-        rows = [row for row in fields(self) if getattr(self, row.name) != row.default]
-        told = ("********" if row.metadata["secret"] else repr(getattr(self, row.name)) for row in rows)
-        return f"Config({', '.join(f'{row.name}={value}' for row, value in zip(rows, told, strict=True))})"
+        """Return the settings that differ from their defaults, without secrets, for tracebacks and failed tests."""
+        parts = []
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            if value != setting.default:
+                parts.append(f"{setting.name}={MASK if setting.metadata['secret'] else repr(value)}")
+        return f"Config({', '.join(parts)})"
 
     @property
     def is_reachable_remotely(self) -> bool:
-        """Whether the address that is listened on is more than this machine's own."""
+        """Return True if other machines can reach the listening address."""
         try:
             return not ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -307,67 +367,78 @@ class Config:
 
     @property
     def webhook_retry_seconds(self) -> tuple[float, ...]:
-        """``webhook_retries`` as numbers."""
+        """Return ``webhook_retries`` as numbers."""
         return tuple(_convert(text, float, "setting webhook_retries") for text in self.webhook_retries)
 
     @property
     def plans_page_url(self) -> str:
-        """Where plans are described: what a 402 names."""
+        """Return the URL of the page that describes the plans. It is part of a 402."""
         return self.upgrade_url or f"{self.public_url}/plans"
 
     @property
     def mail_directory(self) -> Path | None:
-        """Where mails are written as .eml files; None when they are sent by SMTP."""
+        """Return the directory of the .eml files, or None if mails are sent by SMTP."""
         if self.mail_dir:
             return Path(self.mail_dir)
         return None if self.smtp_url else self.data_dir / "mail"
 
     @property
     def ledger_directory(self) -> Path:
-        """Where the ledger's archives are written."""
+        """Return the directory of the ledger archives."""
         return Path(self.ledger_dir) if self.ledger_dir else self.data_dir / "ledger"
 
     @property
     def watchdog_urls(self) -> dict[str, str]:
-        """The URLs of ``watchdog_targets`` by name."""
-        return dict(_target(text) for text in self.watchdog_targets)
+        """Return the URLs of ``watchdog_targets`` by name."""
+        return dict(_parse_target(text) for text in self.watchdog_targets)
 
 
-# Where a value came from, by setting name: "default", "file PATH", "environment", "flag".
+# The origin of each value by the name of its setting: "default", "file PATH", "environment" or "flag".
 Origins = dict[str, str]
 
 
 def load(flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None) -> tuple[Config, Origins]:
-    """The settings in force and where each came from.
+    """Return the settings, and the origin of each value.
 
-    ``flags`` are values given on the command line (None: not given), ``config`` among them names a TOML file. Unknown
-    names are a UsageError.
+    ``flags`` are the values of the command line; None is a flag that was not given. The flag ``config`` names a TOML
+    file. Raise UsageError for an unknown name or a wrong value.
     """
     environ = os.environ if environ is None else environ
     flags = {name: value for name, value in (flags or {}).items() if value is not None}
     values: dict[str, Any] = {}
     origins: Origins = {setting.name: "default" for setting in fields(Config)}
-    path = flags.pop("config", None) or environ.get(ENVIRONMENT_PREFIX + "CONFIG")
+
+    def set_value(name: str, raw: Any, origin: str, spelling: str) -> None:
+        if name not in origins:
+            suggestion = _suggest(name, spelling, origins)
+            raise UsageError(f"unknown setting {spelling} ({origin}){suggestion}; see finapi config")
+        values[name] = _parse_value(name, raw, spelling)
+        origins[name] = origin
+
+    path = flags.pop("config", None) or environ.get(CONFIG_VARIABLE)
     if path:
         for name, value in _read_file(Path(path)).items():
-            _accept(name, value, values, origins, f"file {path}", name)
+            set_value(name, value, f"file {path}", name)
     for variable, text in sorted(environ.items()):
-        if variable.startswith(ENVIRONMENT_PREFIX) and variable != ENVIRONMENT_PREFIX + "CONFIG":
-            _accept(variable[len(ENVIRONMENT_PREFIX) :].lower(), text, values, origins, "environment", variable)
+        if variable.startswith(ENVIRONMENT_PREFIX) and variable != CONFIG_VARIABLE:
+            set_value(variable.removeprefix(ENVIRONMENT_PREFIX).lower(), text, "environment", variable)
     for name, value in flags.items():
-        _accept(name, value, values, origins, "flag", "--" + name.replace("_", "-"))
+        set_value(name, value, "flag", "--" + name.replace("_", "-"))
     return Config(**values), origins
 
 
 def get_cache_directory(environ: Mapping[str, str] | None = None) -> Path:
-    """Where the user's programs keep what can be made again (XDG base directories). RuntimeError without a home."""
-    named = (os.environ if environ is None else environ).get("XDG_CACHE_HOME", "")
-    # One that is not absolute is to be ignored.
-    return Path(named) if named.startswith("/") else Path.home() / ".cache"
+    """Return the directory for files of the user that can be recreated (XDG base directory specification).
+
+    Raise RuntimeError if the user has no home directory.
+    """
+    directory = (os.environ if environ is None else environ).get("XDG_CACHE_HOME", "")
+    # By the specification, a relative path is ignored.
+    return Path(directory) if directory.startswith("/") else Path.home() / ".cache"
 
 
 def can_use_colours(environ: Mapping[str, str] | None = None) -> bool:
-    """Whether a terminal is to be told in colours (https://no-color.org)."""
+    """Return True if output to a terminal may be coloured (https://no-color.org)."""
     environ = os.environ if environ is None else environ
     return not environ.get("NO_COLOR") and environ.get("TERM", "dumb") != "dumb"
 
@@ -385,112 +456,154 @@ def find_service_manager(environ: Mapping[str, str] | None = None) -> tuple[str,
 
 
 def describe_settings(config: Config, origins: Origins) -> list[dict[str, str]]:
-    """Every setting as ``{name, value, origin, help}``, secrets masked, in the order of :class:`Config`."""
+    """Return all settings as ``{name, value, origin, help}``, in the order of :class:`Config`. Secrets are masked."""
     rows = []
     for setting in fields(config):
         value = getattr(config, setting.name)
-        text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-        shown = "********" if setting.metadata["secret"] and value else text
+        if setting.metadata["secret"] and value:
+            text = MASK
+        elif isinstance(value, tuple):
+            text = ",".join(str(part) for part in value)
+        else:
+            text = str(value)
         origin = origins.get(setting.name, "default")
-        rows.append({"name": setting.name, "value": shown, "origin": origin, "help": setting.metadata["help"]})
+        rows.append({"name": setting.name, "value": text, "origin": origin, "help": setting.metadata["help"]})
     return rows
 
 
-def _accept(name: str, raw: Any, values: dict[str, Any], origins: Origins, origin: str, said: str) -> None:
-    if name not in origins:
-        raise UsageError(f"unknown setting {said} ({origin}){_meant(name, said, origins)}; see finapi config")
-    values[name] = _TABLES[name](raw, said) if name in _TABLES else _convert(raw, _kind(name), said)
-    origins[name] = origin
+def _suggest(name: str, spelling: str, known_names: Iterable[str]) -> str:
+    """Return the end of a message with the setting that was probably meant, spelt as the unknown one, or "".
 
-
-def _meant(name: str, said: str, known: Iterable[str]) -> str:
-    """Which setting was meant by an unknown one, spelt as that is: a flag, a variable or a name of the file."""
+    Such a spelling is a flag, a variable, or a name in the file.
+    """
     from difflib import get_close_matches
 
-    meant = "".join(get_close_matches(name, known, 1, 0.7))
-    if meant and said.startswith("--"):
-        meant = "--" + meant.replace("_", "-")
-    elif meant and said.startswith(ENVIRONMENT_PREFIX):
-        meant = ENVIRONMENT_PREFIX + meant.upper()
-    return f", did you mean {meant}?" if meant else ""
+    matches = get_close_matches(name, known_names, 1, 0.7)
+    if not matches:
+        return ""
+    suggestion = matches[0]
+    if spelling.startswith("--"):
+        suggestion = "--" + suggestion.replace("_", "-")
+    elif spelling.startswith(ENVIRONMENT_PREFIX):
+        suggestion = ENVIRONMENT_PREFIX + suggestion.upper()
+    return f", did you mean {suggestion}?"
 
 
-def _kind(name: str) -> Any:
-    """The type of one setting: to find those of all takes 5 ms, and most starts set three."""
-    alone = SimpleNamespace(__annotations__={name: Config.__annotations__[name]})
-    return get_type_hints(alone, globals())[name]
+# ---- values
+#
+# ``raw`` is text from a flag or a variable, or a value of the TOML file. ``spelling`` is the setting as the user wrote
+# it, for messages. All functions raise UsageError for a wrong value.
 
 
-def _convert(raw: Any, kind: Any, said: str) -> Any:
-    """``raw`` (text from flags and environment, typed from TOML) as ``kind``, or a UsageError that says why."""
-    if get_origin(kind) is Literal:
-        allowed = get_args(kind)
+def _parse_value(name: str, raw: Any, spelling: str) -> Any:
+    if name == "plans":
+        return _parse_plans(raw, spelling)
+    if name == "costs":
+        return _parse_costs(raw, spelling)
+    return _convert(raw, _get_type(name), spelling)
+
+
+def _get_type(name: str) -> Any:
+    """Return the type of a setting. Only its annotation is evaluated: those of all settings take 5 ms."""
+    holder = SimpleNamespace(__annotations__={name: Config.__annotations__[name]})
+    return get_type_hints(holder, globals())[name]
+
+
+def _convert(raw: Any, type_: Any, spelling: str) -> Any:
+    """Return a raw value as the type of its setting."""
+    if get_origin(type_) is Literal:
+        allowed = get_args(type_)
         if raw not in allowed:
-            raise UsageError(f"{said}: must be one of {', '.join(allowed)}, not {raw!r}")
+            raise UsageError(f"{spelling}: must be one of {', '.join(allowed)}, not {raw!r}")
         return raw
-    if get_origin(kind) is tuple:
+    if get_origin(type_) is tuple:
         parts = raw.split(",") if isinstance(raw, str) else raw
         if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
-            raise UsageError(f"{said}: must be a list of strings")
+            raise UsageError(f"{spelling}: must be a list of strings")
         return tuple(part.strip() for part in parts if part.strip())
-    if kind is Path and isinstance(raw, str | Path):
+    if type_ is Path and isinstance(raw, str | Path):
         try:
             return Path(raw).expanduser()
         except RuntimeError as error:
-            raise UsageError(f"{said}: {error}") from None
-    if kind is str and isinstance(raw, str):
+            raise UsageError(f"{spelling}: {error}") from None
+    if type_ is str and isinstance(raw, str):
         return raw
-    if kind not in (int, float) or isinstance(raw, bool) or not isinstance(raw, str | int | float):
-        raise UsageError(f"{said}: must be {_KIND_NAMES[kind]}, not {raw!r}")
+    wrong_type = UsageError(f"{spelling}: must be {_TYPE_NAMES[type_]}, not {raw!r}")
+    if type_ not in (int, float) or isinstance(raw, bool) or not isinstance(raw, str | int | float):
+        raise wrong_type
     try:
-        number = kind(raw)
-        fraction = float(raw)
+        number = type_(raw)
+        as_float = float(raw)
     except (ValueError, OverflowError):
-        raise UsageError(f"{said}: must be {_KIND_NAMES[kind]}, not {raw!r}") from None
-    if number != number or number in (float("inf"), float("-inf")) or (kind is int and number != fraction):
-        raise UsageError(f"{said}: must be {_KIND_NAMES[kind]}, not {raw!r}")
+        raise wrong_type from None
+    # int() accepts a fraction from TOML.
+    if not math.isfinite(as_float) or (type_ is int and number != as_float):
+        raise wrong_type
     return number
 
 
-_TERMS = ("tokens", "period", "price")
+_TYPE_NAMES = {int: "a whole number", float: "a number", str: "a text", Path: "a path"}
+_PLAN_TERMS = ("tokens", "period", "price")
+_PLAN_PERIODS = ("week", "month", "year")
+MAX_PLAN_NUMBER = 10**12
+MAX_COST = 10**9
 
 
-def _own_plans(raw: Any, said: str) -> tuple[CustomPlan, ...]:
+def _parse_plans(raw: Any, spelling: str) -> tuple[CustomPlan, ...]:
     plans = []
-    for name, told in _table(raw, said).items():
-        terms = _table(told, f"{said}.{name}")
-        unknown = next((one for one in terms if one not in _TERMS), None)
-        if unknown is not None:
-            meant = _meant(unknown, unknown, _TERMS)
-            raise UsageError(f"{said}.{name}: {unknown} is no term of a plan{meant}; there are {', '.join(_TERMS)}")
-        period = terms.get("period", "month")
+    for name, raw_terms in _require_table(raw, spelling).items():
+        terms = _require_table(raw_terms, f"{spelling}.{name}")
+        for term in terms:
+            if term not in _PLAN_TERMS:
+                suggestion = _suggest(term, term, _PLAN_TERMS)
+                allowed = ", ".join(_PLAN_TERMS)
+                raise UsageError(f"{spelling}.{name}: {term} is no term of a plan{suggestion}; there are {allowed}")
         numbers = [terms.get("tokens", 0), terms.get("price", 0)]
-        well = all(type(one) is int and 0 <= one <= 10**12 for one in numbers) and period in ("week", "month", "year")
-        if not well or not re.fullmatch(r"[a-z][a-z0-9_-]{0,31}", name):
+        are_numbers_valid = all(type(number) is int and 0 <= number <= MAX_PLAN_NUMBER for number in numbers)
+        is_period_valid = terms.get("period", "month") in _PLAN_PERIODS
+        if not (are_numbers_valid and is_period_valid and re.fullmatch(r"[a-z][a-z0-9_-]{0,31}", name)):
             raise UsageError(
-                f"{said}.{name}: a plan is a name of a-z, 0-9, _ and -, with whole tokens and a price in dollars and a "
-                "period of week, month or year"
+                f"{spelling}.{name}: a plan is a name of a-z, 0-9, _ and -, with whole tokens and a price in dollars "
+                "and a period of week, month or year"
             )
         plans.append(CustomPlan(name, **terms))
     return tuple(plans)
 
 
-def _costs(raw: Any, said: str) -> tuple[tuple[str, int], ...]:
-    told = _table(raw, said)
-    if not all(type(cost) is int and 0 <= cost <= 10**9 for cost in told.values()):
-        raise UsageError(f"{said}: a cost must be a whole number of tokens")
-    return tuple(told.items())
+def _parse_costs(raw: Any, spelling: str) -> tuple[tuple[str, int], ...]:
+    costs = _require_table(raw, spelling)
+    if not all(type(cost) is int and 0 <= cost <= MAX_COST for cost in costs.values()):
+        raise UsageError(f"{spelling}: a cost must be a whole number of tokens")
+    return tuple(costs.items())
 
 
-def _table(raw: Any, said: str) -> dict[str, Any]:
+def _require_table(raw: Any, spelling: str) -> dict[str, Any]:
     if not isinstance(raw, dict):
-        raise UsageError(f"{said}: must be a table in the file (--config)")
+        raise UsageError(f"{spelling}: must be a table in the file (--config)")
     return raw
 
 
-_TABLES: dict[str, Callable[[Any, str], Any]] = {"plans": _own_plans, "costs": _costs}
+def _parse_target(text: str) -> tuple[str, str]:
+    """Return the name and the URL of an entry ``NAME=URL`` of ``watchdog_targets``."""
+    name, _, url = text.partition("=")
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,63}", name) or not re.fullmatch(r"https?://[\x21-\x7e]+", url):
+        raise UsageError(
+            "setting watchdog_targets: must be NAME=URL, the name of a-z, 0-9, ., _ and -, an http or https URL"
+        )
+    return name, url
 
-_KIND_NAMES = {int: "a whole number", float: "a number", str: "a text", Path: "a path"}
+
+def _check_url(name: str, text: str) -> None:
+    """Raise UsageError for a base URL that is wrong or ends in a slash: paths are appended to it."""
+    if not text:
+        return
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        parts = None
+    is_url = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)
+    if not is_url or text.endswith("/") or not text.isprintable() or " " in text:
+        raise UsageError(f"setting {name}: must be an http or https URL without a slash at its end")
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -501,25 +614,5 @@ def _read_file(path: Path) -> dict[str, Any]:
             return tomllib.load(file)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError as error:  # not TOML, not UTF-8, a number too long to read
+    except ValueError as error:  # Not TOML, not UTF-8, or a number that is too long.
         raise UsageError(f"{path}: {error}") from None
-
-
-def _target(text: str) -> tuple[str, str]:
-    name, _, url = text.partition("=")
-    if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,63}", name) or not re.fullmatch(r"https?://[\x21-\x7e]+", url):
-        raise UsageError(
-            "setting watchdog_targets: must be NAME=URL, the name of a-z, 0-9, ., _ and -, an http or https URL"
-        )
-    return name, url
-
-
-def _check_url(name: str, text: str) -> None:
-    """A URL that links begin with: a path is appended to it, so that it must not end in a slash."""
-    try:
-        parts = urlsplit(text)
-        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and not text.endswith("/")
-    except ValueError:
-        fits = False
-    if text and not (fits and text.isprintable() and " " not in text):
-        raise UsageError(f"setting {name}: must be an http or https URL without a slash at its end")
