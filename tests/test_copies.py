@@ -32,7 +32,7 @@ def original(path: Path, version: int, *, beat: str = "2026-01-01T00:00:00.000Z"
     with made.write() as tx:
         for _ in range(version):
             tx.run("bump_data_version")
-        tx.run("put_heartbeat", name="postgres_db", now=beat, took_ms=None, failure=None)
+        tx.run("upsert_heartbeat", name="postgres_db", now=beat, took_ms=None, failure=None)
     made.close()
 
 
