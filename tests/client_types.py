@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from finapi.web.http.messages import FILE
+from finapi.web.http.messages import BINARY_MEDIA_TYPE
 
 TYPES = Path(__file__).parents[1] / "finapi" / "client" / "types.pyi"
 TIMES = TYPES.with_name("times.json")
@@ -163,7 +163,7 @@ def methods(document: Mapping[str, Any], rows_in: Mapping[str, str | None], reco
                 continue
             content = operation["responses"].get("200", {"content": {}})["content"]
             schema = content.get("application/json", {"schema": {"type": "string"}})["schema"]
-            answer = "bytes" if FILE in content else records.kind(schema, pascal(name))
+            answer = "bytes" if BINARY_MEDIA_TYPE in content else records.kind(schema, pascal(name))
             taken = takes(operation)
             if taken:
                 yield declared(pascal(name) + "Given", taken, bases="TypedDict, total=False")

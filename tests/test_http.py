@@ -17,18 +17,18 @@ from finapi.web.http import messages
 from finapi.web.http.messages import (
     MAX_QUERY_FIELDS,
     Request,
-    caller_request_id,
+    build_etag,
     client_address,
-    coded_etag,
-    deflated,
-    held_etag,
-    read_request,
+    compress_prefix,
+    find_caller_request_id,
+    find_matching_etag,
+    parse_environ,
 )
 
 
 def request(target: str = "/", query: str | None = None, **environ: Any) -> Request:
     """The request for a raw target; ``query`` where the environ splits it off otherwise than the target does."""
-    made = read_request(
+    made = parse_environ(
         {
             "REQUEST_METHOD": "GET",
             "REQUEST_URI": target,
@@ -37,8 +37,8 @@ def request(target: str = "/", query: str | None = None, **environ: Any) -> Requ
             **environ,
         }
     )
-    if made.wrong is not None:
-        raise made.wrong
+    if made.target_error is not None:
+        raise made.target_error
     return made
 
 
@@ -72,7 +72,7 @@ def test_a_target_is_split_before_it_is_decoded(target: str, path: str, segments
 
 
 def test_a_server_that_gives_no_raw_target_is_served_too() -> None:
-    read = read_request({"REQUEST_METHOD": "GET", "PATH_INFO": "/a b/\xc3\xa9", "QUERY_STRING": "x=1"})
+    read = parse_environ({"REQUEST_METHOD": "GET", "PATH_INFO": "/a b/\xc3\xa9", "QUERY_STRING": "x=1"})
     assert (read.path, read.segments) == ("/a%20b/%C3%A9", ("a b", "é"))
     assert read.query == {"x": ["1"]}
 
@@ -149,7 +149,7 @@ def test_empty_content_headers_are_none() -> None:
 
 
 def test_a_deadline_is_what_the_server_says() -> None:
-    assert read_request({"REQUEST_METHOD": "GET", "REQUEST_URI": "/", "finapi.deadline": 12.5}).deadline == 12.5
+    assert parse_environ({"REQUEST_METHOD": "GET", "REQUEST_URI": "/", "finapi.deadline": 12.5}).deadline == 12.5
     assert request().deadline is None
 
 
@@ -171,11 +171,11 @@ def test_a_deadline_is_what_the_server_says() -> None:
     ],
 )
 def test_a_callers_request_id_is_repeated_if_it_is_visible_ascii(said: str, repeated: bool) -> None:
-    assert caller_request_id(request(HTTP_X_REQUEST_ID=said)) == (said if repeated else None)
+    assert find_caller_request_id(request(HTTP_X_REQUEST_ID=said)) == (said if repeated else None)
 
 
 def test_a_request_without_an_id_has_none() -> None:
-    assert caller_request_id(request()) is None
+    assert find_caller_request_id(request()) is None
 
 
 # ---- whom a limit charges
@@ -255,8 +255,8 @@ def test_what_strangers_send_is_not_remembered_at_length() -> None:
 
 def test_a_request_carries_the_address_that_is_charged() -> None:
     environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": "/", "REMOTE_ADDR": PROXY, "HTTP_X_FORWARDED_FOR": CLIENT}
-    assert read_request(environ, TRUSTED).address == CLIENT
-    assert read_request(environ).address == PROXY
+    assert parse_environ(environ, TRUSTED).address == CLIENT
+    assert parse_environ(environ).address == PROXY
 
 
 # ---- responses
@@ -304,15 +304,15 @@ def test_a_caller_that_says_nothing_takes_no_gzip() -> None:
 
 def test_what_many_are_sent_is_compressed_once() -> None:
     body = b"x" * 5000
-    assert messages.deflated_of_many(body) == deflated(body)
-    assert messages.deflated_of_many(body) is messages.deflated_of_many(body)
-    assert messages.deflated_of_many.cache_info().maxsize == 8
+    assert messages.compress_prefix_cached(body) == compress_prefix(body)
+    assert messages.compress_prefix_cached(body) is messages.compress_prefix_cached(body)
+    assert messages.compress_prefix_cached.cache_info().maxsize == 8
 
 
 def test_gzip_gives_the_same_bytes_for_the_same_bytes() -> None:
     body = b"finapi " * 1_000
-    packed = deflated(body).ended()
-    assert packed == deflated(body).ended()
+    packed = compress_prefix(body).finish()
+    assert packed == compress_prefix(body).finish()
     assert stdlib_gzip.decompress(packed) == body
     assert packed[:4] == b"\x1f\x8b\x08\x00"
     assert packed[4:8] == b"\0\0\0\0"  # no time
@@ -322,10 +322,10 @@ def test_gzip_gives_the_same_bytes_for_the_same_bytes() -> None:
 @pytest.mark.parametrize("size", [0, 1, 110, 65_535])
 def test_what_was_compressed_once_takes_an_end_of_each_calls_own(size: int) -> None:
     begun, end = b"finapi " * 1_000, b"e" * size
-    packed = deflated(begun).ended(end)
+    packed = compress_prefix(begun).finish(end)
     assert stdlib_gzip.decompress(packed) == begun + end
     assert zlib.decompress(packed, wbits=31) == begun + end
-    assert len(packed) == len(deflated(begun).ended()) + size
+    assert len(packed) == len(compress_prefix(begun).finish()) + size
 
 
 @pytest.mark.parametrize(
@@ -350,15 +350,15 @@ def test_what_was_compressed_once_takes_an_end_of_each_calls_own(size: int) -> N
     ],
 )
 def test_if_none_match_names_the_tag_in_any_coding(header: str, held: str | None) -> None:
-    assert held_etag(header, "t") == held
+    assert find_matching_etag(header, "t") == held
 
 
 def test_each_coding_has_a_strong_tag_of_its_own() -> None:
-    assert coded_etag("t", gzipped=False) == '"t"'
-    assert coded_etag("t", gzipped=True) == '"t-gzip"'
+    assert build_etag("t", gzipped=False) == '"t"'
+    assert build_etag("t", gzipped=True) == '"t-gzip"'
     for gzipped in (False, True):
-        tag = coded_etag("t", gzipped=gzipped)
-        assert held_etag(tag, "t") == tag
+        tag = build_etag("t", gzipped=gzipped)
+        assert find_matching_etag(tag, "t") == tag
 
 
 def test_json_is_compact_utf8_without_nan() -> None:
@@ -369,7 +369,7 @@ def test_json_is_compact_utf8_without_nan() -> None:
 
 
 def test_json_is_gzipped_from_a_kibibyte_on() -> None:
-    assert messages.GZIP_FROM == 1024
+    assert messages.MIN_GZIP_BYTES == 1024
 
 
 @pytest.mark.parametrize(
@@ -413,4 +413,4 @@ def test_what_is_no_number_is_not_written_as_one(value: object) -> None:
     ],
 )
 def test_a_table_is_answered_to_those_who_name_it_first(accept: str, kind: str | None) -> None:
-    assert request(HTTP_ACCEPT=accept).preferred(("text/csv", "application/x-ndjson")) == kind
+    assert request(HTTP_ACCEPT=accept).find_preferred_type(("text/csv", "application/x-ndjson")) == kind

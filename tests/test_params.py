@@ -10,26 +10,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from finapi.core.errors import ApiError
-from finapi.web.http.params import MAX_LENGTH, Field, Param, limit, read_all
+from finapi.web.http.params import MAX_LENGTH, Field, Param, limit_param, parse_params
 
 TEXT = Param("name")
-COUNT = Param("count", "integer", least=1, most=90)
+COUNT = Param("count", "integer", minimum=1, maximum=90)
 ANY_INTEGER = Param("number", "integer")
 FLAG = Param("flag", "boolean")
 DAY = Param("day", "date")
 BASIS = Param("basis", allowed=("latest", "original"))
-LIMIT = Param("limit", "integer", least=1, most=500, clamp=True)
-AMOUNT = Param("amount", "number", least=0)
+LIMIT = Param("limit", "integer", minimum=1, maximum=500, clamp=True)
+AMOUNT = Param("amount", "number", minimum=0)
 WORDS = Param("tickers", "words")
 FORMS = Param("forms", "words", allowed=("3", "4", "5"))
 KINDS = Param("kind", "words", default=(), allowed=("income", "balance"))
-YEARS = Param("years", joined=True)
+YEARS = Param("years", repeatable=True)
 
 
 def refusal(param: Param, text: str) -> dict[str, Any]:
     """The details of the INVALID_PARAM that ``text`` is answered with; its message names the parameter."""
     with pytest.raises(ApiError) as raised:
-        param.read(text)
+        param.parse(text)
     assert (raised.value.code, raised.value.status) == ("INVALID_PARAM", 400)
     assert raised.value.message.startswith(param.name)
     assert raised.value.details is not None
@@ -68,7 +68,7 @@ def refusal(param: Param, text: str) -> dict[str, Any]:
     ],
 )
 def test_text_becomes_a_value(param: Param, text: str, value: object) -> None:
-    got = param.read(text)
+    got = param.parse(text)
     assert got == value
     assert type(got) is type(value)
 
@@ -91,11 +91,11 @@ def test_a_number_beyond_its_bounds_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("param", "text", "expected"),
     [
-        (Param("days", "integer", least=1), "0", "integer from 1"),
-        (Param("days", "integer", most=9), "10", "integer to 9"),
-        (Param("days", "integer", least=0), "123456789012", "at most 999999999"),
+        (Param("days", "integer", minimum=1), "0", "integer from 1"),
+        (Param("days", "integer", maximum=9), "10", "integer to 9"),
+        (Param("days", "integer", minimum=0), "123456789012", "at most 999999999"),
         (Param("days", "integer"), "-123456789012", "at most 999999999"),
-        (Param("days", "integer", most=10**12), "9" * 13, "integer to 1000000000000"),
+        (Param("days", "integer", maximum=10**12), "9" * 13, "integer to 1000000000000"),
     ],
 )
 def test_a_number_with_one_bound_says_only_that(param: Param, text: str, expected: str) -> None:
@@ -145,7 +145,7 @@ def test_what_is_too_long_or_holds_a_nul_is_refused(param: Param, text: str) -> 
 def test_a_refusal_never_repeats_a_long_text() -> None:
     for param in (TEXT, COUNT, FLAG, DAY, BASIS):
         with pytest.raises(ApiError) as raised:
-            param.read("<script>" * 1_000)
+            param.parse("<script>" * 1_000)
         assert "<script>" not in raised.value.message
         assert "<script>" not in str(raised.value.details)
 
@@ -154,7 +154,7 @@ def test_a_refusal_never_repeats_a_long_text() -> None:
 def test_any_text_is_a_value_or_a_refusal(param: Param, text: str) -> None:
     code = None
     try:
-        param.read(text)
+        param.parse(text)
     except ApiError as error:
         code = error.code
     assert code in (None, "INVALID_PARAM")
@@ -164,7 +164,7 @@ def test_any_text_is_a_value_or_a_refusal(param: Param, text: str) -> None:
 
 
 def read(params: list[Param], query: dict[str, list[str]], **path: str) -> dict[str, Any]:
-    return read_all(params, path, query)
+    return parse_params(params, path, query)
 
 
 def test_what_is_not_given_is_its_default() -> None:
@@ -177,7 +177,7 @@ def test_what_is_given_replaces_the_default() -> None:
 
 
 def test_an_empty_value_is_none_given_only_where_the_contract_has_it_as_the_default() -> None:
-    assert read([Param("since", "date", empty=True)], {"since": [""]}) == {"since": None}
+    assert read([Param("since", "date", empty_is_default=True)], {"since": [""]}) == {"since": None}
     with pytest.raises(ApiError):
         read([Param("since", "date")], {"since": [""]})
 
@@ -240,7 +240,7 @@ def test_a_number_is_plain_decimal_text(text: str) -> None:
 
 
 def test_a_number_may_be_written_as_json_writes_it() -> None:
-    assert [AMOUNT.read(text) for text in ("1e5", "2.5E+2", "1e-09")] == [
+    assert [AMOUNT.parse(text) for text in ("1e5", "2.5E+2", "1e-09")] == [
         Decimal(100_000),
         Decimal(250),
         Decimal("0.000000001"),
@@ -249,8 +249,8 @@ def test_a_number_may_be_written_as_json_writes_it() -> None:
 
 
 def test_a_whole_number_of_a_body_may_be_written_with_a_point() -> None:
-    assert Field("n", "integer").read(42.0) == 42
-    assert isinstance(Field("n", "integer").read(42.0), int)
+    assert Field("n", "integer").parse(42.0) == 42
+    assert isinstance(Field("n", "integer").parse(42.0), int)
 
 
 def test_a_number_out_of_its_bounds_is_refused() -> None:
@@ -269,8 +269,8 @@ def test_a_list_names_its_first_wrong_word() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "read"),
     [
-        (Field("n", "integer", least=1), 1, 1),
-        (Field("n", "number", least=0), 12.5, Decimal("12.5")),
+        (Field("n", "integer", minimum=1), 1, 1),
+        (Field("n", "number", minimum=0), 12.5, Decimal("12.5")),
         (Field("n", "number"), 0.1, Decimal("0.1")),
         (Field("n", "number"), 3, Decimal(3)),
         (Field("day", "date"), "2024-02-29", "2024-02-29"),
@@ -282,7 +282,7 @@ def test_a_list_names_its_first_wrong_word() -> None:
     ],
 )
 def test_a_member_of_a_body_becomes_a_value(field: Field, value: object, read: object) -> None:
-    got = field.read(value)
+    got = field.parse(value)
     assert got == read
     assert type(got) is type(read)
 
@@ -293,7 +293,7 @@ def test_a_member_of_a_body_becomes_a_value(field: Field, value: object, read: o
         (Field("n", "integer"), True),
         (Field("n", "integer"), 1.5),
         (Field("n", "integer"), "1"),
-        (Field("n", "integer", least=1), 0),
+        (Field("n", "integer", minimum=1), 0),
         (Field("n", "integer"), 10**400),
         (Field("n", "number"), float("inf")),
         (Field("n", "number"), 1e300),
@@ -310,7 +310,7 @@ def test_a_member_of_a_body_becomes_a_value(field: Field, value: object, read: o
 )
 def test_a_member_of_another_type_is_refused_by_its_name(field: Field, value: object) -> None:
     with pytest.raises(ApiError) as raised:
-        field.read(value)
+        field.parse(value)
     assert raised.value.details is not None
     assert raised.value.details["param"] == "n"
 
@@ -336,8 +336,8 @@ def test_a_member_of_another_type_is_refused_by_its_name(field: Field, value: ob
     ],
 )
 def test_a_text_of_the_field_is_folded(kind: Any, text: str, value: object) -> None:
-    assert Param("name", kind).read(text) == value
-    assert Field("name", kind).read(text) == value
+    assert Param("name", kind).parse(text) == value
+    assert Field("name", kind).parse(text) == value
 
 
 @pytest.mark.parametrize(
@@ -356,22 +356,22 @@ def test_what_is_none_of_the_kind_is_refused_with_an_example(kind: Any, expected
 
 
 def test_a_default_that_is_a_text_may_be_given() -> None:
-    assert Param("quarter", "quarter", default="latest").read("latest") == "latest"
+    assert Param("quarter", "quarter", default="latest").parse("latest") == "latest"
 
 
 def test_each_entry_of_a_list_is_of_its_kind() -> None:
-    assert Param("ciks", "words", each="cik").read("320193,0000000005") == (320_193, 5)
-    assert Field("ciks", "words", each="cik").read(["320193"]) == [320_193]
-    assert refusal(Param("ciks", "words", each="cik"), "320193,x") == {"param": "ciks", "expected": "0000320193"}
+    assert Param("ciks", "words", word_kind="cik").parse("320193,0000000005") == (320_193, 5)
+    assert Field("ciks", "words", word_kind="cik").parse(["320193"]) == [320_193]
+    assert refusal(Param("ciks", "words", word_kind="cik"), "320193,x") == {"param": "ciks", "expected": "0000320193"}
 
 
 @pytest.mark.parametrize(("text", "value"), [("0", 1), ("501", 500), ("50", 50)])
 def test_a_limit_is_brought_within_its_bounds(text: str, value: int) -> None:
-    assert limit(50, 500).read(text) == value
+    assert limit_param(50, 500).parse(text) == value
 
 
 def test_as_many_allowed_words_as_the_document_says_fit_into_one_value() -> None:
     param = Param("statement", "words", allowed=("income", "comprehensive_income"))
-    assert param.read(",".join(["comprehensive_income"] * 200)) == ("comprehensive_income",)
+    assert param.parse(",".join(["comprehensive_income"] * 200)) == ("comprehensive_income",)
     with pytest.raises(ApiError):
-        param.read(",".join(["comprehensive_income"] * 201))
+        param.parse(",".join(["comprehensive_income"] * 201))

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 import pytest
 
 from finapi.core.records import Date, JsonSchema, Object, OneOf, Time, Url, build_record
-from finapi.web.http.schema import Answer, Envelope, schema
+from finapi.web.http.schema import Answer, Envelope, build_schema
 
 
 class Owner(TypedDict):
@@ -82,7 +82,7 @@ def test_the_schema_of_a_record() -> None:
         "required": ["cik", "is_officer"],
         "additionalProperties": False,
     }
-    found = schema(Told)
+    found = build_schema(Told)
     assert found["properties"] == {
         "value": {"type": ["integer", "null"], "description": "In whole dollars."},
         "kind": {"anyOf": [{"type": "string", "enum": ["a", "b"]}, {"type": "null"}]},
@@ -96,21 +96,21 @@ def test_the_schema_of_a_record() -> None:
         "more": {"type": "number"},
     }
     assert set(found["properties"]) - set(found["required"]) == {"more"}
-    assert schema(Trade)["properties"]["filing_date"] == {"type": ["string", "null"], "format": "date"}
+    assert build_schema(Trade)["properties"]["filing_date"] == {"type": ["string", "null"], "format": "date"}
 
 
 def test_an_envelope_holds_the_record_of_its_data() -> None:
-    found = schema(Envelope[list[Owner], Object])
-    assert found["properties"]["data"] == {"type": "array", "items": schema(Owner)}
+    found = build_schema(Envelope[list[Owner], Object])
+    assert found["properties"]["data"] == {"type": "array", "items": build_schema(Owner)}
     assert found["properties"]["meta"] == {"type": "object"}
     assert found["required"] == ["status", "data", "meta", "request_id", "timestamp"]
-    assert schema(Envelope[list[Owner], Object]) is found
+    assert build_schema(Envelope[list[Owner], Object]) is found
 
 
 def test_an_answer_has_its_own_members_before_the_id_and_the_time() -> None:
-    assert schema(Listed)["required"] == ["status", "owners", "request_id", "timestamp"]
+    assert build_schema(Listed)["required"] == ["status", "owners", "request_id", "timestamp"]
 
 
 def test_a_type_without_a_schema_is_refused() -> None:
     with pytest.raises(TypeError, match="bytes"):
-        schema(bytes)
+        build_schema(bytes)

@@ -13,7 +13,7 @@ from finapi.app import build_limiters
 from finapi.core.config import Config
 from finapi.core.lazy import LazyModule
 from finapi.web.http.call import Call
-from finapi.web.http.messages import Response, read_request
+from finapi.web.http.messages import Response, parse_environ
 from finapi.web.http.route import ZONES, Route
 from finapi.web.openapi import ABOUT, document
 from finapi.web.router import Match, Router
@@ -47,7 +47,7 @@ TABLE = [
 
 
 def match(target: str, table: list[Route] = TABLE) -> Match | None:
-    request = read_request({"REQUEST_METHOD": "GET", "REQUEST_URI": target})
+    request = parse_environ({"REQUEST_METHOD": "GET", "REQUEST_URI": target})
     return Router(table).match(request.segments)
 
 

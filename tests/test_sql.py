@@ -248,7 +248,7 @@ def test_the_facts_of_a_concept_are_found_without_looking_each_up(connection: sq
 
 def test_every_index_of_market_data_is_taken_by_a_query_or_a_trigger(connection: sqlite3.Connection) -> None:
     triggers = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND sql NOT LIKE '%RAISE%'")
-    bodies = [sql[re.search(r"\bBEGIN\b", sql).end() : sql.rindex("END")] for (sql,) in triggers]
+    bodies = [sql[re.search(r"\bBEGIN\b", sql).suffix() : sql.rindex("END")] for (sql,) in triggers]
     inside = [re.sub(r"\b(?:NEW|OLD)\.", ":", one.strip()) for body in bodies for one in body.split(";\n")]
     plans = [explained(connection, query, "EXPLAIN QUERY PLAN") for query in (*QUERIES.values(), *filter(None, inside))]
     taken = {name for plan in plans for row in plan for name in re.findall(r"INDEX (\w+)", str(row[3]))}

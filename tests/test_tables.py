@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from finapi.web.http.tables import csv_table, json_lines
+from finapi.web.http.tables import render_csv, render_ndjson
 
 ROWS = [
     {"ticker": "AAPL", "name": 'Apple "Inc."\nCupertino', "value": Decimal("11.91"), "list": ["a", 1], "ok": True},
@@ -17,7 +17,7 @@ ROWS = [
 
 
 def test_a_csv_has_a_header_and_quotes_what_needs_it() -> None:
-    assert csv_table(list(ROWS[0]), ROWS).decode().split("\r\n") == [
+    assert render_csv(list(ROWS[0]), ROWS).decode().split("\r\n") == [
         "ticker,name,value,list,ok",
         'AAPL,"Apple ""Inc.""\nCupertino",11.91,"[""a"",1]",true',
         "'=1+1,,0,[],false",
@@ -26,23 +26,23 @@ def test_a_csv_has_a_header_and_quotes_what_needs_it() -> None:
 
 
 def test_a_csv_of_nothing_is_its_header() -> None:
-    assert csv_table(("a", "b"), []) == b"a,b\r\n"
+    assert render_csv(("a", "b"), []) == b"a,b\r\n"
 
 
 def test_a_missing_figure_is_an_empty_cell_and_not_a_zero() -> None:
-    assert csv_table(("a", "b"), [{"a": None, "b": 0}]) == b"a,b\r\n,0\r\n"
+    assert render_csv(("a", "b"), [{"a": None, "b": 0}]) == b"a,b\r\n,0\r\n"
 
 
 def test_ndjson_is_an_object_a_line() -> None:
-    assert json_lines([{"a": 1}, {"a": None}]) == b'{"a":1}\n{"a":null}\n'
+    assert render_ndjson([{"a": 1}, {"a": None}]) == b'{"a":1}\n{"a":null}\n'
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "-", "=", "-1e", "+cmd"])
 def test_a_text_that_a_spreadsheet_takes_for_a_formula_has_an_apostrophe_in_front(text: str) -> None:
-    rows = list(csv.reader(io.StringIO(csv_table(["a", "b"], [{"a": text, "b": f"x{text}"}]).decode(), newline="")))
+    rows = list(csv.reader(io.StringIO(render_csv(["a", "b"], [{"a": text, "b": f"x{text}"}]).decode(), newline="")))
     assert rows[1] == [f"'{text}", f"x{text}"]
 
 
 @pytest.mark.parametrize("figure", ["-391035000000", "+1", "-0.5", "-1.5E-7", -5, -1.5, Decimal("-2.25")])
 def test_a_figure_never_has(figure: object) -> None:
-    assert csv_table(["a"], [{"a": figure}]).decode() == f"a\r\n{figure}\r\n"
+    assert render_csv(["a"], [{"a": figure}]).decode() == f"a\r\n{figure}\r\n"

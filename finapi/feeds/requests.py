@@ -10,7 +10,7 @@ from finapi.delivery import events
 from finapi.httpd import response
 from finapi.httpd.response import Headers
 from finapi.httpd.settings import HandedOver
-from finapi.web.http.messages import RENDERS_NOTHING
+from finapi.web.http.messages import CSP_RENDER_NOTHING
 
 EVENTS_PATH = "/api/v1/events"
 SOCKET_IO = "/socket.io"
@@ -50,7 +50,7 @@ def head(status: int, headers: Headers, request_id: str) -> bytes:
         ("X-API-Version", __version__),
         ("X-Request-ID", request_id),
         ("X-Content-Type-Options", "nosniff"),
-        ("Content-Security-Policy", RENDERS_NOTHING),
+        ("Content-Security-Policy", CSP_RENDER_NOTHING),
         ("Cache-Control", "no-store"),
     ]
     return response.head(f"{status} {HTTPStatus(status).phrase}", [*common, *headers, ("Connection", "close")])

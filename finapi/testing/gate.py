@@ -32,7 +32,7 @@ from finapi.testing.faults import Fault
 from finapi.testing.owners import CredentialIndex
 from finapi.testing.world import World, estimate_size
 from finapi.web.application import StartResponse
-from finapi.web.http.messages import headers_of
+from finapi.web.http.messages import read_headers
 from finapi.web.responses import Answer
 
 CONTROL_PATH = "/_control"
@@ -174,7 +174,7 @@ class Gate:
             if method not in ("GET", "HEAD", "OPTIONS"):
                 # A client that has the answer finds the mail that its call caused.
                 world.send_due_mails()
-            request_headers, request_text = headers_of(environ), request_body.decode("utf-8", "replace")
+            request_headers, request_text = read_headers(environ), request_body.decode("utf-8", "replace")
             logged_call = {
                 "at": started_at,
                 "method": method,
@@ -226,7 +226,7 @@ class Gate:
         length = int(environ.get("CONTENT_LENGTH") or 0)
         if length > MAX_MESSAGE_BYTES:
             raise ApiError("PAYLOAD_TOO_LARGE", f"A message may have at most {MAX_MESSAGE_BYTES:,} bytes.")
-        headers, body = headers_of(environ), environ["wsgi.input"].read(length) if length else b""
+        headers, body = read_headers(environ), environ["wsgi.input"].read(length) if length else b""
         world = self.get_world(world_name or "")
         with world.enter_call():
             world.receive_webhook(path[len(INBOX_PATH) :], headers, body)

@@ -31,7 +31,7 @@ from finapi.core.files import read_bounded
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reply
 from finapi.testing.gate import format_status
 from finapi.testing.world import World
-from finapi.web.http.messages import held_etag
+from finapi.web.http.messages import find_matching_etag
 from finapi.web.responses import Answer
 
 log = logging.getLogger("finapi.testing")
@@ -403,6 +403,6 @@ class ServiceRecording:
         world.replay_counts[call] += 1
         headers = {**answer.headers, "x-finapi-recorded": "yes"}
         tag = answer.headers.get("etag", "").removeprefix("W/").strip('"')
-        if tag and held_etag(environ.get("HTTP_IF_NONE_MATCH", ""), tag) is not None:
+        if tag and find_matching_etag(environ.get("HTTP_IF_NONE_MATCH", ""), tag) is not None:
             return _build_answer(304, headers, b"")
         return _build_answer(answer.status, headers, answer.body)

@@ -16,11 +16,11 @@ from finapi.web.dispatch import answer_call, find_caller
 from finapi.web.exchange import Exchange
 from finapi.web.http.messages import (
     Request,
+    build_get_request,
     client_address,
-    is_trusted,
-    plain_get,
-    read_request,
-    segments,
+    is_trusted_proxy,
+    parse_environ,
+    parse_segments,
     too_large,
 )
 from finapi.web.http.route import PUBLIC_BODY, Route
@@ -47,7 +47,7 @@ class WsgiApp:
         if not self._has_warned and "HTTP_X_FORWARDED_FOR" in environ:
             self._warn_of_proxy(environ.get("REMOTE_ADDR", ""))
         trusted_proxies = self.app.config.trusted_proxies
-        status, headers, body = self._answer(exchange, lambda: read_request(environ, trusted_proxies))
+        status, headers, body = self._answer(exchange, lambda: parse_environ(environ, trusted_proxies))
         start_response(status, headers)
         environ["finapi.owners"] = exchange.owners
         environ["finapi.resident"] = exchange.is_resident
@@ -69,7 +69,7 @@ class WsgiApp:
 
     def _warn_of_proxy(self, peer: str) -> None:
         """Log once that there may be a proxy that is not trusted."""
-        if not is_trusted(peer, self.app.config.trusted_proxies):
+        if not is_trusted_proxy(peer, self.app.config.trusted_proxies):
             self._has_warned = True
             log.warning(
                 "%s sends X-Forwarded-For and is not trusted: if it is a proxy of yours, all its callers share one "
@@ -92,12 +92,12 @@ class WsgiApp:
         if self._table.find_cached(self.app, target, has_credential=has_credential) is None:
             return None
         trusted_proxies = self.app.config.trusted_proxies
-        return self._answer(self._new_exchange(), lambda: plain_get(target, headers, peer, trusted_proxies))
+        return self._answer(self._new_exchange(), lambda: build_get_request(target, headers, peer, trusted_proxies))
 
     def check_before_body(self, environ: dict[str, Any]) -> int | Answer:
         """Return the maximum size of a body in bytes, or the response to a call that is refused before its body."""
-        request = read_request(environ, self.app.config.trusted_proxies)
-        match = None if request.wrong else self._table.match(request.segments)
+        request = parse_environ(environ, self.app.config.trusted_proxies)
+        match = None if request.target_error else self._table.match(request.segments)
         route = match.by_method.get(request.method) if match else None
         exchange = self._new_exchange(route)
         if route is not None:
@@ -109,13 +109,13 @@ class WsgiApp:
                     exchange.caller = find_caller(self.app, route.without_key_in_body(), request, now)
                     is_known = exchange.caller is not None
             except StoreUnavailableError as error:
-                request = request._replace(wrong=store_unavailable(error))
+                request = request._replace(target_error=store_unavailable(error))
             limit = min(route.body_limit if is_known else PUBLIC_BODY, self.app.config.body_limit)
             if is_known or route.key_in_body:  # The key may still come in the body.
-                if request.length <= limit:
+                if request.body_bytes <= limit:
                     environ["finapi.owners"] = exchange.owners
                     return limit
-                request = request._replace(wrong=too_large(limit))
+                request = request._replace(target_error=too_large(limit))
         return self._answer(self._new_exchange(route), lambda: request)
 
     def address_of(self, peer: str, forwarded: str | None) -> str | None:
@@ -124,7 +124,7 @@ class WsgiApp:
         The connection of a trusted proxy counts for no address: None.
         """
         proxies = self.app.config.trusted_proxies
-        if forwarded is None and is_trusted(peer, proxies):
+        if forwarded is None and is_trusted_proxy(peer, proxies):
             return None
         return client_address(peer, forwarded or "", proxies)
 
@@ -142,7 +142,7 @@ class WsgiApp:
         exchange.request = Request(method, path, (), {}, {"x-request-id": request_id}, peer, None, None, [])
         if path:
             with suppress(ApiError):
-                exchange.route = self._find_route(exchange.request._replace(segments=segments(path)))
+                exchange.route = self._find_route(exchange.request._replace(segments=parse_segments(path)))
         code = CODE_BY_STATUS.get(status, "BAD_REQUEST" if status < 500 else "INTERNAL")
         return self._answer_error(exchange, ApiError(code, reason), status)
 
@@ -167,12 +167,12 @@ class WsgiApp:
 
     def refuse(self, environ: Mapping[str, Any], error: ApiError) -> Answer:
         """Return the response to a call that is refused before any step."""
-        request = read_request(environ, self.app.config.trusted_proxies)
+        request = parse_environ(environ, self.app.config.trusted_proxies)
         exchange = self._new_exchange(self._find_route(request))
-        return self._answer(exchange, lambda: request._replace(wrong=error))
+        return self._answer(exchange, lambda: request._replace(target_error=error))
 
     def has_param(self, environ: Mapping[str, Any], param: str) -> bool:
         """Return True if the route of a call has a parameter of this name."""
-        match = self._table.match(read_request(environ).segments)
+        match = self._table.match(parse_environ(environ).segments)
         route = match.by_method.get(environ["REQUEST_METHOD"]) if match else None
         return route is not None and any(route_param.name == param for route_param in route.params)

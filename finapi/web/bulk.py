@@ -17,11 +17,11 @@ from finapi.market.reference.bulk import DATASETS, Dataset, FiledPeriod
 from finapi.store.file_cache import BuiltFile
 from finapi.web.exports import StreamedExport
 from finapi.web.http.call import Call
-from finapi.web.http.messages import FILE, Response, has_if_none_match_star, held_etag
+from finapi.web.http.messages import BINARY_MEDIA_TYPE, Response, find_matching_etag, has_if_none_match_star
 from finapi.web.http.params import Param
 from finapi.web.http.route import API
 from finapi.web.http.schema import Envelope
-from finapi.web.http.tables import CSV, NDJSON, table_lines
+from finapi.web.http.tables import CSV, NDJSON, iter_table_chunks
 
 FORMAT = "csv.gz, ndjson.gz"
 KINDS = {"csv": CSV, "ndjson": NDJSON}
@@ -190,14 +190,14 @@ def file(call: Call) -> Response:
     made, opened = open_file(call, name, "filename")
     tag = f'"{made.sha256}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
-    if is_any_held or held_etag(call.request.headers.get("if-none-match", ""), made.sha256) is not None:
+    if is_any_held or find_matching_etag(call.request.headers.get("if-none-match", ""), made.sha256) is not None:
         opened.close()
         return Response(304, b"", headers=headers)
     settle(call, name)
     if call.request.method == "HEAD":
         opened.seek(0, SEEK_END)
     headers |= {"Content-Disposition": f'attachment; filename="{name}"', "Content-Length": str(made.size)}
-    return Response(200, b"", FILE, headers, stream=FileExport(opened), packed=True)
+    return Response(200, b"", BINARY_MEDIA_TYPE, headers, stream=FileExport(opened), is_compressed=True)
 
 
 def open_file(call: Call, name: str, param: str) -> tuple[BuiltFile, IO[bytes]]:
@@ -288,6 +288,6 @@ def _pieces(app: App, dataset: Dataset, period: FiledPeriod, kind: str) -> Itera
     with app.db.read() as tx:
         rows, head = bulk.rows_of(tx, dataset, period), True
         while batch := [dict(row) for row in islice(rows, BATCH)]:
-            for piece in table_lines(kind, dataset.columns, batch, head=head):
+            for piece in iter_table_chunks(kind, dataset.columns, batch, with_header=head):
                 yield piece, len(batch)
             head = False

@@ -60,8 +60,10 @@ class MonthJob(TypedDict):
 
 
 _FORM = Param("form_type", location="path", required=True, allowed=FORMS, help="A form.", example="4")
-_YEAR = Param("year", "integer", "path", required=True, least=1900, most=2099, help="A year of filing.", example="2025")
-_MONTH = Param("month", "integer", "path", required=True, least=1, most=12, help="A month of it.", example="1")
+_YEAR = Param(
+    "year", "integer", "path", required=True, minimum=1900, maximum=2099, help="A year of filing.", example="2025"
+)
+_MONTH = Param("month", "integer", "path", required=True, minimum=1, maximum=12, help="A month of it.", example="1")
 INDEX_PARAMS = (_FORM,)
 FILE_PARAMS = (
     _FORM,
@@ -84,7 +86,7 @@ def index(call: Call) -> Response:
     found = ((_NAME.fullmatch(name), made) for name, made in call.app.bulk_files.list_files())
     files = [_month_file(parts, made) for parts, made in found if parts is not None and parts[1] == form]
     answer: MonthIndex = {"form_type": form, "files": files}
-    return call.plain(answer)
+    return call.bare_object(answer)
 
 
 def file(call: Call) -> Response:
@@ -103,7 +105,7 @@ def file(call: Call) -> Response:
         "sha256": made.sha256,
         "expires_at": None,
     }
-    return call.plain(answer)
+    return call.bare_object(answer)
 
 
 def generate(call: Call) -> Response:
@@ -116,10 +118,10 @@ def generate(call: Call) -> Response:
         if being.name != name:
             raise
         settle(call, name)
-        return call.plain(_job(job, being.began, done=False))
+        return call.bare_object(_job(job, being.began, done=False))
     opened.close()
     settle(call, name)
-    return call.plain(_job(job, made.built_at, done=True))
+    return call.bare_object(_job(job, made.built_at, done=True))
 
 
 def _job(job: str, when: datetime, *, done: bool) -> MonthJob:

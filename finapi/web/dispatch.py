@@ -29,15 +29,15 @@ from finapi.store import idempotency
 from finapi.store.idempotency import IdempotentCall
 from finapi.web import access_log, exports, response_cache, responses
 from finapi.web.exchange import Exchange
-from finapi.web.http.call import DOCS, Call, limiter, unauthorized
+from finapi.web.http.call import OPENAPI_PATH, Call, limiter_name, unauthorized
 from finapi.web.http.messages import (
     Request,
     Response,
-    coded_etag,
+    build_etag,
+    find_matching_etag,
     has_if_none_match_star,
-    held_etag,
-    key_of,
-    read_request,
+    parse_environ,
+    read_api_key,
 )
 from finapi.web.http.route import CALLER_ZONES, GATEWAY_ZONES, PUBLIC_BODY, Route
 from finapi.web.responses import Answer, internal_error, timeout_error
@@ -91,8 +91,8 @@ def answer_call(app: App, table: RouteTable, exchange: Exchange, parse: Callable
 def parse_request(exchange: Exchange, parse: Callable[[], Request]) -> Request:
     """Return the request. Raise the error in it, if there is one: path, query or a refusal by the caller of this."""
     request = exchange.request = parse()
-    if request.wrong is not None:
-        raise request.wrong
+    if request.target_error is not None:
+        raise request.target_error
     return request
 
 
@@ -100,7 +100,7 @@ def find_path(app: App, table: RouteTable, exchange: Exchange, request: Request)
     """Return the routes of the request's path. Raise NOT_FOUND if there is none."""
     match = table.match(request.segments)
     if match is None:
-        docs = f"{app.config.public_url}{DOCS}"
+        docs = f"{app.config.public_url}{OPENAPI_PATH}"
         raise ApiError("NOT_FOUND", f"No route has this path; {docs} describes all.", details={"docs": docs})
     exchange.route = match.one_of(_route_method(request))
     return match
@@ -159,7 +159,7 @@ def find_caller(app: App, route: Route, request: Request, now: datetime) -> Call
             return None
         with app.accounts.read_one() as tx:
             return users.by_session(app, tx, token.strip(), now)
-    key = key_of(request, bearer=route.key_as_bearer)
+    key = read_api_key(request, bearer=route.key_as_bearer)
     if not key and route.key_in_body:
         key = _key_in_body(request)
     return users.by_key(app, key) if key else None
@@ -186,7 +186,7 @@ def apply_limits(app: App, exchange: Exchange, route: Route, request: Request) -
         return
     # An unverified caller counts against its address, so that inventing keys brings no fresh bucket.
     key = ("user", exchange.caller.id) if exchange.caller else ("address", request.address)
-    exchange.limit_decision = take_from_limit(app, limiter(route.zone, exchange.caller), key)
+    exchange.limit_decision = take_from_limit(app, limiter_name(route.zone, exchange.caller), key)
     exchange.cpu_meter = CpuMeter(app.refunded_cpu, key)
     network = logins.network(request.address) if route.network_limit else None
     if route.network_limit and network:
@@ -260,7 +260,7 @@ def compare_etag(
         return None
     data_stamp = caller.data_stamp if caller else ""
     exchange.tag = response_cache.compute_tag(data_stamp, route, call_input.parameters, request)
-    etag = held_etag(request.headers.get("if-none-match", ""), exchange.tag)
+    etag = find_matching_etag(request.headers.get("if-none-match", ""), exchange.tag)
     if etag is None and has_if_none_match_star(request):
         etag = response_cache.find_etag(app, data_stamp, exchange.tag, request)
     return None if etag is None else responses.build_not_modified(route, etag)
@@ -291,7 +291,7 @@ def build_call(
         body=call_input.body,
         release_callbacks=exchange.release_callbacks,
         route_table=table.list_routes,
-        ask=partial(answer_inner_call, app, table, request),
+        call_api=partial(answer_inner_call, app, table, request),
     )
 
 
@@ -343,7 +343,7 @@ def find_response(call: Call, exchange: Exchange) -> Response:
         return answer_idempotent_call(call, exchange)
     if exchange.tag is not None and has_if_none_match_star(call.request):
         return check_existence(call, exchange.tag)
-    if call.route.tables and call.table_kind is not None:
+    if call.route.tables and call.requested_table_type is not None:
         return exports.export_list(call)
     return response_cache.find_or_handle(call, exchange.tag)
 
@@ -354,12 +354,12 @@ def check_existence(call: Call, tag: str) -> Response:
     One row of a list is enough to know. Other answers are computed and cached.
     """
     one_row = {param.name: 1 for param in call.route.params if param.name in ("limit", "size")}
-    if one_row or call.table_kind is not None:
+    if one_row or call.requested_table_type is not None:
         call.route.handler(call._replace(params={**call.params, **one_row}))
     else:
         response_cache.find_or_handle(call, tag)
     # Nearly every answer is long enough to be compressed, and either tag is accepted later.
-    return responses.build_not_modified(call.route, coded_etag(tag, gzipped=call.request.wants_gzip))
+    return responses.build_not_modified(call.route, build_etag(tag, gzipped=call.request.wants_gzip))
 
 
 def check_time(call: Call, exchange: Exchange) -> None:
@@ -417,8 +417,8 @@ def answer_inner_call(app: App, table: RouteTable, outer: Request, inner: ApiReq
         "finapi.deadline": outer.deadline,
     }
     headers = {name.lower(): value for name, value in inner.headers.items()}
-    headers |= {"x-api-key": key_of(outer, bearer=True), "content-length": str(len(inner.body))}
-    request = read_request(environ)._replace(headers=headers, address=outer.address, peer=outer.peer)
+    headers |= {"x-api-key": read_api_key(outer, bearer=True), "content-length": str(len(inner.body))}
+    request = parse_environ(environ)._replace(headers=headers, address=outer.address, peer=outer.peer)
     exchange = Exchange(app.new_uuid(), app.clock.monotonic())
     status, response_headers, body = answer_call(app, table, exchange, lambda: request)
     if exchange.stream is not None:

@@ -24,7 +24,7 @@ from finapi.store.db import Database, Transaction
 from finapi.web.http.call import Call, TablePage
 from finapi.web.http.messages import GZIP_LEVEL, Response
 from finapi.web.http.route import Route
-from finapi.web.http.tables import CSV, MAX_ROWS, table_lines
+from finapi.web.http.tables import CSV, MAX_ROWS, iter_table_chunks
 
 log = logging.getLogger("finapi.exports")
 
@@ -137,13 +137,13 @@ def _get_max_rows(route: Route, page_params: PageParams | None) -> int:
         return MAX_ROWS
     params = (*route.params, *(route.body or ()))
     limit = next((param for param in params if param.name == page_params.limit), None)
-    return int((limit and limit.most) or MAX_ROWS)
+    return int((limit and limit.maximum) or MAX_ROWS)
 
 
 def export_list(call: Call) -> Response:
     """Return the rows of a list as the table that the caller requested: complete if they are few, else streamed."""
     page_params = find_page_params(call.route)
-    kind = call.table_kind or CSV
+    kind = call.requested_table_type or CSV
     with ExitStack() as resources:
         tx = resources.enter_context(call.app.db.read())
         snapshot = cast(Database, SnapshotDatabase(tx))
@@ -153,14 +153,14 @@ def export_list(call: Call) -> Response:
             return page
         columns = page.columns or call.route.columns
         if page_params is None or not reader.has_more or reader.remaining_rows == 0:
-            body = b"".join(table_lines(kind, columns, page.rows, head=True))
+            body = b"".join(iter_table_chunks(kind, columns, page.rows, with_header=True))
             return reader.build_response(page, body, has_more=reader.has_more)
         response = reader.build_response(page, b"", has_more=reader.has_rows_beyond())
         if call.request.method == "HEAD":
             response.stream = StreamedExport(iter(()), ExitStack())
             return response
-        call.hold_large()
-        resources.callback(call.release_large)
+        call.acquire_large_slot()
+        resources.callback(call.release_large_slot)
         chunks = _iter_chunks(reader, page, kind, columns)
         if call.request.wants_gzip:
             chunks = _compress(chunks)
@@ -170,11 +170,11 @@ def export_list(call: Call) -> Response:
 
 def _iter_chunks(reader: ListReader, page: TablePage, kind: str, columns: Any) -> Iterator[bytes]:
     """Yield the table, beginning with its first page."""
-    yield from table_lines(kind, columns, page.rows, head=True)
+    yield from iter_table_chunks(kind, columns, page.rows, with_header=True)
     while reader.has_more and reader.remaining_rows:
         next_page = reader.read_page(reader.remaining_rows)
         assert isinstance(next_page, TablePage)
-        yield from table_lines(kind, columns, next_page.rows, head=False)
+        yield from iter_table_chunks(kind, columns, next_page.rows, with_header=False)
 
 
 class ListReader:
@@ -227,7 +227,7 @@ class ListReader:
         cursor_param = next((param for param in self.call.route.params if param.name == "cursor"), None)
         if cursor_param is not None and self.next_cursor is not None:
             # A cursor costs the same however far the list has come.
-            self._position = {"cursor": cursor_param.read(str(self.next_cursor)), page_params.offset: 0}
+            self._position = {"cursor": cursor_param.parse(str(self.next_cursor)), page_params.offset: 0}
         else:
             offset = self._position[page_params.offset] + len(page.rows)
             self._position = {**self._position, page_params.offset: offset}
@@ -261,10 +261,10 @@ class ListReader:
         """Return the response with this body, whose headers say what follows the rows that were requested."""
         paging = page.meta.get("pagination", page.meta)
         if self.page_params is None:
-            headers = self.call.beside(page.meta)
+            headers = self.call.build_table_headers(page.meta)
         else:
             following = {"has_more": has_more, "next_cursor": self.next_cursor if has_more else None}
-            headers = self.call.beside({**page.meta, "pagination": {**paging, **following}})
+            headers = self.call.build_table_headers({**page.meta, "pagination": {**paging, **following}})
         request = self.call.request
         has_link = has_more and request.method in ("GET", "HEAD") and self.requested_rows is not None
         if has_link and self.page_params is not None and self.requested_rows is not None:
@@ -273,7 +273,7 @@ class ListReader:
             query[self.page_params.offset] = [str(next_offset)]
             path = quote(request.path, safe="/%")
             headers["Link"] = f'<{path}?{urlencode(query, doseq=True)}>; rel="next"'
-        return Response(200, body, f"{self.call.table_kind}; charset=utf-8", headers)
+        return Response(200, body, f"{self.call.requested_table_type}; charset=utf-8", headers)
 
     def _call_handler(self, size: int) -> TablePage | Response:
         """Return the page of ``size`` rows at the current position, or the response of a handler that returns none."""
@@ -285,7 +285,7 @@ class ListReader:
                 body = {**body, **page_values}
             else:
                 params = {**params, **page_values}
-        response = self.call.route.handler(self.call._replace(params=params, body=body, taken=taken))
+        response = self.call.route.handler(self.call._replace(params=params, body=body, exported_pages=taken))
         return taken[0] if taken else response
 
 

@@ -26,12 +26,12 @@ def answer(call: Call) -> Response:
     _check_origin(call.app.config, request.headers.get("origin"))
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise ApiError("UNSUPPORTED_MEDIA_TYPE", "The body must be application/json.")
-    if request.length > call.route.body_limit:
+    if request.body_bytes > call.route.body_limit:
         raise too_large(call.route.body_limit)
     costs = {route.name: route.cost for route in call.routes}
-    assert call.ask is not None
-    server = ContextServer(call.ask, cost=costs.__getitem__)
-    status, document = server.answer(request.stream.read(request.length), request.headers)
+    assert call.call_api is not None
+    server = ContextServer(call.call_api, cost=costs.__getitem__)
+    status, document = server.answer(request.stream.read(request.body_bytes), request.headers)
     headers = {"X-Tokens-Charged": str(server.charged)}
     return Response(status, b"" if document is None else dumps(document), headers=headers)
 

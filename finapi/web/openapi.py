@@ -21,11 +21,30 @@ from finapi.market.holdings import quarters
 from finapi.store import idempotency
 from finapi.web.accounts.webhook_bodies import EVENTS
 from finapi.web.http.call import PAGING_HEADERS, WINDOW_HEADER
-from finapi.web.http.messages import FILE
-from finapi.web.http.params import GREATEST, GREATEST_INTEGER, MAX_LENGTH, MAX_TEXT, MAX_URL, MAX_WORDS, Field, Param
+from finapi.web.http.messages import BINARY_MEDIA_TYPE
+from finapi.web.http.params import (
+    MAX_INTEGER,
+    MAX_LENGTH,
+    MAX_NUMBER,
+    MAX_TEXT_LENGTH,
+    MAX_URL_LENGTH,
+    MAX_WORDS,
+    Field,
+    Param,
+)
 from finapi.web.http.route import GATEWAY_ZONES, Route, operation_id
-from finapi.web.http.schema import DATE, INTEGER, TEXT, TIME, Schema, array, const, enum, nullable
-from finapi.web.http.tables import CSV, FORMATS, MAX_ROWS, NDJSON, csv_table, json_lines
+from finapi.web.http.schema import (
+    DATE,
+    INTEGER,
+    TEXT,
+    TIME,
+    Schema,
+    array_schema,
+    const_schema,
+    enum_schema,
+    nullable_schema,
+)
+from finapi.web.http.tables import CSV, MAX_ROWS, MEDIA_TYPE_BY_FORMAT, NDJSON, render_csv, render_ndjson
 
 _ACCESSION = "[0-9]{18}|[0-9]{10}-[0-9]{2}-[0-9]{6}"
 # What texts of a kind look like, as far as a schema can tell: a CUSIP's check digit is left to its format.
@@ -47,7 +66,7 @@ _TYPES: dict[str, Schema] = {
         "maxLength": passwords.MAX_LENGTH,
         "description": "One of the most common passwords is refused where /api/v1/policy says so.",
     },
-    "url": {"type": "string", "format": "uri", "maxLength": MAX_URL},
+    "url": {"type": "string", "format": "uri", "maxLength": MAX_URL_LENGTH},
 }
 
 DESCRIPTION = """\
@@ -209,7 +228,7 @@ _FORMAT = {
     "in": "query",
     "required": False,
     "description": f"Instead of Accept. A table has up to {MAX_ROWS:,} rows; without limit it is whole.",
-    "schema": {**enum(*FORMATS), "default": "json"},
+    "schema": {**enum_schema(*MEDIA_TYPE_BY_FORMAT), "default": "json"},
     "example": "json",
 }
 
@@ -227,10 +246,10 @@ def _body(route: Route) -> dict[str, Any]:
     required = [field.name for field in fields if field.required]
     if required:
         schema["required"] = required
-    for field in (field for field in fields if field.instead_of):
+    for field in (field for field in fields if field.alternative):
         # Where both are missing or hold nothing it does not fit. Some generators read no schema that is a boolean.
         none: Schema = {"maxItems": 0} if field.kind == "words" else {"not": {}}
-        schema["not"] = {"properties": {field.name: none, field.instead_of: none}}
+        schema["not"] = {"properties": {field.name: none, field.alternative: none}}
     shown = {field.name: _example(field) for field in fields if field.required or field.example != ""}
     described = f"A JSON object of at most {route.body_limit:,} bytes."
     content = {"application/json": {"schema": schema, "example": shown}}
@@ -261,7 +280,7 @@ def _parameter(param: Param) -> dict[str, Any]:
         "description": param.help,
         "schema": schema,
     }
-    if param.empty:
+    if param.empty_is_default:
         described["allowEmptyValue"] = True
     if param.example:
         described["example"] = _example(param)
@@ -272,14 +291,14 @@ def _parameter(param: Param) -> dict[str, Any]:
 
 def _schema(param: Param) -> Schema:
     """What a parameter takes. A number beyond a bound that clamps is not wrong."""
-    body, allowed = param.location == "body", _told(param.values)
-    text: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT if body else MAX_LENGTH}
+    body, allowed = param.location == "body", _told(param.accepted_names)
+    text: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT_LENGTH if body else MAX_LENGTH}
     if param.kind == "words":
         like: Schema = {"pattern": f"^({param.pattern})$"} if param.pattern else {"minLength": 1}
         plain = text if body else {"type": "string", **like}
-        words = array(enum(*allowed) if allowed else _TYPES.get(param.each, plain))
-        least = param.least or (0 if body else 1)
-        bounds = {"maxItems": param.most or MAX_WORDS, **({"minItems": least} if least else {})}
+        words = array_schema(enum_schema(*allowed) if allowed else _TYPES.get(param.word_kind, plain))
+        least = param.minimum or (0 if body else 1)
+        bounds = {"maxItems": param.maximum or MAX_WORDS, **({"minItems": least} if least else {})}
         if least > 1:  # repeats count once
             bounds["uniqueItems"] = True
         return words if body and allowed else words | bounds
@@ -288,29 +307,29 @@ def _schema(param: Param) -> Schema:
     if isinstance(param, Field) and param.kind == "object":
         return {"type": "object", "properties": {one.name: _member(one) for one in param.members}}
     if param.kind == "values":
-        return {**array({"type": ["string", "number", "null"]}), "maxItems": param.most or MAX_WORDS}
+        return {**array_schema({"type": ["string", "number", "null"]}), "maxItems": param.maximum or MAX_WORDS}
     if param.kind == "sort":
-        order = enum("asc", "desc")
+        order = enum_schema("asc", "desc")
         orders: Schema = {"anyOf": [order, {"type": "object", "properties": {"order": order}, "required": ["order"]}]}
-        column: Schema = {"type": "object", "additionalProperties": orders, "propertyNames": enum(*allowed)}
+        column: Schema = {"type": "object", "additionalProperties": orders, "propertyNames": enum_schema(*allowed)}
         column |= {"minProperties": 1, "maxProperties": 1}
-        one = {"anyOf": [enum(*allowed), column]}
-        return {"anyOf": [enum(*allowed), {**array(one), "minItems": 1, "maxItems": 1}]}
+        one = {"anyOf": [enum_schema(*allowed), column]}
+        return {"anyOf": [enum_schema(*allowed), {**array_schema(one), "minItems": 1, "maxItems": 1}]}
     if allowed:
-        return enum(*allowed)
+        return enum_schema(*allowed)
     if param.pattern:
         text = {"type": "string", "pattern": f"^({param.pattern})$"}
     if param.kind == "word":
         text["type"] = ["string", "integer"]
-        text |= {"minimum": param.least, "maximum": param.most} if param.least is not None else {}
+        text |= {"minimum": param.minimum, "maximum": param.maximum} if param.minimum is not None else {}
     schema = dict(_TYPES.get(param.kind, text))
     if isinstance(param.default, str) and "pattern" in schema:
         schema = {"type": "string", "pattern": f"^({param.default}|{schema['pattern'].strip('^$')})$"}
     if param.kind in ("integer", "number") and param.clamp is not True:
-        greatest = GREATEST_INTEGER if param.kind == "integer" and not body else GREATEST
-        schema["minimum"] = -greatest if param.least is None else param.least
+        greatest = MAX_INTEGER if param.kind == "integer" and not body else MAX_NUMBER
+        schema["minimum"] = -greatest if param.minimum is None else param.minimum
         if not param.clamp:
-            schema["maximum"] = greatest if param.most is None else param.most
+            schema["maximum"] = greatest if param.maximum is None else param.maximum
     return schema
 
 
@@ -391,12 +410,12 @@ HEADERS: dict[str, dict[str, Any]] = {
     "WWW-Authenticate": _header("Accepted credentials (RFC 9110).", TEXT),
     "Allow": _header("Methods allowed here.", TEXT),
     "Location": _header("The page.", {"type": "string", "format": "uri-reference"}),
-    "Idempotent-Replayed": _header("true: a repeat; nothing was done again.", enum("true"), always=False),
+    "Idempotent-Replayed": _header("true: a repeat; nothing was done again.", enum_schema("true"), always=False),
     "Deprecation": _header("Since when the route is deprecated (RFC 9745).", TEXT),
     "Sunset": _header("When it stops answering (RFC 8594).", TEXT),
     "Link": _header("The changelog, and what to call instead.", TEXT),
     "NextLink": _header("CSV and NDJSON: rel=next, the next page of a list cut by limit.", TEXT, always=False),
-    "X-Has-More": _header("CSV and NDJSON: whether rows follow.", enum("true", "false"), always=False),
+    "X-Has-More": _header("CSV and NDJSON: whether rows follow.", enum_schema("true", "false"), always=False),
     "X-Next-Cursor": _header("CSV and NDJSON: the cursor of the next page.", TEXT, always=False),
     "X-Total-Characters": _header("Characters of the whole document, of which this may be a part.", INTEGER),
     "X-Total-Count": _header("CSV and NDJSON: rows in all.", INTEGER, always=False),
@@ -457,9 +476,9 @@ ERROR: Schema = {
     "type": "object",
     "required": ["status", "error", "code", "message", "request_id", "timestamp"],
     "properties": {
-        "status": const("error"),
-        "error": enum(*STATUS_BY_CODE),
-        "code": enum(*STATUS_BY_CODE),
+        "status": const_schema("error"),
+        "error": enum_schema(*STATUS_BY_CODE),
+        "code": enum_schema(*STATUS_BY_CODE),
         "message": TEXT,
         "details": {"type": "object"},
         "request_id": TEXT,
@@ -469,8 +488,8 @@ ERROR: Schema = {
 _BESIDE = {
     "current_balance": INTEGER,
     "required_cost": INTEGER,
-    "next_refill_at": nullable(TIME),
-    "plan": nullable(TEXT),
+    "next_refill_at": nullable_schema(TIME),
+    "plan": nullable_schema(TEXT),
     "upgrade_url": TEXT,
 }
 INSUFFICIENT: Schema = {
@@ -478,8 +497,8 @@ INSUFFICIENT: Schema = {
     "required": [*ERROR["required"], *_BESIDE],
     "properties": {
         **ERROR["properties"],
-        "error": const("insufficient_tokens"),
-        "code": const("insufficient_tokens"),
+        "error": const_schema("insufficient_tokens"),
+        "code": const_schema("insufficient_tokens"),
         **_BESIDE,
     },
 }
@@ -524,7 +543,7 @@ class Answers:
         headers += ["ETag"] if route.cacheable or 304 in route.answers else []
         headers += ["Idempotent-Replayed"] if route.idempotent else []
         headers += PAGING_HEADERS.values() if route.tables else ()
-        headers += [WINDOW_HEADER] if route.lists and any(one.window for one in route.params) else []
+        headers += [WINDOW_HEADER] if route.lists and any(one.is_window for one in route.params) else []
         headers += ["X-Total-Characters"] if "text/html" in route.media else []
         said = route.summary + (
             ". As CSV or NDJSON (x-tables) when Accept or format asks for it." if route.tables else ""
@@ -537,8 +556,8 @@ class Answers:
         return answer if links is None else {**answer, "links": links}
 
     def _content(self, route: Route) -> dict[str, Any]:
-        if FILE in route.media:
-            return {FILE: {"schema": {"type": "string", "format": "binary"}}}
+        if BINARY_MEDIA_TYPE in route.media:
+            return {BINARY_MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}}
         if route.media:
             return {kind: {"schema": TEXT, "example": "<p>Text as it was filed.</p>"} for kind in route.media}
         operation = operation_id(route)
@@ -559,8 +578,8 @@ class Answers:
         shown = self._shown.get(operation_id(route))
         columns, rows = (route.columns, []) if shown is None else route.table_of(shown)
         return {
-            CSV: {"schema": TEXT, "example": csv_table(columns, rows).decode()},
-            NDJSON: {"schema": TEXT, "example": json_lines(rows).decode()},
+            CSV: {"schema": TEXT, "example": render_csv(columns, rows).decode()},
+            NDJSON: {"schema": TEXT, "example": render_ndjson(rows).decode()},
         }
 
     def _error(self, route: Route, status: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from finapi.core.records import JsonSchema, Object
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.route import AUTHENTICATED_BODY, PUBLIC_BODY
-from finapi.web.http.schema import Envelope, Schema, array, const, made_of, schema
+from finapi.web.http.schema import Envelope, Schema, array_schema, build_schema, const_schema, object_schema
 
 READY = "policy"
 LIMIT_HEADERS = ["Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]
@@ -26,7 +26,7 @@ def show(call: Call) -> Response:
         deprecated = any(route.deprecated is not None for route in call.routes)
         begun = call.success(document(call.app.config, no_deprecations=not deprecated), {}).body
         call.app.static_bodies[READY] = begun
-    return Response(200, begun, end=call.envelope_suffix)
+    return Response(200, begun, suffix=call.envelope_suffix)
 
 
 def is_ready(app: App) -> bool:
@@ -164,9 +164,11 @@ _FIXED = frozenset(
 def _described(value: Any) -> Schema:
     """The JSON Schema of a part of the policy, read off its values."""
     if isinstance(value, dict):
-        return made_of({name: const(one) if name in _FIXED else _described(one) for name, one in value.items()})
+        return object_schema(
+            {name: const_schema(one) if name in _FIXED else _described(one) for name, one in value.items()}
+        )
     kind: Any = type(value)
-    return array(schema(str)) if kind is list else schema(kind)
+    return array_schema(build_schema(str)) if kind is list else build_schema(kind)
 
 
 POLICY = Envelope[Annotated[dict[str, Any], JsonSchema(_described(document(Config(), no_deprecations=True)))], Object]

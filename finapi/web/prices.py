@@ -11,13 +11,13 @@ from finapi.market.prices import prices
 from finapi.market.prices.prices import PriceDay, PriceSource
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, TICKER, Param, bad_cursor, cursor, limit
-from finapi.web.http.schema import Envelope, Windows
+from finapi.web.http.params import OFFSET, TICKER, Param, cursor_param, invalid_cursor, limit_param
+from finapi.web.http.schema import Envelope, WindowMeta
 
 PARAMS = (
     TICKER,
-    Param("from", "date", window=True, help="The first day.", example="2025-01-02"),
-    Param("to", "date", window=True, help="The last day.", example="2025-06-30"),
+    Param("from", "date", is_window=True, help="The first day.", example="2025-01-02"),
+    Param("to", "date", is_window=True, help="The last day.", example="2025-06-30"),
     Param(
         "adjusted",
         "boolean",
@@ -25,9 +25,9 @@ PARAMS = (
         help="true: open, high, low, close and volume are adjusted too. adj_close always is.",
         example="true",
     ),
-    limit(500, 5_000),
+    limit_param(500, 5_000),
     OFFSET,
-    cursor("2025-03-31", "[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    cursor_param("2025-03-31", "[0-9]{4}-[0-9]{2}-[0-9]{2}"),
 )
 
 
@@ -35,7 +35,7 @@ PARAMS = (
 PriceDays = TypedDict("PriceDays", {"from": Date | None, "to": Date | None})
 
 
-class PriceMeta(PriceDays, Windows):
+class PriceMeta(PriceDays, WindowMeta):
     """Whose prices they are, the page, and the days that it is narrowed to."""
 
     ticker: str
@@ -62,7 +62,7 @@ def of_ticker(call: Call) -> Response:
         found = prices.page(tx, series, limit=most + 1, **asked, adjusted=params["adjusted"])
     shown, more = found[:most], len(found) > most
     meta = {
-        **call.windows(),
+        **call.build_window_meta(),
         "ticker": series.ticker,
         "source": series.source,
         "synthetic": series.source == "synthetic",
@@ -72,7 +72,7 @@ def of_ticker(call: Call) -> Response:
         "has_more": more,
         "next_cursor": shown[-1]["date"] if more else None,
     }
-    return call.rows(shown, meta)
+    return call.success_rows(shown, meta)
 
 
 def _last(call: Call) -> str | None:
@@ -81,5 +81,5 @@ def _last(call: Call) -> str | None:
     try:
         before = None if cursor is None else days.shift(days.validate(cursor), -1)
     except (ValueError, OverflowError):
-        raise bad_cursor() from None
+        raise invalid_cursor() from None
     return min((day for day in (before, to) if day is not None), default=None)

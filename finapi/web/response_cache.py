@@ -7,15 +7,22 @@ from functools import partial
 
 from finapi.app import App
 from finapi.web.exchange import Exchange
-from finapi.web.http.call import LARGE_ANSWER, Call, table_kind
-from finapi.web.http.messages import GZIP_FROM, Request, Response, coded_etag, deflated, deflated_of_many
+from finapi.web.http.call import MIN_LARGE_ANSWER_BYTES, Call, requested_table_type
+from finapi.web.http.messages import (
+    MIN_GZIP_BYTES,
+    Request,
+    Response,
+    build_etag,
+    compress_prefix,
+    compress_prefix_cached,
+)
 from finapi.web.http.route import Route
 from finapi.web.validation import Parameters
 
 
 def compute_tag(data_stamp: str, route: Route, parameters: Parameters, request: Request) -> str:
     """Return the ETag of a response before any work, from the version of the data and the parameters."""
-    kind = table_kind(request) if route.tables else None
+    kind = requested_table_type(request) if route.tables else None
     # A table may have more rows than the limit of JSON, to which the parameter was clamped.
     table = None if kind is None else f"{kind} {request.query.get('limit')}"
     return hashlib.sha256(f"{data_stamp} {table} {parameters.text}".encode()).hexdigest()[:32]
@@ -26,11 +33,11 @@ def find_or_handle(call: Call, tag: str | None) -> Response:
     if tag is None or call.caller is None:
         return call.route.handler(call)
     cached: Response = call.app.answer_cache.get(call.caller.data_stamp, tag, lambda: call.route.handler(call))
-    if len(cached.body) > LARGE_ANSWER:
-        call.hold_large()
+    if len(cached.body) > MIN_LARGE_ANSWER_BYTES:
+        call.acquire_large_slot()
     # Each call has its own request id and time at the end of the body.
-    end = call.envelope_suffix if cached.end else b""
-    return Response(cached.status, cached.body, cached.content_type, dict(cached.headers), end, kept=cached)
+    end = call.envelope_suffix if cached.suffix else b""
+    return Response(cached.status, cached.body, cached.content_type, dict(cached.headers), end, cached=cached)
 
 
 def find_etag(app: App, data_stamp: str, tag: str, request: Request) -> str | None:
@@ -38,8 +45,8 @@ def find_etag(app: App, data_stamp: str, tag: str, request: Request) -> str | No
     cached: Response | None = app.answer_cache.find(data_stamp, tag, None)
     if cached is None:
         return None
-    is_long = len(cached.body) + len(cached.end) > GZIP_FROM
-    return coded_etag(tag, gzipped=request.wants_gzip and is_long)
+    is_long = len(cached.body) + len(cached.suffix) > MIN_GZIP_BYTES
+    return build_etag(tag, gzipped=request.wants_gzip and is_long)
 
 
 def compress_body(app: App, exchange: Exchange, response: Response) -> bytes:
@@ -47,11 +54,13 @@ def compress_body(app: App, exchange: Exchange, response: Response) -> bytes:
     route, caller = exchange.route, exchange.caller
     if response.is_resident and route is not None:
         name = f"gzip {route.path}"
-        return app.static_bodies.get(name) or app.static_bodies.setdefault(name, deflated(response.body).ended())
-    if response.kept is not None and caller is not None:
-        compress = partial(deflated, response.body)
-        return app.answer_cache.get(caller.data_stamp, ("gzip", exchange.tag), compress).ended(response.end)
+        return app.static_bodies.get(name) or app.static_bodies.setdefault(
+            name, compress_prefix(response.body).finish()
+        )
+    if response.cached is not None and caller is not None:
+        compress = partial(compress_prefix, response.body)
+        return app.answer_cache.get(caller.data_stamp, ("gzip", exchange.tag), compress).finish(response.suffix)
     # Without a limit an unauthenticated caller requests megabytes as often as it likes.
     compress_and_cache = route is not None and route.zone is None
-    compressed = deflated_of_many(response.body) if compress_and_cache else deflated(response.body)
-    return compressed.ended(response.end)
+    compressed = compress_prefix_cached(response.body) if compress_and_cache else compress_prefix(response.body)
+    return compressed.finish(response.suffix)

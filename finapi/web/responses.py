@@ -16,12 +16,12 @@ from finapi.core.json import dumps
 from finapi.web import response_cache
 from finapi.web.exchange import Exchange
 from finapi.web.http.messages import (
-    GZIP_FROM,
-    RENDERS_NOTHING,
+    CSP_RENDER_NOTHING,
+    MIN_GZIP_BYTES,
     Request,
     Response,
-    caller_request_id,
-    coded_etag,
+    build_etag,
+    find_caller_request_id,
 )
 from finapi.web.http.route import GATEWAY_ZONES, Route
 from finapi.web.router import Match
@@ -95,7 +95,7 @@ def build_error(app: App, exchange: Exchange, error: ApiError) -> Response:
     """Return the response for an error, as JSON or, for a browser, as a page."""
     exchange.error_code = error.code
     request = exchange.request
-    if request is not None and request.preferred(HTML) is not None:
+    if request is not None and request.find_preferred_type(HTML) is not None:
         from finapi.web.html import frame
 
         page = frame.error_page(app.config, error, request.path, exchange.request_id)
@@ -124,7 +124,7 @@ def _suggest_name(param: str, request: Request) -> str:
     """Return a sentence about the name in the request that probably means a missing parameter, or an empty text."""
     from finapi.core import suggestions
 
-    json_body = request.kept[0] if request.kept else {}
+    json_body = request.parsed_bodies[0] if request.parsed_bodies else {}
     names = {**request.query, **json_body}
     if param in names:
         return ""
@@ -158,20 +158,23 @@ def finish(app: App, exchange: Exchange, response: Response) -> Answer:
     request, route = exchange.request, exchange.route
     is_stream = response.stream is not None
     # Without an end it is the same object for all calls, which share its memory while their clients read it.
-    body = response.body + response.end if response.end else response.body
+    body = response.body + response.suffix if response.suffix else response.body
     exchange.is_resident = response.is_resident
     is_gzipped = (
-        request is not None and request.wants_gzip and (len(body) > GZIP_FROM or is_stream) and not response.packed
+        request is not None
+        and request.wants_gzip
+        and (len(body) > MIN_GZIP_BYTES or is_stream)
+        and not response.is_compressed
     )
     headers = _build_headers(app, exchange, response)
-    if len(body) > GZIP_FROM or exchange.tag or (is_stream and not response.packed):
+    if len(body) > MIN_GZIP_BYTES or exchange.tag or (is_stream and not response.is_compressed):
         headers["Vary"] = _vary(route)
     if is_gzipped:
         headers["Content-Encoding"] = "gzip"
         if not is_stream:
             body = response_cache.compress_body(app, exchange, response)
     if exchange.tag and response.status == 200:
-        headers["ETag"] = coded_etag(exchange.tag, gzipped=is_gzipped)
+        headers["ETag"] = build_etag(exchange.tag, gzipped=is_gzipped)
     if is_stream:
         headers["Content-Type"] = response.content_type
     elif response.status not in (204, 304):
@@ -187,11 +190,11 @@ def _build_headers(app: App, exchange: Exchange, response: Response) -> dict[str
     request, route = exchange.request, exchange.route
     headers = {
         "X-API-Version": __version__,
-        "X-Request-ID": (request and caller_request_id(request)) or exchange.request_id,
+        "X-Request-ID": (request and find_caller_request_id(request)) or exchange.request_id,
         "X-Content-Type-Options": "nosniff",
     }
     if response.status != 304:  # The policy of a 304 would replace that of the page.
-        headers["Content-Security-Policy"] = RENDERS_NOTHING
+        headers["Content-Security-Policy"] = CSP_RENDER_NOTHING
     # Revalidated with each use: a 304 costs nothing, a stale figure might.
     headers["Cache-Control"] = "private, no-cache" if exchange.tag and response.status < 400 else "no-store"
     headers.update(response.headers)

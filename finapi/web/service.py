@@ -13,7 +13,7 @@ from finapi.core.errors import ApiError, store_unavailable
 from finapi.core.json import dumps
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Request, Response
-from finapi.web.http.schema import TEXT, Schema, const
+from finapi.web.http.schema import TEXT, Schema, const_schema
 
 
 class Alive(TypedDict):
@@ -32,7 +32,7 @@ class Ready(Alive):
 DOCUMENT: Schema = {
     "type": "object",
     "properties": {
-        "openapi": const("3.1.0"),
+        "openapi": const_schema("3.1.0"),
         "info": {"type": "object", "properties": {"title": TEXT, "version": TEXT}, "additionalProperties": True},
         "servers": {"type": "array", "items": {"type": "object"}},
         "paths": {"type": "object"},

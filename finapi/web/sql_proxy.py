@@ -28,7 +28,7 @@ BODY = (
         ),
         example="SELECT symbol, close FROM price WHERE symbol = 'AAPL' ORDER BY date DESC LIMIT 5",
     ),
-    Field("params", "values", most=50, help="Values for the ? placeholders of the query: texts, numbers or null."),
+    Field("params", "values", maximum=50, help="Values for the ? placeholders of the query: texts, numbers or null."),
     Field(
         "api_key", "text", help="The API key, if it is in neither the header nor the query string.", example="0" * 32
     ),
@@ -56,8 +56,8 @@ def query(call: Call) -> Response:
     """The rows of the query, each an object of its columns."""
     table = call.app.sandbox.query(call.body["query"], VIEWS, call.user_id, call.body.get("params") or ())
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-    if (kind := call.table_kind) is not None:
-        return call.as_table(kind, table.columns, rows, {"has_more": table.truncated})
+    if (kind := call.requested_table_type) is not None:
+        return call.render_table(kind, table.columns, rows, {"has_more": table.truncated})
     found: SqlResult = {
         "success": True,
         "data": rows,
@@ -67,4 +67,4 @@ def query(call: Call) -> Response:
         "request_id": call.request_id,
         "timestamp": iso(call.now),
     }
-    return call.plain(found)
+    return call.bare_object(found)

@@ -11,16 +11,18 @@ from finapi.core.json import dumps
 from finapi.ops import status, watchdog
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import Param, in_path
+from finapi.web.http.params import Param, path_param
 
 HISTORY_PARAMS = (
-    Param("service", allowed=status.SERVICES, open=True, help="One service; without it, all.", example="main_api"),
+    Param(
+        "service", allowed=status.SERVICES, allows_others=True, help="One service; without it, all.", example="main_api"
+    ),
     Param(
         "days",
         "integer",
         default=30,
-        least=1,
-        most=status.MAX_DAYS,
+        minimum=1,
+        maximum=status.MAX_DAYS,
         clamp="above",
         example="7",
         help=f"Days counted back from today; more than {status.MAX_DAYS} are read as {status.MAX_DAYS}.",
@@ -33,7 +35,7 @@ HISTORY_PARAMS = (
         help=f"Size of a bucket; daily, with a warning, where hourly would make more than {status.MAX_BUCKETS}.",
     ),
 )
-BADGE_PARAMS = (in_path("badge", help="A service's name, or overall, and .svg.", example="main_api.svg"),)
+BADGE_PARAMS = (path_param("badge", help="A service's name, or overall, and .svg.", example="main_api.svg"),)
 
 FEED_CHANGES = 50  # that the feed lists
 
@@ -63,7 +65,7 @@ def current(app: App) -> bytes:
 def history(call: Call) -> Response:
     """How they stood, in buckets of hours or days."""
     params = call.params
-    return call.plain(status.history(call.app, params["service"], params["days"], params["resolution"], call.now))
+    return call.bare_object(status.history(call.app, params["service"], params["days"], params["resolution"], call.now))
 
 
 def badge(call: Call) -> Response:

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from finapi import __version__
 from finapi.core.cache import Cache
 from finapi.core.errors import ApiError, invalid_param
-from finapi.web.http.call import table_kind
+from finapi.web.http.call import requested_table_type
 from finapi.web.http.messages import Request
-from finapi.web.http.params import read_all, read_body
+from finapi.web.http.params import parse_body, parse_params
 from finapi.web.http.route import Route
-from finapi.web.http.tables import FORMATS, MAX_ROWS
+from finapi.web.http.tables import MAX_ROWS, MEDIA_TYPE_BY_FORMAT
 
 # The room of a ParameterCache, in characters of the texts and a surcharge for each entry. The target of a request,
 # which is not counted, has at most 8 KB.
@@ -57,7 +57,7 @@ def _read_parameters(route: Route, path_params: Mapping[str, str], query: Mappin
         if name in query:
             raise invalid_param(name, f"This list cannot be filtered by {name}.")
     _check_format(route, query)
-    values = read_all(route.params, path_params, query)
+    values = parse_params(route.params, path_params, query)
     return Parameters(values, json.dumps([__version__, route.path, values], sort_keys=True, default=str))
 
 
@@ -65,7 +65,7 @@ def _check_format(route: Route, query: Mapping[str, list[str]]) -> None:
     """Raise INVALID_PARAM if ``format`` is a format that the route does not answer in."""
     if "format" not in query or route.auth != "key" or any(param.name == "format" for param in route.params):
         return
-    allowed = list(FORMATS) if route.tables else ["json"]
+    allowed = list(MEDIA_TYPE_BY_FORMAT) if route.tables else ["json"]
     if query["format"][-1].lower() not in allowed:
         raise invalid_param("format", f"format must be one of {', '.join(allowed)} here.", allowed=allowed)
 
@@ -73,7 +73,7 @@ def _check_format(route: Route, query: Mapping[str, list[str]]) -> None:
 def read_call_body(route: Route, request: Request) -> dict[str, Any]:
     """Return the members of the JSON body of a route that has one. Raise ApiError if it is not valid."""
     fields = route.body or ()
-    if route.lists and table_kind(request) is not None:
+    if route.lists and requested_table_type(request) is not None:
         # A table has more rows than a page of JSON.
-        fields = tuple(replace(field, most=MAX_ROWS) if field.name == "size" else field for field in fields)
-    return read_body(fields, request.read_json(route.body_limit))
+        fields = tuple(replace(field, maximum=MAX_ROWS) if field.name == "size" else field for field in fields)
+    return parse_body(fields, request.read_json(route.body_limit))

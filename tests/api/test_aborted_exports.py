@@ -19,8 +19,8 @@ from finapi.core.config import Config
 from finapi.web.application import WsgiApp
 from finapi.web.bulk import CHUNK, FileExport
 from finapi.web.http.call import Call
-from finapi.web.http.messages import FILE, Response
-from finapi.web.http.params import OFFSET, limit
+from finapi.web.http.messages import BINARY_MEDIA_TYPE, Response
+from finapi.web.http.params import OFFSET, limit_param
 from finapi.web.http.route import Route
 from finapi.web.http.schema import answer, part
 from finapi.web.routes import ROUTES
@@ -43,7 +43,7 @@ def rows(call: Call) -> Response:
     if first in FAILING_PAGES:
         raise RuntimeError("as the test wants it")
     numbers = range(first, min(ROWS, first + size))
-    return call.rows([{"n": number, "text": TEXT} for number in numbers], {"has_more": first + size < ROWS})
+    return call.success_rows([{"n": number, "text": TEXT} for number in numbers], {"has_more": first + size < ROWS})
 
 
 def file(call: Call) -> Response:
@@ -52,7 +52,7 @@ def file(call: Call) -> Response:
     if call.request.method == "HEAD":
         opened.seek(0, SEEK_END)
     headers = {"Content-Length": str(FILE_BYTES)}
-    return Response(200, b"", FILE, headers, stream=FileExport(opened), packed=True)
+    return Response(200, b"", BINARY_MEDIA_TYPE, headers, stream=FileExport(opened), is_compressed=True)
 
 
 EXPORT = Route(
@@ -63,7 +63,7 @@ EXPORT = Route(
     cost=5,
     zone=None,
     summary="Rows",
-    params=(limit(3, 5), OFFSET),
+    params=(limit_param(3, 5), OFFSET),
     lists=True,
     shape=SHAPE,
 )

@@ -388,7 +388,7 @@ def test_of_many_at_once_with_one_key_one_buys(client: Client, session: str) -> 
 
 
 def gone_soon(call: Call) -> Response:
-    return call.plain({})
+    return call.bare_object({})
 
 
 def test_a_deprecated_route_says_so_on_every_answer(app: App) -> None:

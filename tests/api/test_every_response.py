@@ -666,9 +666,9 @@ def test_if_none_match_star_asks_a_list_for_one_row(app: App, client: Client, fo
 
     def list_rows(call: Call) -> Response:
         limits.append(call.params["limit"])
-        return call.rows([{"a": 1}] * call.params["limit"], {})
+        return call.success_rows([{"a": 1}] * call.params["limit"], {})
 
-    params = (Param("limit", "integer", default=100, least=1, most=1000), Param("offset", "integer", default=0))
+    params = (Param("limit", "integer", default=100, minimum=1, maximum=1000), Param("offset", "integer", default=0))
     shape = {"type": "object", "properties": {"data": {"type": "array", "items": {"properties": {"a": {}}}}}}
     route = Route(
         "GET",

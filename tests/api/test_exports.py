@@ -26,7 +26,7 @@ from finapi.web import exports
 from finapi.web.application import WsgiApp
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, limit
+from finapi.web.http.params import OFFSET, limit_param
 from finapi.web.http.route import Route
 from finapi.web.http.schema import answer, part
 from tests.api import ledger
@@ -51,7 +51,7 @@ def numbers(call: Call) -> Response:
     if first in FAILS_AT:
         raise RuntimeError("as the test wants it")
     rows = [{"n": number} for number in range(first, min(COUNT, first + size))]
-    return call.rows(rows, {"has_more": first + size < COUNT})
+    return call.success_rows(rows, {"has_more": first + size < COUNT})
 
 
 def numbers_route(
@@ -71,7 +71,7 @@ def numbers_route(
         cost=cost,
         zone=None,
         summary="Numbers",
-        params=(limit(3, max_limit), OFFSET),
+        params=(limit_param(3, max_limit), OFFSET),
         lists=True,
         shape=SHAPE,
         cacheable=cacheable,

@@ -63,7 +63,7 @@ def values(param: Param) -> list[Any]:
     if param.name == "cik":
         return ["1234567", "320193"]
     if param.kind in ("integer", "number"):
-        return [str(param.least or 0), "5", "1000"]
+        return [str(param.minimum or 0), "5", "1000"]
     return [*param.allowed[:4], *([str(param.example)] if param.example else [])]
 
 
@@ -88,7 +88,7 @@ def test_pages_of_filtered_rows_are_the_filtered_list(lists: FilteredLists, name
     given = {
         one.name: one for one in (*route.params, *(route.body or ())) if one.name != "from" or one.kind == "integer"
     }
-    most = {size: min(MOST, given[size].most or MOST)} if size in given else {}
+    most = {size: min(MOST, given[size].maximum or MOST)} if size in given else {}
     answers = 0
     for asked in asked_of(name):
         try:

@@ -307,8 +307,8 @@ def test_a_place_is_given_back_when_the_answer_has_been_handed_over(caller: Clie
 def test_an_answer_above_a_megabyte_needs_a_place_also_when_it_is_kept(
     caller: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calls, "LARGE_ANSWER", 10_000)
-    monkeypatch.setattr("finapi.web.response_cache.LARGE_ANSWER", 10_000)
+    monkeypatch.setattr(calls, "MIN_LARGE_ANSWER_BYTES", 10_000)
+    monkeypatch.setattr("finapi.web.response_cache.MIN_LARGE_ANSWER_BYTES", 10_000)
     query = {"cik": "77", "provenance": "full"}
     assert caller.get(URL, query=query).status == 200
     for other in ("x", "y"):

@@ -457,8 +457,8 @@ def test_an_answer_that_was_kept_is_gzipped_for_those_who_ask(app: App, client: 
 def test_a_kept_answer_is_compressed_once_and_ends_as_each_call_does(
     app: App, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = Mock(wraps=messages.deflated)
-    monkeypatch.setattr(response_cache, "deflated", made)
+    made = Mock(wraps=messages.compress_prefix)
+    monkeypatch.setattr(response_cache, "compress_prefix", made)
     zipped = {"Accept-Encoding": "gzip"}
     first, again = client.get(COMPANY, headers=zipped), client.get(COMPANY, headers=zipped)
     assert made.call_count == 1

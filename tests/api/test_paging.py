@@ -22,7 +22,7 @@ from finapi.market.documents import metadata
 from finapi.market.documents.metadata import FilingMetadata
 from finapi.market.ownership import notices, store
 from finapi.market.reference import companies
-from finapi.web.http.params import FREE_OFFSET
+from finapi.web.http.params import MAX_FREE_OFFSET
 from finapi.web.http.route import Route
 from finapi.web.openapi import document
 from finapi.web.routes import ROUTES
@@ -87,7 +87,7 @@ NAMES = {"next_cursor": "cursor", "next_since_seq": "since_seq"}
 OFFSETS = {
     **dict.fromkeys(
         ("get_account_transactions", "get_billing_history", "get_sniper_targets", "get_webhooks_deliveries"),
-        FREE_OFFSET,
+        MAX_FREE_OFFSET,
     ),
     # What a holder has of a company is put together in whole.
     "get_ownership_positions_holder_uuid_issuer_issuer_cik_history": 20_000,

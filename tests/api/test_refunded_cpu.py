@@ -32,7 +32,7 @@ PATH, FREE_PATH = "/api/v1/work", "/api/v1/free"
 MESSAGE = (
     "Calls of this account or address that failed and cost nothing have used their seconds of CPU. Try again later."
 )
-PARAMS = (Param("outcome", "word", required=True), Param("limit", "integer", least=1, most=5))
+PARAMS = (Param("outcome", "word", required=True), Param("limit", "integer", minimum=1, maximum=5))
 
 
 class Worker:

@@ -13,7 +13,7 @@ from finapi.delivery import webhooks
 from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import FREE_OFFSET, Field, Param, limit, offset
+from finapi.web.http.params import MAX_FREE_OFFSET, Field, Param, limit_param, offset_param
 from finapi.web.http.route import CALLER_ZONES
 from finapi.web.http.schema import Envelope
 
@@ -26,21 +26,23 @@ UPDATE_BODY = (
     Field("webhook_topics", "words", allowed=users.TOPICS),
 )
 USAGE_PARAMS = (
-    Param("days", "integer", default=30, least=1, most=365, clamp=True, help="UTC days, today included.", example="7"),
+    Param(
+        "days", "integer", default=30, minimum=1, maximum=365, clamp=True, help="UTC days, today included.", example="7"
+    ),
 )
 TRANSACTIONS_PARAMS = (
-    limit(50, 500),
-    offset(FREE_OFFSET),
-    Param("cursor", "integer", least=1, help="next_cursor of the previous page.", example="1234"),
+    limit_param(50, 500),
+    offset_param(MAX_FREE_OFFSET),
+    Param("cursor", "integer", minimum=1, help="next_cursor of the previous page.", example="1234"),
 )
-HISTORY_PARAMS = (limit(20, 500), offset(FREE_OFFSET))
+HISTORY_PARAMS = (limit_param(20, 500), offset_param(MAX_FREE_OFFSET))
 QUOTA_BODY = (
     Field(
         "amount_dollars",
         "number",
         required=True,
-        least=0,
-        most=MAX_DOLLARS,
+        minimum=0,
+        maximum=MAX_DOLLARS,
         help="Dollars from the wallet, to the cent; 100 tokens each.",
         example=12.5,
     ),
@@ -141,7 +143,7 @@ def user(call: Call) -> Response:
         profile = users.profile(call.app, tx, call.user_id, call.now)
         documents, devices = users.own_limits(call.app, tx, call.user_id)
     user: OwnUser = {**profile, "UserDocumentLimit": documents, "UserDeviceLimit": devices}
-    return call.plain({"user": user})
+    return call.bare_object({"user": user})
 
 
 def update_user(call: Call) -> Response:
@@ -149,18 +151,18 @@ def update_user(call: Call) -> Response:
     if call.body.get("webhook_url") is not None:
         webhooks.check_url(call.app, "webhook_url", call.body["webhook_url"])
     user = users.update(call.app, call.user_id, call.body, call.now)
-    return call.plain({"message": "User updated successfully.", "user": user})
+    return call.bare_object({"message": "User updated successfully.", "user": user})
 
 
 def rotate_key(call: Call) -> Response:
     """A new API key; the old one has died."""
-    return call.plain({"api_key": users.rotate_key(call.app, call.user_id, call.now)})
+    return call.bare_object({"api_key": users.rotate_key(call.app, call.user_id, call.now)})
 
 
 def balance(call: Call) -> Response:
     """The tokens left, the plan, and when it refills."""
     with call.app.accounts.read() as tx:
-        return call.plain(plans.balance(tx, call.app.config, call.user_id, call.now))
+        return call.bare_object(plans.balance(tx, call.app.config, call.user_id, call.now))
 
 
 def usage(call: Call) -> Response:
@@ -168,14 +170,14 @@ def usage(call: Call) -> Response:
     with call.app.accounts.read() as tx:
         spent = billing.compute_spending(tx, call.user_id, call.params["days"], call.now)
         failures = webhooks.failures(tx, call.user_id)
-    return call.plain({**spent, "webhook_failures": failures, "as_of": iso(call.now)})
+    return call.bare_object({**spent, "webhook_failures": failures, "as_of": iso(call.now)})
 
 
 def transactions(call: Call) -> Response:
     """The ledger, newest first."""
     with call.app.accounts.read() as tx:
         rows, cursor = billing.list_transactions(tx, call.user_id, **call.params)
-    return call.plain(
+    return call.bare_object(
         {
             "transactions": rows,
             "count": len(rows),
@@ -199,16 +201,16 @@ def limits(call: Call) -> Response:
             "reset_at": iso(call.now + timedelta(seconds=wait)),
         }
         for zone in CALLER_ZONES
-        for one, remaining, wait in call.app.limiters[call.limiter(zone)].list_remaining(
+        for one, remaining, wait in call.app.limiters[call.limiter_name(zone)].list_remaining(
             ("user", call.user_id), monotonic
         )
     ]
-    return call.plain({"limits": rows, "as_of": iso(call.now)})
+    return call.bare_object({"limits": rows, "as_of": iso(call.now)})
 
 
 def portal(call: Call) -> Response:
     """Where plans are described and changed."""
-    return call.plain({"url": call.app.config.plans_page_url})
+    return call.bare_object({"url": call.app.config.plans_page_url})
 
 
 def buy_quota(call: Call) -> Response:
@@ -228,7 +230,7 @@ def buy_quota(call: Call) -> Response:
             "new_token_balance": bought.balance,
             "new_balance": bought.cents_left / 100,
         }
-        return call.settled(tx, call.envelope(data, {}))
+        return call.store_response(tx, call.build_envelope(data, {}))
 
     return plans.purchase(call.app, call.user_id, int(cents), call.now, settle)
 
@@ -244,7 +246,7 @@ def history(call: Call) -> Response:
     limit = call.params["limit"]
     with call.app.accounts.read() as tx:
         rows = plans.purchases(tx, call.user_id, limit + 1, call.params["offset"])
-    return call.plain({"transactions": rows[:limit], "has_more": len(rows) > limit})
+    return call.bare_object({"transactions": rows[:limit], "has_more": len(rows) > limit})
 
 
 def plan_list(call: Call) -> Response:

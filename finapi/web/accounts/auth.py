@@ -24,7 +24,7 @@ EMAIL = Field("email", "email", required=True, example="ann@example.com")
 ANY_EMAIL = Field("email", "text", required=True, example="ann@example.com")
 REDEEM_BODY = (
     Field("invite_code", "text", example="K7QF-2M5D-XW4T-6HNB"),
-    Field("code", "text", instead_of="invite_code", help="Alias of invite_code."),
+    Field("code", "text", alternative="invite_code", help="Alias of invite_code."),
 )
 REGISTER_BODY = (
     EMAIL,
@@ -79,18 +79,18 @@ def redeem_invite(call: Call) -> Response:
     """An invite token for an invite code."""
     code = call.body.get("invite_code") or call.body.get("code")
     if code is None:
-        raise REDEEM_BODY[0].wrong("is required", expected="text")
+        raise REDEEM_BODY[0].error("is required", expected="text")
     with call.app.accounts.read() as tx:
         token = invites.redeem(call.app, tx, code, call.now)
     lifetime = call.app.config.invite_token_lifetime
-    return call.plain({"message": "Invite code accepted.", "invite_token": token, "expires_in": lifetime})
+    return call.bare_object({"message": "Invite code accepted.", "invite_token": token, "expires_in": lifetime})
 
 
 def register(call: Call) -> Response:
     """An account, not yet verified."""
     body = call.body
     sessions.register(call.app, body["email"], body["password"], body["invite_token"], call.request.address, call.now)
-    return call.plain(
+    return call.bare_object(
         {"message": "Register user successful", "linkMsg": "A verification link has been sent to your email address."}
     )
 
@@ -107,19 +107,19 @@ def verify_email(call: Call) -> Response:
         raise
     if browser:
         return call.redirect(f"/email-verified?token={quote(call.params['token'])}")
-    return call.plain({"message": "Email verified successfully."})
+    return call.bare_object({"message": "Email verified successfully."})
 
 
 def resend_verification(call: Call) -> Response:
     """The verification mail again."""
     recovery.resend_verification(call.app, call.body["email"], call.now)
-    return call.plain({"message": GENERIC_RESEND})
+    return call.bare_object({"message": GENERIC_RESEND})
 
 
 def login(call: Call) -> Response:
     """A session token and the user."""
     opened = sessions.login(call.app, call.body["email"], call.body["password"], call.request.address, call.now)
-    return call.plain({"message": "User login successfully.", "user": opened.user, "token": opened.token})
+    return call.bare_object({"message": "User login successfully.", "user": opened.user, "token": opened.token})
 
 
 def logout(call: Call) -> Response:
@@ -127,13 +127,13 @@ def logout(call: Call) -> Response:
     assert call.caller is not None
     assert call.caller.session is not None
     sessions.logout(call.app, call.caller.session)
-    return call.plain({"message": "User logout successfully."})
+    return call.bare_object({"message": "User logout successfully."})
 
 
 def forget_password(call: Call) -> Response:
     """The same answer whatever the email is."""
     recovery.forget_password(call.app, call.body["email"], call.now)
-    return call.plain({"message": GENERIC_RESET})
+    return call.bare_object({"message": GENERIC_RESET})
 
 
 def verify_password_link(call: Call) -> Response:
@@ -160,4 +160,4 @@ def new_password(call: Call) -> Response:
         sentences.append(CREDENTIALS_REPLACED)
     if remove_receivers:
         sentences.append(RECEIVERS_REMOVED)
-    return call.plain({"message": " ".join(sentences)})
+    return call.bare_object({"message": " ".join(sentences)})

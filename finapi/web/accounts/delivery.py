@@ -8,7 +8,7 @@ from finapi.delivery import sniper, webhooks
 from finapi.market.reference import companies
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import FREE_OFFSET, Field, Param, cursor, in_path, limit, offset
+from finapi.web.http.params import MAX_FREE_OFFSET, Field, Param, cursor_param, limit_param, offset_param, path_param
 
 TARGET_BODY = (
     Field("ticker", "text", required=True, help="A ticker or a CIK.", example="AAPL"),
@@ -16,8 +16,8 @@ TARGET_BODY = (
         "duration_minutes",
         "integer",
         nullable=True,
-        least=sniper.LEAST_MINUTES,
-        most=sniper.MAX_MINUTES,
+        minimum=sniper.LEAST_MINUTES,
+        maximum=sniper.MAX_MINUTES,
         help="Length of the window; 60 if neither this nor end_time is given.",
         example=60,
     ),
@@ -35,18 +35,20 @@ TARGET_BODY = (
 TARGETS_PARAMS = (
     Param("status", allowed=sniper.STATES, help="Targets in this state.", example="ACTIVE"),
     Param("ticker", "ticker", help="Targets of this company.", example="AAPL"),
-    limit(50, 200, "Targets"),
-    offset(FREE_OFFSET, "Targets"),
+    limit_param(50, 200, "Targets"),
+    offset_param(MAX_FREE_OFFSET, "Targets"),
 )
-TARGET_PARAMS = (in_path("target_id", help="The target's id.", example="tgt_4fK2mQ8xZp1c"),)
+TARGET_PARAMS = (path_param("target_id", help="The target's id.", example="tgt_4fK2mQ8xZp1c"),)
 DELIVERIES_PARAMS = (
     Param("status", allowed=webhooks.STATES, help="Deliveries in this state.", example="dropped"),
     Param("event_type", allowed=webhooks.EVENT_TYPES, help="Deliveries of this type.", example="finapi.test"),
-    limit(50, 200, "Deliveries"),
-    offset(FREE_OFFSET, "Deliveries"),
-    cursor("120", "[0-9]{1,18}"),
+    limit_param(50, 200, "Deliveries"),
+    offset_param(MAX_FREE_OFFSET, "Deliveries"),
+    cursor_param("120", "[0-9]{1,18}"),
 )
-DELIVERY_PARAMS = (in_path("delivery_id", help="The delivery's id.", example="dlv_0123456789abcdef0123456789abcdef"),)
+DELIVERY_PARAMS = (
+    path_param("delivery_id", help="The delivery's id.", example="dlv_0123456789abcdef0123456789abcdef"),
+)
 TEST_BODY = (
     Field(
         "url",
@@ -61,7 +63,7 @@ TEST_BODY = (
 def create_target(call: Call) -> Response:
     """A new target."""
     watched = _company(call, call.body["ticker"])
-    return sniper.create(call.app, call.user_id, watched, call.body, call.now, call.settled)
+    return sniper.create(call.app, call.user_id, watched, call.body, call.now, call.store_response)
 
 
 def targets(call: Call) -> Response:
@@ -69,12 +71,12 @@ def targets(call: Call) -> Response:
     ticker = call.params["ticker"] and _company(call, call.params["ticker"]).ticker
     wanted = {**call.params, "ticker": ticker}
     with call.app.accounts.read() as tx:
-        return call.plain(sniper.listed(call.app, tx, call.user_id, call.now, **wanted))
+        return call.bare_object(sniper.listed(call.app, tx, call.user_id, call.now, **wanted))
 
 
 def stop_target(call: Call) -> Response:
     """The end of a target."""
-    return sniper.stop(call.app, call.user_id, call.params["target_id"], call.now, call.settled)
+    return sniper.stop(call.app, call.user_id, call.params["target_id"], call.now, call.store_response)
 
 
 def deliveries(call: Call) -> Response:
@@ -82,24 +84,24 @@ def deliveries(call: Call) -> Response:
     given = call.params
     page = {"limit": given["limit"], "offset": given["offset"], "before": given["cursor"] and int(given["cursor"])}
     with call.app.accounts.read() as tx:
-        return call.plain(
+        return call.bare_object(
             webhooks.listed(tx, call.user_id, **page, state=given["status"], event_type=given["event_type"])
         )
 
 
 def redeliver(call: Call) -> Response:
     """A delivery that is sent again, under its id."""
-    return webhooks.redeliver(call.app, call.user_id, call.params["delivery_id"], call.now, call.settled)
+    return webhooks.redeliver(call.app, call.user_id, call.params["delivery_id"], call.now, call.store_response)
 
 
 def send_test(call: Call) -> Response:
     """A test event that is on its way."""
-    return webhooks.test(call.app, call.user_id, call.body.get("url"), call.now, call.settled)
+    return webhooks.test(call.app, call.user_id, call.body.get("url"), call.now, call.store_response)
 
 
 def secret(call: Call) -> Response:
     """The secret that signs the caller's deliveries."""
-    return call.plain(webhooks.secret(call.app, call.user_id, call.now))
+    return call.bare_object(webhooks.secret(call.app, call.user_id, call.now))
 
 
 def rotate_secret(call: Call) -> Response:
@@ -107,7 +109,7 @@ def rotate_secret(call: Call) -> Response:
 
     The answer is not kept under an ``Idempotency-Key``, as no secret stands in the database.
     """
-    return call.plain(webhooks.rotate_secret(call.app, call.user_id, call.now))
+    return call.bare_object(webhooks.rotate_secret(call.app, call.user_id, call.now))
 
 
 def vectors(call: Call) -> Response:

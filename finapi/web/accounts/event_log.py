@@ -12,20 +12,22 @@ from finapi.core.records import Object, OneOf, Time
 from finapi.delivery import events
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import GREATEST, Param, limit, offset
+from finapi.web.http.params import MAX_NUMBER, Param, limit_param, offset_param
 from finapi.web.http.schema import Envelope
 
 FEEDS = tuple(events.TYPES)
 _TOLD = "The epoch of since_seq; of another one, events are given from where they part."
-EPOCH = Param("epoch", "integer", least=1, most=GREATEST, help=_TOLD, example="1")  # the seconds at which it began
+EPOCH = Param(
+    "epoch", "integer", minimum=1, maximum=MAX_NUMBER, help=_TOLD, example="1"
+)  # the seconds at which it began
 PARAMS = (
     Param("feed", required=True, allowed=FEEDS, help="Which feed.", example="main-api"),
     Param(
-        "since_seq", "integer", least=0, help="Only events after this number; the newest 20 by default.", example="0"
+        "since_seq", "integer", minimum=0, help="Only events after this number; the newest 20 by default.", example="0"
     ),
     EPOCH,
-    limit(100, 1000, "Events"),
-    offset(what="Events"),
+    limit_param(100, 1000, "Events"),
+    offset_param(noun="Events"),
 )
 # In this form because one of the names is a keyword of Python.
 Gap = TypedDict("Gap", {"from": int, "to": int})

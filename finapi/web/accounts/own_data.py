@@ -61,7 +61,7 @@ def export(call: Call) -> Response:
             "cut": [path for path, goes_on in long.items() if goes_on],
             "as_of": iso(call.now),
         }
-    return call.plain(held)
+    return call.bare_object(held)
 
 
 def delete(call: Call) -> Response:
@@ -70,4 +70,4 @@ def delete(call: Call) -> Response:
     sessions.confirm(call.app, call.caller.email, call.body["password"], call.request.address, call.now)
     users.erase(call.app, call.user_id, call.now)
     kept = "The token ledger and the wallet, under a number: the books must go on adding up."
-    return call.plain({"message": "The account is deleted.", "kept": kept})
+    return call.bare_object({"message": "The account is deleted.", "kept": kept})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Annotated, Any, TypedDict
 
 from finapi.core.records import Date, JsonSchema, Time, Url
-from finapi.web.http.schema import Schema, const, made_of, schema
+from finapi.web.http.schema import Schema, build_schema, const_schema, object_schema
 
 
 def _pattern(pattern: str) -> JsonSchema:
@@ -214,7 +214,11 @@ def _event(name: str, summary: str, payload: Any, example: dict[str, Any]) -> tu
         "target_id": "tgt_4fK2mQ8xZp1c" if targeted else None,
         "payload": example,
     }
-    return summary, made_of({"event_type": const(name), **{one: schema(kind) for one, kind in members.items()}}), body
+    return (
+        summary,
+        object_schema({"event_type": const_schema(name), **{one: build_schema(kind) for one, kind in members.items()}}),
+        body,
+    )
 
 
 # What it tells, the schema of the whole body, and a whole body, by type of event.

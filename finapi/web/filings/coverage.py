@@ -12,7 +12,7 @@ from finapi.market.statements.lookups import CompanyFound, CompanyHeld, Coverage
 from finapi.store import heartbeats
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import ACCESSION, OFFSET, Param, limit
+from finapi.web.http.params import ACCESSION, OFFSET, Param, limit_param
 from finapi.web.http.schema import Envelope
 
 
@@ -85,12 +85,12 @@ HELD = Envelope[Held, NoMeta]
 INDEX_PARAMS = (ACCESSION,)
 COVERAGE_PARAMS = (
     Param("ticker", "ticker", help="Ticker (any spelling) or CIK; without it, of all companies.", example="AAPL"),
-    limit(1_000, 10_000, "Companies"),
+    limit_param(1_000, 10_000, "Companies"),
     OFFSET,
 )
 SEARCH_PARAMS = (
     Param("q", required=True, help="A ticker, a CIK, or a part of a name.", example="apple"),
-    limit(10, 100, "Companies"),
+    limit_param(10, 100, "Companies"),
     OFFSET,
 )
 
@@ -145,4 +145,4 @@ def search(call: Call) -> Response:
     text = call.params["q"]
     with call.app.db.read() as tx:
         found = lookups.search(tx, text, call.params["limit"], call.params["offset"])
-    return call.rows(found, {"count": len(found), "query": text})
+    return call.success_rows(found, {"count": len(found), "query": text})

@@ -16,8 +16,8 @@ from finapi.market.reference.companies import FormerName, TickerHolder
 from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import ACCESSION_NUMBER, OFFSET, Param, cursor, limit, offset
-from finapi.web.http.schema import Envelope, Windows
+from finapi.web.http.params import ACCESSION_NUMBER, OFFSET, Param, cursor_param, limit_param, offset_param
+from finapi.web.http.schema import Envelope, WindowMeta
 
 
 class FilingsPage(TypedDict):
@@ -51,7 +51,7 @@ class FilingsPaging(TypedDict):
     next_cursor: str | None
 
 
-class FilingDays(Windows):
+class FilingDays(WindowMeta):
     """The days that a list of filings is narrowed to."""
 
     from_date: Date | None
@@ -104,15 +104,15 @@ DETAIL = Envelope[FilingDetail, Object]
 
 COMPANY_AND_FORM = (
     Param("ticker", "words", help="Tickers (any spelling) or CIKs.", example="AAPL,BRK.B"),
-    Param("cik", "words", each="cik", help="CIKs, with or without leading zeros.", example="0000320193"),
+    Param("cik", "words", word_kind="cik", help="CIKs, with or without leading zeros.", example="0000320193"),
     Param("form_type", "words", help="Forms, exactly: 10-K is not 10-K/A; 10-K* is both.", example="10-K,10-Q"),
 )
 DAYS = (
-    Param("from_date", "date", window=True, help="Filed on this day or later.", example="2025-01-01"),
-    Param("to_date", "date", window=True, help="Filed on this day or earlier.", example="2025-12-31"),
+    Param("from_date", "date", is_window=True, help="Filed on this day or later.", example="2025-01-01"),
+    Param("to_date", "date", is_window=True, help="Filed on this day or earlier.", example="2025-12-31"),
 )
-_LIMIT = limit(50, 500)
-_CURSOR = cursor("2025-05-02_32019325000057", "([0-9]{4}-[0-9]{2}-[0-9]{2})?_[0-9]{1,18}")
+_LIMIT = limit_param(50, 500)
+_CURSOR = cursor_param("2025-05-02_32019325000057", "([0-9]{4}-[0-9]{2}-[0-9]{2})?_[0-9]{1,18}")
 _Q = Param(
     "q",
     help="Words that all stand in a name (also a former one), a description, or an 8-K item's number or title; "
@@ -147,9 +147,9 @@ LIST_PARAMS = (
 DETAIL_PARAMS = (ACCESSION_NUMBER,)
 TEXT_PARAMS = (
     ACCESSION_NUMBER,
-    offset(what="Characters"),
-    Param("length", "integer", least=1, help="Characters at most.", example="10000"),
-    Param("max_bytes", "integer", least=1, help="Bytes of UTF-8 at most; no character is cut.", example="65536"),
+    offset_param(noun="Characters"),
+    Param("length", "integer", minimum=1, help="Characters at most.", example="10000"),
+    Param("max_bytes", "integer", minimum=1, help="Bytes of UTF-8 at most; no character is cut.", example="65536"),
     Param(
         "plain",
         "boolean",
@@ -161,9 +161,9 @@ TEXT_PARAMS = (
 BARE_PARAMS = (*COMPANY_AND_FORM, _Q, *DAYS, _LIMIT, _CURSOR)
 DAY_PARAMS = (
     Param("date", "date", required=True, help="The filing date.", example="2025-05-02"),
-    limit(1_000, 5_000),
+    limit_param(1_000, 5_000),
     OFFSET,
-    cursor("32019325000057", "[0-9]{1,18}"),
+    cursor_param("32019325000057", "[0-9]{1,18}"),
 )
 
 # Nothing of a filed document may run, load or send anything from our address (CSP 3; sandbox without a token
@@ -192,9 +192,9 @@ def listed(call: Call) -> Response:
             "has_more": following is not None,
             "next_cursor": following,
             **_asked_for(tx, call, asked),
-            **call.windows(search.undated(tx, question)),  # type: ignore[typeddict-item]
+            **call.build_window_meta(search.undated(tx, question)),  # type: ignore[typeddict-item]
         }
-    return call.rows(rows, meta)
+    return call.success_rows(rows, meta)
 
 
 def detail(call: Call) -> Response:
@@ -232,7 +232,7 @@ def bare(call: Call) -> Response:
         question = question_of(tx, call)
         rows, following = _page(tx, call, question)
         total, exact = search.total(tx, question)
-        windows = call.windows(search.undated(tx, question))
+        windows = call.build_window_meta(search.undated(tx, question))
     shown: list[FilingLink] = [
         {
             "accession_number": row["accession_number"],
@@ -245,8 +245,8 @@ def bare(call: Call) -> Response:
         for row in rows
     ]
     paging: LinksPage = {"next_cursor": following, "total": total, "total_exact": exact}
-    table = call.table(shown, {"pagination": paging, **windows})
-    return table or call.plain({"filings": shown, "pagination": paging, "meta": windows})
+    table = call.render_requested_table(shown, {"pagination": paging, **windows})
+    return table or call.bare_object({"filings": shown, "pagination": paging, "meta": windows})
 
 
 def of_day(call: Call) -> Response:
@@ -258,7 +258,9 @@ def of_day(call: Call) -> Response:
     more, shown = len(found) > most, found[:most]
     last = shown[-1]["accession_number"].replace("-", "").lstrip("0") if more else None
     paging = {"has_more": more, "next_cursor": last}
-    return call.table(shown, paging) or call.plain({"date": day, "accessions": shown, "count": count, **paging})
+    return call.render_requested_table(shown, paging) or call.bare_object(
+        {"date": day, "accessions": shown, "count": count, **paging}
+    )
 
 
 def question_of(tx: Transaction, call: Call) -> Question:

@@ -13,7 +13,7 @@ from finapi.market.filings.search import Entity, Form, FormCount
 from finapi.store import heartbeats
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, Param, cursor, in_path, limit
+from finapi.web.http.params import OFFSET, Param, cursor_param, limit_param, path_param
 from finapi.web.http.schema import Envelope
 
 
@@ -61,15 +61,15 @@ STATISTICS = Envelope[FilingStatistics, Object]
 
 FORMS_PARAMS = (
     Param("q", help="Must occur in the form's name or description.", example="annual"),
-    limit(500, 1_000),
+    limit_param(500, 1_000),
     OFFSET,
 )
-FORM_PARAMS = (in_path("form_type", help="The form; a slash in it is %2F.", example="10-K"),)
+FORM_PARAMS = (path_param("form_type", help="The form; a slash in it is %2F.", example="10-K"),)
 ENTITIES_PARAMS = (
     Param("form_type", help="Only who is part of a filing on this form.", example="10-K"),
-    limit(500, 5_000),
+    limit_param(500, 5_000),
     OFFSET,
-    cursor("0000320193", "[0-9]{1,10}"),
+    cursor_param("0000320193", "[0-9]{1,10}"),
 )
 
 
@@ -79,7 +79,7 @@ def forms(call: Call) -> Response:
     with call.app.db.read() as tx:
         found = search.forms(tx, call.params["q"])[offset:]
     shown = found[:limit]
-    return call.rows(shown, {"count": len(shown), "limit": limit, "has_more": len(found) > limit})
+    return call.success_rows(shown, {"count": len(shown), "limit": limit, "has_more": len(found) > limit})
 
 
 def form(call: Call) -> Response:
@@ -101,7 +101,7 @@ def entities(call: Call) -> Response:
         found = search.entities(tx, wanted, **place)
     shown, more = found[:limit], len(found) > limit
     meta = {"count": len(shown), "limit": limit, "has_more": more, "next_cursor": shown[-1]["cik"] if more else None}
-    return call.rows(shown, meta)
+    return call.success_rows(shown, meta)
 
 
 def statistics(call: Call) -> Response:
@@ -125,4 +125,4 @@ def totals(call: Call) -> Response:
             "last_filing_at": counts["last_filing_at"],
             "last_13f_quarter": counts["last_13f_quarter"],
         }
-    return Response(200, dumps(found)[:-1], end=call.envelope_suffix)
+    return Response(200, dumps(found)[:-1], suffix=call.envelope_suffix)

@@ -8,11 +8,11 @@ from finapi.market.filings.text_search import TextFound, TextScope
 from finapi.web.filings import filings
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import Param, cursor, limit, offset
-from finapi.web.http.schema import Envelope, Windows
+from finapi.web.http.params import Param, cursor_param, limit_param, offset_param
+from finapi.web.http.schema import Envelope, WindowMeta
 
 
-class TextDays(Windows):
+class TextDays(WindowMeta):
     """The days that a search is narrowed to."""
 
     from_date: Date | None
@@ -43,9 +43,9 @@ SEARCH_PARAMS = (
     ),
     *filings.COMPANY_AND_FORM,
     *filings.DAYS,
-    limit(10, 50, "Documents"),
-    offset(what="Documents"),
-    cursor("3174700005070847", "[0-9]{1,18}"),
+    limit_param(10, 50, "Documents"),
+    offset_param(noun="Documents"),
+    cursor_param("3174700005070847", "[0-9]{1,18}"),
 )
 
 
@@ -70,6 +70,6 @@ def search(call: Call) -> Response:
         "offset": params["offset"],
         "has_more": more,
         "next_cursor": str(found.following) if more else None,
-        **call.windows(undated),  # type: ignore[typeddict-item]
+        **call.build_window_meta(undated),  # type: ignore[typeddict-item]
     }
-    return call.rows(found.rows, meta)
+    return call.success_rows(found.rows, meta)

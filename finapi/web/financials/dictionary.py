@@ -36,7 +36,7 @@ PROOF_PARAMS = (
         help="Key of a metric, derived figure or ratio.",
     ),
     series.PERIOD,
-    Param("fiscal_year", "integer", least=1900, most=2200, help="The row's fiscal year.", example="2024"),
+    Param("fiscal_year", "integer", minimum=1900, maximum=2200, help="The row's fiscal year.", example="2024"),
     Param("fiscal_period", help="The row's fiscal period: FY, Q1 to Q4; needed for quarters.", example="FY"),
     Param("period_end", "date", help="The row's last day, instead.", example="2024-09-28"),
     BASIS,
@@ -95,7 +95,7 @@ def keys(call: Call) -> Response:
         "generated_from": metric_dictionary.describe_source(),
     }
     # A table says how many rows it has, not how many the dictionary has.
-    return call.table(found, {"total": len(found)}) or call.success(found, meta)
+    return call.render_requested_table(found, {"total": len(found)}) or call.success(found, meta)
 
 
 def proof_of_cell(call: Call) -> Response:

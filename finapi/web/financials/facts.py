@@ -14,14 +14,14 @@ from finapi.market.statements.facts import Aggregates, ConceptFact, FactFilters,
 from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import ACCESSION, OFFSET, Field, Param, limit
-from finapi.web.http.schema import Answer, Envelope, Windows
+from finapi.web.http.params import ACCESSION, OFFSET, Field, Param, limit_param
+from finapi.web.http.schema import Answer, Envelope, WindowMeta
 
 _TICKER = Param("ticker", "ticker", help="The company, by ticker (any spelling) or CIK.", example="AAPL")
-_LIMIT = limit(100, 1_000)
+_LIMIT = limit_param(100, 1_000)
 _DATES = (
-    Param("date_from", "date", window=True, help="The earliest end of a period.", example="2024-01-01"),
-    Param("date_to", "date", window=True, help="The latest end of a period.", example="2024-12-31"),
+    Param("date_from", "date", is_window=True, help="The earliest end of a period.", example="2024-01-01"),
+    Param("date_to", "date", is_window=True, help="The latest end of a period.", example="2024-12-31"),
 )
 
 XBRL_PARAMS = (
@@ -63,8 +63,8 @@ AGGREGATE_BODY = (
         "period",
         "word",
         required=True,
-        least=1900,
-        most=2099,
+        minimum=1900,
+        maximum=2099,
         pattern="(?:CY)?(?:19|20)[0-9]{2}(?:-?Q[1-4])?",
         help="A calendar year or quarter: 2024, 2024Q3.",
         example="2024",
@@ -73,7 +73,7 @@ AGGREGATE_BODY = (
         "sector",
         nullable=True,
         allowed=(*sectors.names(), *sectors.names("division")),
-        open=True,
+        allows_others=True,
         help="A sector of the SIC, by name or letter.",
         example="D",
     ),
@@ -96,7 +96,7 @@ class XbrlMeta(TypedDict):
     has_more: bool
 
 
-class ListMeta(Windows):
+class ListMeta(WindowMeta):
     """The page of a list of figures, how many there are in all, and the ends of periods that it is narrowed to."""
 
     date_from: Date | None
@@ -156,7 +156,7 @@ def of_xbrl(call: Call) -> Response:
             raise ApiError("NOT_FOUND", "finapi has no facts of this filing or company.")
         found, more = facts.page(tx, sets, filters, **place)
     page = {**place, "has_more": more}
-    return call.rows([facts.xbrl_fact(*one) for one in found], {"pagination": page, "has_more": more})
+    return call.success_rows([facts.xbrl_fact(*one) for one in found], {"pagination": page, "has_more": more})
 
 
 def listed(call: Call) -> Response:
@@ -175,8 +175,8 @@ def listed(call: Call) -> Response:
         filters = FactFilters(facts.spellings(params["concept"]), params["date_from"], params["date_to"])
         total = sum(facts.count(tx, one, filters) for one in sets)
         found, more = facts.page(tx, sets, filters, **place)
-    meta = {"total": total, **place, "has_more": more, **call.windows()}
-    return call.rows([facts.listed_fact(fact) for _, fact in found], meta)
+    meta = {"total": total, **place, "has_more": more, **call.build_window_meta()}
+    return call.success_rows([facts.listed_fact(fact) for _, fact in found], meta)
 
 
 def by_concept(call: Call) -> Response:
@@ -197,8 +197,8 @@ def by_concept(call: Call) -> Response:
             total = len(theirs)
             rows = [facts.concept_fact(company, fact) for fact in theirs[offset : offset + limit]]
     more = offset + len(rows) < total
-    meta = {"total": total, "limit": limit, "offset": offset, "has_more": more, **call.windows()}
-    return call.listed({"concept": name, "facts": rows, "meta": meta}, meta)
+    meta = {"total": total, "limit": limit, "offset": offset, "has_more": more, **call.build_window_meta()}
+    return call.success_members({"concept": name, "facts": rows, "meta": meta}, meta)
 
 
 def aggregate(call: Call) -> Response:
@@ -222,7 +222,7 @@ def aggregate(call: Call) -> Response:
         "dominant_unit": made.unit,
         "excluded_count": made.excluded,
     }
-    return call.listed({"concept": name, "period": period, "aggregates": made.sums, "meta": meta}, {})
+    return call.success_members({"concept": name, "period": period, "aggregates": made.sums, "meta": meta}, {})
 
 
 def _in_body(tx: Transaction, text: str) -> int:

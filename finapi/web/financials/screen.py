@@ -34,7 +34,7 @@ from finapi.web.financials import series
 from finapi.web.financials.company import AS_OF, BASIS
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, Param, in_path, limit
+from finapi.web.http.params import OFFSET, Param, limit_param, path_param
 from finapi.web.http.schema import Envelope
 
 log = logging.getLogger("finapi.screen")
@@ -53,11 +53,11 @@ PARAMS = (
     Param("metrics", "words", help="Keys to answer beside those filtered by.", example="roe,net_margin"),
     Param("cik", "words", help="Only these companies.", example="320193"),
     Param("ticker", "words", help="Only these companies.", example="AAPL,MSFT"),
-    limit(100, 1000),
+    limit_param(100, 1000),
     OFFSET,
 )
 VALUATION_PARAMS = (
-    in_path("id", "ticker", help="Ticker (any spelling) or CIK.", example="AAPL"),
+    path_param("id", "ticker", help="Ticker (any spelling) or CIK.", example="AAPL"),
     series.PERIOD,
     replace(series.YEARS, default="5"),
     AS_OF,
@@ -252,4 +252,4 @@ def valuation(call: Call) -> Response:
         "price_source": source,
         "valuation_family": newest is not None,
     }
-    return call.rows(found, meta)
+    return call.success_rows(found, meta)

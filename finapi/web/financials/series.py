@@ -24,14 +24,16 @@ from finapi.store.db import Transaction
 from finapi.web.financials.company import AS_OF, BASIS, CompanyNames, names
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, Field, Param, cursor
+from finapi.web.http.params import OFFSET, Field, Param, cursor_param
 from finapi.web.http.schema import Envelope
 
 COMPANY = (
     Param("ticker", "ticker", help="Ticker (any spelling) or CIK.", example="AAPL"),
     Param("cik", "cik", help="CIK, bare or padded; instead of a ticker.", example="320193"),
 )
-YEARS = Param("years", joined=True, help="Fiscal years: 5 (the last five), 2018-2023, 2018,2020 or all.", example="5")
+YEARS = Param(
+    "years", repeatable=True, help="Fiscal years: 5 (the last five), 2018-2023, 2018,2020 or all.", example="5"
+)
 PERIOD = Param(
     "period",
     default="A",
@@ -89,14 +91,16 @@ PARAMS = (
     Param(
         "period_offset",
         "integer",
-        least=-1000,
-        most=1000,
+        minimum=-1000,
+        maximum=1000,
         help="Only one row: 0 the newest, 1 (or -1) the one before it.",
         example="0",
     ),
-    Param("limit", "integer", default=5000, least=1, most=5000, clamp=True, help="Rows, at most 5,000.", example="40"),
+    Param(
+        "limit", "integer", default=5000, minimum=1, maximum=5000, clamp=True, help="Rows, at most 5,000.", example="40"
+    ),
     OFFSET,
-    cursor("MTk2MjI6NA", "[0-9A-Za-z_-]{4,12}"),
+    cursor_param("MTk2MjI6NA", "[0-9A-Za-z_-]{4,12}"),
     Param(
         "layout",
         default="wide",
@@ -126,7 +130,7 @@ SHAPE = Envelope[SeriesData, SeriesMeta]
 
 def timeseries(call: Call) -> Response:
     """The series of one company; as CSV or NDJSON one row a period."""
-    question, kind = question_of(call.params), call.table_kind
+    question, kind = question_of(call.params), call.requested_table_type
     long = call.params["layout"] == "long"
     if kind is not None:
         if call.params["template"]:
@@ -141,13 +145,13 @@ def timeseries(call: Call) -> Response:
         if kind is None:
             book = book_of(call, tx, company, question.as_of, question.currency)
             _check_bytes(call, tx, [(company, book)], question, max_rows=meta["row_count"], param="limit")
-            return call.written(data, lambda: meta, lambda bound: too_much("limit", bound))
+            return call.success_bounded(data, lambda: meta, lambda bound: too_much("limit", bound))
         columns, rows = (
             metric_series.build_long_table(data)
             if long
             else metric_series.build_wide_table(data, call.params["provenance"])
         )
-    return call.as_table(kind, columns, rows, {"pagination": meta["pagination"]})
+    return call.render_table(kind, columns, rows, {"pagination": meta["pagination"]})
 
 
 def room_for(meta: SeriesMeta, room: int, most: int, param: str) -> int:
@@ -274,8 +278,8 @@ def _series(call: Call, tx: Transaction, company: Company, question: SeriesQuery
 BATCH_MAX = 20
 MAX_COMPANY_ROWS = 200  # More quarters than a company has filed figures of.
 BATCH_BODY = (
-    Field("tickers", "words", most=BATCH_MAX, help="Tickers.", example="AAPL"),
-    Field("ciks", "words", most=BATCH_MAX, instead_of="tickers", help="CIKs, instead or beside.", example="320193"),
+    Field("tickers", "words", maximum=BATCH_MAX, help="Tickers.", example="AAPL"),
+    Field("ciks", "words", maximum=BATCH_MAX, alternative="tickers", help="CIKs, instead or beside.", example="320193"),
     Field("metrics", "words", help="As in /xbrl/timeseries.", example="revenue"),
     Field("period", "text", allowed=SERIES_KINDS, help="As in /xbrl/timeseries.", example="A"),
     Field("years", "word", help="As in /xbrl/timeseries.", example="5"),
@@ -287,8 +291,8 @@ BATCH_BODY = (
     Field("q4", "text", allowed=LAST_QUARTERS, help="As in /xbrl/timeseries."),
     Field("calendar", "boolean", help="As in /xbrl/timeseries."),
     Field("template", "boolean", help="As in /xbrl/timeseries."),
-    Field("limit", "integer", least=1, most=5000, help="Rows of each company."),
-    Field("offset", "integer", least=0, help="Rows of each company to skip."),
+    Field("limit", "integer", minimum=1, maximum=5000, help="Rows of each company."),
+    Field("offset", "integer", minimum=0, help="Rows of each company to skip."),
     Field("cursor", "text", help="next_cursor of a company: only the rows behind it, of every company."),
 )
 
@@ -336,7 +340,7 @@ def batch(call: Call) -> Response:
     if not 1 <= len(selectors) <= BATCH_MAX:
         raise invalid_param("tickers", f"Give 1 to {BATCH_MAX} companies.", expected="tickers or ciks")
     question = question_of(body)
-    call.hold_large()
+    call.acquire_large_slot()
     found = Counter[str]()
     with call.app.db.read() as tx:
         max_rows = len(selectors) * min(question.limit, MAX_COMPANY_ROWS)
@@ -352,7 +356,7 @@ def batch(call: Call) -> Response:
                 "tokens_note": "A call costs the same however many companies it asks for.",
             }
 
-        return call.written({"results": results}, meta, lambda bound: too_much("tickers", bound))
+        return call.success_bounded({"results": results}, meta, lambda bound: too_much("tickers", bound))
 
 
 def _iter_books(

@@ -15,7 +15,7 @@ from finapi.web.holdings.flows import COMPARE, QUARTER, held_quarter
 from finapi.web.holdings.funds import SORT_ORDER, KnownChanges, OffsetPage, changes, paging
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import MANAGER, OFFSET, Param, limit, whole
+from finapi.web.http.params import MANAGER, OFFSET, Param, limit_param, round_bound
 from finapi.web.http.schema import answer, part
 
 MAX_HOLDINGS = 1_000
@@ -26,7 +26,7 @@ COSTS_PARAMS = (
     MANAGER,
     Param("sort_by", default="market_value", allowed=analytics.SORTS, help="Sort column.", example="unrealized_pnl"),
     Param("order", default="desc", allowed=("asc", "desc"), help="Sort direction.", example="asc"),
-    limit(250, MAX_HOLDINGS),
+    limit_param(250, MAX_HOLDINGS),
     OFFSET,
 )
 COSTS = answer(
@@ -62,7 +62,7 @@ def costs(call: Call) -> Response:
         "holdings": rows,
         "meta": {**meta, "changes": changes(held)},
     }
-    return call.listed(members, page)
+    return call.success_members(members, page)
 
 
 # ---- funds by return
@@ -80,10 +80,18 @@ PERFORMANCE_PARAMS = (
         example="portfolio_value",
     ),
     SORT_ORDER,
-    limit(25, 200),
+    limit_param(25, 200),
     OFFSET,
-    Param("min_holdings", "integer", default=10, least=0, most=10**6, help="Minimum number of positions.", example="1"),
-    Param("min_aum", "number", default=100_000_000, least=0, help="Minimum dollars in shares.", example="0"),
+    Param(
+        "min_holdings",
+        "integer",
+        default=10,
+        minimum=0,
+        maximum=10**6,
+        help="Minimum number of positions.",
+        example="1",
+    ),
+    Param("min_aum", "number", default=100_000_000, minimum=0, help="Minimum dollars in shares.", example="0"),
     Param("include_all", "boolean", default=False, help="Ignore min_holdings and min_aum.", example="true"),
 )
 PERFORMANCE = answer(
@@ -101,7 +109,7 @@ _OF_RETURNS = (
 
 def fund_performance(call: Call) -> Response:
     """Funds by what their shares returned over a quarter."""
-    params = {**call.params, "min_aum": whole(call.params["min_aum"], up=True)}
+    params = {**call.params, "min_aum": round_bound(call.params["min_aum"], round_up=True)}
     with call.app.db.read() as tx:
         period = _returned(tx, params["quarter"])
         found = performance.leaderboard(tx, period, params)
@@ -115,7 +123,7 @@ def fund_performance(call: Call) -> Response:
     }
     least = {name: 0 if params["include_all"] else params[name] for name in ("min_holdings", "min_aum")}
     filters = {**least, "min_price_coverage_pct": performance.LEAST_COVERAGE}
-    return call.listed(
+    return call.success_members(
         {"data": data, "meta": {"pagination": page, "filters": filters, "disclaimer": _OF_RETURNS}}, page
     )
 
@@ -159,7 +167,7 @@ def market_rotation(call: Call) -> Response:
         earlier = None if other is None else signals.rotation(tx, held_quarter(tx, other))[0]
         metadata = funds.quarter_metadata(tx, period, call.now.date())
     more = {"coverage_pct": coverage, "sector_buckets": buckets, "compare": earlier, "quarter_metadata": metadata}
-    return call.listed({"data": {**found, **more}}, {})
+    return call.success_members({"data": {**found, **more}}, {})
 
 
 # ---- funds and insiders
@@ -170,20 +178,20 @@ SIGNALS_PARAMS = (
         "window_before",
         "integer",
         default=30,
-        least=0,
-        most=180,
+        minimum=0,
+        maximum=180,
         help="Days before the quarter's end in which insiders' purchases count.",
         example="60",
     ),
-    Param("window_after", "integer", default=45, least=0, most=180, help="Days after it.", example="45"),
-    limit(50, 500),
+    Param("window_after", "integer", default=45, minimum=0, maximum=180, help="Days after it.", example="45"),
+    limit_param(50, 500),
     OFFSET,
     Param(
         "min_insider_buyers",
         "integer",
         default=1,
-        least=1,
-        most=1_000,
+        minimum=1,
+        maximum=1_000,
         help="Minimum number of buying insiders.",
         example="2",
     ),
@@ -211,7 +219,7 @@ def cross_signals(call: Call) -> Response:
     with call.app.db.read() as tx:
         period = held_quarter(tx, params["quarter"])
         within = signals.window(period, params["window_before"], params["window_after"])
-        least = {"buyers": params["min_insider_buyers"], "flow": whole(params["min_fund_flow"], up=False)}
+        least = {"buyers": params["min_insider_buyers"], "flow": round_bound(params["min_fund_flow"], round_up=False)}
         found = signals.cross(tx, period, within, **least)
         metadata = funds.quarter_metadata(tx, period, call.now.date())
     page = paging(len(found.rows), **place)
@@ -224,7 +232,7 @@ def cross_signals(call: Call) -> Response:
         "coverage_note": _coverage(found),
         "quarter_metadata": metadata,
     }
-    return call.listed({"data": data, "meta": {"pagination": page}}, page)
+    return call.success_members({"data": data, "meta": {"pagination": page}}, page)
 
 
 def _coverage(found: signals.Signals) -> str:

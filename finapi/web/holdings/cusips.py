@@ -15,7 +15,7 @@ from finapi.market.reference.securities import ChainLink, Security, SecurityMatc
 from finapi.web.holdings.funds import paging
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import CIK, CUSIP, OFFSET, TICKER, Field, Param, in_path, limit
+from finapi.web.http.params import CIK, CUSIP, OFFSET, TICKER, Field, Param, limit_param, path_param
 from finapi.web.http.schema import Answer, answer, part
 
 MAX_BATCH = 200
@@ -23,18 +23,18 @@ MAX_SECURITIES = 500  # of one company or issuer
 
 CUSIP_PARAMS = (CUSIP,)
 TICKER_PARAMS = (TICKER,)
-_PAGE = (limit(MAX_SECURITIES, MAX_SECURITIES, "Securities"), OFFSET)
+_PAGE = (limit_param(MAX_SECURITIES, MAX_SECURITIES, "Securities"), OFFSET)
 CIK_PARAMS = (CIK, *_PAGE)
-_CUSIP6 = in_path("cusip6", help="The first six characters of a CUSIP.", example="037833")
+_CUSIP6 = path_param("cusip6", help="The first six characters of a CUSIP.", example="037833")
 CUSIP6_PARAMS = (replace(_CUSIP6, pattern="[0-9A-Za-z]{6}"), *_PAGE)
 SEARCH_PARAMS = (
     Param("q", required=True, help="A CUSIP, a ticker or words of a name, or how they begin.", example="apple"),
-    limit(50, 200),
+    limit_param(50, 200),
     OFFSET,
 )
 AUTOCOMPLETE_PARAMS = (
     Param("q", required=True, help="The beginning of a ticker or of a company's name.", example="AA"),
-    limit(50, 100),
+    limit_param(50, 100),
     OFFSET,
 )
 BATCH_BODY = (
@@ -42,8 +42,8 @@ BATCH_BODY = (
         "cusips",
         "words",
         required=True,
-        least=1,
-        most=MAX_BATCH,
+        minimum=1,
+        maximum=MAX_BATCH,
         help=f"At most {MAX_BATCH} CUSIPs.",
         example=["037833100"],
     ),
@@ -57,7 +57,7 @@ class SecurityAnswer(Answer, Security):
 def lookup(call: Call) -> Response:
     """What finapi knows about one CUSIP."""
     with call.app.db.read() as tx:
-        return call.listed(_known(securities.by_cusip(tx, call.params["cusip"])), {})
+        return call.success_members(_known(securities.by_cusip(tx, call.params["cusip"])), {})
 
 
 def _known(found: Security | None) -> Security:
@@ -73,7 +73,7 @@ def of_ticker(call: Call) -> Response:
         found = securities.by_ticker(tx, ticker)
         if not found:
             raise flows.no_cusip(tx, ticker)
-    return call.listed(found[0], {})
+    return call.success_members(found[0], {})
 
 
 OF_COMPANY = answer(cik=str, issuer_name=str, securities=list[Security], meta=part(has_more=bool))
@@ -99,7 +99,7 @@ def _place(call: Call) -> tuple[int, int]:
 def _page(call: Call, found: list[Security], **members: str | None) -> Response:
     limit = call.params["limit"]
     meta = {"has_more": len(found) > limit}
-    return call.listed({**members, "securities": found[:limit], "meta": meta}, meta)
+    return call.success_members({**members, "securities": found[:limit], "meta": meta}, meta)
 
 
 def of_issuer(call: Call) -> Response:
@@ -136,7 +136,7 @@ def batch(call: Call) -> Response:
     results = [_result(text, number, known.get(number or "")) for text, number in zip(given, checked, strict=True)]
     resolved = sum(one["ticker"] is not None for one in results)
     meta = {"requested": len(results), "resolved": resolved, "unmapped": len(results) - resolved}
-    return call.listed({"results": results, "meta": meta}, meta)
+    return call.success_members({"results": results, "meta": meta}, meta)
 
 
 def _checked(text: str) -> str | None:
@@ -164,7 +164,9 @@ def chain(call: Call) -> Response:
         _known(securities.by_cusip(tx, number))
         links = securities.chain(tx, number)
         current = securities.by_cusip(tx, links[-1]["cusip"])
-    return call.listed({"cusip": number, "chain": links, "current_ticker": current["ticker"] if current else None}, {})
+    return call.success_members(
+        {"cusip": number, "chain": links, "current_ticker": current["ticker"] if current else None}, {}
+    )
 
 
 SEARCH = answer(results=list[SecurityMatch], meta=part(total=int, limit=int, offset=int, has_more=bool, query=str))
@@ -176,7 +178,7 @@ def search(call: Call) -> Response:
     with call.app.db.read() as tx:
         found, total = securities.search(tx, params["q"], params["limit"], params["offset"])
     meta = {**paging(total, params["limit"], params["offset"]), "query": params["q"]}
-    return call.listed({"results": found, "meta": meta}, meta)
+    return call.success_members({"results": found, "meta": meta}, meta)
 
 
 STATS = answer(
@@ -206,7 +208,7 @@ def stats(call: Call) -> Response:
         "openfigi_enabled": False,
         "last_refresh_at": counts["mapping_as_of"] or None,
     }
-    return call.listed(members, {})
+    return call.success_members(members, {})
 
 
 AUTOCOMPLETE = answer(tickers=list[TickerMatch], meta=part(total=int, query=str, has_more=bool))
@@ -218,4 +220,4 @@ def autocomplete(call: Call) -> Response:
     with call.app.db.read() as tx:
         rows, total = securities.complete(tx, query, limit, offset)
     meta = {"total": total, "query": query, "has_more": offset + limit < total}
-    return call.listed({"tickers": rows, "meta": meta}, meta)
+    return call.success_members({"tickers": rows, "meta": meta}, meta)

@@ -20,7 +20,7 @@ from finapi.store.db import Transaction
 from finapi.web.holdings.funds import PERIOD, SORT_ORDER, OffsetPage, paging
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, TICKER, Param, limit, whole
+from finapi.web.http.params import OFFSET, TICKER, Param, limit_param, round_bound
 from finapi.web.http.schema import answer, part
 
 # Industries shown of a sector.
@@ -74,10 +74,15 @@ BY_TICKER_UNSERVED = tuple(
 BY_TICKER_PARAMS = (
     QUARTER,
     Param(
-        "sort_by", default="fund_flow", allowed=flows.SORTS, also=_COLUMNS, help="Sort column.", example="total_value"
+        "sort_by",
+        default="fund_flow",
+        allowed=flows.SORTS,
+        aliases=_COLUMNS,
+        help="Sort column.",
+        example="total_value",
     ),
     SORT_ORDER,
-    limit(100, 500),
+    limit_param(100, 500),
     OFFSET,
     Param("security_group", allowed=issuers.GROUPS, help="Only this group.", example="Stocks"),
     Param("is_etf", "boolean", help="Only ETFs, or only others.", example="false"),
@@ -124,7 +129,7 @@ def by_ticker(call: Call) -> Response:
     """The securities of a quarter over all funds."""
     params = call.params
     names = [f"{end}_{name}" for name in _BOUNDS for end in ("min", "max")]
-    bounds = {name: whole(params[name], up=name.startswith("min")) for name in names}
+    bounds = {name: round_bound(params[name], round_up=name.startswith("min")) for name in names}
     with call.app.db.read() as tx:
         period = held_quarter(tx, params["quarter"])
         found = doubts.of_quarter(tx, period)
@@ -146,7 +151,7 @@ def by_ticker(call: Call) -> Response:
         "filters_applied": {name: params[name] for name in (*_FILTERS, *bounds) if params[name] is not None},
         "holes": dict.fromkeys((*flows.NOT_IN_13F, "filter_ranges.market_cap"), hole),
     }
-    return call.listed({"data": data, "meta": meta}, meta["pagination"])
+    return call.success_members({"data": data, "meta": meta}, meta["pagination"])
 
 
 # ---- sectors and industries
@@ -165,23 +170,28 @@ BY_SECTOR_PARAMS = (
         "industry_limit",
         "integer",
         default=15,
-        least=0,
-        most=MAX_INDUSTRIES,
+        minimum=0,
+        maximum=MAX_INDUSTRIES,
         clamp=True,
         help="Industries of a sector, each way.",
         example="5",
     ),
     Param(
-        "sort", default="fund_flow", allowed=_SECTOR_SORTS, also=_COLUMNS, help="Sort column.", example="total_value"
+        "sort", default="fund_flow", allowed=_SECTOR_SORTS, aliases=_COLUMNS, help="Sort column.", example="total_value"
     ),
 )
 BY_INDUSTRY_PARAMS = (
     QUARTER,
     COMPARE,
-    limit(50, 100),
+    limit_param(50, 100),
     OFFSET,
     Param(
-        "sort_by", default="fund_flow", allowed=_SECTOR_SORTS, also=_COLUMNS, help="Sort column.", example="total_value"
+        "sort_by",
+        default="fund_flow",
+        allowed=_SECTOR_SORTS,
+        aliases=_COLUMNS,
+        help="Sort column.",
+        example="total_value",
     ),
     Param("sector", help="Only industries of this sector.", example="Manufacturing"),
 )
@@ -242,7 +252,7 @@ def by_sector(call: Call) -> Response:
         "sectors": [industries.sector_flow(one, parts, movers, earlier, most) for one in found],
         "quarter_metadata": metadata,
     }
-    return call.listed({"data": data}, {})
+    return call.success_members({"data": data}, {})
 
 
 def by_industry(call: Call) -> Response:
@@ -262,14 +272,14 @@ def by_industry(call: Call) -> Response:
         "industries": [industries.industry_totals(one, sums.groups[one.sector, ""], movers, earlier) for one in page],
         "quarter_metadata": metadata,
     }
-    return call.listed({"data": data}, {"total": len(found)})
+    return call.success_members({"data": data}, {"total": len(found)})
 
 
 # ---- one security
 
 HOLDERS_PARAMS = (
     TICKER,
-    limit(100, 1_000),
+    limit_param(100, 1_000),
     OFFSET,
     Param("status", default="all", allowed=funds.STATUSES, help="Only this kind of change.", example="new"),
     PERIOD,
@@ -277,15 +287,20 @@ HOLDERS_PARAMS = (
         "quarters",
         "integer",
         default=1,
-        least=1,
-        most=40,
+        minimum=1,
+        maximum=40,
         clamp=True,
         example="4",
         help="Quarters of each holder's history, at most 40; 1: none.",
     ),
 )
-TRENDS_PARAMS = (TICKER, limit(20, 100), OFFSET)
-SEARCH_PARAMS = (Param("q", required=True, help="A ticker or a CUSIP.", example="AAPL"), limit(20, 100), OFFSET, PERIOD)
+TRENDS_PARAMS = (TICKER, limit_param(20, 100), OFFSET)
+SEARCH_PARAMS = (
+    Param("q", required=True, help="A ticker or a CUSIP.", example="AAPL"),
+    limit_param(20, 100),
+    OFFSET,
+    PERIOD,
+)
 
 
 HOLDERS = answer(
@@ -331,7 +346,7 @@ def holders(call: Call) -> Response:
         **place,
         "has_more": page["has_more"],
     }
-    return call.listed({"data": data}, page)
+    return call.success_members({"data": data}, page)
 
 
 TRENDS = answer(data=part(ticker=str, security_name=str, cusips=list[str], quarters=list[flows.TrendQuarter]))
@@ -344,7 +359,7 @@ def trends(call: Call) -> Response:
         wanted = flows.of_ticker(tx, ticker)
         rows = flows.trends(tx, wanted, call.params["limit"], call.params["offset"])
     data = {"ticker": ticker, "security_name": wanted.name, "cusips": wanted.cusips, "quarters": rows}
-    return call.listed({"data": data}, {})
+    return call.success_members({"data": data}, {})
 
 
 class FoundHolder(TypedDict):
@@ -392,7 +407,7 @@ def search_holdings(call: Call) -> Response:
     shown = [build_record(FoundHolder, row, value_usd=row["value"], change_shares=row["chg_shares"]) for row in rows]
     meta = {"total": total, "has_more": place["offset"] + place["limit"] < total}
     members = {"query": query, "resolved": resolved, "period": period, "holders": shown, "count": len(shown)}
-    return call.listed({**members, "meta": {**meta, **doubted}}, meta)
+    return call.success_members({**members, "meta": {**meta, **doubted}}, meta)
 
 
 # ---- several funds taken together
@@ -407,9 +422,9 @@ BASKET_PARAMS = (
     Param(
         "ciks",
         "words",
-        each="cik",
+        word_kind="cik",
         required=True,
-        most=MAX_BASKET,
+        maximum=MAX_BASKET,
         help=f"At most {MAX_BASKET} CIKs, of funds with at most {flows.MAX_ADDED:,} holdings together.",
         example="1067983,1061768",
     ),
@@ -419,7 +434,7 @@ BASKET_PARAMS = (
         "sort_by",
         default="value",
         allowed=tuple(flows.BASKET_SORTS),
-        also=_BASKET_COLUMNS,
+        aliases=_BASKET_COLUMNS,
         help="Sort column.",
         example="funds",
     ),
@@ -468,4 +483,4 @@ def basket(call: Call) -> Response:
     totals = {"total_value_usd": found.value, "total_positions": found.held, **found.doubted}
     members = {"period": period, "compare_period": earlier, "generated_at": iso(call.now), "basket": filed}
     members |= {"totals": totals, "positions": rows, "meta": meta}
-    return call.listed(members, {**meta, "total": total})
+    return call.success_members(members, {**meta, "total": total})

@@ -16,7 +16,7 @@ from finapi.market.holdings.positions import Change
 from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import CUSIP, MANAGER, OFFSET, Field, Param, limit
+from finapi.web.http.params import CUSIP, MANAGER, OFFSET, Field, Param, limit_param
 from finapi.web.http.schema import answer, part, with_windows
 
 MAX_HOLDINGS = 1_000
@@ -64,13 +64,15 @@ SORT_ORDER = Param("sort_order", default="desc", allowed=("asc", "desc"), help="
 FUND_PARAMS = (
     MANAGER,
     PERIOD,
-    limit(50, MAX_FREE_HOLDINGS),
+    limit_param(50, MAX_FREE_HOLDINGS),
     OFFSET,
     Param("include_options", "boolean", default=False, help="Include puts and calls.", example="false"),
     Param("options_only", "boolean", default=False, help="Only puts and calls.", example="false"),
     Param("include_analytics", "boolean", default=False, help="Include the value held by sector.", example="true"),
     Param("include_activity", "boolean", default=False, help="Include the quarter's changes.", example="true"),
-    Param("sort_by", default="value", allowed=funds.SORTS, also=POSITION_COLUMNS, help="Sort column.", example="value"),
+    Param(
+        "sort_by", default="value", allowed=funds.SORTS, aliases=POSITION_COLUMNS, help="Sort column.", example="value"
+    ),
     SORT_ORDER,
     STATUS,
     Param("q", help="Only positions whose CUSIP, ticker or issuer contains this.", example="apple"),
@@ -130,7 +132,7 @@ def fund(call: Call) -> Response:
         "sector_allocation": allocation,
         "meta": {"pagination": page, **sums, "changes": changes(held), "counts": counts},
     }
-    return call.listed(members, page)
+    return call.success_members(members, page)
 
 
 def _known(held: FundQuarter, status: str) -> str:
@@ -157,7 +159,7 @@ def periods(call: Call) -> Response:
         funds.name_of(tx, cik)
         held = funds.periods(tx, cik)
     latest = held[0] if held else None
-    return call.listed({"cik": f"{cik:010}", "periods": held, "latest_period": latest, "count": len(held)}, {})
+    return call.success_members({"cik": f"{cik:010}", "periods": held, "latest_period": latest, "count": len(held)}, {})
 
 
 HISTORY_PARAMS = (MANAGER, CUSIP)
@@ -191,7 +193,7 @@ def history(call: Call) -> Response:
         "splits": splits,
         "history": rows,
     }
-    return call.listed(members, {})
+    return call.success_members(members, {})
 
 
 # ---- several funds at once
@@ -200,8 +202,8 @@ SIZE = Param(
     "size",
     "integer",
     default=50,
-    least=1,
-    most=MAX_BULK_HOLDINGS,
+    minimum=1,
+    maximum=MAX_BULK_HOLDINGS,
     clamp=True,
     example="50",
     help=f"Holdings of each fund, at most {MAX_BULK_HOLDINGS}, and {MAX_TOTAL_BULK_HOLDINGS:,} of all funds together; "
@@ -211,16 +213,16 @@ BULK_PARAMS = (
     PERIOD,
     Param("detail", default="summary", allowed=("summary", "full"), help="full: include holdings.", example="full"),
     SIZE,
-    Param("from", "integer", default=0, least=0, help="Holdings to skip.", example="0"),
+    Param("from", "integer", default=0, minimum=0, help="Holdings to skip.", example="0"),
 )
 BULK_BODY = (
     Field(
         "ciks",
         "words",
-        each="cik",
+        word_kind="cik",
         required=True,
-        least=1,
-        most=MAX_BULK_CIKS,
+        minimum=1,
+        maximum=MAX_BULK_CIKS,
         help=f"At most {MAX_BULK_CIKS} CIKs.",
         example=["1067983", "1061768"],
     ),
@@ -264,10 +266,10 @@ def bulk(call: Call) -> Response:
         # Position by position: the names of the other managers can make one long.
         shown = ({**one, "holdings": one["holdings"] and iter(one["holdings"])} for one in found)
         told = {"status": "success", "period": call.params["period"], "detail": detail, "funds": shown}
-        body = call.bounded(iter_chunks(told), lambda bound: SIZE.wrong(f"makes an answer of more than {bound}"))
+        body = call.join_bounded(iter_chunks(told), lambda bound: SIZE.error(f"makes an answer of more than {bound}"))
     counted = {f"{status}_count": count for status, count in counts.items()}
     meta = {"requested_count": len(ciks), **counted, "detail": detail, "size": size}
-    return Response(200, bytes(body[:-1]) + b',"meta":' + dumps(meta), end=call.envelope_suffix)
+    return Response(200, bytes(body[:-1]) + b',"meta":' + dumps(meta), suffix=call.envelope_suffix)
 
 
 def _of_bulk(call: Call, tx: Transaction, cik: int, size: int, counts: dict[str, int]) -> BulkFund:
@@ -303,8 +305,8 @@ QUERY = Field(
     example="cik:1067983 AND period:2026-03-31",
 )
 PAGE_FIELDS = (
-    Field("from", "integer", least=0, help="Rows to skip.", example=0),
-    Field("size", "integer", least=1, most=MAX_HOLDINGS, help="Rows, at most.", example=50),
+    Field("from", "integer", minimum=0, help="Rows to skip.", example=0),
+    Field("size", "integer", minimum=1, maximum=MAX_HOLDINGS, help="Rows, at most.", example=50),
 )
 HOLDINGS_BODY = (
     QUERY,
@@ -313,7 +315,7 @@ HOLDINGS_BODY = (
         "sort",
         "sort",
         allowed=funds.SORTS,
-        also=POSITION_COLUMNS,
+        aliases=POSITION_COLUMNS,
         example="value",
         help="Sort column, descending unless it says asc.",
     ),
@@ -326,7 +328,7 @@ COVERS_BODY = (
         "sort",
         "sort",
         allowed=("filed_date",),
-        also=(("filedAt", "filed_date"), ("filed_at", "filed_date")),
+        aliases=(("filedAt", "filed_date"), ("filed_at", "filed_date")),
         help="The newest first, as always.",
         example="filed_date",
     ),
@@ -377,7 +379,7 @@ def query_holdings(call: Call) -> Response:
         "holdings": [_queried(row, body.get("includeChanges", False)) for row in rows],
         "meta": {"pagination": page, "changes": changes(held)},
     }
-    return call.listed(members, page)
+    return call.success_members(members, page)
 
 
 def _queried(row: FundHolding, with_changes: bool) -> QueriedHolding:
@@ -402,24 +404,31 @@ def query_covers(call: Call) -> Response:
     with call.app.db.read() as tx:
         found = query.covers(tx, call.body["query"], limit, offset)
     page = {"limit": limit, "offset": offset, "has_more": found.has_more}
-    return call.listed({"filings": found.pages, "meta": {**page, "older_not_looked_at": found.cut}}, page)
+    return call.success_members({"filings": found.pages, "meta": {**page, "older_not_looked_at": found.cut}}, page)
 
 
 # ---- lists of funds and filings
 
 _Q = Param("q", help="Words of the manager's name, or a CIK.", example="berkshire")
 FUNDS_PARAMS = (
-    limit(MAX_FUNDS, MAX_FUNDS),
+    limit_param(MAX_FUNDS, MAX_FUNDS),
     OFFSET,
     Param("cursor", "cik", help="next_cursor of the previous page.", example="0001067983"),
 )
-SEARCH_PARAMS = (_Q, limit(10, 100), OFFSET)
-FILERS_PARAMS = (_Q, limit(20, 100), OFFSET)
+SEARCH_PARAMS = (_Q, limit_param(10, 100), OFFSET)
+FILERS_PARAMS = (_Q, limit_param(20, 100), OFFSET)
 LATEST_PARAMS = (
-    limit(20, 1_000),
+    limit_param(20, 1_000),
     OFFSET,
-    Param("cik", "cik", empty=True, help="Only filings of this manager.", example="1067983"),
-    Param("since", "date", window=True, empty=True, help="Only filings of this day or later.", example="2025-11-01"),
+    Param("cik", "cik", empty_is_default=True, help="Only filings of this manager.", example="1067983"),
+    Param(
+        "since",
+        "date",
+        is_window=True,
+        empty_is_default=True,
+        help="Only filings of this day or later.",
+        example="2025-11-01",
+    ),
 )
 
 
@@ -437,14 +446,14 @@ def all_funds(call: Call) -> Response:
     page = rows[:limit]
     more = len(rows) > limit
     meta = {"has_more": more, "next_cursor": page[-1]["cik"] if more else None, "limit": limit}
-    return call.listed({"funds": page, "count": len(page), "meta": meta}, meta)
+    return call.success_members({"funds": page, "count": len(page), "meta": meta}, meta)
 
 
 def search(call: Call) -> Response:
     """Managers by name."""
     with call.app.db.read() as tx:
         rows, total = funds.search(tx, **call.params)
-    return call.listed({"results": rows, "count": len(rows)}, {"total": total})
+    return call.success_members({"results": rows, "count": len(rows)}, {"total": total})
 
 
 def filers(call: Call) -> Response:
@@ -453,7 +462,7 @@ def filers(call: Call) -> Response:
     with call.app.db.read() as tx:
         rows, total = funds.search(tx, **call.params)
     meta = {"total": total, "limit": limit, "has_more": offset + limit < total}
-    return call.listed({"filers": rows, "meta": meta}, meta)
+    return call.success_members({"filers": rows, "meta": meta}, meta)
 
 
 def latest(call: Call) -> Response:
@@ -463,8 +472,8 @@ def latest(call: Call) -> Response:
     with call.app.db.read() as tx:
         rows, total = funds.latest(tx, params["cik"], params["since"], **place)
         undated = funds.undated(tx, params["cik"], params["since"])
-    meta = {**paging(total, **place), **call.windows(undated)}
-    return call.listed({"data": rows, "meta": meta}, meta)
+    meta = {**paging(total, **place), **call.build_window_meta(undated)}
+    return call.success_members({"data": rows, "meta": meta}, meta)
 
 
 # ---- how a quarter's reports come in
@@ -514,7 +523,7 @@ def stats(call: Call) -> Response:
         found = funds.progress(tx, call.params["period"] or last, today)
     complete = quarters.before(last) if today <= quarters.deadline(last) else last
     values = {**found, "last_complete": complete, "before_last_complete": quarters.before(complete)}
-    return call.listed({"data": {name: values[member] for name, member in _STATS.items()}}, {})
+    return call.success_members({"data": {name: values[member] for name, member in _STATS.items()}}, {})
 
 
 def progress(call: Call) -> Response:
@@ -524,4 +533,4 @@ def progress(call: Call) -> Response:
     with call.app.db.read() as tx:
         found = funds.progress(tx, period, today)
         metadata = funds.quarter_metadata(tx, period, today)
-    return call.listed({"data": {**found, "quarter_metadata": metadata}}, {})
+    return call.success_members({"data": {**found, "quarter_metadata": metadata}}, {})

@@ -12,14 +12,14 @@ from finapi.market.holdings.moves import FundMove, SharedPosition
 from finapi.web.holdings.funds import KnownChanges, OffsetPage, changes, paging
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, Param, limit
+from finapi.web.http.params import OFFSET, Param, limit_param
 from finapi.web.http.schema import answer, part
 
 MOVES_PARAMS = (
     Param("period", "quarter", help="End of a quarter; the latest one held by default.", example="2026-03-31"),
     Param("status", default="new", allowed=moves.MOVES, help="Kind of change.", example="closed"),
     Param("cik", "cik", help="Only this manager.", example="0001067983"),
-    limit(50, 500),
+    limit_param(50, 500),
     OFFSET,
 )
 MOVES = answer(
@@ -37,10 +37,10 @@ OVERLAP_PARAMS = (
     Param(
         "ciks",
         "words",
-        each="cik",
+        word_kind="cik",
         required=True,
-        least=2,
-        most=2,
+        minimum=2,
+        maximum=2,
         help="The CIKs of two managers.",
         example="1067983,1894188",
     ),
@@ -50,7 +50,7 @@ OVERLAP_PARAMS = (
         help="End of a quarter; by default the latest that both reported, else the latest of each.",
         example="2026-03-31",
     ),
-    limit(50, 500),
+    limit_param(50, 500),
     OFFSET,
 )
 _FUND = part(cik=str, name=str, period=Date, value_usd=int, shared_value_usd=int, shared_pct=Decimal | None)
@@ -75,7 +75,7 @@ def largest(call: Call) -> Response:
         compared = int(fund.compared) if fund else moves.compared_funds(tx, period)
     meta = {"limit": size, "offset": skipped, "has_more": len(rows) > size}
     told = {**meta, "compared_funds": compared, "changes": changes(fund) if fund else None}
-    return call.listed({"period": period, "moves": rows[:size], "meta": told}, meta)
+    return call.success_members({"period": period, "moves": rows[:size], "meta": told}, meta)
 
 
 def overlap(call: Call) -> Response:
@@ -100,4 +100,4 @@ def overlap(call: Call) -> Response:
     ]
     rows = found.positions[place["offset"] :][: place["limit"]]
     members = {"overlap_pct": found.overlap_pct, "funds": told, "positions": rows}
-    return call.listed({**members, "meta": {"pagination": page}}, page)
+    return call.success_members({**members, "meta": {"pagination": page}}, page)

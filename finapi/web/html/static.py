@@ -9,10 +9,10 @@ from typing import NamedTuple
 from finapi.core.errors import ApiError
 from finapi.core.files import get_package_folder
 from finapi.web.http.call import Call
-from finapi.web.http.messages import Response, has_if_none_match_star, held_etag
-from finapi.web.http.params import in_path
+from finapi.web.http.messages import Response, find_matching_etag, has_if_none_match_star
+from finapi.web.http.params import path_param
 
-PARAMS = (in_path("name"),)
+PARAMS = (path_param("name"),)
 
 KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 
@@ -53,7 +53,7 @@ def show(call: Call) -> Response:
     named = call.request.query.get("v") == [found.tag]
     kept = FOR_EVER if named else FOR_AN_HOUR
     headers = {"Cache-Control": kept, "ETag": f'W/"{found.tag}"', "Vary": "Accept-Encoding"}
-    is_held = held_etag(call.request.headers.get("if-none-match", ""), found.tag) is not None
+    is_held = find_matching_etag(call.request.headers.get("if-none-match", ""), found.tag) is not None
     if is_held or has_if_none_match_star(call.request):
         return Response(304, b"", headers=headers)
     return Response(200, found.data, found.kind, headers)

@@ -17,7 +17,7 @@ from finapi.store.db import Transaction
 from finapi.store.idempotency import IdempotentCall
 from finapi.web.http.messages import Request, Response
 from finapi.web.http.route import Auth, Route
-from finapi.web.http.tables import CSV, FORMATS, TABLES, csv_table, json_lines
+from finapi.web.http.tables import CSV, MEDIA_TYPE_BY_FORMAT, TABLE_MEDIA_TYPES, render_csv, render_ndjson
 
 if TYPE_CHECKING:
     from finapi.client.exchange import ApiAnswer, ApiRequest
@@ -40,7 +40,7 @@ _CHALLENGES = {
 }
 
 # The description of every route, which a 404 refers to.
-DOCS = "/openapi.json"
+OPENAPI_PATH = "/openapi.json"
 
 
 def unauthorized(auth: Auth, request: Request) -> ApiError:
@@ -60,7 +60,7 @@ def unauthorized(auth: Auth, request: Request) -> ApiError:
 
 
 # Bytes above which an answer needs one of a few places. Smaller ones may be in memory in every thread.
-LARGE_ANSWER = 1 << 20
+MIN_LARGE_ANSWER_BYTES = 1 << 20
 
 
 class TablePage(NamedTuple):
@@ -71,10 +71,14 @@ class TablePage(NamedTuple):
     columns: Sequence[str] | None
 
 
-def table_kind(request: Request) -> str | None:
+def requested_table_type(request: Request) -> str | None:
     """Return the media type of the requested table, or None for JSON. ``format`` takes precedence over ``Accept``."""
     format_name = request.query.get("format", [""])[-1].lower()
-    return FORMATS[format_name] if format_name in FORMATS else request.preferred(TABLES)
+    return (
+        MEDIA_TYPE_BY_FORMAT[format_name]
+        if format_name in MEDIA_TYPE_BY_FORMAT
+        else request.find_preferred_type(TABLE_MEDIA_TYPES)
+    )
 
 
 def envelope_suffix(request_id: str, now: datetime) -> bytes:
@@ -82,7 +86,7 @@ def envelope_suffix(request_id: str, now: datetime) -> bytes:
     return f',"request_id":"{request_id}","timestamp":"{iso(now)}"}}'.encode()
 
 
-def limiter(zone: str, caller: Caller | None) -> str:
+def limiter_name(zone: str, caller: Caller | None) -> str:
     """Return the name of a zone's limiter. The insider service has one for paid plans (DECISIONS 5)."""
     is_paid = zone == "insider" and caller is not None and caller.plan not in (None, "free")
     return "insider_paid" if is_paid else zone
@@ -106,9 +110,9 @@ class Call(NamedTuple):
     # Set if the call carries an Idempotency-Key: its response is stored with its work.
     idempotent_call: IdempotentCall | None = None
     # Makes another call of the API as this caller, with its own limit, charge and ETag.
-    ask: Callable[[ApiRequest], ApiAnswer] | None = None
+    call_api: Callable[[ApiRequest], ApiAnswer] | None = None
     # Filled with the rows of a table if an export wants them instead of an answer.
-    taken: list[TablePage] | None = None
+    exported_pages: list[TablePage] | None = None
 
     @property
     def routes(self) -> Sequence[Route]:
@@ -116,9 +120,9 @@ class Call(NamedTuple):
         return self.route_table()
 
     @property
-    def table_kind(self) -> str | None:
+    def requested_table_type(self) -> str | None:
         """Return the media type of the requested table, or None for JSON."""
-        return table_kind(self.request)
+        return requested_table_type(self.request)
 
     @property
     def user_id(self) -> int:
@@ -126,11 +130,11 @@ class Call(NamedTuple):
         assert self.caller is not None
         return self.caller.id
 
-    def limiter(self, zone: str) -> str:
+    def limiter_name(self, zone: str) -> str:
         """Return the name of the limiter that counts this caller in ``zone``."""
-        return limiter(zone, self.caller)
+        return limiter_name(zone, self.caller)
 
-    def envelope(self, data: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
+    def build_envelope(self, data: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
         """Return the body of a data endpoint (DECISIONS 2)."""
         return {
             "status": "success",
@@ -143,14 +147,14 @@ class Call(NamedTuple):
     def success(self, data: Any, meta: Mapping[str, Any]) -> Response:
         """Return the envelope as a response, or the table that the caller requested if the route makes one of it."""
         # ``tabled`` is only loaded if a table is requested.
-        kind = self.table_kind if self.route.tables else None
+        kind = self.requested_table_type if self.route.tables else None
         if kind is not None and (tabled := self.route.tabled) is not None:
             columns, rows = tabled({"data": data, "meta": meta})
-            return self.as_table(kind, columns, rows, meta)
+            return self.render_table(kind, columns, rows, meta)
         envelope = dumps({"status": "success", "data": data, "meta": meta})
-        return Response(200, envelope[:-1], end=self.envelope_suffix)
+        return Response(200, envelope[:-1], suffix=self.envelope_suffix)
 
-    def written(
+    def success_bounded(
         self, data: Mapping[str, Any], meta: Callable[[], Mapping[str, Any]], less: Callable[[str], ApiError]
     ) -> Response:
         """Return the envelope of ``data`` that contains iterators. Only one of their items is in memory at a time.
@@ -158,23 +162,23 @@ class Call(NamedTuple):
         ``meta`` is called after the data have been written. Raise what ``less`` returns for the maximum size if the
         answer exceeds it; the answer then takes no more memory than that.
         """
-        body = self.bounded(chain((b'{"status":"success","data":',), iter_chunks(data)), less)
+        body = self.join_bounded(chain((b'{"status":"success","data":',), iter_chunks(data)), less)
         body += b',"meta":' + dumps(meta())
-        return Response(200, bytes(body), end=self.envelope_suffix)
+        return Response(200, bytes(body), suffix=self.envelope_suffix)
 
-    def bounded(self, parts: Iterable[bytes], less: Callable[[str], ApiError]) -> bytearray:
+    def join_bounded(self, parts: Iterable[bytes], less: Callable[[str], ApiError]) -> bytearray:
         """Return the parts of an answer joined. Raise what ``less`` returns if they exceed the maximum size."""
         max_bytes = self.app.config.answer_limit
         body = bytearray()
         for part in parts:
             body += part
-            if len(body) > LARGE_ANSWER:
-                self.hold_large()
+            if len(body) > MIN_LARGE_ANSWER_BYTES:
+                self.acquire_large_slot()
             if len(body) > max_bytes:
                 raise less(f"{max_bytes:,} bytes")
         return body
 
-    def hold_large(self) -> None:
+    def acquire_large_slot(self) -> None:
         """Wait for one of the places of large answers, unless this call has one. Raise UNAVAILABLE if none is free.
 
         The place is released when the answer has left memory for its connection, or has to wait for its client.
@@ -185,7 +189,7 @@ class Call(NamedTuple):
             places.acquire(*owners)
             self.release_callbacks.append(lambda: places.release(*owners))
 
-    def release_large(self) -> None:
+    def release_large_slot(self) -> None:
         """Release the place of large answers that this call has, if it has one."""
         while self.release_callbacks:
             self.release_callbacks.pop()()
@@ -195,34 +199,36 @@ class Call(NamedTuple):
         """Return the end of an envelope, which no other call has."""
         return envelope_suffix(self.request_id, self.now)
 
-    def rows(self, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response:
+    def success_rows(self, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response:
         """Return a list as the caller's ``Accept`` says: the envelope, or only the rows as CSV or NDJSON.
 
         The columns of a CSV are the members of a row by the route's ``shape``. The paging members of ``meta``,
         for which a table has no room, go into headers.
         """
-        return self.table(rows, meta) or self.success(list(rows), meta)
+        return self.render_requested_table(rows, meta) or self.success(list(rows), meta)
 
-    def bare(self, rows: Sequence[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response:
+    def bare_rows(self, rows: Sequence[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response:
         """Return a list as the complete body, as existing clients expect of some routes. ``meta`` goes into headers."""
-        return self.table(rows, meta) or Response(200, dumps(rows), headers=self.beside(meta))
+        return self.render_requested_table(rows, meta) or Response(
+            200, dumps(rows), headers=self.build_table_headers(meta)
+        )
 
-    def table(self, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response | None:
+    def render_requested_table(self, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response | None:
         """Return the rows as CSV or NDJSON, or None if JSON was requested."""
-        kind = self.table_kind
-        return None if kind is None else self.as_table(kind, None, rows, meta)
+        kind = self.requested_table_type
+        return None if kind is None else self.render_table(kind, None, rows, meta)
 
-    def as_table(
+    def render_table(
         self, kind: str, columns: Sequence[str] | None, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]
     ) -> Response:
         """Return the rows as a table of this media type. ``columns`` is None for those of the route."""
-        if self.taken is not None:
-            self.taken.append(TablePage(list(rows), meta, columns))
+        if self.exported_pages is not None:
+            self.exported_pages.append(TablePage(list(rows), meta, columns))
             return Response(200, b"")
-        body = csv_table(columns or self.route.columns, rows) if kind == CSV else json_lines(rows)
-        return Response(200, body, f"{kind}; charset=utf-8", self.beside(meta))
+        body = render_csv(columns or self.route.columns, rows) if kind == CSV else render_ndjson(rows)
+        return Response(200, body, f"{kind}; charset=utf-8", self.build_table_headers(meta))
 
-    def beside(self, meta: Mapping[str, Any]) -> dict[str, str]:
+    def build_table_headers(self, meta: Mapping[str, Any]) -> dict[str, str]:
         """Return the headers of a table for the paging and the windows in ``meta``, and for names that were cut."""
         paging = meta.get("pagination", meta)
         headers = {
@@ -230,30 +236,30 @@ class Call(NamedTuple):
             for name, header in PAGING_HEADERS.items()
             if paging.get(name) is not None
         }
-        names = [*(param.name for param in self.route.params if param.window), "undated_left_out"]
+        names = [*(param.name for param in self.route.params if param.is_window), "undated_left_out"]
         windows = [f"{name}={meta[name]}" for name in names if meta.get(name) is not None]
         if meta.get("matches_cut"):
             windows.append("matches_cut=true")
         return {**headers, WINDOW_HEADER: ", ".join(windows)} if windows else headers
 
-    def windows(self, undated: int = 0) -> dict[str, Any]:
+    def build_window_meta(self, undated: int = 0) -> dict[str, Any]:
         """Return the windows of a list for its meta (DECISIONS 2).
 
         Each is the window that applies, from the request or by default. ``clamped`` contains requested values that were
         clamped. ``undated`` is the number of rows that the windows leave out because they have no date.
         """
-        windows = {param.name: self.params[param.name] for param in self.route.params if param.window}
+        windows = {param.name: self.params[param.name] for param in self.route.params if param.is_window}
         return {**windows, "undated_left_out": undated, "clamped": self.params["clamped"]}
 
-    def listed(self, members: Mapping[str, Any], paging: Mapping[str, Any]) -> Response:
+    def success_members(self, members: Mapping[str, Any], paging: Mapping[str, Any]) -> Response:
         """Return a body that has ``members`` next to its status or, if a table was requested, only the rows in them."""
         if self.route.lists:
-            table = self.table(self.route.rows_of(members), paging)
+            table = self.render_requested_table(self.route.rows_of(members), paging)
             if table is not None:
                 return table
-        return Response(200, dumps({"status": "success", **members})[:-1], end=self.envelope_suffix)
+        return Response(200, dumps({"status": "success", **members})[:-1], suffix=self.envelope_suffix)
 
-    def settled(self, tx: Transaction, answer: Mapping[str, Any]) -> Response:
+    def store_response(self, tx: Transaction, answer: Mapping[str, Any]) -> Response:
         """Return ``answer`` as the response, stored for repeats with the same ``Idempotency-Key``.
 
         Pass this to the function that opens the transaction and does the work. It is called there, last.
@@ -263,7 +269,7 @@ class Call(NamedTuple):
             self.idempotent_call.store_response(tx, response.body, self.now)
         return response
 
-    def plain(self, answer: Mapping[str, Any]) -> Response:
+    def bare_object(self, answer: Mapping[str, Any]) -> Response:
         """Return a bare object, as auth, user and account endpoints answer."""
         return Response(200, dumps(answer))
 

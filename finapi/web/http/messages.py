@@ -17,11 +17,11 @@ from finapi.accounts.billing import Charge
 from finapi.core.errors import ApiError
 from finapi.core.json import build_strict_decoder
 
-GZIP_FROM = 1024  # bytes; DECISIONS 2
-FILE = "application/octet-stream"  # a file as it lies there; its name says what it is
+MIN_GZIP_BYTES = 1024  # bytes; DECISIONS 2
+BINARY_MEDIA_TYPE = "application/octet-stream"  # a file as it lies there; its name says what it is
 
 # Content-Security-Policy of an answer that has none of its own: nothing of it is rendered, and no page frames it.
-RENDERS_NOTHING = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+CSP_RENDER_NOTHING = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
 GZIP_LEVEL = 5  # statements shrink to a tenth; higher levels cost twice the time for two per cent
 
 MAX_FORM = 64 * 1024  # bytes; a password of 1,024 characters takes at most 12 KB encoded
@@ -54,9 +54,9 @@ class Request(NamedTuple):
     headers: Mapping[str, str]
     address: str
     deadline: float | None
-    wrong: ApiError | None
+    target_error: ApiError | None
     # The body as it was read: a stream gives it once.
-    kept: list[dict[str, Any]]
+    parsed_bodies: list[dict[str, Any]]
     stream: Any = None
     # The other end of the connection, whatever a proxy says of the caller.
     peer: str = ""
@@ -64,33 +64,33 @@ class Request(NamedTuple):
     target: str = ""
 
     @property
-    def length(self) -> int:
+    def body_bytes(self) -> int:
         """Bytes of the body: the server has joined it, and without a length there is none."""
         return int(self.headers.get("content-length") or 0)
 
     def read_json(self, most: int) -> dict[str, Any]:
         """The body, of at most so many bytes, as a JSON object (see :func:`json_object`)."""
-        if self.kept:
-            return self.kept[0]
-        length = self.length
+        if self.parsed_bodies:
+            return self.parsed_bodies[0]
+        length = self.body_bytes
         if length > most:
             raise too_large(most)
-        self.kept.append(json_object(self.stream.read(length), self.headers.get("content-type", "")))
-        return self.kept[0]
+        self.parsed_bodies.append(parse_json_object(self.stream.read(length), self.headers.get("content-type", "")))
+        return self.parsed_bodies[0]
 
     def read_form(self) -> dict[str, str]:
         """The body as an HTML form's fields, the first of each name; BAD_REQUEST when it is none."""
         if not self.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
             raise ApiError("UNSUPPORTED_MEDIA_TYPE", "The body must be application/x-www-form-urlencoded.")
-        if self.length > MAX_FORM:
+        if self.body_bytes > MAX_FORM:
             raise too_large(MAX_FORM)
         try:
-            text = self.stream.read(self.length).decode("ascii")
+            text = self.stream.read(self.body_bytes).decode("ascii")
         except UnicodeDecodeError:
             raise ApiError("BAD_REQUEST", "The form is not ASCII.") from None
         return {name: values[0] for name, values in _query(text).items()}
 
-    def preferred(self, kinds: Sequence[str]) -> str | None:
+    def find_preferred_type(self, kinds: Sequence[str]) -> str | None:
         """The one of these media types that ``Accept`` has rather than JSON, or None (RFC 9110 12.5.1).
 
         The greatest weight decides, of equal ones what is named first.
@@ -120,15 +120,15 @@ class Response:
     content_type: str = "application/json; charset=utf-8"
     headers: dict[str, str] = field(default_factory=dict)
     # What the body ends with when that is each call's own, and what comes before is not.
-    end: bytes = b""
+    suffix: bytes = b""
     # The body instead of ``body``, made while it is sent.
     stream: Any = None
     # Whether it is compressed as it stands, a file that is sent as it lies there.
-    packed: bool = False
+    is_compressed: bool = False
     # Whether the body is in memory as long as the process, the same object for every call.
     is_resident: bool = False
     # The answer that is kept for whoever asks the same of the same data: this is one with the end of a call.
-    kept: Response | None = None
+    cached: Response | None = None
     # Open until the response has been made or, if it is a stream, sent.
     charge: Charge | None = None
 
@@ -148,20 +148,20 @@ class Response:
             self.charge.refund(error)
 
 
-def read_request(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] = ()) -> Request:
+def parse_environ(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] = ()) -> Request:
     """The request of a WSGI environ. What cannot be read of it is told by ``wrong``: it is answered all the same."""
     # The raw target where the server gives it: an encoded slash inside a segment is not a separator.
     raw = environ.get("REQUEST_URI") or quote(environ.get("PATH_INFO", "").encode("latin-1"))
     path = raw.partition("?")[0]
     if not path.startswith("/"):
         path = "/" + path.partition("://")[2].partition("/")[2]
-    headers = headers_of(environ)
+    headers = read_headers(environ)
     peer, deadline = environ.get("REMOTE_ADDR", ""), environ.get("finapi.deadline")
     given = (environ["REQUEST_METHOD"], path, environ.get("QUERY_STRING", ""), headers, peer, trusted_proxies)
     return _request(*given, deadline, environ.get("wsgi.input"))
 
 
-def headers_of(environ: Mapping[str, Any]) -> dict[str, str]:
+def read_headers(environ: Mapping[str, Any]) -> dict[str, str]:
     """The header fields of a WSGI environ, by their names in lower case."""
     headers = {_field_name(name): value for name, value in environ.items() if name[:5] == "HTTP_"}
     for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
@@ -170,7 +170,7 @@ def headers_of(environ: Mapping[str, Any]) -> dict[str, str]:
     return headers
 
 
-def plain_get(target: str, headers: Mapping[str, str], peer: str, trusted_proxies: tuple[str, ...]) -> Request:
+def build_get_request(target: str, headers: Mapping[str, str], peer: str, trusted_proxies: tuple[str, ...]) -> Request:
     """GET of a target without body; ``headers`` as the server names them, ``USER_AGENT``."""
     path, _, queried = target.partition("?")
     named = {name.replace("_", "-").lower(): value for name, value in headers.items()}
@@ -199,7 +199,7 @@ def _request(
     return Request(method, path, segments, query, headers, address, deadline, wrong, [], stream, peer, target)
 
 
-def is_trusted(peer: str, trusted_proxies: tuple[str, ...]) -> bool:
+def is_trusted_proxy(peer: str, trusted_proxies: tuple[str, ...]) -> bool:
     """Whether the peer is a proxy, whose connections are many clients'."""
     address = _address(peer) if trusted_proxies else None
     return address is not None and any(address in network for network in _networks(trusted_proxies))
@@ -223,7 +223,7 @@ def _charged_address(peer: str, hops: tuple[str, ...], trusted_proxies: tuple[st
         if address is None:
             break
         peer = hop
-        if not is_trusted(hop, trusted_proxies):
+        if not is_trusted_proxy(hop, trusted_proxies):
             break
     address = _address(peer)
     if isinstance(address, ipaddress.IPv6Address):
@@ -231,7 +231,7 @@ def _charged_address(peer: str, hops: tuple[str, ...], trusted_proxies: tuple[st
     return str(address) if address else peer
 
 
-def json_object(data: bytes, content_type: str) -> dict[str, Any]:
+def parse_json_object(data: bytes, content_type: str) -> dict[str, Any]:
     """The JSON object that a body is; BAD_REQUEST when it is anything else, 415 for another media type.
 
     Duplicate keys, NaN and infinities are refused: two readers could disagree on what they mean.
@@ -259,7 +259,7 @@ def json_object(data: bytes, content_type: str) -> dict[str, Any]:
     return value
 
 
-def key_of(request: Request, *, bearer: bool = False) -> str:
+def read_api_key(request: Request, *, bearer: bool = False) -> str:
     """The API key that a request was sent with, or an empty text; where ``bearer``, as a token too."""
     key = request.headers.get("x-api-key") or request.query.get("apiKey", [""])[0]
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
@@ -271,40 +271,40 @@ def too_large(limit: int) -> ApiError:
     return ApiError("PAYLOAD_TOO_LARGE", f"The request body is larger than {limit} bytes.")
 
 
-def caller_request_id(request: Request) -> str | None:
+def find_caller_request_id(request: Request) -> str | None:
     """The caller's ``X-Request-ID`` if it may be repeated (1-191 visible ASCII characters), else None."""
     said = request.headers.get("x-request-id")
     return said if said and _CALLER_REQUEST_ID.fullmatch(said) else None
 
 
-class Deflated(NamedTuple):
+class CompressedPrefix(NamedTuple):
     """A text as gzip (RFC 1952) up to the point where more may follow; the same bytes give the same bytes."""
 
     body: bytes
     crc: int
     length: int
 
-    def ended(self, end: bytes = b"") -> bytes:
+    def finish(self, end: bytes = b"") -> bytes:
         """The whole with ``end`` behind it as it is, in a stored block (RFC 1951 3.2.4): 65,535 bytes at most."""
         block = struct.pack("<BHH", 1, len(end), len(end) ^ 0xFFFF)
         trailer = struct.pack("<LL", zlib.crc32(end, self.crc), (self.length + len(end)) & 0xFFFFFFFF)
         return b"".join((self.body, block, end, trailer))
 
 
-def deflated(body: bytes) -> Deflated:
+def compress_prefix(body: bytes) -> CompressedPrefix:
     """``body`` compressed, for ends of each call's own."""
     packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, -15)
     packed = packer.compress(body) + packer.flush(zlib.Z_SYNC_FLUSH)
-    return Deflated(_GZIP_HEAD + packed, zlib.crc32(body), len(body))
+    return CompressedPrefix(_GZIP_HEAD + packed, zlib.crc32(body), len(body))
 
 
 @lru_cache(maxsize=8)
-def deflated_of_many(body: bytes) -> Deflated:
+def compress_prefix_cached(body: bytes) -> CompressedPrefix:
     """``body`` compressed, once for all who are sent it: the documents and pages that anybody may ask for."""
-    return deflated(body)
+    return compress_prefix(body)
 
 
-def held_etag(header: str, tag: str) -> str | None:
+def find_matching_etag(header: str, tag: str) -> str | None:
     """The ``ETag`` among those of an ``If-None-Match`` that is ``tag`` in some content coding, or None.
 
     Comparison is weak, as RFC 9110 13.1.2 asks. ``*`` is none of them: see :func:`has_if_none_match_star`.
@@ -321,7 +321,7 @@ def has_if_none_match_star(request: Request) -> bool:
     return request.headers.get("if-none-match", "").strip() == "*"
 
 
-def coded_etag(tag: str, *, gzipped: bool) -> str:
+def build_etag(tag: str, *, gzipped: bool) -> str:
     """The ``ETag`` header for ``tag``: a strong tag must differ between content codings (RFC 9110 8.8.3.3)."""
     return f'"{tag}-gzip"' if gzipped else f'"{tag}"'
 
@@ -351,10 +351,10 @@ def _field_name(variable: str) -> str:
 @lru_cache(maxsize=256)
 def _target(path: str, query: str) -> tuple[tuple[str, ...], Mapping[str, list[str]]]:
     """The segments of a path and the fields of a query; clients ask the same again and again."""
-    return segments(path), _query(query)
+    return parse_segments(path), _query(query)
 
 
-def segments(path: str) -> tuple[str, ...]:
+def parse_segments(path: str) -> tuple[str, ...]:
     """The decoded segments of a path; BAD_REQUEST when it is not UTF-8."""
     try:
         parts = tuple(unquote(part, errors="strict") for part in path[1:].split("/"))

@@ -23,12 +23,12 @@ from finapi.net.letters import MailError
 
 # Characters of a query or path parameter, of a text in a body, and of a URL there.
 MAX_LENGTH = 1_000
-MAX_TEXT = 10_000
-MAX_URL = 2_000
+MAX_TEXT_LENGTH = 10_000
+MAX_URL_LENGTH = 2_000
 # Nothing that is counted or paid here has more digits.
-GREATEST = 10**15
+MAX_NUMBER = 10**15
 # A whole number in a query has at most nine digits, unless it is clamped.
-GREATEST_INTEGER = 999_999_999
+MAX_INTEGER = 999_999_999
 _NAMED = 40  # allowed values that a refusal's message names; its details name all
 # More than any list of tickers, forms or metrics that one call can mean.
 MAX_WORDS = 200
@@ -77,70 +77,72 @@ class Param:
     required: bool = False
     allowed: tuple[str, ...] = ()
     # Other names of allowed values, and what each means; with any of them, case does not matter.
-    also: tuple[tuple[str, str], ...] = ()
+    aliases: tuple[tuple[str, str], ...] = ()
     # A span of days that a list is narrowed to: given, it replaces the default of the route's others.
-    window: bool = False
+    is_window: bool = False
     # A text that has commas between its parts: given several times, it is one text of all of them.
-    joined: bool = False
-    least: int | None = None
-    most: int | None = None
+    repeatable: bool = False
+    minimum: int | None = None
+    maximum: int | None = None
     clamp: bool | Literal["above"] = False
-    open: bool = False
+    allows_others: bool = False
     # An empty value means that none was given: it is the documented default.
-    empty: bool = False
-    each: Kind = "text"
+    empty_is_default: bool = False
+    word_kind: Kind = "text"
     # What a text that has no kind of its own looks like, or a "cursor" of this list.
     pattern: str = ""
     help: str = ""
     example: Any = ""
 
-    def read(self, text: str) -> Any:
+    def parse(self, text: str) -> Any:
         """``text`` as this parameter's kind, or INVALID_PARAM that names it and what was expected."""
-        if (len(text) > MAX_LENGTH and len(text) > self.longest) or "\0" in text:
-            raise self.wrong("is too long or contains a NUL character", expected=self.kind)
+        if (len(text) > MAX_LENGTH and len(text) > self.max_length) or "\0" in text:
+            raise self.error("is too long or contains a NUL character", expected=self.kind)
         if self.kind in ("text", "cursor") and not self.allowed and not text.strip():
-            raise self.wrong("is empty", expected="text")
+            raise self.error("is empty", expected="text")
         if text == self.default:
             return text
         convert = _FROM_TEXT.get(self.kind)
         return _checked(self, convert(self, text) if convert else text)
 
-    def read_all(self, texts: Sequence[str]) -> tuple[Any, ...]:
+    def parse_all(self, texts: Sequence[str]) -> tuple[Any, ...]:
         """The words of several texts as one list; what is wrong with any of them is wrong with it."""
-        return self.counted((word for text in texts if text.strip(" ,") for word in self.read(text)), self.least or 1)
+        return self.check_count(
+            (word for text in texts if text.strip(" ,") for word in self.parse(text)), self.minimum or 1
+        )
 
-    def counted(self, words: Iterable[Any], least: int = 1) -> tuple[Any, ...]:
+    def check_count(self, words: Iterable[Any], least: int = 1) -> tuple[Any, ...]:
         """Each of the words once, if they are neither too few nor too many."""
-        found, most = tuple(dict.fromkeys(words)), self.most or MAX_WORDS
+        found, most = tuple(dict.fromkeys(words)), self.maximum or MAX_WORDS
         if not least <= len(found) <= most:
             many = least if least == most else f"{least} to {most}"
-            raise self.wrong(f"must be {many} values separated by commas", expected="comma-separated list")
+            raise self.error(f"must be {many} values separated by commas", expected="comma-separated list")
         return found
 
     @property
-    def longest(self) -> int:
+    def max_length(self) -> int:
         """The characters of as many of the allowed words as a list may have, with their commas; 0 for other kinds."""
-        return MAX_WORDS * (max(map(len, self.values)) + 1) if self.kind == "words" and self.allowed else 0
+        return MAX_WORDS * (max(map(len, self.accepted_names)) + 1) if self.kind == "words" and self.allowed else 0
 
     @property
-    def values(self) -> tuple[str, ...]:
+    def accepted_names(self) -> tuple[str, ...]:
         """The allowed values by all of their names."""
-        return (*self.allowed, *(name for name, _ in self.also))
+        return (*self.allowed, *(name for name, _ in self.aliases))
 
-    def meant(self, text: str) -> str | None:
+    def find_allowed(self, text: str) -> str | None:
         """The allowed value that a text names, or None."""
         if text in self.allowed:
             return text
-        folded = {name.lower(): value for name, value in (*zip(self.allowed, self.allowed, strict=True), *self.also)}
-        return folded.get(text.lower()) if self.also else None
+        folded = {name.lower(): value for name, value in (*zip(self.allowed, self.allowed, strict=True), *self.aliases)}
+        return folded.get(text.lower()) if self.aliases else None
 
     @property
-    def bounds(self) -> str:
+    def bounds_text(self) -> str:
         """What a refusal says of the bounds that a number must keep."""
-        named = (("from", self.least), ("to", self.most))
+        named = (("from", self.minimum), ("to", self.maximum))
         return "" if self.clamp is True else "".join(f" {word} {bound}" for word, bound in named if bound is not None)
 
-    def wrong(self, what: str, **details: Any) -> ApiError:
+    def error(self, what: str, **details: Any) -> ApiError:
         """INVALID_PARAM that says ``what`` about this parameter."""
         return invalid_param(self.name, f"{self.name} {what}.", **details)
 
@@ -152,23 +154,23 @@ class Field(Param):
     location: Literal["path", "query", "body"] = "body"
     nullable: bool = False
     # Another field, one of the two being needed.
-    instead_of: str = ""
+    alternative: str = ""
     # Those of an "object".
     members: tuple[Field, ...] = ()
 
-    def read(self, value: Any) -> Any:
+    def parse(self, value: Any) -> Any:
         """``value`` as this field's kind, or INVALID_PARAM that names it and what was expected."""
         if value is None and self.nullable:
             return None
         if self.kind == "object":
             if not isinstance(value, Mapping):
-                raise self.wrong("must be an object", expected="object")
-            return read_body(self.members, value)
+                raise self.error("must be an object", expected="object")
+            return parse_body(self.members, value)
         convert = _FROM_JSON.get(self.kind) or _json_text
         return _checked(self, convert(self, value))
 
 
-def read_all(params: Sequence[Param], path: Mapping[str, str], query: Mapping[str, list[str]]) -> dict[str, Any]:
+def parse_params(params: Sequence[Param], path: Mapping[str, str], query: Mapping[str, list[str]]) -> dict[str, Any]:
     """Every declared parameter by name, defaults filled in; INVALID_PARAM for the first that is wrong.
 
     Where some are windows, ``clamped`` are those that were given beyond their bounds, as they were given.
@@ -177,17 +179,17 @@ def read_all(params: Sequence[Param], path: Mapping[str, str], query: Mapping[st
     names = {param.name for param in params}
     for param in params:
         given = [path[param.name]] if param.location == "path" else query.get(_given_as(param.name, query, names), [])
-        if not given or (param.empty and given == [""]):
+        if not given or (param.empty_is_default and given == [""]):
             if param.required:
-                raise param.wrong("is required", expected=param.kind)
+                raise param.error("is required", expected=param.kind)
             values[param.name] = param.default
         elif param.kind == "words":
-            values[param.name] = param.read_all(given)
-        elif len(given) > 1 and not param.joined:
-            raise param.wrong("is given more than once", expected="one value")
+            values[param.name] = param.parse_all(given)
+        elif len(given) > 1 and not param.repeatable:
+            raise param.error("is given more than once", expected="one value")
         else:
-            values[param.name] = param.read(",".join(given))
-    windows = [param.name for param in params if param.window]
+            values[param.name] = param.parse(",".join(given))
+    windows = [param.name for param in params if param.is_window]
     spans = {name: query[name][0] for name in windows if query.get(name, [""]) != [""]}
     if spans:
         values |= dict.fromkeys(name for name in windows if name not in spans)
@@ -197,16 +199,16 @@ def read_all(params: Sequence[Param], path: Mapping[str, str], query: Mapping[st
     return values
 
 
-def read_body(fields: Sequence[Field], body: Mapping[str, Any]) -> dict[str, Any]:
+def parse_body(fields: Sequence[Field], body: Mapping[str, Any]) -> dict[str, Any]:
     """Every declared field that was given, by name; INVALID_PARAM for the first that is wrong or missing."""
     values: dict[str, Any] = {}
     names = {field.name for field in fields}
     for field in fields:
         name = _given_as(field.name, body, names)
         if name in body:
-            values[field.name] = field.read(body[name])
+            values[field.name] = field.parse(body[name])
         elif field.required:
-            raise field.wrong("is required", expected=field.kind)
+            raise field.error("is required", expected=field.kind)
     return values
 
 
@@ -223,42 +225,44 @@ def _given_as(name: str, given: Mapping[str, Any], names: set[str]) -> str:
 # ---- what several routes take
 
 
-def limit(default: int, most: int, what: str = "Rows") -> Param:
+def limit_param(default: int, maximum: int, noun: str = "Rows") -> Param:
     """How many rows at most; a number beyond ``most`` is brought down to it."""
-    help = f"{what}, at most {most:,}."
-    return Param("limit", "integer", default=default, least=1, most=most, clamp=True, help=help, example=str(default))
+    help = f"{noun}, at most {maximum:,}."
+    return Param(
+        "limit", "integer", default=default, minimum=1, maximum=maximum, clamp=True, help=help, example=str(default)
+    )
 
 
-FREE_OFFSET = 100_000  # rows that a list skips at most where it costs nothing: what is skipped is read
+MAX_FREE_OFFSET = 100_000  # rows that a list skips at most where it costs nothing: what is skipped is read
 
 
-def offset(most: int | None = None, what: str = "Rows") -> Param:
+def offset_param(maximum: int | None = None, noun: str = "Rows") -> Param:
     """How many rows to skip."""
-    return Param("offset", "integer", default=0, least=0, most=most, help=f"{what} to skip.", example="0")
+    return Param("offset", "integer", default=0, minimum=0, maximum=maximum, help=f"{noun} to skip.", example="0")
 
 
-def cursor(example: str, pattern: str) -> Param:
+def cursor_param(example: str, pattern: str) -> Param:
     """Where a page begins: a text of this pattern."""
     return Param("cursor", "cursor", pattern=pattern, help="next_cursor of the previous page.", example=example)
 
 
-def in_path(name: str, kind: Kind = "text", help: str = "", example: str = "") -> Param:
+def path_param(name: str, kind: Kind = "text", help: str = "", example: str = "") -> Param:
     """A parameter that is a segment of the path."""
     return Param(name, kind, location="path", required=True, help=help, example=example)
 
 
-OFFSET = offset()
-TICKER = in_path("ticker", "ticker", help="Ticker (any spelling) or CIK.", example="AAPL")
-CIK = in_path("cik", "cik", help="CIK, with or without leading zeros.", example="0000320193")
-MANAGER = in_path("cik", "cik", help="CIK of the manager, with or without leading zeros.", example="0001067983")
-CUSIP = in_path("cusip", "cusip", help="CUSIP with its check digit.", example="037833100")
-ACCESSION = in_path("accession", "any_accession", help="With or without dashes.", example="0000320193-25-000057")
-ACCESSION_NUMBER = in_path("accession_number", "accession", help=ACCESSION.help, example=ACCESSION.example)
+OFFSET = offset_param()
+TICKER = path_param("ticker", "ticker", help="Ticker (any spelling) or CIK.", example="AAPL")
+CIK = path_param("cik", "cik", help="CIK, with or without leading zeros.", example="0000320193")
+MANAGER = path_param("cik", "cik", help="CIK of the manager, with or without leading zeros.", example="0001067983")
+CUSIP = path_param("cusip", "cusip", help="CUSIP with its check digit.", example="037833100")
+ACCESSION = path_param("accession", "any_accession", help="With or without dashes.", example="0000320193-25-000057")
+ACCESSION_NUMBER = path_param("accession_number", "accession", help=ACCESSION.help, example=ACCESSION.example)
 
 
-def whole(bound: Decimal | None, *, up: bool) -> int | None:
+def round_bound(bound: Decimal | None, *, round_up: bool) -> int | None:
     """A bound on whole numbers: 1.5 at least is 2, 1.5 at most is 1."""
-    return None if bound is None else math.ceil(bound) if up else math.floor(bound)
+    return None if bound is None else math.ceil(bound) if round_up else math.floor(bound)
 
 
 # ---- the reader: first as JSON has it, then by its kind
@@ -266,36 +270,38 @@ def whole(bound: Decimal | None, *, up: bool) -> int | None:
 
 def _text_integer(param: Param, text: str) -> int:
     if not re.fullmatch(r"-?[0-9]+", text):
-        raise param.wrong("must be a whole number", expected="integer")
+        raise param.error("must be a whole number", expected="integer")
     return int(text)
 
 
 def _text_number(param: Param, text: str) -> Decimal:
     # As JSON writes a number, but never so many digits that reading them is work.
     if not re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?", text):
-        raise param.wrong("must be a decimal number", expected="number")
+        raise param.error("must be a decimal number", expected="number")
     return Decimal(text)
 
 
 def _text_boolean(param: Param, text: str) -> bool:
     if text not in ("true", "false"):
-        raise param.wrong("must be true or false", allowed=["true", "false"])
+        raise param.error("must be true or false", allowed=["true", "false"])
     return text == "true"
 
 
 def _text_words(param: Param, text: str) -> tuple[str, ...]:
-    return param.counted(word.strip() for word in text.split(",") if word.strip())
+    return param.check_count(word.strip() for word in text.split(",") if word.strip())
 
 
 def _json_text(param: Param, value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise param.wrong("must be a non-empty string", expected="text")
-    if len(value) > MAX_TEXT:
-        raise param.wrong(f"may have at most {MAX_TEXT:,} characters", expected=f"at most {MAX_TEXT:,} characters")
+        raise param.error("must be a non-empty string", expected="text")
+    if len(value) > MAX_TEXT_LENGTH:
+        raise param.error(
+            f"may have at most {MAX_TEXT_LENGTH:,} characters", expected=f"at most {MAX_TEXT_LENGTH:,} characters"
+        )
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise param.wrong("is not valid Unicode", expected="text") from None
+        raise param.error("is not valid Unicode", expected="text") from None
     return value
 
 
@@ -308,7 +314,7 @@ def _json_integer(param: Param, value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise param.wrong(f"must be a whole number{param.bounds}", expected=f"integer{param.bounds}")
+        raise param.error(f"must be a whole number{param.bounds_text}", expected=f"integer{param.bounds_text}")
     return value
 
 
@@ -316,22 +322,22 @@ def _json_number(param: Param, value: Any) -> Decimal:
     # str(): the shortest text that means this number, as the caller wrote it.
     number = Decimal(str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else None
     if number is None or not number.is_finite():
-        raise param.wrong(f"must be a number{param.bounds}", expected=f"number{param.bounds}")
+        raise param.error(f"must be a number{param.bounds_text}", expected=f"number{param.bounds_text}")
     return number
 
 
 def _json_boolean(param: Param, value: Any) -> bool:
     known = param.allowed or ("true", "false")
     if not isinstance(value, bool) or str(value).lower() not in known:
-        raise param.wrong(f"must be {' or '.join(known)}", expected="boolean")
+        raise param.error(f"must be {' or '.join(known)}", expected="boolean")
     return value
 
 
 def _json_words(param: Param, value: Any) -> list[str]:
-    least, most = param.least or 0, param.most or MAX_WORDS
+    least, most = param.minimum or 0, param.maximum or MAX_WORDS
     if not isinstance(value, list) or not least <= len(value) <= most:
         many = f"{least} to {most}" if least else f"at most {most}"
-        raise param.wrong(f"must be a list of {many} texts", expected="list of texts")
+        raise param.error(f"must be a list of {many} texts", expected="list of texts")
     return [_json_text(param, word) for word in value]
 
 
@@ -344,16 +350,18 @@ def _json_sort(param: Param, value: Any) -> tuple[str, bool]:
         ((value, order),) = value.items()
         order = order.get("order") if isinstance(order, dict) else order
     if not isinstance(value, str) or order not in ("asc", "desc"):
-        raise param.wrong("must be one column, optionally with its order", expected='[{"column": {"order": "desc"}}]')
+        raise param.error("must be one column, optionally with its order", expected='[{"column": {"order": "desc"}}]')
     return _read_text(param, "text", _json_text(param, value)), order == "desc"
 
 
 def _json_values(param: Param, value: Any) -> list[str | float | None]:
     known = isinstance(value, list) and all(one is None or isinstance(one, str | int | float) for one in value)
-    if not known or len(value) > (param.most or MAX_WORDS):
-        raise param.wrong(f"must be a list of at most {param.most} texts, numbers or nulls", expected="list of values")
+    if not known or len(value) > (param.maximum or MAX_WORDS):
+        raise param.error(
+            f"must be a list of at most {param.maximum} texts, numbers or nulls", expected="list of values"
+        )
     if any(isinstance(one, int) and abs(one) > 2**63 - 1 for one in value):
-        raise param.wrong("has a number that is too large", expected="list of values")
+        raise param.error("has a number that is too large", expected="list of values")
     return [_json_text(param, one) if isinstance(one, str) and one else one for one in value]
 
 
@@ -388,7 +396,7 @@ def _url(text: str) -> str:
     parts = urlsplit(text)
     fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None
     fits = fits and (parts.port is None or parts.port > 0)
-    if not fits or len(text) > MAX_URL or not re.fullmatch(r"[\x21-\x7e]+", text):
+    if not fits or len(text) > MAX_URL_LENGTH or not re.fullmatch(r"[\x21-\x7e]+", text):
         raise ValueError
     return text
 
@@ -427,7 +435,7 @@ def _checked(param: Param, value: Any) -> Any:
     if param.kind in ("sort", "values"):
         return value
     if param.kind == "words":
-        words = [_read_text(param, param.each, word) for word in value]
+        words = [_read_text(param, param.word_kind, word) for word in value]
         return words if param.location == "body" else tuple(words)
     if param.kind == "new_password":
         passwords.check_new(value, param.name, common="allowed")  # judged with the settings in hand
@@ -435,10 +443,10 @@ def _checked(param: Param, value: Any) -> Any:
 
 
 def _read_text(param: Param, kind: Kind, text: str) -> Any:
-    if param.allowed and not param.open:
-        meant = param.meant(text)
+    if param.allowed and not param.allows_others:
+        meant = param.find_allowed(text)
         if meant is None:
-            allowed, near = list(param.allowed), suggestions.list_similar(text, param.values)
+            allowed, near = list(param.allowed), suggestions.list_similar(text, param.accepted_names)
             said = f"{text[: suggestions.MAX_WORD_LENGTH]} is not served"
             said = f"must be one of {', '.join(allowed)}: {said}" if len(allowed) <= _NAMED else said
             details = {"allowed": allowed, **({"nearest": near} if near else {})}
@@ -446,32 +454,32 @@ def _read_text(param: Param, kind: Kind, text: str) -> Any:
         return meant
     if param.pattern and not re.fullmatch(param.pattern, text):
         like = str(param.example)
-        raise bad_cursor(param.name) if kind == "cursor" else param.wrong(f"must look like {like}", expected=like)
+        raise invalid_cursor(param.name) if kind == "cursor" else param.error(f"must look like {like}", expected=like)
     if kind not in _TEXTS:
         return text
     read, noun, expected = _TEXTS[kind]
     try:
         return read(text)
     except ValueError:
-        raise param.wrong(f"must be {noun}", expected=expected) from None
+        raise param.error(f"must be {noun}", expected=expected) from None
 
 
-def bad_cursor(name: str = "cursor") -> ApiError:
+def invalid_cursor(name: str = "cursor") -> ApiError:
     """The 400 of a cursor that no page was answered with."""
     message = "Invalid cursor; use next_cursor of the previous page."
     return invalid_param(name, message, expected="next_cursor of a page")
 
 
 def _bounded(param: Param, number: Any) -> Any:
-    least, most = param.least, param.most
+    least, most = param.minimum, param.maximum
     if param.clamp and most is not None and number > most:
         return most
     if param.clamp is True and least is not None and number < least:
         return least
     if (least is not None and number < least) or (most is not None and number > most):
-        raise param.wrong(f"must be{param.bounds}", expected=f"{param.kind}{param.bounds}")
+        raise param.error(f"must be{param.bounds_text}", expected=f"{param.kind}{param.bounds_text}")
     short = param.kind == "integer" and param.location != "body"
-    greatest = max(GREATEST_INTEGER, most or 0) if short else GREATEST
+    greatest = max(MAX_INTEGER, most or 0) if short else MAX_NUMBER
     if abs(number) > greatest:
-        raise param.wrong("is too large", expected=f"at most {greatest}")
+        raise param.error("is too large", expected=f"at most {greatest}")
     return number

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from finapi.core.lazy import LazyReference, load
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Field, Param
-from finapi.web.http.schema import Schema, schema
+from finapi.web.http.schema import Schema, build_schema
 
 if TYPE_CHECKING:
     from finapi.app import App
@@ -115,11 +115,12 @@ class Route:
         ``auth``: the credential that it accepts. ``cost``: tokens of a call. ``zone``: the limit that applies, or None.
         ``shape``: the record of the 200 body, or its JSON Schema. ``answers``: statuses of success. ``errors``: error
         statuses that do not follow from the other columns. ``media``: media types other than JSON.
-        ``lists``: the answer is a list (:meth:`Call.rows`, :meth:`Call.listed`) with its rows in the member ``rows_in``
-        (``data.holders`` for a nested one). ``tabled``: makes a table of an answer without a list of flat rows.
+        ``lists``: the answer is a list (:meth:`Call.success_rows`, :meth:`Call.success_members`) with its rows in the
+        member ``rows_in`` (``data.holders`` for a nested one). ``tabled``: makes a table of an answer without a list of
+        flat rows.
         ``cacheable``: the answer depends on its parameters and the market data only, so that its ETag is known before
         the work (DECISIONS 2). ``is_cached``: returns True while the answer is in memory; the server then sends it
-        without a thread. ``idempotent``: an ``Idempotency-Key`` is accepted (:meth:`Call.settled`).
+        without a thread. ``idempotent``: an ``Idempotency-Key`` is accepted (:meth:`Call.store_response`).
         ``unserved``: documented parameters that are refused, because a list without that filter would be wrong.
         ``email_limit`` and ``network_limit``: limits that also count the email in the body, or the caller's IPv6 /48.
         ``key_in_body``: the key may be the member ``api_key``. ``key_as_bearer``: the key may be sent as
@@ -221,7 +222,7 @@ class Route:
     def without_default_windows(self) -> Route:
         """Return the route without the default windows of its lists: only a window in the request applies."""
         changed = copy.copy(self)
-        changed._params = tuple(replace(param, default=None) if param.window else param for param in self.params)
+        changed._params = tuple(replace(param, default=None) if param.is_window else param for param in self.params)
         return changed
 
     @property
@@ -265,7 +266,7 @@ class Route:
     def schema(self) -> Schema:
         """Return the JSON Schema of the 200 body."""
         assert self.shape is not None, self.name
-        return self.shape if isinstance(self.shape, dict) else schema(self.shape)
+        return self.shape if isinstance(self.shape, dict) else build_schema(self.shape)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ def answer(**members: Any) -> InlineObject:
     return InlineObject({"status": Literal["success"], **members, "request_id": str, "timestamp": Time})
 
 
-class Windows(TypedDict):
+class WindowMeta(TypedDict):
     """What ``Call.windows`` says beside the windows themselves."""
 
     undated_left_out: Annotated[int, "Rows that a window leaves out because their date is not known."]
@@ -81,7 +81,7 @@ class Windows(TypedDict):
 
 def with_windows(**members: Any) -> InlineObject:
     """An object of these members and those of :class:`Windows`."""
-    return InlineObject({**members, **records.get_members(Windows)})
+    return InlineObject({**members, **records.get_members(WindowMeta)})
 
 
 class Message(TypedDict):
@@ -103,7 +103,7 @@ _PLAIN: dict[Any, Schema] = {
 
 
 @cache
-def schema(kind: Any) -> Schema:
+def build_schema(kind: Any) -> Schema:
     """The JSON Schema of a record, or of a type that its members may have; the same object for the same type.
 
     TypeError for a type that has none.
@@ -115,26 +115,29 @@ def schema(kind: Any) -> Schema:
         return _annotated(inner[0], inner[1:])
     if isinstance(kind, InlineObject):
         types = kind.types.items()
-        return made_of({name: schema(InlineObject(one) if isinstance(one, Mapping) else one) for name, one in types})
+        return object_schema(
+            {name: build_schema(InlineObject(one) if isinstance(one, Mapping) else one) for name, one in types}
+        )
     if is_typeddict(origin or kind):
         hints = records.get_members(kind)
         if tuple(hints)[:3] == tuple(Answer.__annotations__):
             # The members of a base come first in a TypedDict; an answer has its own before the last two.
             hints = {name: hints[name] for name in sorted(hints, key=("request_id", "timestamp").__contains__)}
         optional = tuple(name for name, hint in hints.items() if get_origin(hint) is NotRequired)
-        return made_of(
-            {name: schema(get_args(hint)[0] if name in optional else hint) for name, hint in hints.items()}, optional
+        return object_schema(
+            {name: build_schema(get_args(hint)[0] if name in optional else hint) for name, hint in hints.items()},
+            optional,
         )
     if origin in (Union, UnionType):
         if len(inner) == 2 and NoneType in inner:
-            return nullable(schema(next(one for one in inner if one is not NoneType)))
-        return {"anyOf": [schema(one) for one in inner]}
+            return nullable_schema(build_schema(next(one for one in inner if one is not NoneType)))
+        return {"anyOf": [build_schema(one) for one in inner]}
     if origin is Literal:
-        return const(inner[0]) if len(inner) == 1 else enum(*inner)
+        return const_schema(inner[0]) if len(inner) == 1 else enum_schema(*inner)
     if origin in (list, Sequence):
-        return array(schema(inner[0]))
+        return array_schema(build_schema(inner[0]))
     if origin in (dict, Mapping):
-        return mapping(schema(inner[1]))
+        return mapping_schema(build_schema(inner[1]))
     raise TypeError(f"{kind} has no JSON Schema")
 
 
@@ -144,48 +147,48 @@ def _annotated(kind: Any, marks: tuple[Any, ...]) -> Schema:
         if isinstance(mark, JsonSchema):
             found = dict(mark.schema)
         elif isinstance(mark, InlineObject):
-            found = schema(mark)
+            found = build_schema(mark)
         elif isinstance(mark, OneOf):
-            found = enum(*mark.values)
+            found = enum_schema(*mark.values)
         elif isinstance(mark, Format):
             found = {**TEXT, "format": mark.name}
-    found = schema(kind) if found is None else found
+    found = build_schema(kind) if found is None else found
     said = [mark for mark in marks if isinstance(mark, str)]
-    return described(found, " ".join(said)) if said else found
+    return with_description(found, " ".join(said)) if said else found
 
 
 def obj(*, optional: tuple[str, ...] = (), **members: Schema) -> Schema:
     """An object of these members and no others, all of them there but the ``optional`` ones."""
-    return made_of(members, optional)
+    return object_schema(members, optional)
 
 
-def made_of(members: Mapping[str, Schema], optional: tuple[str, ...] = ()) -> Schema:
+def object_schema(members: Mapping[str, Schema], optional: tuple[str, ...] = ()) -> Schema:
     """The same of members that are named elsewhere."""
     required = [name for name in members if name not in optional]
     return {"type": "object", "properties": dict(members), "required": required, "additionalProperties": False}
 
 
-def mapping(values: Schema) -> Schema:
+def mapping_schema(values: Schema) -> Schema:
     """An object whose names are data: a metric, a ticker."""
     return {"type": "object", "additionalProperties": values}
 
 
-def array(items: Schema) -> Schema:
+def array_schema(items: Schema) -> Schema:
     """A list."""
     return {"type": "array", "items": items}
 
 
-def enum(*values: str) -> Schema:
+def enum_schema(*values: str) -> Schema:
     """One of these texts."""
     return {"type": "string", "enum": list(values)}
 
 
-def const(value: object) -> Schema:
+def const_schema(value: object) -> Schema:
     """This value and no other."""
     return {"const": value}
 
 
-def nullable(schema: Schema) -> Schema:
+def nullable_schema(schema: Schema) -> Schema:
     """``schema``, or null where there is nothing to say."""
     kind = schema.get("type")
     if isinstance(kind, str) and "enum" not in schema:
@@ -193,7 +196,7 @@ def nullable(schema: Schema) -> Schema:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-def described(schema: Schema, description: str) -> Schema:
+def with_description(schema: Schema, description: str) -> Schema:
     """``schema`` with a sentence about it."""
     return {**schema, "description": description}
 
@@ -201,7 +204,7 @@ def described(schema: Schema, description: str) -> Schema:
 def envelope(data: Schema, meta: Schema | None = None) -> Schema:
     """What ``Call.success`` answers (DECISIONS 2): ``data`` and ``meta`` with the id and time of the call."""
     return obj(
-        status=const("success"),
+        status=const_schema("success"),
         data=data,
         meta={"type": "object"} if meta is None else meta,
         request_id=TEXT,
@@ -211,7 +214,7 @@ def envelope(data: Schema, meta: Schema | None = None) -> Schema:
 
 def beside(**members: Schema) -> Schema:
     """What ``Call.listed`` answers: the members beside the status, the id and the time of the call."""
-    return made_of({"status": const("success"), **members, "request_id": TEXT, "timestamp": TIME})
+    return object_schema({"status": const_schema("success"), **members, "request_id": TEXT, "timestamp": TIME})
 
 
 MESSAGE = obj(message=TEXT)

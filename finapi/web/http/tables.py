@@ -12,9 +12,9 @@ from finapi.core.json import dumps, to_json_number
 
 CSV = "text/csv"
 NDJSON = "application/x-ndjson"
-TABLES = (CSV, NDJSON)
+TABLE_MEDIA_TYPES = (CSV, NDJSON)
 # What ``format=`` calls them.
-FORMATS = {"json": None, "csv": CSV, "ndjson": NDJSON}
+MEDIA_TYPE_BY_FORMAT = {"json": None, "csv": CSV, "ndjson": NDJSON}
 # Rows of one table; JSON lists have bounds of their own.
 MAX_ROWS = 100_000
 
@@ -23,7 +23,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _FIGURE = r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 
 
-def csv_table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
+def render_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
     """The rows under a header line, also when there are none.
 
     null is an empty cell, true and false stay words, a list or an object is its JSON. A text that a
@@ -39,16 +39,18 @@ def csv_table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> byte
     return out.getvalue().encode()
 
 
-def table_lines(kind: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, head: bool) -> Iterator[bytes]:
+def iter_table_chunks(
+    kind: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, with_header: bool
+) -> Iterator[bytes]:
     """The rows as a part of a CSV, or of NDJSON; with its ``head`` line if it has one."""
     if kind == NDJSON:
-        yield json_lines(rows)
+        yield render_ndjson(rows)
     else:
-        whole = csv_table(columns, rows)
-        yield whole if head else whole[whole.index(b"\r\n") + 2 :]
+        whole = render_csv(columns, rows)
+        yield whole if with_header else whole[whole.index(b"\r\n") + 2 :]
 
 
-def json_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
+def render_ndjson(rows: Iterable[Mapping[str, Any]]) -> bytes:
     """A JSON object a line."""
     return b"".join(dumps(row) + b"\n" for row in rows)
 

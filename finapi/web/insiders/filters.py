@@ -37,7 +37,15 @@ def window(
 ) -> Param:
     """A number of days up to today."""
     return Param(
-        name, "integer", default=default, least=least, most=most, clamp=True, window=True, help=help, example=example
+        name,
+        "integer",
+        default=default,
+        minimum=least,
+        maximum=most,
+        clamp=True,
+        is_window=True,
+        help=help,
+        example=example,
     )
 
 
@@ -50,9 +58,9 @@ def filed_days(default: int) -> Param:
     return window("filed_at_days", default, help)
 
 
-LIMIT = params.limit(50, 500)
-CURSOR = params.cursor("0_20454_112760225001055_1", "(?:-?[0-9]{1,19}_){3}-?[0-9]{1,19}")
-PLACE = params.cursor("50", "[0-9]{1,9}")
+LIMIT = params.limit_param(50, 500)
+CURSOR = params.cursor_param("0_20454_112760225001055_1", "(?:-?[0-9]{1,19}_){3}-?[0-9]{1,19}")
+PLACE = params.cursor_param("50", "[0-9]{1,9}")
 OF_COMPANY = Param("ticker", "ticker", help="Only this company: ticker (any spelling) or CIK.", example="AAPL")
 TYPE = Param("standard_type", allowed=STANDARD_TYPES, help="Only this kind.", example="purchase")
 SECTOR = Param("sector", help="SIC division, by name or letter.", example="Manufacturing")
@@ -89,8 +97,8 @@ ACQUIRED = Param("acquired_disposed_code", allowed=("A", "D"), help="Acquired or
 EARNINGS = Param(
     "earnings_within",
     "integer",
-    least=1,
-    most=366,
+    minimum=1,
+    maximum=366,
     example="30",
     help="Only transactions followed by earnings: the company filed an 8-K item 2.02 within this many days.",
 )
@@ -102,14 +110,14 @@ _ROLES = (
 )
 ROLES = tuple(flag(name, f"true: only {whom}. false: all others.", None) for name, _, whom in _ROLES)
 ABSOLUTE = (
-    Param("from_date", "date", window=True, help="First day of transactions.", example="2025-01-01"),
-    Param("to_date", "date", window=True, help="Last day of transactions.", example="2025-12-31"),
-    Param("filed_from", "date", window=True, help="First day of filing.", example="2025-01-01"),
-    Param("filed_to", "date", window=True, help="Last day of filing.", example="2025-12-31"),
+    Param("from_date", "date", is_window=True, help="First day of transactions.", example="2025-01-01"),
+    Param("to_date", "date", is_window=True, help="Last day of transactions.", example="2025-12-31"),
+    Param("filed_from", "date", is_window=True, help="First day of filing.", example="2025-01-01"),
+    Param("filed_to", "date", is_window=True, help="Last day of filing.", example="2025-12-31"),
     Param(
         "quarter",
         "quarter",
-        window=True,
+        is_window=True,
         help="Only transactions of the quarter that ends on this day.",
         example="2025-12-31",
     ),
@@ -164,8 +172,8 @@ def of(call: Call, *, whole: bool = False) -> TradeFilters:
         date_from=max(starts, default=None),
         date_to=min(ends, default=None),
         codes=(given("transaction_code") or "").replace(",", "").upper() or None,
-        min_value=params.whole(given("min_value"), up=True),
-        max_value=params.whole(given("max_value"), up=False),
+        min_value=params.round_bound(given("min_value"), round_up=True),
+        max_value=params.round_bound(given("max_value"), round_up=False),
         with_roles=sum(bit for name, bit, _ in _ROLES if given(name) is True),
         without_roles=sum(bit for name, bit, _ in _ROLES if given(name) is False),
     )
@@ -213,7 +221,7 @@ def cursor(given: Mapping[str, Any]) -> InsiderCursor:
     try:
         return trades.cursor(given.get("cursor"))
     except ValueError:
-        raise params.bad_cursor() from None
+        raise params.invalid_cursor() from None
 
 
 def sector(given: Mapping[str, Any]) -> str | None:

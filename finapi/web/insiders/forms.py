@@ -12,15 +12,15 @@ from finapi.market.reference import companies
 from finapi.market.reference.companies import Company
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, TICKER, Param, in_path
+from finapi.web.http.params import OFFSET, TICKER, Param, path_param
 from finapi.web.http.schema import answer, with_windows
 from finapi.web.insiders import filters
 from finapi.web.insiders.filters import COMPANY, CURSOR, LIMIT, InsiderPaging
 
 _FORM = Param("form_type", allowed=FORM_TYPES, help="Only this form.", example="4")
 _WINDOW = (
-    Param("from_date", "date", window=True, help="First filing day.", example="2025-01-01"),
-    Param("to_date", "date", window=True, help="Last filing day.", example="2025-12-31"),
+    Param("from_date", "date", is_window=True, help="First filing day.", example="2025-01-01"),
+    Param("to_date", "date", is_window=True, help="Last filing day.", example="2025-12-31"),
 )
 LATEST_PARAMS = (
     LIMIT,
@@ -43,7 +43,7 @@ TICKER_PARAMS = (
     Param("insider_cik", "cik", help="Only forms of this insider.", example="0001780525"),
 )
 FORM_PARAMS = (
-    in_path("accession_number", "accession", help="With or without dashes.", example="0001140361-26-025622"),
+    path_param("accession_number", "accession", help="With or without dashes.", example="0001140361-26-025622"),
 )
 
 
@@ -62,8 +62,8 @@ def latest(call: Call) -> Response:
         narrow = _filters(call, companies.find(tx, ticker) if ticker else None)
         page = forms.latest(tx, narrow)
         rows = forms.objects(tx, page.ids)
-        windows = call.windows(forms.undated(tx, narrow))
-    return call.rows(rows, {"pagination": filters.pagination(call, page), **windows})
+        windows = call.build_window_meta(forms.undated(tx, narrow))
+    return call.success_rows(rows, {"pagination": filters.pagination(call, page), **windows})
 
 
 def of_ticker(call: Call) -> Response:
@@ -73,9 +73,9 @@ def of_ticker(call: Call) -> Response:
         narrow = _filters(call, company)
         page = forms.latest(tx, narrow)
         rows = forms.objects(tx, page.ids)
-        windows = call.windows(forms.undated(tx, narrow))
+        windows = call.build_window_meta(forms.undated(tx, narrow))
     meta = {"pagination": filters.pagination(call, page), "company": filters.named(company), **windows}
-    return call.rows(rows, meta)
+    return call.success_rows(rows, meta)
 
 
 def form(call: Call) -> Response:

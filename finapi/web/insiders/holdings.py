@@ -11,7 +11,7 @@ from finapi.market.reference import companies
 from finapi.web.http import params
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, TICKER, Param, in_path
+from finapi.web.http.params import OFFSET, TICKER, Param, path_param
 from finapi.web.http.schema import answer, part
 from finapi.web.insiders import filters
 from finapi.web.insiders.filters import COMPANY, LIMIT, PLACE, InsiderPaging
@@ -20,14 +20,14 @@ from finapi.web.insiders.trades import INSIDER
 TICKER_PARAMS = (TICKER, LIMIT, OFFSET, PLACE)
 INSIDER_PARAMS = (INSIDER, LIMIT, OFFSET, PLACE)
 SNAPSHOT_PARAMS = (
-    in_path("snapshot_date", "date", help="As of this day.", example="2025-12-31"),
+    path_param("snapshot_date", "date", help="As of this day.", example="2025-12-31"),
     filters.OF_COMPANY,
     Param("insider_cik", "cik", help="Only this insider.", example="0000315090"),
-    params.limit(100, 500),
+    params.limit_param(100, 500),
     OFFSET,
     PLACE,
 )
-PROFILE_PARAMS = (in_path("insider_cik", "cik", help="The insider's CIK.", example="0000315090"),)
+PROFILE_PARAMS = (path_param("insider_cik", "cik", help="The insider's CIK.", example="0000315090"),)
 SEARCH_PARAMS = (
     Param("query", required=True, help="Words of a name, which may be cut short, or a CIK.", example="buffett"),
     LIMIT,
@@ -72,7 +72,7 @@ def of_ticker(call: Call) -> Response:
         "company": filters.named(company),
         "summary": {"total_insiders": insiders, **holdings.summary(held)},
     }
-    return call.rows(shown, meta)
+    return call.success_rows(shown, meta)
 
 
 def of_insider(call: Call) -> Response:
@@ -91,7 +91,7 @@ def of_insider(call: Call) -> Response:
             for issuer, theirs in holdings.by_company(held).items()
         },
     }
-    return call.rows(shown, meta)
+    return call.success_rows(shown, meta)
 
 
 def snapshot(call: Call) -> Response:
@@ -112,14 +112,14 @@ def snapshot(call: Call) -> Response:
     more = len(page) > limit
     paging = {"total": total, "limit": limit, "offset": offset, "has_more": more}
     paging |= {"next_cursor": filters.following(call, more=more)}
-    return call.rows(shown, {"snapshot_date": until, "pagination": paging})
+    return call.success_rows(shown, {"snapshot_date": until, "pagination": paging})
 
 
 def profile(call: Call) -> Response:
     """An insider: roles, holdings, the last year and the last transactions."""
     with call.app.db.read() as tx:
         found = holdings.profile(tx, call.params["insider_cik"], days.number(call.now.date().isoformat()))
-    return call.plain(found)
+    return call.bare_object(found)
 
 
 def search(call: Call) -> Response:
@@ -128,4 +128,4 @@ def search(call: Call) -> Response:
     with call.app.db.read() as tx:
         found = names.search(tx, call.params["query"], limit, offset)
     more = offset + limit < found.total
-    return call.bare(found.page, {"total": found.total, "has_more": more, "matches_cut": found.cut})
+    return call.bare_rows(found.page, {"total": found.total, "has_more": more, "matches_cut": found.cut})

@@ -27,7 +27,7 @@ from finapi.web.http import params
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, TICKER, Param
-from finapi.web.http.schema import Windows, answer, part, with_windows
+from finapi.web.http.schema import WindowMeta, answer, part, with_windows
 from finapi.web.insiders import filters
 from finapi.web.insiders.filters import INDUSTRY, NO_CASHLESS, NO_COVER, NO_PLAN, SECTOR, TRADE_DAYS
 
@@ -50,7 +50,9 @@ def _bound(name: str, help: str) -> Param:
 
 
 def _least(name: str, default: int, help: str) -> Param:
-    return Param(name, "integer", default=default, least=1, most=100_000, clamp=True, help=help, example=str(default))
+    return Param(
+        name, "integer", default=default, minimum=1, maximum=100_000, clamp=True, help=help, example=str(default)
+    )
 
 
 # Sums are of purchases and sales in the market: neither codes nor kinds narrow them.
@@ -83,7 +85,7 @@ SCREEN_PARAMS = (
     _least("min_insiders", 1, "Minimum number of insiders."),
     filters.flag("csuite_only", "Only trades of the C-suite."),
     *_DIRECTED,
-    params.limit(100, 500),
+    params.limit_param(100, 500),
     OFFSET,
     Param("sort_by", default="abs_sentiment", allowed=_SORTS, help="Sort order, largest first.", example="net_value"),
 )
@@ -92,7 +94,7 @@ CLUSTER_PARAMS = (
     TRADE_DAYS,
     filters.OF_COMPANY,
     _least("min_insiders", 3, "Minimum number of insiders."),
-    params.limit(MAX_CLUSTERS, MAX_CLUSTERS, "Clusters"),
+    params.limit_param(MAX_CLUSTERS, MAX_CLUSTERS, "Clusters"),
     OFFSET,
     *(
         replace(param, default=True)
@@ -114,7 +116,7 @@ GROUP_PARAMS = (
     _window("filed_at_days", 30),
     TRADE_DAYS,
     *filters.NARROW,
-    params.limit(50, 500),
+    params.limit_param(50, 500),
     OFFSET,
     Param(
         "sort_by", default="abs_net_value", allowed=_GROUP_SORTS, help="Sort order, largest first.", example="buy_value"
@@ -143,7 +145,7 @@ class ClusterSignal(TypedDict):
     latest_date: Date | None
 
 
-class WindowOverview(MarketOverview, Windows):
+class WindowOverview(MarketOverview, WindowMeta):
     """The market as a whole, and what its window leaves out."""
 
     days: int | None
@@ -185,7 +187,7 @@ def summary(call: Call) -> Response:
     with call.app.db.read() as tx:
         company = companies.find(tx, given["ticker"])
         sums = totals.of_issuer(tx, company.cik, narrow)
-        windows = call.windows(trades.undated(tx, narrow, issuer=company.cik, directed=True))
+        windows = call.build_window_meta(trades.undated(tx, narrow, issuer=company.cik, directed=True))
     name: IssuerName = {"ticker": company.ticker, "company_name": company.name, "issuer_cik": company.padded_cik}
     return call.success({**name, **sums}, {**windows, "transaction_days": days, "days": days})
 
@@ -200,7 +202,7 @@ def screen(call: Call) -> Response:
         found.sort(key=lambda one: (_sorting(one, given["sort_by"]), one.cik), reverse=True)
         page, paging = filters.cut(call, found)
         issuers = totals.issuers_named(tx, [one.cik for one in page])
-        windows = call.windows(trades.undated(tx, narrow, directed=True))
+        windows = call.build_window_meta(trades.undated(tx, narrow, directed=True))
     rows: list[ScreenedIssuer] = [{**issuers[one.cik], **one.sums()} for one in page]
     meta = {
         **windows,
@@ -211,7 +213,7 @@ def screen(call: Call) -> Response:
         "timestamp": iso(call.now),
         "filters_applied": {name: value for name, value in given.items() if value not in (None, {})},
     }
-    return call.table(rows, meta) or call.plain({"results": rows, "meta": meta})
+    return call.render_requested_table(rows, meta) or call.bare_object({"results": rows, "meta": meta})
 
 
 def clusters(call: Call) -> Response:
@@ -223,8 +225,8 @@ def clusters(call: Call) -> Response:
     with call.app.db.read() as tx:
         issuer = companies.find(tx, ticker).cik if ticker else None
         found = totals.clusters(tx, narrow, call.params["min_insiders"], least, issuer)
-        windows = call.windows(trades.undated(tx, narrow, issuer=issuer, directed=True))
-    return call.bare(found, windows)
+        windows = call.build_window_meta(trades.undated(tx, narrow, issuer=issuer, directed=True))
+    return call.bare_rows(found, windows)
 
 
 def by_sector(call: Call) -> Response:
@@ -233,10 +235,10 @@ def by_sector(call: Call) -> Response:
     given = call.params
     with call.app.db.read() as tx:
         found = totals.by_group(tx, narrow, by_industry=given["group_by"] == "industry")
-        windows = call.windows(trades.undated(tx, narrow))
+        windows = call.build_window_meta(trades.undated(tx, narrow))
     found.sort(key=lambda one: (_group_sorting(one, given["sort_by"]), one["group"] or ""), reverse=True)
     page, paging = filters.cut(call, found)
-    return call.rows(page, {"total": len(found), **paging, "group_by": given["group_by"], **windows})
+    return call.success_rows(page, {"total": len(found), **paging, "group_by": given["group_by"], **windows})
 
 
 def _bounded(call: Call, filed_days: str = "filed_at_days", *, of_all: bool = True) -> tuple[Call, TradeFilters]:
@@ -284,7 +286,7 @@ def signals(call: Call) -> Response:
         "undated_left_out": undated,
         "generated_at": iso(call.now),
     }
-    return call.plain({**sides, "meta": meta})
+    return call.bare_object({**sides, "meta": meta})
 
 
 def stats(call: Call) -> Response:
@@ -293,8 +295,8 @@ def stats(call: Call) -> Response:
     since = filters.since(call.now, days)
     with call.app.db.read() as tx:
         market = totals.overview(tx, since, days)
-        windows = call.windows(trades.undated(tx, TradeFilters(since=since), directed=True))
-    return call.plain({**market, **windows})
+        windows = call.build_window_meta(trades.undated(tx, TradeFilters(since=since), directed=True))
+    return call.bare_object({**market, **windows})
 
 
 def _passes(one: SummedIssuer, given: Mapping[str, Any]) -> bool:

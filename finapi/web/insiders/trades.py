@@ -19,7 +19,7 @@ from finapi.market.reference import companies
 from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, TICKER, Field, Param, in_path
+from finapi.web.http.params import OFFSET, TICKER, Field, Param, path_param
 from finapi.web.http.schema import answer, part, with_windows
 from finapi.web.insiders import filters
 from finapi.web.insiders.filters import CURSOR, LIMIT, OUTCOME, OWNERS, TOTAL, TRADE_DAYS, InsiderPaging
@@ -32,7 +32,7 @@ _DIRECTION = Param("direction", default="BUY", allowed=("BUY", "SELL"), help="Pu
 _NAME = Param("query", help="Words of an insider's or company's name, a ticker or CIK.", example="Buffett")
 LATEST_PARAMS = (*_LIST, TOTAL)
 TICKER_PARAMS = (TICKER, filters.filed_days(7), TRADE_DAYS, *_LIST)
-INSIDER = in_path("cik", "cik", help="The insider's CIK.", example="0000315090")
+INSIDER = path_param("cik", "cik", help="The insider's CIK.", example="0000315090")
 INSIDER_PARAMS = (INSIDER, *_LIST)
 SEARCH_PARAMS = (_NAME, filters.filed_days(7), TRADE_DAYS, *_LIST)
 TOP_PARAMS = (_DIRECTION, *_LIST, TOTAL)
@@ -45,13 +45,13 @@ QUERY_BODY = (
         "isAmendment; bare words are names and tickers.",
         example="issuer.tradingSymbol:AAPL AND transactionCode:S",
     ),
-    Field("from", "integer", least=0, most=10_000, help="Rows to skip.", example=0),
-    Field("size", "integer", least=1, most=200, help="Rows, 50 by default.", example=50),
+    Field("from", "integer", minimum=0, maximum=10_000, help="Rows to skip.", example=0),
+    Field("size", "integer", minimum=1, maximum=200, help="Rows, 50 by default.", example=50),
     Field(
         "sort",
         "sort",
         allowed=("filedAt",),
-        also=(("filed_at", "filedAt"),),
+        aliases=(("filed_at", "filedAt"),),
         help="The newest first, as always.",
         example="filedAt",
     ),
@@ -115,8 +115,8 @@ def of_ticker(call: Call) -> Response:
         issuer = companies.find(tx, call.params["ticker"]).cik
         page = trades.of_issuer(tx, issuer, narrow)
         rows = _rows(tx, call, page)
-        windows = call.windows(trades.undated(tx, narrow, issuer=issuer))
-    return call.rows(rows, {"pagination": filters.pagination(call, page), **windows})
+        windows = call.build_window_meta(trades.undated(tx, narrow, issuer=issuer))
+    return call.success_rows(rows, {"pagination": filters.pagination(call, page), **windows})
 
 
 def top(call: Call) -> Response:
@@ -131,8 +131,8 @@ def _listed(call: Call, find: Callable[[Transaction, TradeFilters], IdPage], *, 
     with call.app.db.read() as tx:
         page = find(tx, narrow)
         rows = _rows(tx, call, page)
-        windows = call.windows(trades.undated(tx, narrow, directed=directed))
-    return call.rows(rows, {"pagination": filters.pagination(call, page), **windows})
+        windows = call.build_window_meta(trades.undated(tx, narrow, directed=directed))
+    return call.success_rows(rows, {"pagination": filters.pagination(call, page), **windows})
 
 
 def _rows(tx: Transaction, call: Call, page: IdPage, insider: int | None = None) -> Sequence[InsiderTransaction]:
@@ -177,8 +177,8 @@ def of_insider(call: Call) -> Response:
         named = names.named(tx, insider)
         page = trades.of_insider(tx, insider, narrow)
         rows = _rows(tx, call, page, insider)
-        windows = call.windows(trades.undated_of_insider(tx, insider, narrow))
-    return call.rows(rows, {"pagination": filters.pagination(call, page), "insider": named, **windows})
+        windows = call.build_window_meta(trades.undated_of_insider(tx, insider, narrow))
+    return call.success_rows(rows, {"pagination": filters.pagination(call, page), "insider": named, **windows})
 
 
 def search(call: Call) -> Response:
@@ -192,7 +192,7 @@ def search(call: Call) -> Response:
         rows = _rows(tx, call, page)
         undated = trades.undated_of_any(tx, *found, narrow) if found else trades.undated(tx, narrow)
     meta = {
-        **call.windows(undated),
+        **call.build_window_meta(undated),
         "total": page.total,
         "limit": narrow.limit,
         "has_more": page.next_cursor is not None,
@@ -201,7 +201,7 @@ def search(call: Call) -> Response:
         "matched_issuers": len(matches.issuers) if matches else None,
         "matches_cut": matches is not None and matches.cut,
     }
-    return call.rows(rows, meta)
+    return call.success_rows(rows, meta)
 
 
 def query_forms(call: Call) -> Response:
@@ -212,4 +212,4 @@ def query_forms(call: Call) -> Response:
     with call.app.db.read() as tx:
         ids, total, exact = query.filings(tx, call.body["query"], start, size)
         found = forms.plain(tx, ids)
-    return call.plain({"total": {"value": total, "relation": "eq" if exact else "gte"}, "transactions": found})
+    return call.bare_object({"total": {"value": total, "relation": "eq" if exact else "gte"}, "transactions": found})

@@ -28,22 +28,22 @@ from finapi.market.reference import companies
 from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, Field, Param, in_path, limit
+from finapi.web.http.params import OFFSET, Field, Param, limit_param, path_param
 from finapi.web.http.schema import answer, part, with_windows
 
 # Pages of the greatest size: what is skipped is read.
 _MOST_PAGES = 10_000
 
-PAGE = Param("page", "integer", default=1, least=1, most=_MOST_PAGES, help="Page, from 1.", example="1")
+PAGE = Param("page", "integer", default=1, minimum=1, maximum=_MOST_PAGES, help="Page, from 1.", example="1")
 SIZE = Param(
-    "size", "integer", default=50, least=1, most=500, clamp=True, help="Rows of a page, at most 500.", example="50"
+    "size", "integer", default=50, minimum=1, maximum=500, clamp=True, help="Rows of a page, at most 500.", example="50"
 )
 _ISSUER = Param("issuerCik", "cik", help="Only about this company.", example="0000320193")
 _TICKER = Param("issuerTicker", "ticker", help="Only about this company: ticker (any spelling) or CIK.", example="AAPL")
 _NAME = Param("filerName", help="Only persons whose names contain words that start with these.", example="berkshire")
 _LEAST = Param("minOwnership", "number", help="Minimum percentage of the class.", example="10")
-_FROM = Param("dateFrom", "date", window=True, help="First filing day.", example="2025-01-01")
-_TO = Param("dateTo", "date", window=True, help="Last filing day.", example="2025-12-31")
+_FROM = Param("dateFrom", "date", is_window=True, help="First filing day.", example="2025-01-01")
+_TO = Param("dateTo", "date", is_window=True, help="Last filing day.", example="2025-12-31")
 LIST_PARAMS = (
     _ISSUER,
     _TICKER,
@@ -132,8 +132,8 @@ QUERY_BODY = (
             ),
         ),
     ),
-    Field("from", "integer", least=0, help="Rows to skip.", example=0),
-    Field("size", "integer", least=1, most=500, help="Rows, at most.", example=50),
+    Field("from", "integer", minimum=0, help="Rows to skip.", example=0),
+    Field("size", "integer", minimum=1, maximum=500, help="Rows, at most.", example=50),
     Field("sort", "sort", allowed=filings.SORTS, help="Sort column, descending unless it says asc.", example="filedAt"),
 )
 CROSSING_PARAMS = (
@@ -145,9 +145,15 @@ CROSSING_PARAMS = (
     PAGE,
     SIZE,
 )
-DETAIL_PARAMS = (in_path("accession", "any_accession", help="With or without dashes.", example="0000000103-25-000001"),)
-ISSUER_PARAMS = (in_path("cik", "cik", help="CIK of the company.", example="0001234567"),)
-PORTFOLIO_PARAMS = (in_path("cik", "cik", help="CIK of the holder.", example="0000000103"), limit(50, 500), OFFSET)
+DETAIL_PARAMS = (
+    path_param("accession", "any_accession", help="With or without dashes.", example="0000000103-25-000001"),
+)
+ISSUER_PARAMS = (path_param("cik", "cik", help="CIK of the company.", example="0001234567"),)
+PORTFOLIO_PARAMS = (
+    path_param("cik", "cik", help="CIK of the holder.", example="0000000103"),
+    limit_param(50, 500),
+    OFFSET,
+)
 
 _DAYS: dict[str, Any] = {"dateFrom": Date | None, "dateTo": Date | None}
 _PAGED: dict[str, Any] = {"total": int, "limit": int, "page": int, "size": int, "totalPages": int, "has_more": bool}
@@ -177,9 +183,9 @@ def listed(call: Call) -> Response:
         narrow = _filters(call, tx)
         rows, total = filings.listed(tx, narrow, **_place(call))
         shown = filings.with_positions(tx, rows) if call.params["include"] else rows
-        windows = call.windows(filings.undated(tx, narrow))
+        windows = call.build_window_meta(filings.undated(tx, narrow))
     page = _paging(call, total)
-    return call.listed({"filings": shown, "meta": {**page, **windows}}, {**page, **windows})
+    return call.success_members({"filings": shown, "meta": {**page, **windows}}, {**page, **windows})
 
 
 def activists(call: Call) -> Response:
@@ -189,9 +195,9 @@ def activists(call: Call) -> Response:
         bit = None if wanted is None else 1 << purposes.INTENTS.index(wanted)
         narrow = _filters(call, tx)._replace(forms=FORM_TYPES["13D"], intent=bit)
         rows, total = filings.listed(tx, narrow, **_place(call))
-        windows = call.windows(filings.undated(tx, narrow))
+        windows = call.build_window_meta(filings.undated(tx, narrow))
     page = _paging(call, total)
-    return call.listed({"activists": rows, "meta": {**page, **windows}}, {**page, **windows})
+    return call.success_members({"activists": rows, "meta": {**page, **windows}}, {**page, **windows})
 
 
 def query(call: Call) -> Response:
@@ -207,7 +213,7 @@ def query(call: Call) -> Response:
         rows, total = filings.listed(tx, narrow._replace(sort=sort, descending=descending), size, start)
     found = [filings.queried(row) for row in rows]
     meta = {"total": {"value": total, "relation": "eq"}, "from": start, "size": size}
-    return call.listed({"data": found, "meta": meta}, {"total": total, "has_more": start + len(rows) < total})
+    return call.success_members({"data": found, "meta": meta}, {"total": total, "has_more": start + len(rows) < total})
 
 
 def _of_ticker(tx: Transaction, ticker: str | None) -> int | None:
@@ -228,9 +234,9 @@ def crossings(call: Call) -> Response:
         over, way, place = given["threshold"], given["direction"], _place(call)
         rows, total = stakes.crossings(tx, narrow, over, way, **place)
         undated = stakes.crossings(tx, narrow._replace(since=0, until=0), over, way, limit=1, offset=0)[1]
-        windows = call.windows(undated if narrow.since else 0)
+        windows = call.build_window_meta(undated if narrow.since else 0)
     page = _paging(call, total)
-    return call.listed({"crossings": rows, "meta": {**page, **windows}}, {**page, **windows})
+    return call.success_members({"crossings": rows, "meta": {**page, **windows}}, {**page, **windows})
 
 
 def conversions(call: Call) -> Response:
@@ -238,9 +244,9 @@ def conversions(call: Call) -> Response:
     first = call.params["dateFrom"]
     with call.app.db.read() as tx:
         rows, total = stakes.conversions(tx, max(1, days.number(first)) if first else 0, **_place(call))
-        windows = call.windows(stakes.undated_conversions(tx) if first else 0)
+        windows = call.build_window_meta(stakes.undated_conversions(tx) if first else 0)
     page = _paging(call, total)
-    return call.listed({"conversions": rows, "meta": {**page, **windows}}, {**page, **windows})
+    return call.success_members({"conversions": rows, "meta": {**page, **windows}}, {**page, **windows})
 
 
 def groups(call: Call) -> Response:
@@ -249,7 +255,7 @@ def groups(call: Call) -> Response:
     with call.app.db.read() as tx:
         rows, total = stakes.groups(tx, params["issuerCik"], params["activeOnly"], **_place(call))
     page = _paging(call, total)
-    return call.listed({"data": rows, "meta": page}, page)
+    return call.success_members({"data": rows, "meta": page}, page)
 
 
 def detail(call: Call) -> Response:
@@ -259,7 +265,7 @@ def detail(call: Call) -> Response:
         found = filings.detail(tx, accession)
     if found is None:
         raise ApiError("NOT_FOUND", f"finapi has no Schedule 13D or 13G {accession}.")
-    return call.listed({**found}, {})
+    return call.success_members({**found}, {})
 
 
 def summary(call: Call) -> Response:
@@ -274,7 +280,7 @@ def summary(call: Call) -> Response:
         "asOf": max((row["latestFiledAt"] for row in rows if row["latestFiledAt"]), default=None),
         "beneficialOwners": rows,
     }
-    return call.listed(members, {})
+    return call.success_members(members, {})
 
 
 def portfolio(call: Call) -> Response:
@@ -286,7 +292,7 @@ def portfolio(call: Call) -> Response:
     if name is None:
         raise ApiError("NOT_FOUND", f"finapi has no Schedule 13D or 13G of {cik:010}.")
     meta = {"total": total, "limit": size, "offset": skipped, "has_more": skipped + len(rows) < total}
-    return call.listed({"filerCik": f"{cik:010}", "filerName": name, "positions": rows, "meta": meta}, meta)
+    return call.success_members({"filerCik": f"{cik:010}", "filerName": name, "positions": rows, "meta": meta}, meta)
 
 
 # ---- what several take

@@ -12,21 +12,21 @@ from finapi.market.ownership.filings import FORM_TYPES
 from finapi.market.ownership.flows import DEFAULT_DAYS, MAX_DAYS, FlowFilters, ScheduleCoverage, ScheduleGroup
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, Param, limit
+from finapi.web.http.params import OFFSET, Param, limit_param
 from finapi.web.http.schema import answer, with_windows
 
 PARAMS = (
     Param(
         "dateFrom",
         "date",
-        window=True,
+        is_window=True,
         help="First filing day, by default as many days before the last as days.",
         example="2025-01-01",
     ),
     Param(
         "dateTo",
         "date",
-        window=True,
+        is_window=True,
         help=f"Last filing day, by default today; {MAX_DAYS} days at most.",
         example="2025-12-31",
     ),
@@ -34,9 +34,9 @@ PARAMS = (
         "days",
         "integer",
         default=DEFAULT_DAYS,
-        least=1,
-        most=MAX_DAYS,
-        window=True,
+        minimum=1,
+        maximum=MAX_DAYS,
+        is_window=True,
         help="Days before dateTo, where dateFrom is not given.",
         example="90",
     ),
@@ -51,12 +51,14 @@ PARAMS = (
     Param(
         "direction",
         allowed=flows.DIRECTIONS,
-        also=(("up", "increase"), ("down", "decrease")),
+        aliases=(("up", "increase"), ("down", "decrease")),
         help="Only filings whose percentage rose, fell or stayed since the previous filing.",
         example="increase",
     ),
-    Param("minPercentChange", "number", least=0, help="Minimum change in percentage points, up or down.", example="1"),
-    limit(50, 500, "Groups"),
+    Param(
+        "minPercentChange", "number", minimum=0, help="Minimum change in percentage points, up or down.", example="1"
+    ),
+    limit_param(50, 500, "Groups"),
     OFFSET,
 )
 LIST = answer(
@@ -102,7 +104,7 @@ def _grouped(call: Call, grouped_by: str) -> Response:
     paging = {"total": total, "limit": size, "offset": skipped, "has_more": skipped + size < total}
     meta = {
         "groupBy": grouped_by,
-        **call.windows(undated),
+        **call.build_window_meta(undated),
         "dateFrom": first,
         "dateTo": last,
         "days": span,
@@ -111,7 +113,7 @@ def _grouped(call: Call, grouped_by: str) -> Response:
         **paging,
         "coverage": coverage,
     }
-    return call.listed({"data": rows, "meta": meta}, meta)
+    return call.success_members({"data": rows, "meta": meta}, meta)
 
 
 def _window(call: Call) -> tuple[str, str, int | None]:

@@ -12,21 +12,21 @@ from finapi.market.reference import companies
 from finapi.web.holdings.funds import OffsetPage, paging
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, Param, in_path, limit
+from finapi.web.http.params import OFFSET, Param, limit_param, path_param
 from finapi.web.http.schema import answer, with_windows
 
 _NARROW = (
-    limit(50, 500),
+    limit_param(50, 500),
     OFFSET,
-    Param("from_date", "date", window=True, help="First filing day.", example="2025-01-01"),
-    Param("to_date", "date", window=True, help="Last filing day.", example="2025-12-31"),
+    Param("from_date", "date", is_window=True, help="First filing day.", example="2025-01-01"),
+    Param("to_date", "date", is_window=True, help="Last filing day.", example="2025-12-31"),
     Param("is_amendment", "boolean", help="Only amendments (true) or originals (false).", example="true"),
 )
 _OF_COMPANY = Param("ticker", "ticker", help="Only about this company: ticker (any spelling) or CIK.", example="AAPL")
 LATEST_PARAMS = (*_NARROW, _OF_COMPANY)
-TICKER_PARAMS = (in_path("ticker", "ticker", help="Ticker (any spelling) or CIK.", example="0001234567"), *_NARROW)
+TICKER_PARAMS = (path_param("ticker", "ticker", help="Ticker (any spelling) or CIK.", example="0001234567"), *_NARROW)
 INSIDER_PARAMS = (
-    in_path("cik", "cik", help="CIK whose credentials filed the notices.", example="0000000101"),
+    path_param("cik", "cik", help="CIK whose credentials filed the notices.", example="0000000101"),
     *_NARROW,
     _OF_COMPANY,
 )
@@ -51,6 +51,6 @@ def listed(call: Call) -> Response:
             amendment=params["is_amendment"],
         )
         rows, total = notices.latest(tx, narrow, **place)
-        windows = call.windows(notices.undated(tx, narrow))
+        windows = call.build_window_meta(notices.undated(tx, narrow))
     meta: dict[str, Any] = {"pagination": paging(total, **place), **windows}
-    return call.rows(rows, meta)
+    return call.success_rows(rows, meta)

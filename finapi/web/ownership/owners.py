@@ -8,7 +8,7 @@ from finapi.market.ownership.owners import CrossReference, HolderFiling, HolderP
 from finapi.web.holdings.funds import paging
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, Param, limit
+from finapi.web.http.params import OFFSET, Param, limit_param
 from finapi.web.http.schema import answer, part
 from finapi.web.ownership.filings import PAGE, SIZE
 
@@ -34,10 +34,10 @@ PROFILE_PARAMS = (holder("uuid"),)
 HISTORY_PARAMS = (
     holder("uuid"),
     Param("sourceType", allowed=owners.SOURCES, help=SOURCE, example="form_13dg"),
-    limit(50, 500),
+    limit_param(50, 500),
     OFFSET,
 )
-CROSS_PARAMS = (holder("holder_uuid"), limit(50, 500, "Filings of each family"), OFFSET)
+CROSS_PARAMS = (holder("holder_uuid"), limit_param(50, 500, "Filings of each family"), OFFSET)
 
 LIST = answer(
     holders=list[ListedHolder], meta=part(total=int, page=int, size=int, pages=int, has_more=bool, matches_cut=bool)
@@ -67,14 +67,14 @@ def listed(call: Call) -> Response:
         "has_more": page < pages,
         "matches_cut": found.cut,
     }
-    return call.listed({"holders": found.page, "meta": meta}, meta)
+    return call.success_members({"holders": found.page, "meta": meta}, meta)
 
 
 def profile(call: Call) -> Response:
     """One holder."""
     with call.app.db.read() as tx:
         found = owners.profile(tx, call.params["uuid"])
-    return call.listed({**found}, {})
+    return call.success_members({**found}, {})
 
 
 def history(call: Call) -> Response:
@@ -87,7 +87,7 @@ def history(call: Call) -> Response:
         about = owners.shown(row)
     meta = {**paging(total, **place)}
     who = {"uuid": about["holder_uuid"], **{name: about[name] for name in ("name", "cik", "type")}}
-    return call.listed({"holder": who, "history": rows, "meta": meta}, meta)
+    return call.success_members({"holder": who, "history": rows, "meta": meta}, meta)
 
 
 def cross_reference(call: Call) -> Response:
@@ -98,4 +98,4 @@ def cross_reference(call: Call) -> Response:
         found = owners.cross_reference(tx, row, size, skipped)
     most = max(found["summary"][f"{name}_count"] for name in owners.SOURCES)  # type: ignore[literal-required]
     meta = {"limit": size, "offset": skipped, "has_more": skipped + size < most}
-    return call.listed({**found, "meta": meta}, meta)
+    return call.success_members({**found, "meta": meta}, meta)

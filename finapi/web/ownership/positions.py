@@ -19,17 +19,17 @@ from finapi.market.reference import companies
 from finapi.web.holdings.funds import paging
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, Param, in_path, limit, offset
+from finapi.web.http.params import OFFSET, Param, limit_param, offset_param, path_param
 from finapi.web.http.schema import answer, part
 from finapi.web.ownership.owners import SOURCE, holder
 
-_ISSUER = in_path("issuer_cik", "cik", help="CIK of the company.", example="0000320193")
+_ISSUER = path_param("issuer_cik", "cik", help="CIK of the company.", example="0000320193")
 _SPAN = (
     Param("startDate", "date", help="First day of which a form tells.", example="2025-01-01"),
     Param("endDate", "date", help="Last day of which a form tells.", example="2025-12-31"),
 )
 # What is skipped is read.
-_SKIPPED = offset(20_000)
+_SKIPPED = offset_param(20_000)
 POSITION_PARAMS = (
     holder("holder_uuid"),
     _ISSUER,
@@ -42,18 +42,18 @@ HISTORY_PARAMS = (
     _ISSUER,
     *_SPAN,
     Param("sourceType", allowed=owners.SOURCES, help=SOURCE, example="form_13f"),
-    limit(500, 500),
+    limit_param(500, 500),
     _SKIPPED,
 )
-HOLDERS_PARAMS = (_ISSUER, limit(100, 500), OFFSET)
+HOLDERS_PARAMS = (_ISSUER, limit_param(100, 500), OFFSET)
 TIMELINE_PARAMS = (
     _ISSUER,
     *_SPAN,
     Param("source", allowed=owners.SOURCES, help=SOURCE, example="form_13f"),
-    limit(100, 500),
+    limit_param(100, 500),
     _SKIPPED,
 )
-CONCENTRATION_PARAMS = (in_path("cik", "cik", help=_ISSUER.help, example=_ISSUER.example),)
+CONCENTRATION_PARAMS = (path_param("cik", "cik", help=_ISSUER.help, example=_ISSUER.example),)
 
 _PAGED = part(total=int, limit=int, offset=int, has_more=bool)
 POSITION = answer(**records.get_members(HolderPosition))
@@ -82,7 +82,7 @@ def position(call: Call) -> Response:
         company = companies.find(tx, str(params["issuer_cik"]), "issuer_cik")
         row = owners.found(tx, params["holder_uuid"])
         found = positions.current(tx, row, company, params["asOfDate"] or LAST)
-    return call.listed({**found}, {})
+    return call.success_members({**found}, {})
 
 
 def history(call: Call) -> Response:
@@ -95,7 +95,7 @@ def history(call: Call) -> Response:
         rows, total = positions.history(tx, company.cik, row, asked)
     meta = {**paging(total, asked.limit, asked.offset)}
     who = {"holderUuid": row["id"], "holderName": row["name"], "issuerCik": company.padded_cik}
-    return call.listed({**who, "events": rows, "meta": meta}, meta)
+    return call.success_members({**who, "events": rows, "meta": meta}, meta)
 
 
 def _asked(call: Call, source: str | None) -> EventFilters:
@@ -120,7 +120,7 @@ def holders(call: Call) -> Response:
         "holders": rows,
         "meta": meta,
     }
-    return call.listed(members, meta)
+    return call.success_members(members, meta)
 
 
 def timeline(call: Call) -> Response:
@@ -132,7 +132,7 @@ def timeline(call: Call) -> Response:
         rows, total = positions.timeline(tx, company.cik, asked)
     meta = {**paging(total, asked.limit, asked.offset), "startDate": params["startDate"], "endDate": params["endDate"]}
     members = {"issuer_cik": company.padded_cik, "issuer_ticker": company.ticker, "events": rows, "meta": meta}
-    return call.listed(members, meta)
+    return call.success_members(members, meta)
 
 
 def concentrated(call: Call) -> Response:
@@ -140,4 +140,4 @@ def concentrated(call: Call) -> Response:
     with call.app.db.read() as tx:
         company = companies.find(tx, str(call.params["cik"]), "cik")
         found = concentration.of_issuer(tx, company)
-    return call.listed({**found}, {})
+    return call.success_members({**found}, {})

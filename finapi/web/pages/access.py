@@ -15,7 +15,7 @@ from finapi import __version__
 from finapi.accounts import billing
 from finapi.core.errors import ApiError
 from finapi.web.http.call import Call
-from finapi.web.http.messages import Response, has_if_none_match_star, held_etag
+from finapi.web.http.messages import Response, find_matching_etag, has_if_none_match_star
 
 
 def shown(call: Call, stands_for: Sequence[str], make: Callable[[], Response]) -> Response:
@@ -43,7 +43,7 @@ def open_to_all(call: Call, make: Callable[[], Response], *, kept: bool = True) 
         version = tx.find_value("data_version")
     tag = _tag(call, version, own=not kept)
     headers = {"ETag": f'W/"{tag}"', "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
-    if held_etag(call.request.headers.get("if-none-match", ""), tag) is not None:
+    if find_matching_etag(call.request.headers.get("if-none-match", ""), tag) is not None:
         return Response(304, b"", headers=headers)
     made: Response = call.app.page_cache.get(version, tag, make) if kept else make()
     if made.status != 200:

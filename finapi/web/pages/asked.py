@@ -16,7 +16,7 @@ from finapi.web.html import figures, frame
 from finapi.web.html.tags import Child, Html, h, html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import Param, read_all
+from finapi.web.http.params import Param, parse_params
 from finapi.web.http.route import API, Route
 from finapi.web.http.tables import CSV
 from finapi.web.pages import access
@@ -58,7 +58,7 @@ class Ask(NamedTuple):
         """What its handler answers."""
         route = self.route(call)
         given = dict(self.given)
-        params = read_all(route.params, given, {name: [value] for name, value in given.items()})
+        params = parse_params(route.params, given, {name: [value] for name, value in given.items()})
         request = call.request._replace(headers={"accept": accept}, query={})
         return route.handler(call._replace(route=route, request=request, params=params, body={}, idempotent_call=None))
 
@@ -75,7 +75,7 @@ def ask(path: str, **given: Any) -> Ask:
 
 def parsed(response: Response) -> Any:
     """The values of a JSON answer."""
-    return json.loads(response.body + response.end, parse_float=Decimal)
+    return json.loads(response.body + response.suffix, parse_float=Decimal)
 
 
 def _text(value: Any) -> str:

@@ -21,8 +21,8 @@ from finapi.web.pages.asked import FORMAT, Ask, ask, section
 from finapi.web.pages.company import filing_list, statements
 
 PARAMS = (ACCESSION_NUMBER, Param("statement", default="income", allowed=tuple(statements.KINDS)), FORMAT)
-DOCUMENT_PARAMS = (ACCESSION_NUMBER, Param("part", "integer", default=1, least=1, most=1_000))
-LIST_PARAMS = (*filing_list.FILTERS, Param("ticker", "words", empty=True), FORMAT)
+DOCUMENT_PARAMS = (ACCESSION_NUMBER, Param("part", "integer", default=1, minimum=1, maximum=1_000))
+LIST_PARAMS = (*filing_list.FILTERS, Param("ticker", "words", empty_is_default=True), FORMAT)
 ATOM = "/filings.atom"
 
 # Of what a filer wrote nothing runs, loads or is framed, whatever is left of it.

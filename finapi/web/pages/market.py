@@ -13,7 +13,7 @@ from finapi.web.html import charts, figures, frame
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import MANAGER, OFFSET, Param, in_path
+from finapi.web.http.params import MANAGER, OFFSET, Param, path_param
 from finapi.web.pages import access, asked
 from finapi.web.pages.asked import FORMAT, Ask, ask, section
 from finapi.web.pages.company import filing_list, owners, series
@@ -22,16 +22,16 @@ HELD, REPORTS, FOUND, FILTERS = 100, 40, 100, 3
 CHANGED = {"all": "All positions", "new": "New", "increased": "Increased", "decreased": "Decreased", "closed": "Closed"}
 FUND_PARAMS = (
     MANAGER,
-    Param("period", "quarter", empty=True),
+    Param("period", "quarter", empty_is_default=True),
     Param("status", default="all", allowed=tuple(CHANGED)),
     OFFSET,
     FORMAT,
 )
-INSIDER_PARAMS = (in_path("cik", "cik"), *owners.INSIDER_PARAMS[-1:], FORMAT)
+INSIDER_PARAMS = (path_param("cik", "cik"), *owners.INSIDER_PARAMS[-1:], FORMAT)
 RATIOS = tuple(sorted({param.name[:-3] for param in screens.PARAMS if param.name.endswith("_gt")}))
 SCREEN_PARAMS = (
-    *(Param(f"ratio{n}", allowed=RATIOS, empty=True) for n in range(FILTERS)),
-    *(Param(f"{end}{n}", "number", empty=True) for n in range(FILTERS) for end in ("above", "below")),
+    *(Param(f"ratio{n}", allowed=RATIOS, empty_is_default=True) for n in range(FILTERS)),
+    *(Param(f"{end}{n}", "number", empty_is_default=True) for n in range(FILTERS) for end in ("above", "below")),
     FORMAT,
 )
 

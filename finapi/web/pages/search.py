@@ -16,7 +16,7 @@ from finapi.web.http.route import API
 from finapi.web.pages import access
 from finapi.web.pages.asked import Ask, ask
 
-PARAMS = (Param("q", default="", empty=True),)
+PARAMS = (Param("q", default="", empty_is_default=True),)
 SUGGESTED, FOUND = 8, 50
 
 _STANDS_FOR = (f"GET {API}/xbrl/search",)

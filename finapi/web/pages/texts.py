@@ -20,11 +20,11 @@ from finapi.web.pages.company import filing_list
 
 # An empty field of the form is one that was not filled in.
 PARAMS = (
-    Param("q", default="", empty=True),
-    Param("ticker", "words", empty=True),
-    Param("form_type", "words", empty=True),
-    Param("from_date", "date", empty=True),
-    Param("to_date", "date", empty=True),
+    Param("q", default="", empty_is_default=True),
+    Param("ticker", "words", empty_is_default=True),
+    Param("form_type", "words", empty_is_default=True),
+    Param("from_date", "date", empty_is_default=True),
+    Param("to_date", "date", empty_is_default=True),
     next(one for one in texts.SEARCH_PARAMS if one.name == "cursor"),
     FORMAT,
 )

@@ -17,12 +17,12 @@ from finapi.web.html import frame
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import in_path, read_body
+from finapi.web.http.params import parse_body, path_param
 from finapi.web.pages import cookie
 from finapi.web.pages.asked import with_query
 from finapi.web.pages.member import signing_in
 
-ACTION_PARAMS = (in_path("action"),)
+ACTION_PARAMS = (path_param("action"),)
 MAX_TOKENS, MAX_DAYS, MAX_NOTE = 10**12, 3650, 200
 
 Fields = Mapping[str, str]
@@ -105,7 +105,7 @@ def _confirmed(call: Call, fields: Fields, asks: bool) -> Actor:
     if not once or len(once) > 36:
         raise invalid_param("once", "The form is incomplete. Reload the page.")
     if asks:
-        body = read_body(LOGIN_BODY, {"email": caller.email, "password": fields.get("password") or "none"})
+        body = parse_body(LOGIN_BODY, {"email": caller.email, "password": fields.get("password") or "none"})
         address = call.request.address
         if sessions.confirm(call.app, caller.email, body["password"], address, call.now)["id"] != caller.id:
             raise ApiError("FORBIDDEN", "This is the password of another account.")

@@ -15,7 +15,7 @@ from finapi.web.html.figures import GridColumn
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import Param, in_path
+from finapi.web.http.params import Param, path_param
 from finapi.web.pages.admin.acting import done, field, for_admins, form
 from finapi.web.pages.asked import section, with_query
 
@@ -27,9 +27,9 @@ PLACES = {
     "/admin/deliveries": "Deliveries",
     "/admin/audit": "Audit log",
 }
-SEARCH_PARAMS = (Param("q", default="", empty=True),)
-ACCOUNT_PARAMS = (in_path("account"),)
-AUDIT_PARAMS = (Param("before", "integer", least=1),)
+SEARCH_PARAMS = (Param("q", default="", empty_is_default=True),)
+ACCOUNT_PARAMS = (path_param("account"),)
+AUDIT_PARAMS = (Param("before", "integer", minimum=1),)
 SHOWN = 100
 DAYS = 30
 

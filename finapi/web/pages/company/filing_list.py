@@ -18,10 +18,10 @@ from finapi.web.pages.company.subject import ShownCompany
 
 # An empty field of the form is one that was not filled in.
 FILTERS = (
-    Param("form_type", "words", empty=True),
-    Param("items", "words", empty=True),
-    Param("from_date", "date", empty=True),
-    Param("to_date", "date", empty=True),
+    Param("form_type", "words", empty_is_default=True),
+    Param("items", "words", empty_is_default=True),
+    Param("from_date", "date", empty_is_default=True),
+    Param("to_date", "date", empty_is_default=True),
     next(one for one in filings.LIST_PARAMS if one.name == "cursor"),
 )
 PARAMS = (*subject.PARAMS, *FILTERS)

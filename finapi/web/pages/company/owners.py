@@ -12,7 +12,7 @@ from finapi.web.html import charts, figures
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import Param, offset
+from finapi.web.http.params import Param, offset_param
 from finapi.web.insiders import filters
 from finapi.web.pages import asked
 from finapi.web.pages.asked import Ask, ask
@@ -20,8 +20,12 @@ from finapi.web.pages.company import filing_list, subject
 from finapi.web.pages.company.subject import ShownCompany
 
 TRADES, HOLDERS, PRICE_DAYS, EVERY = 40, 50, 1_260, 36_500
-INSIDER_PARAMS = (*subject.PARAMS, Param("standard_type", allowed=STANDARD_TYPES, empty=True), filters.CURSOR)
-HOLDER_PARAMS = (*subject.PARAMS, Param("period", "quarter", empty=True), offset(100_000))
+INSIDER_PARAMS = (
+    *subject.PARAMS,
+    Param("standard_type", allowed=STANDARD_TYPES, empty_is_default=True),
+    filters.CURSOR,
+)
+HOLDER_PARAMS = (*subject.PARAMS, Param("period", "quarter", empty_is_default=True), offset_param(100_000))
 
 
 def insiders(call: Call) -> Response:

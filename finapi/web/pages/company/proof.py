@@ -14,14 +14,14 @@ from finapi.web.html import figures
 from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import Param, in_path
+from finapi.web.http.params import Param, path_param
 from finapi.web.pages import asked
 from finapi.web.pages.asked import Ask, ask, section
 from finapi.web.pages.company import series, subject
 from finapi.web.pages.company.subject import ShownCompany
 
-PARAMS = (*subject.PARAMS, in_path("metric"), in_path("cell"))
-FACT_PARAMS = (*subject.PARAMS, in_path("concept"), Param("end", "date", empty=True))
+PARAMS = (*subject.PARAMS, path_param("metric"), path_param("cell"))
+FACT_PARAMS = (*subject.PARAMS, path_param("concept"), Param("end", "date", empty_is_default=True))
 
 # "A2024FY", or by the last day of the period "A2024-09-28".
 _CELL = re.compile(r"(A|Q|TTM|YTD)(?:([12][0-9]{3})(FY|Q[1-4])|([12][0-9]{3}-[01][0-9]-[0-3][0-9]))")

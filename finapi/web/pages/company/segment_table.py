@@ -21,7 +21,7 @@ PARAMS = (
     *subject.PARAMS,
     Param("period", default="A", allowed=("A", "Q")),
     Param("metric", default="revenue", allowed=tuple(METRICS)),
-    Param("axis", empty=True),
+    Param("axis", empty_is_default=True),
 )
 MOST, DRAWN = 8, 6
 

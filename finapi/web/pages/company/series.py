@@ -16,7 +16,7 @@ from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
-from finapi.web.http.tables import csv_table
+from finapi.web.http.tables import render_csv
 from finapi.web.pages import asked
 from finapi.web.pages.asked import Ask, ask
 from finapi.web.pages.company import subject
@@ -197,4 +197,4 @@ def _shares_of_hundred() -> frozenset[str]:
 
 def as_csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]], file: str) -> Response:
     """Rows as a file."""
-    return asked.a_file(Response(200, csv_table(names, rows), "text/csv; charset=utf-8"), file)
+    return asked.a_file(Response(200, render_csv(names, rows), "text/csv; charset=utf-8"), file)

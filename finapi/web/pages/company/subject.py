@@ -23,7 +23,7 @@ from finapi.web.pages import access, asked
 from finapi.web.pages.asked import FORMAT, Ask
 
 # An empty field of a form is one that was not filled in.
-PARAMS = (TICKER, replace(AS_OF, empty=True), BASIS, FORMAT)
+PARAMS = (TICKER, replace(AS_OF, empty_is_default=True), BASIS, FORMAT)
 
 TABS = (
     ("", "At a glance"),

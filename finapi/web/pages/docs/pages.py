@@ -13,15 +13,15 @@ from finapi.web.html.markdown import inline, markdown
 from finapi.web.html.tags import Html, h, html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import Param, in_path
+from finapi.web.http.params import Param, path_param
 from finapi.web.pages import access, front
 from finapi.web.pages.asked import tokens
 from finapi.web.pages.docs import reference
 from finapi.web.pages.docs.reference import Operation
 
 GUIDES = ("first-call", "metering", "paging", "as-of", "missing-figures", "feeds", "webhooks", "errors", "testing")
-INDEX_PARAMS = (Param("q", default="", empty=True),)
-NAME_PARAMS = (in_path("name"),)
+INDEX_PARAMS = (Param("q", default="", empty_is_default=True),)
+NAME_PARAMS = (path_param("name"),)
 TEXT = "text/markdown; charset=utf-8"
 
 

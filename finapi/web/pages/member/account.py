@@ -13,13 +13,13 @@ from finapi.web.html import charts, figures, frame
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import in_path, read_body
+from finapi.web.http.params import parse_body, path_param
 from finapi.web.http.route import API
 from finapi.web.pages import cookie
 from finapi.web.pages.asked import ask, section, with_query
 from finapi.web.pages.member import signing_in
 
-ACTION_PARAMS = (in_path("action"),)
+ACTION_PARAMS = (path_param("action"),)
 PLACES = {"/account": "Account", "/account/webhooks": "Webhooks and targets"}
 Handler = Callable[[Call], Response]
 
@@ -63,9 +63,9 @@ def act(call: Call) -> Response:
         raise ApiError("NOT_FOUND", "Form not found.")
     told, place, _ = ACTIONS[name]
     route = next(one for one in call.routes if one.name == told.replace(" ", f" {API}", 1))
-    params = {one.name: one.read(fields.get(one.name, "")) for one in route.params}
+    params = {one.name: one.parse(fields.get(one.name, "")) for one in route.params}
     try:
-        body = read_body(route.body or (), _body(name, fields))
+        body = parse_body(route.body or (), _body(name, fields))
         answer = route.handler(call._replace(route=route, params=params, body=body))
     except ApiError as error:
         if error.status >= 500:

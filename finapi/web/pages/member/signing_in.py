@@ -11,7 +11,7 @@ from finapi.web.html import frame
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import read_body
+from finapi.web.http.params import parse_body
 from finapi.web.pages import cookie
 
 
@@ -46,7 +46,7 @@ def login(call: Call) -> Response:
     fields = cookie.checked(call)
     email, to = fields.get("email", ""), fields.get("next", "")
     try:
-        body = read_body(LOGIN_BODY, fields)
+        body = parse_body(LOGIN_BODY, fields)
         opened = sessions.login(call.app, body["email"], body["password"], call.request.address, call.now)
     except ApiError as error:
         if error.status >= 500 and error.status != 503:
@@ -86,7 +86,7 @@ def register(call: Call) -> Response:
     """An account, not yet verified."""
     fields = cookie.checked(call)
     try:
-        body = read_body(REGISTER_BODY, {**fields, "invite_token": "x"})
+        body = parse_body(REGISTER_BODY, {**fields, "invite_token": "x"})
         with call.app.accounts.read() as tx:
             token = invites.redeem(call.app, tx, fields.get("invite_code", ""), call.now)
         sessions.register(call.app, body["email"], body["password"], token, call.request.address, call.now)
