@@ -87,7 +87,7 @@ def test_a_large_answer_that_cannot_be_made_leaves_its_place_to_others(
     app: App, api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def holds(call: Any) -> Response:
-        call.hold_large()
+        call.acquire_large_slot()
         return numbers(call)
 
     api._wsgi = validator(WsgiApp(app, [numbers_route(handler=holds)]))
