@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -107,6 +108,8 @@ def start(app: Exporting) -> Iterator[Callable[..., Running]]:
 
     yield starting
     for running in started:
+        for client in running.clients:
+            client.close()  # While the clock of a test stands still, a stop waits for clients.
         running.stop(grace=0)
     app.release.release(100)
 
@@ -253,8 +256,10 @@ def test_a_body_from_elsewhere_takes_memory_from_unread_answers(start: Callable[
 def test_a_body_takes_memory_from_the_owner_that_holds_most(start: Callable[..., Running]) -> None:
     running = start(check_before_body=lambda environ: 1_048_576, held_limit=1_000_000)
     head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 400000\r\n\r\n"
-    arriving = [running.connect("127.0.0.2").send(head) for _ in range(2)]
-    eventually(lambda: running.listener.memory.free_bytes == 200_000)
+    arriving = []
+    for free_bytes in (600_000, 200_000):
+        arriving.append(running.connect("127.0.0.2").send(head))
+        eventually(lambda free_bytes=free_bytes: running.listener.memory.free_bytes == free_bytes)
     assert running.connect("127.0.0.2").send(head).answer().error == "SERVICE_UNAVAILABLE"
     assert running.connect("127.0.0.3").send(head + b"x" * 400_000).answer().body == b"/ 400000"
     statuses = sorted(client.send(b"x" * 400_000).answer().status for client in arriving[1:])
@@ -345,6 +350,12 @@ def test_an_account_has_few_exports_that_wait(start: Callable[..., Running], app
 def test_a_paced_answer_waits_for_its_reader(start: Callable[..., Running], app: Exporting, clock: Clock) -> None:
     running = start(clock, **NO_ROOM)
     client = request(running, b"/paced")
+
+    def has_begun() -> bool:
+        running.later(0.05)
+        return any(one.has_unsent for one in running.listener.connections)
+
+    eventually(has_begun)
     for _ in range(10):
         running.later(0.05)
     queued = [sum(map(len, one.queue)) for one in running.listener.connections]
@@ -393,10 +404,14 @@ def test_an_application_that_uses_up_the_time_is_the_reason(
     eventually(lambda: paused(running) == 1)
     running.later(100)
     app.exports[0].continues.clear()
-    client.socket.recv(1)
-    received = 0
-    while paused(running):
-        received += len(client.socket.recv(65_536))
+    client.socket.settimeout(0)
+
+    def has_resumed() -> bool:
+        with contextlib.suppress(BlockingIOError):
+            client.socket.recv(65_536)
+        return not paused(running)
+
+    eventually(has_resumed)
     running.later(201)
     app.exports[0].continues.set()
     eventually(lambda: app.exports[0].is_closed)

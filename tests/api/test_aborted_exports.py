@@ -111,10 +111,10 @@ def start(app: App) -> Iterator[Callable[..., Running]]:
 
     yield starting
     for running in started:
-        running.listener.stop(0)
-        running.thread.join(10)
         for client in running.clients:
             client.close()
+        running.listener.stop(0)
+        running.thread.join(10)
         assert running.listener.pool.stop(timeout=10) == 0
 
 
@@ -301,7 +301,8 @@ def test_a_stored_export_is_paid_at_the_latest_after_its_time(
     start: Callable[..., Running], app: App, key: str, clock: Clock
 ) -> None:
     running = start(clock, spool_limit=40_000_000, held_limit=0, server_timeout=300, channel_timeout=1_000)
-    leaving, slow = request(running, PATH, key), request(running, PATH, key)
+    other_key = users.create(app, "bob@example.com", "pro", NOW).api_key
+    leaving, slow = request(running, PATH, key), request(running, PATH, other_key, "127.0.0.2")
     eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 2)
     leaving.close()
     eventually(lambda: running.connections() == 1)
