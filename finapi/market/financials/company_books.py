@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from finapi.core import days
 from finapi.market.financials import fact_book, get_fingerprint, metric_mapping, periods, stored_books
-from finapi.market.financials.cells import FigureResolver
+from finapi.market.financials.derived_figures import CellResolver
 from finapi.market.financials.faces import SECTION_KINDS, Faces
 from finapi.market.financials.fact_book import FactBook, SourceFiling
 from finapi.market.financials.periods import Calendar
@@ -43,7 +43,7 @@ class CompanyBook:
     book: FactBook
     calendar: Calendar
     industry: str
-    resolvers: dict[str, FigureResolver]
+    resolvers: dict[str, CellResolver]
 
     def __len__(self) -> int:
         """How many facts it holds; what it weighs in a cache."""
@@ -103,7 +103,7 @@ def build(
 
 
 def _ready(book: FactBook, calendar: Calendar, industry: str, mapping: metric_mapping.MetricMapping) -> CompanyBook:
-    resolvers = {basis: FigureResolver(book, calendar, mapping, industry, basis) for basis in ("latest", "original")}
+    resolvers = {basis: CellResolver(book, calendar, mapping, industry, basis) for basis in ("latest", "original")}
     return CompanyBook(book, calendar, industry, resolvers)
 
 

@@ -557,7 +557,7 @@ def get_concept(cell: Figure) -> str:
 def list_lines_beside(row: RowView, key: str, cell: Figure) -> list[str]:
     """The labels of lines of the statement that belong to a metric and are not in its figure, which is a part of it."""
     metric = metric_mapping.get_mapping().metrics.get(key)
-    return [] if metric is None else row.series.resolver.reports.beside(metric, cell)
+    return [] if metric is None else row.series.resolver.reported.list_lines_beside(metric, cell)
 
 
 def compute_confidence(row: RowView, key: str, cell: Figure) -> int:

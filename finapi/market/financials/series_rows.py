@@ -93,7 +93,7 @@ class FigureSeries:
     def trailing(self) -> FigureSeries:
         """The series of trailing twelve months with the same quarters."""
         if self._trailing is None:
-            basis = "original" if self.resolver.original else "latest"
+            basis = "original" if self.resolver.is_original else "latest"
             self._trailing = FigureSeries(self.company_book, "TTM", basis, self.price)
         return self._trailing
 
@@ -167,7 +167,7 @@ class RowView:
         if cell is None:
             metric = self._mapping.metrics.get(key)
             if metric is not None:
-                cell = self._resolver.cell(metric, self.period, self.series.kind)
+                cell = self._resolver.get_cell(metric, self.period, self.series.kind)
                 if self.series.estimated and isinstance(cell, Missing) and cell.reason == reasons.NOT_ADDITIVE:
                     cell = self._estimate(metric) or cell
             elif key in self._mapping.derived:
@@ -186,7 +186,7 @@ class RowView:
         """An average of a last quarter as that of the year less those before by their days; earnings of a share as
         income over such an average. None where they are not all known, or of different shares."""
         if metric.units == "shares":
-            return self._resolver.last_average(metric, self.period)
+            return self._resolver.estimate_last_average(metric, self.period)
         shares = self.get_cell(SHARE_COUNTS[metric.key]) if metric.key in SHARE_COUNTS else None
         income, paid = self.get_cell("net_income_to_common"), None
         if isinstance(income, Missing):
@@ -251,9 +251,9 @@ class RowView:
             return cell.operands if isinstance(cell, Figure) else ()
         if key in self._mapping.derived:
             return tuple(
-                (term.sign * sign, period, vintage)
+                operand._replace(sign=term.sign * operand.sign)
                 for term in self._mapping.derived[key].terms
-                for sign, period, vintage in self.list_operands(term.names[0], self.get_cell(term.names[0]))
+                for operand in self.list_operands(term.names[0], self.get_cell(term.names[0]))
             )
         made = [operand for one in self.list_inputs(key) for operand in one.row.list_operands(one.key, one.cell)]
         return tuple(dict.fromkeys(made))
@@ -363,7 +363,7 @@ class RowView:
         now, before = self.get_cell(metric.key), ago.get_cell(metric.key)
         assert isinstance(now, Figure)
         assert isinstance(before, Figure)
-        pair = self._resolver.reports.together(metric, now, before)
+        pair = self._resolver.reported.find_pair(metric, now, before)
         if pair is not None:
             return pair
         # A loss is one before a split as after it: then the base alone says that growth is meaningless.

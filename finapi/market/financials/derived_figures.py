@@ -1,0 +1,333 @@
+"""The cells of a row: a reported figure, else a figure derived from other periods, else the reason why there is none.
+
+Companies report the first nine months and the year, so the fourth quarter is the year less nine months, and twelve
+months that are not a fiscal year are four quarters, or the last year plus this year to date less the same period of the
+year before. A difference is only meaningful if its operands are of one line and of one view of the past:
+
+- Both are reported under the same tags. If not, the reason is ``tag_changed``.
+- Both were current at the same time. A restated year less nine months that were never restated with it would book the
+  complete restatement into the fourth quarter. The reason is then ``vintage_changed``.
+
+Per-share figures and averages are never added or subtracted (``not_additive``). DECISIONS 14 has the evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from finapi.market.financials import reasons
+from finapi.market.financials.cells import Cell, Figure, Missing, Operand
+from finapi.market.financials.fact_book import FactBook, PeriodKey
+from finapi.market.financials.metric_mapping import Metric, MetricMapping
+from finapi.market.financials.periods import SAME_DAYS, Calendar, Period, QuarterKey, is_gapless
+from finapi.market.financials.reported_figures import ReportedFigures
+
+# The days from the first to the last of twelve months, both included, less one.
+TRAILING_DAYS = 364
+
+
+class CellResolver:
+    """Finds the cells of one company under one basis, "latest" or "original", each once."""
+
+    def __init__(
+        self, book: FactBook, calendar: Calendar, mapping: MetricMapping, industry: str, basis: str = "latest"
+    ) -> None:
+        self.book = book
+        self.calendar = calendar
+        self.mapping = mapping
+        self.industry = industry
+        self.is_original = basis == "original"
+        self.reported = ReportedFigures(book, mapping, industry, is_original=self.is_original)
+        self._quarters = calendar.list_quarters()
+        self._trailing_quarters: dict[QuarterKey, list[Period] | None] = {}
+        self._cells: dict[tuple[str, str, int, int], Cell] = {}
+
+    def get_cell(self, metric: Metric, period: Period, kind: str) -> Cell:
+        """Return the cell of a metric in a row of a series; ``kind`` is "A", "Q", "YTD" or "TTM"."""
+        cache_key = (metric.key, kind, period.span_index, period.quarter_number)
+        cell = self._cells.get(cache_key)
+        if cell is None:
+            cell = self._cells[cache_key] = self._resolve(metric, period, kind)
+        return cell
+
+    def _resolve(self, metric: Metric, period: Period, kind: str) -> Cell:
+        if not metric.has_industry(self.industry):
+            return Missing(reasons.NOT_APPLICABLE)
+        if metric.over == "instant":
+            return self._resolve_instant(metric, period.end)
+        if metric.over == "opening":
+            start = period.start if kind != "TTM" else period.end - TRAILING_DAYS
+            return self._resolve_instant(metric, start - 1) if start is not None else Missing(reasons.NOT_REPORTED)
+        if kind == "TTM":
+            return self._resolve_trailing(metric, period)
+        return self._resolve_duration(metric, period, kind)
+
+    def _resolve_instant(self, metric: Metric, day: int) -> Cell:
+        figure = self.reported.find(metric, (day, 0))
+        if figure is None:
+            near_days = self.book.list_instants_near(day, SAME_DAYS)
+            figure = self.reported.find_first(metric, ((near_day, 0) for near_day in near_days))
+        return figure or self._explain_missing(metric, ((day, 0),))
+
+    def _resolve_duration(self, metric: Metric, period: Period, kind: str) -> Cell:
+        for period_key in period.keys:
+            figure = self.reported.find(metric, period_key)
+            if figure is not None and not (kind == "Q" and self._is_other_line(metric, period, figure)):
+                return figure
+        return self._subtract(metric, period) if kind == "Q" else self._explain_missing(metric, period.keys)
+
+    def _is_other_line(self, metric: Metric, period: Period, figure: Figure) -> bool:
+        """Return True if the quarter of a cash flow line is really a line of another statement.
+
+        That is so if it is reported under a fallback tag, or in a note, and the year to date under a better one that
+        differs. Example: the quarter is depreciation among the expenses, the year to date that of the cash flow statement.
+        """
+        if metric.statement != "cash_flow_statement" or (figure.priority == 1 and not figure.is_from_note):
+            return False
+        to_date_keys = self.calendar.to_date.get((period.span_index, period.quarter_number), ())
+        to_date = self.reported.find_first(metric, to_date_keys)
+        if to_date is None:
+            return False
+        if to_date.priority >= figure.priority and (to_date.is_from_note or not figure.is_from_note):
+            return False
+        rule = self.reported.get_rule(metric, figure)
+        under_same_tags = self.reported.iter_filed(rule, to_date.operands[0].period_key, figure.concepts)
+        return all(filed.value != to_date.value for filed in under_same_tags)
+
+    def _explain_missing(self, metric: Metric, period_keys: Sequence[PeriodKey]) -> Missing:
+        """Return the reason why no filing reports a metric for a period, which is reported as ``period_keys``."""
+        if self._has_tag_in(self.book.nil_facts, metric, period_keys):
+            return Missing(reasons.REPORTED_NIL)
+        if self._has_tag_in(self.book.other_unit_facts, metric, period_keys):
+            return Missing(reasons.OTHER_UNIT)
+        if self.reported.has_unexpected_sign(metric, period_keys):
+            return Missing(reasons.UNEXPECTED_SIGN)
+        other_definition = self.reported.other_definition_periods.get(metric.key)
+        if other_definition and not other_definition.isdisjoint(period_keys):
+            return Missing(reasons.OTHER_DEFINITION)
+        for line_labels in (self.reported.sibling_lines, self.book.possible_lines):
+            for period_key in period_keys if line_labels else ():
+                line_label = line_labels.get((metric.key, period_key))
+                if line_label:
+                    return Missing(reasons.NOT_MAPPED, line_label)
+        return Missing(reasons.NOT_REPORTED)
+
+    def _has_tag_in(self, facts: set[tuple[str, PeriodKey]], metric: Metric, period_keys: Sequence[PeriodKey]) -> bool:
+        if not facts:
+            return False
+        tags = metric.list_tags(self.industry)
+        return any((tag, period_key) in facts for tag in tags for period_key in period_keys)
+
+    # ---- quarters as differences of longer durations
+
+    def _subtract(self, metric: Metric, period: Period) -> Cell:
+        """Return a quarter as the year, or year to date, less the part of the year before it (DECISIONS 14)."""
+        span_index, quarter_number = period.span_index, period.quarter_number
+        to_date_keys = self.calendar.to_date.get((span_index, quarter_number), ())
+        if quarter_number == 1 and to_date_keys:
+            # The year to date of a first quarter is the quarter.
+            return self._resolve_duration(metric, period._replace(keys=to_date_keys), "A")
+        to_date = self.reported.find_first(metric, to_date_keys)
+        if to_date is None:
+            return self._explain_missing(metric, (*period.keys, *to_date_keys))
+        if metric.over == "none":
+            return Missing(reasons.NOT_ADDITIVE)
+        reason = reasons.OPERAND_MISSING
+        # The year to date may be reported under two tags with the same value, and the part before under one of them.
+        for minuend in (to_date, *self.reported.iter_under_other_tags(metric, to_date)):
+            for parts in self._iter_partitions(span_index, quarter_number, minuend.operands[0].period_key):
+                cell = self._compute_difference(metric, minuend, parts)
+                if isinstance(cell, Figure):
+                    return cell
+                if reason == reasons.OPERAND_MISSING:
+                    reason = cell.reason
+        return Missing(reason)
+
+    def _iter_partitions(
+        self, span_index: int, quarter_number: int, to_date_key: PeriodKey
+    ) -> Iterator[tuple[PeriodKey, ...]]:
+        """Yield the ways to cover the year up to a quarter without gaps, those with fewer durations first.
+
+        Example: before the fourth quarter, nine months; or a half year and the third quarter; or three quarters.
+        """
+        end, length = to_date_key
+        start = end - length + 1
+        for first_part_number in range(quarter_number - 1, 0, -1):
+            first_part_keys = self.calendar.to_date.get((span_index, first_part_number), ())
+            if not first_part_keys:
+                continue
+            parts = [first_part_keys[0]]
+            for number in range(first_part_number + 1, quarter_number):
+                quarter = self.calendar.quarters.get((span_index, number))
+                if quarter is None or not quarter.keys:
+                    break
+                parts.append(quarter.keys[0])
+            if len(parts) == quarter_number - first_part_number and is_gapless(start, parts):
+                yield tuple(parts)
+
+    def _compute_difference(self, metric: Metric, minuend: Figure, parts: Sequence[PeriodKey]) -> Cell:
+        """Return a figure less those of ``parts``, all of one line and one view of the past, or the reason why not."""
+        value = minuend.value
+        operands = list(minuend.operands)
+        filing_indexes = [minuend.filing_index]
+        for period_key in parts:
+            part = self._find_on_same_line(metric, minuend, period_key)
+            if part is None:
+                is_reported = self.reported.find(metric, period_key) is not None
+                return Missing(reasons.TAG_CHANGED if is_reported else reasons.OPERAND_MISSING)
+            if not self._belong_together(minuend, part):
+                return Missing(reasons.VINTAGE_CHANGED)
+            value -= part.value
+            filing_indexes.append(part.filing_index)
+            operands += [operand._replace(sign=-operand.sign) for operand in part.operands]
+        return Figure(
+            value=value,
+            concepts=minuend.concepts,
+            priority=minuend.priority,
+            filing_index=self.book.find_last_filed(filing_indexes),
+            method="derived",
+            operands=tuple(operands),
+            derivation="year to date less what came before",
+        )
+
+    def _find_on_same_line(self, metric: Metric, figure: Figure, period_key: PeriodKey) -> Figure | None:
+        rule = self.reported.get_rule(metric, figure)
+        filed_figures = self.reported.iter_filed(rule, period_key, figure.concepts)
+        return min(filed_figures, key=lambda filed: self.reported.get_filing_order(filed.filing_index), default=None)
+
+    def _belong_together(self, minuend: Figure, part: Figure) -> bool:
+        """Return True if two figures belong to one view of the past.
+
+        A restated figure and one that was never reported again after the restatement do not. Nor do two figures that
+        were not current on any common day.
+        """
+        if self.reported.is_never_restated(minuend) and self.reported.is_never_restated(part):
+            return True
+        minuend_history = self.reported.build_history(minuend)
+        part_history = self.reported.build_history(part)
+        if minuend_history.until <= part_history.since or part_history.until <= minuend_history.since:
+            return False
+        # A figure that is reported again after the other one was restated stands next to the restated figure.
+        is_only_minuend_restated = minuend_history.is_restated and not part_history.is_restated
+        if is_only_minuend_restated and part_history.last < minuend_history.since:
+            return False
+        is_part_restated_later = part_history.is_restated and part_history.since > minuend_history.first
+        if is_part_restated_later and not minuend_history.is_restated:
+            return minuend_history.last >= part_history.since
+        return True
+
+    # ---- trailing twelve months
+
+    def _resolve_trailing(self, metric: Metric, period: Period) -> Cell:
+        """Return the twelve months that end with a quarter: the fiscal year itself, else a sum."""
+        year = self.calendar.spans[period.span_index]
+        if period.quarter_number == 4 and year.keys and abs(year.end - period.end) <= SAME_DAYS:
+            year_figure = self.reported.find_first(metric, year.keys)
+            if year_figure is not None:
+                return year_figure
+            if metric.over == "none" or self._find_trailing_quarters(period) is None:
+                return self._explain_missing(metric, year.keys)
+        if metric.over == "none":
+            return Missing(reasons.NOT_ADDITIVE)
+        rolled_year = self._roll_year_forward(metric, period)
+        if rolled_year is not None:
+            return rolled_year
+        quarters = self._find_trailing_quarters(period)
+        if quarters is None:
+            return Missing(reasons.PERIODS_MISSING)
+        cells = [self.get_cell(metric, quarter, "Q") for quarter in quarters]
+        figures = [cell for cell in cells if isinstance(cell, Figure)]
+        if len(figures) < len(cells):
+            if figures:
+                return Missing(reasons.OPERAND_MISSING)
+            return cells[0]
+        return Figure(
+            value=sum((figure.value for figure in figures), Decimal(0)),
+            concepts=figures[0].concepts,
+            priority=max(figure.priority for figure in figures),
+            filing_index=self.book.find_last_filed(figure.filing_index for figure in figures),
+            method="derived",
+            operands=_join_operands(figures),
+            derivation="four quarters together",
+        )
+
+    def _roll_year_forward(self, metric: Metric, period: Period) -> Figure | None:
+        """Return the last year plus this year to date less the year to date before, all on one line, or None."""
+        if not period.span_index:
+            return None
+        year = self.calendar.spans[period.span_index - 1]
+        to_date_keys = self.calendar.to_date.get((period.span_index, period.quarter_number))
+        keys_before = self.calendar.to_date.get((period.span_index - 1, period.quarter_number))
+        if year.kind != "year" or not to_date_keys or not keys_before:
+            return None
+        to_date_end, _ = to_date_keys[0]
+        if not is_gapless(year.start, (year.keys[0], to_date_keys[0])) or abs(to_date_end - period.end) > SAME_DAYS:
+            return None
+        year_figure = self.reported.find_first(metric, year.keys)
+        to_date = self.reported.find_first(metric, to_date_keys)
+        if year_figure is None or to_date is None:
+            return None
+        for minuend in (year_figure, *self.reported.iter_under_other_tags(metric, year_figure)):
+            difference = self._compute_difference(metric, minuend, keys_before[:1])
+            if isinstance(difference, Figure) and to_date.concepts == minuend.concepts:
+                subtracted = difference.operands[len(minuend.operands) :]
+                return difference._replace(
+                    value=difference.value + to_date.value,
+                    operands=(*minuend.operands, *to_date.operands, *subtracted),
+                    filing_index=self.book.find_last_filed((difference.filing_index, to_date.filing_index)),
+                    derivation="year and year to date less the year to date before",
+                )
+        return None
+
+    def estimate_last_average(self, metric: Metric, period: Period) -> Figure | None:
+        """Return the average of a year's last quarter that is implied by the averages of the year and other quarters.
+
+        The year's average is the mean of the quarters' averages weighted by their days. Return None if one of them is
+        not known, or if the result is not between half and twice the year's average.
+        """
+        quarters = self._find_trailing_quarters(period)
+        year = self.calendar.spans[period.span_index]
+        if quarters is None or period.quarter_number != 4 or year.kind != "year":
+            return None
+        year_figure = self.reported.find_first(metric, year.keys)
+        if year_figure is None or any(quarter.span_index != period.span_index for quarter in quarters):
+            return None
+        figures = [year_figure]
+        quarter_days = [quarter.end - (quarter.start or quarter.end) + 1 for quarter in quarters]
+        last_quarter_sum = year_figure.value * sum(quarter_days)
+        for quarter, days in zip(quarters[1:], quarter_days[1:], strict=True):
+            cell = self.get_cell(metric, quarter, "Q")
+            if isinstance(cell, Missing):
+                return None
+            figures.append(cell)
+            last_quarter_sum -= cell.value * days
+        value = round(last_quarter_sum / quarter_days[0])
+        if not year_figure.value / 2 < value < year_figure.value * 2:
+            return None
+        return Figure(
+            value=Decimal(value),
+            concepts=year_figure.concepts,
+            priority=year_figure.priority,
+            filing_index=self.book.find_last_filed(figure.filing_index for figure in figures),
+            method="derived",
+            operands=_join_operands(figures),
+            derivation="the average of the year less those of its other quarters, by their days",
+            is_estimated=True,
+        )
+
+    def _find_trailing_quarters(self, period: Period) -> list[Period] | None:
+        """Return a quarter and the three before it without a gap, newest first, or None."""
+        cache_key = (period.span_index, period.quarter_number)
+        if cache_key not in self._trailing_quarters:
+            quarters = [period]
+            for quarter in self._quarters:
+                start = quarters[-1].start
+                if len(quarters) < 4 and start is not None and abs(start - 1 - quarter.end) <= SAME_DAYS:
+                    quarters.append(quarter)
+            self._trailing_quarters[cache_key] = quarters if len(quarters) == 4 else None
+        return self._trailing_quarters[cache_key]
+
+
+def _join_operands(figures: Sequence[Figure]) -> tuple[Operand, ...]:
+    return tuple(operand for figure in figures for operand in figure.operands)

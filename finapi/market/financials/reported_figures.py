@@ -1,0 +1,562 @@
+"""The figures that filings themselves report, chosen for a metric and a period.
+
+A company reports one number many times: in the annual report, again as the comparative of the next one, sometimes
+restated, under several tags, on the printed statement or only in a note. Each fact of one filing is a *vintage*. The
+mapping gives a metric *rules* in order of preference: a rule is a list of tags that mean the same line, or a formula
+over tags. Every vintage that a rule accepts is a :class:`Candidate`.
+
+The basis "latest" serves the newest figure:
+
+1. Within a rule, a figure on the statement is preferred to one from a note, then the last filing, then the first tag.
+2. Among the best candidates of the rules, a periodic report (10-K, 10-Q) is preferred to an unfiled or other document
+   and that to a proxy statement, then the statement to a note, then the first rule. So a fallback tag of a later filing
+   never displaces the line of the statement.
+
+The basis "original" serves what was known first: the best kind of filing, then the first filing, then the statement,
+the rule and the tag.
+
+Example: the 10-K of 2018 reports revenue of 100, the 10-K of 2019 repeats 100 as a comparative, and the 10-K of 2020
+restates it as 103. "latest" serves 103 and "original" serves 100.
+
+A figure is not served if it is only a part: an amount in parentheses inside another line, or a line identified by its
+tag alone next to a line of the same kind ("not_mapped").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from itertools import chain
+from re import Pattern
+from typing import NamedTuple
+
+from finapi.market.financials.cells import Figure, Method, Operand
+from finapi.market.financials.fact_book import FactBook, PeriodKey, Vintage
+from finapi.market.financials.metric_mapping import FACE_PREFIX, SUM_OF_LINES, Metric, MetricMapping, Rule, Term
+
+
+class Candidate(NamedTuple):
+    """A figure that one filing reports under one tag, or the formula, of one rule."""
+
+    figure: Figure
+    source_rank: int  # Of its filing: 0 for periodic reports, more for weaker sources.
+    tag_index: int  # The place of its tag in the rule.
+
+    @property
+    def order_within_rule(self) -> tuple[bool, int, int]:
+        """The sort key among candidates of one rule for "latest"; the smallest wins."""
+        return self.figure.is_from_note, -self.figure.filing_index, self.tag_index
+
+    @property
+    def order_among_rules(self) -> tuple[int, bool, int]:
+        """The sort key among the best candidates of the rules for "latest"; the smallest wins."""
+        return self.source_rank, self.figure.is_from_note, self.figure.priority
+
+    @property
+    def order_as_first_reported(self) -> tuple[int, int, bool, int, int]:
+        """The sort key among all candidates for "original"; the smallest wins."""
+        figure = self.figure
+        return self.source_rank, figure.filing_index, figure.is_from_note, figure.priority, self.tag_index
+
+
+class UsableRule(NamedTuple):
+    """A rule and those of its concepts that the book contains, in order of preference."""
+
+    rule: Rule
+    concepts: tuple[str, ...]
+
+
+class TermFact(NamedTuple):
+    """The fact of one filing for a term of a formula."""
+
+    vintage: Vintage
+    is_from_note: bool
+
+
+class FormulaOperands(NamedTuple):
+    """The operands of a formula in one filing."""
+
+    filing_index: int
+    operands: tuple[Operand, ...]
+    is_from_note: bool  # At least one operand is from a note.
+
+
+class ReportHistory(NamedTuple):
+    """The filings that report a figure and those that report it with its present value, by index."""
+
+    first: int  # The first filing that reports the figure.
+    since: int  # The first filing that reports the present value.
+    until: int  # The first later filing that reports another value.
+    last: int  # The last filing that reports the figure.
+
+    @property
+    def is_restated(self) -> bool:
+        """True if an earlier filing reported another value."""
+        return self.since > self.first
+
+
+class ReportedFigures:
+    """The reported figures of one company under one basis, each chosen once."""
+
+    def __init__(self, book: FactBook, mapping: MetricMapping, industry: str, *, is_original: bool) -> None:
+        self.book = book
+        self.mapping = mapping
+        self.industry = industry
+        self.is_original = is_original
+        self._figures: dict[tuple[str, PeriodKey], Figure | None] = {}
+        self._custom_concepts = {concept for concept in book.vintages if concept not in mapping.unit_kinds}
+        self._usable_rules: dict[str, list[UsableRule]] = {}
+        # Without the pages of statements no fact is known to be in a note or in parentheses.
+        self._has_pages = bool(book.face_concepts or book.containing_concepts or book.bracketed_concepts)
+        # The periods that only a tag of another definition reports, by metric.
+        self.other_definition_periods: dict[str, set[PeriodKey]] = {}
+        # The label of the line next to which the reported one is only a part, by metric and period.
+        self.sibling_lines: dict[tuple[str, PeriodKey], str] = {}
+
+    # ---- the choice
+
+    def find(self, metric: Metric, period_key: PeriodKey) -> Figure | None:
+        """Return the figure that filings report for a metric and a period, or None."""
+        cache_key = (metric.key, period_key)
+        if cache_key not in self._figures:
+            if self.is_original:
+                candidate = self._choose_first_reported(metric, period_key)
+            else:
+                candidate = self._choose_latest(metric, period_key)
+            figure = candidate.figure if candidate is not None else None
+            if figure is not None and self.book.exact_concepts:
+                sibling_line = self.book.find_sibling(figure.filing_index, metric, _list_facts(figure))
+                if sibling_line:
+                    self.sibling_lines[cache_key] = sibling_line
+                    figure = None
+            self._figures[cache_key] = figure
+        return self._figures[cache_key]
+
+    def find_first(self, metric: Metric, period_keys: Iterable[PeriodKey]) -> Figure | None:
+        """Return the figure of the first of several periods that has one, or None."""
+        for period_key in period_keys:
+            figure = self.find(metric, period_key)
+            if figure is not None:
+                return figure
+        return None
+
+    def _choose_latest(self, metric: Metric, period_key: PeriodKey) -> Candidate | None:
+        best: Candidate | None = None
+        for usable in self._list_usable_rules(metric):
+            candidate = self._choose_within_rule(metric, usable, period_key)
+            if candidate is None:
+                continue
+            if best is None or candidate.order_among_rules < best.order_among_rules:
+                best = candidate
+            if best.source_rank == 0 and not best.figure.is_from_note:
+                break  # No later rule can be better.
+        return best
+
+    def _choose_within_rule(self, metric: Metric, usable: UsableRule, period_key: PeriodKey) -> Candidate | None:
+        if usable.rule.terms:
+            formula_candidates = self._iter_formula_candidates(metric, usable.rule, period_key)
+            return min(formula_candidates, key=lambda candidate: candidate.order_within_rule, default=None)
+        best: Candidate | None = None
+        for tag_index, concept in enumerate(usable.concepts):
+            newest = self.book.find_newest(concept, period_key)
+            if newest is None:
+                continue
+            if best is not None and not best.figure.is_from_note and newest.filing_index <= best.figure.filing_index:
+                continue  # Neither this vintage nor an earlier one of the tag can be better.
+            for vintage in chain((newest,), self.book.iter_earlier(concept, period_key)):
+                if self.book.is_in_brackets(metric, vintage):
+                    continue
+                candidate = self._build_candidate(metric, usable.rule, concept, tag_index, period_key, vintage)
+                if best is None or candidate.order_within_rule < best.order_within_rule:
+                    best = candidate
+                if not candidate.figure.is_from_note:
+                    break  # Earlier vintages of the tag are worse.
+        return best
+
+    def _choose_first_reported(self, metric: Metric, period_key: PeriodKey) -> Candidate | None:
+        candidates = self._iter_candidates(metric, period_key)
+        return min(candidates, key=lambda candidate: candidate.order_as_first_reported, default=None)
+
+    def _iter_candidates(self, metric: Metric, period_key: PeriodKey) -> Iterator[Candidate]:
+        for usable in self._list_usable_rules(metric):
+            if usable.rule.terms:
+                yield from self._iter_formula_candidates(metric, usable.rule, period_key)
+                continue
+            for tag_index, concept in enumerate(usable.concepts):
+                for vintage in self.book.vintages[concept].get(period_key, ()):
+                    if not self.book.is_in_brackets(metric, vintage):
+                        yield self._build_candidate(metric, usable.rule, concept, tag_index, period_key, vintage)
+
+    def _iter_formula_candidates(self, metric: Metric, rule: Rule, period_key: PeriodKey) -> Iterator[Candidate]:
+        for figure in self._iter_formula_figures(rule, period_key, metric):
+            yield Candidate(figure, self.book.source_ranks[figure.filing_index], tag_index=0)
+
+    def _build_candidate(
+        self, metric: Metric, rule: Rule, concept: str, tag_index: int, period_key: PeriodKey, vintage: Vintage
+    ) -> Candidate:
+        figure = self._build_figure(
+            rule,
+            concept,
+            period_key,
+            vintage,
+            method="reported" if rule.priority == 1 and rule.tags[:1] == (concept,) else "mapped",
+            is_from_note=self._is_from_note(metric, concept, period_key, vintage),
+        )
+        return Candidate(figure, self.book.source_ranks[vintage.filing_index], tag_index)
+
+    def _build_figure(
+        self,
+        rule: Rule,
+        concept: str,
+        period_key: PeriodKey,
+        vintage: Vintage,
+        *,
+        method: Method = "reported",
+        is_from_note: bool = False,
+    ) -> Figure:
+        sign = self._get_sign(rule, concept, vintage)
+        return Figure(
+            value=sign * Decimal(vintage.value) if sign < 0 else Decimal(vintage.value),
+            concepts=(concept,),
+            priority=rule.priority,
+            filing_index=vintage.filing_index,
+            method=method,
+            operands=(Operand(sign, period_key, vintage),),
+            is_from_note=is_from_note,
+        )
+
+    def _get_sign(self, rule: Rule, concept: str, vintage: Vintage) -> int:
+        """Return the sign of a fact in its figure; a payment under a custom tag counts as its amount."""
+        if rule.ignores_sign and concept in self._custom_concepts:
+            return -1 if Decimal(vintage.value) < 0 else 1
+        if concept.startswith(FACE_PREFIX):
+            return self.book.label_signs[vintage.filing_index, concept.removeprefix(FACE_PREFIX)]
+        return 1
+
+    def _is_from_note(self, metric: Metric, concept: str, period_key: PeriodKey, vintage: Vintage) -> bool:
+        return self._has_pages and self.book.is_from_note(metric, self.industry, concept, period_key, vintage)
+
+    # ---- the rules that a book can satisfy
+
+    def _list_usable_rules(self, metric: Metric) -> list[UsableRule]:
+        usable_rules = self._usable_rules.get(metric.key)
+        if usable_rules is None:
+            usable_rules = []
+            for rule in metric.rules[self.industry]:
+                concepts = self._list_rule_concepts(rule)
+                if concepts:
+                    usable_rules.append(UsableRule(rule, concepts))
+            if metric.steady and len(usable_rules) > 1:
+                usable_rules = self._drop_disagreeing(usable_rules, metric)
+            if self.industry in metric.definitions:
+                usable_rules = self._limit_to_one_definition(usable_rules, metric)
+            self._usable_rules[metric.key] = usable_rules
+        return usable_rules
+
+    def _drop_disagreeing(self, usable_rules: list[UsableRule], metric: Metric) -> list[UsableRule]:
+        """Drop fallback tags that disagree with a preferred tag in most of their common periods.
+
+        Example: cash including restricted cash is not a continuation of cash.
+        """
+        agreeing: list[UsableRule] = []
+        known_values: dict[PeriodKey, Decimal] = {}
+        for usable in usable_rules:
+            rule, concepts = usable
+            has_tags = not rule.terms and not concepts[0].startswith(FACE_PREFIX)
+            values: dict[PeriodKey, Decimal] = {}
+            statement_values: dict[PeriodKey, Decimal] = {}
+            for concept in concepts if has_tags else ():
+                for period_key, newest in self.book.iter_newest(concept):
+                    value = self._get_sign(rule, concept, newest) * Decimal(newest.value)
+                    values.setdefault(period_key, value)
+                    # The values of a note must not decide which tags the statement may use.
+                    if not self._is_from_note(metric, concept, period_key, newest):
+                        statement_values.setdefault(period_key, value)
+            common_periods = values.keys() & known_values.keys()
+            differing_count = sum(values[period_key] != known_values[period_key] for period_key in common_periods)
+            if 2 * differing_count <= len(common_periods):
+                agreeing.append(usable)
+                known_values = {**statement_values, **known_values}
+        return agreeing
+
+    def _limit_to_one_definition(self, usable_rules: list[UsableRule], metric: Metric) -> list[UsableRule]:
+        """Keep the tag of the newest balance, and the tags that agree with it in all common periods, at least one."""
+        values_by_concept = {
+            concept: {period_key: Decimal(newest.value) for period_key, newest in self.book.iter_newest(concept)}
+            for usable in usable_rules
+            for concept in usable.concepts
+        }
+        newest_period = max((key for values in values_by_concept.values() for key in values), default=None)
+        chosen_values = next((values for values in values_by_concept.values() if newest_period in values), {})
+        agreeing = set()
+        for concept, values in values_by_concept.items():
+            common_periods = values.keys() & chosen_values.keys()
+            if common_periods and all(values[key] == chosen_values[key] for key in common_periods):
+                agreeing.add(concept)
+        self.other_definition_periods[metric.key] = {
+            period_key
+            for concept, values in values_by_concept.items()
+            if concept not in agreeing
+            for period_key in values
+        }
+        limited = []
+        for usable in usable_rules:
+            concepts = tuple(concept for concept in usable.concepts if concept in agreeing)
+            if concepts:
+                limited.append(UsableRule(usable.rule, concepts))
+        return limited
+
+    def _list_rule_concepts(self, rule: Rule) -> tuple[str, ...]:
+        """Return the concepts of a rule that the book contains; none if a required term of its formula is absent."""
+        concepts = self._list_known(rule.tags, rule.custom_patterns)
+        for term in rule.terms:
+            term_concepts = self._list_known(term.names)
+            if not term_concepts and not term.optional:
+                return ()
+            concepts += term_concepts
+        return tuple(concepts)
+
+    def _list_known(self, tags: Iterable[str], custom_patterns: Iterable[Pattern[str]] = ()) -> list[str]:
+        """Return the tags that the book contains, then the custom tags that match a pattern."""
+        known = [tag for tag in tags if tag in self.book.vintages]
+        for pattern in custom_patterns:
+            known += sorted(tag for tag in self._custom_concepts if pattern.fullmatch(tag.partition(":")[2]))
+        return known
+
+    # ---- formulas
+
+    def _iter_formula_figures(
+        self, rule: Rule, period_key: PeriodKey, metric: Metric | None = None
+    ) -> Iterator[Figure]:
+        """Yield the result of a formula in each filing that reports its terms, in order of filing.
+
+        With ``metric``, facts on its statement are preferred to those of notes. Nothing is computed from a payment that
+        is tagged negative.
+        """
+        for filing_index, operands, is_from_note in self._iter_formula_operands(rule, period_key, metric):
+            if self._has_negative_outlay(operands):
+                continue
+            if rule.text == SUM_OF_LINES:
+                operands = tuple(self._sign_line(operand) for operand in operands)
+            yield Figure(
+                value=sum((sign * Decimal(vintage.value) for sign, _, vintage in operands), Decimal(0)),
+                concepts=tuple(f"{'-' if sign < 0 else '+'}{vintage.concept}" for sign, _, vintage in operands),
+                priority=rule.priority,
+                filing_index=filing_index,
+                method="mapped",
+                operands=operands,
+                derivation=rule.text,
+                is_from_note=is_from_note,
+            )
+
+    def _sign_line(self, operand: Operand) -> Operand:
+        """Return a line of a sum with the sign -1 if its filer reports payments as negative throughout the filing."""
+        vintage = operand.vintage
+        is_negated = (vintage.filing_index, vintage.concept) in self.book.negated_concepts
+        return operand._replace(sign=-1 if is_negated else 1)
+
+    def has_unexpected_sign(self, metric: Metric, period_keys: Sequence[PeriodKey]) -> bool:
+        """Return True if a formula of the metric would use a payment or expense that is tagged negative."""
+        for usable in self._list_usable_rules(metric):
+            for period_key in period_keys if usable.rule.terms else ():
+                for formula in self._iter_formula_operands(usable.rule, period_key):
+                    if self._has_negative_outlay(formula.operands):
+                        return True
+        return False
+
+    def _has_negative_outlay(self, operands: Sequence[Operand]) -> bool:
+        """Return True if a sum has such an operand; a single operand is not a sum and is served as tagged."""
+        outlays = self.mapping.outlays
+        return len(operands) > 1 and any(
+            Decimal(vintage.value) < 0 and self._get_mapped_concept(vintage.concept) in outlays
+            for _, _, vintage in operands
+        )
+
+    def _iter_formula_operands(
+        self, rule: Rule, period_key: PeriodKey, metric: Metric | None = None
+    ) -> Iterator[FormulaOperands]:
+        """Yield the operands of a formula for each filing that reports all required terms, in order of filing.
+
+        Filings are left out that report a concept of ``rule.unless_reported``, or a line that belongs to the sum and is
+        not in it. Optional terms are not taken from notes, unless all terms are.
+        """
+        facts_by_term = [self._find_term_facts(term, period_key, metric) for term in rule.terms]
+        filing_indexes = _list_common_filings(rule.terms, facts_by_term)
+        for concept in self._list_known(*rule.unless_reported) if filing_indexes else ():
+            for vintage in self.book.vintages[concept].get(period_key, ()):
+                if Decimal(vintage.value):
+                    filing_indexes.discard(vintage.filing_index)
+        for filing_index in sorted(filing_indexes):
+            term_facts = [
+                (term, facts[filing_index])
+                for term, facts in zip(rule.terms, facts_by_term, strict=True)
+                if filing_index in facts
+            ]
+            if not all(fact.is_from_note for _, fact in term_facts):
+                term_facts = [(term, fact) for term, fact in term_facts if not (fact.is_from_note and term.optional)]
+            used_facts = [(period_key, fact.vintage.concept) for _, fact in term_facts]
+            entire = metric.entire if metric is not None else ""
+            if entire and self.book.list_lines_beside(filing_index, entire, used_facts):
+                continue
+            yield FormulaOperands(
+                filing_index=filing_index,
+                operands=_build_operands(term_facts, period_key, count_duplicates=rule.text == SUM_OF_LINES),
+                is_from_note=any(fact.is_from_note for _, fact in term_facts),
+            )
+
+    def _find_term_facts(self, term: Term, period_key: PeriodKey, metric: Metric | None) -> dict[int, TermFact]:
+        """Return the fact of a term in each filing: the first of its names on the statement, else in a note."""
+        facts: dict[int, TermFact] = {}
+        for name in term.names:
+            for vintage in self.book.vintages.get(name, {}).get(period_key, ()):
+                is_from_note = metric is not None and self._is_from_note(metric, name, period_key, vintage)
+                known_fact = facts.get(vintage.filing_index)
+                if known_fact is None or (known_fact.is_from_note and not is_from_note):
+                    facts[vintage.filing_index] = TermFact(vintage, is_from_note)
+        return facts
+
+    # ---- other reports of a figure
+
+    def list_lines_beside(self, metric: Metric, figure: Figure) -> list[str]:
+        """Return the labels of the statement's lines that belong to the metric and are not in its figure."""
+        return self.book.list_lines_beside(figure.filing_index, metric.key, _list_facts(figure))
+
+    def iter_under_other_tags(self, metric: Metric, figure: Figure) -> Iterator[Figure]:
+        """Yield the same value of the same period as filings of the same rank report it under other tags."""
+        period_key = figure.operands[0].period_key
+        source_rank = self.book.source_ranks[figure.filing_index]
+        for rule, concepts in self._list_usable_rules(metric):
+            for concept in concepts if not rule.terms else ():
+                same = [
+                    filed
+                    for filed in self.iter_filed(rule, period_key, (concept,))
+                    if filed.value == figure.value and self.book.source_ranks[filed.filing_index] == source_rank
+                ]
+                if same and (concept,) != figure.concepts:
+                    yield same[0] if self.is_original else same[-1]
+
+    def find_pair(self, metric: Metric, figure: Figure, other: Figure) -> tuple[Figure, Figure] | None:
+        """Return two figures of one line as a single filing reports both, so that both or neither are restated.
+
+        It is the last such filing, or the first by the basis "original". Return None if there is none, or one of the
+        figures is derived.
+        """
+        if "derived" in (figure.method, other.method) or figure.concepts != other.concepts or not figure.priority:
+            return None
+        rule = self.get_rule(metric, figure)
+        figures_by_filing, others_by_filing = (
+            {filed.filing_index: filed for filed in self.iter_filed(rule, period_key, figure.concepts)}
+            for period_key in (figure.operands[0].period_key, other.operands[0].period_key)
+        )
+        common_filings = figures_by_filing.keys() & others_by_filing.keys()
+        if not common_filings:
+            return None
+        filing_index = min(common_filings, key=self.get_filing_order)
+        return figures_by_filing[filing_index], others_by_filing[filing_index]
+
+    def get_filing_order(self, filing_index: int) -> tuple[int, int]:
+        """Return the sort key of filings by the basis; the smallest is preferred."""
+        return self.book.source_ranks[filing_index], filing_index if self.is_original else -filing_index
+
+    def get_rule(self, metric: Metric, figure: Figure) -> Rule:
+        """Return the rule that a figure of a metric was found by."""
+        return metric.rules[self.industry][figure.priority - 1]
+
+    def iter_filed(self, rule: Rule, period_key: PeriodKey, concepts: tuple[str, ...]) -> Iterator[Figure]:
+        """Yield the figure of each filing for a period, under the concepts of one line of a rule."""
+        if rule.terms:
+            for figure in self._iter_formula_figures(rule, period_key):
+                if figure.concepts == concepts:
+                    yield figure
+            return
+        for vintage in self.book.vintages[concepts[0]].get(period_key, ()):
+            yield self._build_figure(rule, concepts[0], period_key, vintage)
+
+    def is_never_restated(self, figure: Figure) -> bool:
+        """Return True if all filings that report the operands of a figure report the same values."""
+        return all(
+            vintage.value == operand.vintage.value
+            for operand in figure.operands
+            for vintage in self._list_line_vintages(operand)
+        )
+
+    def build_history(self, figure: Figure) -> ReportHistory:
+        """Return the filings between which all operands of a figure had their present values."""
+        histories = [self._build_operand_history(operand) for operand in figure.operands]
+        return ReportHistory(
+            first=min(history.first for history in histories),
+            since=max(history.since for history in histories),
+            until=min(history.until for history in histories),
+            last=max(history.last for history in histories),
+        )
+
+    def _build_operand_history(self, operand: Operand) -> ReportHistory:
+        vintage = operand.vintage
+        value = Decimal(vintage.value)
+        source_rank = self.book.source_ranks[vintage.filing_index]
+        # The filings of the same rank, each with True if it reports the present value.
+        reports = [
+            (report.filing_index, Decimal(report.value) == value)
+            for report in self._list_line_vintages(operand)
+            if self.book.source_ranks[report.filing_index] == source_rank
+        ]
+        since = vintage.filing_index
+        for filing_index, has_same_value in reversed(reports):
+            if filing_index <= vintage.filing_index:
+                if not has_same_value:
+                    break
+                since = filing_index
+        changed = [index for index, has_same_value in reports if index > vintage.filing_index and not has_same_value]
+        return ReportHistory(
+            first=reports[0][0],
+            since=since,
+            until=min(changed, default=len(self.book.filings)),
+            last=reports[-1][0],
+        )
+
+    def _list_line_vintages(self, operand: Operand) -> Sequence[Vintage]:
+        """Return the vintages of the line and period that an operand is one of."""
+        _, period_key, vintage = operand
+        all_vintages = self.book.vintages
+        vintages = all_vintages.get(self._get_mapped_concept(vintage.concept), {}).get(period_key, [])
+        if vintage in vintages:
+            return vintages
+        for concept, by_period in all_vintages.items():
+            vintages = by_period.get(period_key, []) if concept.startswith(FACE_PREFIX) else []
+            if vintage in vintages:
+                return vintages
+        raise LookupError(f"{vintage.concept} is not in the book")
+
+    def _get_mapped_concept(self, concept: str) -> str:
+        return self.mapping.find_concept(concept) or concept
+
+
+def _list_facts(figure: Figure) -> list[tuple[PeriodKey, str]]:
+    return [(period_key, vintage.concept) for _, period_key, vintage in figure.operands]
+
+
+def _list_common_filings(terms: Sequence[Term], facts_by_term: Sequence[dict[int, TermFact]]) -> set[int]:
+    """Return the filings that have every required term; without required terms, those that have any."""
+    required = [facts.keys() for term, facts in zip(terms, facts_by_term, strict=True) if not term.optional]
+    if required:
+        return set.intersection(*map(set, required))
+    return {filing_index for facts in facts_by_term for filing_index in facts}
+
+
+def _build_operands(
+    term_facts: Iterable[tuple[Term, TermFact]], period_key: PeriodKey, *, count_duplicates: bool
+) -> tuple[Operand, ...]:
+    """Return the operands of a formula.
+
+    Unless ``count_duplicates``, an optional term with the value and sign of an earlier term is left out: it is one line
+    reported under two tags, such as short-term debt that consists of current maturities.
+    """
+    operands: list[Operand] = []
+    seen: set[tuple[int, Decimal]] = set()
+    for term, fact in term_facts:
+        value = Decimal(fact.vintage.value)
+        is_duplicate = term.optional and value != 0 and (term.sign, value) in seen
+        if count_duplicates or not is_duplicate:
+            operands.append(Operand(term.sign, period_key, fact.vintage))
+        seen.add((term.sign, value))
+    return tuple(operands)
