@@ -12,8 +12,8 @@ from finapi.edgar import companyfacts
 from finapi.market.financials import company_books, fact_book, metric_mapping
 from finapi.market.financials.cells import Figure
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.faces import Faces
-from finapi.market.financials.fact_book import SourceFiling
+from finapi.market.financials.faces import FaceRow, Faces, SumRow
+from finapi.market.financials.fact_book import FactRow, SourceFiling
 from finapi.market.financials.periods import Period
 from finapi.market.financials.series_rows import FigureSeries
 from finapi.market.statements import factsets
@@ -52,14 +52,14 @@ def held(
             told = {"currency": unit, "per_share": f"{unit}/shares", "shares": "shares"}[kind]
             last = days.number(end)
             length = 0 if start is None else last - days.number(start) + 1
-            rows.append((name, told, last, length, value, None, places[accession]))
-    rows.sort(key=lambda row: row[-1])
+            rows.append(FactRow(name, told, last, length, value, None, places[accession]))
+    rows.sort(key=lambda row: row.filing_index)
     lines = [
-        (places[accession], number, kind, _full(name), label, next(iter(balance), None))
+        FaceRow(places[accession], number, kind, _full(name), label, next(iter(balance), None))
         for number, ((accession, kind), page) in enumerate((pages or {}).items())
         for name, label, *balance in page
     ]
-    added = [(places[accession], _full(total), _full(item), weight) for accession, total, item, weight in sums]
+    added = [SumRow(places[accession], _full(total), _full(item), weight) for accession, total, item, weight in sums]
     book = fact_book.build_book(known, rows, mapping, faces=Faces(lines, mapping, added))
     return company_books.build(book, sic, year_end)
 

@@ -7,7 +7,7 @@ import pytest
 from finapi.market.financials import metric_mapping, metric_series, templates
 from finapi.market.financials.cells import Missing
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.faces import Faces
+from finapi.market.financials.faces import FaceRow, Faces
 from finapi.market.financials.fact_book import SourceFiling
 from finapi.market.financials.series_rows import FigureSeries
 from tests.figures import Fact, filing, held, named, told
@@ -342,10 +342,12 @@ def test_a_line_on_a_later_page_of_a_statement_is_named_where_the_first_has_none
     rows = [*BASE, day("ext:Automotive", "37")]
     assert told(held([K], rows, pages=pages), "total_current_assets", "2019 FY") == "not_reported"
     mapping = metric_mapping.get_mapping()
-    face = [(0, 0, "balance", "us-gaap:Assets", "Total assets", None)]
-    more = [(0, 1, "balance", concept, label, None) for concept, label in later]
+    face = [FaceRow(0, 0, "balance", "us-gaap:Assets", "Total assets", None)]
+    more = [FaceRow(0, 1, "balance", concept, label, None) for concept, label in later]
     chosen = Faces([*face, *more], mapping).iter_labelled({(0, "ext:Automotive"): "currency"}, {})
-    named_lines = [(metric.key, [line.text for line in one]) for _, metric, one in chosen if isinstance(one, list)]
+    named_lines = [
+        (metric.key, [line.printed_label for line in one]) for _, metric, one in chosen if isinstance(one, list)
+    ]
     assert named_lines == [("total_current_assets", ["Total current assets"])]
 
 

@@ -7,7 +7,7 @@ import pytest
 from finapi.core import days
 from finapi.market.financials import fact_book, metric_mapping
 from finapi.market.financials.faces import LineBeside
-from finapi.market.financials.fact_book import FactBook, FactRow, SourceFiling
+from finapi.market.financials.fact_book import FactBook, FactRow, NamedLine, SourceFiling
 
 TAG = "us-gaap:NetIncomeLoss"
 CASH = "us-gaap:Assets"
@@ -21,7 +21,7 @@ def book(rows: list[FactRow], *filings: SourceFiling) -> FactBook:
 
 
 def fact(end: int, length: int, place: int, value: str = "1", concept: str = TAG) -> FactRow:
-    return concept, "USD", end, length, value, None, place
+    return FactRow(concept, "USD", end, length, value, None, place)
 
 
 def keys(*rows: FactRow, concept: str = TAG) -> dict[tuple[int, int], int]:
@@ -80,8 +80,8 @@ def test_a_line_that_a_label_places_means_the_same_in_filings_whose_pages_are_no
     metric = metric_mapping.get_mapping().metrics["net_income"]
     made.face_concepts = {0: {metric.statement: {concept}}}
     made.label_signs = {(0, metric.key): 1}
-    named = {(0, concept): [(metric, metric_mapping.FACE_PREFIX + metric.key + part, text)]}
-    fact_book._place_elsewhere(made, named)
+    named = {(0, concept): [NamedLine(metric, metric_mapping.FACE_PREFIX + metric.key + part, text)]}
+    fact_book._add_named_lines_elsewhere(made, named)
     assert ((1, concept) in named, made.label_signs.get((1, metric.key))) == ((True, 1) if meant else (False, None))
 
 
@@ -109,7 +109,7 @@ def test_lines_beside_a_metric_are_those_that_do_not_hold_it(one: LineBeside, sh
 
 
 def test_a_count_of_shares_without_a_period_leaves_other_filings_alone_whose_facts_are_of_before_1970() -> None:
-    shares = fact_book.COVER_SHARES, "shares", END + 30, 0, "7", None, 0
+    shares = FactRow(fact_book.COVER_SHARES, "shares", END + 30, 0, "7", None, 0)
     made = book([shares, fact(END, 366, 0), fact(-1, 365, 1)], EXACT, EXACT._replace(accession="0000000001-21-000003"))
     assert {key: [one.value for one in told] for key, told in made.vintages[fact_book.COVER_SHARES].items()} == {
         (END, 0): ["7"]

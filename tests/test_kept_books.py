@@ -15,7 +15,7 @@ from finapi.market.documents.identify import Given
 from finapi.market.financials import company_books, fact_book, mapping_diff, metric_mapping, splits, stored_books
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.faces import LineBeside
-from finapi.market.financials.fact_book import SourceFiling, Vintage
+from finapi.market.financials.fact_book import FactRow, SourceFiling, Vintage
 from finapi.market.financials.periods import Calendar
 from finapi.market.intake import ingest
 from finapi.web.financials import screen
@@ -118,7 +118,9 @@ def test_the_newest_vintage_is_the_last_of_all_whatever_stands_before_it() -> No
     filings = [SourceFiling(f"0000000001-24-00000{one}", "10-K", f"2024-0{one}-01", "fsds") for one in range(1, 6)]
     values = ["1", "1", "2", "2", "-3.5"]
     for count in range(1, 6):
-        rows = [("us-gaap:Assets", "USD", *KEY, value, "-3", place) for place, value in enumerate(values[:count])]
+        rows = [
+            FactRow("us-gaap:Assets", "USD", *KEY, value, "-3", index) for index, value in enumerate(values[:count])
+        ]
         read, *_ = stored_books.deserialise(
             stored_books.serialise(fact_book.build_book(filings, rows, metric_mapping.get_mapping()), NEVER, "bank")
         )

@@ -1,4 +1,4 @@
-"""Books of companies out of the database: facts of the mapped concepts, the calendar and the industry."""
+"""The books of companies, loaded from the database: the facts of mapped concepts, the calendar and the industry."""
 
 from __future__ import annotations
 
@@ -9,65 +9,82 @@ from dataclasses import dataclass
 from finapi.core import days
 from finapi.market.financials import fact_book, get_fingerprint, metric_mapping, periods, stored_books
 from finapi.market.financials.derived_figures import CellResolver
-from finapi.market.financials.faces import SECTION_KINDS, Faces
-from finapi.market.financials.fact_book import FactBook, SourceFiling
+from finapi.market.financials.faces import SECTION_KINDS, FaceRow, Faces, SumRow
+from finapi.market.financials.fact_book import FactBook, FactRow, SourceFiling
+from finapi.market.financials.metric_mapping import MetricMapping
 from finapi.market.financials.periods import Calendar
 from finapi.market.statements.factsets import COMPANYFACTS, SOURCES
 from finapi.store.db import Row, Transaction
 
-# Between these days whatever a series is made of begins and ends.
+# Facts that begin before or end after these days are errors of their filers.
 FIRST_DAY, LAST_DAY = days.number("1900-01-01"), days.number("2200-12-31")
 
-BROKERS = 6211
-RETAIL = range(5200, 6000)
-# Standard Industrial Classification codes, by their ranges (SEC: "SIC code list").
-_BY_SIC = (
+# Standard Industrial Classification codes (SEC: "SIC code list").
+SECURITY_BROKERS = 6211
+RETAIL_CODES = range(5200, 6000)
+FINANCIAL_CODES = range(6000, 6800)
+_INDUSTRIES_BY_CODE = (
     ("bank", range(6000, 6200)),
-    # Security brokers and dealers; exchanges and advisers (6200, 6282) are known by what they report.
-    ("bank", range(BROKERS, BROKERS + 1)),
+    # Exchanges (6200) and advisers (6282) are known by what they report.
+    ("bank", range(SECURITY_BROKERS, SECURITY_BROKERS + 1)),
     ("insurer", range(6300, 6400)),
     ("reit", range(6798, 6799)),
 )
-# Without a SIC code that decides: the concepts that only one industry has on its statements, any two of them.
-_TYPICAL = {
-    "bank": "Deposits InterestIncomeExpenseNet NoninterestIncome NoninterestExpense RevenuesNetOfInterestExpense",
-    "insurer": "PremiumsEarnedNet PolicyholderBenefitsAndClaimsIncurredNet NetInvestmentIncome",
-    "reit": "RealEstateInvestmentPropertyNet RealEstateRevenueNet InvestmentProperty RentalIncome",
+# Concepts that only the statements of one industry have. Without a decisive code, two of them decide.
+_TYPICAL_CONCEPTS = {
+    "bank": frozenset(
+        [
+            "Deposits",
+            "InterestIncomeExpenseNet",
+            "NoninterestIncome",
+            "NoninterestExpense",
+            "RevenuesNetOfInterestExpense",
+        ]
+    ),
+    "insurer": frozenset(["PremiumsEarnedNet", "PolicyholderBenefitsAndClaimsIncurredNet", "NetInvestmentIncome"]),
+    "reit": frozenset(
+        ["RealEstateInvestmentPropertyNet", "RealEstateRevenueNet", "InvestmentProperty", "RentalIncome"]
+    ),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class CompanyBook:
-    """A company's book as known on a day, its calendar and industry; ``resolvers`` by basis."""
+    """The facts of a company as known on a day, with what is needed to answer from them."""
 
     book: FactBook
     calendar: Calendar
     industry: str
-    resolvers: dict[str, CellResolver]
+    resolvers: dict[str, CellResolver]  # By basis.
 
     def __len__(self) -> int:
-        """How many facts it holds; what it weighs in a cache."""
+        """Return the number of facts, which is the weight of the book in a cache."""
         return 1 + self.book.vintage_count
 
     @property
     def is_empty(self) -> bool:
-        """Whether no fact that a series uses is known."""
+        """True if the book has no fact that a series can use."""
         return not self.book.vintages
 
     def has_currency(self, currency: str) -> bool:
-        """Whether any figure is reported in a currency."""
-        by_keys = self.book.vintages.values()
-        return any(one.unit == currency for by_key in by_keys for found in by_key.values() for one in found)
+        """Return True if any figure is reported in a currency."""
+        return any(
+            vintage.unit == currency
+            for by_period in self.book.vintages.values()
+            for vintages in by_period.values()
+            for vintage in vintages
+        )
 
 
 def load_cached(tx: Transaction, cik: int, as_of: str | None = None, currency: str | None = None) -> CompanyBook:
-    """What :func:`read` gives, out of the row that is kept where nothing is asked but the company."""
-    kept = tx.find_value("kept_book", cik=cik, rules=get_fingerprint()) if as_of is currency is None else None
-    return (
-        load(tx, cik, as_of, currency)
-        if kept is None
-        else _ready(*stored_books.deserialise(kept), metric_mapping.get_mapping())
-    )
+    """Return the same as :func:`load`, from the stored book if the arguments and the data allow it."""
+    data = None
+    if as_of is None and currency is None:
+        data = tx.find_value("stored_book", cik=cik, rules=get_fingerprint())
+    if data is None:
+        return load(tx, cik, as_of, currency)
+    book, calendar, industry = stored_books.deserialise(data)
+    return _add_resolvers(book, calendar, industry, metric_mapping.get_mapping())
 
 
 def load(
@@ -75,99 +92,122 @@ def load(
     cik: int,
     as_of: str | None = None,
     currency: str | None = None,
-    mapping: metric_mapping.MetricMapping | None = None,
+    mapping: MetricMapping | None = None,
 ) -> CompanyBook:
-    """The book of a company from what was filed up to ``as_of`` (ISO date; None: everything), by a mapping (None: that
-    in force)."""
+    """Return the book of a company from the filings up to ``as_of`` (an ISO date; None: all of them).
+
+    ``currency`` None means the currency of most figures, ``mapping`` None the current mapping.
+    """
     mapping = mapping or metric_mapping.get_mapping()
-    filings, sets = list_filings(tx, cik, as_of)
-    pages = {"sets": json.dumps(sets), "kinds": json.dumps(SECTION_KINDS)}
-    sums = map(tuple, tx.list_rows("book_sums", pages))
-    faces = Faces(map(tuple, tx.list_rows("book_faces", pages)), mapping, sums)
-    concepts = _concepts(tx, filings, sets, mapping, faces.list_meant_concepts())
+    filings, fact_set_ids = list_filings(tx, cik, as_of)
+    parameters = {"sets": json.dumps(fact_set_ids), "kinds": json.dumps(SECTION_KINDS)}
+    # A company has tens of thousands of rows. The columns of these queries are the fields of the records in order:
+    # naming each of them takes four times as long.
+    sums = map(SumRow._make, tx.list_rows("book_sums", parameters))
+    faces = Faces(map(FaceRow._make, tx.list_rows("book_faces", parameters)), mapping, sums)
+    concept_ids = _list_concept_ids(tx, filings, fact_set_ids, mapping, faces.list_meant_concepts())
     rows = tx.list_rows(
-        "book_facts", sets=json.dumps(sets), concepts=json.dumps(concepts), first=FIRST_DAY, last=LAST_DAY
+        "book_facts",
+        sets=json.dumps(fact_set_ids),
+        concepts=json.dumps(concept_ids),
+        first=FIRST_DAY,
+        last=LAST_DAY,
     )
+    book = fact_book.build_book(filings, [FactRow._make(row) for row in rows], mapping, currency, faces)
     company = tx.find_row("book_company", cik=cik)
-    sic, year_end = (company["sic"], company["fiscal_year_end"]) if company else (None, None)
-    return build(fact_book.build_book(filings, rows, mapping, currency, faces), sic, year_end, mapping)
+    sic = company["sic"] if company else None
+    year_end = company["fiscal_year_end"] if company else None
+    return build(book, sic, year_end, mapping)
 
 
-def build(
-    book: FactBook, sic: int | None, year_end: str | None, mapping: metric_mapping.MetricMapping | None = None
-) -> CompanyBook:
-    """A book with its calendar and industry, ready to be asked."""
+def build(book: FactBook, sic: int | None, year_end: str | None, mapping: MetricMapping | None = None) -> CompanyBook:
+    """Return a book with its calendar, industry and resolvers; ``year_end`` is a day of the year such as "0930"."""
     mapping = mapping or metric_mapping.get_mapping()
-    calendar = periods.build_calendar(book, mapping, year_end, retailer=sic in RETAIL)
-    return _ready(book, calendar, find_industry(sic, book), mapping)
+    calendar = periods.build_calendar(book, mapping, year_end, is_retailer=sic in RETAIL_CODES)
+    return _add_resolvers(book, calendar, find_industry(sic, book), mapping)
 
 
-def _ready(book: FactBook, calendar: Calendar, industry: str, mapping: metric_mapping.MetricMapping) -> CompanyBook:
+def _add_resolvers(book: FactBook, calendar: Calendar, industry: str, mapping: MetricMapping) -> CompanyBook:
     resolvers = {basis: CellResolver(book, calendar, mapping, industry, basis) for basis in ("latest", "original")}
     return CompanyBook(book, calendar, industry, resolvers)
 
 
 def find_stamp(tx: Transaction, cik: int) -> int | None:
-    """What :func:`read` depends on, as one number: as long as it is the same, so is the book. None without facts."""
+    """Return a number that changes whenever the book of a company does, or None for a company without facts."""
     return tx.find_value("book_stamp", cik=cik)  # type: ignore[no-any-return]
 
 
 def list_filings(tx: Transaction, cik: int, as_of: str | None = None) -> tuple[list[SourceFiling], list[int]]:
-    """The filings of a company that have facts, in the order of ``fact_book.order``, and their sets of facts."""
-    held: dict[SourceFiling, list[int]] = {}
+    """Return the filings of a company that have facts, the best and latest last, and the ids of their sets of facts.
+
+    A filing that was ingested from two sources has two sets and appears twice.
+    """
+    set_ids_by_filing: dict[SourceFiling, list[int]] = {}
     for row in tx.list_rows("book_filings", cik=cik, as_of=as_of):
-        # A filing ingested in two states has two sets; what the lesser one says is hidden.
-        held.setdefault(_filing(row), []).append(row["id"])
-    pairs = [(filing, number) for filing in fact_book.sort_filings(held) for number in held[filing]]
-    return [filing for filing, _ in pairs], [number for _, number in pairs]
+        set_ids_by_filing.setdefault(_build_filing(row), []).append(row["id"])
+    filings = []
+    fact_set_ids = []
+    for filing in fact_book.sort_filings(set_ids_by_filing):
+        for fact_set_id in set_ids_by_filing[filing]:
+            filings.append(filing)
+            fact_set_ids.append(fact_set_id)
+    return filings, fact_set_ids
 
 
 def list_ciks(tx: Transaction) -> list[int]:
-    """Every company of which facts are held."""
+    """Return the companies that have facts."""
     return [row["cik"] for row in tx.list_rows("book_companies")]
 
 
 def find_industry(sic: int | None, book: FactBook) -> str:
-    """commercial, bank, insurer or reit: by the SIC code, else by what the company reports.
+    """Return "commercial", "bank", "insurer" or "reit", by the SIC code or else by what the company reports.
 
-    A code that says commercial is believed; most filings come without one.
+    A code that says commercial is believed. Most filings come without a code.
     """
-    held = {concept.partition(":")[2] for concept in book.vintages}
-    if sic == BROKERS and "OperatingIncomeLoss" in held and not held.intersection(_TYPICAL["bank"].split()):
-        # A manager of assets under the code of brokers, without a line of a bank.
+    reported = {concept.partition(":")[2] for concept in book.vintages}
+    if sic == SECURITY_BROKERS and "OperatingIncomeLoss" in reported and not reported & _TYPICAL_CONCEPTS["bank"]:
+        # An asset manager under the code of brokers, without any line of a bank.
         return "commercial"
-    for industry, codes in _BY_SIC:
-        if sic is not None and sic in codes:
-            return industry
-    if sic is not None and not 6200 <= sic < 6800:
-        return "commercial"
-    for industry, typical in _TYPICAL.items():
-        if len(held.intersection(typical.split())) >= 2:
+    if sic is not None:
+        for industry, codes in _INDUSTRIES_BY_CODE:
+            if sic in codes:
+                return industry
+        if sic not in FINANCIAL_CODES:
+            return "commercial"
+    for industry, typical_concepts in _TYPICAL_CONCEPTS.items():
+        if len(reported & typical_concepts) >= 2:
             return industry
     return "commercial"
 
 
-def _concepts(
+def _list_concept_ids(
     tx: Transaction,
     filings: Sequence[SourceFiling],
-    sets: Sequence[int],
-    mapping: metric_mapping.MetricMapping,
-    meant: Set[str],
+    fact_set_ids: Sequence[int],
+    mapping: MetricMapping,
+    meant_concepts: Set[str],
 ) -> Sequence[int]:
-    """The ids of the concepts that a series can use: the mapped ones, the filer's own that count as one, and those of
-    lines whose labels mean one."""
-    names = json.dumps([*mapping.unit_kinds, fact_book.SPLIT_RATIO, *(meant - mapping.unit_kinds.keys())])
-    found = {row["id"] for row in tx.list_rows("book_standard_concepts", names=names)}
-    pairs = zip(filings, sets, strict=True)
-    others = [number for filing, number in pairs if filing.source != SOURCES[COMPANYFACTS]]
-    for row in tx.list_rows("book_own_concepts", sets=json.dumps(others)) if others else ():
-        if mapping.find_concept(row["name"]) is not None:
-            found.add(row["id"])
-    return sorted(found)
+    """Return the ids of the concepts that a series can use.
+
+    They are the mapped ones, the filer's own that count as mapped ones, and those of lines whose labels mean a metric.
+    """
+    names = [*mapping.unit_kinds, fact_book.SPLIT_RATIO, *(meant_concepts - mapping.unit_kinds.keys())]
+    concept_ids = {row["id"] for row in tx.list_rows("book_standard_concepts", names=json.dumps(names))}
+    # Companyfacts documents contain no custom concepts.
+    custom_set_ids = [
+        fact_set_id
+        for filing, fact_set_id in zip(filings, fact_set_ids, strict=True)
+        if filing.source != SOURCES[COMPANYFACTS]
+    ]
+    if custom_set_ids:
+        for row in tx.list_rows("book_custom_concepts", sets=json.dumps(custom_set_ids)):
+            if mapping.find_concept(row["name"]) is not None:
+                concept_ids.add(row["id"])
+    return sorted(concept_ids)
 
 
-def _filing(row: Row) -> SourceFiling:
-    period = row["period_of_report"]
+def _build_filing(row: Row) -> SourceFiling:
+    period_end = row["period_of_report"]
     return SourceFiling(
         accession=row["accession"],
         form=row["form"] or "",
@@ -175,5 +215,5 @@ def _filing(row: Row) -> SourceFiling:
         source=SOURCES[row["source"]],
         fiscal_year=row["fiscal_year"],
         fiscal_period=row["fiscal_period"],
-        period_end=days.number(period) if period else None,
+        period_end=days.number(period_end) if period_end else None,
     )

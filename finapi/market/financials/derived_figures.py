@@ -81,7 +81,7 @@ class CellResolver:
         """Return True if the quarter of a cash flow line is really a line of another statement.
 
         That is so if it is reported under a fallback tag, or in a note, and the year to date under a better one that
-        differs. Example: the quarter is depreciation among the expenses, the year to date that of the cash flow statement.
+        differs. Example: depreciation of the quarter among the expenses, of the year to date among the cash flows.
         """
         if metric.statement != "cash_flow_statement" or (figure.priority == 1 and not figure.is_from_note):
             return False

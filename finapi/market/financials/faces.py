@@ -1,12 +1,24 @@
-"""The faces of the statements that filings present: which concepts stand on them, and which metrics their labels mean.
+"""The printed statements of filings: the concepts on each, and the metrics that the labels of their lines mean.
 
-What stands in brackets, and what a cash flow statement tells below its closing balance, is no face.
+Tags do not always say what a line is: filers invent tags, or use a standard tag for a part of its meaning. The label
+that is printed next to the figure often does. ``metrics.toml`` has patterns of labels for each metric; this module
+finds, for each filing and metric, the line whose label means it where no tag does, or several lines that make it
+together.
+
+Three rules keep this from guessing:
+
+- Only the first page of a statement is read. Later pages of the same kind are of subsidiaries and segments.
+- If it is not clear which line is meant, the lines are only named (the reason ``not_mapped``).
+- Lines are added only if they are proved to be parts: by the sums that the filing declares (its calculation linkbase),
+  or by the order and values of the lines.
+
+Amounts in parentheses are not lines of a statement, nor is what follows the closing balance of cash.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from functools import lru_cache
 from itertools import groupby
@@ -15,32 +27,34 @@ from typing import NamedTuple
 from finapi.edgar.xbrl.qnames import is_extension
 from finapi.market.financials.metric_mapping import MAX_PARTS, NO_PRIORITY, Metric, MetricMapping
 
-# The statements whose lines a metric may stand on, by the kinds that sections have.
-_KINDS = {
+# The statements whose lines can be metrics, by the kinds of sections.
+_STATEMENTS_BY_KIND = {
     "income": "income_statement",
     "comprehensive-income": "income_statement",
     "balance": "balance_sheet",
     "cash-flow": "cash_flow_statement",
 }
-# What a page tells in brackets stands on one of its own.
-_BRACKETED = "-parenthetical"
-SECTION_KINDS = (*_KINDS, *(kind + _BRACKETED for kind in _KINDS))
+# The kind of a page with the amounts in parentheses of a statement is the kind of the statement with this suffix.
+_PARENTHETICAL = "-parenthetical"
+SECTION_KINDS = (*_STATEMENTS_BY_KIND, *(kind + _PARENTHETICAL for kind in _STATEMENTS_BY_KIND))
 
-# Words in brackets that are another sign of the same line, and part of its name.
-_SIGNS = (
+# Words in parentheses that only say what the opposite sign means, and are part of a line's name: "Income (loss)".
+_SIGN_WORDS = (
     r"loss|losses|income|earnings|benefit|expense|credit|deficit|used|used (?:in|for|by)|decrease|increase|reduction"
 )
-_BRACKETS = re.compile(rf"\((?!(?:{_SIGNS})\))[^()]*\)|\[[^\[\]]*\]", re.IGNORECASE)
-_POSSESSIVE = re.compile(r"['\u2019]s\b|[^a-z0-9]+")
-# A label that says itself that the line is current.
+_IN_PARENTHESES = re.compile(rf"\((?!(?:{_SIGN_WORDS})\))[^()]*\)|\[[^\[\]]*\]", re.IGNORECASE)
+_NOT_ALPHANUMERIC = re.compile(r"['\u2019]s\b|[^a-z0-9]+")
+_NOTE_REFERENCE = re.compile(r"\b(notes?|footnotes?) [0-9a-z]{1,2}( and [0-9]{1,2})?$")
+# Labels of current assets or liabilities.
 _CURRENT = re.compile(r"\b(short term|current)\b")
-# One that says that not all liabilities are in it.
+# Labels of a total of liabilities that does not contain all of them.
 _PARTIAL = re.compile(r"\b(long term|non ?current|other)\b")
+# The label of the closing balance of a cash flow statement.
 _CLOSING = re.compile(r"(^(at )?|cash.*\b)end( of|$)")
 
-# Where a line of a balance sheet stands: before the total that closes its part. IFRS filers may begin with what is not
-# current, and have equity before liabilities.
-_PARTS = {
+# The part of a balance sheet that ends with a total. IFRS filers may begin with the non-current part, and have equity
+# before liabilities.
+_PARTS_BY_TOTAL = {
     "us-gaap:AssetsCurrent": "current_assets",
     "us-gaap:Assets": "assets",
     "us-gaap:LiabilitiesCurrent": "current_liabilities",
@@ -52,424 +66,618 @@ _PARTS = {
     "ifrs-full:CurrentLiabilities": "current_liabilities",
 }
 
-
-# What stands between the liabilities and the equity, and the metrics whose lines are no part of it.
+# Metrics of the lines between liabilities and equity (the mezzanine), and of their neighbours.
 MEZZANINE, MINORITY, EQUITY, LIABILITIES = "temporary_equity", "minority_interest", "total_equity", "total_liabilities"
-MAX_BETWEEN = 8  # lines of a balance sheet below its liabilities and before equity
+MAX_MEZZANINE_LINES = 8  # The most lines below the liabilities and before equity.
 COSTS, GROSS = "cost_of_revenue", "gross_profit"
 
-# Of how many lines a sum may be made.
-SUMMED = range(2, MAX_PARTS + 1)
-# A label that says what its line leaves out, and the lines that it then means.
-_WITHOUT = re.compile(
+# The number of lines that a sum may consist of.
+SUM_LENGTHS = range(2, MAX_PARTS + 1)
+# Labels that say what the line leaves out: "Cost of sales (excluding depreciation shown below)".
+_EXCLUDING = re.compile(
     r"\b(exclu\w*|shown|listed|stated) (of|below|separately|items)|\bexclud|items below", re.IGNORECASE
 )
-_WEAR = re.compile(r"(depreciation|amortization|depletion).*")
+# The lines that such a label leaves out.
+_DEPRECIATION = re.compile(r"(depreciation|amortization|depletion).*")
 # Costs stand above these lines of an income statement.
 _RESULTS = ("gross_profit", "operating_income", "pretax_income")
 
 
+class FaceRow(NamedTuple):
+    """A line of a presented section as it is stored; rows come in the order of the pages."""
+
+    filing_index: int
+    section_id: int
+    kind: str
+    concept: str
+    label: str | None
+    balance: str | None  # "debit" or "credit".
+
+
+class SumRow(NamedTuple):
+    """An item of a sum in a calculation linkbase."""
+
+    filing_index: int
+    total: str
+    item: str
+    weight: str
+
+
 class FaceLine(NamedTuple):
-    """A line on the face of a statement: its concept, its label in plain words, the part of a balance sheet that it
-    stands in, and the concept's balance."""
+    """A line on the face of a statement."""
 
     concept: str
-    label: str
-    text: str
-    part: str
+    label: str  # In plain words, see :func:`normalise_label`.
+    printed_label: str
+    part: str  # The part of the balance sheet that it is in.
     balance: str | None
 
 
 class LabelledLines(NamedTuple):
-    """The lines of a filing that together mean a metric by their labels; ``sign`` is -1 for a line of the other
-    balance."""
+    """The lines of a filing that together are a metric by their labels."""
 
     concepts: tuple[str, ...]
-    sign: int
+    sign: int  # -1 for a line with the opposite balance of the metric.
 
 
 class LineBeside(NamedTuple):
-    """A line that belongs beside a metric: with the totals it is ``inside``, the lines that say that they are without
-    it (``but``; empty: it is in no other line), and the periods for which it has a value."""
+    """A line that belongs to a metric and stands next to the line that means it."""
 
     concept: str
     label: str
-    totals: frozenset[str]
-    excluded_from: frozenset[str]
-    periods: frozenset[tuple[int, int]]
+    totals: frozenset[str]  # The totals that contain it.
+    excluded_from: frozenset[str]  # The lines that say that they exclude it; empty if no other line contains it.
+    periods: frozenset[tuple[int, int]]  # The periods for which it has a value.
 
 
-# The values of the concepts of a filing by day and length.
-Values = Mapping[tuple[int, str], Mapping[tuple[int, int], str]]
+class BalanceSheetSides(NamedTuple):
+    """The totals of a balance sheet and the lines between liabilities and equity."""
 
-# Place, section, kind, concept, label and balance, in the order of the pages.
-FaceRow = tuple[int, int, str, str, str | None, str | None]
-# Place, total, item and weight of a sum of a calculation linkbase.
-SumRow = tuple[int, str, str, str]
+    assets: str
+    liabilities: FaceLine | None
+    mezzanine: Sequence[FaceLine]
+    equity: str
+
+
+# The values of the concepts of each filing, by (filing index, concept) and period.
+FiledValues = Mapping[tuple[int, str], Mapping[tuple[int, int], str]]
 
 
 class Faces:
-    """The faces of the filings of a company, by their places."""
+    """The printed statements of a company's filings, by filing index."""
 
     def __init__(self, rows: Iterable[FaceRow], mapping: MetricMapping, sums: Iterable[SumRow] = ()) -> None:
         self._mapping = mapping
-        # By place and concept the totals that it is added to, as the calculation linkbase says; empty for a total.
-        self._added_to: dict[tuple[int, str], set[str]] = {}
-        for place, total, item, weight in sums:
-            self._added_to.setdefault((place, total), set())
-            self._added_to.setdefault((place, item), set()).update([total] if Decimal(weight) > 0 else ())
+        # The totals that a concept is added to in a calculation linkbase; empty for a grand total.
+        self._totals_by_item: dict[tuple[int, str], set[str]] = {}
+        for filing_index, total, item, weight in sums:
+            self._totals_by_item.setdefault((filing_index, total), set())
+            totals = self._totals_by_item.setdefault((filing_index, item), set())
+            if Decimal(weight) > 0:
+                totals.add(total)
+        # The concepts on each statement, by filing.
         self.concepts: dict[int, dict[str, set[str]]] = {}
-        # Of each statement the first page, whose labels are read: later ones are of subsidiaries and segments.
+        # The first page of each statement, whose labels are read.
         self._pages: dict[tuple[int, str], list[FaceLine]] = {}
-        # The lines of those later ones, which only name what the first one lacks.
-        self._later: dict[tuple[int, str], list[FaceLine]] = {}
-        # By place and statement the concepts that it tells in brackets.
+        # The lines of the later pages, which are only named where the first page has nothing like them.
+        self._later_lines: dict[tuple[int, str], list[FaceLine]] = {}
+        # The concepts in parentheses on each statement, by (filing index, statement).
         self.bracketed: dict[tuple[int, str], set[str]] = {}
-        for (place, _, kind), page in groupby(rows, key=lambda row: row[:3]):
-            lines, statement = list(_face(page, kind)), _KINDS[kind.removesuffix(_BRACKETED)]
-            if kind.endswith(_BRACKETED):
-                self.bracketed.setdefault((place, statement), set()).update(line.concept for line in lines)
-                continue
-            if kind != "comprehensive-income":
-                first = self._pages.setdefault((place, statement), lines)
-                self._later.setdefault((place, statement), []).extend(lines if first is not lines else ())
-            shown = self.concepts.setdefault(place, {}).setdefault(statement, set())
-            shown.update(line.concept for line in lines)
+        for (filing_index, _, kind), page_rows in groupby(rows, key=lambda row: row[:3]):
+            self._add_page(filing_index, kind, list(_iter_lines(page_rows, kind)))
+
+    def _add_page(self, filing_index: int, kind: str, lines: list[FaceLine]) -> None:
+        statement = _STATEMENTS_BY_KIND[kind.removesuffix(_PARENTHETICAL)]
+        page_key = (filing_index, statement)
+        page_concepts = {line.concept for line in lines}
+        if kind.endswith(_PARENTHETICAL):
+            self.bracketed.setdefault(page_key, set()).update(page_concepts)
+            return
+        if kind != "comprehensive-income":
+            later_lines = self._later_lines.setdefault(page_key, [])
+            if page_key in self._pages:
+                later_lines.extend(lines)
+            else:
+                self._pages[page_key] = lines
+        self.concepts.setdefault(filing_index, {}).setdefault(statement, set()).update(page_concepts)
 
     def list_meant_concepts(self) -> set[str]:
-        """Every concept of a line whose label may mean a metric, or that stands between liabilities and equity."""
-        pages = (*self._pages.values(), *self._later.values())
-        means = {line.concept for page in pages for line in page if _meanings(self._mapping, line.label)}
-        return means | {line.concept for page in self._pages.values() for line in self._sides(page)[2]}
+        """Return the concepts of lines whose labels may mean a metric, and of lines between liabilities and equity."""
+        concepts = set()
+        for page in (*self._pages.values(), *self._later_lines.values()):
+            concepts |= {line.concept for line in page if _list_meanings(self._mapping, line.label)}
+        for page in self._pages.values():
+            concepts |= {line.concept for line in self._find_sides(page).mezzanine}
+        return concepts
 
     def iter_labelled(
-        self, kinds: Mapping[tuple[int, str], str], values: Values
+        self, unit_kinds: Mapping[tuple[int, str], str], values: FiledValues
     ) -> Iterator[tuple[int, Metric, LabelledLines | list[FaceLine]]]:
-        """Of each filing and metric the line that means it and is under no tag of it, or the lines that may mean it
-        where none is clear. ``kinds`` holds the kind of unit of the facts of a place and concept."""
-        for (place, statement), page in self._pages.items():
-            found: dict[str, list[FaceLine]] = {}
-            outside: dict[str, list[FaceLine]] = {}
-            balance = statement == "balance_sheet"
-            closing = self._closing(place, page, values) if balance else self._costs(place, page, values)
-            yield from ((place, self._mapping.metrics[key], one) for key, one in closing.items())
-            for line in page:
-                for key in _meanings(self._mapping, line.label) if (place, line.concept) in kinds else ():
-                    metric = self._mapping.metrics[key]
-                    fits = metric.statement == statement and _is_of(metric, kinds[place, line.concept], line.label)
-                    if fits and _is_within(metric, line, page):
-                        found.setdefault(key, []).append(line)
-                    elif fits and metric.is_named_by(line.label):
-                        outside.setdefault(key, []).append(line)
-            # A line of the name in another part of the balance sheet may mean it, where nothing else does.
-            yield from ((place, self._mapping.metrics[key], outside[key]) for key in outside.keys() - found.keys())
-            for key, lines in ((key, lines) for key, lines in found.items() if key not in closing):
-                metric = self._mapping.metrics[key]
-                shown = self.concepts[place][statement]
-                mapped = {one for one in shown if (place, one) in kinds and self._is_mapped(metric, one)}
-                one = self._placed(metric, place, lines, page, mapped, values)
-                if metric.joined is not None and not isinstance(one, list):
-                    one = self._joined(metric, place, one, page, mapped, values)
-                if one is not None:
-                    yield place, metric, one
-            yield from self._on_later_pages(place, statement, {*found, *outside}, kinds)
+        """Yield for each filing and metric the lines that are the metric by their labels and under no tag of it.
 
-    def _on_later_pages(
-        self, place: int, statement: str, known: Container[str], kinds: Mapping[tuple[int, str], str]
-    ) -> Iterator[tuple[int, Metric, list[FaceLine]]]:
-        """The lines of a statement's later pages that its first one has nothing like."""
-        for line in self._later.get((place, statement), ()):
-            for key in _meanings(self._mapping, line.label) if (place, line.concept) in kinds else ():
+        Where it is not clear which line is meant, a list of the possible lines is yielded instead. ``unit_kinds`` are
+        the kinds of the units of the facts by (filing index, concept).
+        """
+        for (filing_index, statement), page in self._pages.items():
+            inside: dict[str, list[FaceLine]] = {}
+            outside: dict[str, list[FaceLine]] = {}
+            if statement == "balance_sheet":
+                proved = self._prove_mezzanine(filing_index, page, values)
+            else:
+                proved = self._prove_costs(filing_index, page, values)
+            for key, lines in proved.items():
+                yield filing_index, self._mapping.metrics[key], lines
+            for line, metric in self._iter_fitting(filing_index, statement, page, unit_kinds):
+                if _is_within_part(metric, line, page):
+                    inside.setdefault(metric.key, []).append(line)
+                elif metric.is_named_by(line.label):
+                    outside.setdefault(metric.key, []).append(line)
+            # A line of that name in another part of the balance sheet may be the metric if nothing else is.
+            for key in outside.keys() - inside.keys():
+                yield filing_index, self._mapping.metrics[key], outside[key]
+            for key, possible_lines in inside.items():
+                if key in proved:
+                    continue
                 metric = self._mapping.metrics[key]
-                fits = metric.statement == statement and _is_of(metric, kinds[place, line.concept], line.label)
-                if fits and key not in known and metric.is_named_by(line.label):
-                    yield place, metric, [line]
+                tagged = {
+                    concept
+                    for concept in self.concepts[filing_index][statement]
+                    if (filing_index, concept) in unit_kinds and self._is_mapped(metric, concept)
+                }
+                choice = self._choose_lines(metric, filing_index, possible_lines, page, tagged, values)
+                if metric.joined is not None and not isinstance(choice, list):
+                    choice = self._join_siblings(metric, filing_index, choice, page, tagged, values)
+                if choice is not None:
+                    yield filing_index, metric, choice
+            for line, metric in self._iter_fitting(
+                filing_index, statement, self._later_lines.get((filing_index, statement), ()), unit_kinds
+            ):
+                is_new = metric.key not in inside and metric.key not in outside
+                if is_new and metric.is_named_by(line.label):
+                    yield filing_index, metric, [line]
+
+    def _iter_fitting(
+        self, filing_index: int, statement: str, lines: Iterable[FaceLine], unit_kinds: Mapping[tuple[int, str], str]
+    ) -> Iterator[tuple[FaceLine, Metric]]:
+        """Yield the lines whose labels may mean a metric of the statement, with the metric."""
+        for line in lines:
+            unit_kind = unit_kinds.get((filing_index, line.concept))
+            for key in _list_meanings(self._mapping, line.label) if unit_kind is not None else ():
+                metric = self._mapping.metrics[key]
+                if metric.statement == statement and _has_fitting_unit(metric, unit_kind, line.label):
+                    yield line, metric
 
     def iter_exact_concepts(self) -> Iterator[tuple[int, str, set[str]]]:
-        """Of each filing and metric that has ``siblings`` the concepts of the lines whose labels mean it."""
-        for (place, statement), page in self._pages.items():
+        """Yield for each filing and metric with ``siblings`` the concepts of the lines whose labels mean it."""
+        for (filing_index, statement), page in self._pages.items():
             for metric in self._mapping.metrics.values():
                 if metric.siblings is not None and metric.statement == statement:
-                    yield place, metric.key, {line.concept for line in page if metric.is_named_by(line.label)}
+                    yield filing_index, metric.key, {line.concept for line in page if metric.is_named_by(line.label)}
 
-    def iter_containing_concepts(self, values: Values) -> Iterator[tuple[int, str, str]]:
-        """Of each filing the concepts of a metric that is told ``whole`` which another concept of it on the same page
-        holds, and that one."""
-        sums = [metric for metric in self._mapping.metrics.values() if metric.whole]
-        for (place, statement), page in self._pages.items():
-            told = [line for line in page if (place, line.concept) in values]
-            for metric in sums:
-                at = {line.concept: number for number, line in enumerate(told) if self._is_mapped(metric, line.concept)}
-                if metric.statement == statement and len(at) > 1:
-                    for part, number in at.items():
-                        held = [one for one in self._inside(metric, place, told, number, values) if one in at]
-                        yield from ((place, part, max(held, key=at.__getitem__)) for _ in held[:1])
+    def iter_containing_concepts(self, values: FiledValues) -> Iterator[tuple[int, str, str]]:
+        """Yield the filing index, a concept, and a concept of the same metric and page that contains it.
 
-    def iter_lines_beside(self, values: Values) -> Iterator[tuple[int, str, list[LineBeside]]]:
-        """Of each filing and metric the lines that belong beside the one that means it."""
-        for (place, statement), page in self._pages.items():
+        Only metrics that are marked ``whole`` in the mapping are considered.
+        """
+        whole_metrics = [metric for metric in self._mapping.metrics.values() if metric.whole]
+        for (filing_index, statement), page in self._pages.items():
+            lines = [line for line in page if (filing_index, line.concept) in values]
+            for metric in whole_metrics:
+                if metric.statement != statement:
+                    continue
+                line_numbers = {
+                    line.concept: number for number, line in enumerate(lines) if self._is_mapped(metric, line.concept)
+                }
+                for concept, number in line_numbers.items() if len(line_numbers) > 1 else ():
+                    totals = self._list_totals(metric, filing_index, lines, number, values)
+                    containing = [total for total in totals if total in line_numbers]
+                    if containing:
+                        yield filing_index, concept, max(containing, key=line_numbers.__getitem__)
+
+    def iter_lines_beside(self, values: FiledValues) -> Iterator[tuple[int, str, list[LineBeside]]]:
+        """Yield for each filing and metric the lines that belong to it and stand next to the one that means it."""
+        for (filing_index, statement), page in self._pages.items():
             for metric in self._mapping.metrics.values():
                 if metric.apart is not None and metric.statement == statement:
-                    found = list(self._apart(metric, place, page, values))
-                    if found:
-                        yield place, metric.key, found
+                    lines = list(self._iter_lines_of_metric_beside(metric, filing_index, page, values))
+                    if lines:
+                        yield filing_index, metric.key, lines
 
-    def _apart(self, metric: Metric, place: int, page: Sequence[FaceLine], values: Values) -> Iterator[LineBeside]:
-        results = [self._mapping.metrics[key] for key in _RESULTS if metric.statement == "income_statement"]
-        until = (at for at, line in enumerate(page) if any(one.is_named_by(line.label) for one in results))
-        told = [line for line in page[: next(until, len(page))] if (place, line.concept) in values]
-        without = frozenset(line.concept for line in told if results and _WITHOUT.search(line.text))
-        for at, line in enumerate(told):
+    def _iter_lines_of_metric_beside(
+        self, metric: Metric, filing_index: int, page: Sequence[FaceLine], values: FiledValues
+    ) -> Iterator[LineBeside]:
+        is_income = metric.statement == "income_statement"
+        results = [self._mapping.metrics[key] for key in _RESULTS] if is_income else []
+        lines = []
+        for line in page:
+            if any(result.is_named_by(line.label) for result in results):
+                break
+            if (filing_index, line.concept) in values:
+                lines.append(line)
+        excluding = frozenset(line.concept for line in lines if is_income and _EXCLUDING.search(line.printed_label))
+        for number, line in enumerate(lines):
             belongs = metric.apart is not None and metric.apart.fullmatch(line.label) and not line.part
-            wear = without and _WEAR.fullmatch(line.label)
-            of = values[place, line.concept]
-            keys = frozenset(key for key, value in of.items() if Decimal(value))
-            if keys and line.balance in (None, metric.balance) and (belongs or wear):
-                inside = self._inside(metric, place, told, at, values)
-                yield LineBeside(line.concept, line.text, inside, frozenset() if belongs else without, keys)
+            is_excluded = excluding and _DEPRECIATION.fullmatch(line.label)
+            line_values = values[filing_index, line.concept]
+            periods = frozenset(period for period, value in line_values.items() if Decimal(value))
+            if periods and line.balance in (None, metric.balance) and (belongs or is_excluded):
+                yield LineBeside(
+                    concept=line.concept,
+                    label=line.printed_label,
+                    totals=self._list_totals(metric, filing_index, lines, number, values),
+                    excluded_from=frozenset() if belongs else excluding,
+                    periods=periods,
+                )
 
-    def _inside(self, metric: Metric, place: int, told: Sequence[FaceLine], at: int, values: Values) -> frozenset[str]:
-        """The totals that a line is in: as the calculation linkbase says, else by order and sums."""
-        totals = self._totals_of(place, told[at].concept)
-        if totals is not None:
-            return frozenset(totals)
-        ends = (end for end in range(at + 1, len(told)) if _totals(metric, place, told[: end + 1], at, values))
-        return frozenset(told[end].concept for end in ends)
+    # ---- totals
 
-    def _totals_of(self, place: int, concept: str) -> set[str] | None:
-        """Every total that a concept is added to, at once or by way of others; None where no linkbase has it."""
-        if (place, concept) not in self._added_to:
+    def _list_totals(
+        self, metric: Metric, filing_index: int, lines: Sequence[FaceLine], number: int, values: FiledValues
+    ) -> frozenset[str]:
+        """Return the totals that contain a line: by the calculation linkbase, else by the order and values of lines."""
+        declared_totals = self._find_declared_totals(filing_index, lines[number].concept)
+        if declared_totals is not None:
+            return frozenset(declared_totals)
+        return frozenset(
+            lines[end].concept
+            for end in range(number + 1, len(lines))
+            if _is_total(metric, filing_index, lines[: end + 1], number, values)
+        )
+
+    def _find_declared_totals(self, filing_index: int, concept: str) -> set[str] | None:
+        """Return the totals that a concept is added to directly or indirectly; None if no linkbase contains it."""
+        if (filing_index, concept) not in self._totals_by_item:
             return None
-        found: set[str] = set()
-        left = [concept]
-        while left:
-            new = self._added_to.get((place, left.pop()), set()) - found
-            found |= new
-            left += new
-        return found
+        totals: set[str] = set()
+        remaining = [concept]
+        while remaining:
+            new_totals = self._totals_by_item.get((filing_index, remaining.pop()), set()) - totals
+            totals |= new_totals
+            remaining += new_totals
+        return totals
 
-    def _whole(self, place: int, concepts: Iterable[str], values: Values) -> str | None:
-        """Of several concepts the one that all others are added to, as the calculation linkbase says, else in every
-        period that it tells."""
-        every = set(concepts)
-        wholes = [
-            one for one in every if all(one in (self._totals_of(place, part) or ()) for part in every if part != one)
+    def _find_sum(self, filing_index: int, concepts: Collection[str], values: FiledValues) -> str | None:
+        """Return the one of several concepts that the others add up to, or None.
+
+        The calculation linkbase decides, else the values: it must be the sum of the others in every period it has.
+        """
+        candidates = [
+            candidate
+            for candidate in concepts
+            if all(
+                candidate in (self._find_declared_totals(filing_index, part) or ())
+                for part in concepts
+                if part != candidate
+            )
         ]
-        of = {one: {key: Decimal(value) for key, value in values.get((place, one), {}).items()} for one in every}
-        for one in every if not wholes and len(every) > 2 else ():
-            rest = [of[part] for part in every if part != one]
-            if of[one] and all(value == sum(part.get(key, 0) for part in rest) for key, value in of[one].items()):
-                wholes.append(one)
-        return wholes[0] if len(wholes) == 1 else None
+        if not candidates and len(concepts) > 2:
+            candidates = [
+                candidate for candidate in concepts if _is_sum_of_others(filing_index, candidate, concepts, values)
+            ]
+        return candidates[0] if len(candidates) == 1 else None
 
-    def _placed(
-        self, metric: Metric, place: int, lines: list[FaceLine], page: list[FaceLine], mapped: set[str], values: Values
+    # ---- the lines of a metric
+
+    def _choose_lines(
+        self,
+        metric: Metric,
+        filing_index: int,
+        lines: list[FaceLine],
+        page: list[FaceLine],
+        tagged: set[str],
+        values: FiledValues,
     ) -> LabelledLines | list[FaceLine] | None:
+        """Return the lines that are the metric, a list if it is not clear, or None if its tags decide.
+
+        ``lines`` have labels that may mean the metric; ``tagged`` are the concepts of the statement that the mapping
+        has rules for.
+        """
         sure = [line for line in lines if metric.surely is not None and metric.surely.fullmatch(line.label)]
         exact = sure or [line for line in lines if metric.is_named_by(line.label)]
         parts = {
             line.concept: line for line in lines if metric.parts is not None and metric.parts.fullmatch(line.label)
         }
-        paid = (line.concept for line in lines if metric.outlay and not is_extension(line.concept))
-        turned = {one for one in paid if any(Decimal(of) < 0 for of in values.get((place, one), {}).values())}
-        whole = self._whole(place, parts, values) if len(parts) > 1 else None
-        if whole is not None and mapped <= parts.keys():
-            return LabelledLines((whole,), 1)
-        if parts and not sure and {line.concept for line in exact} <= parts.keys():
-            balances = {one.balance for one in parts.values()} - {None}
-            if len(parts) in SUMMED and mapped <= parts.keys() and len(balances) < 2 and not parts.keys() & turned:
+        exact_concepts = {line.concept for line in exact}
+        total = self._find_sum(filing_index, parts, values) if len(parts) > 1 else None
+        if total is not None and tagged <= parts.keys():
+            return LabelledLines((total,), 1)
+        if parts and not sure and exact_concepts <= parts.keys() and tagged <= parts.keys():
+            balances = {part.balance for part in parts.values()} - {None}
+            negative = _list_negative_outlays(metric, filing_index, lines, values)
+            if len(parts) in SUM_LENGTHS and len(balances) < 2 and not parts.keys() & negative:
                 return LabelledLines(tuple(parts), 1)
-        if mapped and min(mapped, key=lambda one: self._order(metric, one)) in {line.concept for line in exact}:
+        if tagged and min(tagged, key=lambda concept: self._get_order(metric, concept)) in exact_concepts:
             return None
-        if not sure and mapped - {line.concept for line in page if _means_other(metric, line, self._mapping)}:
+        other_lines = {line.concept for line in page if _means_other(metric, line, self._mapping)}
+        if not sure and tagged - other_lines:
             return exact or None
-        totals = [line for line in exact if line.label.startswith("total ")]
-        if len({line.concept for line in totals or exact}) != 1:
+        total_lines = [line for line in exact if line.label.startswith("total ")]
+        possible = total_lines or exact
+        if len({line.concept for line in possible}) != 1:
             return lines
-        one = (totals or exact)[0]
-        other = None not in (one.balance, metric.balance) and one.balance != metric.balance
-        return LabelledLines((one.concept,), -1 if other else 1)
+        line = possible[0]
+        has_other_balance = None not in (line.balance, metric.balance) and line.balance != metric.balance
+        return LabelledLines((line.concept,), -1 if has_other_balance else 1)
 
-    def _joined(
+    def _join_siblings(
         self,
         metric: Metric,
-        place: int,
-        one: LabelledLines | None,
+        filing_index: int,
+        choice: LabelledLines | None,
         page: Sequence[FaceLine],
-        mapped: Set[str],
-        values: Values,
+        tagged: Set[str],
+        values: FiledValues,
     ) -> LabelledLines | None:
-        """The line that means a metric together with those that are added to it: its siblings, of which none holds
-        another, told for all of its periods and never negative; else that line as it was."""
-        told = [line for line in page if (place, line.concept) in values]
-        at = {line.concept: number for number, line in reversed(list(enumerate(told)))}
-        added = [line.concept for line in told if metric.joined is not None and metric.joined.fullmatch(line.label)]
-        lead = mapped - set(added) if one is None else set(one.concepts)
-        every = (*lead, *dict.fromkeys(added))
-        left = {line.concept for line in told if metric.parts is not None and metric.parts.fullmatch(line.label)}
-        if (
-            left - set(every)
-            or len(lead) != 1
-            or lead & set(added)
-            or len(every) not in SUMMED
-            or not lead <= at.keys()
-        ):
-            return one
-        within = [self._inside(metric, place, told, at[concept], values) for concept in every]
-        totals = {frozenset(self._added_to.get((place, concept), ())) for concept in every}
-        of = [values[place, concept] for concept in every]
-        negative = any(Decimal(value) < 0 for figures in of for value in figures.values())
-        whole = all(of[0].keys() <= figures.keys() for figures in of)
-        if len(totals) > 1 or any(inside & set(every) for inside in within) or negative or not whole:
-            return one
-        return LabelledLines(every, 1)
+        """Return the line of a metric together with the lines that are added to it, or the line alone.
 
-    def _costs(self, place: int, page: Sequence[FaceLine], values: Values) -> dict[str, LabelledLines]:
-        """The lines of cost between revenue and gross profit that make up the difference of the two in every period,
-        where none of them means the cost of revenue by itself."""
-        cost, gross = self._mapping.metrics[COSTS], self._mapping.metrics[GROSS]
-        told = [line for line in page if (place, line.concept) in values]
-        if any(cost.is_named_by(line.label) for line in told):
+        The lines are added only if they go into the same totals, none contains another, all have values for the
+        periods of the first, and none is negative.
+        """
+        lines = [line for line in page if (filing_index, line.concept) in values]
+        line_numbers = {line.concept: number for number, line in reversed(list(enumerate(lines)))}
+        added = [line.concept for line in lines if metric.joined is not None and metric.joined.fullmatch(line.label)]
+        leading = tagged - set(added) if choice is None else set(choice.concepts)
+        concepts = (*leading, *dict.fromkeys(added))
+        parts = {line.concept for line in lines if metric.parts is not None and metric.parts.fullmatch(line.label)}
+        if parts - set(concepts) or len(leading) != 1 or leading & set(added):
+            return choice
+        if len(concepts) not in SUM_LENGTHS or not leading <= line_numbers.keys():
+            return choice
+        totals_by_line = [
+            self._list_totals(metric, filing_index, lines, line_numbers[concept], values) for concept in concepts
+        ]
+        direct_totals = {frozenset(self._totals_by_item.get((filing_index, concept), ())) for concept in concepts}
+        line_values = [values[filing_index, concept] for concept in concepts]
+        if len(direct_totals) > 1 or any(totals & set(concepts) for totals in totals_by_line):
+            return choice
+        if any(Decimal(value) < 0 for by_period in line_values for value in by_period.values()):
+            return choice
+        if not all(line_values[0].keys() <= by_period.keys() for by_period in line_values):
+            return choice
+        return LabelledLines(concepts, 1)
+
+    def _prove_costs(
+        self, filing_index: int, page: Sequence[FaceLine], values: FiledValues
+    ) -> dict[str, LabelledLines]:
+        """Return the cost lines between revenue and gross profit that are the cost of revenue together.
+
+        They must be the difference of revenue and gross profit in every period. Nothing is returned if a line is the
+        cost of revenue by itself.
+        """
+        cost = self._mapping.metrics[COSTS]
+        gross = self._mapping.metrics[GROSS]
+        lines = [line for line in page if (filing_index, line.concept) in values]
+        if any(cost.is_named_by(line.label) for line in lines):
             return {}
-        of = [values[place, line.concept] for line in told]
-        for end in (number for number, line in enumerate(told) if gross.is_named_by(line.label)):
-            for first in (end - size for size in SUMMED if end > size):
-                lines = told[first:end]
-                left = (
-                    Decimal(of[first - 1].get(key, "0")) - sum(Decimal(one.get(key, "0")) for one in of[first:end])
-                    for key in of[end]
+        for gross_number, gross_line in enumerate(lines):
+            if not gross.is_named_by(gross_line.label):
+                continue
+            for length in SUM_LENGTHS:
+                if gross_number <= length:
+                    continue
+                cost_lines = lines[gross_number - length : gross_number]
+                revenue_line = lines[gross_number - length - 1]
+                are_costs = all(
+                    cost.may_be_named_by(line.label) and line.balance != gross.balance for line in cost_lines
                 )
-                costly = all(cost.may_be_named_by(line.label) and line.balance != gross.balance for line in lines)
-                if costly and all(mine == Decimal(said) for mine, said in zip(left, of[end].values(), strict=True)):
-                    return {COSTS: LabelledLines(tuple(line.concept for line in lines), 1)}
+                if are_costs and _is_difference(filing_index, gross_line, revenue_line, cost_lines, values):
+                    return {COSTS: LabelledLines(tuple(line.concept for line in cost_lines), 1)}
         return {}
 
-    def _sides(self, page: Sequence[FaceLine]) -> tuple[str, FaceLine | None, Sequence[FaceLine], str]:
-        """Of a balance sheet the concept of its assets, the line of its liabilities, the lines between that and equity,
-        and the concept of equity; nothing of one that does not total its liabilities."""
-        at = {self._mapping.find_concept(line.concept): place for place, line in reversed(list(enumerate(page)))}
-        liabilities, assets = at.get("us-gaap:Liabilities"), at.get("us-gaap:Assets")
-        metric, below = self._mapping.metrics[EQUITY], page[len(page) if liabilities is None else liabilities + 1 :]
-        totals = [line.concept for line in below if self._is_mapped(metric, line.concept)]
-        if liabilities is None or assets is None or not totals:
-            return "", None, (), ""
-        equity = min(totals, key=lambda one: self._order(metric, one))
-        first = next(place for place, line in enumerate(below) if line.concept in totals)
-        return page[assets].concept, page[liabilities], below[: min(first, MAX_BETWEEN)], equity
+    # ---- between liabilities and equity
 
-    def _closing(self, place: int, page: Sequence[FaceLine], values: Values) -> dict[str, LabelledLines]:
-        """The lines that follow the liabilities and close the gap to assets less equity, on every day that has all
-        three: the mezzanine. Where the total of liabilities is said to be of the long-term ones, the current ones
-        before it belong to them."""
-        assets, liabilities, between, equity = self._sides(page)
+    def _find_sides(self, page: Sequence[FaceLine]) -> BalanceSheetSides:
+        """Return the totals of a balance sheet and the lines between them; no lines if liabilities have no total."""
+        line_numbers = {
+            self._mapping.find_concept(line.concept): number for number, line in reversed(list(enumerate(page)))
+        }
+        liabilities_number = line_numbers.get("us-gaap:Liabilities")
+        assets_number = line_numbers.get("us-gaap:Assets")
+        if liabilities_number is None or assets_number is None:
+            return BalanceSheetSides("", None, (), "")
+        below = page[liabilities_number + 1 :]
+        equity_metric = self._mapping.metrics[EQUITY]
+        equity_concepts = [line.concept for line in below if self._is_mapped(equity_metric, line.concept)]
+        if not equity_concepts:
+            return BalanceSheetSides("", None, (), "")
+        first_equity = next(number for number, line in enumerate(below) if line.concept in equity_concepts)
+        return BalanceSheetSides(
+            assets=page[assets_number].concept,
+            liabilities=page[liabilities_number],
+            mezzanine=below[: min(first_equity, MAX_MEZZANINE_LINES)],
+            equity=min(equity_concepts, key=lambda concept: self._get_order(equity_metric, concept)),
+        )
+
+    def _prove_mezzanine(
+        self, filing_index: int, page: Sequence[FaceLine], values: FiledValues
+    ) -> dict[str, LabelledLines]:
+        """Return the lines after the liabilities that close the gap to assets less equity: the mezzanine.
+
+        The gap must close on every day that has all three totals. Where the total of liabilities is labelled as that of
+        the long-term ones, the current liabilities may be added to it.
+        """
+        assets, liabilities, between, equity = self._find_sides(page)
         if liabilities is None:
             return {}
+        totals = (assets, liabilities.concept, equity)
+        days = sorted(set.intersection(*(set(values.get((filing_index, total), ())) for total in totals)))
 
-        def of(concept: str) -> list[Decimal]:
-            return [Decimal(values.get((place, concept), {}).get(day, "0")) for day in days]
+        def list_values(concept: str) -> list[Decimal]:
+            by_period = values.get((filing_index, concept), {})
+            return [Decimal(by_period.get(day, "0")) for day in days]
 
-        known = [set(values.get((place, one), ())) for one in (assets, liabilities.concept, equity)]
-        days = sorted(set.intersection(*known))
-        told = [of(line.concept) for line in between]
-        sums = [[sum(column, Decimal(0)) for column in zip(*told[:end], strict=True)] for end in range(len(told) + 1)]
-        current = next((one.concept for one in page if one.concept.endswith(":LiabilitiesCurrent")), "")
-        for lead in ("", current) if current and _PARTIAL.search(liabilities.label) else ("",):
-            sides = (of(one) for one in (assets, liabilities.concept, equity, lead))
-            left = [total - owed - owned - more for total, owed, owned, more in zip(*sides, strict=True)]
-            closed = any(left) and left in sums
-            made = self._mezzanine(between[: sums.index(left)], between, told) if closed else {}
-            if lead and days and (closed or not any(left)):
-                made[LIABILITIES] = LabelledLines((lead, liabilities.concept), 1)
-            if made:
-                return made
+        line_values = [list_values(line.concept) for line in between]
+        # The sums of no line, the first line, the first two lines and so on, each by day.
+        running_sums = [
+            [sum(column, Decimal(0)) for column in zip(*line_values[:end], strict=True)]
+            for end in range(len(line_values) + 1)
+        ]
+        current = next((line.concept for line in page if line.concept.endswith(":LiabilitiesCurrent")), "")
+        is_partial = bool(current) and _PARTIAL.search(liabilities.label) is not None
+        for added_concept in ("", current) if is_partial else ("",):
+            columns = (list_values(concept) for concept in (*totals, added_concept))
+            gaps = [total - owed - owned - added for total, owed, owned, added in zip(*columns, strict=True)]
+            is_closed = any(gaps) and gaps in running_sums
+            proved: dict[str, LabelledLines] = {}
+            if is_closed:
+                proved = self._build_mezzanine(between[: running_sums.index(gaps)], between, line_values)
+            if added_concept and days and (is_closed or not any(gaps)):
+                proved[LIABILITIES] = LabelledLines((added_concept, liabilities.concept), 1)
+            if proved:
+                return proved
         return {}
 
-    def _mezzanine(
-        self, lines: Sequence[FaceLine], between: Sequence[FaceLine], told: Sequence[list[Decimal]]
+    def _build_mezzanine(
+        self, lines: Sequence[FaceLine], between: Sequence[FaceLine], line_values: Sequence[list[Decimal]]
     ) -> dict[str, LabelledLines]:
-        """The lines of the mezzanine, where no tag of it has their sum; minority interests are another metric."""
-        own, metric = self._mapping.metrics[MINORITY], self._mapping.metrics[MEZZANINE]
-        every = [(line.concept, row) for line, row in zip(lines, told, strict=False) if any(row)]
-        parts = [(concept, row) for concept, row in every if not self._is_mapped(own, concept)]
-        whole = [sum(column, Decimal(0)) for column in zip(*(row for _, row in parts), strict=True)]
-        tagged = (row for one, row in zip(between, told, strict=True) if self._is_mapped(metric, one.concept))
-        if whole in tagged or not 0 < len(parts) <= MAX_PARTS:
+        """Return the lines of the mezzanine unless a tag has their sum; minority interests are another metric."""
+        minority = self._mapping.metrics[MINORITY]
+        mezzanine = self._mapping.metrics[MEZZANINE]
+        parts = [
+            (line.concept, by_day)
+            for line, by_day in zip(lines, line_values, strict=False)
+            if any(by_day) and not self._is_mapped(minority, line.concept)
+        ]
+        sums = [sum(column, Decimal(0)) for column in zip(*(by_day for _, by_day in parts), strict=True)]
+        tagged_values = [
+            by_day
+            for line, by_day in zip(between, line_values, strict=True)
+            if self._is_mapped(mezzanine, line.concept)
+        ]
+        if sums in tagged_values or not 0 < len(parts) <= MAX_PARTS:
             return {}
         return {MEZZANINE: LabelledLines(tuple(concept for concept, _ in parts), 1)}
 
-    def _order(self, metric: Metric, concept: str) -> tuple[int, str]:
-        return _priorities(self._mapping, concept)[metric.key], concept
+    def _get_order(self, metric: Metric, concept: str) -> tuple[int, str]:
+        return _get_priorities(self._mapping, concept)[metric.key], concept
 
     def _is_mapped(self, metric: Metric, concept: str) -> bool:
-        return metric.key in _priorities(self._mapping, concept)
+        return metric.key in _get_priorities(self._mapping, concept)
 
 
-def _is_within(metric: Metric, line: FaceLine, page: Iterable[FaceLine]) -> bool:
-    """Whether a line stands in the part of the balance sheet where a metric does, or says so itself; what surely means
-    it also where the sheet is not classified."""
+def _is_within_part(metric: Metric, line: FaceLine, page: Iterable[FaceLine]) -> bool:
+    """Return True if a line is in the metric's part of the balance sheet, or says so in its label.
+
+    A label that surely means the metric also counts if the balance sheet is not classified.
+    """
     if metric.within in ("", line.part) or _CURRENT.search(line.label):
         return True
-    sure = metric.surely is not None and metric.surely.fullmatch(line.label)
-    return bool(sure) and not any(one.part == metric.within for one in page)
+    is_sure = metric.surely is not None and metric.surely.fullmatch(line.label) is not None
+    return is_sure and all(other.part != metric.within for other in page)
 
 
-def _is_of(metric: Metric, kind: str, label: str) -> bool:
-    """Whether a line with figures of a kind of unit can mean a metric; some filers give money for what is per share."""
-    return kind == metric.units or (metric.units == "per_share" and kind == "currency" and " per " in label)
+def _has_fitting_unit(metric: Metric, unit_kind: str | None, label: str) -> bool:
+    """Return True if figures of a kind of unit can be the metric; some filers report per-share figures in money."""
+    if unit_kind == metric.units:
+        return True
+    return metric.units == "per_share" and unit_kind == "currency" and " per " in label
 
 
-def _totals(metric: Metric, place: int, lines: Sequence[FaceLine], first: int, values: Values) -> bool:
-    """Whether the last of some lines is the total of those before it, from the ``first`` or an earlier one on."""
+def _list_negative_outlays(
+    metric: Metric, filing_index: int, lines: Iterable[FaceLine], values: FiledValues
+) -> set[str]:
+    """Return the standard concepts of payments and expenses that have a negative value."""
+    concepts = {line.concept for line in lines if metric.outlay and not is_extension(line.concept)}
+    return {
+        concept
+        for concept in concepts
+        if any(Decimal(value) < 0 for value in values.get((filing_index, concept), {}).values())
+    }
+
+
+def _is_sum_of_others(filing_index: int, candidate: str, concepts: Iterable[str], values: FiledValues) -> bool:
+    """Return True if a concept has values, each of which is the sum of the other concepts in its period."""
+    candidate_values = values.get((filing_index, candidate), {})
+    other_values = [values.get((filing_index, concept), {}) for concept in concepts if concept != candidate]
+    if not candidate_values:
+        return False
+    return all(
+        Decimal(value) == sum(Decimal(by_period.get(period, 0)) for by_period in other_values)
+        for period, value in candidate_values.items()
+    )
+
+
+def _is_difference(
+    filing_index: int, result: FaceLine, minuend: FaceLine, subtrahends: Iterable[FaceLine], values: FiledValues
+) -> bool:
+    """Return True if a line is another one less some lines, in every period that it has."""
+    minuend_values = values[filing_index, minuend.concept]
+    subtrahend_values = [values[filing_index, line.concept] for line in subtrahends]
+    for period, value in values[filing_index, result.concept].items():
+        subtracted = sum(Decimal(by_period.get(period, "0")) for by_period in subtrahend_values)
+        if Decimal(minuend_values.get(period, "0")) - subtracted != Decimal(value):
+            return False
+    return True
+
+
+def _is_total(
+    metric: Metric, filing_index: int, lines: Sequence[FaceLine], part_number: int, values: FiledValues
+) -> bool:
+    """Return True if the last of some lines is the total of lines before it, among them that of ``part_number``."""
     *parts, total = lines
     if total.label.startswith("total ") and metric.is_named_by(total.label):
         return True
-    whole = values[place, total.concept]
-    left = {key: Decimal(value) for key, value in whole.items()}
-    for at in range(len(parts) - 1, -1, -1):
-        of = values[place, parts[at].concept]
-        left = {key: value - Decimal(of.get(key, "0")) for key, value in left.items()}
-        if at <= first and at < len(parts) - 1 and not any(left.values()):
+    remainders = {period: Decimal(value) for period, value in values[filing_index, total.concept].items()}
+    for number in range(len(parts) - 1, -1, -1):
+        part_values = values[filing_index, parts[number].concept]
+        remainders = {
+            period: remainder - Decimal(part_values.get(period, "0")) for period, remainder in remainders.items()
+        }
+        has_several_parts = number < len(parts) - 1
+        if number <= part_number and has_several_parts and not any(remainders.values()):
             return True
     return False
 
 
-def _face(page: Iterable[FaceRow], kind: str) -> Iterator[FaceLine]:
-    rows = list(page)
-    at = {row[3]: number for number, row in enumerate(rows)} if kind == "balance" else {}
-    ends = sorted((number, _PARTS[concept]) for concept, number in at.items() if concept in _PARTS)
-    for number, (_, _, _, concept, label, balance) in enumerate(rows):
-        part = next((part for end, part in ends if number < end), "")
-        words = normalise_label(label or "")
-        yield FaceLine(concept, words, label or "", part, balance)
-        if kind == "cash-flow" and _CLOSING.search(words):
+def _iter_lines(page_rows: Iterable[FaceRow], kind: str) -> Iterator[FaceLine]:
+    """Yield the lines of a page; of a cash flow statement those up to its closing balance."""
+    rows = list(page_rows)
+    part_ends = []
+    if kind == "balance":
+        row_numbers = {row.concept: number for number, row in enumerate(rows)}
+        part_ends = sorted(
+            (number, _PARTS_BY_TOTAL[concept]) for concept, number in row_numbers.items() if concept in _PARTS_BY_TOTAL
+        )
+    for number, row in enumerate(rows):
+        label = normalise_label(row.label or "")
+        yield FaceLine(
+            concept=row.concept,
+            label=label,
+            printed_label=row.label or "",
+            part=next((part for end, part in part_ends if number < end), ""),
+            balance=row.balance,
+        )
+        if kind == "cash-flow" and _CLOSING.search(label):
             return
 
 
 @lru_cache(maxsize=20_000)
 def normalise_label(label: str) -> str:
-    """A label in small letters and digits, without what stands in brackets."""
-    bare = _BRACKETS.sub(" ", label)
-    text = _POSSESSIVE.sub(" ", (bare if bare.strip() else label).lower().replace("&", " and "))
-    return re.sub(r"\b(notes?|footnotes?) [0-9a-z]{1,2}( and [0-9]{1,2})?$", "", text).strip()
+    """Return a label in lower-case letters and digits, without text in parentheses and references to notes."""
+    without_parentheses = _IN_PARENTHESES.sub(" ", label)
+    text = (without_parentheses if without_parentheses.strip() else label).lower().replace("&", " and ")
+    return _NOTE_REFERENCE.sub("", _NOT_ALPHANUMERIC.sub(" ", text)).strip()
 
 
 def _means_other(metric: Metric, line: FaceLine, mapping: MetricMapping) -> bool:
-    """Whether the label of a line under a tag of a metric clearly says another one of the same statement."""
-    means = [key for key in _meanings(mapping, line.label) if mapping.metrics[key].is_named_by(line.label)]
-    return bool(means) and metric.key not in means
+    """Return True if the label of a line clearly means another metric."""
+    meanings = [key for key in _list_meanings(mapping, line.label) if mapping.metrics[key].is_named_by(line.label)]
+    return bool(meanings) and metric.key not in meanings
 
 
 @lru_cache(maxsize=20_000)
-def _meanings(mapping: MetricMapping, label: str) -> tuple[str, ...]:
-    """The metrics that a label may mean."""
-    return tuple(key for key, one in mapping.metrics.items() if one.is_named_by(label) or one.may_be_named_by(label))
+def _list_meanings(mapping: MetricMapping, label: str) -> tuple[str, ...]:
+    """Return the metrics that a label may mean."""
+    return tuple(
+        key for key, metric in mapping.metrics.items() if metric.is_named_by(label) or metric.may_be_named_by(label)
+    )
 
 
 @lru_cache(maxsize=20_000)
-def _priorities(mapping: MetricMapping, concept: str) -> dict[str, int]:
-    """How a line under a concept is preferred as each of the metrics that it is mapped to, 0 the best."""
-    counted = mapping.find_concept(concept)
-    if counted is None:
+def _get_priorities(mapping: MetricMapping, concept: str) -> dict[str, int]:
+    """Return the metrics that a concept is mapped to, with its priority among their tags: 0 is the best."""
+    mapped_concept = mapping.find_concept(concept)
+    if mapped_concept is None:
         return {}
-    every = ((key, one.get_priority(counted)) for key, one in mapping.metrics.items())
-    return {key: priority for key, priority in every if priority < NO_PRIORITY}
+    priorities = {key: metric.get_priority(mapped_concept) for key, metric in mapping.metrics.items()}
+    return {key: priority for key, priority in priorities.items() if priority < NO_PRIORITY}

@@ -1,7 +1,11 @@
-"""The facts of one company arranged for questions: by concept and period, each vintage in order of filing.
+"""The facts of one company, arranged by concept and period.
 
-Values in, values out. A period is ``(end day, length in days)``, the length 0 for an instant; days are numbers, as in
-``core/days.py``.
+A number that several filings report is one figure with several *vintages*, one for each filing, in order of filing.
+A period is a pair of numbers: its last day, as in ``core/days.py``, and its length in days, which is 0 for an instant.
+
+Facts that only repeat each other are reduced when the book is built: of several facts of one filing for one concept and
+period a single one remains; counts of shares on cover pages, which are of a later day, move to the end of the period;
+the rounded periods of the SEC's data sets move to the exact periods that other documents report.
 """
 
 from __future__ import annotations
@@ -12,47 +16,48 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from finapi.core import days
 from finapi.edgar.xbrl.qnames import NUMBER, is_extension
-from finapi.market.financials.faces import Faces, LabelledLines, LineBeside
-from finapi.market.financials.faces import normalise_label as label_of
+from finapi.market.financials.faces import Faces, LabelledLines, LineBeside, normalise_label
 from finapi.market.financials.metric_mapping import FACE_PREFIX, Metric, MetricMapping
 
+# The last day and the length in days.
 PeriodKey = tuple[int, int]
 
-# The cover page's count of shares, and how many days after the period it may be taken.
+# The count of shares on a cover page, and the most days after the period for which it may be used.
 COVER_SHARES = "dei:EntityCommonStockSharesOutstanding"
-COVER_DAYS = 150
-# For how many days before and after a filing its pages show how the company tags: rules of accounting change, and tags
-# with them (JPMorgan's cash of 2009 is one line of its cash of 2025).
-LIKE_DAYS = 1_100
-# How filings tag the ratio of a split.
+MAX_COVER_DAYS = 150
+# The most days between a filing without pages and the one whose pages show how the company tags its statements. Rules
+# of accounting change, and tags with them: JPMorgan's cash of 2009 is one line of its cash of 2025.
+MAX_NEAREST_DAYS = 1_100
+# The tag for the ratio of a share split.
 SPLIT_RATIO = "us-gaap:StockholdersEquityNoteStockSplitConversionRatio1"
 
-# How much a filing's figures are worth (DECISIONS 14): periodic reports; those of unknown filing day; other forms
-# (8-K, registration statements); proxy statements, which repeat figures rounded.
+# Source ranks (DECISIONS 14): periodic reports; those without a filing date; other forms, such as 8-K and registration
+# statements; and proxy statements, which repeat figures rounded.
 PERIODIC, UNFILED, OTHER, PROXY = range(4)
 
-# Dates of the data sets are rounded to the nearest month end; half a month is the most they can be off.
-ROUNDED_DAYS = 16
+# Dates in the SEC's data sets are rounded to the nearest month end, so they are off by half a month at most.
+MAX_ROUNDING_DAYS = 16
 
 
 class SourceFiling(NamedTuple):
-    """A filing that facts are from. ``fiscal_year`` and ``period_end`` are the filing's own words, if any."""
+    """A filing that facts are from."""
 
     accession: str
     form: str
     filed: str | None
     source: str
+    # As the filing says, or None.
     fiscal_year: int | None = None
     fiscal_period: str | None = None
     period_end: int | None = None
 
     @property
     def known_day(self) -> int | None:
-        """When it was filed, or else the end of its period; None where neither is known."""
+        """The filing date, else the end of the reported period, or None."""
         return self.period_end if self.filed is None else days.number(self.filed)
 
     @property
@@ -63,233 +68,286 @@ class SourceFiling(NamedTuple):
         return PROXY if self.form.startswith(("DEF", "PRE")) else OTHER
 
 
-# How nearly every figure is written. Documents hold texts under numeric units too, and numbers that no statement can
-# mean: what has more digits than decimal arithmetic keeps would be served as another number.
-_PLAIN = re.compile(r"-?[0-9]{1,14}(\.[0-9]{1,14})?")
+# The usual spelling of numbers. Documents also contain texts under numeric units, and numbers with more digits than
+# decimal arithmetic keeps, which would be served as other numbers.
+_PLAIN_NUMBER = re.compile(r"-?[0-9]{1,14}(\.[0-9]{1,14})?")
 MAX_DIGITS = 28
 
-# A fact as it is read: concept, unit, end day, days, value, decimals, and the place of its filing among those that
-# come with it. Unpacked by position, so that rows of the database serve as they are.
-FactRow = Iterable[Any]
+
+class FactRow(NamedTuple):
+    """A fact as it is stored. The value is None for a fact that is reported as nil."""
+
+    concept: str
+    unit: str
+    end: int
+    length: int
+    value: str | None
+    decimals: str | None
+    filing_index: int
 
 
 class Vintage(NamedTuple):
-    """A figure as one filing reports it. ``place`` orders filings: the greater the later, after it the better."""
+    """A figure as one filing reports it."""
 
-    filing_index: int
-    concept: str
+    filing_index: int  # In ``FactBook.filings``: later and better sources have greater ones.
+    concept: str  # As reported.
     unit: str
     value: str
     decimals: str | None
 
 
+VintagesByPeriod = dict[PeriodKey, list[Vintage]]
+
+
 class FactBook:
-    """``vintages[concept][key]`` are the vintages of a figure, the best and latest last."""
+    """The facts of a company and what the pages of its filings say about them."""
 
     __slots__ = (
-        *(
-            "currency",
-            "vintage_count",
-            "filings",
-            "instants",
-            "nil_facts",
-            "other_unit_facts",
-            "source_ranks",
-            "vintages",
-        ),
-        *(
-            "lines_beside",
-            "exact_concepts",
-            "label_signs",
-            "restatement_factors",
-            "face_concepts",
-            "split_ratios",
-            "negated_concepts",
-            "possible_lines",
-            "containing_concepts",
-            "bracketed_concepts",
-        ),
-        *("_nearest", "_usual"),
+        "_nearest_filings",
+        "_usual_tags",
+        "bracketed_concepts",
+        "containing_concepts",
+        "currency",
+        "exact_concepts",
+        "face_concepts",
+        "filings",
+        "instants",
+        "label_signs",
+        "lines_beside",
+        "negated_concepts",
+        "nil_facts",
+        "other_unit_facts",
+        "possible_lines",
+        "restatement_factors",
+        "source_ranks",
+        "split_ratios",
+        "vintage_count",
+        "vintages",
     )
 
     def __init__(self, filings: Sequence[SourceFiling], currency: str) -> None:
         self.filings = filings
         self.currency = currency
-        self.vintage_count = 0  # how many vintages there are
+        self.vintage_count = 0
+        # Vintages by concept and period, the best and latest last. A line that is found by its label has the concept
+        # "face:" and the key of its metric.
         self.vintages: Mapping[str, Mapping[PeriodKey, list[Vintage]]] = {}
-        # Periods for which a concept is reported as nil, or in a unit that is not asked for.
+        # Concepts and periods that are reported as nil, or in a unit that is not requested.
         self.nil_facts: set[tuple[str, PeriodKey]] = set()
         self.other_unit_facts: set[tuple[str, PeriodKey]] = set()
         self.source_ranks = [filing.source_rank for filing in filings]
         # The days of balances, in order.
         self.instants: list[int] = []
-        # Ratios that filings tag as a split's, with their period and the place of the filing.
+        # Tagged ratios of share splits, with their period and filing index.
         self.split_ratios: list[tuple[Decimal, PeriodKey, int]] = []
-        # The factors by which figures of shares were restated, with the places of the filings before and after; None
-        # until that is asked (splits.found).
+        # Factors by which figures of shares were restated, with the filing indexes before and after. None until
+        # ``splits.list_splits`` computes them.
         self.restatement_factors: list[tuple[Decimal, int, int]] | None = None
-        # By place and statement the concepts on its face; by place and metric the sign of the line that its label
-        # places; by metric and period the line that may mean it where none is clear.
+        # The concepts on the face of each statement, by filing index and statement.
         self.face_concepts: dict[int, dict[str, set[str]]] = {}
+        # The signs of lines that are a metric by their labels, by (filing index, metric).
         self.label_signs: dict[tuple[int, str], int] = {}
+        # The label of a line that may be a metric where that is not clear, by (metric, period).
         self.possible_lines: dict[tuple[str, PeriodKey], str] = {}
-        # By place and metric the lines of its statement that belong beside it.
+        # The lines of the statement that belong to a metric next to its own line, by (filing index, metric).
         self.lines_beside: dict[tuple[int, str], list[LineBeside]] = {}
-        # By place and metric with siblings the concepts of the lines whose labels mean it.
+        # For metrics with ``siblings`` the concepts of lines whose labels mean them, by (filing index, metric).
         self.exact_concepts: dict[tuple[int, str], set[str]] = {}
-        # By place and statement the concepts that it tells in brackets and on no line.
+        # The concepts that are only in parentheses on a statement, by (filing index, statement).
         self.bracketed_concepts: dict[tuple[int, str], set[str]] = {}
-        # By place and concept that which holds it on the same page and means the same metric.
+        # The concepts of the same page and metric that contain a concept, by (filing index, concept).
         self.containing_concepts: dict[tuple[int, str], list[str]] = {}
-        # A filer's own payments and expenses that are told negative throughout a filing, where they are summed.
+        # Custom tags of summed payments and expenses that are negative throughout a filing, with its index.
         self.negated_concepts: set[tuple[int, str]] = set()
-        # What was found of filings without pages and with them: see noted.
-        self._nearest: dict[tuple[int, str], int | None] = {}
-        self._usual: dict[tuple[str, str, int], tuple[Sequence[str], Set[str]]] = {}
+        # Caches of ``is_from_note``.
+        self._nearest_filings: dict[tuple[int, str], int | None] = {}
+        self._usual_tags: dict[tuple[str, str, int], UsualTags] = {}
 
-    def find_newest(self, concept: str, key: PeriodKey) -> Vintage | None:
-        """The best and latest vintage of a figure; None where no filing reports it."""
-        told = self.vintages[concept].get(key)
-        return told[-1] if told else None
+    def find_newest(self, concept: str, period_key: PeriodKey) -> Vintage | None:
+        """Return the best and latest vintage of a figure, or None."""
+        vintages = self.vintages[concept].get(period_key)
+        return vintages[-1] if vintages else None
 
-    def iter_earlier(self, concept: str, key: PeriodKey) -> Iterator[Vintage]:
-        """The vintages of a figure before its newest, the latest first; they are read when the first is asked for."""
-        yield from islice(reversed(self.vintages[concept][key]), 1, None)
+    def iter_earlier(self, concept: str, period_key: PeriodKey) -> Iterator[Vintage]:
+        """Yield the vintages of a figure before the newest, latest first. They are only read when one is taken."""
+        yield from islice(reversed(self.vintages[concept][period_key]), 1, None)
 
     def iter_newest(self, concept: str) -> Iterator[tuple[PeriodKey, Vintage]]:
-        """The newest vintage of each figure of a concept."""
-        for key in self.vintages[concept]:
-            newest = self.find_newest(concept, key)
+        """Yield the periods of a concept with the newest vintage of each."""
+        for period_key in self.vintages[concept]:
+            newest = self.find_newest(concept, period_key)
             assert newest is not None
-            yield key, newest
+            yield period_key, newest
 
-    def list_lines_beside(self, place: int, metric: str, facts: Iterable[tuple[PeriodKey, str]]) -> list[str]:
-        """The labels of the lines of a filing's statement that belong to a metric made of ``facts`` and are not in
-        it."""
-        return [one.label for one in self._beside(place, metric, facts)]
+    def list_lines_beside(
+        self, filing_index: int, metric_key: str, facts: Sequence[tuple[PeriodKey, str]]
+    ) -> list[str]:
+        """Return the labels of a statement's lines that belong to a metric and are not in ``facts``, its operands."""
+        return [line.label for line in self._list_lines_beside(filing_index, metric_key, facts)]
 
-    def _beside(self, place: int, metric: str, facts: Iterable[tuple[PeriodKey, str]]) -> list[LineBeside]:
-        lines = self.lines_beside.get((place, metric))
+    def _list_lines_beside(
+        self, filing_index: int, metric_key: str, facts: Sequence[tuple[PeriodKey, str]]
+    ) -> list[LineBeside]:
+        lines = self.lines_beside.get((filing_index, metric_key))
         if not lines:
             return []
-        keys, concepts = ({fact[at] for fact in facts} for at in range(2))
+        periods = {period_key for period_key, _ in facts}
+        concepts = {concept for _, concept in facts}
         return [
-            one
-            for one in lines
-            if one.periods & keys and one.concept not in concepts and not one.totals & concepts
-            if not one.excluded_from or one.excluded_from & concepts
+            line
+            for line in lines
+            if line.periods & periods
+            and line.concept not in concepts
+            and not line.totals & concepts
+            and (not line.excluded_from or line.excluded_from & concepts)
         ]
 
-    def find_sibling(self, place: int, metric: Metric, facts: Sequence[tuple[PeriodKey, str]]) -> str | None:
-        """The label of a line beside which what a filing tells under a tag is a part and no figure of a metric; None
-        where nothing is beside it, or its own label means the metric."""
-        exact = self.exact_concepts.get((place, metric.key))
-        if exact is None or any(concept in exact for _, concept in facts):
+    def find_sibling(self, filing_index: int, metric: Metric, facts: Sequence[tuple[PeriodKey, str]]) -> str | None:
+        """Return the label of a line of the same kind that makes ``facts`` a mere part of the metric, or None.
+
+        A fact whose own label means the metric is not a part.
+        """
+        exact_concepts = self.exact_concepts.get((filing_index, metric.key))
+        if metric.siblings is None or exact_concepts is None:
             return None
-        # What a label says that it leaves out (``but``) is no line of the same kind.
-        told = (one.label for one in self._beside(place, metric.key, facts) if not one.excluded_from)
-        return next((text for text in told if metric.siblings and metric.siblings.fullmatch(label_of(text))), None)
+        if any(concept in exact_concepts for _, concept in facts):
+            return None
+        for line in self._list_lines_beside(filing_index, metric.key, facts):
+            # A line that another label explicitly excludes is not of the same kind.
+            if not line.excluded_from and metric.siblings.fullmatch(normalise_label(line.label)):
+                return line.label
+        return None
 
     def is_in_brackets(self, metric: Metric, vintage: Vintage) -> bool:
-        """Whether a balance is told in brackets of a line of the balance sheet, and so is a part of that line."""
+        """Return True if a balance is in parentheses inside a line of the balance sheet, and so a part of that line."""
         if metric.statement != "balance_sheet" or metric.units != "currency" or metric.anywhere:
             return False
         return vintage.concept in self.bracketed_concepts.get((vintage.filing_index, metric.statement), ())
 
-    def is_from_note(self, metric: Metric, industry: str, concept: str, key: PeriodKey, vintage: Vintage) -> bool:
-        """Whether a fact is not from the statement of a metric but from a note or another page, or a part of its line,
-        as far as is known. Of a filing without pages the nearest one with pages decides, where the filing tells the
-        period under a tag that stands there."""
-        place = vintage.filing_index
-        wholes = self.containing_concepts.get((place, vintage.concept))
-        if wholes and self._tells(place, wholes, key):
+    def is_from_note(
+        self, metric: Metric, industry: str, concept: str, period_key: PeriodKey, vintage: Vintage
+    ) -> bool:
+        """Return True if a fact is known not to be the metric's line on its statement.
+
+        It is then from a note or another page, or a part of the line. Without the pages of its filing, the nearest
+        filing with pages decides, if the fact's filing reports the period under a tag that is on that statement.
+        """
+        filing_index = vintage.filing_index
+        containing = self.containing_concepts.get((filing_index, vintage.concept))
+        if containing and self._reports_any(filing_index, containing, period_key):
             return True
         if industry in metric.anywhere:
             return False
-        if place in self.face_concepts:
-            shown = self.face_concepts[place].get(metric.statement, set())
-            if shown and (place, metric.key) in self.label_signs:
+        if filing_index in self.face_concepts:
+            face_concepts = self.face_concepts[filing_index].get(metric.statement, set())
+            if face_concepts and (filing_index, metric.key) in self.label_signs:
                 return not concept.startswith(FACE_PREFIX)
-            return bool(shown) and vintage.concept not in shown
-        near = self._near(place, metric.statement)
-        if near is None:
+            return bool(face_concepts) and vintage.concept not in face_concepts
+        nearest = self._get_nearest_with_pages(filing_index, metric.statement)
+        if nearest is None:
             return False
-        at = metric.key, industry, near
-        if at not in self._usual:
-            self._usual[at] = self.find_usual_tags(metric, metric.list_tags(industry), near)
-        usual, face = self._usual[at]
-        return concept not in usual and concept not in face and self._tells(place, usual, key)
+        cache_key = (metric.key, industry, nearest)
+        if cache_key not in self._usual_tags:
+            self._usual_tags[cache_key] = self._find_usual_tags(metric, metric.list_tags(industry), nearest)
+        usual = self._usual_tags[cache_key]
+        if concept in usual.tags or concept in usual.face_concepts:
+            return False
+        return self._reports_any(filing_index, usual.tags, period_key)
 
-    def _tells(self, place: int, tags: Iterable[str], key: PeriodKey) -> bool:
-        return any(one.filing_index == place for tag in tags for one in self.vintages.get(tag, {}).get(key, ()))
+    def _reports_any(self, filing_index: int, tags: Iterable[str], period_key: PeriodKey) -> bool:
+        return any(
+            vintage.filing_index == filing_index
+            for tag in tags
+            for vintage in self.vintages.get(tag, {}).get(period_key, ())
+        )
 
-    def _near(self, place: int, statement: str) -> int | None:
-        at = place, statement
-        if at not in self._nearest:
-            self._nearest[at] = self.find_nearest_with_pages(place, statement)
-        return self._nearest[at]
+    def _get_nearest_with_pages(self, filing_index: int, statement: str) -> int | None:
+        cache_key = (filing_index, statement)
+        if cache_key not in self._nearest_filings:
+            self._nearest_filings[cache_key] = self.find_nearest_with_pages(filing_index, statement)
+        return self._nearest_filings[cache_key]
 
-    def find_nearest_with_pages(self, place: int, statement: str) -> int | None:
-        """Of the filings whose pages are held and have a statement, the one filed nearest to another, which is near
-        enough to use the same tags."""
-        day = self.filings[place].known_day
+    def find_nearest_with_pages(self, filing_index: int, statement: str) -> int | None:
+        """Return the filing with pages of a statement that was filed nearest to another one, or None if none is near.
+
+        Near means within ``MAX_NEAREST_DAYS``.
+        """
+        day = self.filings[filing_index].known_day
         if day is None:
             return None
-        days_of = (
-            (self.filings[one].known_day, one) for one, shown in self.face_concepts.items() if shown.get(statement)
-        )
-        near = [(abs(of - day), one) for of, one in days_of if of is not None and abs(of - day) <= LIKE_DAYS]
-        return min(near)[1] if near else None
+        distances = []
+        for other_index, face_concepts in self.face_concepts.items():
+            other_day = self.filings[other_index].known_day
+            if face_concepts.get(statement) and other_day is not None:
+                distances.append((abs(other_day - day), other_index))
+        nearest = min(distances, default=None)
+        return nearest[1] if nearest is not None and nearest[0] <= MAX_NEAREST_DAYS else None
 
-    def find_usual_tags(self, metric: Metric, tags: Iterable[str], place: int) -> tuple[Sequence[str], Set[str]]:
-        """Under which of its tags a filing whose pages are held tells a metric on its statement, and every concept of
-        that."""
-        if (place, metric.key) in self.label_signs:
-            return (FACE_PREFIX + metric.key,), frozenset()
-        face = self.face_concepts[place][metric.statement]
-        return [tag for tag in dict.fromkeys(tags) if tag in face], face
+    def _find_usual_tags(self, metric: Metric, tags: Iterable[str], filing_index: int) -> UsualTags:
+        """Return the tags that a filing with pages uses for a metric on its statement, and all concepts of that."""
+        if (filing_index, metric.key) in self.label_signs:
+            return UsualTags([FACE_PREFIX + metric.key], frozenset())
+        face_concepts = self.face_concepts[filing_index][metric.statement]
+        return UsualTags([tag for tag in dict.fromkeys(tags) if tag in face_concepts], face_concepts)
 
-    def find_last_filed(self, places: Iterable[int]) -> int:
-        """Of the filings at some places the one filed last, when all of them were known; one of unknown day is known
-        on none. The book's last where there is no place."""
+    def find_last_filed(self, filing_indexes: Iterable[int]) -> int:
+        """Return the index of the filing that was filed last, the day on which all of them were known.
 
-        def known(place: int) -> tuple[bool, str, int]:
-            filed = self.filings[place].filed
-            return filed is None, filed or "", place
+        A filing without a filing date counts as later than all others. Without indexes, return the book's last.
+        """
 
-        return max(places, key=known, default=len(self.filings) - 1)
+        def get_order(filing_index: int) -> tuple[bool, str, int]:
+            filed = self.filings[filing_index].filed
+            return filed is None, filed or "", filing_index
 
-    def list_instants_near(self, day: int, off: int) -> list[int]:
-        """The other days of balances at most ``off`` days from a day, the nearest first."""
-        first = bisect_left(self.instants, day - off)
-        near = self.instants[first : bisect_right(self.instants, day + off)]
-        return sorted((one for one in near if one != day), key=lambda one: (abs(one - day), one))
+        return max(filing_indexes, key=get_order, default=len(self.filings) - 1)
 
-    def list_units(self, kind: str) -> tuple[str, ...]:
-        """The units that facts of a kind may have, the proper one first."""
-        if kind == "per_share":
-            # Some filers give per-share figures the unit pure, or plain money (KO in 2009).
+    def list_instants_near(self, day: int, max_days: int) -> list[int]:
+        """Return the other days of balances that are at most ``max_days`` from a day, the nearest first."""
+        start = bisect_left(self.instants, day - max_days)
+        end = bisect_right(self.instants, day + max_days)
+        others = [instant for instant in self.instants[start:end] if instant != day]
+        return sorted(others, key=lambda instant: (abs(instant - day), instant))
+
+    def list_units(self, unit_kind: str) -> tuple[str, ...]:
+        """Return the units that facts of a kind may have, the proper one first."""
+        if unit_kind == "per_share":
+            # Some filers report per-share figures in the unit "pure" or in money (KO in 2009).
             return (f"{self.currency}/shares", "pure", self.currency)
-        return ("shares",) if kind == "shares" else (self.currency,)
+        return ("shares",) if unit_kind == "shares" else (self.currency,)
+
+
+class UsualTags(NamedTuple):
+    """The tags that a filing uses for a metric on its statement, and all concepts of the statement."""
+
+    tags: Sequence[str]
+    face_concepts: Set[str]
 
 
 def sort_filings(filings: Iterable[SourceFiling]) -> list[SourceFiling]:
-    """Filings by what they are worth and when they were filed, the best and latest last."""
+    """Return filings in order of their source rank and filing date, the best and latest last."""
 
-    def place(one: SourceFiling) -> tuple[int, str, bool, str, str]:
-        # Those of unknown day follow one another as their periods do, an amendment what it amends.
-        known = one.filed or ("" if one.period_end is None else days.iso(one.period_end))
-        amends = not one.filed and one.form.endswith("/A")
-        return -one.source_rank, known, amends, one.accession, one.source
+    def get_order(filing: SourceFiling) -> tuple[int, str, bool, str, str]:
+        # Filings without a date are in the order of their periods, an amendment after the filing that it amends.
+        day = filing.filed or ("" if filing.period_end is None else days.iso(filing.period_end))
+        is_undated_amendment = not filing.filed and filing.form.endswith("/A")
+        return -filing.source_rank, day, is_undated_amendment, filing.accession, filing.source
 
-    return sorted(filings, key=place)
+    return sorted(filings, key=get_order)
 
 
 def find_main_currency(rows: Iterable[FactRow]) -> str:
-    """The currency of most figures; "USD" when there is none."""
-    counted = Counter(unit for _, unit, *_ in rows)
-    units = {unit: count for unit, count in counted.items() if len(unit) == 3 and unit.isupper()}
-    return min(units, key=lambda unit: (-units[unit], unit)) if units else "USD"
+    """Return the currency of most facts, or "USD" if there are none."""
+    unit_counts = Counter(row.unit for row in rows)
+    currency_counts = {unit: count for unit, count in unit_counts.items() if len(unit) == 3 and unit.isupper()}
+    return min(currency_counts, key=lambda unit: (-currency_counts[unit], unit)) if currency_counts else "USD"
+
+
+class ConceptUse(NamedTuple):
+    """The concept that a reported concept counts as, and the units that its facts may have."""
+
+    concept: str
+    units: tuple[str, ...]
 
 
 def build_book(
@@ -299,134 +357,172 @@ def build_book(
     currency: str | None = None,
     faces: Faces | None = None,
 ) -> FactBook:
-    """A book of the figures that a mapping can use, with what the ``faces`` of the filings say of them.
+    """Return a book of the facts that a mapping can use, with what the ``faces`` of the filings say of them.
 
-    ``filings`` stand in the order of :func:`order`, and ``rows`` in that of their filings.
+    ``filings`` are in the order of :func:`sort_filings`, and ``rows`` in the order of their filings.
     """
     book = FactBook(filings, currency or find_main_currency(rows))
-    vintages: dict[str, dict[PeriodKey, list[Vintage]]] = {}
+    vintages: dict[str, VintagesByPeriod] = {}
     book.vintages = vintages
-    # By reported concept: under which one it counts, and the units that its facts may have; None for one not used.
-    uses: dict[str, tuple[str, tuple[str, ...]] | None] = {}
-    exact = _ExactPeriods(filings, rows)
-    for reported, unit, end, length, value, decimals, place in rows:
-        if (
-            reported == SPLIT_RATIO
-            and value is not None
-            and (ratio := normalise_number(value)) is not None
-            and Decimal(ratio) > 0
-        ):
-            book.split_ratios.append((Decimal(ratio), (end, length), place))
+    exact_periods = _ExactPeriods(filings, rows)
+    uses: dict[str, ConceptUse | None] = {}
+    for reported, unit, end, length, value, decimals, filing_index in rows:
+        number = None if value is None else normalise_number(value)
+        if reported == SPLIT_RATIO and number is not None and Decimal(number) > 0:
+            book.split_ratios.append((Decimal(number), (end, length), filing_index))
         if reported not in uses:
-            counted = mapping.find_concept(reported)
-            uses[reported] = None if counted is None else (counted, book.list_units(mapping.get_unit_kind(counted)))
+            uses[reported] = _find_use(book, mapping, reported)
         use = uses[reported]
         if use is None:
             continue
-        concept, units = use
-        key = exact.key(place, end, length) if exact.needed else (end, length)
-        if unit not in units:
-            book.other_unit_facts.add((concept, key))
+        period_key = exact_periods.get(filing_index, end, length)
+        if unit not in use.units:
+            book.other_unit_facts.add((use.concept, period_key))
         elif value is None:
-            book.nil_facts.add((concept, key))
-        elif (figure := normalise_number(value)) is not None:
-            vintage = Vintage(place, reported, unit, figure, decimals)
-            _enter(vintages.setdefault(concept, {}), key, vintage, concept, units)
+            book.nil_facts.add((use.concept, period_key))
+        elif number is not None:
+            vintage = Vintage(filing_index, reported, unit, number, decimals)
+            _add_vintage(vintages.setdefault(use.concept, {}), period_key, vintage, use)
     if COVER_SHARES in vintages:
-        vintages[COVER_SHARES] = _at_period_end(book, vintages[COVER_SHARES])
+        vintages[COVER_SHARES] = _move_to_period_end(book, vintages[COVER_SHARES])
     if faces is not None and faces.concepts:
-        _place(book, vintages, rows, mapping, faces, exact)
-    book.vintage_count = sum(len(found) for by_key in vintages.values() for found in by_key.values())
-    book.instants = sorted({key[0] for by_key in book.vintages.values() for key in by_key if not key[1]})
+        _add_faces(book, vintages, rows, mapping, faces, exact_periods)
+    book.vintage_count = sum(len(found) for by_period in vintages.values() for found in by_period.values())
+    book.instants = sorted({end for by_period in vintages.values() for end, length in by_period if not length})
     return book
 
 
-def _place(
+def _find_use(book: FactBook, mapping: MetricMapping, reported: str) -> ConceptUse | None:
+    concept = mapping.find_concept(reported)
+    if concept is None:
+        return None
+    return ConceptUse(concept, book.list_units(mapping.get_unit_kind(concept)))
+
+
+class NamedLine(NamedTuple):
+    """A line that is a metric, or may be one, by its label."""
+
+    metric: Metric
+    concept: str  # Under which it is entered: "face:capex", or "face:capex/1" for a part.
+    possible_label: str | None  # The label of a line that only may be the metric, else None.
+
+
+NamedLines = dict[tuple[int, str], list[NamedLine]]
+
+
+def _add_faces(
     book: FactBook,
-    vintages: dict[str, dict[PeriodKey, list[Vintage]]],
+    vintages: dict[str, VintagesByPeriod],
     rows: Sequence[FactRow],
     mapping: MetricMapping,
     faces: Faces,
-    exact: _ExactPeriods,
+    exact_periods: _ExactPeriods,
 ) -> None:
-    """Enter the lines whose labels mean a metric under its name."""
+    """Add what the printed statements say, and enter the lines whose labels mean a metric under its name."""
     book.face_concepts = faces.concepts
-    for (place, statement), concepts in faces.bracketed.items():
-        book.bracketed_concepts[place, statement] = concepts - faces.concepts.get(place, {}).get(statement, set())
-    kinds = {unit: kind for kind in ("per_share", "shares", "currency") for unit in book.list_units(kind)}
-    kind_of: dict[tuple[int, str], str] = {}
+    for (filing_index, statement), concepts in faces.bracketed.items():
+        face_concepts = faces.concepts.get(filing_index, {}).get(statement, set())
+        book.bracketed_concepts[filing_index, statement] = concepts - face_concepts
+    kinds_by_unit = {unit: kind for kind in ("per_share", "shares", "currency") for unit in book.list_units(kind)}
+    unit_kinds: dict[tuple[int, str], str] = {}
     values: dict[tuple[int, str], dict[PeriodKey, str]] = {}
-    for concept, unit, end, length, value, _, place in rows:
-        if place in faces.concepts and value is not None and unit in kinds:
-            kind_of[place, concept] = kinds[unit]
-            if unit == book.currency and (figure := normalise_number(value)) is not None:
-                key = exact.key(place, end, length) if exact.needed else (end, length)
-                values.setdefault((place, concept), {})[key] = figure
-    named: dict[tuple[int, str], list[tuple[Metric, str, str | None]]] = {}
+    for row in rows:
+        if row.filing_index not in faces.concepts or row.value is None or row.unit not in kinds_by_unit:
+            continue
+        unit_kinds[row.filing_index, row.concept] = kinds_by_unit[row.unit]
+        number = normalise_number(row.value) if row.unit == book.currency else None
+        if number is not None:
+            period_key = exact_periods.get(row.filing_index, row.end, row.length)
+            values.setdefault((row.filing_index, row.concept), {})[period_key] = number
     book.containing_concepts = {
-        (place, part): [mapping.find_concept(whole) or whole]
-        for place, part, whole in faces.iter_containing_concepts(values)
+        (filing_index, part): [mapping.find_concept(containing) or containing]
+        for filing_index, part, containing in faces.iter_containing_concepts(values)
     }
-    book.lines_beside = {(place, key): lines for place, key, lines in faces.iter_lines_beside(values)}
-    book.exact_concepts = {(place, key): concepts for place, key, concepts in faces.iter_exact_concepts()}
-    for place, metric, one in faces.iter_labelled(kind_of, values):
-        name = FACE_PREFIX + metric.key
-        if isinstance(one, LabelledLines):
-            book.label_signs[place, metric.key] = one.sign
-            for number, concept in enumerate(one.concepts, 1):
-                entered = f"{name}/{number}" if len(one.concepts) > 1 else name
-                named.setdefault((place, concept), []).append((metric, entered, None))
-                of = values.get((place, concept), {}).values() if metric.outlay and is_extension(concept) else ()
-                if of and all(Decimal(value) <= 0 for value in of):
-                    book.negated_concepts.add((place, concept))
-        else:
-            for line in one:
-                named.setdefault((place, line.concept), []).append((metric, name, line.text))
-    _place_elsewhere(book, named)
-    for concept, unit, end, length, value, decimals, place in rows if named else ():
-        for metric, name, text in named.get((place, concept), ()):
-            figure = normalise_number(value) if value is not None and unit in book.list_units(metric.units) else None
-            key = _told_at(metric, exact.key(place, end, length) if exact.needed else (end, length))
-            if figure is not None and text is not None:
-                book.possible_lines.setdefault((metric.key, key), text)
-            elif figure is not None:
-                vintage = Vintage(place, concept, unit, figure, decimals)
-                _enter(vintages.setdefault(name, {}), key, vintage, concept, book.list_units(metric.units))
+    book.lines_beside = {(index, key): lines for index, key, lines in faces.iter_lines_beside(values)}
+    book.exact_concepts = {(index, key): concepts for index, key, concepts in faces.iter_exact_concepts()}
+    named_lines: NamedLines = {}
+    for filing_index, metric, lines in faces.iter_labelled(unit_kinds, values):
+        face_concept = FACE_PREFIX + metric.key
+        if not isinstance(lines, LabelledLines):
+            for line in lines:
+                named_line = NamedLine(metric, face_concept, line.printed_label)
+                named_lines.setdefault((filing_index, line.concept), []).append(named_line)
+            continue
+        book.label_signs[filing_index, metric.key] = lines.sign
+        for number_of_part, concept in enumerate(lines.concepts, 1):
+            part_concept = f"{face_concept}/{number_of_part}" if len(lines.concepts) > 1 else face_concept
+            named_line = NamedLine(metric, part_concept, None)
+            named_lines.setdefault((filing_index, concept), []).append(named_line)
+            line_values = values.get((filing_index, concept), {}).values()
+            is_custom_outlay = metric.outlay and is_extension(concept)
+            if is_custom_outlay and line_values and all(Decimal(value) <= 0 for value in line_values):
+                book.negated_concepts.add((filing_index, concept))
+    _add_named_lines_elsewhere(book, named_lines)
+    for row in rows if named_lines else ():
+        for named_line in named_lines.get((row.filing_index, row.concept), ()):
+            _add_named_line(book, vintages, row, named_line, exact_periods)
 
 
-def _told_at(metric: Metric, key: PeriodKey) -> PeriodKey:
-    """When a line that means a metric is told: of a balance that a filer tags with a duration, its last day, or the day
-    before its first."""
-    end, length = key
+def _add_named_line(
+    book: FactBook,
+    vintages: dict[str, VintagesByPeriod],
+    row: FactRow,
+    named_line: NamedLine,
+    exact_periods: _ExactPeriods,
+) -> None:
+    metric = named_line.metric
+    units = book.list_units(metric.units)
+    number = normalise_number(row.value) if row.value is not None and row.unit in units else None
+    if number is None:
+        return
+    period_key = _convert_to_balance(metric, exact_periods.get(row.filing_index, row.end, row.length))
+    if named_line.possible_label is not None:
+        book.possible_lines.setdefault((metric.key, period_key), named_line.possible_label)
+        return
+    vintage = Vintage(row.filing_index, row.concept, row.unit, number, row.decimals)
+    by_period = vintages.setdefault(named_line.concept, {})
+    _add_vintage(by_period, period_key, vintage, ConceptUse(row.concept, units))
+
+
+def _convert_to_balance(metric: Metric, period_key: PeriodKey) -> PeriodKey:
+    """Return the instant of a balance that its filer tags with a duration; other periods are returned unchanged.
+
+    It is the last day of the duration, or for an opening balance the day before the first.
+    """
+    end, length = period_key
     if not length or metric.over not in ("instant", "opening"):
-        return key
+        return period_key
     return (end, 0) if metric.over == "instant" else (end - length, 0)
 
 
-def _place_elsewhere(book: FactBook, named: dict[tuple[int, str], list[tuple[Metric, str, str | None]]]) -> None:
-    """Let the line that a label places in a filing mean the same in those nearest to it whose pages are not held."""
-    alone = [
-        (place, concept, metric)
-        for (place, concept), of in named.items()
-        for metric, name, text in of
-        if text is None and name == FACE_PREFIX + metric.key and not is_extension(concept)
+def _add_named_lines_elsewhere(book: FactBook, named_lines: NamedLines) -> None:
+    """Let a standard tag that is a metric by its label be the metric in the nearest filings without pages too."""
+    single_lines = [
+        (filing_index, concept, line.metric)
+        for (filing_index, concept), lines in named_lines.items()
+        for line in lines
+        if line.possible_label is None and line.concept == FACE_PREFIX + line.metric.key and not is_extension(concept)
     ]
-    near: dict[str, dict[int, list[int]]] = {}
-    for statement in {metric.statement for _, _, metric in alone}:
-        of_statement = near.setdefault(statement, {})
-        for place in range(len(book.filings)):
-            at = book.find_nearest_with_pages(place, statement) if place not in book.face_concepts else None
-            if at is not None:
-                of_statement.setdefault(at, []).append(place)
-    for at, concept, metric in alone:
-        for place in near[metric.statement].get(at, ()):
-            named.setdefault((place, concept), []).append((metric, FACE_PREFIX + metric.key, None))
-            book.label_signs[place, metric.key] = book.label_signs[at, metric.key]
+    # The filings without pages by statement and the index of the nearest filing with pages.
+    followers: dict[str, dict[int, list[int]]] = {}
+    for statement in {metric.statement for _, _, metric in single_lines}:
+        followers[statement] = {}
+        for filing_index in range(len(book.filings)):
+            if filing_index in book.face_concepts:
+                continue
+            nearest = book.find_nearest_with_pages(filing_index, statement)
+            if nearest is not None:
+                followers[statement].setdefault(nearest, []).append(filing_index)
+    for filing_index, concept, metric in single_lines:
+        for follower in followers[metric.statement].get(filing_index, ()):
+            named_line = NamedLine(metric, FACE_PREFIX + metric.key, None)
+            named_lines.setdefault((follower, concept), []).append(named_line)
+            book.label_signs[follower, metric.key] = book.label_signs[filing_index, metric.key]
 
 
 def normalise_number(text: str) -> str | None:
-    """A number in plain digits (".5" as "0.5", "1e-05" as "0.00001"); None for what is no figure."""
-    if _PLAIN.fullmatch(text):
+    """Return a number in plain digits (".5" as "0.5", "1e-05" as "0.00001"), or None for any other text."""
+    if _PLAIN_NUMBER.fullmatch(text):
         return text
     if NUMBER.fullmatch(text) is None:
         return None
@@ -434,70 +530,79 @@ def normalise_number(text: str) -> str | None:
     return format(value, "f") if len(value.as_tuple().digits) <= MAX_DIGITS else None
 
 
-def _at_period_end(book: FactBook, told: dict[PeriodKey, list[Vintage]]) -> dict[PeriodKey, list[Vintage]]:
-    """Share counts of cover pages, which are of a day after the period, at the end of the report's period."""
-    covers = {vintage.filing_index: (key[0], vintage) for key, vintages in told.items() for vintage in vintages}
-    ends = {place: book.filings[place].period_end for place in covers}
-    unknown = {place: cover for place, (cover, _) in covers.items() if ends[place] is None}
-    for by_key in book.vintages.values() if unknown else ():
-        for (end, length), vintages in by_key.items():
+def _move_to_period_end(book: FactBook, cover_vintages: VintagesByPeriod) -> VintagesByPeriod:
+    """Return the share counts of cover pages, which are of a later day, at the end of the reports' periods."""
+    covers: dict[int, tuple[int, Vintage]] = {}
+    for (day, _), vintages in cover_vintages.items():
+        for vintage in vintages:
+            covers[vintage.filing_index] = (day, vintage)
+    period_ends = {filing_index: book.filings[filing_index].period_end for filing_index in covers}
+    # Where the filing does not say when its period ends, the last duration that it reports does.
+    undated = {filing_index: day for filing_index, (day, _) in covers.items() if period_ends[filing_index] is None}
+    for by_period in book.vintages.values() if undated else ():
+        for (end, length), vintages in by_period.items():
             for vintage in vintages if length else ():
-                if vintage.filing_index in unknown and end <= unknown[vintage.filing_index]:
-                    ends[vintage.filing_index] = max(ends[vintage.filing_index] or end, end)
-    made: dict[PeriodKey, list[Vintage]] = {}
-    for place in sorted(covers):
-        day, vintage = covers[place]
-        period_end = ends[place]
-        if period_end is not None and day - period_end <= COVER_DAYS:
-            made.setdefault((period_end, 0), []).append(vintage)
-    return made
+                filing_index = vintage.filing_index
+                if filing_index in undated and end <= undated[filing_index]:
+                    period_ends[filing_index] = max(period_ends[filing_index] or end, end)
+    moved: VintagesByPeriod = {}
+    for filing_index in sorted(covers):
+        day, vintage = covers[filing_index]
+        period_end = period_ends[filing_index]
+        if period_end is not None and day - period_end <= MAX_COVER_DAYS:
+            moved.setdefault((period_end, 0), []).append(vintage)
+    return moved
 
 
-def _enter(
-    by_key: dict[PeriodKey, list[Vintage]], key: PeriodKey, vintage: Vintage, concept: str, units: tuple[str, ...]
-) -> None:
-    """Add a vintage; of one filing only one stands, the one with the better unit, then the standard concept."""
+def _add_vintage(by_period: VintagesByPeriod, period_key: PeriodKey, vintage: Vintage, use: ConceptUse) -> None:
+    """Add a vintage. Of one filing only one remains: that with the better unit, then that with the standard concept."""
 
-    def preference(one: Vintage) -> tuple[int, bool, str, str]:
-        return units.index(one.unit), one.concept != concept, one.concept, one.value
+    def get_preference(candidate: Vintage) -> tuple[int, bool, str, str]:
+        is_other_concept = candidate.concept != use.concept
+        return use.units.index(candidate.unit), is_other_concept, candidate.concept, candidate.value
 
-    held = by_key.get(key)
-    if held is None:
-        by_key[key] = [vintage]
-    elif held[-1].filing_index != vintage.filing_index:
-        held.append(vintage)
-    elif preference(vintage) < preference(held[-1]):
-        held[-1] = vintage
+    known = by_period.get(period_key)
+    if known is None:
+        by_period[period_key] = [vintage]
+    elif known[-1].filing_index != vintage.filing_index:
+        known.append(vintage)
+    elif get_preference(vintage) < get_preference(known[-1]):
+        known[-1] = vintage
 
 
 class _ExactPeriods:
-    """Puts the rounded periods of the data sets where other documents of the company say they really end."""
+    """The exact periods of facts, where the SEC's data sets have rounded ones and other documents exact ones."""
 
     def __init__(self, filings: Sequence[SourceFiling], rows: Sequence[FactRow]) -> None:
-        self._rounded = [filing.source == "fsds" for filing in filings]
-        self._real: dict[bool, list[PeriodKey]] = {}
-        self._found: dict[PeriodKey, PeriodKey] = {}
-        self.needed = any(self._rounded) and not all(self._rounded)
-        if self.needed:
-            real = {(end, length) for _, _, end, length, _, _, place in rows if not self._rounded[place]}
-            for key in sorted(real):
-                self._real.setdefault(key[1] > 0, []).append(key)
+        self._is_rounded = [filing.source == "fsds" for filing in filings]
+        self._needed = any(self._is_rounded) and not all(self._is_rounded)
+        self._exact_instants: list[PeriodKey] = []
+        self._exact_durations: list[PeriodKey] = []
+        self._exact_by_rounded: dict[PeriodKey, PeriodKey] = {}
+        if self._needed:
+            exact = {(row.end, row.length) for row in rows if not self._is_rounded[row.filing_index]}
+            for period_key in sorted(exact):
+                (self._exact_durations if period_key[1] > 0 else self._exact_instants).append(period_key)
 
-    def key(self, place: int, end: int, length: int) -> PeriodKey:
-        """The period of a fact of the filing at ``place``."""
-        key = (end, length)
-        if not self._rounded[place]:
-            return key
-        if key not in self._found:
-            near = []
-            for one in self._real.get(length > 0, ()):
-                starts_apart = abs((one[0] - one[1]) - (end - length))
-                if abs(one[0] - end) <= ROUNDED_DAYS and starts_apart <= ROUNDED_DAYS:
-                    near.append((abs(one[0] - end) + abs(one[1] - length), one))
-            self._found[key] = min(near)[1] if near else key
-        return self._found[key]
+    def get(self, filing_index: int, end: int, length: int) -> PeriodKey:
+        """Return the exact period of a fact, or its own period if none is near."""
+        period_key = (end, length)
+        if not self._needed or not self._is_rounded[filing_index]:
+            return period_key
+        if period_key not in self._exact_by_rounded:
+            self._exact_by_rounded[period_key] = self._find_exact(end, length)
+        return self._exact_by_rounded[period_key]
+
+    def _find_exact(self, end: int, length: int) -> PeriodKey:
+        near = []
+        for exact in self._exact_durations if length > 0 else self._exact_instants:
+            exact_end, exact_length = exact
+            start_distance = abs((exact_end - exact_length) - (end - length))
+            if abs(exact_end - end) <= MAX_ROUNDING_DAYS and start_distance <= MAX_ROUNDING_DAYS:
+                near.append((abs(exact_end - end) + abs(exact_length - length), exact))
+        return min(near)[1] if near else (end, length)
 
 
 def is_annual_form(form: str) -> bool:
-    """Whether a form is an annual report (10-K, 10-KT, 20-F, 40-F and their amendments)."""
+    """Return True for annual reports: 10-K, 10-KT, 20-F, 40-F and their amendments."""
     return form.startswith(("10-K", "20-F", "40-F"))

@@ -1,4 +1,9 @@
-"""Companies by their ratios: the latest fiscal year of each, filtered; and the valuation of one, period by period."""
+"""The latest fiscal year of each company, stored for screens, and the ratios of a valuation.
+
+A screen compares thousands of companies, so a worker computes the derived figures and ratios of each company's latest
+year and stores them as one text, with the company's book. A stored year is used as long as its *stamp* is that of the
+company's facts and its fingerprint that of the rules (:func:`finapi.market.financials.get_fingerprint`).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ from typing import NamedTuple, NotRequired, TypedDict
 from finapi.core import days
 from finapi.core.records import Date
 from finapi.market.financials import company_books, get_fingerprint, metric_mapping, ratios, splits, stored_books
-from finapi.market.financials.cells import Figure, HoleReason, Missing, Status, build_holes, find_value
+from finapi.market.financials.cells import Cell, Figure, HoleReason, Missing, Status, build_holes, find_value
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.metric_series import get_unit
 from finapi.market.financials.series_rows import FigureSeries, PriceOnDay, PriceSource, RowView
@@ -20,15 +25,18 @@ from finapi.market.reference.companies import Company
 from finapi.market.reference.share_splits import FiledSplit
 from finapi.store.db import Transaction
 
-# The keys of the derived figures and the ratios, as existing clients write them. Every start builds route parameters
+# The keys of the derived figures and ratios, as existing clients write them. Every start builds route parameters
 # from them, so only the headings of the catalogues are read: reading everything takes a hundred times as long.
-KEYS = (*metric_mapping.list_keys("metrics.toml", "derived"), *metric_mapping.list_keys("ratios.toml", "ratio"))
+KEYS = (
+    *metric_mapping.list_keys("metrics.toml", "derived"),
+    *metric_mapping.list_keys("ratios.toml", "ratio"),
+)
 PRIMITIVES = tuple(metric_mapping.list_keys("metrics.toml", "metric"))
 
-NO_YEAR = "null"  # what is kept of a company without any
-FAILED = "failed: "  # and what begins so of one whose facts make an error
+NO_YEAR = "null"  # The stored text of a company without a fiscal year.
+FAILED = "failed: "  # The beginning of the stored text of a company whose facts raise an error.
 
-_PLACES = {key: place for place, key in enumerate(KEYS)}
+_KEY_INDEXES = {key: index for index, key in enumerate(KEYS)}
 
 
 class ScreenedCompany(TypedDict):
@@ -43,7 +51,7 @@ class ScreenedCompany(TypedDict):
 
 
 class ValuationInput(TypedDict):
-    """What a ratio was computed from. ``redacted`` is always false; ``source`` is an accession number."""
+    """A figure that a ratio was computed from. ``redacted`` is always false; ``source`` is an accession number."""
 
     metric: str
     redacted: bool
@@ -68,25 +76,31 @@ class Valuation(TypedDict):
 
 
 class LatestYear(NamedTuple):
-    """A company's latest fiscal year as it is kept: of each of the ``KEYS``, in their order, the figure as a text or
-    the members of what is :class:`Missing` as JSON."""
+    """The latest fiscal year of a company."""
 
     period_end: str
+    # For each of the ``KEYS``, in their order, the value, or the fields of a :class:`Missing` as a JSON list.
     cells: Sequence[str]
 
     def get_value(self, key: str) -> Decimal | Missing:
-        """What is known of a key."""
-        cell = self.cells[_PLACES[key]]
-        return Missing(*json.loads(cell)) if cell.startswith("[") else Decimal(cell)
+        """Return the value of a key, or the reason why it is missing."""
+        cell = self.cells[_KEY_INDEXES[key]]
+        if not cell.startswith("["):
+            return Decimal(cell)
+        reason, line_label = json.loads(cell)
+        return Missing(reason, line_label)
 
     def passes(self, bounds: Mapping[str, Bound]) -> bool:
-        """Whether every bound holds; of a missing figure none does."""
-        cells = ((self.cells[_PLACES[key]], bound) for key, bound in bounds.items())
-        return all(not cell.startswith("[") and bound.holds(Decimal(cell)) for cell, bound in cells)
+        """Return True if all bounds hold. None holds for a missing figure."""
+        for key, bound in bounds.items():
+            cell = self.cells[_KEY_INDEXES[key]]
+            if cell.startswith("[") or not bound.holds(Decimal(cell)):
+                return False
+        return True
 
 
 class StoredYear(NamedTuple):
-    """A company with the latest year that is kept of it, as :func:`made` writes it; None where it is to be made."""
+    """The stored latest year of a company; ``text`` is None if it is to be computed."""
 
     cik: int
     stamp: int
@@ -94,120 +108,131 @@ class StoredYear(NamedTuple):
 
 
 def iter_known(tx: Transaction, ciks: Iterable[int] | None = None) -> Iterator[StoredYear]:
-    """Companies of which facts are held, all or these, by CIK, as they are taken."""
+    """Yield the stored years of companies with facts in order of CIK, of all companies or of ``ciks``."""
     if ciks is None:
         rows = tx.iter_rows("latest_years", rules=get_fingerprint())
     else:
-        rows = tx.iter_rows("latest_years_of", rules=get_fingerprint(), ciks=json.dumps(list(ciks)))
-    return (StoredYear(*row) for row in rows)
+        rows = tx.iter_rows("latest_years_by_cik", rules=get_fingerprint(), ciks=json.dumps(list(ciks)))
+    for cik, stamp, text in rows:
+        yield StoredYear(cik, stamp, text)
 
 
 def list_due(tx: Transaction, limit: int) -> list[StoredYear]:
-    """Companies whose latest year is to be made."""
-    return [StoredYear(*row) for row in tx.list_rows("latest_years_due", rules=get_fingerprint(), limit=limit)]
+    """Return at most ``limit`` companies whose latest year is to be computed."""
+    rows = tx.list_rows("latest_years_due", rules=get_fingerprint(), limit=limit)
+    return [StoredYear(cik, stamp, text) for cik, stamp, text in rows]
 
 
 def count_due(tx: Transaction, ciks: Iterable[int] | None = None) -> int:
-    """How many companies' latest years are to be made, of all or these."""
-    named = None if ciks is None else json.dumps(list(ciks))
-    return tx.find_value("count_latest_years_due", rules=get_fingerprint(), ciks=named)  # type: ignore[no-any-return]
+    """Return the number of companies whose latest year is to be computed, among all or among ``ciks``."""
+    ciks_json = None if ciks is None else json.dumps(list(ciks))
+    return tx.find_value(  # type: ignore[no-any-return]
+        "count_latest_years_due", rules=get_fingerprint(), ciks=ciks_json
+    )
 
 
 class ComputedYear(NamedTuple):
-    """The latest year of a company as a text for :func:`read`, its book and its splits to be kept.
-
-    The book is None where none can be made.
-    """
+    """The latest year of a company as a text for :func:`deserialise`, with its book and splits for storage."""
 
     text: str
-    book: bytes | None
+    book: bytes | None  # None if no book can be built.
     splits: list[FiledSplit]
 
 
-def store(tx: Transaction, made: Iterable[tuple[StoredYear, ComputedYear]]) -> bool:
-    """Keep what was made of companies that are as they were; whether any's splits are others than before."""
-    changed = False
-    for one, year in made:
-        kept = tx.run("keep_latest_year", rules=get_fingerprint(), figures=year.text, cik=one.cik, stamp=one.stamp)
-        if kept and year.book is not None:
-            tx.insert_rows("keep_book", [(get_fingerprint(), year.book, one.cik, one.stamp)])
-            changed |= share_splits.put_filed(tx, one.cik, year.splits)
-    return changed
+def store(tx: Transaction, computed_years: Iterable[tuple[StoredYear, ComputedYear]]) -> bool:
+    """Store computed years, unless the company's facts changed meanwhile. Return True if the splits of one changed."""
+    has_changed_splits = False
+    for company, year in computed_years:
+        is_stored = tx.run(
+            "update_latest_year", rules=get_fingerprint(), figures=year.text, cik=company.cik, stamp=company.stamp
+        )
+        if is_stored and year.book is not None:
+            tx.insert_rows("upsert_stored_book", [(get_fingerprint(), year.book, company.cik, company.stamp)])
+            if share_splits.put_filed(tx, company.cik, year.splits):
+                has_changed_splits = True
+    return has_changed_splits
 
 
 def compute(tx: Transaction, company: Company, price: PriceOnDay | None) -> ComputedYear:
-    """What is kept of a company."""
-    # Not through the cache of books: a screen of all companies would turn it over.
-    held = company_books.load(tx, company.cik)
-    year = None if held.is_empty else find_latest(held, price)
-    # First, so that the book says what was restated.
-    filed = splits.list_filed_splits(held.book, metric_mapping.get_mapping())
-    book = stored_books.serialise(held.book, held.calendar, held.industry)
-    return ComputedYear(NO_YEAR if year is None else "\n".join((year.period_end, *year.cells)), book, filed)
+    """Return the latest year, the book and the splits of a company."""
+    # The cache of books is not used: computing all companies would evict everything else from it.
+    company_book = company_books.load(tx, company.cik)
+    year = None if company_book.is_empty else find_latest(company_book, price)
+    # Before the book is written, because this adds the restatement factors to it.
+    filed_splits = splits.list_filed_splits(company_book.book, metric_mapping.get_mapping())
+    book = stored_books.serialise(company_book.book, company_book.calendar, company_book.industry)
+    text = NO_YEAR if year is None else "\n".join((year.period_end, *year.cells))
+    return ComputedYear(text, book, filed_splits)
 
 
 def build_failure(error: Exception) -> ComputedYear:
-    """What is kept of a company whose facts make ``error``: no year, as long as they are what they are."""
+    """Return a company whose facts raise ``error``: it has no year until its facts or the rules change."""
     return ComputedYear(f"{FAILED}{error!r:.200}".replace("\n", " "), None, [])
 
 
 def deserialise(text: str) -> LatestYear | None:
-    """The year that was written; None of a company that has none."""
-    # JSON of the whole takes eight times as long to read, of thousands of companies for each screen.
+    """Return the year of a stored text, or None for a company without one."""
+    # Lines, because parsing JSON takes eight times as long, for thousands of companies in each screen.
     period_end, *cells = text.split("\n")
     return LatestYear(period_end, cells) if cells else None
 
 
 class AppliedBound(TypedDict):
-    """A filter as an answer repeats it."""
+    """A filter as it is repeated in the response."""
 
     gt: NotRequired[Decimal]
     lt: NotRequired[Decimal]
 
 
 class Bound(NamedTuple):
-    """A filter: greater than, less than, each where it is given."""
+    """A filter of a key; None for a side without a limit."""
 
     gt: Decimal | None
     lt: Decimal | None
 
     def holds(self, value: Decimal) -> bool:
-        """Whether a value passes."""
+        """Return True if a value is between the limits."""
         return (self.gt is None or value > self.gt) and (self.lt is None or value < self.lt)
 
     def build_record(self) -> AppliedBound:
-        """The sides that are given."""
-        above: AppliedBound = {} if self.gt is None else {"gt": self.gt}
-        return above if self.lt is None else {**above, "lt": self.lt}
+        """Return the limits that are set."""
+        record: AppliedBound = {}
+        if self.gt is not None:
+            record["gt"] = self.gt
+        if self.lt is not None:
+            record["lt"] = self.lt
+        return record
 
 
-def find_latest(held: CompanyBook, price: PriceOnDay | None) -> LatestYear | None:
-    """The values of the last fiscal year that a company reported, as known last; None without any year."""
-    series = FigureSeries(held, "A", "latest", price)
-    year = next((period for period in series.periods if period.fiscal_period == "FY"), None)
-    if year is None:
-        return None
-    cells = map(series.get_row(year).get_cell, KEYS)
-    return LatestYear(
-        days.iso(year.end), [json.dumps(cell) if isinstance(cell, Missing) else str(cell.value) for cell in cells]
-    )
+def find_latest(company_book: CompanyBook, price: PriceOnDay | None) -> LatestYear | None:
+    """Return the last fiscal year that a company reported, with its latest figures, or None if it has no year."""
+    series = FigureSeries(company_book, "A", "latest", price)
+    for period in series.periods:
+        if period.fiscal_period == "FY":
+            row = series.get_row(period)
+            return LatestYear(days.iso(period.end), [_serialise_cell(row.get_cell(key)) for key in KEYS])
+    return None
+
+
+def _serialise_cell(cell: Cell) -> str:
+    return json.dumps([cell.reason, cell.line_label]) if isinstance(cell, Missing) else str(cell.value)
 
 
 def parse_bounds(params: Mapping[str, Decimal | None]) -> dict[str, Bound]:
-    """The filters among parameters named ``roe_gt``, ``roe_lt``."""
-    found = {key: Bound(params.get(f"{key}_gt"), params.get(f"{key}_lt")) for key in KEYS}
-    return {key: bound for key, bound in found.items() if bound != (None, None)}
+    """Return the filters that the parameters ``roe_gt``, ``roe_lt`` and so on set, by key."""
+    bounds = {key: Bound(params.get(f"{key}_gt"), params.get(f"{key}_lt")) for key in KEYS}
+    return {key: bound for key, bound in bounds.items() if bound != (None, None)}
 
 
 def build_screened(
-    company: Company, found: LatestYear, keys: Sequence[str], price_source: str | None
+    company: Company, year: LatestYear, keys: Sequence[str], price_source: str | None
 ) -> ScreenedCompany:
-    """The row of a company with the values of some keys."""
-    values = {key: found.get_value(key) for key in keys}
+    """Return the row of a company in the response of a screen, with the values of some keys."""
+    values = {key: year.get_value(key) for key in keys}
     return {
         "cik": company.padded_cik,
         "ticker": company.ticker,
-        "period_end": found.period_end,
+        "period_end": year.period_end,
         "price_source": price_source,
         "metrics": {key: None if isinstance(value, Missing) else value for key, value in values.items()},
         "holes": build_holes(values),
@@ -216,27 +241,31 @@ def build_screened(
 
 @cache
 def list_valuation_keys() -> tuple[str, ...]:
-    """The ratios of a valuation."""
-    return tuple(key for key, one in ratios.get_catalogue().ratios.items() if one.category == "valuation")
+    """Return the keys of the valuation ratios."""
+    return tuple(key for key, ratio in ratios.get_catalogue().ratios.items() if ratio.category == "valuation")
 
 
 def build_valuation(row: RowView, key: str, price_date: str | None) -> Valuation:
-    """A valuation ratio in a row, with what it was computed from."""
+    """Return a valuation ratio of a row with the figures that it was computed from."""
     cell = row.get_cell(key)
-    book, catalogue, named = row.series.company_book.book, ratios.get_catalogue(), row.build_period()
+    book = row.series.company_book.book
+    catalogue = ratios.get_catalogue()
+    period = row.build_period()
     inputs: list[ValuationInput] = [
         {
-            "metric": one.key,
+            "metric": ratio_input.key,
             "redacted": False,
-            "source": book.filings[one.cell.filing_index].accession if isinstance(one.cell, Figure) else None,
+            "source": book.filings[ratio_input.cell.filing_index].accession
+            if isinstance(ratio_input.cell, Figure)
+            else None,
         }
-        for one in row.list_inputs(key)
+        for ratio_input in row.list_inputs(key)
     ]
     return {
         "metric": key,
-        "fiscal_year": named["fiscal_year"],
-        "fiscal_period": named["fiscal_period"],
-        "period_end": named["period_end"],
+        "fiscal_year": period["fiscal_year"],
+        "fiscal_period": period["fiscal_period"],
+        "period_end": period["period_end"],
         "value": find_value(cell),
         "status": cell.status,
         "reason_code": cell.reason if isinstance(cell, Missing) else None,

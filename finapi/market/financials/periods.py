@@ -167,12 +167,12 @@ def list_proof_concepts(mapping: MetricMapping, book: FactBook) -> set[str]:
 
 
 def build_calendar(
-    book: FactBook, mapping: MetricMapping, year_end: str | None = None, *, retailer: bool = False
+    book: FactBook, mapping: MetricMapping, year_end: str | None = None, *, is_retailer: bool = False
 ) -> Calendar:
     """The calendar of a company. ``year_end`` is what a cover page or the SEC's list says: "0930"; used only
     when no document shows a year or a year to date.
 
-    Without an annual report that names its year a ``retailer``'s that ends with January is called after the year in
+    Without an annual report that names its year a retailer's that ends with January is called after the year in
     which it began, as most of them do (of 14 in the data set of 2009q3 all but Wal-Mart and TJX)."""
     evidence = _Evidence(book, mapping)
     years = _years(evidence)
@@ -184,7 +184,7 @@ def build_calendar(
     if not years:
         return Calendar((), {}, {})
     spans = _continued(_with_gaps(years, evidence), durations)
-    named = _named(spans, book, retailer)
+    named = _named(spans, book, is_retailer)
     to_date = _to_date(named, evidence)
     quarters = _quarters(named, evidence, to_date)
     return Calendar(tuple(named), quarters, _agreeing(to_date, quarters))
@@ -287,7 +287,7 @@ def _continued(spans: list[FiscalSpan], durations: Sequence[PeriodKey]) -> list[
 # ---- names
 
 
-def _named(spans: Sequence[FiscalSpan], book: FactBook, retailer: bool) -> list[FiscalSpan]:
+def _named(spans: Sequence[FiscalSpan], book: FactBook, is_retailer: bool) -> list[FiscalSpan]:
     """Spans with their fiscal year: that of the end plus the offset that most of the last annual reports agree on."""
     votes: dict[int, Counter[int]] = {}
     for label, end in sorted(_labels(spans, book), key=lambda one: (-one[1], one[0])):
@@ -299,7 +299,7 @@ def _named(spans: Sequence[FiscalSpan], book: FactBook, retailer: bool) -> list[
     made = []
     for span in spans:
         base = _date(span.end - SLACK_DAYS)
-        counted = votes.get(base.month) or everywhere or Counter({-1: int(retailer and base.month == 1)})
+        counted = votes.get(base.month) or everywhere or Counter({-1: int(is_retailer and base.month == 1)})
         offset = -1 if counted[-1] > counted[0] else 0
         made.append(span._replace(fiscal_year=base.year + offset))
     return made

@@ -10,8 +10,8 @@ ORDER BY fact_sets.id
 -- name: book_standard_concepts
 SELECT id FROM concepts WHERE name IN (SELECT value FROM json_each(:names))
 
--- name: book_own_concepts
--- The filer's own concepts; companyfacts has none of them.
+-- name: book_custom_concepts
+-- The concepts of facts without dimensions; asked for the filers' own ones.
 SELECT id, name
 FROM concepts
 WHERE id IN (
@@ -22,7 +22,7 @@ WHERE id IN (
 )
 
 -- name: book_faces
--- The lines of the statements that filings present, page by page; place is where the set of facts stands in the list.
+-- The lines of the statements that filings present, page by page. The key is the index of the set of facts in :sets.
 SELECT json_each.key, sections.id, sections.kind, concepts.name, lines.label, lines.balance
 FROM json_each(:sets)
 CROSS JOIN fact_sets ON fact_sets.id = json_each.value
@@ -32,7 +32,7 @@ JOIN concepts ON concepts.id = lines.concept_id
 ORDER BY json_each.key, sections.seq, lines.seq
 
 -- name: book_sums
--- What the calculation linkbases of these filings add up on their statements.
+-- The sums of the calculation linkbases of these filings on their statements.
 SELECT json_each.key, total.name, item.name, sums.weight
 FROM json_each(:sets)
 CROSS JOIN fact_sets ON fact_sets.id = json_each.value
@@ -42,9 +42,8 @@ JOIN concepts AS total ON total.id = sums.total_id
 JOIN concepts AS item ON item.id = sums.item_id
 
 -- name: book_facts
--- place is where the set of facts stands in the list that is asked for. The plus keeps a set read in one pass:
--- hundreds of searches by concept in each of a hundred sets take twice as long.
--- What claims another century is a filer's slip, and at the ends of the calendar there is no year before or after.
+-- The key is the index of the set of facts in :sets. The plus makes SQLite read each set in one pass: hundreds of
+-- searches by concept in each of a hundred sets take twice as long. Days outside :first and :last are filers' errors.
 SELECT concepts.name, units.name, facts.end_day, facts.days, facts.value, facts.decimals, json_each.key
 FROM json_each(:sets)
 CROSS JOIN fact_sets ON fact_sets.id = json_each.value
@@ -57,7 +56,7 @@ WHERE facts.hidden = 0 AND facts.unit_id <> 0 AND facts.end_day - facts.days >= 
 -- name: book_company
 SELECT sic, fiscal_year_end FROM companies WHERE cik = :cik
 
--- name: kept_book
+-- name: stored_book
 SELECT kept_books.book
 FROM kept_books
 JOIN latest_years ON latest_years.cik = kept_books.cik AND latest_years.stamp = kept_books.made_of
@@ -70,7 +69,7 @@ SELECT stamp FROM latest_years WHERE cik = :cik
 SELECT cik FROM latest_years WHERE EXISTS (SELECT 1 FROM fact_sets WHERE fact_sets.cik = latest_years.cik) ORDER BY cik
 
 -- name: book_dimensioned_facts
--- The facts of some concepts with their dimensions; of a cover page also those without (:least is 0 and not 1).
+-- The facts of some concepts with their dimensions. With :least 0 instead of 1 also those without dimensions, as on cover pages.
 SELECT concepts.name AS concept, units.name AS unit, facts.end_day, facts.days, facts.value, facts.decimals,
     json_each.key AS place, dimensions.members
 FROM json_each(:sets)
