@@ -24,7 +24,7 @@ from finapi.core.clock import Clock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.core.lazy import LazyModule, LazyReference
-from finapi.delivery import WEBHOOKS, outbox
+from finapi.delivery import WEBHOOKS_TOPIC, outbox
 from finapi.feeds.starting import FeedsWhenRead
 from finapi.httpd.listen import Listener
 from finapi.listening import listen_settings, looping, not_listening, url_of, within
@@ -40,7 +40,7 @@ archive = LazyModule("finapi.accounts.archive")
 copies = LazyModule("finapi.ops.copies")
 
 if TYPE_CHECKING:
-    from finapi.delivery.dispatch import Dispatcher
+    from finapi.delivery.dispatcher import Dispatcher
     from finapi.market.intake.poller import Poller
     from finapi.net.outbound import Outbound
     from finapi.store.postgres import Postgres
@@ -205,8 +205,8 @@ def _workers(app: App) -> list[Worker]:
         *_backups(app),
         _worker(app, "close-debits", lambda: billing.run_settlement_step(app)),
         *([_worker(app, "refund-debits", lambda: billing.run_refund_step(app))] if app.accounts is not app.db else []),
-        _worker(app, "archive-ledger", _step(archive("step"), app)),
-        _worker(app, "outbox", outbox.Carrier(app).step),
+        _worker(app, "archive-ledger", _step(archive("run_archive_step"), app)),
+        _worker(app, "outbox", outbox.OutboxTransfer(app).run_step),
         _worker(app, "prune", lambda: _prune_step(app)),
         _worker(app, "full-text", lambda: _full_text_step(app)),
         _worker(app, "latest-years", lambda: _latest_years_step(app)),
@@ -234,13 +234,13 @@ def _backups(app: App) -> list[Worker]:
 def _sniper_step(app: App) -> float | None:
     from finapi.delivery import sniper
 
-    return sniper.advance(app, app.clock.now())
+    return sniper.run_window_step(app, app.clock.now())
 
 
 def _refill_step(app: App) -> float | None:
     from finapi.accounts import plans
 
-    return plans.refill_due(app, app.clock.now())
+    return plans.run_refill_step(app, app.clock.now())
 
 
 def _full_text_step(app: App) -> float | None:
@@ -297,15 +297,15 @@ def _webhooks(app: App) -> Iterator[Worker]:
 
     @cache
     def dispatcher() -> Dispatcher:
-        from finapi.delivery.dispatch import Dispatcher
+        from finapi.delivery.dispatcher import Dispatcher
 
         created = Dispatcher(app, worker.wake)
         if interrupted := created.recover():
             log.warning("%d webhook attempts that were broken off are made again", interrupted)
         return created
 
-    worker = _worker(app, "webhooks", lambda: dispatcher().step())
-    app.accounts.listen(WEBHOOKS, worker.wake)
+    worker = _worker(app, "webhooks", lambda: dispatcher().run_step())
+    app.accounts.listen(WEBHOOKS_TOPIC, worker.wake)
     try:
         with run_workers([worker], SETTLE_SECONDS, app.db.release_reader):
             yield worker
@@ -372,7 +372,7 @@ def _prune_step(app: App) -> float:
     removed = app.mail_settings.transport.prune(app.clock.now() - timedelta(days=app.config.mail_kept_days))
     if removed:
         log.info("%d mails older than %d days were removed", removed, app.config.mail_kept_days)
-    wait = events.prune_step(app)
+    wait = events.run_prune_step(app)
     return 0.0 if removed else wait
 
 
@@ -380,7 +380,7 @@ def _mail_step(app: App) -> float:
     from finapi.accounts import recovery
 
     # Asked for again soon whatever the queue says: what is queued later by a request wakes nobody.
-    wait = recovery.send_due(app)
+    wait = recovery.run_mail_step(app)
     return MAIL_SECONDS if wait is None else min(wait, MAIL_SECONDS)
 
 

@@ -166,27 +166,27 @@ class World:
             user = users.insert(tx, self.app, email, "free", now, password=None, verified=False)
             uuid = self.app.new_uuid()
             row = tx.find_value("put_verification", user_id=user.id, uuid=uuid, now="", expires_at="9999-12-31")
-        return {"token": credentials.link_token(self.app.secrets, "verify", row, uuid)}
+        return {"token": credentials.build_link_token(self.app.secrets, "verify", row, uuid)}
 
     def _put_auth_newpassword(self) -> dict[str, Any]:
         email, uuid = self.new_email(), self.app.new_uuid()
         users.create(self.app, email, "free", self.app.clock.now(), password=PASSWORD)
         with self.app.db.write() as tx:
             row = tx.find_value("put_reset", email=email, uuid=uuid, now="", expires_at="9999-12-31")
-        return {"token": credentials.link_token(self.app.secrets, "reset", row, uuid)}
+        return {"token": credentials.build_link_token(self.app.secrets, "reset", row, uuid)}
 
     def _post_webhooks_test(self) -> dict[str, Any]:
         return {"url": RECEIVER}
 
     def _post_sniper_targets_target_id_stop(self) -> dict[str, Any]:
-        watched, now = sniper.Watched(320193, "AAPL"), self.app.clock.now()
-        made = sniper.create(self.app, self._other.id, watched, {}, now, lambda tx, target: dict(target))
+        watched, now = sniper.WatchedCompany(320193, "AAPL"), self.app.clock.now()
+        made = sniper.create_target(self.app, self._other.id, watched, {}, now, lambda tx, target: dict(target))
         return {"target_id": made["target_id"]}
 
     def _post_webhooks_deliveries_delivery_id_redeliver(self) -> dict[str, Any]:
         now = self.app.clock.now()
         with self.app.db.write() as tx:
-            receiver = webhooks.account(tx, self._other.id, RECEIVER)
+            receiver = webhooks.find_receiver(tx, self._other.id, RECEIVER)
             assert receiver is not None
             event = webhooks.WebhookEvent("finapi.test", iso(now), self.app.new_uuid(), {"message": "This is a test."})
             delivery_id = webhooks.enqueue(tx, now, receiver, event)

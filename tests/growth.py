@@ -15,7 +15,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.delivery import events, outbox, sniper, webhooks
-from finapi.delivery.dispatch import Dispatcher
+from finapi.delivery.dispatcher import Dispatcher
 from finapi.delivery.webhooks import Receiver, WebhookEvent
 from finapi.market.documents.identify import Given
 from finapi.market.intake import following, ingest
@@ -62,8 +62,8 @@ class Year:
         with self.app.db.write() as tx:
             accession = f"0000320193-25-{next(self.numbers):06}"
             data = {"accession_number": accession, "form_type": "4", "ticker": "AAPL"}
-            now, about = self.clock.now(), events.About(("AAPL",))
-            outbox.event(tx, now, accession, "insider_transaction", occurred_at=iso(now), about=about, data=data)
+            now, about = self.clock.now(), events.EventTags(("AAPL",))
+            outbox.enqueue_event(tx, now, accession, "insider_transaction", occurred_at=iso(now), tags=about, data=data)
 
     def delivery(self, url: str = "https://hooks.example.com/a") -> None:
         """A webhook."""
@@ -78,14 +78,14 @@ class Year:
 
     def step(self) -> None:
         """What the workers of a server do, until nothing is due."""
-        self.dispatcher.settle(20)
-        while recovery.send_due(self.app) == 0.0:
+        self.dispatcher.run_until_idle(20)
+        while recovery.run_mail_step(self.app) == 0.0:
             pass
-        events.prune_step(self.app)
+        events.run_prune_step(self.app)
         billing.run_settlement_step(self.app)
-        while archive.step(self.app) != archive.STEP_SECONDS:
+        while archive.run_archive_step(self.app) != archive.STEP_SECONDS:
             pass
-        sniper.advance(self.app, self.clock.now())
+        sniper.run_window_step(self.app, self.clock.now())
         watchdog.check(self.app, self.clock.now())
 
     def day(self) -> None:
@@ -105,8 +105,8 @@ class Year:
         with self.app.db.write() as tx:
             tx.run("want_documents", accession=accession, cik=320193, form="4", now=iso(self.clock.now()))
             following.ended(tx, accession, self.clock.now(), None)
-        watched = sniper.Watched(320193, "AAPL")
-        sniper.create(self.app, self.user.id, watched, {}, self.clock.now(), lambda tx, target: target)
+        watched = sniper.WatchedCompany(320193, "AAPL")
+        sniper.create_target(self.app, self.user.id, watched, {}, self.clock.now(), lambda tx, target: target)
         for seconds in (0, 10, 60, 300):
             self.clock.advance(seconds)
             self.step()

@@ -70,8 +70,8 @@ def statuses(app: App, key: str) -> list[int]:
 def drop_secret(app: App, user: NewUser) -> None:
     """Take away the master secret that the user's key was derived from."""
     old = rotation.credentials.name_of(app.secrets[0])
-    rotation.rotate(app)
-    rotation.drop(app, old, NOW, sure=True)
+    rotation.add_secret(app)
+    rotation.remove_secret(app, old, NOW, confirmed=True)
 
 
 REVOCATIONS: dict[str, Callable[[App, NewUser], object]] = {
@@ -120,7 +120,7 @@ def test_a_changed_plan_changes_the_limits_of_a_cached_caller(pair: Pair, user: 
     assert client.get(INSIDERS).headers["x-ratelimit-limit"] == "600"
     plans.change_plan(one, user.id, "free", NOW)
     eventually(lambda: client.get(INSIDERS).headers["x-ratelimit-limit"] == "100", seconds=5)
-    caller = users.by_key(other, user.api_key)
+    caller = users.find_cached_caller(other, user.api_key)
     assert caller is not None
     assert caller.plan == "free"
 
@@ -215,10 +215,10 @@ def test_a_plan_outlives_its_change_by_a_second_while_nothing_is_heard(
 ) -> None:
     one, other = pair
     with deafened(other):
-        assert users.by_key(other, user.api_key).plan == "pro"  # type: ignore[union-attr]
+        assert users.find_cached_caller(other, user.api_key).plan == "pro"  # type: ignore[union-attr]
         plans.change_plan(one, user.id, "free", NOW)
         clock.advance(seconds=1)
-        assert users.by_key(other, user.api_key).plan == "free"  # type: ignore[union-attr]
+        assert users.find_cached_caller(other, user.api_key).plan == "free"  # type: ignore[union-attr]
 
 
 def test_a_change_while_the_connection_is_made_again_is_not_missed(
@@ -325,7 +325,7 @@ def test_a_revocation_whose_commit_is_not_answered_counts_here_too(
 ) -> None:
     _, other = pair
     heard: list[str] = []
-    other.accounts.listen(users.KEYS, lambda: heard.append("keys"))
+    other.accounts.listen(users.KEYS_TOPIC, lambda: heard.append("keys"))
     assert statuses(other, user.api_key) == [200, 200]
     heard.clear()
     execute = psycopg.ClientCursor.execute

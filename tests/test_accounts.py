@@ -27,13 +27,13 @@ def rows(app: App, sql: str) -> list[tuple[object, ...]]:
 
 def caller_of(app: App, key: str) -> Caller | None:
     with app.db.read() as tx:
-        return users.by_api_key(tx, key)
+        return users.find_caller_by_api_key(tx, key)
 
 
 def test_a_new_user_has_its_email_in_lower_case_and_a_key(app: App) -> None:
     user = users.create(app, " Ann@Example.COM ", "pro", NOW)
     uuid = "00000000-0000-4000-8000-000000000001"
-    key = credentials.api_key(app.secrets, uuid, "00000000-0000-4000-8000-000000000002")
+    key = credentials.derive_api_key(app.secrets, uuid, "00000000-0000-4000-8000-000000000002")
     assert user == NewUser(1, uuid, "ann@example.com", key)
     assert rows(app, "SELECT id, uuid, email, usertype, created_at, updated_at FROM users") == [
         (1, uuid, "ann@example.com", "user", "2026-01-31T12:00:00.000Z", "2026-01-31T12:00:00.000Z")
@@ -132,12 +132,12 @@ def questions(app: App) -> Iterator[list[str]]:
 
 
 def test_a_key_is_looked_up_once_while_only_tokens_are_spent(app: App, user: NewUser) -> None:
-    known = users.by_key(app, user.api_key)
+    known = users.find_cached_caller(app, user.api_key)
     with charged(app, user.id, "GET /x", 25, "r1"):
         pass
     billing.run_settlement_step(app)
     with questions(app) as asked:
-        assert users.by_key(app, user.api_key) == known
+        assert users.find_cached_caller(app, user.api_key) == known
     assert asked == []
 
 
@@ -145,18 +145,18 @@ def test_a_key_is_looked_up_once_while_only_tokens_are_spent(app: App, user: New
     "change", ["DELETE FROM api_keys", "UPDATE userplans SET plan = 'free'", "UPDATE users SET email = 'b@example.com'"]
 )
 def test_what_changes_a_caller_counts_from_its_commit_on(app: App, user: NewUser, change: str) -> None:
-    before = users.by_key(app, user.api_key)
+    before = users.find_cached_caller(app, user.api_key)
     rows(app, change)
-    after = users.by_key(app, user.api_key)
+    after = users.find_cached_caller(app, user.api_key)
     assert after == caller_of(app, user.api_key) != before
 
 
 def test_keys_of_nobody_are_not_kept(app: App, user: NewUser) -> None:
-    users.by_key(app, user.api_key)
+    users.find_cached_caller(app, user.api_key)
     for number in range(3):
-        assert users.by_key(app, f"{number:032x}") is None
+        assert users.find_cached_caller(app, f"{number:032x}") is None
     with questions(app) as asked:
-        users.by_key(app, user.api_key)
+        users.find_cached_caller(app, user.api_key)
     assert asked == []
     assert len(app.caller_cache) == 1
 

@@ -12,7 +12,7 @@ import pytest
 from finapi.accounts import users
 from finapi.app import App
 from finapi.delivery import events
-from finapi.delivery.events import About
+from finapi.delivery.events import EventTags
 from finapi.edgar import ownership_forms
 from finapi.edgar.form_families import OWNERSHIP
 from finapi.market.documents import announce, filing_rows, filings, metadata
@@ -30,19 +30,19 @@ from tests.test_sniper import outbox
 Told = list[tuple[str, dict[str, Any]]]
 
 
-def told(app: App, feed: str = events.MAIN) -> Told:
+def told(app: App, feed: str = events.MAIN_FEED) -> Told:
     """Type and data of every event, in order."""
     with app.db.read() as tx:
-        return [(event.type, json.loads(event.data)) for event in events.after(tx, feed, 0, 1000)]
+        return [(event.type, json.loads(event.data)) for event in events.list_events_after(tx, feed, 0, 1000)]
 
 
-def types(app: App, feed: str = events.MAIN) -> list[str]:
+def types(app: App, feed: str = events.MAIN_FEED) -> list[str]:
     return [type for type, _ in told(app, feed)]
 
 
-def newest(app: App, feed: str = events.MAIN) -> events.Event:
+def newest(app: App, feed: str = events.MAIN_FEED) -> events.Event:
     with app.db.read() as tx:
-        return events.before(tx, feed, 1_000_000, 1)[0]
+        return events.list_events_before(tx, feed, 1_000_000, 1)[0]
 
 
 def listing(tmp_path: Path, **changes: str) -> Path:
@@ -127,7 +127,7 @@ def test_other_documents_of_a_known_filing_are_new_figures_and_no_new_filing(app
 
 def test_an_event_is_about_every_ticker_of_the_company(app: App) -> None:
     put(app, report())
-    assert newest(app).about == About(("BRK-B", "BRK-A"), ("0001234567",), "10-K")
+    assert newest(app).tags == EventTags(("BRK-B", "BRK-A"), ("0001234567",), "10-K")
 
 
 def test_an_event_occurred_when_the_filing_was_accepted(app: App, tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_a_filing_of_several_registrants_is_about_each_of_them(app: App) -> None
     of_parties(app, "0000000007-26-000001", "8-K", PARENT, SUBSIDIARY)
     found = newest(app)
     assert json.loads(found.data)["ticker"] == "BRK-B"
-    assert found.about == About(("BRK-B", "BRK-A"), ("0000000007", "0001234567"), "8-K")
+    assert found.tags == EventTags(("BRK-B", "BRK-A"), ("0000000007", "0001234567"), "8-K")
 
 
 def test_a_filing_is_announced_as_the_list_of_filings_shows_it(app: App) -> None:
@@ -273,12 +273,12 @@ def test_each_piece_of_news_inside_a_filing_is_an_event_of_its_feed(app: App) ->
     news = [announce.News({"transaction_id": f"t{at}"}, {}, f"{number}/{at}") for at in range(2)]
     with app.db.write() as tx:
         announce.inside(tx, NOW, OWNERSHIP, number, news)
-    assert told(app, events.INSIDER) == [
+    assert told(app, events.INSIDER_FEED) == [
         ("insider_transaction", {"transaction_id": "t0"}),
         ("insider_transaction", {"transaction_id": "t1"}),
     ]
-    about = newest(app, events.INSIDER).about
-    assert about == About(("BRK-B", "BRK-A"), ("0001234567", "0000000007"), "4")
+    about = newest(app, events.INSIDER_FEED).tags
+    assert about == EventTags(("BRK-B", "BRK-A"), ("0001234567", "0000000007"), "4")
 
 
 @pytest.mark.parametrize(("filed_at", "told_at"), [("2025-02-01", "2025-02-01T00:00:00.000Z"), (None, None)])
@@ -304,5 +304,5 @@ def test_a_form_of_insiders_without_a_date_is_announced_as_other_documents_are(a
     with app.db.write() as tx:
         store.put(tx, form, FilingMetadata("0001234567-26-000006", metadata.DOCUMENT), NOW)
     assert types(app) == ["new_filing"]
-    ((_, data),) = told(app, events.INSIDER)
+    ((_, data),) = told(app, events.INSIDER_FEED)
     assert (data["accession_number"], data["filed_at"]) == ("0001234567-26-000006", None)

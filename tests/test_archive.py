@@ -31,7 +31,7 @@ def pass_days(app: App, clock: FixedClock, days: int) -> None:
     """Let so many days go by, with a look at the ledger each day, until nothing is left to do."""
     for _ in range(days):
         clock.advance(86_400)
-        while archive.step(app) == archive.BETWEEN_SECONDS or archive.step(app) == 0.0:
+        while archive.run_archive_step(app) == archive.BATCH_PAUSE_SECONDS or archive.run_archive_step(app) == 0.0:
             pass
 
 
@@ -83,7 +83,7 @@ def test_rows_older_than_are_kept_go_to_a_file_and_leave_their_sum(app: App, clo
     ]
     billing.run_settlement_step(app)
     assert [balance(app, user_id) for user_id in (1, 2)] == [before[0] - 1, before[1]]
-    assert billing.list_errors(app) == archive.wrong(app) == archive.elsewhere(app) == []
+    assert billing.list_errors(app) == archive.list_errors(app) == archive.list_missing_files(app) == []
 
 
 def test_what_is_archived_later_is_added_and_shown_as_the_oldest_transaction(app: App, clock: FixedClock) -> None:
@@ -101,25 +101,25 @@ def test_what_is_archived_later_is_added_and_shown_as_the_oldest_transaction(app
         shown, cursor = billing.list_transactions(tx, 1, limit=1, cursor=cursor)
     assert [row["reason"] for row in shown] == ["carried_over"]
     assert cursor is None
-    assert archive.wrong(app) == []
+    assert archive.list_errors(app) == []
 
 
 def test_many_rows_go_a_few_at_once_and_add_up_at_every_step(
     app: App, clock: FixedClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "FILE_ROWS", 20)
-    monkeypatch.setattr(archive, "ROWS_AT_ONCE", 10)
+    monkeypatch.setattr(archive, "MAX_FILE_ROWS", 20)
+    monkeypatch.setattr(archive, "MAX_REMOVED_ROWS", 10)
     for number in range(63):
         spend(app, 1, f"r{number}", user_id=1 + number % 2)
     billing.run_settlement_step(app)
     clock.advance(86_400)
-    archive.step(app)
+    archive.run_archive_step(app)
     clock.advance(31 * 86_400)
     waits = [0.0]
     while waits[-1] != archive.STEP_SECONDS:
-        waits.append(archive.step(app))
+        waits.append(archive.run_archive_step(app))
         assert balance(app, 1) + balance(app, 2) == 502_000 - 63
-        assert archive.wrong(app) == []
+        assert archive.list_errors(app) == []
     assert waits[1:] == [0.0, 0.05, 0.05, 0.0, 0.05, 0.05, 0.0, 0.05, 0.05, 0.0, 0.05, 60.0]
     assert [row[1:3] for row in rows(app)] == [(1969, "carried_over"), (499_968, "carried_over")]
     assert [len(one) for one in archived(tmp_path).values()] == [20, 20, 20, 5]
@@ -134,12 +134,12 @@ def old(app: App, clock: FixedClock) -> None:
     spend(app, 10, "r2", user_id=2)
     billing.run_settlement_step(app)
     clock.advance(86_400)
-    archive.step(app)
+    archive.run_archive_step(app)
     clock.advance(31 * 86_400)
 
 
 def finish(app: App) -> None:
-    while archive.step(app) != archive.STEP_SECONDS:
+    while archive.run_archive_step(app) != archive.STEP_SECONDS:
         pass
 
 
@@ -154,13 +154,13 @@ def test_a_file_that_a_crash_left_unrecorded_is_taken_as_it_is(
     with monkeypatch.context() as patched:
         patched.setattr(archive, "sync_directory", cut_off)
         with pytest.raises(KeyboardInterrupt):
-            archive.step(app)
+            archive.run_archive_step(app)
     (written,) = archived(tmp_path)
     assert len(rows(app)) == 4
     finish(app)
     assert [*archived(tmp_path)] == [written]
     assert [row[1:3] for row in rows(app)] == [(1990, "carried_over"), (499_975, "carried_over")]
-    assert archive.wrong(app) == []
+    assert archive.list_errors(app) == []
 
 
 def test_a_file_of_before_a_backup_was_put_back_is_not_overwritten(app: App, clock: FixedClock, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_file_of_before_a_backup_was_put_back_is_not_overwritten(app: App, clo
     finish(app)
     assert other.read_bytes() == b"another history"
     assert rows(app, "SELECT file FROM ledger_archives") == [("ledger-2026-01-31-000000000004-2.csv.gz",)]
-    assert archive.wrong(app) == []
+    assert archive.list_errors(app) == []
 
 
 def test_an_open_debit_and_what_is_behind_it_stay(app: App, clock: FixedClock) -> None:
@@ -187,12 +187,12 @@ def test_an_open_debit_and_what_is_behind_it_stay(app: App, clock: FixedClock) -
 def test_a_clock_that_jumped_ahead_and_back_keeps_nothing_from_its_archive(app: App, clock: FixedClock) -> None:
     clock.advance(400 * 86_400)
     spend(app, 1, "from the future")
-    archive.step(app)
+    archive.run_archive_step(app)
     clock.advance(-400 * 86_400)
     old(app, clock)
     finish(app)
     assert [row[1:3] for row in rows(app)] == [(1990, "carried_over"), (499_974, "carried_over")]
-    assert archive.wrong(app) == []
+    assert archive.list_errors(app) == []
 
 
 def test_a_directory_that_cannot_be_written_is_waited_for(
@@ -203,7 +203,7 @@ def test_a_directory_that_cannot_be_written_is_waited_for(
     users.create(app, "ann@example.com", "pro", NOW)
     users.create(app, "bob@example.com", "free", NOW)
     old(app, clock)
-    assert archive.step(app) == archive.FAILED_SECONDS
+    assert archive.run_archive_step(app) == archive.RETRY_SECONDS
     assert len(rows(app)) == 4
     (tmp_path / "taken").unlink()
     finish(app)
@@ -216,7 +216,7 @@ def test_with_no_days_the_ledger_is_kept_for_ever(make_app: Callable[..., App], 
     spend(app)
     pass_days(app, clock, 3)
     clock.advance(4000 * 86_400)
-    assert archive.step(app) == archive.STEP_SECONDS
+    assert archive.run_archive_step(app) == archive.STEP_SECONDS
     assert len(rows(app)) == 2
 
 
@@ -238,10 +238,10 @@ def test_an_archive_that_was_changed_is_named(app: App, clock: FixedClock, tmp_p
     whole = file.read_bytes()
     for damaged in (whole[:-20], gzip.compress(gzip.decompress(whole).replace(b"-25", b"-26")), b""):
         file.write_bytes(damaged)
-        assert archive.wrong(app) == [f"archive {file.name}: is not what was written"]
+        assert archive.list_errors(app) == [f"archive {file.name}: is not what was written"]
     file.rename(tmp_path / file.name)
-    assert archive.wrong(app) == []
-    assert archive.elsewhere(app) == [file.name]
+    assert archive.list_errors(app) == []
+    assert archive.list_missing_files(app) == [file.name]
 
 
 def test_what_was_carried_over_wrongly_is_named(app: App, clock: FixedClock) -> None:
@@ -253,7 +253,7 @@ def test_what_was_carried_over_wrongly_is_named(app: App, clock: FixedClock) -> 
         tx._connection.execute("UPDATE userplans SET total_limit_api = total_limit_api + 1 WHERE user_id = 1")
     assert billing.list_errors(app) == []
     account = "00000000-0000-4000-8000-000000000001"
-    assert archive.wrong(app) == [f"account {account}: archived rows sum to 499975, 499976 are carried over"]
+    assert archive.list_errors(app) == [f"account {account}: archived rows sum to 499975, 499976 are carried over"]
 
 
 @pytest.mark.parametrize(
@@ -270,23 +270,25 @@ def test_what_was_carried_over_wrongly_is_named(app: App, clock: FixedClock) -> 
 def test_sums_that_are_not_those_of_the_rows_are_named(app: App, change: str) -> None:
     spend(app, 25, "r1")
     spend(app, 10, "r2", user_id=2)
-    assert archive.wrong(app) == []
+    assert archive.list_errors(app) == []
     billing.run_settlement_step(app)
-    assert archive.wrong(app) == []
+    assert archive.list_errors(app) == []
     with app.db.write() as tx:
         for statement in change.split(";"):
             tx._connection.execute(statement)
-    assert archive.wrong(app) == ["ann@example.com: the usage of GET /x on 2026-01-31 is not what the ledger sums to"]
+    assert archive.list_errors(app) == [
+        "ann@example.com: the usage of GET /x on 2026-01-31 is not what the ledger sums to"
+    ]
 
 
 def test_usage_that_was_deleted_while_the_clock_was_ahead_is_not_missed(app: App, clock: FixedClock) -> None:
     spend(app, 25, "r1")
     billing.run_settlement_step(app)
     clock.advance(500 * 86_400)
-    archive.step(app)
+    archive.run_archive_step(app)
     assert rows(app, "SELECT count(*) FROM ledger_days") == [(0,)]
     clock.advance(-500 * 86_400)
-    assert archive.wrong(app) == []
+    assert archive.list_errors(app) == []
 
 
 # ---- usage
@@ -343,9 +345,9 @@ def test_sums_are_kept_for_as_long_as_they_are_shown_and_longer(
     spend(app)
     billing.run_settlement_step(app)
     clock.advance(365 * 86_400)
-    archive.step(app)
+    archive.run_archive_step(app)
     assert usage(app, 366, clock.now())[0] == {"2026-01-31": (25, 1)}
     clock.advance(2 * 86_400)
-    archive.step(app)
+    archive.run_archive_step(app)
     assert rows(app, "SELECT * FROM ledger_days") == []
-    assert archive.wrong(app) == []
+    assert archive.list_errors(app) == []

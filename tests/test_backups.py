@@ -26,7 +26,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, UsageError
 from finapi.delivery import events, webhooks
-from finapi.delivery.dispatch import Dispatcher
+from finapi.delivery.dispatcher import Dispatcher
 from finapi.delivery.webhooks import Receiver, WebhookEvent
 from finapi.market.documents import filings, metadata
 from finapi.market.documents.metadata import FilingMetadata, Party
@@ -266,7 +266,7 @@ def test_what_was_backed_up_comes_back_and_what_was_there_is_kept(config: Config
         tell(app, 4)
         users.create(app, "bob@example.com", "free", NOW)
         with app.db.read() as tx:
-            before = events.span(tx, events.MAIN), stamp(tx)
+            before = events.get_range(tx, events.MAIN_FEED), stamp(tx)
     kept, seen, refunds = put_back(config, shelf / "b.db")
     assert seen["problems"] == []
     assert refunds == NO_DEBITS
@@ -274,10 +274,10 @@ def test_what_was_backed_up_comes_back_and_what_was_there_is_kept(config: Config
     assert set(names(config.data_dir)) == {"finapi.db", kept.name, "lock", "secrets"}
     assert found(kept, "SELECT count(*) FROM users") == [(2,)]
     with opened(config, FixedClock(NOW)) as app, app.db.read() as tx:
-        after = events.span(tx, events.MAIN)
-        assert (after.first, after.last, after.shared) == (1, 3, 3)
+        after = events.get_range(tx, events.MAIN_FEED)
+        assert (after.first, after.last, after.last_shared) == (1, 3, 3)
         assert after.epoch == before[0].epoch + 1
-        assert users.by_api_key(tx, ann.api_key) is not None
+        assert users.find_caller_by_api_key(tx, ann.api_key) is not None
         assert [row["id"] for row in tx.list_rows("users_after", id=0, limit=9)] == [1]
         # What callers hold of the old data is not taken for today's.
         assert stamp(tx) != before[1]
@@ -303,7 +303,7 @@ def test_a_backup_with_secrets_makes_a_new_machine_whole(app: App, config: Confi
     there.data_dir.mkdir(mode=0o700)
     assert put_back(there, shelf / "c-with-secrets.db").previous is None
     with opened(there, FixedClock(NOW)) as other, other.db.read() as tx:
-        assert users.by_api_key(tx, key) is not None
+        assert users.find_caller_by_api_key(tx, key) is not None
         assert [*other.secrets] == [*app.secrets]
     assert app.secrets[0] not in (there.data_dir / "finapi.db").read_bytes()
 
@@ -406,7 +406,7 @@ def check(config: Config) -> proof.Proof:
 
 def balance(app: App) -> int:
     with app.accounts.read() as tx:
-        return plans.balance(tx, app.config, 1, app.clock.now())["current_balance"]
+        return plans.get_balance(tx, app.config, 1, app.clock.now())["current_balance"]
 
 
 @pytest.mark.parametrize("later", LATER)
@@ -433,9 +433,9 @@ def test_a_backup_made_under_traffic_is_restored_at_any_time(
     with opened(there, FixedClock(now)) as other:
         assert balance(other) == 2000 - 25
         # Old rows are archived and a period that has ended is refilled as after a standstill.
-        while archive.step(other) != archive.STEP_SECONDS:
+        while archive.run_archive_step(other) != archive.STEP_SECONDS:
             pass
-        plans.refill_due(other, now)
+        plans.run_refill_step(other, now)
         assert balance(other) == (2000 if later == "a year" else 2000 - 25)
     assert check(there)["problems"] == []
 
@@ -446,7 +446,7 @@ def test_what_waited_a_year_in_a_backup_is_sent_if_it_is_still_wanted(config: Co
     with receiver() as there:
         with opened(config, FixedClock(NOW)) as app:
             user = users.create(app, ANN, "free", NOW)
-            recovery.forget_password(app, ANN, NOW)
+            recovery.request_password_reset(app, ANN, NOW)
             with app.accounts.write() as tx:
                 webhooks.enqueue(tx, NOW, Receiver(user.id, user.uuid, there.url), event)
             made(config, shelf / "b.db")
@@ -454,9 +454,9 @@ def test_what_waited_a_year_in_a_backup_is_sent_if_it_is_still_wanted(config: Co
         clock = FixedClock(NOW + timedelta(days=365))
         with opened(config, clock) as app:
             # The link of the mail lived for a day.
-            recovery.send_due(app)
+            recovery.run_mail_step(app)
             dispatcher = Dispatcher(app)
-            assert dispatcher.settle(5)
+            assert dispatcher.run_until_idle(5)
             dispatcher.stop(0.0)
     assert len(there.received) == 1
     path = config.data_dir / "finapi.db"

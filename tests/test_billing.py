@@ -77,7 +77,7 @@ def spend(app: App, cost: int = 25, request_id: str = "r1", user_id: int = 1) ->
 )
 def test_a_period_ends_on_the_same_day_or_the_last_of_the_month(start: str, plan: str, end: str) -> None:
     moment = datetime.fromisoformat(f"{start}T23:59:59.999+00:00")
-    assert plans.period_end(moment, plan, moment) == datetime.fromisoformat(f"{end}T23:59:59.999+00:00")
+    assert plans.compute_period_end(moment, plan, moment) == datetime.fromisoformat(f"{end}T23:59:59.999+00:00")
 
 
 def test_every_plan_has_a_period_and_tokens() -> None:

@@ -538,7 +538,7 @@ def test_the_client_that_does_not_wait_does_the_same(world: FixtureWorld) -> Non
 
 
 def test_webhooks_are_judged_by_the_published_vectors() -> None:
-    vectors = webhooks.vectors()
+    vectors = webhooks.build_vectors()
     for one in vectors["vectors"]:
         now = float(one["headers"]["webhook-timestamp"])
         verdict = verify_webhook(one["secret"], dict(one["headers"]), one["body"].encode(), now)

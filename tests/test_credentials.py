@@ -8,42 +8,42 @@ import re
 
 import pytest
 
-from finapi.accounts.credentials import api_key, fingerprint, looks_like_api_key
+from finapi.accounts.credentials import derive_api_key, fingerprint, has_api_key_form
 
 OLD, NEW = b"\x01" * 32, b"\x02" * 32
 USER, KEY = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
 
 
 def test_an_api_key_is_32_lowercase_hex_characters() -> None:
-    assert re.fullmatch("[0-9a-f]{32}", api_key([NEW], USER, KEY))
+    assert re.fullmatch("[0-9a-f]{32}", derive_api_key([NEW], USER, KEY))
 
 
 def test_an_api_key_is_the_hmac_of_its_purpose_and_owner() -> None:
     message = f"finapi\0api-key\0{USER}\0{KEY}".encode()
-    assert api_key([NEW], USER, KEY) == hmac.new(NEW, message, hashlib.sha256).hexdigest()[:32]
+    assert derive_api_key([NEW], USER, KEY) == hmac.new(NEW, message, hashlib.sha256).hexdigest()[:32]
 
 
 def test_an_api_key_is_the_same_every_time() -> None:
-    assert api_key([NEW], USER, KEY) == api_key([NEW], USER, KEY)
+    assert derive_api_key([NEW], USER, KEY) == derive_api_key([NEW], USER, KEY)
 
 
 def test_an_api_key_differs_by_user_key_and_secret() -> None:
     keys = [
-        api_key([NEW], USER, KEY),
-        api_key([NEW], KEY, USER),
-        api_key([NEW], USER, USER),
-        api_key([NEW], KEY, KEY),
-        api_key([OLD], USER, KEY),
+        derive_api_key([NEW], USER, KEY),
+        derive_api_key([NEW], KEY, USER),
+        derive_api_key([NEW], USER, USER),
+        derive_api_key([NEW], KEY, KEY),
+        derive_api_key([OLD], USER, KEY),
     ]
     assert len(set(keys)) == 5
 
 
 def test_an_api_key_does_not_depend_on_where_its_parts_meet() -> None:
-    assert api_key([NEW], "ab", "c") != api_key([NEW], "a", "bc")
+    assert derive_api_key([NEW], "ab", "c") != derive_api_key([NEW], "a", "bc")
 
 
 def test_a_new_key_comes_from_the_newest_secret() -> None:
-    assert api_key([NEW, OLD], USER, KEY) == api_key([NEW], USER, KEY)
+    assert derive_api_key([NEW, OLD], USER, KEY) == derive_api_key([NEW], USER, KEY)
 
 
 def test_a_fingerprint_is_the_sha256() -> None:
@@ -51,7 +51,7 @@ def test_a_fingerprint_is_the_sha256() -> None:
 
 
 def test_a_key_that_was_made_looks_like_one() -> None:
-    assert looks_like_api_key(api_key([NEW], USER, KEY))
+    assert has_api_key_form(derive_api_key([NEW], USER, KEY))
 
 
 @pytest.mark.parametrize(
@@ -73,4 +73,4 @@ def test_a_key_that_was_made_looks_like_one() -> None:
     ],
 )
 def test_what_cannot_be_a_key_does_not_look_like_one(text: str) -> None:
-    assert not looks_like_api_key(text)
+    assert not has_api_key_form(text)

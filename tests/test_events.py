@@ -11,20 +11,20 @@ import pytest
 from finapi.app import App
 from finapi.core.clock import FixedClock, iso
 from finapi.delivery import events
-from finapi.delivery.events import About, Event, SequenceRange
+from finapi.delivery.events import Event, EventTags, SequenceRange
 from tests.conftest import NOW
 
 
 def record(app: App, number: int = 0, type: str = "new_filing") -> int:
     with app.db.write() as tx:
         return events.record(
-            tx, type, now=app.clock.now(), occurred_at=iso(NOW), about=About(), data={"number": number}
+            tx, type, now=app.clock.now(), occurred_at=iso(NOW), tags=EventTags(), data={"number": number}
         )
 
 
 def fail_after_an_event(app: App) -> None:
     with app.accounts.write() as tx:
-        events.record(tx, "new_filing", now=NOW, occurred_at=iso(NOW), about=About(), data={})
+        events.record(tx, "new_filing", now=NOW, occurred_at=iso(NOW), tags=EventTags(), data={})
         raise RuntimeError("on purpose")
 
 
@@ -32,9 +32,9 @@ def seqs(found: list[Event]) -> list[int]:
     return [event.seq for event in found]
 
 
-def held(app: App, feed: str = events.MAIN) -> SequenceRange:
+def held(app: App, feed: str = events.MAIN_FEED) -> SequenceRange:
     with app.db.read() as tx:
-        return events.span(tx, feed)
+        return events.get_range(tx, feed)
 
 
 def test_an_empty_feed_holds_nothing(app: App) -> None:
@@ -47,20 +47,20 @@ def test_numbers_count_up_from_one_in_each_feed(app: App) -> None:
 
 
 def test_an_event_comes_back_as_it_was_told(app: App) -> None:
-    about = About(("BRK-B", "BRK-A"), ("0001067983",), "10-K")
+    about = EventTags(("BRK-B", "BRK-A"), ("0001067983",), "10-K")
     with app.db.write() as tx:
         events.record(
             tx,
             "new_filing",
             now=NOW,
             occurred_at="2025-02-22T13:01:02.000Z",
-            about=about,
+            tags=about,
             data={"company_name": "Béla & Söhne", "ticker": None},
         )
     with app.db.read() as tx:
-        assert events.after(tx, events.MAIN, 0, 10) == [
+        assert events.list_events_after(tx, events.MAIN_FEED, 0, 10) == [
             Event(
-                events.MAIN,
+                events.MAIN_FEED,
                 1,
                 "new_filing",
                 "2025-02-22T13:01:02.000Z",
@@ -82,17 +82,17 @@ def test_an_event_comes_back_as_it_was_told(app: App) -> None:
 )
 def test_a_decimal_is_a_number_with_every_digit(app: App, value: object, written: str) -> None:
     with app.db.write() as tx:
-        events.record(tx, "13f_filing", now=NOW, occurred_at=iso(NOW), about=About(), data={"value": value})
+        events.record(tx, "13f_filing", now=NOW, occurred_at=iso(NOW), tags=EventTags(), data={"value": value})
     with app.db.read() as tx:
-        (event,) = events.after(tx, events.HOLDINGS, 0, 1)
+        (event,) = events.list_events_after(tx, events.HOLDINGS_FEED, 0, 1)
     assert event.data == f'{{"value":{written}}}'
 
 
 @pytest.mark.parametrize("value", [Decimal("NaN"), float("inf"), object()])
 def test_what_is_no_json_is_refused_and_leaves_no_hole(app: App, value: object) -> None:
     with pytest.raises((TypeError, ValueError)), app.accounts.write() as tx:
-        events.record(tx, "13f_filing", now=NOW, occurred_at=iso(NOW), about=About(), data={"value": value})
-    assert held(app, events.HOLDINGS) == SequenceRange(1, 0)
+        events.record(tx, "13f_filing", now=NOW, occurred_at=iso(NOW), tags=EventTags(), data={"value": value})
+    assert held(app, events.HOLDINGS_FEED) == SequenceRange(1, 0)
 
 
 def test_an_event_of_a_transaction_that_fails_never_was(app: App) -> None:
@@ -101,7 +101,7 @@ def test_an_event_of_a_transaction_that_fails_never_was(app: App) -> None:
         fail_after_an_event(app)
     assert record(app) == 2
     with app.db.read() as tx:
-        assert seqs(events.after(tx, events.MAIN, 0, 10)) == [1, 2]
+        assert seqs(events.list_events_after(tx, events.MAIN_FEED, 0, 10)) == [1, 2]
 
 
 def test_readers_are_woken_by_a_commit_and_not_by_a_failure(app: App) -> None:
@@ -119,11 +119,13 @@ def test_events_are_read_after_and_before_a_number(app: App) -> None:
     for number in range(1, 31):
         record(app, number)
     with app.db.read() as tx:
-        assert seqs(events.after(tx, events.MAIN, 27, 20)) == [28, 29, 30]
-        assert seqs(events.after(tx, events.MAIN, 5, 3)) == [6, 7, 8]
-        assert seqs(events.before(tx, events.MAIN, 31, 20)) == list(range(11, 31))
-        assert seqs(events.before(tx, events.MAIN, 4, 20)) == [1, 2, 3]
-        assert [json.loads(event.data)["number"] for event in events.before(tx, events.MAIN, 3, 1)] == [2]
+        assert seqs(events.list_events_after(tx, events.MAIN_FEED, 27, 20)) == [28, 29, 30]
+        assert seqs(events.list_events_after(tx, events.MAIN_FEED, 5, 3)) == [6, 7, 8]
+        assert seqs(events.list_events_before(tx, events.MAIN_FEED, 31, 20)) == list(range(11, 31))
+        assert seqs(events.list_events_before(tx, events.MAIN_FEED, 4, 20)) == [1, 2, 3]
+        assert [
+            json.loads(event.data)["number"] for event in events.list_events_before(tx, events.MAIN_FEED, 3, 1)
+        ] == [2]
 
 
 def test_more_than_are_kept_are_dropped_oldest_first(make_app: Callable[..., App]) -> None:
@@ -161,4 +163,4 @@ def test_one_feed_does_not_push_out_another(make_app: Callable[..., App]) -> Non
     for number in range(50):
         record(app, number)
     events.prune(app, NOW)
-    assert held(app, events.HOLDINGS) == SequenceRange(1, 1)
+    assert held(app, events.HOLDINGS_FEED) == SequenceRange(1, 1)

@@ -297,7 +297,7 @@ def test_a_mail_is_due_after_the_clock_was_set_back(app: App, clock: FixedClock)
     with app.db.write() as tx:
         mail.enqueue(tx, recovery.WELCOME, user.id, clock.now())
     clock.advance(-86_400)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     assert len(app.mail_settings.transport.messages()) == 1  # type: ignore[attr-defined]
 
 

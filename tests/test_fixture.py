@@ -679,7 +679,7 @@ def test_a_duplicate_fault_sends_a_webhook_twice(world: FixtureWorld) -> None:
 
 def test_a_reorder_fault_sends_a_webhook_after_the_next(world: FixtureWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     # So that a slow machine changes nothing.
-    monkeypatch.setattr("finapi.delivery.dispatch.SLOW_SECONDS", 3_600.0)
+    monkeypatch.setattr("finapi.delivery.dispatcher.SLOW_SECONDS", 3_600.0)
     world.control.fault("finapi.*", reorder=True, times=1)
     # A first webhook that is answered quickly lets the dispatcher send several in parallel.
     url = world.control.inbox_url("order")

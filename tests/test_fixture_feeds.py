@@ -290,13 +290,13 @@ def test_a_reader_is_served_after_a_journal_went_back() -> None:
             send_event(server, str(number))
         hub.publish()
         world.app.db.roll_back_to(mark)
-        hub.fill(hub.open(events.MAIN, (caller, server.api_key), reader, Filter(), None))
+        hub.fill(hub.open(events.MAIN_FEED, (caller, server.api_key), reader, Filter(), None))
         assert len(reader.got) == 20
 
 
 def test_a_deletion_waits_for_the_look_up_of_a_key(server: FinapiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the look-up would read the database of another world."""
-    world, look_up = server.world("looked-at"), users.by_api_key
+    world, look_up = server.world("looked-at"), users.find_caller_by_api_key
     state = server.wsgi.worlds["looked-at"]
     looking, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
@@ -307,7 +307,7 @@ def test_a_deletion_waits_for_the_look_up_of_a_key(server: FinapiServer, monkeyp
         return look_up(tx, key)
 
     with open_feed(server) as feed, monkeypatch.context() as patched:
-        patched.setattr(users, "by_api_key", slow)
+        patched.setattr(users, "find_caller_by_api_key", slow)
         feed.send(json.dumps({"token": world.api_key}))
         assert looking.wait(10)
         dropping = threading.Thread(target=lambda: (world.control.drop(), ended.set()))
@@ -325,7 +325,7 @@ def test_a_close_fault_is_answered_after_all_closed(
 ) -> None:
     """Otherwise a connection that the fault closes could still read an event that is sent after it."""
     looking, go_on, closed = threading.Event(), threading.Event(), threading.Event()
-    look_up = users.by_api_key
+    look_up = users.find_caller_by_api_key
 
     def slow(tx: Transaction, key: str) -> Caller | None:
         if key == first_world.api_key:
@@ -334,7 +334,7 @@ def test_a_close_fault_is_answered_after_all_closed(
         return look_up(tx, key)
 
     with open_feed(server) as feed, monkeypatch.context() as patched:
-        patched.setattr(users, "by_api_key", slow)
+        patched.setattr(users, "find_caller_by_api_key", slow)
         feed.send(json.dumps({"token": first_world.api_key}))
         assert looking.wait(10)
         fault = threading.Thread(target=lambda: (first_world.control.fault(close=4408), closed.set()))

@@ -122,7 +122,7 @@ def test_a_start_imports_no_module_of_later_calls() -> None:
         "http.client",
         "finapi.net.smtp",
         "finapi.feeds.loop",
-        "finapi.delivery.dispatch",
+        "finapi.delivery.dispatcher",
         "finapi.edgar.sgml",
         "finapi.market.statements",
         "finapi.market.insiders",

@@ -142,15 +142,15 @@ def test_an_account_keeps_so_many_targets_and_no_running_one_goes(make_app: Call
         tx._connection.execute(
             "INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (320193, 'Apple', 0, '')"
         )
-    watched = sniper.Watched(320193, "AAPL")
-    running = sniper.create(app, user.id, watched, {}, NOW, lambda tx, target: target)
+    watched = sniper.WatchedCompany(320193, "AAPL")
+    running = sniper.create_target(app, user.id, watched, {}, NOW, lambda tx, target: target)
     made = [running["target_id"]]
     for _ in range(6):
-        one = sniper.create(app, user.id, watched, {}, NOW, lambda tx, target: target)
-        sniper.stop(app, user.id, one["target_id"], NOW, lambda tx, target: target)
+        one = sniper.create_target(app, user.id, watched, {}, NOW, lambda tx, target: target)
+        sniper.stop_target(app, user.id, one["target_id"], NOW, lambda tx, target: target)
         made.append(one["target_id"])
     with app.db.read() as tx:
-        page = sniper.listed(app, tx, user.id, NOW, limit=50)
+        page = sniper.list_targets(app, tx, user.id, NOW, limit=50)
     assert [one["target_id"] for one in page["targets"]] == [*made[:-4:-1], running["target_id"]]
     assert page["meta"]["total"] == 4
 

@@ -33,7 +33,7 @@ def redeem(app: App, code: str, now: object = NOW) -> str:
 
 def of_token(app: App, token: str, now: object = NOW) -> int:
     with app.db.read() as tx:
-        return invites.of_token(app, tx, token, now)  # type: ignore[arg-type]
+        return invites.get_id_by_token(app, tx, token, now)  # type: ignore[arg-type]
 
 
 def use(app: App, invite_id: int) -> None:
@@ -43,11 +43,11 @@ def use(app: App, invite_id: int) -> None:
 
 def states(app: App, now: object = NOW) -> list[str]:
     with app.db.read() as tx:
-        return [row["state"] for row in invites.listed(app, tx, now)]  # type: ignore[arg-type]
+        return [row["state"] for row in invites.list_invites(app, tx, now)]  # type: ignore[arg-type]
 
 
 def test_a_code_has_eighty_bits_in_base32() -> None:
-    code = credentials.invite_code([b"\0" * 32], "00000000-0000-4000-8000-000000000001")
+    code = credentials.derive_invite_code([b"\0" * 32], "00000000-0000-4000-8000-000000000001")
     assert re.fullmatch("[A-Z2-7]{4}(-[A-Z2-7]{4}){3}", code)
 
 
@@ -55,7 +55,7 @@ def test_a_new_invite_is_listed_with_its_code(app: App) -> None:
     made = invites.create(app, NOW, lifetime=timedelta(days=7), note="for Ann")
     assert (made.expires_at, made.note) == ("2026-02-07T12:00:00.000Z", "for Ann")
     with app.db.read() as tx:
-        assert invites.listed(app, tx, NOW) == [
+        assert invites.list_invites(app, tx, NOW) == [
             {
                 "code": made.code,
                 "state": "open",
@@ -134,7 +134,7 @@ def test_revoking_an_unknown_code_is_not_found(app: App) -> None:
 
 def test_a_token_for_another_invite_cannot_be_made_from_ones_own(app: App) -> None:
     code_of(app)
-    foreign = credentials.invite_token([b"\1" * 32], 1, NOW)
+    foreign = credentials.build_invite_token([b"\1" * 32], 1, NOW)
     with pytest.raises(ApiError) as raised:
         of_token(app, foreign)
     assert raised.value.code == "INVALID_INVITE"
@@ -146,14 +146,14 @@ def test_codes_and_tokens_outlive_a_rotation_of_the_master_secret(app: App) -> N
     rotated = replace(app, secrets=[b"\1" * 32, *app.secrets])
     assert of_token(rotated, token) == of_token(rotated, redeem(rotated, code)) == 1
     with rotated.db.read() as tx:
-        assert invites.listed(rotated, tx, NOW)[0]["code"] == code
+        assert invites.list_invites(rotated, tx, NOW)[0]["code"] == code
 
 
 def test_a_listed_code_whose_secret_is_gone_is_none(app: App) -> None:
     code_of(app)
     other = replace(app, secrets=[b"\1" * 32])
     with other.db.read() as tx:
-        assert invites.listed(other, tx, NOW)[0]["code"] is None
+        assert invites.list_invites(other, tx, NOW)[0]["code"] is None
 
 
 def test_the_list_says_who_used_an_invite(app: App) -> None:
@@ -163,5 +163,5 @@ def test_the_list_says_who_used_an_invite(app: App) -> None:
     with app.db.write() as tx:
         tx.run("set_invite_user", id=1, user_id=user.id)
     with app.db.read() as tx:
-        row = invites.listed(app, tx, NOW)[0]
+        row = invites.list_invites(app, tx, NOW)[0]
     assert (row["used_by"], row["used_at"]) == ("ann@example.com", "2026-01-31T12:00:00.000Z")

@@ -131,13 +131,13 @@ def test_addresses_are_known_for_thirty_days_and_twenty_of_them(app: App, clock:
     def known(address: str) -> bool:
         with app.db.read() as tx:
             user = tx.find_row("user_by_email", email=EMAIL)
-            return logins.claim(app, tx, user, b"", address, clock.now()).first
+            return logins.build_claim(app, tx, user, b"", address, clock.now()).is_first
 
     assert not known(HOME)
     assert login(client, address=HOME).status == 200
     clock.advance(30 * 86_400 - 1)
     assert (known(HOME), known(CAFE)) == (True, False)
-    for number in range(logins.MAX_KNOWN):
+    for number in range(logins.MAX_ADDRESSES):
         clock.advance(0.04)
         assert known(HOME)
         assert login(client, address=f"203.0.113.{number}").status == 200
@@ -154,7 +154,7 @@ def test_addresses_are_known_for_thirty_days_and_twenty_of_them(app: App, clock:
 def test_a_wrong_password_makes_no_address_known(app: App) -> None:
     assert login(Client(app), password="wrong password").status == 401
     with app.db.read() as tx:
-        assert not logins.claim(app, tx, tx.find_row("user_by_email", email=EMAIL), b"", HOME, NOW).first
+        assert not logins.build_claim(app, tx, tx.find_row("user_by_email", email=EMAIL), b"", HOME, NOW).is_first
 
 
 # ---- IPv6
@@ -171,7 +171,7 @@ def test_a_wrong_password_makes_no_address_known(app: App) -> None:
     ],
 )
 def test_the_network_of_an_address(address: str, network: str | None) -> None:
-    assert logins.network(address) == network
+    assert logins.parent_network(address) == network
 
 
 def test_an_ipv6_network_has_a_limit_over_all_its_addresses(make_app: Callable[..., App]) -> None:
@@ -264,7 +264,7 @@ def test_a_clock_that_was_set_back_makes_no_failure_of_the_future(started: Calla
     app = started()
     assert [login(Client(app), password="wrong").status for _ in range(5)] == [401] * 4 + [429]
     earlier = replace(app, clock=FixedClock(NOW.replace(year=2025)), lockouts=lockout.Lockouts(16))
-    assert logins.recall(earlier) == 1
+    assert logins.restore_failures(earlier) == 1
     assert earlier.lockouts.find_failures(lockout.hash_email(EMAIL)) == FailureCount(5, 0.0)
     assert earlier.lockouts.get_lock_seconds(lockout.hash_email(EMAIL), 0.0) == 60
 

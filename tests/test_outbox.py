@@ -59,8 +59,8 @@ def apart(app: App) -> App:
 
 def complete_pass(app: App) -> float:
     """Run the worker's step until it wants to wait, and return for how long."""
-    carrier = outbox.Carrier(app)
-    while (seconds := carrier.step()) == 0.0:
+    carrier = outbox.OutboxTransfer(app)
+    while (seconds := carrier.run_step()) == 0.0:
         pass
     return seconds
 
@@ -68,8 +68,8 @@ def complete_pass(app: App) -> float:
 def waiting(app: App) -> None:
     """An account whose target waits for a filing of Apple."""
     user = users.create(app, "ann@example.com", "pro", NOW)
-    watched = sniper.Watched(APPLE, "AAPL")
-    sniper.create(app, user.id, watched, {"webhook_url": "https://example.com/"}, NOW, lambda tx, made: made)
+    watched = sniper.WatchedCompany(APPLE, "AAPL")
+    sniper.create_target(app, user.id, watched, {"webhook_url": "https://example.com/"}, NOW, lambda tx, made: made)
 
 
 def store(app: App) -> None:
@@ -80,9 +80,9 @@ def store(app: App) -> None:
 def came(app: App) -> tuple[list[tuple[int, str]], list[str], list[str]]:
     """The events, the states of targets and the deliveries of the account."""
     with app.accounts.read() as tx:
-        told = [(one.seq, one.type) for one in events.after(tx, events.MAIN, 0, 100)]
-        targets = sniper.listed(app, tx, 1, NOW + timedelta(minutes=1), limit=9)["targets"]
-        sent = [one["event_type"] for one in webhooks.listed(tx, 1, 9)["deliveries"]]
+        told = [(one.seq, one.type) for one in events.list_events_after(tx, events.MAIN_FEED, 0, 100)]
+        targets = sniper.list_targets(app, tx, 1, NOW + timedelta(minutes=1), limit=9)["targets"]
+        sent = [one["event_type"] for one in webhooks.list_deliveries(tx, 1, 9)["deliveries"]]
     return told, [one["status"] for one in targets], sent
 
 
@@ -160,17 +160,17 @@ def spoilt(app: App, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
         raise ValueError("an amount of 'x'")
 
     with app.db.write() as tx:
-        outbox.hit(tx, NOW, FilingHit(ACCESSION, (APPLE,), "10-Q", iso(NOW), "https://example.com/"))
-        about = events.About(("AAPL",), (str(APPLE),), "10-Q")
-        outbox.event(tx, NOW, ACCESSION, "new_filing", occurred_at=iso(NOW), about=about, data={})
+        outbox.enqueue_hit(tx, NOW, FilingHit(ACCESSION, (APPLE,), "10-Q", iso(NOW), "https://example.com/"))
+        about = events.EventTags(("AAPL",), (str(APPLE),), "10-Q")
+        outbox.enqueue_event(tx, NOW, ACCESSION, "new_filing", occurred_at=iso(NOW), tags=about, data={})
         tx.steps = ()
-    monkeypatch.setattr(sniper, "hit", fails)
+    monkeypatch.setattr(sniper, "record_hit", fails)
     return monkeypatch
 
 
 def troubles(app: App) -> list[dict[str, Any]]:
     with app.db.read() as tx:
-        return outbox.in_trouble(tx)
+        return outbox.list_failed_rows(tx)
 
 
 def test_a_row_that_cannot_be_carried_holds_up_none_behind_it(
@@ -178,7 +178,14 @@ def test_a_row_that_cannot_be_carried_holds_up_none_behind_it(
 ) -> None:
     assert complete_pass(app) == 5.0
     assert (came(app)[0], rows(app.db, "outbox"), rows(app.db, "carried")) == ([(1, "new_filing")], 1, 1)
-    hit = {"id": 1, "accession": ACCESSION, "type": sniper.HIT, "noted_at": iso(NOW), "state": "tried", "tries": 1}
+    hit = {
+        "id": 1,
+        "accession": ACCESSION,
+        "type": sniper.HIT_EVENT,
+        "noted_at": iso(NOW),
+        "state": "tried",
+        "tries": 1,
+    }
     assert troubles(app) == [hit | {"reason": "ValueError: an amount of 'x'"}]
     assert f"sniper.filing_hit of {ACCESSION} could not be told: ValueError: an amount of 'x'" in caplog.text
 
@@ -194,7 +201,7 @@ def test_the_fifth_failure_puts_it_aside_and_it_is_not_tried_by_itself(
     assert f"sniper.filing_hit of {ACCESSION} cannot be told and is put aside; see finapi outbox list" in caplog.text
     spoilt.undo()
     waiting(app)
-    assert outbox.carry(app.db) == 0
+    assert outbox.transfer(app.db) == 0
     assert came(app) == ([(1, "new_filing")], ["ACTIVE"], [])
 
 
@@ -202,8 +209,10 @@ def test_a_filing_that_follows_does_not_use_up_the_tries(app: App, spoilt: pytes
     complete_pass(app)
     for number in range(2, 12):
         with app.db.write() as tx:
-            about = events.About((), (str(APPLE),), "10-Q")
-            outbox.event(tx, NOW, f"{ACCESSION[:-2]}{number:02}", "new_filing", occurred_at="", about=about, data={})
+            about = events.EventTags((), (str(APPLE),), "10-Q")
+            outbox.enqueue_event(
+                tx, NOW, f"{ACCESSION[:-2]}{number:02}", "new_filing", occurred_at="", tags=about, data={}
+            )
     assert [trouble["tries"] for trouble in troubles(app)] == [1]
     assert [seq for seq, _ in came(app)[0]] == [*range(1, 12)]
 
@@ -212,22 +221,22 @@ def test_it_is_told_when_it_is_tried_again_with_the_cause_mended(app: App, spoil
     waiting(app)
     for _ in range(5):
         complete_pass(app)
-    assert outbox.retry(app.db, [1]) == [1]
+    assert outbox.retry_rows(app.db, [1]) == [1]
     assert [(trouble["tries"], trouble["state"]) for trouble in troubles(app)] == [(1, "tried")]
     spoilt.undo()
-    assert outbox.retry(app.db, [2, None]) == [0, 1]
+    assert outbox.retry_rows(app.db, [2, None]) == [0, 1]
     assert (came(app), troubles(app), rows(app.db, "outbox")) == (ALL, [], 0)
-    assert outbox.retry(app.db, [None]) == [0]
+    assert outbox.retry_rows(app.db, [None]) == [0]
 
 
 def test_several_that_fail_in_one_batch_leave_the_rest(app: App, spoilt: pytest.MonkeyPatch) -> None:
     with app.db.write() as tx:
         for number in range(2, 5):
             filing = FilingHit(f"{ACCESSION[:-1]}{number}", (APPLE,), "10-Q", iso(NOW), "https://example.com/")
-            outbox.hit(tx, NOW, filing)
+            outbox.enqueue_hit(tx, NOW, filing)
         tx.steps = ()
-    spoilt.setattr(outbox, "BATCH", 2)
-    assert outbox.carry(app.db) == 1
+    spoilt.setattr(outbox, "BATCH_ROWS", 2)
+    assert outbox.transfer(app.db) == 1
     assert [(trouble["id"], trouble["tries"]) for trouble in troubles(app)] == [(1, 1), (3, 1), (4, 1), (5, 1)]
 
 
@@ -235,7 +244,7 @@ def test_accounts_that_are_away_use_up_no_try(apart: App, spoilt: pytest.MonkeyP
     def away(*_: object) -> Any:
         raise StoreUnavailableError("no route to it")
 
-    spoilt.setattr(sniper, "hit", away)
+    spoilt.setattr(sniper, "record_hit", away)
     for _ in range(9):
         with pytest.raises(StoreUnavailableError):
             complete_pass(apart)
@@ -256,7 +265,7 @@ def test_a_start_is_not_kept_by_a_row_that_cannot_be_carried(tmp_path: Path, mon
     def fails(*_: object) -> None:
         raise KeyError("ciks")
 
-    monkeypatch.setattr(sniper, "hit", fails)
+    monkeypatch.setattr(sniper, "record_hit", fails)
     config = Config(data_dir=tmp_path, password_profile="cheap")
     with opened(config) as app:
         store(app)
@@ -278,7 +287,7 @@ def test_many_who_carry_at_once_carry_once(tmp_path: Path, monkeypatch: pytest.M
 
         def carry() -> None:
             begin.wait()
-            carried.append(outbox.carry(app.db))
+            carried.append(outbox.transfer(app.db))
 
         threads = [threading.Thread(target=carry) for _ in range(8)]
         for thread in threads:

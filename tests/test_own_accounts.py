@@ -102,7 +102,7 @@ def test_a_deleted_account_opens_nothing_and_leaves_the_books(
     assert billing.list_errors(app) == []
     # No period begins again, no key is made again, and the address is free.
     clock.advance(seconds=400 * 86_400)
-    plans.refill_due(app, clock.now())
+    plans.run_refill_step(app, clock.now())
     assert len(rows(app, "SELECT 1 FROM ledger")) == 2
     users.create(app, "bob@example.com", "free", clock.now())
 
@@ -150,7 +150,7 @@ def own(tmp_path: Path) -> Config:
 
 def test_plans_are_read_from_the_file(own: Config) -> None:
     assert own.plans == (CustomPlan("gold", 1000, "week", 99), CustomPlan("pro", None, None, 49))
-    told = {one["name"]: (one["price"], one["interval"], one["features"][0]) for one in plans.listed(own)}
+    told = {one["name"]: (one["price"], one["interval"], one["features"][0]) for one in plans.list_plans(own)}
     assert told["gold"] == (99, "week", "99 dollars a week")
     assert told["pro"] == (49, "month", "49 dollars a month")
     assert told["free"] == (0, "month", "2,000 tokens a month")
@@ -162,14 +162,14 @@ def test_an_account_on_an_own_plan_gets_its_quota_by_its_period(
     app = make_app(plans=own.plans)
     user = users.create(app, "ann@example.com", "gold", clock.now())
     with app.db.read() as tx:
-        told = plans.balance(tx, app.config, user.id, clock.now())
+        told = plans.get_balance(tx, app.config, user.id, clock.now())
     assert (told["plan"], told["current_balance"], told["days_until_refill"]) == ("gold", 1000, 7)
     clock.advance(seconds=8 * 86_400)
-    plans.refill_due(app, clock.now())
+    plans.run_refill_step(app, clock.now())
     with app.db.read() as tx:
-        assert plans.balance(tx, app.config, user.id, clock.now())["days_until_refill"] == 6
+        assert plans.get_balance(tx, app.config, user.id, clock.now())["days_until_refill"] == 6
     # Taken away again: as the free one, until the account is put on another.
-    assert plans.terms_of(Config(), "gold").tokens == 2000
+    assert plans.get_terms(Config(), "gold").tokens == 2000
 
 
 def test_an_own_cost_is_charged_and_told(own: Config, make_app: Callable[..., App], clock: FixedClock) -> None:

@@ -58,7 +58,7 @@ def refused(call: Callable[[], object]) -> str | None:
 
 
 def buy(app: App, cents: int, user_id: int = 1) -> tuple[int, ...]:
-    return plans.purchase(app, user_id, cents, app.clock.now(), lambda tx, bought: tuple(bought))
+    return plans.buy_tokens(app, user_id, cents, app.clock.now(), lambda tx, bought: tuple(bought))
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_periods_are_counted_from_the_anniversary_and_do_not_creep(
     def at(day: str) -> datetime:
         return datetime.fromisoformat(day).replace(hour=12, tzinfo=UTC)
 
-    assert plans.period_end(at(anchor), plan, at(after)) == at(end)
+    assert plans.compute_period_end(at(anchor), plan, at(after)) == at(end)
 
 
 def test_a_refill_brings_the_quota_anew_and_loses_what_was_left_of_the_old(app: App, clock: FixedClock) -> None:
@@ -123,10 +123,10 @@ def test_a_refill_is_applied_once(app: App, clock: FixedClock) -> None:
 def test_months_without_a_call_bring_one_quota(app: App, clock: FixedClock) -> None:
     spend(app, 100)
     clock.advance(seconds=200 * 86_400)
-    assert plans.refill_due(app, clock.now()) == 60.0
+    assert plans.run_refill_step(app, clock.now()) == 60.0
     assert held(app) == (100, 0, 0)
     with app.db.read() as tx:
-        assert plans.balance(tx, app.config, 1, clock.now()) == {
+        assert plans.get_balance(tx, app.config, 1, clock.now()) == {
             "current_balance": 100,
             "plan": "free",
             "plan_display_name": "Free",
@@ -157,7 +157,7 @@ def test_a_change_of_plan_begins_a_period_and_keeps_what_was_bought(app: App) ->
     plans.change_plan(app, 1, "weekly", NOW + timedelta(days=3))
     assert held(app) == (90, 40, 0)
     with app.db.read() as tx:
-        assert plans.balance(tx, app.config, 1, NOW)["billing_cycle_end"] == "2026-02-10T12:00:00.000Z"
+        assert plans.get_balance(tx, app.config, 1, NOW)["billing_cycle_end"] == "2026-02-10T12:00:00.000Z"
 
 
 def test_a_refund_after_a_refill_is_not_lost(app: App, clock: FixedClock) -> None:
@@ -212,7 +212,7 @@ def test_purchases_race_with_debits_and_lose_no_cent(app: App) -> None:
     assert set(spent) <= {None, "insufficient_tokens"}
     assert held(app)[0] == 100 + 7 * 142 - 3 * spent.count(None)
     with app.db.read() as tx:
-        assert users.profile(app, tx, 1, NOW)["credit_balance"] == 0.06
+        assert users.build_profile(app, tx, 1, NOW)["credit_balance"] == 0.06
     assert billing.list_errors(app) == []
 
 
@@ -285,7 +285,7 @@ class Accounting(RuleBasedStateMachine):
         self.app = apps.create_in_memory(Config(free_tokens=100, weekly_tokens=60), self.clock)
         users.create(self.app, "ann@example.com", "free", NOW)
         self.quota, self.bought, self.cents, self.plan = 100, 0, 0, "free"
-        self.end = plans.period_end(NOW, "free", NOW)
+        self.end = plans.compute_period_end(NOW, "free", NOW)
         self.anchor = NOW
 
     def teardown(self) -> None:
@@ -326,17 +326,17 @@ class Accounting(RuleBasedStateMachine):
     def wait(self, days: int) -> None:
         self.clock.advance(seconds=days * 86_400)
         now = self.clock.now()
-        plans.refill_due(self.app, now)
+        plans.run_refill_step(self.app, now)
         if now >= self.end:
             self.quota = {"free": 100, "weekly": 60}[self.plan]
-            self.end = plans.period_end(self.anchor, self.plan, now)
+            self.end = plans.compute_period_end(self.anchor, self.plan, now)
 
     @rule(plan=st.sampled_from(["free", "weekly"]))
     def change(self, plan: str) -> None:
         self.plan, self.anchor = plan, self.clock.now()
         plans.change_plan(self.app, 1, plan, self.anchor)
         self.quota = {"free": 100, "weekly": 60}[plan]
-        self.end = plans.period_end(self.anchor, plan, self.anchor)
+        self.end = plans.compute_period_end(self.anchor, plan, self.anchor)
 
     @rule(cents=st.integers(1, 300))
     def credit(self, cents: int) -> None:
@@ -364,7 +364,7 @@ class Accounting(RuleBasedStateMachine):
         assert held(self.app)[:2] == (self.quota + self.bought, self.bought)
         assert billing.list_errors(self.app) == []
         with self.app.db.read() as tx:
-            dollars = users.profile(self.app, tx, 1, self.clock.now())["credit_balance"]
+            dollars = users.build_profile(self.app, tx, 1, self.clock.now())["credit_balance"]
         assert Decimal(str(dollars)) * 100 == self.cents
 
 
@@ -374,10 +374,10 @@ TestAccounting.settings = settings(max_examples=30, stateful_step_count=30, dead
 
 @pytest.mark.parametrize(("text", "cents"), [("12.50", 1250), ("0.5", 50), ("7", 700), ("0.01", 1), ("1.05", 105)])
 def test_an_amount_of_dollars_is_read_in_cents(text: str, cents: int) -> None:
-    assert plans.cents(text) == cents
+    assert plans.parse_cents(text) == cents
 
 
 @pytest.mark.parametrize("text", ["0", "0.00", "-1", "1.234", "1e3", "1,000", "", " 1", "\u0661", "1" * 10])
 def test_what_is_no_amount_of_dollars_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not an amount of dollars"):
-        plans.cents(text)
+        plans.parse_cents(text)

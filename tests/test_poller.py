@@ -121,14 +121,14 @@ def submissions(*accessions: str, form: str = "10-Q", xbrl: int = 1) -> bytes:
 def test_a_filing_in_the_feed_is_stored_and_told(
     app: App, edgar: FakeEdgar, poller: Poller, user: users.NewUser
 ) -> None:
-    watched = sniper.Watched(APPLE, "AAPL")
+    watched = sniper.WatchedCompany(APPLE, "AAPL")
     body = {"webhook_url": "https://example.com/hook", "form_types": ["8-K"]}
-    sniper.create(app, user.id, watched, body, NOW, lambda tx, answer: answer)
+    sniper.create_target(app, user.id, watched, body, NOW, lambda tx, answer: answer)
     edgar.feed[0] = Page(feed(entry(ACCESSION, items="2.02")))
     poller.step()
     assert filings_held(app) == [(ACCESSION, "8-K", "2026-01-31T11:30:00.000Z")]
     with app.db.read() as tx:
-        (told,) = webhooks.listed(tx, user.id, 50)["deliveries"]
+        (told,) = webhooks.list_deliveries(tx, user.id, 50)["deliveries"]
     assert (told["event_type"], told["payload"]["accession_number"]) == ("sniper.filing_hit", ACCESSION)
     assert told["occurred_at"] == "2026-01-31T11:30:00.000Z"
     assert beats(app) == dict.fromkeys(["sec_worker", "sec_13f_worker", "news_daemon", "sec_gateway"])
@@ -264,17 +264,19 @@ def test_a_reading_that_was_cut_off_begins_again(app: App, edgar: FakeEdgar, pol
 def test_a_filing_whose_parties_stand_on_two_pages_is_told_of_all_of_them(
     app: App, edgar: FakeEdgar, poller: Poller, user: users.NewUser
 ) -> None:
-    sniper.create(app, user.id, sniper.Watched(APPLE, "AAPL"), {}, NOW, lambda tx, answer: answer)
+    sniper.create_target(app, user.id, sniper.WatchedCompany(APPLE, "AAPL"), {}, NOW, lambda tx, answer: answer)
     newer = [entry(f"0000789019-26-{number:06}", cik=789019, name="MICROSOFT CORP") for number in range(99)]
     reporting = entry(ACCESSION, form="4", cik=1214156, name="COOK TIMOTHY D", role="Reporting")
     issuer = entry(ACCESSION, form="4", role="Issuer")
     edgar.feed = {0: Page(feed(*newer, reporting)), 100: Page(feed(issuer))}
     poller.step()
     with app.db.read() as tx:
-        listed = sniper.listed(app, tx, user.id, NOW, limit=10)
-        told = next(event for event in events.after(tx, events.MAIN, 0, 200) if ACCESSION in event.data)
+        listed = sniper.list_targets(app, tx, user.id, NOW, limit=10)
+        told = next(
+            event for event in events.list_events_after(tx, events.MAIN_FEED, 0, 200) if ACCESSION in event.data
+        )
     assert listed["targets"][0]["resolution_reason"] == "filing_hit"
-    assert (told.about.tickers, told.about.ciks) == (("AAPL",), (f"{APPLE:010}", "0001214156"))
+    assert (told.tags.tickers, told.tags.ciks) == (("AAPL",), (f"{APPLE:010}", "0001214156"))
 
 
 def test_an_entry_that_cannot_be_read_is_named_once_and_the_feed_goes_on(

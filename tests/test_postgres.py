@@ -24,7 +24,7 @@ from finapi.core import background, lockout
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, StoreUnavailableError, UsageError
-from finapi.delivery import replacing
+from finapi.delivery import credential_replacement
 from finapi.market.intake import ingest
 from finapi.market.intake.ingest import Given
 from finapi.ops import moving
@@ -225,14 +225,14 @@ def test_a_key_that_one_node_changes_is_unknown_to_the_others(node: Callable[...
     # It begins to hear, and what was said before counts as said now.
     assert heard.wait(10)
     heard.clear()
-    assert users.by_key(other, user.api_key) is not None
+    assert users.find_cached_caller(other, user.api_key) is not None
     before = other.accounts.write_count
     with one.accounts.write() as tx:
         tx.announce("any")
         tx.run("delete_api_key", user_id=user.id)
     assert heard.wait(10)
     assert other.accounts.write_count > before
-    assert users.by_key(other, user.api_key) is None
+    assert users.find_cached_caller(other, user.api_key) is None
 
 
 def test_parallel_repeats_on_two_nodes_buy_once(node: Callable[..., App]) -> None:
@@ -341,7 +341,7 @@ def test_postgresql_knows_that_few_rows_are_looked_at_for_open_debits(
     billing.charge(app, user.id, "GET /x", 25, "r1").settle()
     billing.run_settlement_step(app)
     billing.refund_open_debits(app, NOW)
-    archive.step(app)
+    archive.run_archive_step(app)
     asked_for = [text for text in sent if "open = 1 AND" in text or "min(id)" in text]
     costs = [float(re.findall(r"\.\.([0-9.]+) ", asked(url, f"EXPLAIN {text}")[0][0])[0]) for text in asked_for]
     assert len(costs) == 3
@@ -430,7 +430,7 @@ def test_a_database_that_is_away_makes_calls_503_and_they_recover(
         assert caller.get(free).status == 503
         assert caller.get("/readyz").status == 200
         with pytest.raises(StoreUnavailableError):
-            users.by_key(app, "0" * 32)
+            users.find_cached_caller(app, "0" * 32)
     finally:
         cluster.start()
     assert [caller.get(path).status for path in (free, billed)] == [200, 200]
@@ -459,12 +459,12 @@ def test_a_failure_in_hand_when_the_lock_comes_changes_nothing(node: Callable[..
     one, other = node(), node()
     key = lockout.hash_email("ann@example.com")
     for app in (one, other, one, other):
-        assert logins.failed(app, key, None, clock.now()) is None
-    assert logins.failed(one, key, None, clock.now()) == 60
+        assert logins.record_failure(app, key, None, clock.now()) is None
+    assert logins.record_failure(one, key, None, clock.now()) == 60
     clock.advance(seconds=10)
-    assert logins.failed(other, key, None, clock.now()) == 50
+    assert logins.record_failure(other, key, None, clock.now()) == 50
     clock.advance(seconds=51)
-    assert logins.failed(other, key, None, clock.now()) is None
+    assert logins.record_failure(other, key, None, clock.now()) is None
 
 
 def test_usage_is_summed_once_whoever_sums_it(node: Callable[..., App], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -524,7 +524,7 @@ def test_a_node_without_the_secrets_of_the_worker_is_refused(tmp_path: Path, url
         pass
     (node.data_dir / "secrets").write_bytes((config.data_dir / "secrets").read_bytes())
     with opened(node) as app:
-        assert users.by_key(app, "0" * 32) is None
+        assert users.find_cached_caller(app, "0" * 32) is None
         with pytest.raises(ApiError) as refused:
             ingest.run(app, [], Given(), lambda outcome: None)
     assert refused.value.code == "CONFLICT"
@@ -548,10 +548,10 @@ def test_a_key_that_is_replaced_elsewhere_ends_on_every_node(tmp_path: Path, url
             where = ("127.0.0.1", api.port)
             assert [get(where, free, user.api_key).status for user in (cat, dan, eve)] == [200, 200, 200]
             users.rotate_key(worker, eve.id, worker.clock.now())
-            recovery.forget_password(worker, cat.email, worker.clock.now())
-            recovery.send_due(worker)
+            recovery.request_password_reset(worker, cat.email, worker.clock.now())
+            recovery.run_mail_step(worker)
             token = link_in_mail(config)
-            replacing.reset_password(
+            credential_replacement.reset_password(
                 worker, token, "another horse battery", "192.0.2.1", worker.clock.now(), replace_credentials=True
             )
             eventually(lambda: get(where, free, cat.api_key).status == 401, 5)

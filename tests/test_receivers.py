@@ -16,7 +16,7 @@ from finapi.accounts import recovery, users
 from finapi.app import App
 from finapi.core.clock import FixedClock, iso
 from finapi.delivery import webhooks
-from finapi.delivery.dispatch import RESTING, Dispatcher
+from finapi.delivery.dispatcher import RESTING_REASON, Dispatcher
 from finapi.delivery.webhooks import Receiver, WebhookEvent
 from finapi.net.mail import MemoryTransport
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reply
@@ -80,11 +80,11 @@ def run_out(app: App, dispatcher: Dispatcher, clock: FixedClock) -> None:
     """Every attempt of what is queued."""
     for wait in (0, 10, 60, 300):
         clock.advance(wait)
-        assert dispatcher.settle(20)
+        assert dispatcher.run_until_idle(20)
 
 
 def mails(app: App) -> list[Any]:
-    while recovery.send_due(app) == 0.0:
+    while recovery.run_mail_step(app) == 0.0:
         pass
     return cast("MemoryTransport", app.mail_settings.transport).messages()
 
@@ -107,12 +107,12 @@ def test_a_thousand_for_a_receiver_that_hangs_delay_nobody_on_its_host(
     receivers.hanging = {f"{HOST}/hangs", f"{HOST}/hangs/too"}
     tell(app, user, f"{HOST}/hangs", 500)
     tell(app, user, f"{HOST}/hangs/too", 500)
-    dispatcher.step()
+    dispatcher.run_step()
     others = [another(app, f"other-{number}") for number in range(3)]
     for other in others:
         tell(app, other, f"{HOST}/{other.email}")
     tell(app, user, f"{HOST}/works")
-    dispatcher.step()
+    dispatcher.run_step()
     until(lambda: len(receivers.posted) >= 3)
     # Two of the host's places are taken by the account that hangs, and its own good receiver waits for one of them.
     assert Counter(receivers.asked) == Counter(
@@ -125,15 +125,15 @@ def test_accounts_that_hang_together_leave_places_of_their_host(
 ) -> None:
     quick = f"{HOST}/quick"
     tell(app, user, quick)
-    dispatcher.settle(5)
+    dispatcher.run_until_idle(5)
     receivers.hanging = {f"{HOST}/{number}" for number in range(12)}
     for number in range(6):
         one = another(app, f"slow-{number}")
         tell(app, one, f"{HOST}/{2 * number}")
         tell(app, one, f"{HOST}/{2 * number + 1}")
-    dispatcher.step()
+    dispatcher.run_step()
     tell(app, user, quick, 10)
-    dispatcher.step()
+    dispatcher.run_step()
     until(lambda: len(receivers.asked) >= 9)
     assert Counter(url == quick for url in receivers.asked) == {True: 1 + 2, False: 6}
 
@@ -145,15 +145,15 @@ def test_a_retry_goes_before_first_attempts_of_its_queue(
     receivers.broken = {url}
     tell(app, user, url, 3)
     first = deliveries(app, user)[-1]["delivery_id"]
-    dispatcher.step()
+    dispatcher.run_step()
     until(lambda: len(receivers.asked) == 1 and bool(dispatcher._ended))
     receivers.broken, receivers.hanging = set(), {url}
-    dispatcher.step()
+    dispatcher.run_step()
     clock.advance(10)
     receivers.hanging, receivers.broken = set(), {url}
     receivers.go_on.set()
     until(lambda: len(receivers.asked) == 2 and bool(dispatcher._ended))
-    dispatcher.step()
+    dispatcher.run_step()
     tried = {one["delivery_id"]: one["attempt_count"] for one in deliveries(app, user)}
     assert tried[first] == 2
     assert sorted(tried.values()) == [0, 1, 2]
@@ -181,13 +181,13 @@ def test_a_clock_that_is_put_back_puts_nothing_off(
     url = f"{HOST}/hook"
     receivers.broken = {url}
     tell(app, user, url, 2)
-    dispatcher.settle(5)
+    dispatcher.run_until_idle(5)
     clock.advance(-7200)
     receivers.broken = set()
-    dispatcher.step()
+    dispatcher.run_step()
     assert {one["next_attempt_at"] for one in deliveries(app, user)} == {"2026-01-31T10:05:00.000Z"}
     clock.advance(300)
-    assert dispatcher.settle(5)
+    assert dispatcher.run_until_idle(5)
     assert [one["status"] for one in deliveries(app, user)] == ["delivered"] * 2
 
 
@@ -209,7 +209,7 @@ def test_the_fifth_drop_in_a_row_is_told_by_mail_once(
     assert "hooks.example.com:443" in told.as_string()
     assert "secret" not in told.as_string()
     with app.db.read() as tx:
-        assert {one["url_host"] for one in webhooks.failures(tx, user.id)} == {"hooks.example.com"}
+        assert {one["url_host"] for one in webhooks.list_dropped_deliveries(tx, user.id)} == {"hooks.example.com"}
 
 
 def test_a_delivery_ends_the_streak(
@@ -222,7 +222,7 @@ def test_a_delivery_ends_the_streak(
         run_out(app, dispatcher, clock)
         receivers.broken = set()
         tell(app, user, url)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
     assert mails(app) == []
 
 
@@ -259,20 +259,20 @@ def test_a_url_rests_after_five_drops_and_is_tried_again_when_asked(
     run_out(app, dispatcher, clock)
     asked = len(receivers.asked)
     tell(app, user, url)
-    dispatcher.settle(5)
+    dispatcher.run_until_idle(5)
     newest = deliveries(app, user)[0]
-    assert (newest["status"], newest["attempt_count"], newest["last_error"]) == ("dropped", 0, RESTING)
+    assert (newest["status"], newest["attempt_count"], newest["last_error"]) == ("dropped", 0, RESTING_REASON)
     assert len(receivers.asked) == asked
     # A test, and what is sent again, go out all the same; a delivery ends the rest.
     tell(app, user, url, type="finapi.test")
-    dispatcher.settle(5)
+    dispatcher.run_until_idle(5)
     assert len(receivers.asked) == asked + 1
     receivers.broken = set()
     webhooks.redeliver(app, user.id, newest["delivery_id"], clock.now(), keep)
     tell(app, user, url)
-    dispatcher.settle(5)
+    dispatcher.run_until_idle(5)
     tell(app, user, url)
-    dispatcher.settle(5)
+    dispatcher.run_until_idle(5)
     assert len(receivers.posted) >= 2
     assert deliveries(app, user)[0]["status"] == "delivered"
     dispatcher.stop(0.0)
@@ -289,8 +289,8 @@ def test_a_rest_ends_and_one_more_drop_begins_another(resting: App, receivers: R
     run_out(app, dispatcher, clock)
     assert deliveries(app, user)[0]["attempt_count"] == 4
     tell(app, user, url)
-    dispatcher.settle(5)
-    assert deliveries(app, user)[0]["last_error"] == RESTING
+    dispatcher.run_until_idle(5)
+    assert deliveries(app, user)[0]["last_error"] == RESTING_REASON
     dispatcher.stop(0.0)
 
 
@@ -314,6 +314,6 @@ def test_failing_receivers_are_forgotten_after_a_month(
     run_out(app, dispatcher, clock)
     assert only(app, user)["status"] == "dropped"
     clock.advance(31 * 86_400)
-    dispatcher.step()
+    dispatcher.run_step()
     with app.db.read() as tx:
         assert tx._connection.execute("SELECT count(*) FROM failing_receivers").fetchone()[0] == 0

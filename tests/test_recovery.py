@@ -12,7 +12,7 @@ from finapi.accounts import recovery, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError
-from finapi.delivery import replacing
+from finapi.delivery import credential_replacement
 from finapi.net import mail
 from finapi.net.letters import MailError
 from finapi.net.mail import MemoryTransport
@@ -62,15 +62,15 @@ def new_user(app: App, email: str = ANN, *, verified: bool = True) -> int:
 def waiting(app: App, user_id: int) -> None:
     """Queue a verification mail for the user."""
     with app.db.write() as tx:
-        mail.enqueue(tx, "verify", recovery.open_verification(tx, app, user_id, NOW), NOW)
+        mail.enqueue(tx, "verify", recovery.create_verification(tx, app, user_id, NOW), NOW)
 
 
 def forget(app: App, email: str = ANN) -> None:
-    recovery.forget_password(app, email, app.clock.now())
+    recovery.request_password_reset(app, email, app.clock.now())
 
 
 def drain(app: App) -> None:
-    while recovery.send_due(app) == 0:
+    while recovery.run_mail_step(app) == 0:
         pass
 
 
@@ -87,7 +87,7 @@ def resets(app: App) -> int:
 def opens(app: App, token: str) -> bool:
     try:
         with app.db.read() as tx:
-            recovery.live_reset(app, tx, token, app.clock.now())
+            recovery.get_reset(app, tx, token, app.clock.now())
     except ApiError:
         return False
     return True
@@ -98,7 +98,7 @@ def opens(app: App, token: str) -> bool:
 
 def test_the_verification_mail_word_for_word(app: App) -> None:
     waiting(app, new_user(app, verified=False))
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     (message,) = sent(app, VERIFY)
     assert (message["To"], message["From"]) == (ANN, "finapi <finapi@localhost>")
     token = token_in(message)
@@ -114,7 +114,7 @@ def test_the_verification_mail_word_for_word(app: App) -> None:
 def test_the_reset_mail_word_for_word(app: App) -> None:
     new_user(app)
     forget(app)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     (message,) = sent(app, RESET)
     token = token_in(message)
     assert text_of(message) == (
@@ -129,7 +129,7 @@ def test_the_welcome_mail_carries_the_key_in_force_when_it_is_sent(app: App) -> 
     with app.db.write() as tx:
         mail.enqueue(tx, "welcome", user_id, NOW)
     key = users.rotate_key(app, user_id, NOW)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     assert text_of(sent(app, WELCOME)[0]) == (
         "Welcome to finapi at https://api.example.com. Your API key, to be sent in the header X-API-Key:\n\n"
         f"{key}\n\n"
@@ -141,7 +141,7 @@ def test_the_mail_names_the_lifetime_that_is_set(make_app: Callable[..., App]) -
     app = make_app(**ACCOUNTS, reset_lifetime=HOUR)
     new_user(app)
     forget(app)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     assert "within 1 hour" in text_of(sent(app, RESET)[0])
 
 
@@ -193,7 +193,7 @@ def test_a_mail_whose_link_expired_while_it_waited_is_dropped(app: App, clock: F
     new_user(app)
     forget(app)
     clock.advance(DAY)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     assert sent(app, RESET) == []
     assert mails(app)[0]["state"] == "dropped"
 
@@ -204,10 +204,10 @@ def test_a_mail_whose_token_was_used_while_it_waited_is_dropped(app: App, clock:
     transport = Transport()
     transport.after = MailError("the server took longer than 10 s")
     failing = through(app, transport)
-    recovery.send_due(failing)
-    replacing.reset_password(app, token_in(transport.memory.messages()[0]), NEW, "192.0.2.1", NOW)
+    recovery.run_mail_step(failing)
+    credential_replacement.reset_password(app, token_in(transport.memory.messages()[0]), NEW, "192.0.2.1", NOW)
     clock.advance(60)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     assert sent(app, RESET) == []
 
 
@@ -217,10 +217,10 @@ def test_a_mail_that_fails_for_a_while_arrives_with_the_same_token(app: App, clo
     transport = Transport()
     transport.before = MailError("the server cannot be reached")
     failing = through(app, transport)
-    assert recovery.send_due(failing) == 60
+    assert recovery.run_mail_step(failing) == 60
     clock.advance(60)
     transport.before = None
-    recovery.send_due(failing)
+    recovery.run_mail_step(failing)
     assert opens(app, token_in(transport.memory.messages()[0]))
 
 
@@ -229,10 +229,10 @@ def test_a_reset_whose_mail_was_given_up_is_deleted_and_can_be_asked_for_anew(ap
     forget(app)
     transport = Transport()
     transport.before = MailError("the server refused the recipient: 550", permanent=True)
-    recovery.send_due(through(app, transport))
+    recovery.run_mail_step(through(app, transport))
     assert (resets(app), mails(app)[0]["state"]) == (0, "given_up")
     forget(app)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     assert opens(app, token_in(sent(app, RESET)[0]))
 
 
@@ -243,10 +243,10 @@ def test_a_reset_whose_mail_failed_at_every_attempt_is_deleted(app: App, clock: 
     transport.before = MailError("the server cannot be reached")
     failing = through(app, transport)
     for seconds in (60, 300, 1800, 7200):
-        recovery.send_due(failing)
+        recovery.run_mail_step(failing)
         clock.advance(seconds)
     assert resets(app) == 1
-    recovery.send_due(failing)
+    recovery.run_mail_step(failing)
     assert resets(app) == 0
 
 
@@ -258,15 +258,15 @@ def stale_mail_of_ann(app: App) -> App:
     transport = Transport()
     transport.after = MailError("the server took longer than 10 s")
     failing = through(app, transport)
-    recovery.send_due(failing)
-    replacing.reset_password(app, token_in(transport.memory.messages()[0]), NEW, "192.0.2.1", NOW)
+    recovery.run_mail_step(failing)
+    credential_replacement.reset_password(app, token_in(transport.memory.messages()[0]), NEW, "192.0.2.1", NOW)
     forget(app, BOB)
     return failing
 
 
 def test_the_stale_mail_of_one_user_sends_no_second_one_to_another(app: App, clock: FixedClock) -> None:
     stale_mail_of_ann(app)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     clock.advance(60)
     drain(app)
     assert [message["To"] for message in sent(app, RESET)] == [BOB]
@@ -274,12 +274,12 @@ def test_the_stale_mail_of_one_user_sends_no_second_one_to_another(app: App, clo
 
 def test_the_stale_mail_of_one_user_given_up_leaves_the_link_of_another_alive(app: App, clock: FixedClock) -> None:
     stale_mail_of_ann(app)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     token = token_in(sent(app, RESET, BOB)[0])
     clock.advance(60)
     transport = Transport()
     transport.before = MailError("the server refused the mail: 550", permanent=True)
-    recovery.send_due(through(app, transport))
+    recovery.run_mail_step(through(app, transport))
     assert opens(app, token)
 
 
@@ -298,10 +298,10 @@ def test_a_live_token_is_used_again_and_mailed_once(app: App, clock: FixedClock)
 def test_a_new_token_is_made_when_the_old_one_has_expired(app: App, clock: FixedClock) -> None:
     new_user(app)
     forget(app)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     clock.advance(DAY)
     forget(app)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     old, new = (token_in(message) for message in sent(app, RESET))
     assert (opens(app, old), opens(app, new)) == (False, True)
 
@@ -309,7 +309,7 @@ def test_a_new_token_is_made_when_the_old_one_has_expired(app: App, clock: Fixed
 def test_a_reset_token_is_live_for_24_hours_to_the_millisecond(app: App, clock: FixedClock) -> None:
     new_user(app)
     forget(app)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     token = token_in(sent(app, RESET)[0])
     clock.advance(DAY - 0.001)
     assert opens(app, token)
@@ -323,7 +323,7 @@ def test_links_outlive_a_rotation_of_the_master_secret(app: App) -> None:
     drain(app)
     rotated = replace(app, secrets=[b"\1" * 32, *app.secrets])
     assert opens(rotated, token_in(sent(app, RESET)[0]))
-    recovery.verify(rotated, token_in(sent(app, VERIFY)[0]), NOW)
+    recovery.verify_email(rotated, token_in(sent(app, VERIFY)[0]), NOW)
 
 
 def test_links_die_with_the_master_secret(app: App) -> None:
@@ -333,7 +333,7 @@ def test_links_die_with_the_master_secret(app: App) -> None:
     other = replace(app, secrets=[b"\1" * 32])
     assert not opens(other, token_in(sent(app, RESET)[0]))
     with pytest.raises(ApiError):
-        recovery.verify(other, token_in(sent(app, VERIFY)[0]), NOW)
+        recovery.verify_email(other, token_in(sent(app, VERIFY)[0]), NOW)
 
 
 def test_asking_for_the_verification_again_sends_the_same_link_while_it_lives(app: App, clock: FixedClock) -> None:
@@ -348,8 +348,8 @@ def test_asking_for_the_verification_again_sends_the_same_link_while_it_lives(ap
     first, again, new = (token_in(message) for message in sent(app, VERIFY))
     assert first == again
     with pytest.raises(ApiError):
-        recovery.verify(app, first, clock.now())
-    recovery.verify(app, new, clock.now())
+        recovery.verify_email(app, first, clock.now())
+    recovery.verify_email(app, new, clock.now())
 
 
 def test_a_verification_is_renewed_only_when_it_has_expired(app: App) -> None:
@@ -374,7 +374,7 @@ def test_a_reset_changes_nothing_of_another_user(app: App) -> None:
     forget(app)
     forget(app, BOB)
     drain(app)
-    replacing.reset_password(app, token_in(sent(app, RESET, ANN)[0]), NEW, "192.0.2.1", NOW)
+    credential_replacement.reset_password(app, token_in(sent(app, RESET, ANN)[0]), NEW, "192.0.2.1", NOW)
     assert opens(app, token_in(sent(app, RESET, BOB)[0]))
     with app.db.read() as tx:
         bob = tx.find_row("user_by_email", email=BOB)

@@ -20,8 +20,8 @@ from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, UsageError
 from finapi.core.master_secrets import Keyring
-from finapi.delivery import dispatch, replacing, webhooks
-from finapi.delivery.dispatch import Dispatcher
+from finapi.delivery import credential_replacement, webhooks
+from finapi.delivery.dispatcher import HOLD_TIME, UNSIGNED_REASON, Dispatcher
 from finapi.ops.opened import opened
 from tests.client import AUTH, PASSWORD, Client, sent, text_of, token_in
 from tests.conftest import ACCOUNTS, NOW
@@ -30,7 +30,7 @@ from tests.receiver import receiver
 from tests.test_webhooks import deliveries, enqueue, only
 
 OLD, NEW = b"\x11" * 32, b"\x22" * 32
-OLD_NAME, NEW_NAME = credentials.name_of(OLD), credentials.name_of(NEW)
+OLD_NAME, NEW_NAME = credentials.get_secret_name(OLD), credentials.get_secret_name(NEW)
 KEY_REFUSED, NEW_KEY = "Your API key no longer works", "Your API key was replaced"
 HELD, NEW_SECRET = "Your webhooks are held", "Your webhook secret was replaced"
 ANN = "ann@example.com"
@@ -53,17 +53,17 @@ def dispatcher(app: App) -> Iterator[Dispatcher]:
 def put(app: App, *secrets: bytes) -> None:
     """Put these secrets in force as a start would find them."""
     app.secrets.replace(secrets)
-    rotation.settle(app, app.clock.now())
+    rotation.apply_secrets(app, app.clock.now())
 
 
 def caller(app: App, key: str) -> int | None:
     with app.db.read() as tx:
-        found = users.by_api_key(tx, key)
+        found = users.find_caller_by_api_key(tx, key)
     return found and found.id
 
 
 def mailed(app: App, subject: str, to: str | None = None) -> list[str]:
-    while recovery.send_due(app) == 0:
+    while recovery.run_mail_step(app) == 0:
         pass
     return [text_of(one) for one in sent(app, subject, to)]
 
@@ -88,7 +88,7 @@ def test_what_an_older_secret_made_goes_on_working_and_new_things_bear_the_new_n
     assert stored(app, "SELECT made_with, refused FROM api_keys ORDER BY id") == [(OLD_NAME, 0), (NEW_NAME, 0)]
     assert mailed(app, KEY_REFUSED) == []
     with app.db.read() as tx:
-        assert rotation.used(app, tx, NOW) == [
+        assert rotation.list_secrets(app, tx, NOW) == [
             {"name": NEW_NAME, "newest": True, "api_keys": 1, "webhook_secrets": 0, "invite_codes": 0},
             {"name": OLD_NAME, "newest": False, "api_keys": 1, "webhook_secrets": 0, "invite_codes": 0},
         ]
@@ -143,20 +143,20 @@ def test_open_invites_of_a_removed_secret_are_revoked_and_no_others(app: App) ->
 
 
 def test_mailed_links_die_with_their_secret_and_others_can_be_asked_for_at_once(app: App, user: Any) -> None:
-    recovery.forget_password(app, ANN, NOW)
+    recovery.request_password_reset(app, ANN, NOW)
     mailed(app, "Set a new password")
     dead = token_in(sent(app, "Set a new password", ANN)[-1])
     put(app, NEW)
     client = Client(app)
     assert client.put(AUTH + "newpassword", {"token": dead, "newpassword": PASSWORD}).status == 400
-    recovery.forget_password(app, ANN, NOW)
+    recovery.request_password_reset(app, ANN, NOW)
     mailed(app, "Set a new password")
     alive = token_in(sent(app, "Set a new password", ANN)[-1])
     assert client.put(AUTH + "newpassword", {"token": alive, "newpassword": PASSWORD}).status == 200
 
 
 def test_what_was_stored_before_names_were_is_named_at_the_next_start(app: App, user: Any) -> None:
-    webhooks.secret(app, user.id, NOW)
+    webhooks.get_secret(app, user.id, NOW)
     invites.create(app, NOW, lifetime=None, note=None)
     for table in ("api_keys", "webhook_secrets", "invites"):
         change(app, f"UPDATE {table} SET made_with = NULL")
@@ -175,17 +175,17 @@ def test_secrets_that_made_nothing_of_what_is_stored_are_the_wrong_ones(app: App
     with pytest.raises(
         UsageError, match=r"no configured master secret matches the stored data \(1 API key, 1 invite code\)"
     ):
-        rotation.settle(app, NOW, new_secrets=False)
+        rotation.apply_secrets(app, NOW, new_secrets=False)
     assert stored(app, "SELECT refused FROM api_keys") == [(0,)]
     app.secrets.replace([NEW, OLD])
-    rotation.settle(app, NOW, new_secrets=False)
+    rotation.apply_secrets(app, NOW, new_secrets=False)
     assert caller(app, user.api_key) == user.id
 
 
 def test_an_expired_invite_does_not_make_a_secret_the_wrong_one(app: App) -> None:
     invites.create(app, NOW - timedelta(days=2), lifetime=timedelta(days=1), note=None)
     app.secrets.replace([NEW])
-    rotation.settle(app, NOW, new_secrets=False)
+    rotation.apply_secrets(app, NOW, new_secrets=False)
 
 
 # ---- webhooks that cannot be signed
@@ -194,35 +194,35 @@ def test_an_expired_invite_does_not_make_a_secret_the_wrong_one(app: App) -> Non
 def test_a_delivery_that_cannot_be_signed_is_held_and_logged_and_never_sent(
     app: App, user: Any, dispatcher: Dispatcher, clock: FixedClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    webhooks.secret(app, user.id, NOW)
+    webhooks.get_secret(app, user.id, NOW)
     put(app, NEW)
     with receiver() as there, caplog.at_level(logging.ERROR, "finapi.dispatch"):
         for number in range(3):
             enqueue(app, user, there.url, str(number))
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
         assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == [
             f"3 deliveries of user {user.id} are held: the webhook secret was withdrawn"
         ]
         clock.advance(3600)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
     assert there.received == []
     for shown in deliveries(app, user):
         assert (shown["status"], shown["attempt_count"], shown["attempts"]) == ("pending", 0, [])
-        assert shown["last_error"] == dispatch.UNSIGNED
-        assert shown["next_attempt_at"] == iso(app.clock.now() + dispatch.HOLD)
+        assert shown["last_error"] == UNSIGNED_REASON
+        assert shown["next_attempt_at"] == iso(app.clock.now() + HOLD_TIME)
     (told,) = mailed(app, HELD, ANN)
     assert "POST /api/v1/webhooks/secret/rotate" in told
 
 
 def test_what_was_held_is_sent_as_soon_as_there_is_a_new_secret(app: App, user: Any, dispatcher: Dispatcher) -> None:
-    webhooks.secret(app, user.id, NOW)
+    webhooks.get_secret(app, user.id, NOW)
     put(app, NEW)
     with receiver() as there:
         enqueue(app, user, there.url)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
         fresh = webhooks.rotate_secret(app, user.id, app.clock.now())
         assert fresh["previous_secret"] is None
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
     (received,) = there.received
     assert fresh["secret"] is not None
     # One signature, of the new secret: nothing signs for the one that is gone.
@@ -236,31 +236,31 @@ def test_what_was_held_is_sent_as_soon_as_there_is_a_new_secret(app: App, user: 
 def test_a_held_account_does_not_hold_up_another_at_the_same_receiver(
     app: App, user: Any, dispatcher: Dispatcher
 ) -> None:
-    webhooks.secret(app, user.id, NOW)
+    webhooks.get_secret(app, user.id, NOW)
     put(app, NEW)
     bob = users.create(app, "bob@example.com", "pro", NOW)
     with receiver() as there:
         for number in range(5):
             enqueue(app, user, there.url, str(number))
         enqueue(app, bob, there.url)
-        dispatcher.settle(5)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
+        dispatcher.run_until_idle(5)
     assert [one.headers["webhook-id"] for one in there.received] == [only(app, bob)["delivery_id"]]
 
 
 def test_a_retry_is_held_too_and_keeps_what_it_has_used(
     app: App, user: Any, dispatcher: Dispatcher, clock: FixedClock
 ) -> None:
-    webhooks.secret(app, user.id, NOW)
+    webhooks.get_secret(app, user.id, NOW)
     enqueue(app, user, "http://127.0.0.1:1/")
-    dispatcher.settle(5)
+    dispatcher.run_until_idle(5)
     assert only(app, user)["status"] == "retry_pending"
     put(app, NEW)
     clock.advance(10)
-    dispatcher.settle(5)
+    dispatcher.run_until_idle(5)
     assert (only(app, user)["status"], only(app, user)["attempt_count"]) == ("retry_pending", 1)
     webhooks.rotate_secret(app, user.id, app.clock.now())
-    dispatcher.settle(5)
+    dispatcher.run_until_idle(5)
     assert (only(app, user)["attempt_count"], only(app, user)["last_error"]) == (
         2,
         "cannot be reached: Connection refused",
@@ -270,16 +270,16 @@ def test_a_retry_is_held_too_and_keeps_what_it_has_used(
 def test_what_is_held_for_thirty_days_is_dropped_with_the_reason_and_can_be_sent_again(
     app: App, user: Any, dispatcher: Dispatcher, clock: FixedClock
 ) -> None:
-    webhooks.secret(app, user.id, NOW)
+    webhooks.get_secret(app, user.id, NOW)
     put(app, NEW)
     enqueue(app, user, "http://127.0.0.1:1/")
     for _ in range(31):
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
         clock.advance(86_400)
-    dispatcher.settle(5)
-    assert (only(app, user)["status"], only(app, user)["last_error"]) == ("dropped", dispatch.UNSIGNED)
+    dispatcher.run_until_idle(5)
+    assert (only(app, user)["status"], only(app, user)["last_error"]) == ("dropped", UNSIGNED_REASON)
     with app.db.read() as tx:
-        assert [one["last_error"] for one in webhooks.failures(tx, user.id)] == [dispatch.UNSIGNED]
+        assert [one["last_error"] for one in webhooks.list_dropped_deliveries(tx, user.id)] == [UNSIGNED_REASON]
     again = webhooks.redeliver(app, user.id, only(app, user)["delivery_id"], app.clock.now(), lambda tx, one: one)
     assert again["status"] == "pending"
 
@@ -288,7 +288,7 @@ def test_what_is_held_for_thirty_days_is_dropped_with_the_reason_and_can_be_sent
 
 
 def test_a_replaced_key_is_mailed_and_the_old_one_dies(app: App, user: Any) -> None:
-    key = replacing.replace_one(app, ANN, NOW, webhooks_too=False)
+    key = credential_replacement.replace_credentials(app, ANN, NOW, include_webhooks=False)
     assert (caller(app, user.api_key), caller(app, key)) == (None, user.id)
     (told,) = mailed(app, NEW_KEY, ANN)
     assert key in told.splitlines()
@@ -298,16 +298,16 @@ def test_a_replaced_key_is_mailed_and_the_old_one_dies(app: App, user: Any) -> N
 def test_every_key_and_webhook_secret_is_replaced_in_steps(
     app: App, user: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replacing, "BATCH", 2)
+    monkeypatch.setattr(credential_replacement, "BATCH", 2)
     others = [users.create(app, f"u{number}@example.com", "free", NOW) for number in range(4)]
-    before = webhooks.secret(app, user.id, NOW)
+    before = webhooks.get_secret(app, user.id, NOW)
     put(app, NEW, OLD)
     told: list[int] = []
-    counts = replacing.replace_all(app, NOW, True, told.append)
+    counts = credential_replacement.replace_all_credentials(app, NOW, True, told.append)
     assert (counts.api_keys, counts.webhook_secrets, told) == (5, 1, [2, 4, 5, 1])
     assert [caller(app, one.api_key) for one in [user, *others]] == [None] * 5
     assert stored(app, "SELECT DISTINCT made_with FROM api_keys") == [(NEW_NAME,)]
-    after = webhooks.secret(app, user.id, NOW)
+    after = webhooks.get_secret(app, user.id, NOW)
     assert (after["previous_secret"], after["secret"] != before["secret"]) == (before["secret"], True)
     assert len(mailed(app, NEW_KEY)) == 5
     assert len(mailed(app, NEW_SECRET, ANN)) == 1
@@ -326,11 +326,11 @@ def test_a_rotated_secret_is_in_force_at_once_and_in_the_file(tmp_path: Path) ->
     with closing(app.db):
         ann = users.create(app, ANN, "free", NOW)
         (before,) = app.secrets
-        name = rotation.rotate(app)
+        name = rotation.add_secret(app)
         bob = users.create(app, "bob@example.com", "free", NOW)
         assert (caller(app, ann.api_key), caller(app, bob.api_key)) == (ann.id, bob.id)
         assert master_secrets.read_or_create(app.config) == [*app.secrets]
-        assert (credentials.name_of(app.secrets[0]), app.secrets[1]) == (name, before)
+        assert (credentials.get_secret_name(app.secrets[0]), app.secrets[1]) == (name, before)
 
 
 @pytest.mark.slow
@@ -338,18 +338,18 @@ def test_a_secret_on_which_keys_depend_is_dropped_only_by_who_is_sure(tmp_path: 
     app = on_disk(tmp_path)
     with closing(app.db):
         ann = users.create(app, ANN, "free", NOW)
-        old = credentials.name_of(app.secrets[0])
+        old = credentials.get_secret_name(app.secrets[0])
         with pytest.raises(ApiError, match="New keys are made from the newest secret"):
-            rotation.drop(app, old, NOW, sure=True)
-        new = rotation.rotate(app)
+            rotation.remove_secret(app, old, NOW, confirmed=True)
+        new = rotation.add_secret(app)
         with pytest.raises(ApiError, match=r"^It made 1 API key, which would be refused"):
-            rotation.drop(app, old, NOW, sure=False)
+            rotation.remove_secret(app, old, NOW, confirmed=False)
         with pytest.raises(ApiError, match="no master secret named nonsense"):
-            rotation.drop(app, "nonsense", NOW, sure=True)
+            rotation.remove_secret(app, "nonsense", NOW, confirmed=True)
         assert caller(app, ann.api_key) == ann.id
-        assert rotation.drop(app, old, NOW, sure=True) == "1 API key"
+        assert rotation.remove_secret(app, old, NOW, confirmed=True) == "1 API key"
         assert caller(app, ann.api_key) is None
-        assert [credentials.name_of(one) for one in master_secrets.read_or_create(app.config)] == [new]
+        assert [credentials.get_secret_name(one) for one in master_secrets.read_or_create(app.config)] == [new]
     # What is refused already makes the secrets of the next start no wrong ones.
     with opened(Config(data_dir=tmp_path / "data")) as again:
         assert caller(again, ann.api_key) is None
@@ -360,17 +360,17 @@ def test_a_secret_on_which_nothing_depends_any_more_goes_without_a_question(tmp_
     app = on_disk(tmp_path)
     with closing(app.db):
         users.create(app, ANN, "free", NOW)
-        old = credentials.name_of(app.secrets[0])
-        rotation.rotate(app)
-        key = replacing.replace_one(app, ANN, NOW, webhooks_too=False)
-        assert rotation.drop(app, old, NOW, sure=False) == ""
+        old = credentials.get_secret_name(app.secrets[0])
+        rotation.add_secret(app)
+        key = credential_replacement.replace_credentials(app, ANN, NOW, include_webhooks=False)
+        assert rotation.remove_secret(app, old, NOW, confirmed=False) == ""
         assert caller(app, key) == 1
 
 
 def test_secrets_of_a_setting_are_not_rotated_by_a_verb(app: App) -> None:
     held = replace(app, config=replace(app.config, secrets=OLD.hex()), secrets=Keyring([OLD]))
     with pytest.raises(UsageError, match="change FINAPI_SECRETS, newest first"):
-        rotation.rotate(held)
+        rotation.add_secret(held)
     assert [*held.secrets] == [OLD]
 
 

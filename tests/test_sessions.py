@@ -19,7 +19,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
 from finapi.core.passwords import Hasher
-from finapi.delivery import replacing
+from finapi.delivery import credential_replacement
 from finapi.store.db import ConstraintError
 from tests.client import AUTH, PASSWORD, Answer, Client, invite_token, login, sent, sign_up, token_in
 from tests.conftest import ACCOUNTS, NOW
@@ -88,7 +88,7 @@ def while_hashing(app: App, method: str, event: Callable[[], object]) -> None:
 
 def reset_token(client: Client) -> str:
     client.post(AUTH + "forgetpassword", {"email": EMAIL})
-    recovery.send_due(client.app)
+    recovery.run_mail_step(client.app)
     return token_in(sent(client.app, "Set a new password", EMAIL)[-1])
 
 
@@ -98,7 +98,7 @@ def reset_token(client: Client) -> str:
 def test_a_login_whose_password_was_changed_meanwhile_is_401(client: Client, app: App) -> None:
     sign_up(client)
     token = reset_token(client)
-    while_hashing(app, "verify", lambda: replacing.reset_password(app, token, OTHER, ADDRESS, NOW))
+    while_hashing(app, "verify", lambda: credential_replacement.reset_password(app, token, OTHER, ADDRESS, NOW))
     assert login(client).status == 401
     assert count(app, "sessions") == 0
 
@@ -134,9 +134,9 @@ def test_a_login_brings_the_hash_up_to_the_profile_in_force(client: Client, app:
 def test_of_two_resets_with_one_token_the_later_to_commit_is_refused(client: Client, app: App) -> None:
     sign_up(client)
     token = reset_token(client)
-    while_hashing(app, "hash", lambda: replacing.reset_password(app, token, OTHER, ADDRESS, NOW))
+    while_hashing(app, "hash", lambda: credential_replacement.reset_password(app, token, OTHER, ADDRESS, NOW))
     with pytest.raises(ApiError) as raised:
-        replacing.reset_password(app, token, "a third horse battery", ADDRESS, NOW)
+        credential_replacement.reset_password(app, token, "a third horse battery", ADDRESS, NOW)
     assert raised.value.code == "INVALID_TOKEN"
     assert login(client, password=OTHER).status == 200
 
@@ -156,7 +156,7 @@ def test_a_registration_that_fails_in_the_database_leaves_the_invite_open(client
     body = {"email": EMAIL, "password": PASSWORD, "invite_token": token}
     assert client.post(AUTH + "register", body).verdict[:2] == (400, "EMAIL_EXISTS")
     with app.db.read() as tx:
-        assert [row["state"] for row in invites.listed(app, tx, NOW)] == ["open"]
+        assert [row["state"] for row in invites.list_invites(app, tx, NOW)] == ["open"]
     assert (count(app, "users"), count(app, "mails")) == (1, 0)
 
 
@@ -236,7 +236,7 @@ def test_fifty_registrations_of_one_email_have_one_winner(on_disk: Callable[...,
     assert statuses(answers) == {200: 1, 400: 49}
     assert {answer.json["code"] for answer in answers if answer.status == 400} == {"EMAIL_EXISTS"}
     with app.db.read() as tx:
-        states = Counter(row["state"] for row in invites.listed(app, tx, NOW))
+        states = Counter(row["state"] for row in invites.list_invites(app, tx, NOW))
     assert states == {"used": 1, "open": 49}
 
 
@@ -264,7 +264,7 @@ def test_fifty_forgotten_passwords_of_one_email_send_one_mail(on_disk: Callable[
     sign_up(client)
     answers = at_once([lambda: client.post(AUTH + "forgetpassword", {"email": EMAIL})] * 50)
     assert statuses(answers) == {200: 50}
-    while recovery.send_due(app) is not None:
+    while recovery.run_mail_step(app) is not None:
         pass
     assert len(sent(app, "Set a new password")) == 1
 
@@ -279,7 +279,7 @@ def test_fifty_rotations_leave_one_key(on_disk: Callable[..., App]) -> None:
     keys = {answer.json["api_key"] for answer in answers}
     assert len(keys) == 50
     with app.db.read() as tx:
-        live = [key for key in keys if users.by_api_key(tx, key) is not None]
+        live = [key for key in keys if users.find_caller_by_api_key(tx, key) is not None]
     assert live == [client.get(USER, session=session).json["user"]["api_key"]]
 
 

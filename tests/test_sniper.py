@@ -17,14 +17,14 @@ from finapi.app import App
 from finapi.core.clock import FixedClock, iso
 from finapi.core.errors import ApiError
 from finapi.delivery import events, sniper, webhooks
-from finapi.delivery.sniper import MOVES, STATES, Watched
+from finapi.delivery.sniper import STATES, TRANSITIONS, WatchedCompany
 from finapi.market.documents import filings
 from finapi.market.documents.metadata import DOCUMENT, HEADER, INDEX, RANKS, FilingMetadata, Party
 from finapi.market.reference import companies
 from tests.conftest import NOW
 
 APPLE, TIM = 320193, 1214156
-WATCHED = Watched(APPLE, "AAPL")
+WATCHED = WatchedCompany(APPLE, "AAPL")
 ACCESSION = "0000320193-26-000001"
 HAPPENINGS = ("window_opened", "filing_hit", "window_expired", "manual_stop")
 
@@ -47,12 +47,12 @@ def keep(tx: object, answer: Any) -> Any:
 
 def create(app: App, user: users.NewUser, **body: Any) -> dict[str, Any]:
     body.setdefault("webhook_url", "https://example.com/hook")
-    return sniper.create(app, user.id, WATCHED, body, app.clock.now(), keep)
+    return sniper.create_target(app, user.id, WATCHED, body, app.clock.now(), keep)
 
 
 def targets(app: App, user: users.NewUser, **wanted: Any) -> Any:
     with app.db.read() as tx:
-        return sniper.listed(app, tx, user.id, app.clock.now(), **{"limit": 50, **wanted})
+        return sniper.list_targets(app, tx, user.id, app.clock.now(), **{"limit": 50, **wanted})
 
 
 def state(app: App, user: users.NewUser) -> tuple[str, str | None]:
@@ -73,7 +73,7 @@ def store(app: App, form: str = "10-Q", accession: str = ACCESSION, **told: Any)
 
 def outbox(app: App, user: users.NewUser) -> list[dict[str, Any]]:
     with app.db.read() as tx:
-        found: list[dict[str, Any]] = webhooks.listed(tx, user.id, 50)["deliveries"]
+        found: list[dict[str, Any]] = webhooks.list_deliveries(tx, user.id, 50)["deliveries"]
     return found
 
 
@@ -82,7 +82,7 @@ def outbox(app: App, user: users.NewUser) -> list[dict[str, Any]]:
 
 def test_every_state_but_the_last_leads_on_and_the_last_never() -> None:
     for before, happening in itertools.product(STATES, HAPPENINGS):
-        move = MOVES.get((before, happening))
+        move = TRANSITIONS.get((before, happening))
         if before == "STOPPED":
             assert move is None
         elif move is not None:
@@ -145,16 +145,16 @@ def test_the_clock_opens_and_closes_a_window(app: App, user: users.NewUser, cloc
     assert state(app, user) == ("CREATED", None)
     for written in (False, True):  # an answer is right before the worker has looked, and after
         if written:
-            sniper.advance(app, clock.now())
+            sniper.run_window_step(app, clock.now())
         assert state(app, user) == ("CREATED", None)
     clock.advance(300)
     assert state(app, user) == ("ACTIVE", None)
-    assert sniper.advance(app, clock.now()) == 0.0
-    assert sniper.advance(app, clock.now()) == sniper.ADVANCE_SECONDS
+    assert sniper.run_window_step(app, clock.now()) == 0.0
+    assert sniper.run_window_step(app, clock.now()) == sniper.ADVANCE_SECONDS
     assert state(app, user) == ("ACTIVE", None)
     clock.advance(600)
     assert state(app, user) == ("STOPPED", "window_expired")
-    sniper.advance(app, clock.now())
+    sniper.run_window_step(app, clock.now())
     assert state(app, user) == ("STOPPED", "window_expired")
     assert targets(app, user)["targets"][0]["stopped_at"] == iso(NOW + timedelta(minutes=15))
 
@@ -162,7 +162,7 @@ def test_the_clock_opens_and_closes_a_window(app: App, user: users.NewUser, cloc
 def test_a_window_that_nobody_watched_begin_still_ends(app: App, user: users.NewUser, clock: FixedClock) -> None:
     create(app, user, start_time=iso(NOW + timedelta(minutes=5)))
     clock.advance(86_400)
-    sniper.advance(app, clock.now())
+    sniper.run_window_step(app, clock.now())
     assert state(app, user) == ("STOPPED", "window_expired")
 
 
@@ -172,8 +172,8 @@ def test_an_expiry_is_told_to_those_who_want_it(app: App, user: users.NewUser, c
     users.update(app, other.id, {"webhook_topics": ["sniper.window_expired"]}, NOW)
     made = create(app, other, form_types=["8-k"], duration_minutes=1)
     clock.advance(3600)
-    sniper.advance(app, clock.now())
-    sniper.advance(app, clock.now())
+    sniper.run_window_step(app, clock.now())
+    sniper.run_window_step(app, clock.now())
     assert outbox(app, user) == []
     (told,) = outbox(app, other)
     assert (told["event_type"], told["target_id"]) == ("sniper.window_expired", made["target_id"])
@@ -214,13 +214,13 @@ def test_slots_are_taken_until_a_target_ends(app: App, user: users.NewUser, cloc
 def test_a_stop_says_how_many_places_others_leave(app: App, user: users.NewUser, clock: FixedClock) -> None:
     made = create(app, user, form_types=[f"F-{number}" for number in range(50)])
     create(app, user)
-    assert sniper.stop(app, user.id, made["target_id"], clock.now(), keep)["slots_available"] == 2
+    assert sniper.stop_target(app, user.id, made["target_id"], clock.now(), keep)["slots_available"] == 2
 
 
 def test_a_target_is_stopped_by_hand_once(app: App, user: users.NewUser, clock: FixedClock) -> None:
     made = create(app, user)
     clock.advance(60)
-    stopped = sniper.stop(app, user.id, made["target_id"], clock.now(), keep)
+    stopped = sniper.stop_target(app, user.id, made["target_id"], clock.now(), keep)
     assert stopped == {
         "target_id": made["target_id"],
         "ticker": "AAPL",
@@ -230,7 +230,7 @@ def test_a_target_is_stopped_by_hand_once(app: App, user: users.NewUser, clock: 
         "slots_available": 3,
     }
     clock.advance(7200)
-    assert sniper.stop(app, user.id, made["target_id"], clock.now(), keep) == stopped
+    assert sniper.stop_target(app, user.id, made["target_id"], clock.now(), keep) == stopped
     store(app)
     assert outbox(app, user) == []
 
@@ -239,7 +239,7 @@ def test_stopping_what_has_expired_says_so_and_still_tells(app: App, user: users
     users.update(app, user.id, {"webhook_topics": ["sniper.window_expired"]}, NOW)
     made = create(app, user)
     clock.advance(7200)
-    stopped = sniper.stop(app, user.id, made["target_id"], clock.now(), keep)
+    stopped = sniper.stop_target(app, user.id, made["target_id"], clock.now(), keep)
     assert (stopped["resolution_reason"], stopped["stopped_at"]) == ("window_expired", made["end_time"])
     assert [told["event_type"] for told in outbox(app, user)] == ["sniper.window_expired"]
 
@@ -248,7 +248,7 @@ def test_anothers_target_is_not_there(app: App, user: users.NewUser) -> None:
     made = create(app, user)
     other = users.create(app, "bob@example.com", "pro", NOW)
     with pytest.raises(ApiError) as caught:
-        sniper.stop(app, other.id, made["target_id"], NOW, keep)
+        sniper.stop_target(app, other.id, made["target_id"], NOW, keep)
     assert caught.value.code == "NOT_FOUND"
     assert targets(app, other)["targets"] == []
     assert state(app, user) == ("ACTIVE", None)
@@ -352,7 +352,7 @@ def test_a_filing_without_a_date_is_hit_when_its_date_is_known_and_once(
             filings.upsert(tx, told, app.clock.now())
         assert (state(app, user), outbox(app, user)) == (("ACTIVE", None), [])
     with app.db.read() as tx:
-        assert len(events.after(tx, events.MAIN, 0, 9)) == 1  # it is announced all the same
+        assert len(events.list_events_after(tx, events.MAIN_FEED, 0, 9)) == 1  # it is announced all the same
     clock.advance(300)
     for more in ({}, {"primary_document": "a.xml"}):
         with app.db.write() as tx:
@@ -361,7 +361,7 @@ def test_a_filing_without_a_date_is_hit_when_its_date_is_known_and_once(
     assert (told_of["occurred_at"], told_of["payload"]["filed_at"]) == (filed_at, filed_at)
     assert state(app, user) == ("STOPPED", "filing_hit")
     with app.db.read() as tx:
-        assert len(events.after(tx, events.MAIN, 0, 9)) == 1
+        assert len(events.list_events_after(tx, events.MAIN_FEED, 0, 9)) == 1
 
 
 def test_of_a_list_only_news_is_hit(app: App, user: users.NewUser) -> None:

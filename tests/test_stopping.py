@@ -26,8 +26,8 @@ from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import StoreUnavailableError
 from finapi.core.stopping import WorkStopped
-from finapi.delivery import dispatch, events, outbox
-from finapi.delivery.dispatch import Dispatcher
+from finapi.delivery import events, outbox
+from finapi.delivery.dispatcher import MAX_DELETED_ROWS, Dispatcher
 from finapi.feeds.keys import KeyDesk
 from finapi.market.demo import prepared
 from finapi.market.documents import sources
@@ -104,10 +104,10 @@ def refund_debits(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
 def archive_ledger(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
     app = replace(app, config=replace(app.config, data_dir=tmp_path, ledger_days=30))
     ledger(app, 3_000, open=0, created_at=iso(NOW))
-    archive.step(app)
+    archive.run_archive_step(app)
     clock.advance(60 * 86_400)
     query = "ledger WHERE id > coalesce((SELECT max(last_id) FROM ledger_archives), 0)"
-    return Backlog(lambda: archive.step(app), lambda: count(app, query))
+    return Backlog(lambda: archive.run_archive_step(app), lambda: count(app, query))
 
 
 def outbox_rows(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
@@ -116,13 +116,13 @@ def outbox_rows(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
         (f"0000320193-26-{place:06}", "new_filing", "", "2026-01-01", "", "", "{}", iso(NOW)) for place in range(999)
     ]
     execute(app, f"INSERT INTO outbox ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
-    return Backlog(worker_step(app, "outbox"), lambda: count(app, "outbox"), outbox.BATCH)
+    return Backlog(worker_step(app, "outbox"), lambda: count(app, "outbox"), outbox.BATCH_ROWS)
 
 
 def prune(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
     rows = [(f"a{place}", "new_filing", "", "2020-01-01") for place in range(9_000)]
     execute(app, "INSERT INTO carried (accession, type, subject, carried_at) VALUES (?, ?, ?, ?)", rows)
-    return Backlog(worker_step(app, "prune"), lambda: count(app, "carried"), events.PRUNED_AT_ONCE)
+    return Backlog(worker_step(app, "prune"), lambda: count(app, "carried"), events.MAX_PRUNED_ROWS)
 
 
 def full_text(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
@@ -215,7 +215,7 @@ def webhooks(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
     rows = [(f"d{place}", 1, "x", "{}", "https://x/", "x 1 y", "delivered", old, old) for place in range(2_000)]
     execute(app, f"INSERT INTO deliveries ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
     dispatcher = Dispatcher(app)
-    return Backlog(dispatcher.step, lambda: count(app, "deliveries"), dispatch.FORGOTTEN_AT_ONCE, 1.01)
+    return Backlog(dispatcher.run_step, lambda: count(app, "deliveries"), MAX_DELETED_ROWS, 1.01)
 
 
 def feed_keys(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
@@ -285,7 +285,7 @@ def test_a_step_that_is_stopped_leaves_its_backlog(name: str, app: App, clock: F
 def test_a_step_does_a_bounded_piece_and_asks_for_more(
     name: str, app: App, clock: FixedClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "FILE_ROWS", 1_000)
+    monkeypatch.setattr(archive, "MAX_FILE_ROWS", 1_000)
     backlog = BACKLOGS[name](app, clock, tmp_path)
     before = backlog.left()
     wait = backlog.step()

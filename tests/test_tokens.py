@@ -23,15 +23,15 @@ from finapi.accounts import credentials
 from finapi.accounts.credentials import (
     LinkKind,
     SessionClaims,
+    build_invite_token,
+    build_link_token,
+    build_session_token,
     fingerprint,
-    invite_token,
-    link_token,
-    link_token_matches,
+    is_link_token_of_row,
     new_session_id,
     read_invite_token,
     read_link_token,
     read_session_token,
-    session_token,
 )
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -47,7 +47,7 @@ URL_SAFE = string.ascii_letters + string.digits + "-_"
 
 
 def session(now: datetime = NOW, secrets: list[bytes] = SECRETS) -> str:
-    return session_token(secrets, sub=USER, session_id=SESSION, now=now, lifetime=3600)
+    return build_session_token(secrets, sub=USER, session_id=SESSION, now=now, lifetime=3600)
 
 
 def read(token: str, now: datetime = NOW) -> SessionClaims | None:
@@ -216,8 +216,8 @@ def test_another_algorithm_with_our_key_is_refused(algorithm: str) -> None:
 
 
 def test_an_api_key_or_link_token_is_no_session_token() -> None:
-    assert read(credentials.api_key(SECRETS, USER, ROW)) is None
-    assert read(link_token(SECRETS, "reset", 7, ROW)) is None
+    assert read(credentials.derive_api_key(SECRETS, USER, ROW)) is None
+    assert read(build_link_token(SECRETS, "reset", 7, ROW)) is None
 
 
 def altered(token: str) -> list[str]:
@@ -254,7 +254,7 @@ def test_garbage_is_no_token_of_any_kind(text: str) -> None:
     assert read(text) is None
     assert read_invite_token(SECRETS, text, NOW) is None
     assert read_link_token("verify", text) is None
-    assert link_token_matches(SECRETS, "verify", text, 1, ROW) is False
+    assert is_link_token_of_row(SECRETS, "verify", text, 1, ROW) is False
 
 
 @given(st.text(), st.text(URL_SAFE + ".", min_size=43, max_size=400))
@@ -262,7 +262,7 @@ def test_no_text_makes_a_reader_raise(anything: str, likely: str) -> None:
     for text in (anything, likely, f"v1.{likely[:43]}", f"{encoded(anything.encode().hex())}.e30.{likely[:42]}A"):
         assert read(text) is None
         assert read_invite_token(SECRETS, text, NOW) is None
-        assert link_token_matches(SECRETS, "verify", text, 1, ROW) is False
+        assert is_link_token_of_row(SECRETS, "verify", text, 1, ROW) is False
         assert read_link_token("reset", text) is None or text[0] == "r"
 
 
@@ -283,7 +283,7 @@ def test_an_oversized_token_is_refused_unread() -> None:
 
 
 def test_an_invite_token_leads_to_its_code_for_15_minutes() -> None:
-    token = invite_token(SECRETS, 42, NOW)
+    token = build_invite_token(SECRETS, 42, NOW)
     assert payload(token) == {"code_id": 42, "typ": "invite", "aud": "finapi", "iat": EPOCH, "exp": EPOCH + 900}
     assert read_invite_token(SECRETS, token, NOW) == 42
     assert read_invite_token(SECRETS, token, NOW + timedelta(seconds=899)) == 42
@@ -291,13 +291,13 @@ def test_an_invite_token_leads_to_its_code_for_15_minutes() -> None:
 
 
 def test_an_invite_token_outlives_a_rotation() -> None:
-    assert read_invite_token([NEW, OLD], invite_token([OLD], 42, NOW), NOW) == 42
-    assert read_invite_token([NEW], invite_token([OLD], 42, NOW), NOW) is None
+    assert read_invite_token([NEW, OLD], build_invite_token([OLD], 42, NOW), NOW) == 42
+    assert read_invite_token([NEW], build_invite_token([OLD], 42, NOW), NOW) is None
 
 
 def test_one_type_of_token_is_never_accepted_as_another() -> None:
     assert read_invite_token(SECRETS, session(), NOW) is None
-    assert read(invite_token(SECRETS, 42, NOW)) is None
+    assert read(build_invite_token(SECRETS, 42, NOW)) is None
     # Not even when all of it is right but the key, or all but the type.
     both = claims(code_id=42)
     for typ, purpose in (("session", "invite"), ("invite", "session")):
@@ -312,7 +312,7 @@ def test_an_invite_token_without_a_code_is_refused(code_id: object) -> None:
 
 
 def test_no_altered_invite_token_is_read() -> None:
-    token = invite_token(SECRETS, 42, NOW)
+    token = build_invite_token(SECRETS, 42, NOW)
     assert [text for text in altered(token) if read_invite_token(SECRETS, text, NOW) is not None] == []
 
 
@@ -323,44 +323,44 @@ def test_no_altered_invite_token_is_read() -> None:
 def test_a_link_token_is_its_row_and_the_hmac_over_it(kind: LinkKind, letter: str) -> None:
     mac = hmac.new(NEW, f"finapi\0link\0{kind}\x0017\0{ROW}".encode(), hashlib.sha256).digest()
     expected = f"{letter}17." + base64.urlsafe_b64encode(mac).rstrip(b"=").decode()
-    assert link_token(SECRETS, kind, 17, ROW) == expected
+    assert build_link_token(SECRETS, kind, 17, ROW) == expected
     assert read_link_token(kind, expected) == 17
-    assert link_token_matches(SECRETS, kind, expected, 17, ROW) is True
+    assert is_link_token_of_row(SECRETS, kind, expected, 17, ROW) is True
 
 
 @given(st.integers(1, 2**63 - 1))
 def test_a_link_token_carries_any_row_id_and_needs_no_quoting(row_id: int) -> None:
-    token = link_token(SECRETS, "verify", row_id, ROW)
+    token = build_link_token(SECRETS, "verify", row_id, ROW)
     assert read_link_token("verify", token) == row_id
     assert re.fullmatch(r"[A-Za-z0-9._-]+", token)
     assert token[-1].isalnum()  # programs that find links in a text leave punctuation at the end out
 
 
 def test_a_link_token_of_one_kind_is_refused_as_another() -> None:
-    reset, verify = link_token(SECRETS, "reset", 17, ROW), link_token(SECRETS, "verify", 17, ROW)
+    reset, verify = build_link_token(SECRETS, "reset", 17, ROW), build_link_token(SECRETS, "verify", 17, ROW)
     assert read_link_token("verify", reset) is None
     assert read_link_token("reset", verify) is None
-    assert link_token_matches(SECRETS, "verify", reset, 17, ROW) is False
-    assert link_token_matches(SECRETS, "verify", "v" + reset[1:], 17, ROW) is False
+    assert is_link_token_of_row(SECRETS, "verify", reset, 17, ROW) is False
+    assert is_link_token_of_row(SECRETS, "verify", "v" + reset[1:], 17, ROW) is False
 
 
 def test_a_link_token_is_of_one_row_only() -> None:
-    token = link_token(SECRETS, "reset", 17, ROW)
-    assert link_token_matches(SECRETS, "reset", token, 18, ROW) is False
-    assert link_token_matches(SECRETS, "reset", token.replace("17", "18", 1), 18, ROW) is False
-    assert link_token_matches(SECRETS, "reset", token, 17, USER) is False
+    token = build_link_token(SECRETS, "reset", 17, ROW)
+    assert is_link_token_of_row(SECRETS, "reset", token, 18, ROW) is False
+    assert is_link_token_of_row(SECRETS, "reset", token.replace("17", "18", 1), 18, ROW) is False
+    assert is_link_token_of_row(SECRETS, "reset", token, 17, USER) is False
 
 
 def test_a_link_outlives_a_rotation_and_ends_with_its_secret() -> None:
-    token = link_token([OLD], "reset", 17, ROW)
-    assert link_token_matches([NEW, OLD], "reset", token, 17, ROW) is True
-    assert link_token_matches([OLD, NEW], "reset", token, 17, ROW) is True
-    assert link_token_matches([NEW], "reset", token, 17, ROW) is False
-    assert link_token([NEW, OLD], "reset", 17, ROW) == link_token([NEW], "reset", 17, ROW)
+    token = build_link_token([OLD], "reset", 17, ROW)
+    assert is_link_token_of_row([NEW, OLD], "reset", token, 17, ROW) is True
+    assert is_link_token_of_row([OLD, NEW], "reset", token, 17, ROW) is True
+    assert is_link_token_of_row([NEW], "reset", token, 17, ROW) is False
+    assert build_link_token([NEW, OLD], "reset", 17, ROW) == build_link_token([NEW], "reset", 17, ROW)
 
 
 def test_a_link_token_is_compared_with_every_secret_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    token = link_token([NEW], "reset", 17, ROW)
+    token = build_link_token([NEW], "reset", 17, ROW)
     compared: list[bool] = []
     compare = hmac.compare_digest
 
@@ -369,7 +369,7 @@ def test_a_link_token_is_compared_with_every_secret_in_constant_time(monkeypatch
         return compared[-1]
 
     monkeypatch.setattr("finapi.accounts.credentials.hmac.compare_digest", counted)
-    assert link_token_matches([NEW, OLD, FOREIGN], "reset", token, 17, ROW) is True
+    assert is_link_token_of_row([NEW, OLD, FOREIGN], "reset", token, 17, ROW) is True
     assert compared == [True, False, False]
 
 
@@ -377,13 +377,13 @@ def test_a_link_token_is_compared_with_every_secret_in_constant_time(monkeypatch
     "number", ["", "0", "017", "-17", "+17", "1_7", " 17", "١٧", "1.7", "0x11", str(2**63), "9" * 19, "9" * 3000]
 )
 def test_a_row_id_has_one_spelling_and_fits_the_database(number: str) -> None:
-    mac = link_token(SECRETS, "reset", 17, ROW).partition(".")[2]
+    mac = build_link_token(SECRETS, "reset", 17, ROW).partition(".")[2]
     assert read_link_token("reset", f"r{number}.{mac}") is None
 
 
 def test_no_altered_link_token_matches() -> None:
-    token = link_token(SECRETS, "reset", 17, ROW)
-    assert [text for text in altered(token) if link_token_matches(SECRETS, "reset", text, 17, ROW)] == []
+    token = build_link_token(SECRETS, "reset", 17, ROW)
+    assert [text for text in altered(token) if is_link_token_of_row(SECRETS, "reset", text, 17, ROW)] == []
 
 
 def test_jwt_is_not_loaded_before_the_first_token() -> None:

@@ -20,7 +20,7 @@ from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
 from finapi.delivery import webhooks
-from finapi.delivery.dispatch import Dispatcher, after
+from finapi.delivery.dispatcher import Dispatcher, compute_next_attempt
 from finapi.delivery.webhooks import Receiver, WebhookEvent
 from tests import receiver as receivers
 from tests.receiver import library_at, receiver, status
@@ -49,7 +49,7 @@ def enqueue(app: App, user: users.NewUser, url: str, subject: str = "1", **optio
 
 def deliveries(app: App, user: users.NewUser, **wanted: Any) -> list[dict[str, Any]]:
     with app.db.read() as tx:
-        found: list[dict[str, Any]] = webhooks.listed(tx, user.id, **{"limit": 50, **wanted})["deliveries"]
+        found: list[dict[str, Any]] = webhooks.list_deliveries(tx, user.id, **{"limit": 50, **wanted})["deliveries"]
     return found
 
 
@@ -68,7 +68,7 @@ def keep(tx: object, answer: Any) -> Any:
 def test_a_delivery_is_the_body_of_the_specification(app: App, user: users.NewUser, dispatcher: Dispatcher) -> None:
     with receiver() as there:
         delivery_id = enqueue(app, user, there.url, target_id="tgt_1")
-        assert dispatcher.settle(5)
+        assert dispatcher.run_until_idle(5)
     (received,) = there.received
     assert json.loads(received.body) == {
         "event_type": "finapi.test",
@@ -113,7 +113,7 @@ def test_the_outbox_wakes_whoever_listens(app: App, user: users.NewUser) -> None
 
 @pytest.mark.parametrize(("failures", "state", "delay"), SCHEDULE)
 def test_the_table_of_the_specification(failures: int, state: str, delay: float | None) -> None:
-    assert after(failures, (10.0, 60.0, 300.0)) == (state, delay)
+    assert compute_next_attempt(failures, (10.0, 60.0, 300.0)) == (state, delay)
 
 
 def test_the_whole_schedule_to_the_drop(
@@ -123,18 +123,18 @@ def test_the_whole_schedule_to_the_drop(
     with receiver(status(500, body=b"no")) as there:
         delivery_id = enqueue(app, user, there.url)
         for wait in (10, 60, 300):
-            dispatcher.settle(5)
+            dispatcher.run_until_idle(5)
             shown = only(app, user)
             assert shown["status"] == "retry_pending"
             assert shown["next_attempt_at"] == iso(app.clock.now() + timedelta(seconds=wait))
             clock.advance(wait - 0.001)
             before = len(there.received)
-            dispatcher.settle(5)
+            dispatcher.run_until_idle(5)
             assert len(there.received) == before
             clock.advance(0.001)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
         clock.advance(100_000)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
     assert len(there.received) == 4
     assert {received.headers["webhook-id"] for received in there.received} == {delivery_id}
     assert len({received.body for received in there.received}) == 1
@@ -145,7 +145,7 @@ def test_the_whole_schedule_to_the_drop(
     assert (shown["status"], shown["attempt_count"]) == ("dropped", 4)
     assert [attempt["error"] for attempt in shown["attempts"]] == ["answered 500"] * 4
     with app.db.read() as tx:
-        assert webhooks.failures(tx, user.id) == [
+        assert webhooks.list_dropped_deliveries(tx, user.id) == [
             {
                 "delivery_id": delivery_id,
                 "event_type": "finapi.test",
@@ -162,23 +162,23 @@ def test_a_retry_that_is_answered_ends_it(
 ) -> None:
     with receiver(status(503)) as there:
         enqueue(app, user, there.url)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
         there.behave = status(200)
         clock.advance(10)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
         clock.advance(1000)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
     assert len(there.received) == 2
     assert [one["status_code"] for one in only(app, user)["attempts"]] == [503, 200]
     with app.db.read() as tx:
-        assert webhooks.failures(tx, user.id) == []
+        assert webhooks.list_dropped_deliveries(tx, user.id) == []
 
 
 @pytest.mark.parametrize("code", [201, 204, 301, 302, 307, 400, 404, 410, 429, 500])
 def test_nothing_but_200_is_success(app: App, user: users.NewUser, dispatcher: Dispatcher, code: int) -> None:
     with receiver() as elsewhere, receiver(status(code, f"Location: {elsewhere.url}")) as there:
         enqueue(app, user, there.url)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
     assert elsewhere.received == []
     assert (only(app, user)["status"], only(app, user)["last_error"]) == ("retry_pending", f"answered {code}")
 
@@ -190,10 +190,10 @@ def test_an_address_is_judged_when_it_is_sent_to(make_app: Callable[..., App], c
     dispatcher = Dispatcher(app)
     with receiver() as there:
         enqueue(app, user, f"http://hook.example:{there.port}/", "1")
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
         answers["hook.example"] = ["10.1.2.3"]
         enqueue(app, user, f"http://hook.example:{there.port}/", "2")
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
     assert len(there.received) == 1
     assert deliveries(app, user)[0]["last_error"] == "the host has no address that may be used"
     dispatcher.stop(0.0)
@@ -211,7 +211,7 @@ def test_an_attempt_is_recorded_before_it_is_made(app: App, user: users.NewUser,
 
     with receiver(behave) as there:
         enqueue(app, user, there.url)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
     assert (seen[0]["status"], seen[0]["attempt_count"]) == ("sending", 1)
     assert seen[0]["attempts"][0]["ended_at"] is None
 
@@ -220,14 +220,14 @@ def test_what_a_crash_broke_off_is_sent_again_and_costs_no_retry(app: App, user:
     with receiver(receivers.silent) as there:
         delivery_id = enqueue(app, user, there.url)
         crashed = Dispatcher(app)
-        crashed.step()
+        crashed.run_step()
         while not there.received:
             time.sleep(0.001)
         # Nothing of what the first one learns is recorded.
         again = Dispatcher(app)
         assert again.recover() == 1
         there.behave = status(200)
-        assert again.settle(5)
+        assert again.run_until_idle(5)
         again.stop(0.0)
         crashed._ended.clear()
         crashed._pool.shutdown()
@@ -241,7 +241,7 @@ def test_a_stop_lets_what_is_under_way_end(app: App, user: users.NewUser) -> Non
     with receiver() as there:
         enqueue(app, user, there.url)
         dispatcher = Dispatcher(app)
-        dispatcher.step()
+        dispatcher.run_step()
         dispatcher.stop(5.0)
     assert only(app, user)["status"] == "delivered"
 
@@ -252,7 +252,7 @@ def test_a_stop_breaks_off_what_does_not_end(make_app: Callable[..., App]) -> No
     with receiver(receivers.silent) as there:
         enqueue(app, user, there.url)
         dispatcher = Dispatcher(app)
-        dispatcher.step()
+        dispatcher.run_step()
         while not there.received:
             time.sleep(0.001)
         started = time.monotonic()
@@ -273,11 +273,11 @@ def test_an_attempt_that_overruns_its_lease_is_not_made_beside_itself(
 
     with receiver(behave) as there:
         enqueue(app, user, there.url)
-        dispatcher.step()
+        dispatcher.run_step()
         clock.advance(10_000)
-        dispatcher.step()
+        dispatcher.run_step()
         go_on.set()
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
     assert len(there.received) == 1
 
 
@@ -316,7 +316,7 @@ def test_hostile_receivers_delay_nobody_else(make_app: Callable[..., App], hosti
                 enqueue(app, user, one.url, f"good {number} {one.port}")
         started = time.monotonic()
         while sum(len(one.received) for one in good) < 20 and time.monotonic() - started < 5:
-            dispatcher.step()
+            dispatcher.run_step()
             time.sleep(0.01)
         took = time.monotonic() - started
         threads = [thread.name for thread in threading.enumerate() if "finapi-webhook" in thread.name]
@@ -333,26 +333,26 @@ def test_slow_receivers_never_take_every_thread(make_app: Callable[..., App]) ->
     with many([receivers.silent] * 6) as bad, receiver() as good:
         for one in bad:
             enqueue(app, user, one.url, f"first {one.port}")
-        dispatcher.settle(10)
+        dispatcher.run_until_idle(10)
         # All six are known to be slow now; together they may have two of the four threads.
         for one in bad:
             enqueue(app, user, one.url, f"second {one.port}")
         enqueue(app, users.create(app, "bob@example.com", "pro", app.clock.now()), good.url)
-        dispatcher.step()
+        dispatcher.run_step()
         assert sum(shown["status"] == "sending" for shown in deliveries(app, user)) == 2
         until = time.monotonic() + 5
         while not good.received and time.monotonic() < until:
             time.sleep(0.001)
         assert len(good.received) == 1
         assert sum(shown["status"] == "sending" for shown in deliveries(app, user)) == 2
-        dispatcher.settle(10)
+        dispatcher.run_until_idle(10)
     dispatcher.stop(0.0)
 
 
 def test_an_endless_reply_is_kept_to_two_kilobytes(app: App, user: users.NewUser, dispatcher: Dispatcher) -> None:
     with receiver(receivers.endless(b"HTTP/1.1 200 OK\r\n\r\n")) as there:
         enqueue(app, user, there.url)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
     shown = only(app, user)
     assert shown["status"] == "delivered"
     assert shown["attempts"][0]["response_body"] == "x" * 2048
@@ -364,10 +364,10 @@ def test_an_endless_reply_is_kept_to_two_kilobytes(app: App, user: users.NewUser
 def test_the_standards_own_library_verifies(
     app: App, user: users.NewUser, dispatcher: Dispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    secret = webhooks.secret(app, user.id, app.clock.now())["secret"]
+    secret = webhooks.get_secret(app, user.id, app.clock.now())["secret"]
     with receiver() as there:
         enqueue(app, user, there.url)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
     (received,) = there.received
     library_at(app.clock.now(), monkeypatch)
     body = standardwebhooks.Webhook(secret).verify(received.body, received.headers)
@@ -379,7 +379,7 @@ def test_the_standards_own_library_verifies(
 def test_a_rotation_signs_with_both_for_a_day(
     app: App, user: users.NewUser, dispatcher: Dispatcher, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = webhooks.secret(app, user.id, clock.now())
+    old = webhooks.get_secret(app, user.id, clock.now())
     rotated = webhooks.rotate_secret(app, user.id, clock.now())
     assert rotated["secret"] != old["secret"]
     assert rotated["previous_secret"] == old["secret"]
@@ -387,10 +387,10 @@ def test_a_rotation_signs_with_both_for_a_day(
     with receiver() as there:
         clock.advance(24 * 3600 - 1)
         enqueue(app, user, there.url, "within")
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
         clock.advance(1)
         enqueue(app, user, there.url, "after")
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
     within, behind = there.received
     library_at(clock.now(), monkeypatch)
     for secret in (old["secret"], rotated["secret"]):
@@ -398,12 +398,12 @@ def test_a_rotation_signs_with_both_for_a_day(
     standardwebhooks.Webhook(rotated["secret"]).verify(behind.body, behind.headers)
     with pytest.raises(standardwebhooks.WebhookVerificationError):
         standardwebhooks.Webhook(old["secret"]).verify(behind.body, behind.headers)
-    assert webhooks.secret(app, user.id, clock.now())["previous_secret"] is None
+    assert webhooks.get_secret(app, user.id, clock.now())["previous_secret"] is None
 
 
 def test_the_secret_stands_nowhere_in_the_database(app: App, user: users.NewUser) -> None:
-    secret = webhooks.secret(app, user.id, app.clock.now())["secret"]
-    assert secret.startswith(credentials.WEBHOOK_SECRET)
+    secret = webhooks.get_secret(app, user.id, app.clock.now())["secret"]
+    assert secret.startswith(credentials.WEBHOOK_SECRET_PREFIX)
     with app.db.read() as tx:
         row = tx.find_row("webhook_secret", user_id=user.id)
     assert row is not None
@@ -413,7 +413,7 @@ def test_the_secret_stands_nowhere_in_the_database(app: App, user: users.NewUser
 
 def test_the_vectors_are_what_the_standards_own_library_says(monkeypatch: pytest.MonkeyPatch) -> None:
     library_at(datetime(2026, 1, 31, 12, tzinfo=UTC), monkeypatch)
-    published = webhooks.vectors()
+    published = webhooks.build_vectors()
     assert [vector["valid"] for vector in published["vectors"]] == [True, True, False, False]
     for vector in published["vectors"]:
         library = standardwebhooks.Webhook(vector["secret"])
@@ -435,16 +435,16 @@ def test_a_delivery_that_is_done_can_be_sent_again_under_its_id(
         with pytest.raises(ApiError, match="still in progress"):
             webhooks.redeliver(app, user.id, delivery_id, clock.now(), keep)
         for wait in (10, 60, 300, 1):
-            dispatcher.settle(5)
+            dispatcher.run_until_idle(5)
             clock.advance(wait)
         assert only(app, user)["status"] == "dropped"
         again = webhooks.redeliver(app, user.id, delivery_id, clock.now(), keep)
         assert (again["status"], again["attempt_count"]) == ("pending", 4)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
         assert only(app, user)["status"] == "retry_pending"
         there.behave = status(200)
         clock.advance(10)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
     shown = only(app, user)
     assert (shown["status"], shown["attempt_count"]) == ("delivered", 6)
     assert {received.headers["webhook-id"] for received in there.received} == {delivery_id}
@@ -457,7 +457,7 @@ def test_the_last_ten_attempts_of_a_delivery_are_shown(
         delivery_id = enqueue(app, user, there.url)
         for _ in range(3):
             for wait in (10, 60, 300, 1):
-                dispatcher.settle(5)
+                dispatcher.run_until_idle(5)
                 clock.advance(wait)
             webhooks.redeliver(app, user.id, delivery_id, clock.now(), keep)
     shown = only(app, user)
@@ -471,13 +471,13 @@ def test_the_last_ten_attempts_of_a_delivery_are_shown(
 def test_a_signing_secret_is_there_once_somebody_asked_for_it(app: App, user: users.NewUser) -> None:
     with app.db.write() as tx:
         assert webhooks.has_secret(tx, user.id) is False
-        webhooks.rotated_secret(tx, app, user.id, app.clock.now())
+        webhooks.rotate_secret_in_transaction(tx, app, user.id, app.clock.now())
         assert webhooks.has_secret(tx, user.id) is True
         assert webhooks.has_secret(tx, user.id + 1) is False
 
 
 def test_receivers_are_told_a_tolerance_of_five_minutes() -> None:
-    assert webhooks.vectors()["tolerance_seconds"] == 300
+    assert webhooks.build_vectors()["tolerance_seconds"] == 300
 
 
 def test_nobody_sees_or_sends_what_is_anothers(app: App, user: users.NewUser) -> None:
@@ -493,7 +493,7 @@ def test_a_test_goes_to_the_address_given_or_the_accounts(
     app: App, user: users.NewUser, dispatcher: Dispatcher
 ) -> None:
     def test(url: str | None) -> dict[str, Any]:
-        return dict(webhooks.test(app, user.id, url, app.clock.now(), lambda tx, made: made))
+        return dict(webhooks.enqueue_test(app, user.id, url, app.clock.now(), lambda tx, made: made))
 
     with pytest.raises(ApiError, match="url is required: the account has no webhook_url"):
         test(None)
@@ -502,7 +502,7 @@ def test_a_test_goes_to_the_address_given_or_the_accounts(
         with app.db.write() as tx:
             tx._connection.execute("UPDATE users SET webhook_url = ?", [there.url + "own"])
         assert test(None)["url"] == there.url + "own"
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
     done = iso(app.clock.now())
     assert [(one["delivered_at"], one["dropped_at"]) for one in deliveries(app, user)] == [(done, None)] * 2
 
@@ -510,13 +510,13 @@ def test_a_test_goes_to_the_address_given_or_the_accounts(
 def test_deliveries_are_listed_newest_first_page_by_page(app: App, user: users.NewUser) -> None:
     made = [enqueue(app, user, "https://example.com/", str(number)) for number in range(5)]
     with app.db.read() as tx:
-        first = webhooks.listed(tx, user.id, 3)
-        rest = webhooks.listed(tx, user.id, 3, before=int(first["meta"]["next_cursor"]))
+        first = webhooks.list_deliveries(tx, user.id, 3)
+        rest = webhooks.list_deliveries(tx, user.id, 3, before=int(first["meta"]["next_cursor"]))
     listed = [one["delivery_id"] for page in (first, rest) for one in page["deliveries"]]
     assert listed == made[::-1]
     assert (first["meta"]["has_more"], rest["meta"]["has_more"]) == (True, False)
     with app.db.read() as tx:
-        whole = webhooks.listed(tx, user.id, 5)
+        whole = webhooks.list_deliveries(tx, user.id, 5)
     assert (len(whole["deliveries"]), whole["meta"]) == (5, {"limit": 5, "has_more": False, "next_cursor": None})
     assert deliveries(app, user, state="delivered") == []
     assert len(deliveries(app, user, event_type="finapi.test")) == 5
@@ -541,7 +541,7 @@ def test_an_event_is_published_to_accounts_that_want_it(app: App, user: users.Ne
 def test_nobody_is_told_of_a_locked_account_nor_of_one_that_is_not_there(app: App, user: users.NewUser) -> None:
     def told(user_id: int) -> webhooks.Receiver | None:
         with app.accounts.read() as tx:
-            return webhooks.account(tx, user_id, "https://example.com/hook")
+            return webhooks.find_receiver(tx, user_id, "https://example.com/hook")
 
     assert told(user.id) == webhooks.Receiver(user.id, user.uuid, "https://example.com/hook")
     assert told(user.id + 1) is None
@@ -554,8 +554,8 @@ def test_deliveries_that_are_done_are_forgotten_after_a_month(
 ) -> None:
     with receiver() as there:
         enqueue(app, user, there.url)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
     enqueue(app, user, "https://192.0.2.1/", "2")
     clock.advance(31 * 86_400)
-    dispatcher.settle(5)
+    dispatcher.run_until_idle(5)
     assert [one["payload"]["n"] for one in deliveries(app, user)] == ["2"]

@@ -25,14 +25,14 @@ from finapi.store.db import Transaction
 log = logging.getLogger("finapi.archive")
 
 COLUMNS = ("id", "account", "created_at", "delta", "reason", "endpoint", "request_id", "status")
-FILE_ROWS = 100_000  # of one file: 2 MB, made in a second
-ROWS_AT_ONCE = 1_000  # removed in one transaction, a few milliseconds that a call may have to wait
-BETWEEN_SECONDS = 0.05  # between two of these
+MAX_FILE_ROWS = 100_000  # of one file: 2 MB, made in a second
+MAX_REMOVED_ROWS = 1_000  # removed in one transaction, a few milliseconds that a call may have to wait
+BATCH_PAUSE_SECONDS = 0.05  # between two of these
 STEP_SECONDS = 60.0
-FAILED_SECONDS = 600.0  # after a file that could not be written
+RETRY_SECONDS = 600.0  # after a file that could not be written
 
 
-def step(app: App) -> float:
+def run_archive_step(app: App) -> float:
     """Archive or remove what is old, a few rows of it; in how many seconds there is more. A worker's step."""
     now, ledger_days = app.clock.now(), app.config.ledger_days
     before = iso(now - timedelta(days=ledger_days))[:10] if ledger_days else ""
@@ -40,23 +40,23 @@ def step(app: App) -> float:
     with app.accounts.read() as tx:
         state = tx.find_row("archive_state", today=iso(now)[:10], before=before, closed_to=tx.find_value("closed_to"))
         assert state is not None
-        chunk = tx.find_value("last_of_chunk", to=state["archived"], limit=ROWS_AT_ONCE)
+        chunk = tx.find_value("last_of_chunk", to=state["archived"], limit=MAX_REMOVED_ROWS)
     if not state["marked"] or (state["oldest"] is not None and state["oldest"] < oldest):
         with app.accounts.write() as tx:
             tx.run("put_ledger_mark", day=iso(now)[:10])
             tx.run("forget_ledger_marks", before=before, archived=state["archived"])
-            tx.run("forget_usage", before=oldest, limit=ROWS_AT_ONCE)
+            tx.run("forget_usage", before=oldest, limit=MAX_REMOVED_ROWS)
     if chunk is not None:
         # Not counted as written: no answer that is kept depends on rows so old.
         app.accounts.write_batched(lambda tx: _carry_over(tx, chunk), alone=True)
-        return BETWEEN_SECONDS
+        return BATCH_PAUSE_SECONDS
     if state["due"] <= state["archived"]:
         return STEP_SECONDS
     try:
         return 0.0 if _archive(app, state["archived"], state["due"], now) else STEP_SECONDS
     except OSError as error:
         log.warning("old rows of the ledger cannot be archived: %s", error)
-        return FAILED_SECONDS
+        return RETRY_SECONDS
 
 
 def _carry_over(tx: Transaction, to: int) -> None:
@@ -72,10 +72,10 @@ def _archive(app: App, after: int, to: int, now: datetime) -> bool:
     with gzip.GzipFile("", "wb", 6, data, 0) as packed, io.TextIOWrapper(packed, "utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow(COLUMNS)
-        while count < FILE_ROWS:
+        while count < MAX_FILE_ROWS:
             stopping.check()  # a file that is not complete is made again
             with app.accounts.read() as tx:
-                rows = tx.list_rows("ledger_rows_to_archive", after=last, to=to, limit=ROWS_AT_ONCE)
+                rows = tx.list_rows("ledger_rows_to_archive", after=last, to=to, limit=MAX_REMOVED_ROWS)
             if not rows:
                 break
             table.writerows(rows)
@@ -105,13 +105,13 @@ def _written(directory: Path, stem: str, data: bytes) -> str:
     return path.name
 
 
-def elsewhere(app: App) -> list[str]:
+def list_missing_files(app: App) -> list[str]:
     """The files that were moved away from where they were written: what they hold cannot be checked."""
     with app.accounts.read() as tx:
         return [row["file"] for row in tx.list_rows("ledger_archives") if not _path(app, row["file"]).exists()]
 
 
-def wrong(app: App) -> list[str]:
+def list_errors(app: App) -> list[str]:
     """Return one message for each sum of usage and each archive that does not agree with the ledger.
 
     An archive must contain what was written. The amounts that accounts carry over are checked if every archive is
@@ -129,7 +129,7 @@ def wrong(app: App) -> list[str]:
             for row in tx.list_rows("unequal_usage", after=after)
         ]
     sums: Counter[str] = Counter()
-    has_all_files = not elsewhere(app)
+    has_all_files = not list_missing_files(app)
     for row in files:
         try:
             sums.update(_sums(_path(app, row["file"]), row["sha256"], row["rows"]))

@@ -28,7 +28,7 @@ ALGORITHM = "HS256"
 INVITE_LIFETIME = 15 * 60  # seconds (DECISIONS 3)
 
 # How a webhook secret begins, so that it is known for one wherever it turns up.
-WEBHOOK_SECRET = "whsec_"
+WEBHOOK_SECRET_PREFIX = "whsec_"
 
 # Seconds that a token may seem to come from the future: what a clock that is set back by NTP makes of it.
 MAX_SKEW = 60
@@ -59,30 +59,30 @@ class SessionClaims(NamedTuple):
     session_id: str
 
 
-def api_key(secrets: Sequence[bytes], user_uuid: str, key_uuid: str) -> str:
+def derive_api_key(secrets: Sequence[bytes], user_uuid: str, key_uuid: str) -> str:
     """The API key of a user's key record: 32 lowercase hex characters (DECISIONS 1)."""
     return _derive(secrets[0], "api-key", user_uuid, key_uuid).hex()[:API_KEY_LENGTH]
 
 
-def invite_code(secrets: Sequence[bytes], invite_uuid: str) -> str:
+def derive_invite_code(secrets: Sequence[bytes], invite_uuid: str) -> str:
     """The invite code of an invite's row: 80 bits as ``XXXX-XXXX-XXXX-XXXX`` in base32 (RFC 4648, A-Z and 2-7)."""
     text = base64.b32encode(_derive(secrets[0], "invite-code", invite_uuid)[:10]).decode()
     return "-".join(text[place : place + 4] for place in range(0, 16, 4))
 
 
-def webhook_secret(secrets: Sequence[bytes], user_uuid: str, secret_uuid: str) -> str:
+def derive_webhook_secret(secrets: Sequence[bytes], user_uuid: str, secret_uuid: str) -> str:
     """The secret that signs a user's webhooks: ``whsec_`` and 32 bytes in base64 (Standard Webhooks 1.0)."""
-    return WEBHOOK_SECRET + base64.b64encode(_derive(secrets[0], "webhook", user_uuid, secret_uuid)).decode()
+    return WEBHOOK_SECRET_PREFIX + base64.b64encode(_derive(secrets[0], "webhook", user_uuid, secret_uuid)).decode()
 
 
-def webhook_signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
+def sign_webhook(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     """What ``webhook-signature`` says of a message under one secret: ``v1,`` and an HMAC-SHA-256 in base64."""
     signed = f"{message_id}.{timestamp}.".encode() + body
-    mac = hmac.digest(base64.b64decode(secret.removeprefix(WEBHOOK_SECRET)), signed, "sha256")
+    mac = hmac.digest(base64.b64decode(secret.removeprefix(WEBHOOK_SECRET_PREFIX)), signed, "sha256")
     return f"v1,{base64.b64encode(mac).decode()}"
 
 
-def derived_again(secrets: Sequence[bytes], stored: bytes, derive: Callable[..., str], *parts: str) -> str | None:
+def derive_again(secrets: Sequence[bytes], stored: bytes, derive: Callable[..., str], *parts: str) -> str | None:
     """What :func:`api_key`, :func:`invite_code` or :func:`webhook_secret` made of ``parts``, by the fingerprint stored.
 
     One of the secrets made it, which may not be the newest; None when that one is gone.
@@ -91,17 +91,17 @@ def derived_again(secrets: Sequence[bytes], stored: bytes, derive: Callable[...,
 
 
 @lru_cache(maxsize=64)
-def name_of(secret: bytes) -> str:
+def get_secret_name(secret: bytes) -> str:
     """The name of a master secret, 16 hex characters that tell nothing of it: what it made bears it."""
     return _derive(secret, "name").hex()[:16]
 
 
-def address_mark(secrets: Sequence[bytes], user_uuid: str, address: str) -> bytes:
+def hash_address(secrets: Sequence[bytes], user_uuid: str, address: str) -> bytes:
     """What is stored of an address that a user logged in from: 16 bytes, of which it cannot be guessed again."""
     return _derive(secrets[0], "login-address", user_uuid, address)[:16]
 
 
-def form_token(secrets: Sequence[bytes], session: bytes) -> str:
+def derive_form_token(secrets: Sequence[bytes], session: bytes) -> str:
     """What the forms of a session carry, so that no other site can send one; the session by its fingerprint."""
     return _base64url(_derive(secrets[0], "form", session.hex()))
 
@@ -112,7 +112,7 @@ def fingerprint(credential: str) -> bytes:
     return hashlib.sha256(credential.encode()).digest()
 
 
-def looks_like_api_key(text: str) -> bool:
+def has_api_key_form(text: str) -> bool:
     """Whether ``text`` could be an API key at all, so that nonsense costs no look-up."""
     return _API_KEY.fullmatch(text) is not None
 
@@ -122,7 +122,7 @@ def new_session_id(random_bytes: Callable[[int], bytes]) -> str:
     return _base64url(random_bytes(SESSION_ID_BYTES))
 
 
-def session_token(secrets: Sequence[bytes], *, sub: str, session_id: str, now: datetime, lifetime: int) -> str:
+def build_session_token(secrets: Sequence[bytes], *, sub: str, session_id: str, now: datetime, lifetime: int) -> str:
     """The JWT of a login: user uuid as ``sub``, ``session_id``, good for ``lifetime`` seconds."""
     return _signed(secrets, "session", {"sub": sub, "session_id": session_id}, now, lifetime)
 
@@ -134,7 +134,7 @@ def read_session_token(secrets: Sequence[bytes], token: str, now: datetime) -> S
     return SessionClaims(*said) if all(isinstance(text, str) and text for text in said) else None
 
 
-def invite_token(secrets: Sequence[bytes], code_id: int, now: datetime, lifetime: int = INVITE_LIFETIME) -> str:
+def build_invite_token(secrets: Sequence[bytes], code_id: int, now: datetime, lifetime: int = INVITE_LIFETIME) -> str:
     """The JWT for a redeemed invite code, by the id of its row. The row decides; this only leads to it."""
     return _signed(secrets, "invite", {"code_id": code_id}, now, lifetime)
 
@@ -145,7 +145,7 @@ def read_invite_token(secrets: Sequence[bytes], token: str, now: datetime) -> in
     return None if claims is None else _whole(claims.get("code_id"))
 
 
-def link_token(secrets: Sequence[bytes], kind: LinkKind, row_id: int, row_uuid: str) -> str:
+def build_link_token(secrets: Sequence[bytes], kind: LinkKind, row_id: int, row_uuid: str) -> str:
     """The token in a mailed link, made again from its row whenever a mail is sent.
 
     A letter for the kind, the row id, a dot and the HMAC: it needs no quoting in a URL.
@@ -165,11 +165,11 @@ def read_link_token(kind: LinkKind, token: str) -> int | None:
     return int(match[2])
 
 
-def link_token_matches(secrets: Sequence[bytes], kind: LinkKind, token: str, row_id: int, row_uuid: str) -> bool:
+def is_link_token_of_row(secrets: Sequence[bytes], kind: LinkKind, token: str, row_id: int, row_uuid: str) -> bool:
     """Whether ``token`` was made for this row, under any of the secrets; in time that tells nothing of it."""
     if read_link_token(kind, token) != row_id:
         return False
-    found = [hmac.compare_digest(token, link_token([secret], kind, row_id, row_uuid)) for secret in secrets]
+    found = [hmac.compare_digest(token, build_link_token([secret], kind, row_id, row_uuid)) for secret in secrets]
     return any(found)
 
 

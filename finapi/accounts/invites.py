@@ -11,8 +11,8 @@ from finapi.core.clock import iso
 from finapi.core.errors import ApiError
 from finapi.store.db import Row, Transaction
 
-INVALID = "Invalid or expired invite token"
-USED = "Invite code is used and cannot be used"
+INVALID_MESSAGE = "Invalid or expired invite token"
+USED_MESSAGE = "Invite code is used and cannot be used"
 
 
 class Invite(NamedTuple):
@@ -24,25 +24,27 @@ class Invite(NamedTuple):
 
 
 def create(
-    app: App, now: datetime, *, lifetime: timedelta | None, note: str | None, by: audit.Actor | None = None
+    app: App, now: datetime, *, lifetime: timedelta | None, note: str | None, actor: audit.Actor | None = None
 ) -> Invite:
     """Make an invite that expires after ``lifetime``, or never."""
     uuid = app.new_uuid()
-    code = credentials.invite_code(app.secrets, uuid)
+    code = credentials.derive_invite_code(app.secrets, uuid)
     expires_at = iso(now + lifetime) if lifetime is not None else None
     values = {"uuid": uuid, "note": note, "now": iso(now), "expires_at": expires_at}
     with app.accounts.write() as tx:
-        made_with = credentials.name_of(app.secrets[0])
-        audit.record_action(tx, by, "invite", now, detail=note or "")
+        made_with = credentials.get_secret_name(app.secrets[0])
+        audit.record_action(tx, actor, "invite", now, detail=note or "")
         tx.insert_row("insert_invite", values, fingerprint=credentials.fingerprint(code), made_with=made_with)
     return Invite(code, expires_at, note)
 
 
-def listed(app: App, tx: Transaction, now: datetime) -> list[dict[str, Any]]:
+def list_invites(app: App, tx: Transaction, now: datetime) -> list[dict[str, Any]]:
     """Every invite as ``{code, state, note, created_at, expires_at, used_at, used_by}``, oldest first."""
     return [
         {
-            "code": credentials.derived_again(app.secrets, row["fingerprint"], credentials.invite_code, row["uuid"]),
+            "code": credentials.derive_again(
+                app.secrets, row["fingerprint"], credentials.derive_invite_code, row["uuid"]
+            ),
             "state": _state(row, iso(now)),
             **{name: row[name] for name in ("note", "created_at", "expires_at", "used_at", "used_by")},
         }
@@ -50,7 +52,7 @@ def listed(app: App, tx: Transaction, now: datetime) -> list[dict[str, Any]]:
     ]
 
 
-def revoke(app: App, code: str, now: datetime, by: audit.Actor | None = None) -> None:
+def revoke(app: App, code: str, now: datetime, actor: audit.Actor | None = None) -> None:
     """Revoke a code that has not been used; NOT_FOUND or CONFLICT when it cannot be."""
     with app.accounts.write() as tx:
         row = _by_code(tx, code)
@@ -59,16 +61,16 @@ def revoke(app: App, code: str, now: datetime, by: audit.Actor | None = None) ->
         if not tx.run("revoke_invite", id=row["id"], now=iso(now)):
             raise ApiError("CONFLICT", "The invite code has already been used or revoked.")
         # A code that is revoked opens nothing: it may stand in the log.
-        audit.record_action(tx, by, "revoke an invite", now, detail=code.strip().upper())
+        audit.record_action(tx, actor, "revoke an invite", now, detail=code.strip().upper())
 
 
 def redeem(app: App, tx: Transaction, code: str, now: datetime) -> str:
     """The invite token of a code; 400 INVALID_INVITE or 410 INVITE_USED. Uses nothing up."""
     invite_id = _redeemable(_by_code(tx, code), now)
-    return credentials.invite_token(app.secrets, invite_id, now, app.config.invite_token_lifetime)
+    return credentials.build_invite_token(app.secrets, invite_id, now, app.config.invite_token_lifetime)
 
 
-def of_token(app: App, tx: Transaction, token: str, now: datetime) -> int:
+def get_id_by_token(app: App, tx: Transaction, token: str, now: datetime) -> int:
     """The id of the invite behind a token, looked at again: the token alone is not trusted."""
     invite_id = credentials.read_invite_token(app.secrets, token, now)
     return _redeemable(None if invite_id is None else tx.find_row("invite_by_id", id=invite_id), now)
@@ -90,9 +92,9 @@ def _by_code(tx: Transaction, code: str) -> Row | None:
 def _redeemable(row: Row | None, now: datetime) -> int:
     state = None if row is None else _state(row, iso(now))
     if state == "used":
-        raise ApiError("INVITE_USED", USED)
+        raise ApiError("INVITE_USED", USED_MESSAGE)
     if row is None or state != "open":
-        raise ApiError("INVALID_INVITE", INVALID)
+        raise ApiError("INVALID_INVITE", INVALID_MESSAGE)
     invite_id: int = row["id"]
     return invite_id
 

@@ -15,8 +15,8 @@ from finapi.core.clock import iso
 from finapi.core.lockout import FORGET_AFTER_SECONDS, FailureCount
 from finapi.store.db import Row, Transaction
 
-KNOWN_FOR = timedelta(days=30)
-MAX_KNOWN = 20  # addresses of an account that are remembered
+ADDRESS_LIFETIME = timedelta(days=30)
+MAX_ADDRESSES = 20  # addresses of an account that are remembered
 
 # Of an IPv6 address, which is counted as its /64: whoever has a network has 65,536 of these.
 NETWORK_BITS = 48
@@ -26,11 +26,11 @@ class Claim(NamedTuple):
     """Whose a login is, for :meth:`FairQueue.enter`, and whether it may go ``first``."""
 
     keys: tuple[Hashable, ...]
-    first: bool = False
+    is_first: bool = False
 
 
 @lru_cache(maxsize=1024)
-def network(address: str) -> str | None:
+def parent_network(address: str) -> str | None:
     """The /48 that an IPv6 /64 lies in (``2001:db8::/48``); None for what is no IPv6 network."""
     try:
         found = ipaddress.ip_network(address)
@@ -41,30 +41,30 @@ def network(address: str) -> str | None:
     )
 
 
-def claim(app: App, tx: Transaction, user: Row | None, email: bytes, address: str, now: datetime) -> Claim:
+def build_claim(app: App, tx: Transaction, user: Row | None, email: bytes, address: str, now: datetime) -> Claim:
     """The claim of a login: first and by itself from an address that the account logged in from lately.
 
     Else it shares with every other of its address, its network and its email. ``email`` is the key of the lockout.
     """
     user_id, uuid = (user["id"], user["uuid"]) if user else (0, "")
-    mark = credentials.address_mark(app.secrets, uuid, address)
-    if tx.find_value("login_address", user_id=user_id, address=mark, since=iso(now - KNOWN_FOR)):
+    mark = credentials.hash_address(app.secrets, uuid, address)
+    if tx.find_value("login_address", user_id=user_id, address=mark, since=iso(now - ADDRESS_LIFETIME)):
         return Claim((("known", email, address),), True)
-    wider = network(address)
+    wider = parent_network(address)
     keys = [("address", address), ("email", email)]
     return Claim((*keys, ("network", wider)) if wider else tuple(keys))
 
 
-def succeeded(tx: Transaction, app: App, user: Row, email: bytes, address: str, now: datetime) -> None:
+def record_success(tx: Transaction, app: App, user: Row, email: bytes, address: str, now: datetime) -> None:
     """Remember the address of a login that was right, and no failure before it."""
     tx.run("forget_login_failures", email=email)
-    mark = credentials.address_mark(app.secrets, user["uuid"], address)
-    tx.run("forget_old_login_addresses", before=iso(now - KNOWN_FOR))
+    mark = credentials.hash_address(app.secrets, user["uuid"], address)
+    tx.run("forget_old_login_addresses", before=iso(now - ADDRESS_LIFETIME))
     tx.run("keep_login_address", user_id=user["id"], address=mark, now=iso(now))
-    tx.run("forget_login_addresses_beyond", user_id=user["id"], most=MAX_KNOWN)
+    tx.run("forget_login_addresses_beyond", user_id=user["id"], most=MAX_ADDRESSES)
 
 
-def learn(app: App, email: bytes, now: datetime) -> None:
+def load_failures(app: App, email: bytes, now: datetime) -> None:
     """Count of an email what other processes have counted, where accounts are shared: they know, and memory follows."""
     if app.accounts is app.db:
         return
@@ -76,7 +76,7 @@ def learn(app: App, email: bytes, now: datetime) -> None:
         _put(app, email, row, now)
 
 
-def failed(app: App, email: bytes, seconds: int | None, now: datetime) -> int | None:
+def record_failure(app: App, email: bytes, seconds: int | None, now: datetime) -> int | None:
     """Write down that an email has failed; the seconds of the lock that it brought.
 
     By the count in memory, when the others have been written, that are ``seconds``. Where processes share accounts it
@@ -104,7 +104,7 @@ def failed(app: App, email: bytes, seconds: int | None, now: datetime) -> int | 
     return app.lockouts.get_lock_seconds(email, app.clock.monotonic()) or None
 
 
-def recall(app: App) -> int:
+def restore_failures(app: App) -> int:
     """Count the failures that were written down before a start; of how many emails there are some."""
     now = app.clock.now()
     with app.accounts.read() as tx:

@@ -32,7 +32,7 @@ MONTHS = {interval: months for months, interval in INTERVALS.items()}
 TOKENS_PER_CENT = 1
 
 # Refills in one transaction, and between looks when none is due: calls refill their own account.
-REFILLS_AT_ONCE = 500
+MAX_REFILLS = 500
 REFILL_SECONDS = 60.0
 
 
@@ -52,7 +52,7 @@ class Terms(NamedTuple):
     price: int | None
 
 
-def catalogue(config: Config) -> dict[str, Terms]:
+def build_catalogue(config: Config) -> dict[str, Terms]:
     """Every plan by its name, the free one first; the operator's own at the end."""
     found = {
         plan: Terms(getattr(config, f"{plan}_tokens"), months, 0 if plan == "free" else None)
@@ -68,19 +68,19 @@ def catalogue(config: Config) -> dict[str, Terms]:
     return found
 
 
-def terms_of(config: Config, plan: str) -> Terms:
+def get_terms(config: Config, plan: str) -> Terms:
     """The terms of a plan; those of the free one for a plan that the operator has taken away."""
-    plans = catalogue(config)
+    plans = build_catalogue(config)
     return plans.get(plan, plans["free"])
 
 
-def check(config: Config, plan: str) -> None:
+def check_name(config: Config, plan: str) -> None:
     """UsageError for a plan that there is not."""
-    if plan not in catalogue(config):
-        raise UsageError(f"{plan!r} is not a plan: {', '.join(catalogue(config))}")
+    if plan not in build_catalogue(config):
+        raise UsageError(f"{plan!r} is not a plan: {', '.join(build_catalogue(config))}")
 
 
-def cents(text: str) -> int:
+def parse_cents(text: str) -> int:
     """The cents of an amount of dollars; UsageError for what is none."""
     found = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,2}))?", text, re.ASCII)
     number = int(found[1]) * 100 + int((found[2] or "0").ljust(2, "0")) if found else 0
@@ -89,12 +89,12 @@ def cents(text: str) -> int:
     return number
 
 
-def period_end(anchor: datetime, plan: str, after: datetime, config: Config | None = None) -> datetime:
+def compute_period_end(anchor: datetime, plan: str, after: datetime, config: Config | None = None) -> datetime:
     """When the period that holds ``after`` ends, counting periods of ``plan`` from ``anchor``.
 
     Months end on the anchor's day, or on the last of a month that has no such day.
     """
-    months = PERIOD_MONTHS[plan] if config is None else terms_of(config, plan).months
+    months = PERIOD_MONTHS[plan] if config is None else get_terms(config, plan).months
     if months is None:
         return anchor + timedelta(weeks=max(0, (after - anchor) // timedelta(weeks=1)) + 1)
     elapsed = (after.year - anchor.year) * 12 + after.month - anchor.month
@@ -110,59 +110,59 @@ def _months_later(start: datetime, months: int) -> datetime:
     return start.replace(year=year, month=month + 1, day=day)
 
 
-def begin(
+def begin_period(
     tx: Transaction, config: Config, user_id: int, plan: str, now: datetime, *, anchor: datetime | None = None
 ) -> None:
     """Begin a period of ``plan``, counted from ``anchor``, by default now: its quota and the bought tokens left."""
     row, anchor = tx.find_row("userplan", user_id=user_id), anchor or now
     left = row["current_balance"] if row else 0
     bought = min(row["bought"], left) if row else 0
-    tokens = terms_of(config, plan).tokens + bought
+    tokens = get_terms(config, plan).tokens + bought
     values = {"user_id": user_id, "plan": plan, "tokens": tokens, "bought": bought, "now": iso(now)}
-    tx.run("put_userplan", values, anchor=iso(anchor), period_end=iso(period_end(anchor, plan, now, config)))
+    tx.run("put_userplan", values, anchor=iso(anchor), period_end=iso(compute_period_end(anchor, plan, now, config)))
     billing.insert_ledger_row(tx, user_id, tokens - left, "refill", iso(now))
 
 
-def change_plan(app: App, user_id: int, plan: str, now: datetime, by: audit.Actor | None = None) -> None:
+def change_plan(app: App, user_id: int, plan: str, now: datetime, actor: audit.Actor | None = None) -> None:
     """Put a user on a plan from now on."""
     with app.accounts.write() as tx:
-        audit.record_action(tx, by, "plan", now, user_id, plan)
-        begin(tx, app.config, user_id, plan, now)
+        audit.record_action(tx, actor, "plan", now, user_id, plan)
+        begin_period(tx, app.config, user_id, plan, now)
 
 
 def refill(app: App, user_id: int, now: datetime) -> None:
     """Begin the period of ``now`` if the user's has ended: with the quota once, however many went by."""
     with app.accounts.write() as tx:
-        refill_in(tx, app.config, user_id, now)
+        refill_in_transaction(tx, app.config, user_id, now)
 
 
-def refill_in(tx: Transaction, config: Config, user_id: int, now: datetime) -> None:
+def refill_in_transaction(tx: Transaction, config: Config, user_id: int, now: datetime) -> None:
     """The same in a transaction that is open."""
     row = tx.find_row("userplan", user_id=user_id)
     if row is not None and row["current_period_end"] <= iso(now):
-        begin(tx, config, user_id, row["plan"], now, anchor=datetime.fromisoformat(row["anchor"]))
+        begin_period(tx, config, user_id, row["plan"], now, anchor=datetime.fromisoformat(row["anchor"]))
 
 
-def refill_due(app: App, now: datetime) -> float:
+def run_refill_step(app: App, now: datetime) -> float:
     """Refill accounts whose period has ended. Return the seconds until it should run again. A worker's step."""
     with app.accounts.read() as tx:
-        due = [row["user_id"] for row in tx.list_rows("due_users", now=iso(now), limit=REFILLS_AT_ONCE)]
+        due = [row["user_id"] for row in tx.list_rows("due_users", now=iso(now), limit=MAX_REFILLS)]
     for user_id in due:
         if stopping.is_requested():
             break
         refill(app, user_id, now)
-    return 0.0 if len(due) == REFILLS_AT_ONCE else REFILL_SECONDS
+    return 0.0 if len(due) == MAX_REFILLS else REFILL_SECONDS
 
 
-def grant(app: App, user_id: int, tokens: int, now: datetime, by: audit.Actor | None = None) -> None:
+def grant(app: App, user_id: int, tokens: int, now: datetime, actor: audit.Actor | None = None) -> None:
     """Add tokens to a user's balance."""
     with app.accounts.write() as tx:
-        audit.record_action(tx, by, "grant", now, user_id, f"{tokens} tokens")
+        audit.record_action(tx, actor, "grant", now, user_id, f"{tokens} tokens")
         _add(tx, user_id, tokens, "grant", now)
 
 
-def purchase(
-    app: App, user_id: int, cents: int, now: datetime, settle: Callable[[Transaction, Purchase], Answer]
+def buy_tokens(
+    app: App, user_id: int, cents: int, now: datetime, respond: Callable[[Transaction, Purchase], Answer]
 ) -> Answer:
     """Buy tokens out of the wallet; what ``settle`` makes of it in the same transaction.
 
@@ -175,7 +175,7 @@ def purchase(
         tokens = cents * TOKENS_PER_CENT
         balance = _add(tx, user_id, tokens, "purchase", now)
         tx.run("insert_wallet_row", user_id=user_id, cents=-cents, reason="purchase", tokens=tokens, now=iso(now))
-        return settle(tx, Purchase(tokens, balance, left))
+        return respond(tx, Purchase(tokens, balance, left))
 
 
 class Balance(TypedDict):
@@ -191,7 +191,7 @@ class Balance(TypedDict):
     as_of: Time
 
 
-def balance(tx: Transaction, config: Config, user_id: int, now: datetime) -> Balance:
+def get_balance(tx: Transaction, config: Config, user_id: int, now: datetime) -> Balance:
     """A user's balance; CONFLICT when the account has no plan."""
     row = _held(tx, user_id)
     left = datetime.fromisoformat(row["current_period_end"]) - now
@@ -199,7 +199,7 @@ def balance(tx: Transaction, config: Config, user_id: int, now: datetime) -> Bal
         Balance,
         row,
         plan_display_name=row["plan"].capitalize(),
-        monthly_quota=terms_of(config, row["plan"]).tokens,
+        monthly_quota=get_terms(config, row["plan"]).tokens,
         billing_cycle_end=row["current_period_end"],
         days_until_refill=max(0, math.ceil(left / timedelta(days=1))),
         suspended=row["status"] != "active",
@@ -216,7 +216,7 @@ class PlanSubscription(TypedDict):
     status: str
 
 
-def subscription(tx: Transaction, user_id: int) -> PlanSubscription:
+def get_subscription(tx: Transaction, user_id: int) -> PlanSubscription:
     """A user's plan; CONFLICT when the account has none."""
     row = _held(tx, user_id)
     return build_record(PlanSubscription, row, plan_name=row["plan"])
@@ -235,9 +235,9 @@ class Plan(TypedDict):
     stripe_price_id: None
 
 
-def listed(config: Config) -> Iterator[Plan]:
+def list_plans(config: Config) -> Iterator[Plan]:
     """Every plan, the free one first."""
-    for number, (plan, terms) in enumerate(catalogue(config).items(), 1):
+    for number, (plan, terms) in enumerate(build_catalogue(config).items(), 1):
         interval = INTERVALS[terms.months]
         feeds = config.feeds_free if plan == "free" else config.feeds_paid
         insider = config.insider_per_minute_free if plan == "free" else config.insider_per_minute_paid
@@ -270,7 +270,7 @@ class WalletChange(TypedDict):
     description: str
 
 
-def purchases(tx: Transaction, user_id: int, limit: int, offset: int) -> list[WalletChange]:
+def list_wallet_changes(tx: Transaction, user_id: int, limit: int, offset: int) -> list[WalletChange]:
     """Every change of the wallet, newest first."""
     rows = tx.list_rows("wallet_rows", user_id=user_id, limit=limit, offset=offset)
     return [build_record(WalletChange, row, stripe_invoice_id=None) for row in rows]

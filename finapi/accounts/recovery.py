@@ -11,7 +11,7 @@ from typing import Literal
 
 from finapi.accounts import credentials, users
 from finapi.accounts.credentials import LinkKind
-from finapi.accounts.letters import letter
+from finapi.accounts.mail_texts import build_letter
 from finapi.app import App
 from finapi.core import lockout
 from finapi.core.clock import iso
@@ -52,7 +52,7 @@ def _live_row(app: App, tx: Transaction, kind: LinkKind, token: str, now: dateti
     row = None if row_id is None else tx.find_row(_ROWS[kind], id=row_id)
     if row is None or row["expires_at"] <= iso(now):
         raise invalid_token()
-    if not credentials.link_token_matches(app.secrets, kind, token, row["id"], row["uuid"]):
+    if not credentials.is_link_token_of_row(app.secrets, kind, token, row["id"], row["uuid"]):
         raise invalid_token()
     return row
 
@@ -60,7 +60,7 @@ def _live_row(app: App, tx: Transaction, kind: LinkKind, token: str, now: dateti
 # ---- verification
 
 
-def open_verification(tx: Transaction, app: App, user_id: int, now: datetime) -> int:
+def create_verification(tx: Transaction, app: App, user_id: int, now: datetime) -> int:
     """Make the user's verification link anew; the id of its row."""
     expires_at = iso(now + timedelta(seconds=app.config.verification_lifetime))
     values = {"user_id": user_id, "uuid": app.new_uuid(), "now": iso(now), "expires_at": expires_at}
@@ -70,7 +70,7 @@ def open_verification(tx: Transaction, app: App, user_id: int, now: datetime) ->
 def renew_verification(tx: Transaction, app: App, user_id: int, now: datetime) -> None:
     """Queue a new verification mail if the last link has expired (DECISIONS 3)."""
     if tx.find_value("live_verification_of", user_id=user_id, now=iso(now)) is None:
-        mail.enqueue(tx, VERIFY, open_verification(tx, app, user_id, now), now)
+        mail.enqueue(tx, VERIFY, create_verification(tx, app, user_id, now), now)
 
 
 def resend_verification(app: App, email: str, now: datetime) -> None:
@@ -78,7 +78,7 @@ def resend_verification(app: App, email: str, now: datetime) -> None:
 
     An email that has had its mails of the hour gets none, and nobody is told.
     """
-    email = users.normal(email)
+    email = users.normalise_email(email)
     allowed = app.limiters["resend_email"].take(lockout.hash_email(email), app.clock.monotonic()).allowed
     with app.accounts.write() as tx:
         user = tx.find_row("user_by_email", email=email)
@@ -87,12 +87,12 @@ def resend_verification(app: App, email: str, now: datetime) -> None:
         else:
             # The same link while it lives: whoever else asks must not kill the one already in the mailbox.
             live = tx.find_value("live_verification_of", user_id=user["id"], now=iso(now))
-            mail.enqueue(tx, VERIFY, live or open_verification(tx, app, user["id"], now), now)
+            mail.enqueue(tx, VERIFY, live or create_verification(tx, app, user["id"], now), now)
 
 
-def send_verification_now(app: App, verification_id: int) -> None:
+def send_verification(app: App, verification_id: int) -> None:
     """Send a verification mail and wait for it; MAIL_FAILED (500) when it does not get out."""
-    rendered = render(app, VERIFY, verification_id)
+    rendered = render_mail(app, VERIFY, verification_id)
     assert rendered is not None
     again = "The account exists; ask for the mail again with POST /api/v1/auth/resend-verification."
     failed = ApiError("MAIL_FAILED", f"The verification email could not be sent. {again}")
@@ -106,7 +106,7 @@ def send_verification_now(app: App, verification_id: int) -> None:
         app.wait_slots.release()
 
 
-def verify(app: App, token: str, now: datetime, *, follow: bool = True) -> None:
+def verify_email(app: App, token: str, now: datetime, *, follow: bool = True) -> None:
     """Mark the email of a verification link as verified; following it twice is fine.
 
     With ``follow=False`` the link is only looked at, as a HEAD does.
@@ -126,16 +126,16 @@ def is_verified(app: App, tx: Transaction, token: str, now: datetime) -> bool:
 # ---- reset
 
 
-def forget_password(app: App, email: str, now: datetime) -> None:
+def request_password_reset(app: App, email: str, now: datetime) -> None:
     """Queue a reset mail unless a live token exists; the same work whatever the email is (DECISIONS 3)."""
     expires_at = iso(now + timedelta(seconds=app.config.reset_lifetime))
-    values = {"email": users.normal(email), "uuid": app.new_uuid(), "now": iso(now), "expires_at": expires_at}
+    values = {"email": users.normalise_email(email), "uuid": app.new_uuid(), "now": iso(now), "expires_at": expires_at}
     with app.accounts.write() as tx:
         reset_id = tx.find_value("put_reset", values)
         mail.enqueue(tx, RESET if reset_id is not None else DECOY, reset_id or 0, now)
 
 
-def live_reset(app: App, tx: Transaction, token: str, now: datetime) -> Row:
+def get_reset(app: App, tx: Transaction, token: str, now: datetime) -> Row:
     """Return the row of a live reset token: id, user_id, uuid, email, is_first. Nothing is used up.
 
     ``is_first`` is 1 while the account still has the password of its registration. Raise INVALID_TOKEN for a token that
@@ -147,36 +147,36 @@ def live_reset(app: App, tx: Transaction, token: str, now: datetime) -> Row:
 # ---- the queue
 
 
-def send_due(app: App) -> float | None:
+def run_mail_step(app: App) -> float | None:
     """Send what is due of the mail queue; seconds until the next. A worker's step."""
     return mail.send_due(
         app.accounts,
         app.mail_settings,
         app.clock.now(),
-        render=lambda name, row: render(app, name, row),
-        on_give_up=given_up,
+        render=lambda name, row: render_mail(app, name, row),
+        on_give_up=handle_given_up_mail,
     )
 
 
-def render(app: App, template: str, row_id: int) -> Letter | None:
+def render_mail(app: App, template: str, row_id: int) -> Letter | None:
     """The letter of a queued mail, or None when what it was about has gone or it never was one."""
     with app.accounts.read() as tx:
         if template in (WELCOME, NEW_KEY, *_CALLS):
             user = tx.find_row("user_by_id", id=row_id)
             if user is None:
                 return None
-            key = users.profile(app, tx, row_id, app.clock.now())["api_key"]
+            key = users.build_profile(app, tx, row_id, app.clock.now())["api_key"]
             if template == KEY_REFUSED and key is not None:
                 return None  # replaced since
             line = _CALLS.get(template) or key or "(log in to see it)"
-            return letter(template, user["email"], line, url=app.config.public_url)
+            return build_letter(template, user["email"], line, url=app.config.public_url)
         if template == FAILING_RECEIVER:
             failing = tx.find_row("failing_receiver", id=row_id)
             # The host alone: the rest of a URL may hold a secret.
             return (
                 None
                 if failing is None
-                else letter(template, failing["email"], failing["host"], url=app.config.public_url)
+                else build_letter(template, failing["email"], failing["host"], url=app.config.public_url)
             )
         if template not in (VERIFY, RESET):
             return None
@@ -184,13 +184,13 @@ def render(app: App, template: str, row_id: int) -> Letter | None:
         row = tx.find_row(_ROWS[kind], id=row_id)
     if row is None or row["expires_at"] <= iso(app.clock.now()):
         return None
-    token = credentials.link_token(app.secrets, kind, row["id"], row["uuid"])
+    token = credentials.build_link_token(app.secrets, kind, row["id"], row["uuid"])
     link = f"{app.config.public_url}/api/v1/auth/{_PATHS[kind]}?token={token}"
     lifetime = app.config.verification_lifetime if kind == VERIFY else app.config.reset_lifetime
-    return letter(kind, row["email"], link, lifetime=lifetime)
+    return build_letter(kind, row["email"], link, lifetime=lifetime)
 
 
-def given_up(tx: Transaction, template: str, row_id: int) -> None:
+def handle_given_up_mail(tx: Transaction, template: str, row_id: int) -> None:
     """A mail was given up: a reset token that nobody has received is deleted, so that it can be asked for anew."""
     if template == RESET:
         tx.run("delete_reset", id=row_id)

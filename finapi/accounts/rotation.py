@@ -19,9 +19,9 @@ from finapi.store.db import Row, Transaction
 log = logging.getLogger("finapi.secrets")
 
 _DERIVED: dict[str, Callable[..., str]] = {
-    "api_keys": credentials.api_key,
-    "webhook_secrets": credentials.webhook_secret,
-    "invites": credentials.invite_code,
+    "api_keys": credentials.derive_api_key,
+    "webhook_secrets": credentials.derive_webhook_secret,
+    "invites": credentials.derive_invite_code,
 }
 
 
@@ -35,14 +35,14 @@ class SecretUse(TypedDict):
     invite_codes: int
 
 
-def settle(app: App, now: datetime, *, new_secrets: bool = True) -> None:
+def apply_secrets(app: App, now: datetime, *, new_secrets: bool = True) -> None:
     """Bring what is stored in line with the secrets in force.
 
     What was made by a secret that is gone is refused from then on, and its owners are told by mail; what a secret that
     came back has made is taken again. Without ``new_secrets`` it is a UsageError when nothing would be left: those are
     the wrong secrets.
     """
-    names = {credentials.name_of(secret) for secret in app.secrets}
+    names = {credentials.get_secret_name(secret) for secret in app.secrets}
     with app.accounts.read() as tx:
         unnamed = any(tx.find_row(f"unnamed_{kind}") for kind in _DERIVED)
         made = tx.list_rows("made_with_secrets", now=iso(now))
@@ -61,14 +61,14 @@ def settle(app: App, now: datetime, *, new_secrets: bool = True) -> None:
                 tx.run("take_api_keys_again", name=name)
                 tx.run("take_webhook_secrets_again", name=name)
             _refuse(tx, {row["made_with"] for row in gone}, now)
-            tx.announce(users.KEYS)
+            tx.announce(users.KEYS_TOPIC)
     if gone:
         log.warning("refused, as the master secret that made them is gone: %s", format_credential_counts(gone))
 
 
-def agree(app: App, now: datetime) -> None:
+def check_secrets(app: App, now: datetime) -> None:
     """UsageError unless the secrets here are all that anything was made of: a node that lacks one changes nothing."""
-    names = {credentials.name_of(secret) for secret in app.secrets}
+    names = {credentials.get_secret_name(secret) for secret in app.secrets}
     with app.accounts.read() as tx:
         gone = [row for row in tx.list_rows("made_with_secrets", now=iso(now)) if row["made_with"] not in names]
     if gone:
@@ -76,7 +76,7 @@ def agree(app: App, now: datetime) -> None:
         raise UsageError(f"a master secret of the worker is missing here, which made {counts}: bring its secrets")
 
 
-def used(app: App, tx: Transaction, now: datetime) -> list[SecretUse]:
+def list_secrets(app: App, tx: Transaction, now: datetime) -> list[SecretUse]:
     """The secrets in force, newest first, and what each made that still works."""
     made = {
         (row["made_with"], row["kind"]): int(row["number"]) for row in tx.list_rows("made_with_secrets", now=iso(now))
@@ -89,31 +89,31 @@ def used(app: App, tx: Transaction, now: datetime) -> list[SecretUse]:
             "webhook_secrets": made.get((name, "webhook secret"), 0),
             "invite_codes": made.get((name, "invite code"), 0),
         }
-        for place, name in enumerate(map(credentials.name_of, app.secrets))
+        for place, name in enumerate(map(credentials.get_secret_name, app.secrets))
     ]
 
 
-def rotate(app: App) -> str:
+def add_secret(app: App) -> str:
     """Put a fresh secret in front, of which new credentials are made; its name. The others go on working."""
     _put(app, [master_secrets.generate(), *app.secrets])
-    return credentials.name_of(app.secrets[0])
+    return credentials.get_secret_name(app.secrets[0])
 
 
-def drop(app: App, name: str, now: datetime, *, sure: bool) -> str:
+def remove_secret(app: App, name: str, now: datetime, *, confirmed: bool) -> str:
     """Take a secret away; what was made from it and is refused now, or "".
 
     NOT_FOUND for a name that no secret has; CONFLICT for the newest, and without ``sure`` while anything depends on it.
     """
-    left = [secret for secret in app.secrets if credentials.name_of(secret) != name]
+    left = [secret for secret in app.secrets if credentials.get_secret_name(secret) != name]
     if len(left) == len(app.secrets):
         raise ApiError("NOT_FOUND", f"There is no master secret named {name}.")
-    if name == credentials.name_of(app.secrets[0]):
+    if name == credentials.get_secret_name(app.secrets[0]):
         raise ApiError("CONFLICT", "New keys are made from the newest secret; put a newer one in front of it first.")
     with app.accounts.read() as tx:
         dead = format_credential_counts(
             row for row in tx.list_rows("made_with_secrets", now=iso(now)) if row["made_with"] == name
         )
-    if dead and not sure:
+    if dead and not confirmed:
         raise ApiError(
             "CONFLICT",
             f"It made {dead}, which would be refused. Replace them first (finapi user rotate-key --all --webhooks), "
@@ -122,7 +122,7 @@ def drop(app: App, name: str, now: datetime, *, sure: bool) -> str:
     _put(app, left)
     with app.accounts.write() as tx:
         _drop_links(tx, now)
-    settle(app, now)
+    apply_secrets(app, now)
     return dead
 
 
@@ -140,8 +140,8 @@ def _name(app: App, tx: Transaction) -> None:
 def _maker(app: App, row: Row, derive: Callable[..., str]) -> str:
     parts = [part for part in (row["user_uuid"], row["uuid"]) if part is not None]
     for secret in app.secrets:
-        if credentials.derived_again([secret], row["fingerprint"], derive, *parts) is not None:
-            return credentials.name_of(secret)
+        if credentials.derive_again([secret], row["fingerprint"], derive, *parts) is not None:
+            return credentials.get_secret_name(secret)
     return ""
 
 

@@ -15,10 +15,10 @@ from finapi.core.errors import ApiError
 from finapi.net import mail
 from finapi.store.db import ConstraintError, Row, Transaction, is_unique_violation
 
-LOCKED = "Too many failed login attempts. Try again later."
-WRONG = "Invalid email or password"
-CROWDED = "Too many logins of this email at once. Try again in a moment."
-NOT_VERIFIED = "Please verify the email, I have send verification link."
+LOCKED_MESSAGE = "Too many failed login attempts. Try again later."
+INVALID_CREDENTIALS_MESSAGE = "Invalid email or password"
+TOO_MANY_LOGINS_MESSAGE = "Too many logins of this email at once. Try again in a moment."
+NOT_VERIFIED_MESSAGE = "Please verify the email, I have send verification link."
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ def register(app: App, email: str, password: str, invite_token: str, address: st
     Checked in this order: password, invite (400, 410), email (400). When the mail cannot be sent (500) the user exists
     all the same, and ``resend-verification`` works.
     """
-    email = users.normal(email)
+    email = users.normalise_email(email)
     passwords.check_new(password, "password", common=app.config.common_passwords)
     with app.accounts.read() as tx:
-        invite_id = invites.of_token(app, tx, invite_token, now)
+        invite_id = invites.get_id_by_token(app, tx, invite_token, now)
         if tx.find_row("user_by_email", email=email) is not None:
             raise ApiError("EMAIL_EXISTS", "Email already exists")
     stored = app.hasher.hash(password, ("address", address))
@@ -57,13 +57,13 @@ def register(app: App, email: str, password: str, invite_token: str, address: st
             invites.use(tx, invite_id, now)
             user = users.insert(tx, app, email, "free", now, password=stored, verified=False)
             tx.run("set_invite_user", id=invite_id, user_id=user.id)
-            verification_id = recovery.open_verification(tx, app, user.id, now)
+            verification_id = recovery.create_verification(tx, app, user.id, now)
             mail.enqueue(tx, "welcome", user.id, now)
     except ConstraintError as error:
         if not is_unique_violation(error, "users", "email"):
             raise
         raise ApiError("EMAIL_EXISTS", "Email already exists") from None
-    recovery.send_verification_now(app, verification_id)
+    recovery.send_verification(app, verification_id)
 
 
 def login(app: App, email: str, password: str, address: str, now: datetime) -> Login:
@@ -72,13 +72,13 @@ def login(app: App, email: str, password: str, address: str, now: datetime) -> L
     An attempt is reserved before the hash is computed, so that no more guesses run at once than the lockout allows.
     Every answer but the 429 costs one hash, whether the email is known or not.
     """
-    email = users.normal(email)
+    email = users.normalise_email(email)
     key = lockout.hash_email(email)
-    user = confirm(app, email, password, address, now)
+    user = check_password(app, email, password, address, now)
     if not user["verify_email"]:
         with app.accounts.write() as tx:
             recovery.renew_verification(tx, app, user["id"], now)
-        raise ApiError("EMAIL_NOT_VERIFIED", NOT_VERIFIED)
+        raise ApiError("EMAIL_NOT_VERIFIED", NOT_VERIFIED_MESSAGE)
     again = None
     with suppress(ApiError):  # without time for it: the next login will do
         again = app.hasher.hash(password, key) if app.hasher.needs_rehash(user["password"]) else None
@@ -86,15 +86,15 @@ def login(app: App, email: str, password: str, address: str, now: datetime) -> L
         if again is not None:
             tx.run("set_password_again", id=user["id"], password=again, old=user["password"])
         token = _open(tx, app, user, now)
-        plans.refill_in(tx, app.config, user["id"], now)
-        logins.succeeded(tx, app, user, key, address, now)
-        return Login(token, users.profile(app, tx, user["id"], now))
+        plans.refill_in_transaction(tx, app.config, user["id"], now)
+        logins.record_success(tx, app, user, key, address, now)
+        return Login(token, users.build_profile(app, tx, user["id"], now))
 
 
-def confirm(app: App, email: str, password: str, address: str, now: datetime) -> Row:
+def check_password(app: App, email: str, password: str, address: str, now: datetime) -> Row:
     """The user of an email and its password; 401, or 429 in a lockout, to which a wrong one counts."""
     key = lockout.hash_email(email)
-    logins.learn(app, key, now)
+    logins.load_failures(app, key, now)
     left = app.lockouts.get_lock_seconds(key, app.clock.monotonic())
     if left:
         raise _locked(left)
@@ -108,9 +108,9 @@ def _by_password(app: App, email: str, key: bytes, password: str, address: str, 
     """
     with app.accounts.read() as tx:
         user = tx.find_row("user_by_email", email=email)
-        claim = logins.claim(app, tx, user, key, address, now)
+        claim = logins.build_claim(app, tx, user, key, address, now)
     try:
-        with app.hasher.queue.enter(*claim.keys, first=claim.first):
+        with app.hasher.queue.enter(*claim.keys, first=claim.is_first):
             attempt = app.lockouts.begin_attempt(key, app.clock.monotonic())
             if isinstance(attempt, int):
                 raise _locked(attempt)
@@ -122,14 +122,14 @@ def _by_password(app: App, email: str, key: bytes, password: str, address: str, 
     except ApiError as error:
         if error.code == "UNAVAILABLE" and app.hasher.queue.count_for_key(("email", key)) >= lockout.MAX_OPEN_ATTEMPTS:
             # Not the server is busy but this email, whether it is registered or not.
-            raise ApiError("RATE_LIMIT_EXCEEDED", CROWDED, headers={"Retry-After": "1"}) from None
+            raise ApiError("RATE_LIMIT_EXCEEDED", TOO_MANY_LOGINS_MESSAGE, headers={"Retry-After": "1"}) from None
         raise
-    seconds = logins.failed(app, key, seconds, now)
+    seconds = logins.record_failure(app, key, seconds, now)
     if seconds is not None:
         raise _locked(seconds)
     # Whatever the password is, an unverified account answers 400 (DECISIONS 3).
     if user is None or user["locked_at"] or user["verify_email"]:
-        raise ApiError("INVALID_CREDENTIALS", WRONG)
+        raise ApiError("INVALID_CREDENTIALS", INVALID_CREDENTIALS_MESSAGE)
     return user
 
 
@@ -139,12 +139,12 @@ def logout(app: App, session: bytes) -> None:
         tx.run("delete_session", fingerprint=session)
 
 
-def listed(tx: Transaction, user_id: int, now: datetime) -> list[Row]:
+def list_sessions(tx: Transaction, user_id: int, now: datetime) -> list[Row]:
     """A user's sessions, the newest first: fingerprint, created_at, expires_at."""
     return tx.list_rows("sessions_of_user", user_id=user_id, now=iso(now))
 
 
-def end_others(app: App, user_id: int, session: bytes) -> None:
+def end_other_sessions(app: App, user_id: int, session: bytes) -> None:
     """End every session of a user but one, named by its fingerprint."""
     with app.accounts.write() as tx:
         tx.run("delete_other_sessions", user_id=user_id, fingerprint=session)
@@ -156,7 +156,7 @@ def prepare_reset(app: App, token: str, password: str, address: str, now: dateti
     Raise INVALID_TOKEN for a token that is unknown, used or expired, and INVALID_PARAM for a password that is refused.
     """
     with app.accounts.read() as tx:
-        reset = recovery.live_reset(app, tx, token, now)
+        reset = recovery.get_reset(app, tx, token, now)
     passwords.check_new(password, "newpassword", common=app.config.common_passwords)
     return PasswordReset(
         id=reset["id"],
@@ -183,14 +183,14 @@ def apply_reset(tx: Transaction, reset: PasswordReset, now: datetime) -> int:
     return user_id
 
 
-def set_password(app: App, user_id: int, password: str, now: datetime, by: audit.Actor | None = None) -> None:
+def set_password(app: App, user_id: int, password: str, now: datetime, actor: audit.Actor | None = None) -> None:
     """Set a new password, as the operator does: every session ends, and the lockout clears."""
     passwords.check_new(password, "password", common=app.config.common_passwords)
     stored = app.hasher.hash(password)
     with app.accounts.write() as tx:
         user = tx.find_row("user_by_id", id=user_id)
         assert user is not None
-        audit.record_action(tx, by, "password", now, user_id)
+        audit.record_action(tx, actor, "password", now, user_id)
         tx.run("set_password", id=user_id, password=stored, now=iso(now))
         tx.run("delete_sessions", user_id=user_id)
         tx.run("forget_login_failures", email=lockout.hash_email(user["email"]))
@@ -205,7 +205,7 @@ def _open(tx: Transaction, app: App, checked: Row, now: datetime) -> str:
     user_id = checked["id"]
     user = tx.find_row("user_by_id", id=user_id)
     if user is None or user["locked_at"] or user["password_serial"] != checked["password_serial"]:
-        raise ApiError("INVALID_CREDENTIALS", WRONG)
+        raise ApiError("INVALID_CREDENTIALS", INVALID_CREDENTIALS_MESSAGE)
     session_id = credentials.new_session_id(app.random_bytes)
     lifetime = app.config.session_lifetime
     tx.run("delete_expired_sessions", user_id=user_id, now=iso(now))
@@ -213,10 +213,10 @@ def _open(tx: Transaction, app: App, checked: Row, now: datetime) -> str:
     fingerprint = credentials.fingerprint(session_id)
     tx.run("insert_session", user_id=user_id, fingerprint=fingerprint, now=iso(now), expires_at=expires_at)
     tx.run("evict_oldest_sessions", user_id=user_id, device_limit=app.config.device_limit)
-    return credentials.session_token(
+    return credentials.build_session_token(
         app.secrets, sub=checked["uuid"], session_id=session_id, now=now, lifetime=lifetime
     )
 
 
 def _locked(seconds: int) -> ApiError:
-    return ApiError("LOGIN_LOCKED", LOCKED, headers={"Retry-After": str(seconds)})
+    return ApiError("LOGIN_LOCKED", LOCKED_MESSAGE, headers={"Retry-After": str(seconds)})

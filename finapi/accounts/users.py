@@ -17,7 +17,7 @@ from finapi.edgar import form_families
 from finapi.store.db import ConstraintError, Row, Transaction, is_unique_violation
 
 # Under which the database tells that a key is none any more.
-KEYS = "keys"
+KEYS_TOPIC = "keys"
 
 # Event types that an account may switch on (DECISIONS 9); sniper.filing_hit is always on.
 TOPICS = ("sniper.window_expired", *form_families.TOPICS)
@@ -39,7 +39,7 @@ class Caller:
     period_end: str | None = None
     session: bytes | None = None
     data_stamp: str = field(default="", compare=False)
-    admin: bool = False
+    is_admin: bool = False
 
 
 class NewUser(NamedTuple):
@@ -109,20 +109,20 @@ class DeviceLimit(TypedDict):
     updated_at: Time
 
 
-def by_api_key(tx: Transaction, key: str) -> Caller | None:
+def find_caller_by_api_key(tx: Transaction, key: str) -> Caller | None:
     """The user of an API key, or None for a key that is not one, not known, or of a locked account."""
-    if not credentials.looks_like_api_key(key):
+    if not credentials.has_api_key_form(key):
         return None
     row = tx.find_row("caller_by_fingerprint", fingerprint=credentials.fingerprint(key))
     return None if row is None else _caller(row)
 
 
-def by_key(app: App, key: str) -> Caller | None:
+def find_cached_caller(app: App, key: str) -> Caller | None:
     """What :func:`by_api_key` gives, looked up once for as long as nothing is written but what calls cost."""
 
     def look_up() -> Caller | None:
         with app.accounts.read_one() as tx:
-            caller = by_api_key(tx, key)
+            caller = find_caller_by_api_key(tx, key)
         if caller is None:
             return None
         with app.db.read_one() as tx:
@@ -138,21 +138,21 @@ def by_key(app: App, key: str) -> Caller | None:
     return caller
 
 
-def by_session(app: App, tx: Transaction, token: str, now: datetime) -> Caller | None:
+def find_caller_by_session(app: App, tx: Transaction, token: str, now: datetime) -> Caller | None:
     """The user of a session token, or None when the token or the session behind it is not valid now."""
     claims = credentials.read_session_token(app.secrets, token, now)
     if claims is None:
         return None
     fingerprint = credentials.fingerprint(claims.session_id)
     row = tx.find_row("caller_by_session", fingerprint=fingerprint, uuid=claims.sub, now=iso(now))
-    return None if row is None else replace(_caller(row, session=fingerprint), admin=row["usertype"] == "admin")
+    return None if row is None else replace(_caller(row, session=fingerprint), is_admin=row["usertype"] == "admin")
 
 
 def _caller(row: Row, *, session: bytes | None = None) -> Caller:
     return Caller(row["id"], row["uuid"], row["email"], row["plan"], row["current_period_end"], session)
 
 
-def normal(email: str) -> str:
+def normalise_email(email: str) -> str:
     """An email as it is stored and compared: without blanks around it, in lower case."""
     return email.strip().lower()
 
@@ -164,44 +164,44 @@ def create(
     now: datetime,
     *,
     password: str | None = None,
-    admin: bool = False,
-    by: audit.Actor | None = None,
+    is_admin: bool = False,
+    actor: audit.Actor | None = None,
 ) -> NewUser:
     """Make a verified user, as the operator does; CONFLICT when the email is taken, UsageError for an unknown plan.
 
     ``password`` is a new password in the clear, checked by the caller.
     """
-    plans.check(app.config, plan)
+    plans.check_name(app.config, plan)
     stored = app.hasher.hash(password) if password is not None else None
     try:
         with app.accounts.write() as tx:
             user = insert(tx, app, email, plan, now, password=stored, verified=True)
-            if admin:
+            if is_admin:
                 tx.run("make_admin", id=user.id)
-            audit.record_action(tx, by, "add an admin" if admin else "add", now, user.id, plan)
+            audit.record_action(tx, actor, "add an admin" if is_admin else "add", now, user.id, plan)
             return user
     except ConstraintError as error:
         if not is_unique_violation(error, "users", "email"):
             raise
-        raise ApiError("CONFLICT", f"A user with the email {normal(email)} exists already.") from None
+        raise ApiError("CONFLICT", f"A user with the email {normalise_email(email)} exists already.") from None
 
 
 def insert(
     tx: Transaction, app: App, email: str, plan: str, now: datetime, *, password: str | None, verified: bool
 ) -> NewUser:
     """Insert a user with a key and the first period of ``plan``; ``db.ConstraintError`` when the email is taken."""
-    email, stamp = normal(email), iso(now)
+    email, stamp = normalise_email(email), iso(now)
     user_uuid, key_uuid = app.new_uuid(), app.new_uuid()
     user_id = tx.insert_row(
         "insert_user", uuid=user_uuid, email=email, password=password, verify_email=verified, now=stamp
     )
     key, values = _new_key(app, user_uuid, key_uuid)
     tx.run("insert_api_key", values, user_id=user_id, now=stamp)
-    plans.begin(tx, app.config, user_id, plan, now)
+    plans.begin_period(tx, app.config, user_id, plan, now)
     return NewUser(user_id, user_uuid, email, key)
 
 
-def profile(app: App, tx: Transaction, user_id: int, now: datetime) -> User:
+def build_profile(app: App, tx: Transaction, user_id: int, now: datetime) -> User:
     """The User object of DECISIONS 3, with its Userplan (None when the plan row is missing)."""
     row, plan = tx.find_row("user_profile", id=user_id, now=iso(now)), tx.find_row("userplan", user_id=user_id)
     assert row is not None
@@ -209,13 +209,13 @@ def profile(app: App, tx: Transaction, user_id: int, now: datetime) -> User:
     return build_record(
         User,
         row,
-        api_key=credentials.derived_again(app.secrets, row["fingerprint"], credentials.api_key, *key),
+        api_key=credentials.derive_again(app.secrets, row["fingerprint"], credentials.derive_api_key, *key),
         webhook_topics=json.loads(row["webhook_topics"]),
         Userplan=None if plan is None else build_record(UserPlan, plan, userId=row["uuid"]),
     )
 
 
-def own_limits(app: App, tx: Transaction, user_id: int) -> tuple[DocumentLimit, DeviceLimit]:
+def build_limits(app: App, tx: Transaction, user_id: int) -> tuple[DocumentLimit, DeviceLimit]:
     """What documents and how many sessions the user may have, and which sessions there are."""
     now = iso(app.clock.now())
     row = tx.find_row("user_profile", id=user_id, now=now)
@@ -233,22 +233,22 @@ def update(app: App, user_id: int, changes: Mapping[str, Any], now: datetime) ->
         values = {name: changes.get(name) for name in ("webhook_url", "notify_email", "notify_browser")}
         values["webhook_topics"] = None if topics is None else json.text(sorted(set(topics)))
         tx.run("update_user", values, id=user_id, set_webhook_url="webhook_url" in changes, now=iso(now))
-        return profile(app, tx, user_id, now)
+        return build_profile(app, tx, user_id, now)
 
 
-def id_of(app: App, email: str) -> int:
+def get_id(app: App, email: str) -> int:
     """The id of the user with this email; NOT_FOUND when there is none."""
     with app.accounts.read() as tx:
         return int(_by_email(tx, email)["id"])
 
 
-def locked_at(tx: Transaction, email: str) -> str | None:
+def get_locked_at(tx: Transaction, email: str) -> str | None:
     """Since when the user with this email is locked; None when the account is open."""
     since: str | None = _by_email(tx, email)["locked_at"]
     return since
 
 
-def set_locked(app: App, email: str, locked: bool, now: datetime, by: audit.Actor | None = None) -> None:
+def set_locked(app: App, email: str, locked: bool, now: datetime, actor: audit.Actor | None = None) -> None:
     """Shut an account, ending its sessions, or open it again; NOT_FOUND when there is none.
 
     Who opens it lifts the lock that wrong passwords brought, too.
@@ -256,20 +256,20 @@ def set_locked(app: App, email: str, locked: bool, now: datetime, by: audit.Acto
     key = lockout.hash_email(email)
     with app.accounts.write() as tx:
         user_id = _by_email(tx, email)["id"]
-        if locked and by is not None and by.user_id == user_id:
+        if locked and actor is not None and actor.user_id == user_id:
             raise ApiError("CONFLICT", "You cannot lock your own account: no page could unlock it again.")
-        audit.record_action(tx, by, "lock" if locked else "unlock", now, user_id)
+        audit.record_action(tx, actor, "lock" if locked else "unlock", now, user_id)
         tx.run("set_locked", id=user_id, locked_at=iso(now) if locked else None, now=iso(now))
         if locked:
             tx.run("delete_sessions", user_id=user_id)
-            tx.announce(KEYS)
+            tx.announce(KEYS_TOPIC)
         else:
             tx.run("forget_login_failures", email=key)
     if not locked:
         app.lockouts.reset(key)
 
 
-def listed(tx: Transaction, text: str = "", limit: int = -1) -> list[Row]:
+def list_users(tx: Transaction, text: str = "", limit: int = -1) -> list[Row]:
     """Every account, the oldest first; with a ``limit`` the newest whose email holds a text or whose uuid it is.
 
     Of each ``email``, ``uuid``, ``plan``, ``balance``, ``state``, ``created_at``, ``credit_balance``, ``usertype``.
@@ -277,7 +277,7 @@ def listed(tx: Transaction, text: str = "", limit: int = -1) -> list[Row]:
     return tx.list_rows("users_listed", text=text.strip().lower(), limit=limit)
 
 
-def email_of(tx: Transaction, uuid: str) -> str:
+def get_email(tx: Transaction, uuid: str) -> str:
     """The email of the account with this uuid; NOT_FOUND when there is none."""
     email: str | None = tx.find_value("email_by_uuid", uuid=uuid)
     if email is None:
@@ -285,7 +285,7 @@ def email_of(tx: Transaction, uuid: str) -> str:
     return email
 
 
-def erase(app: App, user_id: int, now: datetime, by: audit.Actor | None = None) -> None:
+def erase(app: App, user_id: int, now: datetime, actor: audit.Actor | None = None) -> None:
     """Take away what names, opens or tells of an account, for good.
 
     Its ledger and wallet stay under its number: they are the books of the service, which prove that money and tokens
@@ -294,12 +294,12 @@ def erase(app: App, user_id: int, now: datetime, by: audit.Actor | None = None) 
     with app.accounts.write() as tx:
         user = tx.find_row("user_by_id", id=user_id)
         assert user is not None
-        audit.record_action(tx, by, "delete", now, user_id)
+        audit.record_action(tx, actor, "delete", now, user_id)
         tx.run("forget_login_failures", email=lockout.hash_email(user["email"]))
         for query in _ERASED:
             tx.run(query, user_id=user_id)
         tx.run("erase_user", id=user_id, now=iso(now))
-        tx.announce(KEYS)
+        tx.announce(KEYS_TOPIC)
     app.lockouts.reset(lockout.hash_email(user["email"]))
 
 
@@ -319,40 +319,40 @@ _ERASED = (
 )
 
 
-def add_credit(app: App, email: str, cents: int, now: datetime, by: audit.Actor | None = None) -> int:
+def add_credit(app: App, email: str, cents: int, now: datetime, actor: audit.Actor | None = None) -> int:
     """Add to the wallet; the cents in it then. NOT_FOUND when there is no such user."""
     with app.accounts.write() as tx:
         values = {"user_id": _by_email(tx, email)["id"], "cents": cents, "now": iso(now)}
-        audit.record_action(tx, by, "credit", now, values["user_id"], f"{cents / 100:.2f} dollars")
+        audit.record_action(tx, actor, "credit", now, values["user_id"], f"{cents / 100:.2f} dollars")
         tx.run("insert_wallet_row", values, reason="credit", tokens=0)
         return int(tx.find_value("add_credit", values))
 
 
 def _by_email(tx: Transaction, email: str) -> Row:
-    user = tx.find_row("user_by_email", email=normal(email))
+    user = tx.find_row("user_by_email", email=normalise_email(email))
     if user is None:
-        raise ApiError("NOT_FOUND", f"There is no user with the email {normal(email)}.")
+        raise ApiError("NOT_FOUND", f"There is no user with the email {normalise_email(email)}.")
     return user
 
 
 def rotate_key(app: App, user_id: int, now: datetime) -> str:
     """Give a user a new API key; the old one dies with the same statement."""
     with app.accounts.write() as tx:
-        return rotated_key(tx, app, user_id, now)
+        return rotate_key_in_transaction(tx, app, user_id, now)
 
 
-def rotated_key(tx: Transaction, app: App, user_id: int, now: datetime) -> str:
+def rotate_key_in_transaction(tx: Transaction, app: App, user_id: int, now: datetime) -> str:
     """What :func:`rotate_key` gives, in a transaction of the caller's."""
     user = tx.find_row("user_by_id", id=user_id)
     assert user is not None
     key, values = _new_key(app, user["uuid"], app.new_uuid())
     tx.run("replace_api_key", values, user_id=user_id, now=iso(now))
-    tx.announce(KEYS)
+    tx.announce(KEYS_TOPIC)
     return key
 
 
 def _new_key(app: App, user_uuid: str, uuid: str) -> tuple[str, dict[str, Any]]:
     """The key of this uuid, and what is kept of it."""
-    key = credentials.api_key(app.secrets, user_uuid, uuid)
-    made_with = credentials.name_of(app.secrets[0])
+    key = credentials.derive_api_key(app.secrets, user_uuid, uuid)
+    made_with = credentials.get_secret_name(app.secrets[0])
     return key, {"uuid": uuid, "fingerprint": credentials.fingerprint(key), "made_with": made_with}

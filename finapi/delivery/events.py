@@ -16,24 +16,24 @@ from finapi.core.clock import iso
 from finapi.edgar.form_families import FAMILIES
 from finapi.store.db import Row, Transaction
 
-MAIN, INSIDER, HOLDINGS = "main-api", "insider-api", "13f-live"
+MAIN_FEED, INSIDER_FEED, HOLDINGS_FEED = "main-api", "insider-api", "13f-live"
 
 # Which events a feed tells of (DECISIONS 10).
-TYPES: dict[str, tuple[str, ...]] = {
-    feed: (("new_filing",) if feed == MAIN else ())
+TYPES_BY_FEED: dict[str, tuple[str, ...]] = {
+    feed: (("new_filing",) if feed == MAIN_FEED else ())
     + tuple(type for form in FAMILIES if form.feed == feed for type in form.event_types)
-    for feed in dict.fromkeys((MAIN, *(form.feed for form in FAMILIES)))
+    for feed in dict.fromkeys((MAIN_FEED, *(form.feed for form in FAMILIES)))
 }
 
-FEED_OF = {type: feed for feed, types in TYPES.items() for type in types}
+FEED_BY_TYPE = {type: feed for feed, types in TYPES_BY_FEED.items() for type in types}
 
 TOPIC = "events"  # under which the database tells that events were committed
 FIRST_EPOCH = 1  # of a journal that was there before epochs were, or that has told nothing yet
 PRUNE_SECONDS = 60.0  # between two looks at what is too old to be kept
-PRUNED_AT_ONCE = 2_000  # rows of a kind that are removed in one transaction, some ten milliseconds
+MAX_PRUNED_ROWS = 2_000  # rows of a kind that are removed in one transaction, some ten milliseconds
 
 
-class About(NamedTuple):
+class EventTags(NamedTuple):
     """What an event is about, for readers who want some of them only; CIKs have ten digits."""
 
     tickers: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Event(NamedTuple):
     seq: int
     type: str
     occurred_at: str
-    about: About
+    tags: EventTags
     data: str
     epoch: int = FIRST_EPOCH
 
@@ -62,21 +62,21 @@ class SequenceRange(NamedTuple):
     first: int
     last: int
     epoch: int = FIRST_EPOCH
-    shared: int = 0
+    last_shared: int = 0
 
-    def behind(self, seq: int) -> int:
+    def resume_after(self, seq: int) -> int:
         """Where a reader goes on who had come to ``seq`` in another epoch: nothing of this one is passed over."""
-        return min(seq, self.shared)
+        return min(seq, self.last_shared)
 
 
 def record(
-    tx: Transaction, type: str, *, now: datetime, occurred_at: str, about: About, data: Mapping[str, Any] | str
+    tx: Transaction, type: str, *, now: datetime, occurred_at: str, tags: EventTags, data: Mapping[str, Any] | str
 ) -> int:
     """Write an event into the journal of the feed that tells of its type; its ``seq``.
 
     ``data`` is a JSON object, or its text. Readers are woken when the caller's transaction is committed.
     """
-    feed = FEED_OF[type]
+    feed = FEED_BY_TYPE[type]
     seq: int = tx.find_value("next_seq", feed=feed)
     tx.insert_row(
         "insert_event",
@@ -86,13 +86,13 @@ def record(
         occurred_at=occurred_at,
         now=iso(now),
         data=data if isinstance(data, str) else json.text(data),
-        **columns(about),
+        **build_tag_columns(tags),
     )
     tx.announce(TOPIC)
     return seq
 
 
-def span(tx: Transaction, feed: str) -> SequenceRange:
+def get_range(tx: Transaction, feed: str) -> SequenceRange:
     """The numbers that a feed holds."""
     row = tx.find_row("event_span", feed=feed)
     assert row is not None, feed
@@ -108,26 +108,26 @@ def open_journal(app: App, now: datetime) -> None:
             tx.run("begin_first_epoch", epoch=int(now.timestamp()))
 
 
-def begin_epoch(tx: Transaction, least: int, now: datetime) -> int:
+def begin_epoch(tx: Transaction, min_epoch: int, now: datetime) -> int:
     """Begin a new epoch, as after a backup was put back, at ``least`` that number; its number."""
-    epoch: int = max(int(now.timestamp()), least, tx.find_value("journal_epoch") + 1)
+    epoch: int = max(int(now.timestamp()), min_epoch, tx.find_value("journal_epoch") + 1)
     tx.run("begin_epoch", epoch=epoch)
     tx.run("keep_epoch_numbers")
     return epoch
 
 
-def after(tx: Transaction, feed: str, seq: int, limit: int, offset: int = 0) -> list[Event]:
+def list_events_after(tx: Transaction, feed: str, seq: int, limit: int, offset: int = 0) -> list[Event]:
     """The first ``limit`` events that follow ``seq`` and ``offset`` others, in order."""
     return [_event(row) for row in tx.list_rows("events_after", feed=feed, seq=seq, limit=limit, offset=offset)]
 
 
-def before(tx: Transaction, feed: str, seq: int, limit: int) -> list[Event]:
+def list_events_before(tx: Transaction, feed: str, seq: int, limit: int) -> list[Event]:
     """The last ``limit`` events that precede ``seq``, in order."""
     rows = tx.list_rows("events_before", feed=feed, seq=seq, limit=limit)
     return [_event(row) for row in reversed(rows)]
 
 
-def prune_step(app: App) -> float:
+def run_prune_step(app: App) -> float:
     """Prune every feed a little. Return the seconds until it should run again. A worker's step."""
     return PRUNE_SECONDS if prune(app, app.clock.now()) == 0 else 0.0
 
@@ -139,11 +139,11 @@ def prune(app: App, now: datetime) -> int:
     """
     config = app.config
     oldest = iso(now - timedelta(days=config.events_kept_days))
-    limits = {"before": oldest, "limit": PRUNED_AT_ONCE}
+    limits = {"before": oldest, "limit": MAX_PRUNED_ROWS}
     pruned = app.db.write_batched(lambda tx: tx.run("forget_outbox_aside", limits))
     with app.accounts.write() as tx:
         pruned += tx.run("forget_carried", limits)
-        for feed in TYPES:
+        for feed in TYPES_BY_FEED:
             pruned += tx.run(
                 "drop_old_events",
                 limits,
@@ -155,17 +155,17 @@ def prune(app: App, now: datetime) -> int:
 
 
 def _event(row: Row) -> Event:
-    return Event(row["feed"], row["seq"], row["type"], row["occurred_at"], about(row), row["data"], row["epoch"])
+    return Event(row["feed"], row["seq"], row["type"], row["occurred_at"], build_tags(row), row["data"], row["epoch"])
 
 
-def columns(about: About) -> dict[str, str | None]:
+def build_tag_columns(about: EventTags) -> dict[str, str | None]:
     """What something is about, as columns."""
     return {"tickers": ",".join(about.tickers), "ciks": ",".join(about.ciks), "form_type": about.form_type}
 
 
-def about(row: Row) -> About:
+def build_tags(row: Row) -> EventTags:
     """What something is about, of its columns."""
-    return About(_split(row["tickers"]), _split(row["ciks"]), row["form_type"])
+    return EventTags(_split(row["tickers"]), _split(row["ciks"]), row["form_type"])
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from finapi.core import json, stopping
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, StoreUnavailableError
 from finapi.delivery import events
-from finapi.delivery.events import About
+from finapi.delivery.events import EventTags
 from finapi.store.db import Database, DatabaseError, Row, Transaction
 
 if TYPE_CHECKING:
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("finapi.outbox")
 
-BATCH = 100  # rows carried in one transaction
-LOOK_SECONDS = 5.0  # between two looks for what could not be carried at once
-TRIES = 5  # of a row, a look apart: what fails so often for its own sake fails until the program is mended
+BATCH_ROWS = 100  # rows carried in one transaction
+TRANSFER_SECONDS = 5.0  # between two looks for what could not be carried at once
+MAX_TRIES = 5  # of a row, a look apart: what fails so often for its own sake fails until the program is mended
 REASON_LENGTH = 300
 
 
-def event(
+def enqueue_event(
     tx: Transaction,
     now: datetime,
     accession: str,
     type: str,
     *,
     occurred_at: str,
-    about: About,
+    tags: EventTags,
     data: Mapping[str, Any],
     documents: bytes = b"",
 ) -> None:
@@ -52,31 +52,38 @@ def event(
     """
     text = json.text(data)
     subject = "" if type == "new_filing" else hashlib.sha256(documents + text.encode()).hexdigest()[:32]
-    _put(tx, now, accession, type, subject, occurred_at, about, text)
+    _put(tx, now, accession, type, subject, occurred_at, tags, text)
 
 
-def webhook(tx: Transaction, now: datetime, accession: str, event: WebhookEvent) -> None:
+def enqueue_webhook(tx: Transaction, now: datetime, accession: str, event: WebhookEvent) -> None:
     """Have every account told that switched the type on (:func:`webhooks.publish`)."""
-    _put(tx, now, accession, event.type, event.subject, event.occurred_at, About(), json.text(event.payload))
+    _put(tx, now, accession, event.type, event.subject, event.occurred_at, EventTags(), json.text(event.payload))
 
 
-def hit(tx: Transaction, now: datetime, filing: FilingHit) -> None:
+def enqueue_hit(tx: Transaction, now: datetime, filing: FilingHit) -> None:
     """Have the targets stopped that wait for a filing (:func:`sniper.hit`)."""
     from finapi.delivery import sniper
 
-    about = About((), tuple(map(str, filing.ciks)), filing.form)
-    _put(tx, now, filing.accession, sniper.HIT, "", filing.filed_at, about, filing.url)
+    about = EventTags((), tuple(map(str, filing.ciks)), filing.form)
+    _put(tx, now, filing.accession, sniper.HIT_EVENT, "", filing.filed_at, about, filing.url)
 
 
 def _put(
-    tx: Transaction, now: datetime, accession: str, type: str, subject: str, occurred_at: str, about: About, data: str
+    tx: Transaction,
+    now: datetime,
+    accession: str,
+    type: str,
+    subject: str,
+    occurred_at: str,
+    about: EventTags,
+    data: str,
 ) -> None:
     values = {"accession": accession, "type": type, "subject": subject, "occurred_at": occurred_at, "data": data}
-    tx.run("put_outbox", {**values, **events.columns(about)}, now=iso(now))
+    tx.run("put_outbox", {**values, **events.build_tag_columns(about)}, now=iso(now))
     tx.run_after_commit(_carry_now)
 
 
-def carry(db: Database, *, again: bool = True) -> int:
+def transfer(db: Database, *, include_tried: bool = True) -> int:
     """Carry over what waits, oldest first. Return the number of rows.
 
     ``again``: with what was tried before. Raise what keeps the accounts from being written at all. A stop ends it after
@@ -85,7 +92,7 @@ def carry(db: Database, *, again: bool = True) -> int:
     carried = 0
     last_id: int | None = 0
     while last_id is not None:
-        number, last_id = _carry_after(db, last_id, again=again)
+        number, last_id = _carry_after(db, last_id, again=include_tried)
         carried += number
         if stopping.is_requested():
             break
@@ -95,7 +102,7 @@ def carry(db: Database, *, again: bool = True) -> int:
 def _carry_after(db: Database, after: int, *, again: bool) -> tuple[int, int | None]:
     """Carry over the batch of rows that follows an id. Return their number and the last id, None if none is left."""
     with db.read_one() as tx:
-        rows = tx.list_rows("outbox_rows", limit=BATCH, after=after, again=again)
+        rows = tx.list_rows("outbox_rows", limit=BATCH_ROWS, after=after, again=again)
     if not rows:
         return 0, None
     return _carry_batch(db, rows), rows[-1]["id"]
@@ -132,7 +139,7 @@ def _drop(done: list[tuple[int]], tx: Transaction) -> None:
 
 def _note_failure(db: Database, row: Row, error: Exception) -> None:
     reason = f"{type(error).__name__}: {error}"[:REASON_LENGTH]
-    aside = row["tries"] + 1 >= TRIES
+    aside = row["tries"] + 1 >= MAX_TRIES
     values = {"id": row["id"], "tries": row["tries"], "reason": reason, "aside": aside}
     db.write_batched(lambda tx: tx.run("note_outbox_failure", values))
     what = f"{row['type']} of {row['accession']}"
@@ -142,7 +149,7 @@ def _note_failure(db: Database, row: Row, error: Exception) -> None:
         log.warning("%s could not be told: %s", what, reason)
 
 
-def in_trouble(tx: Transaction) -> list[dict[str, Any]]:
+def list_failed_rows(tx: Transaction) -> list[dict[str, Any]]:
     """What could not be carried: ``id``, ``accession``, ``type``, ``noted_at``, ``tries``, ``reason`` and ``state``.
 
     The state is ``put_aside``, or ``tried`` of what will be tried again.
@@ -150,37 +157,37 @@ def in_trouble(tx: Transaction) -> list[dict[str, Any]]:
     return [dict(row) for row in tx.list_rows("outbox_in_trouble")]
 
 
-def put_aside(tx: Transaction) -> int:
+def count_rows_aside(tx: Transaction) -> int:
     """How many rows were put aside."""
     number: int = tx.find_value("count_outbox_aside")
     return number
 
 
-def retry(db: Database, ids: Sequence[int | None]) -> list[int]:
+def retry_rows(db: Database, ids: Sequence[int | None]) -> list[int]:
     """Try these of :func:`in_trouble` (None: all) again at once, and as often as at first; how many those were."""
     with db.write() as tx:
         found = [tx.run("retry_outbox", id=id) for id in ids]
     if any(found):
-        carry(db)
+        transfer(db)
     return found
 
 
-class Carrier:
+class OutboxTransfer:
     """Carries over what was not carried with the filing, a batch in each :meth:`step`; a worker's state."""
 
     def __init__(self, app: App) -> None:
         self._app = app
         self._after: int | None = None  # The last row of this pass. Each is tried once in a pass.
 
-    def step(self) -> float:
+    def run_step(self) -> float:
         """Carry over a batch. Return the seconds until it should run again."""
         _, self._after = _carry_after(self._app.db, self._after or 0, again=True)
-        return LOOK_SECONDS if self._after is None else 0.0
+        return TRANSFER_SECONDS if self._after is None else 0.0
 
 
 def _carry_now(db: Database) -> None:
     try:
-        carry(db, again=False)
+        transfer(db, include_tried=False)
     except (ApiError, StoreUnavailableError, DatabaseError) as error:
         log.warning("what filings caused is told later: %s", error)
 
@@ -192,13 +199,13 @@ def _carried(tx: Transaction, row: Row) -> bool:
     # Loaded with the first row: a start looks for what waits, and finds none.
     from finapi.delivery import sniper, webhooks
 
-    type, occurred_at, data, about = row["type"], row["occurred_at"], row["data"], events.about(row)
+    type, occurred_at, data, about = row["type"], row["occurred_at"], row["data"], events.build_tags(row)
     now = datetime.fromisoformat(row["noted_at"])
-    if type in events.FEED_OF:
-        events.record(tx, type, now=now, occurred_at=occurred_at, about=about, data=data)
-    elif type == sniper.HIT:
+    if type in events.FEED_BY_TYPE:
+        events.record(tx, type, now=now, occurred_at=occurred_at, tags=about, data=data)
+    elif type == sniper.HIT_EVENT:
         ciks = tuple(map(int, about.ciks))
-        sniper.hit(tx, now, sniper.FilingHit(row["accession"], ciks, about.form_type or "", occurred_at, data))
+        sniper.record_hit(tx, now, sniper.FilingHit(row["accession"], ciks, about.form_type or "", occurred_at, data))
     else:
         webhooks.publish(tx, now, webhooks.WebhookEvent(type, occurred_at, row["subject"], data))
     return True

@@ -24,7 +24,7 @@ CREATED, ACTIVE, STOPPED = STATES = ("CREATED", "ACTIVE", "STOPPED")
 
 # (state, what happens) -> (next state, resolution_reason). What is not here changes nothing.
 Reason = Literal["filing_hit", "window_expired", "manual_stop"]
-MOVES: dict[tuple[str, str], tuple[str, Reason | None]] = {
+TRANSITIONS: dict[tuple[str, str], tuple[str, Reason | None]] = {
     (CREATED, "window_opened"): (ACTIVE, None),
     (CREATED, "window_expired"): (STOPPED, "window_expired"),  # nobody looked between its two ends
     (CREATED, "manual_stop"): (STOPPED, "manual_stop"),
@@ -34,14 +34,14 @@ MOVES: dict[tuple[str, str], tuple[str, Reason | None]] = {
 }
 
 # The events that an owner is told of.
-HIT, EXPIRED = "sniper.filing_hit", "sniper.window_expired"
+HIT_EVENT, EXPIRED_EVENT = "sniper.filing_hit", "sniper.window_expired"
 
 # The API's ``processing_state`` for each state.
-PROCESSING = {CREATED: "scheduled", ACTIVE: "watching", STOPPED: "resolved"}
+PROCESSING_STATES = {CREATED: "scheduled", ACTIVE: "watching", STOPPED: "resolved"}
 
 WINDOW_MINUTES = 60  # when nothing is said of it; 1 to 1440 otherwise
-LEAST_MINUTES, MAX_MINUTES = 1, 1440
-FURTHEST = timedelta(days=366)  # that a window may begin ahead
+MIN_MINUTES, MAX_MINUTES = 1, 1440
+MAX_START_DELAY = timedelta(days=366)  # that a window may begin ahead
 MAX_FORMS = 50
 ADVANCE_SECONDS = 1.0  # between two looks at the clock
 BATCH = 100  # targets that one look moves in a transaction
@@ -50,7 +50,7 @@ _FORM = re.compile(r"[A-Z0-9][A-Z0-9 /.&-]{0,19}")
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-class Watched(NamedTuple):
+class WatchedCompany(NamedTuple):
     """A company as a target names it."""
 
     cik: int
@@ -98,7 +98,7 @@ class TargetEvent(TypedDict):
 class ListedTarget(SniperTarget):
     """A target in a list. Of the 13F pipeline that some members are named after, finapi has no stages to tell of."""
 
-    processing_state: Annotated[str, OneOf(tuple(PROCESSING.values()))]
+    processing_state: Annotated[str, OneOf(tuple(PROCESSING_STATES.values()))]
     candidate_urls: list[CandidateUrl]
     resolution_reason: Reason | None
     stopped_at: Time | None
@@ -138,7 +138,9 @@ class StoppedTarget(TypedDict):
     slots_available: int
 
 
-def create(app: App, user_id: int, watched: Watched, body: Mapping[str, Any], now: datetime, finish: Finish[T]) -> T:
+def create_target(
+    app: App, user_id: int, company: WatchedCompany, body: Mapping[str, Any], now: datetime, respond: Finish[T]
+) -> T:
     """Watch a company; ``finish`` of the target as ``POST /sniper/targets`` answers it.
 
     INVALID_PARAM for a window or form that cannot be, CONFLICT when every slot is taken.
@@ -150,8 +152,8 @@ def create(app: App, user_id: int, watched: Watched, body: Mapping[str, Any], no
     values = {
         "target_id": f"tgt_{_base62(app.random_bytes)}",
         "user_id": user_id,
-        "cik": watched.cik,
-        "ticker": watched.ticker,
+        "cik": company.cik,
+        "ticker": company.ticker,
         "state": ACTIVE if start <= now else CREATED,
         "form_types": json.text(forms),
         "webhook_url": body.get("webhook_url"),
@@ -165,10 +167,10 @@ def create(app: App, user_id: int, watched: Watched, body: Mapping[str, Any], no
             raise ApiError("CONFLICT", full, details={"slots": slots, "active_count": used})
         tx.run("insert_target", values, now=iso(now))
         tx.run("forget_targets", user_id=user_id, kept=app.config.targets_kept)
-        return finish(tx, _created(_mine(tx, values), now))
+        return respond(tx, _created(_mine(tx, values), now))
 
 
-def stop(app: App, user_id: int, target_id: str, now: datetime, finish: Finish[T]) -> T:
+def stop_target(app: App, user_id: int, target_id: str, now: datetime, respond: Finish[T]) -> T:
     """Stop a target by hand; one that has stopped stays as it is. ``finish`` of what became of it.
 
     NOT_FOUND when the user has none of this id.
@@ -181,21 +183,21 @@ def stop(app: App, user_id: int, target_id: str, now: datetime, finish: Finish[T
         else:
             _move(tx, row, "manual_stop", now)
         row, slots = _mine(tx, mine), app.config.sniper_slots - _used(tx, user_id, now)
-        return finish(tx, build_record(StoppedTarget, row, status=row["state"], slots_available=slots))
+        return respond(tx, build_record(StoppedTarget, row, status=row["state"], slots_available=slots))
 
 
-def count_open(tx: Transaction, user_id: int) -> int:
+def count_open_targets(tx: Transaction, user_id: int) -> int:
     """Return how many of a user's targets have not stopped."""
     return len(tx.list_rows("open_targets_of_user", user_id=user_id))
 
 
-def stop_all(tx: Transaction, user_id: int, now: datetime) -> None:
+def stop_all_targets(tx: Transaction, user_id: int, now: datetime) -> None:
     """Stop every target of a user. Nothing is sent about it, not even for windows that have just ended."""
     for row in tx.list_rows("open_targets_of_user", user_id=user_id):
         _move(tx, row, "window_expired" if row["end_time"] <= iso(now) else "manual_stop", now)
 
 
-def listed(
+def list_targets(
     app: App,
     tx: Transaction,
     user_id: int,
@@ -223,7 +225,7 @@ def listed(
     }
 
 
-def hit(tx: Transaction, now: datetime, filing: FilingHit) -> None:
+def record_hit(tx: Transaction, now: datetime, filing: FilingHit) -> None:
     """Stop every target that waits for this filing and tell its owner, in the transaction that stores it."""
     for row in tx.list_rows("targets_watching", ciks=json.text(filing.ciks), now=iso(now)):
         forms = json.loads(row["form_types"])
@@ -234,10 +236,10 @@ def hit(tx: Transaction, now: datetime, filing: FilingHit) -> None:
         if _move(tx, row, "filing_hit", now, state=ACTIVE if opened else row["state"], filing=filing):
             filed = {"accession_number": filing.accession, "form_type": filing.form, "filed_at": filing.filed_at}
             payload = {**_company(row), **filed, "filing_url": filing.url}
-            _tell(tx, row, now, WebhookEvent(HIT, filing.filed_at, filing.accession, payload, row["target_id"]))
+            _tell(tx, row, now, WebhookEvent(HIT_EVENT, filing.filed_at, filing.accession, payload, row["target_id"]))
 
 
-def advance(app: App, now: datetime) -> float:
+def run_window_step(app: App, now: datetime) -> float:
     """Open and close the windows that the clock has passed; seconds until the next look. A worker's step."""
     with app.accounts.read() as tx:
         due = tx.list_rows("targets_ending", now=iso(now), limit=1)
@@ -263,7 +265,7 @@ def _move(
 ) -> bool:
     """Let something happen to a target that is in ``state``, by default the row's; whether it is in another then."""
     old = state or row["state"]
-    move = MOVES.get((old, happening))
+    move = TRANSITIONS.get((old, happening))
     if move is None:
         return False
     new, reason = move
@@ -284,7 +286,13 @@ def _expire(tx: Transaction, row: Row, now: datetime) -> None:
     if _move(tx, row, "window_expired", now):
         window = {"start_time": row["start_time"], "end_time": row["end_time"]}
         payload = {**_company(row), **window, "form_types": json.loads(row["form_types"])}
-        _tell(tx, row, now, WebhookEvent(EXPIRED, row["end_time"], "expired", payload, row["target_id"]), topic=EXPIRED)
+        _tell(
+            tx,
+            row,
+            now,
+            WebhookEvent(EXPIRED_EVENT, row["end_time"], "expired", payload, row["target_id"]),
+            topic=EXPIRED_EVENT,
+        )
 
 
 def _company(row: Row) -> dict[str, Any]:
@@ -293,7 +301,7 @@ def _company(row: Row) -> dict[str, Any]:
 
 def _tell(tx: Transaction, row: Row, now: datetime, event: WebhookEvent, topic: str | None = None) -> None:
     """Put an event about a target into the outbox if its owner has a receiver and, with ``topic``, wants it."""
-    receiver = webhooks.account(tx, row["user_id"], row["webhook_url"], topic)
+    receiver = webhooks.find_receiver(tx, row["user_id"], row["webhook_url"], topic)
     if receiver is not None:
         webhooks.enqueue(tx, now, receiver, event)
 
@@ -309,7 +317,7 @@ def _window(body: Mapping[str, Any], now: datetime) -> tuple[datetime, datetime]
         raise invalid_param(
             "end_time", "Give either end_time or duration_minutes, not both.", expected="one of the two"
         )
-    if start > now + FURTHEST:
+    if start > now + MAX_START_DELAY:
         raise invalid_param("start_time", "start_time is more than a year ahead.", expected="time")
     if end is None:
         end = start + timedelta(minutes=minutes or WINDOW_MINUTES)
@@ -317,8 +325,8 @@ def _window(body: Mapping[str, Any], now: datetime) -> tuple[datetime, datetime]
     name = "start_time" if body.get("start_time") and not body.get("end_time") else "end_time"
     if end <= now:
         raise invalid_param(name, "The window is already over.", expected="a window that ends later")
-    if not LEAST_MINUTES <= length <= MAX_MINUTES:
-        bounds = f"{LEAST_MINUTES} to {MAX_MINUTES} minutes"
+    if not MIN_MINUTES <= length <= MAX_MINUTES:
+        bounds = f"{MIN_MINUTES} to {MAX_MINUTES} minutes"
         raise invalid_param(name, f"The window must last {bounds}.", expected=bounds)
     return start, end
 
@@ -401,7 +409,7 @@ def _listed(row: Row, now: datetime) -> ListedTarget:
     }
     return {
         **_created(row, now),
-        "processing_state": PROCESSING[state],
+        "processing_state": PROCESSING_STATES[state],
         "candidate_urls": [{"accession": row["hit_accession"], "url": row["hit_url"]}] if hit else [],
         "resolution_reason": reason,
         "stopped_at": stopped_at,

@@ -17,23 +17,23 @@ from finapi.core import json
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Object, OneOf, Time, Url, build_record
-from finapi.delivery import WEBHOOKS
+from finapi.delivery import WEBHOOKS_TOPIC
 from finapi.edgar import form_families
 from finapi.net.outbound import TargetRefusedError, parse_target
 from finapi.store.db import Row, Transaction
 
-TEST = "finapi.test"  # the event that an account asks for
+TEST_EVENT = "finapi.test"  # the event that an account asks for
 STATES = ("pending", "sending", "retry_pending", "delivered", "dropped")
-EVENT_TYPES = ("sniper.filing_hit", "sniper.window_expired", *form_families.TOPICS, TEST)
+EVENT_TYPES = ("sniper.filing_hit", "sniper.window_expired", *form_families.TOPICS, TEST_EVENT)
 
 T = TypeVar("T")
 # What is made of an answer in the transaction that did the work, so that it can be kept there.
 Finish = Callable[[Transaction, Mapping[str, Any]], T]
 
-TOPIC = WEBHOOKS
-OVERLAP = timedelta(hours=24)  # that the secret before a rotation goes on signing
+TOPIC = WEBHOOKS_TOPIC
+OVERLAP_TIME = timedelta(hours=24)  # that the secret before a rotation goes on signing
 RECEIVER_REMOVED = "not sent: the receivers were removed when the password was reset"
-ATTEMPTS_SHOWN = 10  # of a delivery: two rounds and more
+MAX_LISTED_ATTEMPTS = 10  # of a delivery: two rounds and more
 
 
 class Receiver(NamedTuple):
@@ -137,7 +137,7 @@ def enqueue(tx: Transaction, now: datetime, receiver: Receiver, event: WebhookEv
         body=f'{json.text(body)[:-1]},"payload":{payload}}}',
         url=receiver.url,
         lane=_lane(receiver.user_id, receiver.url),
-        asked=int(event.type == TEST),
+        asked=int(event.type == TEST_EVENT),
         now=iso(now),
     )
     tx.announce(TOPIC)
@@ -152,7 +152,7 @@ def publish(tx: Transaction, now: datetime, event: WebhookEvent) -> int:
     return len(receivers)
 
 
-def account(tx: Transaction, user_id: int, url: str | None, topic: str | None = None) -> Receiver | None:
+def find_receiver(tx: Transaction, user_id: int, url: str | None, topic: str | None = None) -> Receiver | None:
     """The receiver of an account: ``url``, or else its default; None when it has neither, or may not be told.
 
     With a ``topic`` the account must have switched it on.
@@ -174,20 +174,20 @@ def check_url(app: App, name: str, url: str) -> None:
         raise invalid_param(name, f"{name}: {error.reason}.", expected="url") from None
 
 
-def test(app: App, user_id: int, url: str | None, now: datetime, finish: Finish[T]) -> T:
+def enqueue_test(app: App, user_id: int, url: str | None, now: datetime, respond: Finish[T]) -> T:
     """Put a ``finapi.test`` event into the outbox, to ``url`` or the account's; ``finish`` of the delivery."""
     if url is not None:
         check_url(app, "url", url)
     with app.accounts.write() as tx:
-        receiver = account(tx, user_id, url)
+        receiver = find_receiver(tx, user_id, url)
         if receiver is None:
             raise invalid_param("url", "url is required: the account has no webhook_url.", expected="url")
-        event = WebhookEvent(TEST, iso(now), app.new_uuid(), {"message": "This is a test."})
+        event = WebhookEvent(TEST_EVENT, iso(now), app.new_uuid(), {"message": "This is a test."})
         delivery_id = enqueue(tx, now, receiver, event)
-        return finish(tx, _delivery(tx, _mine(tx, user_id, delivery_id)))
+        return respond(tx, _delivery(tx, _mine(tx, user_id, delivery_id)))
 
 
-def redeliver(app: App, user_id: int, delivery_id: str, now: datetime, finish: Finish[T]) -> T:
+def redeliver(app: App, user_id: int, delivery_id: str, now: datetime, respond: Finish[T]) -> T:
     """Send a delivery that was delivered or dropped once more, under its id; ``finish`` of the delivery.
 
     NOT_FOUND when the user has none of this id, CONFLICT while it is still under way.
@@ -197,10 +197,10 @@ def redeliver(app: App, user_id: int, delivery_id: str, now: datetime, finish: F
         if not tx.run("put_back_delivery", id=row["id"], lane=_lane(user_id, row["url"]), now=iso(now)):
             raise ApiError("CONFLICT", "The delivery is still in progress.", details={"status": row["status"]})
         tx.announce(TOPIC)
-        return finish(tx, _delivery(tx, _mine(tx, user_id, delivery_id)))
+        return respond(tx, _delivery(tx, _mine(tx, user_id, delivery_id)))
 
 
-def listed(
+def list_deliveries(
     tx: Transaction,
     user_id: int,
     limit: int,
@@ -220,15 +220,15 @@ def listed(
     }
 
 
-def failures(tx: Transaction, user_id: int, limit: int = 50) -> list[FailedDelivery]:
+def list_dropped_deliveries(tx: Transaction, user_id: int, limit: int = 50) -> list[FailedDelivery]:
     """The user's dropped deliveries, newest first (``webhook_failures`` of ``/account/usage``)."""
     rows = tx.list_rows("dropped_deliveries", user_id=user_id, limit=limit)
-    return [build_record(FailedDelivery, row, url_host=host_of(row["lane"]).rpartition(":")[0]) for row in rows]
+    return [build_record(FailedDelivery, row, url_host=get_host(row["lane"]).rpartition(":")[0]) for row in rows]
 
 
-def failed(tx: Transaction, limit: int) -> list[dict[str, Any]]:
+def list_failed_deliveries(tx: Transaction, limit: int) -> list[dict[str, Any]]:
     """The last deliveries of all accounts that failed, whether they are tried again or not; of each the host alone."""
-    return [{**row, "host": host_of(row["lane"])} for row in map(dict, tx.list_rows("failed_deliveries", limit=limit))]
+    return [{**row, "host": get_host(row["lane"])} for row in map(dict, tx.list_rows("failed_deliveries", limit=limit))]
 
 
 # ---- secrets
@@ -243,7 +243,7 @@ class WebhookSecret(TypedDict):
     previous_expires_at: Time | None
 
 
-def secret(app: App, user_id: int, now: datetime) -> WebhookSecret:
+def get_secret(app: App, user_id: int, now: datetime) -> WebhookSecret:
     """The user's signing secret, made when first asked for."""
     with app.accounts.write() as tx:
         return _secret(app, tx, user_id, now)
@@ -253,10 +253,10 @@ def _secret(app: App, tx: Transaction, user_id: int, now: datetime) -> WebhookSe
     row = _secret_row(app, tx, user_id, now)
     overlaps = row["previous_until"] is not None and row["previous_until"] > iso(now)
     current, previous = (
-        credentials.derived_again(
+        credentials.derive_again(
             app.secrets,
             row[f"{which}fingerprint"],
-            credentials.webhook_secret,
+            credentials.derive_webhook_secret,
             row["user_uuid"],
             row[f"{which}uuid"] or "",
         )
@@ -277,13 +277,13 @@ def rotate_secret(app: App, user_id: int, now: datetime) -> WebhookSecret:
     What was held for want of one is due at once.
     """
     with app.accounts.write() as tx:
-        return rotated_secret(tx, app, user_id, now)
+        return rotate_secret_in_transaction(tx, app, user_id, now)
 
 
-def rotated_secret(tx: Transaction, app: App, user_id: int, now: datetime) -> WebhookSecret:
+def rotate_secret_in_transaction(tx: Transaction, app: App, user_id: int, now: datetime) -> WebhookSecret:
     """What :func:`rotate_secret` gives, in a transaction of the caller's."""
     row = _secret_row(app, tx, user_id, now)
-    tx.run("rotate_webhook_secret", _new_secret(app, row), user_id=user_id, until=iso(now + OVERLAP), now=iso(now))
+    tx.run("rotate_webhook_secret", _new_secret(app, row), user_id=user_id, until=iso(now + OVERLAP_TIME), now=iso(now))
     if tx.run("release_deliveries", user_id=user_id, now=iso(now)):
         tx.announce(TOPIC)
     return _secret(app, tx, user_id, now)
@@ -321,7 +321,7 @@ def has_secret(tx: Transaction, user_id: int) -> bool:
     return row is not None and row["uuid"] is not None
 
 
-def signing_secrets(app: App, tx: Transaction, user_id: int, now: datetime) -> list[str]:
+def list_signing_secrets(app: App, tx: Transaction, user_id: int, now: datetime) -> list[str]:
     """The secrets that sign a user's messages now, the newest first; none when that one cannot be made any more."""
     known = _secret(app, tx, user_id, now)
     if known["secret"] is None:
@@ -329,10 +329,10 @@ def signing_secrets(app: App, tx: Transaction, user_id: int, now: datetime) -> l
     return [text for text in (known["secret"], known["previous_secret"]) if text]
 
 
-def headers(delivery_id: str, body: bytes, secrets: Sequence[str], now: datetime) -> dict[str, str]:
+def build_headers(delivery_id: str, body: bytes, secrets: Sequence[str], now: datetime) -> dict[str, str]:
     """The headers of Standard Webhooks 1.0: id, time and a signature for each secret."""
     timestamp = int(now.timestamp())
-    signatures = [credentials.webhook_signature(one, delivery_id, timestamp, body) for one in secrets]
+    signatures = [credentials.sign_webhook(one, delivery_id, timestamp, body) for one in secrets]
     return {"webhook-id": delivery_id, "webhook-timestamp": str(timestamp), "webhook-signature": " ".join(signatures)}
 
 
@@ -347,8 +347,8 @@ def _secret_row(app: App, tx: Transaction, user_id: int, now: datetime) -> Row:
 
 def _new_secret(app: App, row: Row) -> dict[str, Any]:
     uuid = app.new_uuid()
-    text = credentials.webhook_secret(app.secrets, row["user_uuid"], uuid)
-    made_with = credentials.name_of(app.secrets[0])
+    text = credentials.derive_webhook_secret(app.secrets, row["user_uuid"], uuid)
+    made_with = credentials.get_secret_name(app.secrets[0])
     return {"uuid": uuid, "fingerprint": credentials.fingerprint(text), "made_with": made_with}
 
 
@@ -359,8 +359,8 @@ def _new_secret(app: App, row: Row) -> dict[str, Any]:
 TOLERANCE_SECONDS = 300
 
 _VECTOR_SECRETS = (
-    credentials.WEBHOOK_SECRET + "ZmluYXBpIHRlc3QgdmVjdG9yLCBub3QgYSBzZWNyZXQ=",
-    credentials.WEBHOOK_SECRET + "dGhlIHNlY3JldCBiZWZvcmUgdGhlIHJvdGF0aW9uLi4=",
+    credentials.WEBHOOK_SECRET_PREFIX + "ZmluYXBpIHRlc3QgdmVjdG9yLCBub3QgYSBzZWNyZXQ=",
+    credentials.WEBHOOK_SECRET_PREFIX + "dGhlIHNlY3JldCBiZWZvcmUgdGhlIHJvdGF0aW9uLi4=",
 )
 
 
@@ -386,14 +386,14 @@ class WebhookVectors(TypedDict):
     vectors: list[WebhookVector]
 
 
-def vectors() -> WebhookVectors:
+def build_vectors() -> WebhookVectors:
     """Messages with the headers that finapi would sign them with, and such that a receiver must refuse."""
     now = datetime(2026, 1, 31, 12, tzinfo=UTC)
     body = '{"event_type":"finapi.test","payload":{"message":"Z\u00fcrich \u2192 K\u00f8benhavn"}}'
     new, old = _VECTOR_SECRETS
 
     def vector(description: str, signed: str, valid: bool, *secrets: str) -> WebhookVector:
-        signatures = headers("dlv_00000000000000000000000000000001", signed.encode(), secrets, now)
+        signatures = build_headers("dlv_00000000000000000000000000000001", signed.encode(), secrets, now)
         sent = cast("SignatureHeaders", signatures)
         return {"description": description, "secret": new, "body": body, "headers": sent, "valid": valid}
 
@@ -421,7 +421,7 @@ def _lane(user_id: int, url: str) -> str:
     return f"{host} {user_id} {hashlib.sha256(url.encode()).hexdigest()[:16]}"
 
 
-def host_of(lane: str) -> str:
+def get_host(lane: str) -> str:
     """The host and port that a lane leads to; empty for a URL that leads nowhere."""
     return lane.partition(" ")[0]
 
@@ -435,7 +435,7 @@ def _mine(tx: Transaction, user_id: int, delivery_id: str) -> Row:
 
 def _delivery(tx: Transaction, row: Row) -> Delivery:
     body, state, done = json.loads(row["body"]), row["status"], row["done_at"]
-    attempts = tx.list_rows("attempts_of_delivery", delivery=row["id"], limit=ATTEMPTS_SHOWN)
+    attempts = tx.list_rows("attempts_of_delivery", delivery=row["id"], limit=MAX_LISTED_ATTEMPTS)
     return build_record(
         Delivery,
         row,

@@ -76,8 +76,8 @@ class FeedCall:
         last = request.headers.get("last-event-id")
         if last is not None:
             wanted |= messages.split_id(last)
-        if feed not in events.TYPES:
-            self._error(400, f"feed must be one of {', '.join(events.TYPES)}.")
+        if feed not in events.TYPES_BY_FEED:
+            self._error(400, f"feed must be one of {', '.join(events.TYPES_BY_FEED)}.")
             return
         stream = EventStream(self._context, request)
 

@@ -111,9 +111,9 @@ class Hub:
         self.keys_state = object()  # another one after each change of keys
         self.read_at = now()  # when somebody last read, or might have
         app.accounts.listen(events.TOPIC, self._has_news)
-        app.accounts.listen(users.KEYS, self._has_changed_keys)
+        app.accounts.listen(users.KEYS_TOPIC, self._has_changed_keys)
         with app.accounts.read() as tx:
-            self._feeds = {feed: _Feed(events.span(tx, feed).last) for feed in events.TYPES}
+            self._feeds = {feed: _Feed(events.get_range(tx, feed).last) for feed in events.TYPES_BY_FEED}
 
     def _has_news(self) -> None:
         self.news = True
@@ -127,12 +127,12 @@ class Hub:
     def unlisten(self) -> None:
         """Hear no more of the app; from any thread."""
         self._app.accounts.unlisten(events.TOPIC, self._has_news)
-        self._app.accounts.unlisten(users.KEYS, self._has_changed_keys)
+        self._app.accounts.unlisten(users.KEYS_TOPIC, self._has_changed_keys)
 
     def callers(self, keys: Collection[str]) -> dict[str, Caller]:
         """The callers of those keys that are some; read from the disk, beside the loop."""
         with self._app.accounts.read() as tx:
-            found = ((key, users.by_api_key(tx, key)) for key in keys)
+            found = ((key, users.find_caller_by_api_key(tx, key)) for key in keys)
             return {key: caller for key, caller in found if caller is not None}
 
     @property
@@ -150,7 +150,7 @@ class Hub:
         """
         caller, key = who
         with self._app.accounts.read() as tx:
-            span = events.span(tx, feed)
+            span = events.get_range(tx, feed)
         config = self._app.config
         allowed = config.feeds_free if caller.plan in (None, "free") else config.feeds_paid
         if self._counts[caller.id] >= allowed:
@@ -161,7 +161,7 @@ class Hub:
         else:
             start = since.seq
             if since.epoch is not None and since.epoch != span.epoch:
-                start, which = span.behind(since.seq), {"since_seq": since.seq, "epoch": since.epoch}
+                start, which = span.resume_after(since.seq), {"since_seq": since.seq, "epoch": since.epoch}
                 first = messages.gap(span.epoch, start, iso(self._app.clock.now()), "another epoch", which)
         now = self._now()
         subscription = FeedSubscription(
@@ -180,10 +180,10 @@ class Hub:
         if filter == Filter():
             return max(span.first - 1, span.last - left)
         with self._app.accounts.read() as tx:
-            while left and (found := events.before(tx, feed, seq, BATCH)):
+            while left and (found := events.list_events_before(tx, feed, seq, BATCH)):
                 for event in reversed(found):
                     seq = event.seq
-                    left -= filter.wants(event.about)
+                    left -= filter.wants(event.tags)
                     if not left:
                         break
         return seq - 1
@@ -202,8 +202,8 @@ class Hub:
         readers = self._feeds[subscription.feed].readers
         while subscription in readers and not subscription.live and subscription.reader.waiting() < BATCH:
             with self._app.accounts.read() as tx:
-                found = events.after(tx, subscription.feed, subscription.seq, BATCH)
-                span = events.span(tx, subscription.feed)
+                found = events.list_events_after(tx, subscription.feed, subscription.seq, BATCH)
+                span = events.get_range(tx, subscription.feed)
             self._queue(subscription, found, span)
             if subscription.seq >= span.last:  # not the last one read before: a journal that is reset goes back
                 subscription.live = subscription.caught_up = True
@@ -214,7 +214,7 @@ class Hub:
         more = False
         for name, feed in self._feeds.items():
             with self._app.accounts.read() as tx:
-                found = events.after(tx, name, feed.last, BATCH)
+                found = events.list_events_after(tx, name, feed.last, BATCH)
             if not found:
                 continue
             feed.last = found[-1].seq
@@ -283,7 +283,7 @@ class Hub:
             subscription.seq = span.last
         for event in found:
             subscription.seq = event.seq
-            if subscription.filter.wants(event.about):
+            if subscription.filter.wants(event.tags):
                 catching_up = event.seq <= subscription.catch_up_to
                 queued.append(messages.of_event(event, catching_up=catching_up))
         if queued:

@@ -137,7 +137,7 @@ class Feeds:
 
     def readers(self) -> dict[tuple[str, ...], float]:
         """How many readers each feed has."""
-        counts = Counter(dict.fromkeys(events.TYPES, 0))
+        counts = Counter(dict.fromkeys(events.TYPES_BY_FEED, 0))
         for hub in list(self._hubs):
             counts.update(hub.readers)
         return {(feed,): float(number) for feed, number in counts.items()}

@@ -10,7 +10,7 @@ from typing import Any
 
 from finapi.core import json
 from finapi.core.errors import ApiError, invalid_param
-from finapi.delivery.events import About, Event
+from finapi.delivery.events import Event, EventTags
 from finapi.edgar import tickers
 from finapi.feeds import engineio
 
@@ -23,7 +23,7 @@ class FeedMessage:
 
     __slots__ = ("_encoded", "_packets", "about", "epoch", "name", "seq", "text")
 
-    def __init__(self, epoch: int, seq: int, name: str, about: About, text: str) -> None:
+    def __init__(self, epoch: int, seq: int, name: str, about: EventTags, text: str) -> None:
         self.epoch = epoch
         self.seq = seq
         self.name = name
@@ -66,7 +66,7 @@ def of_event(event: Event, *, catching_up: bool) -> FeedMessage:
         f'{{"type":"{event.type}","seq":{event.seq},"epoch":{event.epoch},'
         f'"occurred_at":{json.text(event.occurred_at)},"data":{event.data}{beside}}}'
     )
-    return FeedMessage(event.epoch, event.seq, event.type, event.about, text)
+    return FeedMessage(event.epoch, event.seq, event.type, event.tags, text)
 
 
 def gap(epoch: int, seq: int, now: str, reason: str, which: Mapping[str, int]) -> FeedMessage:
@@ -77,7 +77,7 @@ def gap(epoch: int, seq: int, now: str, reason: str, which: Mapping[str, int]) -
 def reply(name: str, data: Mapping[str, Any], **beside: Any) -> FeedMessage:
     """A message that is no event: an answer to what a reader said."""
     text = json.text({"type": name, **beside, "data": data})
-    return FeedMessage(beside.get("epoch", 0), beside.get("seq", 0), name, About(), text)
+    return FeedMessage(beside.get("epoch", 0), beside.get("seq", 0), name, EventTags(), text)
 
 
 def error_reply(error: ApiError) -> FeedMessage:
@@ -111,7 +111,7 @@ class Filter:
     ciks: frozenset[str] = frozenset()
     form_types: frozenset[str] = frozenset()
 
-    def wants(self, about: About) -> bool:
+    def wants(self, about: EventTags) -> bool:
         """Whether an event about this passes."""
         if self.form_types and about.form_type not in self.form_types:
             return False

@@ -14,7 +14,7 @@ from finapi.web.http.messages import CSP_RENDER_NOTHING
 
 EVENTS_PATH = "/api/v1/events"
 SOCKET_IO = "/socket.io"
-PATHS = {f"/ws/{feed}": feed for feed in events.TYPES}
+PATHS = {f"/ws/{feed}": feed for feed in events.TYPES_BY_FEED}
 
 # Connections that have their answer and wait for the client to close too. It is a courtesy, which nobody needs for
 # long: the oldest are closed first, as nginx does with connections that linger.

@@ -45,13 +45,13 @@ def opened(
         app = apps.open_on_disk(config, clock, new_secrets=new_secrets, accounts=accounts)
         try:
             if config.role == "api":
-                rotation.agree(app, app.clock.now())
+                rotation.check_secrets(app, app.clock.now())
             else:
-                rotation.settle(app, app.clock.now(), new_secrets=new_secrets)
+                rotation.apply_secrets(app, app.clock.now(), new_secrets=new_secrets)
                 events.open_journal(app, app.clock.now())
                 billing.log_refunds(billing.refund_open_debits(app, app.clock.now()))
-                outbox.carry(app.db)
-            logins.recall(app)
+                outbox.transfer(app.db)
+            logins.restore_failures(app)
             yield app
         finally:
             try:

@@ -71,9 +71,9 @@ def of(db: Database, config: Config) -> Proof:
             problems += [*_feeds(tx), *wrong]
         counts: ProofCounts = {**_none(), **{row["name"]: row["number"] for row in rows}}
         app = apps.wrap_database(config, db)
-        problems += [*billing.list_errors(app), *archive.wrong(app)]
+        problems += [*billing.list_errors(app), *archive.list_errors(app)]
         open_debits = sum_open_debits(billing.list_open_debits(app))
-        elsewhere = len(archive.elsewhere(app))
+        elsewhere = len(archive.list_missing_files(app))
         problems += [*doubts.wrong(db), *industries.wrong(db)]
         counts["documents"], wrong = _documents(db)
     except DatabaseError as error:

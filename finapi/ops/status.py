@@ -221,7 +221,7 @@ def figures(app: App) -> Figures:
     app.health.wait_for_first_round(FIRST_SECONDS)
     waiting = queues(app, app.clock.now())
     with app.db.read() as tx:
-        version, given_up, aside = tx.find_value("data_version"), following.given_up(tx), outbox.put_aside(tx)
+        version, given_up, aside = tx.find_value("data_version"), following.given_up(tx), outbox.count_rows_aside(tx)
     age = heartbeats.get_copy_age(app.db, app.clock.now())
     return {
         metrics.SERVICE_UP: {

@@ -147,9 +147,9 @@ def create_account(app: App, plan: str, state: str, email: str) -> FixtureAccoun
             raise ApiError("CONFLICT", f"{email} is taken.")
         user = users.insert(tx, app, email, plan, now, password=password_hash, verified=state != "unverified")
         # Create the signing secret now: the first call to need it depends on the speed of the machine.
-        webhooks.signing_secrets(app, tx, user.id, now)
+        webhooks.list_signing_secrets(app, tx, user.id, now)
         if state == "unverified":
-            recovery.open_verification(tx, app, user.id, now)
+            recovery.create_verification(tx, app, user.id, now)
         if state == "exhausted":
             _spend_all_tokens(tx, user, now)
     if state == "locked":

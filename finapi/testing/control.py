@@ -18,7 +18,7 @@ from finapi.core.clock import iso
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.json import build_strict_decoder
 from finapi.delivery import events, webhooks
-from finapi.delivery.events import About
+from finapi.delivery.events import EventTags
 from finapi.delivery.webhooks import EVENT_TYPES, WebhookEvent
 from finapi.testing import base
 from finapi.testing.faults import CONDITION_TYPES, EFFECT_TYPES, parse_time
@@ -241,20 +241,20 @@ def _read_clock(world: World, body: dict[str, Any]) -> dict[str, Any]:
 
 def _send_event(world: World, body: dict[str, Any]) -> dict[str, Any]:
     feed, event_type, payload = _get_text(body, "feed"), _get_text(body, "type"), body.get("data", {})
-    if feed not in events.TYPES:
-        raise invalid_param("feed", "Unknown feed.", allowed=list(events.TYPES))
-    if event_type not in events.TYPES[feed]:
+    if feed not in events.TYPES_BY_FEED:
+        raise invalid_param("feed", "Unknown feed.", allowed=list(events.TYPES_BY_FEED))
+    if event_type not in events.TYPES_BY_FEED[feed]:
         message = f"type must be one that {feed} tells of."
-        raise invalid_param("type", message, allowed=list(events.TYPES[feed]))
+        raise invalid_param("type", message, allowed=list(events.TYPES_BY_FEED[feed]))
     if not isinstance(payload, dict):
         raise invalid_param("data", "data must be an object.", expected="object")
     now = world.clock.now()
     ciks = [str(payload[name]).zfill(10) for name in ("cik", "issuer_cik", "filer_cik") if payload.get(name)]
     tickers = [str(payload["ticker"])] if payload.get("ticker") else []
     form = payload.get("form_type")
-    about = About(tuple(tickers), tuple(ciks), str(form) if form else None)
+    about = EventTags(tuple(tickers), tuple(ciks), str(form) if form else None)
     with world.app.accounts.write() as tx:
-        seq = events.record(tx, event_type, now=now, occurred_at=iso(now), about=about, data=payload)
+        seq = events.record(tx, event_type, now=now, occurred_at=iso(now), tags=about, data=payload)
     return {"feed": feed, "seq": seq}
 
 
@@ -269,9 +269,9 @@ def _send_webhook(world: World, body: dict[str, Any]) -> dict[str, Any]:
     now, new_uuid = world.clock.now(), world.app.new_uuid
     if url is not None:
         webhooks.check_url(world.app, "url", _get_text(body, "url"))
-    user_id = users.id_of(world.app, str(email))
+    user_id = users.get_id(world.app, str(email))
     with world.app.accounts.write() as tx:
-        receiver = webhooks.account(tx, user_id, url)
+        receiver = webhooks.find_receiver(tx, user_id, url)
         if receiver is None:
             raise invalid_param("url", "url is required: the account has no webhook_url.", expected="url")
         target_id = f"tgt_{new_uuid().replace('-', '')[:12]}" if event_type.startswith("sniper.") else None

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 from finapi.app import App
-from finapi.delivery.dispatch import ClaimedAttempt, Dispatcher, EndedAttempt
+from finapi.delivery.dispatcher import ClaimedAttempt, Dispatcher, EndedAttempt
 from finapi.store.db import Transaction
 from finapi.testing.faults import FaultPlan
 
@@ -48,13 +48,13 @@ class WorldDispatcher(Dispatcher):
             super()._begin(self._reordered.pop(0)[0])
         return None
 
-    def settle(self, seconds: float) -> bool:
+    def run_until_idle(self, seconds: float) -> bool:
         """Make passes until no attempt is due or under way. Return False if that takes longer than ``seconds``.
 
         When only reordered webhooks are left there is nothing that they could follow, and they are sent.
         """
         deadline = time.monotonic() + seconds
-        while not super().settle(0.0):
+        while not super().run_until_idle(0.0):
             if seconds and len(self._under_way) == len(self._reordered):
                 self.flush()
             with self._change:

@@ -348,7 +348,7 @@ class World:
                 limiter.restore(snapshot.limits[zone])
             self._clear_cpu_allowances()
             self.clear_lockouts()
-            logins.recall(self.app)
+            logins.restore_failures(self.app)
             self.app.health.reset()
             self._returned_now = []
             self.rounds.last_reported_tick = 0
@@ -394,7 +394,7 @@ class World:
         for name, text, allowed in (("plan", plan, base.PLANS), ("state", state, base.STATES)):
             if text not in allowed:
                 raise invalid_param(name, f"Unknown {name}.", allowed=list(allowed))
-        email = users.normal(email or f"{plan}-{self.app.random_bytes(4).hex()}@example.com")
+        email = users.normalise_email(email or f"{plan}-{self.app.random_bytes(4).hex()}@example.com")
         try:
             letters.parse_address(email)
         except MailError:
@@ -444,14 +444,14 @@ class World:
 
         now = self.clock.now()
         billing.run_settlement_step(self.app)
-        while sniper.advance(self.app, now) == 0.0:
+        while sniper.run_window_step(self.app, now) == 0.0:
             pass
         self.send_due_mails()
-        plans.refill_due(self.app, now)
+        plans.run_refill_step(self.app, now)
         with self.app.accounts.read() as tx:
             outbox = tx.find_row("outbox_span")
         if self._dispatcher is not None or (outbox is not None and outbox["soonest"] is not None):
-            self._get_dispatcher().settle(delivery_seconds)
+            self._get_dispatcher().run_until_idle(delivery_seconds)
 
     def send_due_mails(self) -> None:
         """Send the mails that are due, as after a call that may have queued some.
@@ -461,7 +461,7 @@ class World:
         with self._mail_lock:
             with self.app.accounts.read_one() as tx:
                 is_queued = tx.find_value("mail_is_queued")
-            while is_queued and recovery.send_due(self.app) == 0.0:
+            while is_queued and recovery.run_mail_step(self.app) == 0.0:
                 pass
 
     def advance(self, seconds: float) -> list[Happening]:
@@ -557,7 +557,7 @@ class World:
         now = self.clock.now()
         with self.app.accounts.write() as tx:
             user_ids = [row["user_id"] for row in tx.list_rows("signers_of_world")]
-            secrets = [secret for id in user_ids for secret in webhooks.signing_secrets(self.app, tx, id, now)]
+            secrets = [secret for id in user_ids for secret in webhooks.list_signing_secrets(self.app, tx, id, now)]
         problem = verify_webhook(secrets, headers, body, now.timestamp())
         text = body.decode("utf-8", "replace")
         message = {"at": iso(now), "headers": headers, "body": text, "signature": problem or "valid"}
@@ -646,5 +646,5 @@ def _replace_keys(world: World, accounts: Mapping[str, FixtureAccount]) -> None:
     with world.app.accounts.write() as tx:
         ids = {row["email"]: row["id"] for row in tx.list_rows("users_of_world")}
         for kind, account in accounts.items():
-            key = users.rotated_key(tx, world.app, ids[account["email"]], now)
+            key = users.rotate_key_in_transaction(tx, world.app, ids[account["email"]], now)
             world.accounts[kind] = {**account, "api_key": key}

@@ -31,7 +31,7 @@ def _invite(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
         if not 1 <= args.count <= 10_000:
             raise UsageError("--count: must be from 1 to 10000")
         lifetime = _duration(args.expires) if args.expires is not None else None
-        made = [invites.create(app, now, lifetime=lifetime, note=args.note, by=by) for _ in range(args.count)]
+        made = [invites.create(app, now, lifetime=lifetime, note=args.note, actor=by) for _ in range(args.count)]
         rows = [invite._asdict() for invite in made]
         if args.json:
             return document(say, {"invites": rows})
@@ -39,7 +39,7 @@ def _invite(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
             say("out", "  ".join(str(value) for value in row.values() if value is not None))
         return 0
     with app.accounts.read() as tx:
-        rows = invites.listed(app, tx, now)
+        rows = invites.list_invites(app, tx, now)
     return listing(say, args, "invites", rows, "code state created_at expires_at used_at used_by note")
 
 
@@ -85,7 +85,7 @@ def _list(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import users
 
     with app.accounts.read() as tx:
-        return listing(say, args, "users", users.listed(tx), "email plan balance state created_at uuid")
+        return listing(say, args, "users", users.list_users(tx), "email plan balance state created_at uuid")
 
 
 def _usage(app: App, args: argparse.Namespace, say: Say) -> int:
@@ -100,7 +100,7 @@ def _usage(app: App, args: argparse.Namespace, say: Say) -> int:
             return listing(
                 say, args, "accounts", billing.list_spending_by_account(tx, args.days, now), "email plan tokens calls"
             )
-    user_id = users.id_of(app, args.email)
+    user_id = users.get_id(app, args.email)
     with app.accounts.read() as tx:
         spent = billing.compute_spending(tx, user_id, args.days, now)
     return (
@@ -111,7 +111,7 @@ def _usage(app: App, args: argparse.Namespace, say: Say) -> int:
 def _password(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import audit, recovery, sessions, users
 
-    now, user_id = app.clock.now(), users.id_of(app, args.email)
+    now, user_id = app.clock.now(), users.get_id(app, args.email)
     if args.password_stdin:
         try:
             sessions.set_password(app, user_id, args.stdin, now, args.by)
@@ -122,7 +122,7 @@ def _password(app: App, args: argparse.Namespace, say: Say) -> int:
         )
     with app.accounts.write() as tx:
         audit.record_action(tx, args.by, "mail a link for a password", now, user_id)
-    recovery.forget_password(app, args.email, now)
+    recovery.request_password_reset(app, args.email, now)
     return print_result(
         say, args, f"a link to set a new password is mailed to {args.email}", email=args.email, set=False
     )
@@ -131,7 +131,7 @@ def _password(app: App, args: argparse.Namespace, say: Say) -> int:
 def _delete(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import users
 
-    user_id = users.id_of(app, args.email)
+    user_id = users.get_id(app, args.email)
     if not args.yes:
         raise UsageError("deletion cannot be undone; confirm with --yes")
     users.erase(app, user_id, app.clock.now(), args.by)
@@ -143,10 +143,10 @@ def _show(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import users
     from finapi.core import lockout
 
-    user_id, now = users.id_of(app, args.email), app.clock.now()
+    user_id, now = users.get_id(app, args.email), app.clock.now()
     with app.accounts.read() as tx:
-        since = users.locked_at(tx, args.email)
-        shown = {**users.profile(app, tx, user_id, now), **({"locked_at": since} if since else {})}
+        since = users.get_locked_at(tx, args.email)
+        shown = {**users.build_profile(app, tx, user_id, now), **({"locked_at": since} if since else {})}
     left = app.lockouts.get_lock_seconds(lockout.hash_email(args.email), app.clock.monotonic())
     shown |= {"login_locked_seconds": left} if left else {}
     return document(say, shown, indent=None if args.json else 1)
@@ -162,15 +162,15 @@ def _lock(app: App, args: argparse.Namespace, say: Say) -> int:
 def _plan(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import plans, users
 
-    plans.check(app.config, args.plan)
-    plans.change_plan(app, users.id_of(app, args.email), args.plan, app.clock.now(), args.by)
+    plans.check_name(app.config, args.plan)
+    plans.change_plan(app, users.get_id(app, args.email), args.plan, app.clock.now(), args.by)
     return print_result(say, args, f"{args.email} is on the plan {args.plan}", email=args.email, plan=args.plan)
 
 
 def _credit(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import plans, users
 
-    left = users.add_credit(app, args.email, plans.cents(args.amount), app.clock.now(), args.by) / 100
+    left = users.add_credit(app, args.email, plans.parse_cents(args.amount), app.clock.now(), args.by) / 100
     return print_result(say, args, f"{args.email} has {left:.2f} dollars", email=args.email, credit_balance=left)
 
 
@@ -179,7 +179,7 @@ def _grant(app: App, args: argparse.Namespace, say: Say) -> int:
 
     if not 1 <= args.tokens <= 10**12:
         raise UsageError("tokens: must be a positive whole number")
-    plans.grant(app, users.id_of(app, args.email), args.tokens, app.clock.now(), args.by)
+    plans.grant(app, users.get_id(app, args.email), args.tokens, app.clock.now(), args.by)
     line = f"{args.email} was granted {args.tokens} tokens"
     return print_result(say, args, line, email=args.email, granted=args.tokens)
 
@@ -201,27 +201,27 @@ def _mail(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
 
 
 def _rotate_key(app: App, args: argparse.Namespace, say: Say) -> int:
-    from finapi.delivery import replacing
+    from finapi.delivery import credential_replacement
 
     now = app.clock.now()
     if (args.email is None) != args.all:
         raise UsageError("name one EMAIL, or --all")
     if args.all:
-        counts = replacing.replace_all(
+        counts = credential_replacement.replace_all_credentials(
             app, now, args.webhooks, lambda done: say("progress", f"{done} accounts"), args.by
         )
         say("progress", "")
         secrets = f", webhook secrets: {counts.webhook_secrets}" if args.webhooks else ""
         line = f"replaced API keys: {counts.api_keys}{secrets}; mails tell their owners"
         return print_result(say, args, line, api_keys=counts.api_keys, webhook_secrets=counts.webhook_secrets)
-    key = replacing.replace_one(app, args.email, now, args.webhooks, args.by)
+    key = credential_replacement.replace_credentials(app, args.email, now, args.webhooks, args.by)
     return print_result(say, args, f"{args.email} has the API key {key}", email=args.email, api_key=key)
 
 
 def _revoke(app: App, args: argparse.Namespace, say: Say) -> int:
-    from finapi.delivery import replacing
+    from finapi.delivery import credential_replacement
 
-    replacing.revoke(app, args.email, app.clock.now(), args.by)
+    credential_replacement.revoke_credentials(app, args.email, app.clock.now(), args.by)
     line = f"the sessions of {args.email} are ended; a new key is mailed in place of the old one"
     return print_result(say, args, line, email=args.email, revoked=True)
 
@@ -236,7 +236,9 @@ def _add(app: App, args: argparse.Namespace, say: Say) -> int:
             passwords.check_new(password, "password", common=app.config.common_passwords)
         except ApiError as error:
             raise UsageError(str(error)) from None
-    user = users.create(app, args.email, args.plan, app.clock.now(), password=password, admin=args.admin, by=args.by)
+    user = users.create(
+        app, args.email, args.plan, app.clock.now(), password=password, is_admin=args.admin, actor=args.by
+    )
     line = f"{user.email} has the API key {user.api_key}"
     return print_result(say, args, line, email=user.email, uuid=user.uuid, api_key=user.api_key)
 

@@ -132,7 +132,7 @@ def _outbox(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
 
     if args.action == "list":
         with app.db.read() as tx:
-            rows = outbox.in_trouble(tx)
+            rows = outbox.list_failed_rows(tx)
         return listing(say, args, "outbox", rows, "id state type accession noted_at tries reason")
     if bool(args.ids) == args.all:
         raise UsageError("name numbers of finapi outbox list, or give --all")
@@ -140,12 +140,12 @@ def _outbox(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
     with app.accounts.write() as tx:
         said = " ".join(map(str, args.ids)) or "all"
         audit.record_action(tx, audit.Actor(None, directory), "retry", app.clock.now(), detail=f"outbox {said}")
-    found = outbox.retry(app.db, args.ids or [None])
+    found = outbox.retry_rows(app.db, args.ids or [None])
     for number, there in zip(args.ids, found, strict=False):
         if not there:
             say("err", f"finapi: {number} is not in finapi outbox list")
     with app.db.read() as tx:
-        left = {row["id"] for row in outbox.in_trouble(tx)}
+        left = {row["id"] for row in outbox.list_failed_rows(tx)}
     failed = len(left.intersection(args.ids) if args.ids else left)
     line = f"{sum(found)} tried again" + (f", {failed} of them in vain; see finapi outbox list" if failed else "")
     print_result(say, args, line, retried=sum(found), failed=failed)

@@ -17,15 +17,15 @@ def _secret(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
 
     now = app.clock.now()
     if args.action == "rotate":
-        name = rotation.rotate(app)
+        name = rotation.add_secret(app)
         line = f"new keys are made from the secret {name}; the others still verify what they made"
         return print_result(say, args, line, name=name)
     if args.action == "drop":
-        dead = rotation.drop(app, args.name, now, sure=args.yes)
+        dead = rotation.remove_secret(app, args.name, now, confirmed=args.yes)
         line = f"the secret {args.name} is gone" + (f"; refused from now on: {dead}" if dead else "")
         return print_result(say, args, line, name=args.name, refused=dead or None)
     with app.accounts.read() as tx:
-        rows = rotation.used(app, tx, now)
+        rows = rotation.list_secrets(app, tx, now)
     return listing(say, args, "secrets", rows, "name api_keys webhook_secrets invite_codes newest")
 
 

@@ -146,7 +146,7 @@ def authenticate(app: App, exchange: Exchange, route: Route, request: Request, n
         return None
     # Only pages read the cookie, so that no form of another site reaches the API with it.
     with app.accounts.read_one() as tx:
-        exchange.caller = users.by_session(app, tx, token, now)
+        exchange.caller = users.find_caller_by_session(app, tx, token, now)
     return exchange.caller
 
 
@@ -158,11 +158,11 @@ def find_caller(app: App, route: Route, request: Request, now: datetime) -> Call
         if scheme.lower() != "bearer":
             return None
         with app.accounts.read_one() as tx:
-            return users.by_session(app, tx, token.strip(), now)
+            return users.find_caller_by_session(app, tx, token.strip(), now)
     key = read_api_key(request, bearer=route.key_as_bearer)
     if not key and route.key_in_body:
         key = _key_in_body(request)
-    return users.by_key(app, key) if key else None
+    return users.find_cached_caller(app, key) if key else None
 
 
 def _key_in_body(request: Request) -> str:
@@ -188,7 +188,7 @@ def apply_limits(app: App, exchange: Exchange, route: Route, request: Request) -
     key = ("user", exchange.caller.id) if exchange.caller else ("address", request.address)
     exchange.limit_decision = take_from_limit(app, limiter_name(route.zone, exchange.caller), key)
     exchange.cpu_meter = CpuMeter(app.refunded_cpu, key)
-    network = logins.network(request.address) if route.network_limit else None
+    network = logins.parent_network(request.address) if route.network_limit else None
     if route.network_limit and network:
         take_from_limit(app, route.network_limit, ("network", network))
 

@@ -28,7 +28,7 @@ sql_proxy = LazyModule("finapi.web.sql_proxy")
 status = LazyModule("finapi.web.status")
 account = LazyModule("finapi.web.accounts.account")
 auth = LazyModule("finapi.web.accounts.auth")
-delivery = LazyModule("finapi.web.accounts.delivery")
+notifications = LazyModule("finapi.web.accounts.notifications")
 event_log = LazyModule("finapi.web.accounts.event_log")
 own_data = LazyModule("finapi.web.accounts.own_data")
 coverage = LazyModule("finapi.web.filings.coverage")
@@ -423,11 +423,11 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "POST",
         API + "/sniper/targets",
-        delivery("create_target"),
+        notifications("create_target"),
         auth="either",
         zone="app",
         summary="Watch a company for a filing",
-        body=delivery("TARGET_BODY"),
+        body=notifications("TARGET_BODY"),
         shape=targets("SniperTarget"),
         idempotent=True,
         errors=(409,),
@@ -435,22 +435,22 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/sniper/targets",
-        delivery("targets"),
+        notifications("targets"),
         auth="either",
         zone="app",
         summary="The caller's sniper targets",
-        params=delivery("TARGETS_PARAMS"),
+        params=notifications("TARGETS_PARAMS"),
         shape=targets("TargetPage"),
         errors=(404,),
     ),
     Route(
         "POST",
         API + "/sniper/targets/{target_id}/stop",
-        delivery("stop_target"),
+        notifications("stop_target"),
         auth="either",
         zone="app",
         summary="Stop a sniper target",
-        params=delivery("TARGET_PARAMS"),
+        params=notifications("TARGET_PARAMS"),
         shape=targets("StoppedTarget"),
         idempotent=True,
         errors=(404,),
@@ -458,21 +458,21 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/webhooks/deliveries",
-        delivery("deliveries"),
+        notifications("deliveries"),
         auth="either",
         zone="app",
         summary="Webhook deliveries and their attempts",
-        params=delivery("DELIVERIES_PARAMS"),
+        params=notifications("DELIVERIES_PARAMS"),
         shape=outbox("DeliveryPage"),
     ),
     Route(
         "POST",
         API + "/webhooks/deliveries/{delivery_id}/redeliver",
-        delivery("redeliver"),
+        notifications("redeliver"),
         auth="either",
         zone="app",
         summary="Redeliver a webhook",
-        params=delivery("DELIVERY_PARAMS"),
+        params=notifications("DELIVERY_PARAMS"),
         shape=outbox("Delivery"),
         idempotent=True,
         errors=(404, 409),
@@ -480,18 +480,18 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "POST",
         API + "/webhooks/test",
-        delivery("send_test"),
+        notifications("send_test"),
         auth="either",
         zone="app",
         summary="Send a test webhook",
-        body=delivery("TEST_BODY"),
+        body=notifications("TEST_BODY"),
         shape=outbox("Delivery"),
         idempotent=True,
     ),
     Route(
         "GET",
         API + "/webhooks/secret",
-        delivery("secret"),
+        notifications("secret"),
         auth="either",
         zone="app",
         summary="The webhook signing secret",
@@ -500,7 +500,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "POST",
         API + "/webhooks/secret/rotate",
-        delivery("rotate_secret"),
+        notifications("rotate_secret"),
         auth="either",
         zone="app",
         summary="Rotate the webhook signing secret",
@@ -509,7 +509,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/webhooks/vectors",
-        delivery("vectors"),
+        notifications("vectors"),
         auth="none",
         zone="app",
         summary="Signed test vectors for webhook receivers",

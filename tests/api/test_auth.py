@@ -81,7 +81,7 @@ def resend(client: Client, email: str = "ann@example.com", **options: Any) -> An
 def reset_token(client: Client, email: str = "ann@example.com") -> str:
     """The token of a reset mail that was asked for and sent."""
     forget(client, email)
-    recovery.send_due(client.app)
+    recovery.run_mail_step(client.app)
     return token_in(sent(client.app, "Set a new password", email)[-1])
 
 
@@ -125,7 +125,7 @@ def test_from_the_invite_to_the_logout(client: Client, app: App) -> None:
     assert user.pop("UserDeviceLimit")["device_limit"] == 2
     assert user.pop("UserDocumentLimit")["total_limit_GB"] == 0
     assert user == opened.json["user"]
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     assert user["api_key"] in text_of(sent(app, "Your API key", "ann@example.com")[0])
     out = client.call("POST", AUTH + "logout", session=opened.json["token"])
     assert (out.status, out.json) == (200, {"message": "User logout successfully."})
@@ -140,7 +140,7 @@ def test_no_account_register_makes_an_unverified_account_on_the_free_plan(client
     with app.db.read() as tx:
         user = tx.find_row("user_by_email", email="ann@example.com")
         assert user is not None
-        shown = users.profile(app, tx, user["id"], NOW)
+        shown = users.build_profile(app, tx, user["id"], NOW)
     assert shown["verify_email"] is False
     assert (shown["Userplan"]["plan"], shown["Userplan"]["total_limit_api"]) == ("free", 2000)
     assert (shown["Userplan"]["reach_limit_api"], shown["Userplan"]["status"]) == (0, "active")
@@ -156,7 +156,7 @@ def test_no_account_register_sends_the_verification_mail_before_it_answers(clien
 def test_no_account_register_queues_the_welcome_mail_with_the_key(client: Client, app: App) -> None:
     register(client)
     assert sent(app, "Your API key") == []
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     (message,) = sent(app, "Your API key")
     assert message["To"] == "ann@example.com"
 
@@ -177,7 +177,7 @@ def test_register_answers_500_when_the_verification_mail_fails_and_resend_mends_
     object.__setattr__(app.mail_settings, "transport", working)
     assert login(client).verdict == UNVERIFIED
     assert resend(client).status == 200
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     assert verify(client).status == 200
     assert login(client).status == 200
 
@@ -185,7 +185,7 @@ def test_register_answers_500_when_the_verification_mail_fails_and_resend_mends_
 def test_a_welcome_mail_that_fails_does_not_fail_the_registration(client: Client, app: App) -> None:
     assert register(client).status == 200
     break_mail(app, permanent=True)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     assert verify_token_of(app, "ann@example.com").status == 200
 
 
@@ -198,7 +198,7 @@ def verify_token_of(app: App, email: str) -> Answer:
         assert row is not None
         row = tx.find_row("verification", id=row["id"])
         assert row is not None
-    token = credentials.link_token(app.secrets, "verify", row["id"], row["uuid"])
+    token = credentials.build_link_token(app.secrets, "verify", row["id"], row["uuid"])
     return Client(app).get(AUTH + "verifyEmail", query={"token": token})
 
 
@@ -407,7 +407,7 @@ def test_register_refuses_what_is_no_email(client: Client, app: App, email: str)
     answer = register(client, email)
     assert answer.verdict[:2] == (400, "INVALID_PARAM")
     assert answer.json["details"]["param"] == "email"
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     assert sent(app, "Your API key") == sent(app, "Verify your email address") == []
 
 
@@ -465,7 +465,7 @@ def test_unverified_login_sends_no_second_mail_while_the_link_lives(
     register(client)
     clock.advance(24 * HOUR - 1)
     login(client)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     assert len(sent(app, "Verify your email address")) == 1
 
 
@@ -478,7 +478,7 @@ def test_unverified_login_reissues_the_mail_when_the_link_has_expired(
     assert verify(client).verdict == INVALID_TOKEN
     assert login(client, password=password).verdict == UNVERIFIED
     assert login(client, password=password).verdict == UNVERIFIED
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     assert len(sent(app, "Verify your email address")) == 2
     assert verify(client).status == 200
     assert login(client).status == 200
@@ -493,11 +493,11 @@ def test_a_verification_link_that_is_none_is_400(client: Client, token: str) -> 
 def test_resend_is_alike_for_waiting_verified_and_unknown_emails(client: Client, app: App) -> None:
     sign_up(client, "bob@example.com")
     register(client)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     for email in ("ann@example.com", "bob@example.com", "eve@example.com", "no email at all"):
         answer = resend(client, email)
         assert (answer.status, answer.json) == (200, RESEND_MESSAGE)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     assert [message["To"] for message in sent(app, "Verify your email address")] == [
         "bob@example.com",
         "ann@example.com",
@@ -514,7 +514,7 @@ def test_resend_sends_three_mails_an_hour_and_goes_on_answering_200(
     for number, spelling in enumerate(spellings):
         answer = resend(client, spelling, address=f"192.0.2.{number}")
         assert (answer.status, answer.json) == (200, RESEND_MESSAGE)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     assert len(sent(app, "Verify your email address")) == 1 + 3
     assert verify(client).status == 200
 
@@ -525,7 +525,7 @@ def test_resend_mails_again_when_the_hour_has_passed(client: Client, app: App, c
         resend(client, address=f"192.0.2.{number}")
     clock.advance(HOUR)
     resend(client, address="192.0.2.9")
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     assert len(sent(app, "Verify your email address")) == 1 + 4
 
 
@@ -728,10 +728,10 @@ def test_who_unlocks_an_account_lifts_the_lock_of_wrong_passwords_too(client: Cl
 def test_forgetpassword_sends_one_mail_and_reuses_the_token(client: Client, app: App, clock: FixedClock) -> None:
     sign_up(client)
     assert (forget(client).status, forget(client).json) == (200, FORGET_MESSAGE)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     clock.advance(24 * HOUR - 1)
     forget(client)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     (message,) = sent(app, "Set a new password")
     assert "https://api.example.com/api/v1/auth/verifyPasswordLink?token=r1." in text_of(message)
     assert set_password(client, token_in(message)).status == 200
@@ -747,7 +747,7 @@ def test_forgetpassword_is_alike_for_registered_unregistered_sent_and_failed(cli
         forget(client, "x" * 9_999),
     ]
     break_mail(app)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     answers.append(forget(client))
     for answer in answers:
         assert (answer.status, answer.json) == (200, FORGET_MESSAGE)
@@ -1116,7 +1116,7 @@ def test_unknown_fields_are_ignored(client: Client) -> None:
     body = {"email": "ann@example.com", "password": PASSWORD, "redirect": "https://evil.example", "x": [None]}
     assert client.post(AUTH + "login", body).status == 200
     assert client.post(AUTH + "forgetpassword", {**body, "redirect_url": "https://evil.example"}).status == 200
-    recovery.send_due(client.app)
+    recovery.run_mail_step(client.app)
     assert "evil" not in text_of(sent(client.app, "Set a new password")[0])
 
 
@@ -1143,7 +1143,7 @@ def test_no_link_in_a_mail_comes_from_a_header(client: Client, app: App, host: s
     register(client, headers=headers)
     forget(client, headers=headers)
     resend(client, headers=headers)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     mails = app.mail_settings.transport.messages()  # type: ignore[attr-defined]
     assert len(mails) == 4
     assert all(b"evil" not in message.as_bytes() for message in mails)

@@ -13,7 +13,7 @@ import standardwebhooks
 from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
-from finapi.delivery.dispatch import Dispatcher
+from finapi.delivery.dispatcher import Dispatcher
 from finapi.market.documents import filings
 from finapi.market.documents.metadata import HEADER, RANKS, FilingMetadata, Party
 from finapi.market.reference import companies
@@ -48,7 +48,7 @@ def there() -> Iterator[Receiver]:
 
 def deliver(app: App) -> None:
     dispatcher = Dispatcher(app)
-    dispatcher.settle(5)
+    dispatcher.run_until_idle(5)
     dispatcher.stop(0.0)
 
 

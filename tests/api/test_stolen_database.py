@@ -78,7 +78,7 @@ def theft(tmp_path: Path, clock: FixedClock) -> Iterator[Theft]:
     client = Client(app)
     live: dict[str, str] = {}
     sign_up(client)
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     opened = login(client).json
     live["session token"] = opened["token"]
     live["session id"] = credentials.read_session_token(app.secrets, opened["token"], NOW).session_id  # type: ignore[union-attr]
@@ -100,10 +100,10 @@ def theft(tmp_path: Path, clock: FixedClock) -> Iterator[Theft]:
         names = [row[0] for row in app.db._writer.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         rows = {name: [dict(row) for row in app.db._writer.execute(f"SELECT * FROM {name}")] for name in names}
     for row in rows["resets"]:
-        live[f"reset link {row['id']}"] = credentials.link_token(app.secrets, "reset", row["id"], row["uuid"])
+        live[f"reset link {row['id']}"] = credentials.build_link_token(app.secrets, "reset", row["id"], row["uuid"])
     bob = next(row for row in rows["users"] if row["email"] == "bob@example.com")
     key = next(row for row in rows["api_keys"] if row["user_id"] == bob["id"])
-    live["bob's key"] = credentials.api_key(app.secrets, bob["uuid"], key["uuid"])
+    live["bob's key"] = credentials.derive_api_key(app.secrets, bob["uuid"], key["uuid"])
     yield Theft(app, client, rows, live, tmp_path)
     app.db.close()
 
@@ -189,7 +189,9 @@ def all_refused(answers: list[Answer], status: int) -> bool:
 def test_no_key_can_be_built_from_the_rows(theft: Theft) -> None:
     uuids = {row["uuid"] for row in theft.rows["users"]}, {row["uuid"] for row in theft.rows["api_keys"]}
     built = {
-        credentials.api_key([secret], user, key) for secret in thiefs(theft) for user, key in itertools.product(*uuids)
+        credentials.derive_api_key([secret], user, key)
+        for secret in thiefs(theft)
+        for user, key in itertools.product(*uuids)
     }
     assert len(built) >= 100
     assert built.isdisjoint(theft.live.values())
@@ -203,7 +205,9 @@ def test_no_session_can_be_built_from_the_rows(theft: Theft) -> None:
     # Even who knew the session's id could not sign for it.
     ids.append(theft.live["session id"])
     for secret, user, session_id in itertools.product(thiefs(theft), theft.rows["users"], ids):
-        token = credentials.session_token([secret], sub=user["uuid"], session_id=session_id, now=NOW, lifetime=3600)
+        token = credentials.build_session_token(
+            [secret], sub=user["uuid"], session_id=session_id, now=NOW, lifetime=3600
+        )
         answers.append(theft.client.get(USER, session=token))
     assert all_refused(answers, 401)
 
@@ -212,7 +216,7 @@ def test_no_session_can_be_made_of_its_fingerprint_even_with_the_secret(theft: T
     (row,) = theft.rows["sessions"]
     user = next(user for user in theft.rows["users"] if user["id"] == row["user_id"])
     for session_id in (row["fingerprint"].hex(), base64.urlsafe_b64encode(row["fingerprint"]).decode()):
-        token = credentials.session_token(
+        token = credentials.build_session_token(
             theft.app.secrets, sub=user["uuid"], session_id=session_id, now=NOW, lifetime=3600
         )
         assert theft.client.get(USER, session=token).status == 401
@@ -221,12 +225,12 @@ def test_no_session_can_be_made_of_its_fingerprint_even_with_the_secret(theft: T
 def test_no_invite_can_be_built_from_the_rows(theft: Theft) -> None:
     codes, tokens = [], []
     for secret, row in itertools.product(thiefs(theft), theft.rows["invites"]):
-        code = credentials.invite_code([secret], row["uuid"])
+        code = credentials.derive_invite_code([secret], row["uuid"])
         codes.append(theft.client.post(AUTH + "redeem-invite", {"code": code}))
         body = {
             "email": f"thief{len(tokens)}@example.com",
             "password": PASSWORD,
-            "invite_token": credentials.invite_token([secret], row["id"], NOW),
+            "invite_token": credentials.build_invite_token([secret], row["id"], NOW),
         }
         tokens.append(theft.client.post(AUTH + "register", body))
     for answers in (codes, tokens):
@@ -237,11 +241,11 @@ def test_no_link_can_be_built_from_the_rows(theft: Theft) -> None:
     resets, verifications = [], []
     for secret in thiefs(theft):
         for row in theft.rows["resets"]:
-            token = credentials.link_token([secret], "reset", row["id"], row["uuid"])
+            token = credentials.build_link_token([secret], "reset", row["id"], row["uuid"])
             body = {"token": token, "newpassword": "another horse battery"}
             resets.append(theft.client.put(AUTH + "newpassword", body))
         for row in theft.rows["verifications"]:
-            token = credentials.link_token([secret], "verify", row["id"], row["uuid"])
+            token = credentials.build_link_token([secret], "verify", row["id"], row["uuid"])
             verifications.append(theft.client.get(AUTH + "verifyEmail", query={"token": token}))
     assert all_refused(resets + verifications, 400)
 
@@ -249,7 +253,7 @@ def test_no_link_can_be_built_from_the_rows(theft: Theft) -> None:
 def test_the_mail_queue_sent_by_the_thief_opens_nothing(theft: Theft) -> None:
     """The rows, the program and another master secret: the mails that they make."""
     thief = replace(theft.app, secrets=[b"\1" * 32])
-    while recovery.send_due(thief) == 0:
+    while recovery.run_mail_step(thief) == 0:
         pass
     for message in sent(thief, "Set a new password"):
         body = {"token": token_in(message), "newpassword": "another horse battery"}

@@ -13,8 +13,8 @@ import standardwebhooks
 from finapi.accounts import recovery, users
 from finapi.app import App
 from finapi.core.clock import FixedClock, iso
-from finapi.delivery import replacing, webhooks
-from finapi.delivery.dispatch import Dispatcher
+from finapi.delivery import credential_replacement, webhooks
+from finapi.delivery.dispatcher import Dispatcher
 from finapi.delivery.webhooks import RECEIVER_REMOVED, Receiver, WebhookEvent
 from finapi.market.reference import companies
 from tests.client import AUTH, Answer, Client, login, register, sent, session_of, sign_up, token_in
@@ -53,7 +53,7 @@ def dispatcher(app: App) -> Iterator[Dispatcher]:
 def request_reset(client: Client) -> str:
     """Return the token of a reset mail."""
     assert client.post(AUTH + "forgetpassword", {"email": ANN}).status == 200
-    while recovery.send_due(client.app) == 0:
+    while recovery.run_mail_step(client.app) == 0:
         pass
     return token_in(sent(client.app, "Set a new password", ANN)[-1])
 
@@ -161,7 +161,7 @@ def test_messages_carry_the_new_signature_alone(
         reset(client, replace_credentials=True)
         session = login(client, password=NEW).json["token"]
         assert client.post(f"{WEBHOOKS}/test", {}, session=session).status == 200
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
     (message,) = there.received
     library_at(clock.now(), monkeypatch)
     standardwebhooks.Webhook(get_secret(client, session)["secret"]).verify(message.body, message.headers)
@@ -233,7 +233,7 @@ def test_removed_receivers_get_nothing_that_still_waits(
         client.post(TARGETS, {"ticker": "AAPL", "webhook_url": evil.url, "start_time": later}, session=session)
         client.post(TARGETS, {"ticker": "AAPL"}, session=session)
         client.post(f"{WEBHOOKS}/test", {}, session=session)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
         assert len(evil.received) == 1
         answer = reset(client, replace_credentials=True, remove_receivers=True)
         assert answer.json["message"] == (
@@ -244,7 +244,7 @@ def test_removed_receivers_get_nothing_that_still_waits(
             event = WebhookEvent("13f.holdings.updated", iso(NOW), "x", {})
             assert webhooks.publish(tx, NOW, event) == 0
         clock.advance(3600)
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
         assert len(evil.received) == 1
     opened = login(client, password=NEW).json
     assert opened["user"]["webhook_url"] is None
@@ -267,7 +267,7 @@ def test_an_attempt_under_way_is_not_repeated_after_the_removal(app: App, dispat
             state = {"delivery": row["id"], "number": 1, "status": 500, "error": "answered 500", "now": iso(NOW)}
             later = iso(NOW + timedelta(seconds=10))
             assert tx.run("record_delivery", state, state="retry_pending", failures=1, due_at=later) == 0
-        dispatcher.settle(5)
+        dispatcher.run_until_idle(5)
         assert evil.received == []
 
 
@@ -278,17 +278,17 @@ def test_a_window_that_has_just_ended_is_reported_to_nobody(app: App, user: Any)
     later = NOW + timedelta(minutes=2)
     users.update(app, user.id, {"webhook_topics": ["sniper.window_expired"]}, NOW)
     with app.accounts.read() as tx:
-        assert replacing.summarise_receivers(tx, user.id).hosts == ["evil.example"]
-    recovery.forget_password(app, ANN, NOW)
-    recovery.send_due(app)
+        assert credential_replacement.summarise_receivers(tx, user.id).hosts == ["evil.example"]
+    recovery.request_password_reset(app, ANN, NOW)
+    recovery.run_mail_step(app)
     token = token_in(sent(app, "Set a new password", ANN)[0])
-    replacing.reset_password(app, token, NEW, "192.0.2.1", later, remove_receivers=True)
+    credential_replacement.reset_password(app, token, NEW, "192.0.2.1", later, remove_receivers=True)
     with app.accounts.read() as tx:
         (row,) = tx.list_rows(
             "targets_of_user", user_id=user.id, status=None, ticker=None, now=iso(later), limit=9, offset=0
         )
         assert (row["state"], row["resolution_reason"]) == ("STOPPED", "window_expired")
-        assert webhooks.listed(tx, user.id, 9)["deliveries"] == []
+        assert webhooks.list_deliveries(tx, user.id, 9)["deliveries"] == []
     assert client.get(BALANCE).status == 200
 
 

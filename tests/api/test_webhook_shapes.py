@@ -13,7 +13,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.delivery import events, sniper, webhooks
-from finapi.delivery.dispatch import Dispatcher
+from finapi.delivery.dispatcher import Dispatcher
 from finapi.market.intake.gateway import Gateway
 from finapi.market.intake.poller import Poller, document_path
 from finapi.market.reference import companies
@@ -90,7 +90,9 @@ def lists_everything(edgar: FakeEdgar) -> None:
 
 
 def watch(app: App, user: users.NewUser, cik: int, minutes: int) -> None:
-    sniper.create(app, user.id, sniper.Watched(cik, "X"), {"duration_minutes": minutes}, NOW, lambda tx, made: made)
+    sniper.create_target(
+        app, user.id, sniper.WatchedCompany(cik, "X"), {"duration_minutes": minutes}, NOW, lambda tx, made: made
+    )
 
 
 def test_what_the_feed_tells_of_is_delivered_told_and_answered_alike(
@@ -120,10 +122,10 @@ def test_what_the_feed_tells_of_is_delivered_told_and_answered_alike(
     poller.step()
     assert (poller.counts.documents, poller.counts.refused, poller.counts.problems) == (4, 0, [])
     clock.advance(60)
-    sniper.advance(app, clock.now())
-    webhooks.test(app, user.id, None, clock.now(), lambda tx, made: made)
+    sniper.run_window_step(app, clock.now())
+    webhooks.enqueue_test(app, user.id, None, clock.now(), lambda tx, made: made)
     dispatcher = Dispatcher(app)
-    assert dispatcher.settle(5)
+    assert dispatcher.run_until_idle(5)
     dispatcher.stop(0.0)
     gateway.close()
     bodies = [json.loads(one.body) for one in there.received]
@@ -179,10 +181,10 @@ def is_what_the_endpoints_answer(app: App, user: users.NewUser) -> None:
     trades = client.get("/api/v1/insiders/transactions/latest").json["data"]
     (fund,) = client.get("/api/v1/form-13f/latest").json["data"]
     with app.db.read() as tx:
-        told = events.after(tx, events.INSIDER, 0, 10)
+        told = events.list_events_after(tx, events.INSIDER_FEED, 0, 10)
         insiders = [json.loads(one.data) for one in told if one.type == "insider_transaction"]
-        reports = [json.loads(one.data) for one in events.after(tx, events.HOLDINGS, 0, 10)]
-        news = [one for one in events.after(tx, events.MAIN, 0, 10) if one.type == "new_filing"]
+        reports = [json.loads(one.data) for one in events.list_events_after(tx, events.HOLDINGS_FEED, 0, 10)]
+        news = [one for one in events.list_events_after(tx, events.MAIN_FEED, 0, 10) if one.type == "new_filing"]
         filings = [json.loads(one.data)["accession_number"] for one in news]
     assert sorted(insiders, key=str) == sorted(trades, key=str)
     assert reports == [fund]

@@ -30,7 +30,7 @@ def attack(target: Target) -> Outcome:
             stolen = bytes.fromhex((data / "secrets").read_text().strip())
             for key in keys:
                 server.call("GET", "/api/v1/webhooks/secret", headers={"X-API-Key": key})
-            for words in (("rotate",), ("drop", credentials.name_of(stolen), "--yes")):
+            for words in (("rotate",), ("drop", credentials.get_secret_name(stolen), "--yes")):
                 assert finapi("secret", *words, "--data-dir", data).status == 0
             opened = sum(server.get("/api/v1/account/balance", key).status == 200 for key in keys)
             fresh = finapi("user", "rotate-key", "u0@example.com", "--json", "--data-dir", data).json["api_key"]

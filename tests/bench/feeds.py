@@ -63,7 +63,7 @@ def serve_finapi(connections: int) -> None:
     from finapi.accounts import users
     from finapi.core.config import Config
     from finapi.delivery import events
-    from finapi.delivery.events import About
+    from finapi.delivery.events import EventTags
 
     with tempfile.TemporaryDirectory() as place:
         config = Config(data_dir=Path(place), port=0, password_profile="cheap")
@@ -82,7 +82,7 @@ def serve_finapi(connections: int) -> None:
                         "new_filing",
                         now=app.clock.now(),
                         occurred_at="2026-01-31T12:00:00.000Z",
-                        about=About(("AAPL",), ("0000320193",), "4"),
+                        tags=EventTags(("AAPL",), ("0000320193",), "4"),
                         data={**DATA, "number": f"#{number}#"},
                     )
 

@@ -116,7 +116,7 @@ def forgets(app: App, client: Client) -> dict[str, Case]:
 
         def after() -> None:
             object.__setattr__(app, "post", post)
-            while recovery.send_due(app) == 0:
+            while recovery.run_mail_step(app) == 0:
                 pass
             with app.db.write() as tx:
                 tx.run("delete_reset", id=tx.find_value("reset_id_of", email=deleted) or 0)

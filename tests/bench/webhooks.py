@@ -21,7 +21,7 @@ from finapi.app import App
 from finapi.core.background import Worker, run_workers
 from finapi.core.config import Config
 from finapi.delivery import sniper, webhooks
-from finapi.delivery.dispatch import Dispatcher
+from finapi.delivery.dispatcher import Dispatcher
 from finapi.market.intake.gateway import Gateway
 from finapi.market.intake.poller import Poller
 from finapi.ops.opened import opened
@@ -35,7 +35,7 @@ ROUNDS = 40
 @contextmanager
 def dispatched(app: App) -> Iterator[None]:
     """The outbox emptied by a worker, as in a server."""
-    worker = Worker("webhooks", lambda: dispatcher.step())
+    worker = Worker("webhooks", lambda: dispatcher.run_step())
     dispatcher = Dispatcher(app, worker.wake)
     app.db.listen(webhooks.TOPIC, worker.wake)
     with run_workers([worker]):
@@ -106,7 +106,9 @@ def latency(app: App) -> None:
             for number in range(ROUNDS):
                 accession = f"0000320193-26-{number:06}"
                 body = {"webhook_url": there.url}
-                sniper.create(app, user.id, sniper.Watched(1, "X"), body, app.clock.now(), lambda tx, made: made)
+                sniper.create_target(
+                    app, user.id, sniper.WatchedCompany(1, "X"), body, app.clock.now(), lambda tx, made: made
+                )
                 others = [entry(f"0000000002-26-{100 * number + one:06}", cik=1_000 + one) for one in range(99)]
                 edgar.feed[0] = Page(feed(entry(accession, cik=1), *others))
                 told.clear()

@@ -13,7 +13,7 @@ from finapi.app import App
 from finapi.core.background import Worker
 from finapi.core.clock import FixedClock
 from finapi.delivery import events
-from finapi.delivery.events import About
+from finapi.delivery.events import EventTags
 from finapi.feeds.loop import Feeds
 from finapi.httpd.listen import Listener
 from finapi.httpd.settings import ListenSettings
@@ -29,7 +29,7 @@ def tell(
     count: int = 1,
     *,
     type: str = "new_filing",
-    about: About | None = None,
+    about: EventTags | None = None,
     data: dict[str, Any] | None = None,
 ) -> None:
     """Write events into the journal, in one transaction."""
@@ -40,7 +40,7 @@ def tell(
                 type,
                 now=app.clock.now(),
                 occurred_at=OCCURRED,
-                about=about or About(),
+                tags=about or EventTags(),
                 data=data or {"accession_number": "0000320193-25-000057"},
             )
 
@@ -71,7 +71,7 @@ class Service:
         for thread in self._threads:
             thread.start()
 
-    def url(self, feed: str = events.MAIN, **query: object) -> str:
+    def url(self, feed: str = events.MAIN_FEED, **query: object) -> str:
         """The address of a feed as a WebSocket."""
         asked = "&".join(f"{name}={value}" for name, value in query.items())
         return f"ws://{self.host}/ws/{feed}?{asked}"

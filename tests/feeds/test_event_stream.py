@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from finapi.delivery import events
-from finapi.delivery.events import About
+from finapi.delivery.events import EventTags
 from tests.feeds import SECONDS, Service, key, message, tell
 
-APPLE = About(("AAPL",), ("0000320193",), "10-K")
+APPLE = EventTags(("AAPL",), ("0000320193",), "10-K")
 
 
 class Stream:

@@ -13,14 +13,14 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.delivery import events
-from finapi.delivery.events import About
+from finapi.delivery.events import EventTags
 from finapi.feeds import hub as hubs
 from finapi.feeds.hub import FeedRefusedError, FeedSubscription, Hub
 from finapi.feeds.messages import FeedMessage, Filter, Since
 from tests.conftest import NOW
 from tests.feeds import key, message, tell
 
-APPLE = About(("AAPL",), ("0000320193",), "10-K")
+APPLE = EventTags(("AAPL",), ("0000320193",), "10-K")
 LIST = {"tickers": ["AAPL"]}
 
 
@@ -76,9 +76,9 @@ def open_(
 ) -> FeedSubscription:
     come = None if since is None else Since(since, epoch)
     with hub._app.db.read() as tx:
-        caller = users.by_api_key(tx, key)
+        caller = users.find_caller_by_api_key(tx, key)
     assert caller is not None
-    subscription = hub.open(events.MAIN, (caller, key), reader, Filter().with_lists(lists or {}), come)
+    subscription = hub.open(events.MAIN_FEED, (caller, key), reader, Filter().with_lists(lists or {}), come)
     hub.fill(subscription)
     return subscription
 
@@ -121,7 +121,7 @@ def test_a_reader_over_the_limit_of_its_plan_has_nothing_searched_for_it(
     app: App, hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free, searched = key(app, "free"), []
-    monkeypatch.setattr(events, "before", lambda *asked: searched.append(asked) or [])
+    monkeypatch.setattr(events, "list_events_before", lambda *asked: searched.append(asked) or [])
     tell(app, 3)
     open_(hub, free, Reader(), lists=LIST)
     with pytest.raises(FeedRefusedError):
@@ -235,13 +235,13 @@ def test_a_journal_that_has_told_nothing_begins_with_the_time_and_one_that_has_k
     tell(app)
     events.open_journal(app, app.clock.now())
     with app.db.read() as tx:
-        assert events.span(tx, events.MAIN).epoch == 1
+        assert events.get_range(tx, events.MAIN_FEED).epoch == 1
     with app.db.write() as tx:
         tx._connection.execute("UPDATE feeds SET last_seq = 0")
     for seconds in (0, 100):
         events.open_journal(app, app.clock.now() + timedelta(seconds=seconds))
         with app.db.read() as tx:
-            assert events.span(tx, events.MAIN).epoch == int(app.clock.now().timestamp())
+            assert events.get_range(tx, events.MAIN_FEED).epoch == int(app.clock.now().timestamp())
 
 
 def test_one_feed_does_not_tell_of_another(app: App, hub: Hub, pro: str) -> None:

@@ -40,7 +40,7 @@ class Door:
 
     def knock(self, key: str, reader: Reader, address: str = "192.0.2.1", **wanted: object) -> None:
         self.feeds._context.let_in(
-            Knock(events.MAIN, key, address, reader, wanted),
+            Knock(events.MAIN_FEED, key, address, reader, wanted),
             self.told.append,
             self.told.append,
             lambda: self.told.append("failed"),
@@ -82,7 +82,7 @@ def test_wrong_keys_count_against_their_address_and_a_right_one_passes_all_the_s
     assert refused.decision.build_headers(NOW)["Retry-After"] == "30"
     assert door.refusal(WRONG, "192.0.2.2").code == 4401
     door.knock(key(app), Reader())
-    assert door.answer()[0].feed == events.MAIN
+    assert door.answer()[0].feed == events.MAIN_FEED
     # The same bucket as that of calls.
     assert not app.limiters["app"].take(("address", "192.0.2.1"), app.clock.monotonic()).allowed
 
@@ -118,7 +118,9 @@ def test_a_key_that_changed_while_it_was_looked_up_is_looked_up_again(door: Door
 
 def test_a_key_that_cannot_be_looked_up_is_nobodys_fault(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(users, "by_api_key", lambda *_: (_ for _ in ()).throw(sqlite3.OperationalError("I/O")))
+        patched.setattr(
+            users, "find_caller_by_api_key", lambda *_: (_ for _ in ()).throw(sqlite3.OperationalError("I/O"))
+        )
         door.knock(WRONG, Reader())
         assert door.answer() == ["failed"]
     assert [door.refusal(WRONG).code for _ in range(2)] == [4401, 4401]
@@ -128,13 +130,13 @@ def test_a_key_that_cannot_be_looked_up_is_nobodys_fault(door: Door, monkeypatch
 
 
 def test_the_loop_looks_up_no_key(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    threads, look_up = [], users.by_api_key
+    threads, look_up = [], users.find_caller_by_api_key
 
     def recorded(*asked: Any) -> Any:
         threads.append(threading.current_thread().name)
         return look_up(*asked)
 
-    monkeypatch.setattr(users, "by_api_key", recorded)
+    monkeypatch.setattr(users, "find_caller_by_api_key", recorded)
     user = users.create(service.app, "ann@example.com", "pro", NOW)
     with opened(service.url(token=user.api_key)) as client:
         service.settled(connections=1, readers=1)

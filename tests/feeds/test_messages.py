@@ -9,12 +9,12 @@ import pytest
 from websockets.frames import Frame, Opcode
 
 from finapi.core.errors import ApiError
-from finapi.delivery.events import About, Event
+from finapi.delivery.events import Event, EventTags
 from finapi.feeds import messages
 from finapi.feeds.messages import Filter, Since
 
-APPLE = About(("AAPL",), ("0000320193",), "10-K")
-BERKSHIRE = About(("BRK-B", "BRK-A"), ("0001067983", "0000000007"), "4")
+APPLE = EventTags(("AAPL",), ("0000320193",), "10-K")
+BERKSHIRE = EventTags(("BRK-B", "BRK-A"), ("0001067983", "0000000007"), "4")
 EVENT = Event("main-api", 7, "new_filing", "2025-05-02T10:00:46.000Z", APPLE, '{"price":12.50}')
 
 
@@ -66,7 +66,9 @@ def test_a_server_sent_event_is_one_line_of_data_with_the_number_as_its_id() -> 
         ({"tickers": None, "other": 1}, [APPLE, BERKSHIRE]),
     ],
 )
-def test_a_filter_passes_what_is_of_the_companies_and_of_the_forms(lists: dict[str, Any], passes: list[About]) -> None:
+def test_a_filter_passes_what_is_of_the_companies_and_of_the_forms(
+    lists: dict[str, Any], passes: list[EventTags]
+) -> None:
     wanted = Filter().with_lists(lists)
     assert [about for about in (APPLE, BERKSHIRE) if wanted.wants(about)] == passes
 

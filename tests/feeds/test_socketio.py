@@ -18,12 +18,12 @@ from websockets.sync.client import connect
 
 from finapi.app import App
 from finapi.core.clock import FixedClock
-from finapi.delivery.events import About
+from finapi.delivery.events import EventTags
 from finapi.feeds.websocket import PING_SECONDS
 from tests.feeds import SECONDS, Service, key, message, running, tell
 from tests.process import eventually
 
-APPLE = About(("AAPL",), ("0000320193",), "10-K")
+APPLE = EventTags(("AAPL",), ("0000320193",), "10-K")
 TRANSPORTS = {"default": None, "websocket": ["websocket"], "polling": ["polling"]}
 transports = pytest.mark.parametrize("transports", TRANSPORTS.values(), ids=TRANSPORTS)
 MAIN, INSIDER = "/ws/main-api", "/ws/insider-api"

@@ -20,8 +20,8 @@ from websockets.sync.client import ClientConnection, connect
 from finapi.accounts import recovery, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
-from finapi.delivery import events, replacing
-from finapi.delivery.events import About
+from finapi.delivery import credential_replacement, events
+from finapi.delivery.events import EventTags
 from finapi.feeds import loop
 from finapi.feeds.hub import Hub
 from tests.client import sent, token_in
@@ -29,7 +29,7 @@ from tests.conftest import NOW
 from tests.feeds import SECONDS, Service, key, message, running, tell
 from tests.process import eventually
 
-APPLE = About(("AAPL",), ("0000320193",), "10-K")
+APPLE = EventTags(("AAPL",), ("0000320193",), "10-K")
 
 
 def opened(url: str, **options: Any) -> ClientConnection:
@@ -86,7 +86,7 @@ def test_a_key_in_the_first_message_opens_a_feed(service: Service, name: str) ->
     ("feed", "type"), [("main-api", "data_ready"), ("insider-api", "insider_transaction"), ("13f-live", "13f_filing")]
 )
 def test_each_feed_tells_of_its_own(service: Service, feed: str, type: str) -> None:
-    for types in events.TYPES.values():
+    for types in events.TYPES_BY_FEED.values():
         tell(service.app, type=types[-1] if type not in types else type)
     with opened(service.url(feed, token=key(service.app))) as client:
         assert said(client) == message(1, catching_up=True, type=type)
@@ -111,7 +111,7 @@ def test_a_round_that_fails_is_made_again_and_nothing_is_missed(
         monkeypatch.setattr(Hub, name, fails_once)
         tell(service.app)
         with service.app.db.write() as tx:
-            tx.announce(users.KEYS)
+            tx.announce(users.KEYS_TOPIC)
         assert said(client) == message(1)
         assert failed.wait(SECONDS)
         eventually(lambda: service.feeds.trouble() is None, SECONDS)
@@ -203,10 +203,10 @@ def test_new_credentials_at_a_reset_end_the_connections_of_the_old_key(service: 
     user = users.create(service.app, "ann@example.com", "pro", NOW)
     with opened(service.url(token=user.api_key)) as client:
         service.settled(connections=1, readers=1)
-        recovery.forget_password(service.app, "ann@example.com", service.app.clock.now())
-        recovery.send_due(service.app)
+        recovery.request_password_reset(service.app, "ann@example.com", service.app.clock.now())
+        recovery.run_mail_step(service.app)
         token = token_in(sent(service.app, "Set a new password")[0])
-        replacing.reset_password(
+        credential_replacement.reset_password(
             service.app, token, "another horse battery", "192.0.2.1", service.app.clock.now(), replace_credentials=True
         )
         assert closing(client) == (4401, "A valid API key is needed.")

@@ -21,7 +21,7 @@ from finapi.accounts import invites, recovery, users
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.delivery import sniper
-from finapi.delivery.dispatch import Dispatcher
+from finapi.delivery.dispatcher import Dispatcher
 from finapi.market.demo import data
 from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
@@ -128,7 +128,7 @@ class World:
         """Try to send what waits for its receivers."""
         if self._dispatcher is None:
             self._dispatcher = Dispatcher(self.app)
-        assert self._dispatcher.settle(5)
+        assert self._dispatcher.run_until_idle(5)
 
     def close(self) -> None:
         """Stop what was started."""
@@ -138,7 +138,7 @@ class World:
 
     def move(self) -> None:
         """Open and close the windows of targets that the clock has passed."""
-        while sniper.advance(self.app, self.clock.now()) == 0:
+        while sniper.run_window_step(self.app, self.clock.now()) == 0:
             pass
 
     def ingest(self, *paths: Path, accession: str | None = None, filed: str | None = None) -> list[dict[str, Any]]:
@@ -154,7 +154,7 @@ class World:
     def mails(self) -> list[dict[str, str]]:
         """The mails that were sent so far, oldest first."""
         self._source.seed("mails")
-        recovery.send_due(self.app)
+        recovery.run_mail_step(self.app)
         sent: Any = self.app.mail_settings.transport
         return [{"to": one["To"], "subject": one["Subject"], "text": text_of(one)} for one in sent.messages()]
 

@@ -56,7 +56,7 @@ class Admin(Visitor):
 def app(make_app: MakeApp) -> App:
     app = make_app(**{**ACCOUNTS, "public_url": "http://x"}, pages_per_minute=100_000)
     sign_up(Client(app))
-    users.create(app, ADMIN, "free", app.clock.now(), password=PASSWORD, admin=True, by=Actor(None, "/root"))
+    users.create(app, ADMIN, "free", app.clock.now(), password=PASSWORD, is_admin=True, actor=Actor(None, "/root"))
     return app
 
 
@@ -76,7 +76,7 @@ def ann(app: App) -> Visitor:
 
 def account(app: App, email: str = EMAIL) -> dict[str, Any]:
     with app.db.read() as tx:
-        return dict(next(row for row in users.listed(tx) if row["email"] == email))
+        return dict(next(row for row in users.list_users(tx) if row["email"] == email))
 
 
 def page_of(app: App, email: str = EMAIL) -> str:
@@ -154,7 +154,7 @@ def test_an_admin_who_is_locked_is_one_no_more(app: App, admin: Admin) -> None:
 
 
 def test_an_admin_who_is_locked_while_a_form_is_worked_on_does_nothing_more(app: App) -> None:
-    by = Actor(users.id_of(app, ADMIN), HERE, "1")
+    by = Actor(users.get_id(app, ADMIN), HERE, "1")
     users.set_locked(app, ADMIN, True, app.clock.now())
     with pytest.raises(ApiError) as caught:
         users.add_credit(app, EMAIL, 100, app.clock.now(), by)
@@ -184,7 +184,7 @@ def test_accounts_are_found_by_a_part_of_the_email_or_the_uuid(app: App, admin: 
 
 
 def test_an_account_shows_what_it_has_and_spends_and_not_its_key(app: App, admin: Admin) -> None:
-    with charged(app, users.id_of(app, EMAIL), "GET /api/v1/prices/{ticker}", 10, "r"):
+    with charged(app, users.get_id(app, EMAIL), "GET /api/v1/prices/{ticker}", 10, "r"):
         pass
     body = admin.get(page_of(app)).body.decode()
     assert "<dt>Tokens left</dt><dd>1,990</dd>" in body
@@ -201,7 +201,7 @@ def test_an_account_that_there_is_not_is_not_found(admin: Admin, uuid: str) -> N
 def test_a_deleted_account_is_listed_by_number_and_opened_no_more(app: App, admin: Admin) -> None:
     path = page_of(app)
     assert admin.acts(path, "credit", amount="1").status == 303
-    users.erase(app, users.id_of(app, EMAIL), app.clock.now())
+    users.erase(app, users.get_id(app, EMAIL), app.clock.now())
     assert admin.get(path).status == 404
     assert EMAIL not in admin.get("/admin/audit").body.decode()
 
@@ -409,7 +409,7 @@ def test_failed_deliveries_of_all_accounts_are_sent_again(app: App, admin: Admin
     assert ann.do("/account/do/settings", webhook_url="https://example.com/hook?secret=1").status == 303
     assert ann.do("/account/do/test").status == 303
     assert admin.get("/admin/deliveries").body.count(b"<tr>") == 0
-    user_id = users.id_of(app, EMAIL)
+    user_id = users.get_id(app, EMAIL)
     with app.db.write() as tx:
         tx.run("hold_deliveries", user_id=user_id, until="2026-02-01", reason="<no>", now="2026-02-01")
         tx.run("drop_held_deliveries", before="2026-02-02", now="2026-02-01", limit=9)
@@ -423,7 +423,7 @@ def test_failed_deliveries_of_all_accounts_are_sent_again(app: App, admin: Admin
     )
     assert admin.acts("/admin/deliveries", "redeliver").status == 303
     with app.db.read() as tx:
-        assert webhooks.failed(tx, 10) == []
+        assert webhooks.list_failed_deliveries(tx, 10) == []
     assert [row[:3] for row in log(app)[1:]] == [(ADMIN, "redeliver", EMAIL)]
 
 
@@ -449,7 +449,7 @@ def test_an_action_that_fails_leaves_no_line_and_a_line_that_fails_no_action(app
     with pytest.raises(ApiError):
         users.set_locked(app, "no@example.com", True, now, Actor(None, "/"))
     with pytest.raises(ApiError):
-        sessions.set_password(app, users.id_of(app, EMAIL), "short", now, Actor(None, "/"))
+        sessions.set_password(app, users.get_id(app, EMAIL), "short", now, Actor(None, "/"))
     users.add_credit(app, EMAIL, 100, now, Actor(None, "/", form_id="1"))
     with pytest.raises(ApiError, match="already sent"):
         users.add_credit(app, EMAIL, 100, now, Actor(None, "/", form_id="1"))

@@ -75,9 +75,9 @@ def ann(app: App) -> Visitor:
 
 
 def key_of(app: App) -> str:
-    user_id = users.id_of(app, EMAIL)
+    user_id = users.get_id(app, EMAIL)
     with app.db.read() as tx:
-        return str(users.profile(app, tx, user_id, app.clock.now())["api_key"])
+        return str(users.build_profile(app, tx, user_id, app.clock.now())["api_key"])
 
 
 def said(answer: Answer) -> str:
@@ -253,7 +253,7 @@ def test_a_forgotten_password_is_the_same_answer_for_everybody(app: App) -> None
         for one in (EMAIL, "no@example.com", "")
     }
     assert len(bodies) == 1
-    recovery.send_due(app)
+    recovery.run_mail_step(app)
     assert len(sent(app, "Set a new password")) == 1
 
 
@@ -430,10 +430,10 @@ def test_what_a_member_pays_for_is_not_asked_for_again_and_again(ann: Visitor) -
 
 
 def test_a_form_token_is_of_one_session_and_of_the_newest_secret() -> None:
-    one = credentials.form_token([b"a" * 32], b"session")
+    one = credentials.derive_form_token([b"a" * 32], b"session")
     assert re.fullmatch(r"[\w-]{43}", one)
-    assert one != credentials.form_token([b"a" * 32], b"other")
-    assert one != credentials.form_token([b"b" * 32, b"a" * 32], b"session")
+    assert one != credentials.derive_form_token([b"a" * 32], b"other")
+    assert one != credentials.derive_form_token([b"b" * 32, b"a" * 32], b"session")
 
 
 # ---- what pages of data cost

@@ -38,7 +38,7 @@ from finapi.ops.opened import opened
 from finapi.accounts import users
 from finapi.delivery import webhooks
 from finapi.core.config import Config
-from finapi.delivery.dispatch import Dispatcher
+from finapi.delivery.dispatcher import Dispatcher
 
 directory, url, events = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 config = Config(data_dir=directory, webhook_allow=("127.0.0.0/8",), webhook_retries=("0.05",) * 3)
@@ -62,7 +62,7 @@ with opened(config) as app:
             with app.db.write() as tx:
                 webhooks.enqueue(tx, app.clock.now(), there, event)
             made += 1
-        dispatcher.step()
+        dispatcher.run_step()
         with app.db.read() as tx:
             left = tx._connection.execute("SELECT min(due_at) FROM deliveries").fetchone()[0]
         if made >= events and left is None:

@@ -14,7 +14,7 @@ import pytest
 from finapi.accounts import users
 from finapi.app import App
 from finapi.delivery import webhooks
-from finapi.delivery.dispatch import Dispatcher
+from finapi.delivery.dispatcher import Dispatcher
 from finapi.net.outbound import Outbound, ReachPolicy
 from tests import receiver as receivers
 from tests.receiver import receiver, status
@@ -63,7 +63,7 @@ def test_memory_and_threads_stay_flat(make_app: Callable[..., App], caplog: pyte
             for one in range(EACH):
                 for url in urls:
                     send(url, f"{number} {one}")
-            assert dispatcher.settle(60)
+            assert dispatcher.run_until_idle(60)
             for receiving in there:
                 receiving.received.clear()
                 receiving.threads = [thread for thread in receiving.threads if thread.is_alive()]

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from finapi.core.clock import iso
 from finapi.delivery import outbox
-from finapi.delivery.events import About
+from finapi.delivery.events import EventTags
 from finapi.delivery.sniper import FilingHit
 from finapi.delivery.webhooks import WebhookEvent
 from finapi.edgar.form_families import FormFamily
@@ -52,7 +52,7 @@ def filing(tx: Transaction, now: datetime, *, accession: str, listed: bool = Fal
         return False
     shown = filing_rows.rows(tx, [accession])[0]
     about, occurred_at = _about(tx, accession, shown["form_type"]), _occurred_at(now, shown)
-    outbox.event(tx, now, accession, "new_filing", occurred_at=occurred_at, about=about, data=shown)
+    outbox.enqueue_event(tx, now, accession, "new_filing", occurred_at=occurred_at, tags=about, data=shown)
     if not undated:
         _hit(tx, now, shown, about)
     return True
@@ -69,11 +69,11 @@ def dated(tx: Transaction, now: datetime, *, accession: str) -> None:
         _hit(tx, now, shown, _about(tx, accession, shown["form_type"]))
 
 
-def _hit(tx: Transaction, now: datetime, shown: FilingRow, about: About) -> None:
+def _hit(tx: Transaction, now: datetime, shown: FilingRow, about: EventTags) -> None:
     form, ciks = shown["form_type"], tuple(int(cik) for cik in about.ciks)
     if form is not None:
         number, link = shown["accession_number"], shown["primary_link"]
-        outbox.hit(tx, now, FilingHit(number, ciks, form, _occurred_at(now, shown), link))
+        outbox.enqueue_hit(tx, now, FilingHit(number, ciks, form, _occurred_at(now, shown), link))
 
 
 def data_ready(tx: Transaction, now: datetime, *, accession: str) -> None:
@@ -107,7 +107,7 @@ def _of_filing(
     data = {**{name: shown[name] for name in FILING_MEMBERS}, **more}
     about = _about(tx, accession, data["form_type"])
     occurred_at = _occurred_at(now, shown)
-    outbox.event(tx, now, accession, type, occurred_at=occurred_at, about=about, data=data, documents=documents)
+    outbox.enqueue_event(tx, now, accession, type, occurred_at=occurred_at, tags=about, data=data, documents=documents)
 
 
 class News(NamedTuple):
@@ -126,10 +126,12 @@ def inside(tx: Transaction, now: datetime, form: FormFamily, accession: str, new
     shown = filing_rows.rows(tx, [accession])[0]
     about, occurred_at = _about(tx, accession, shown["form_type"]), _occurred_at(now, shown)
     for one in news:
-        outbox.event(tx, now, accession, form.event_types[0], occurred_at=occurred_at, about=about, data=one.data)
+        outbox.enqueue_event(
+            tx, now, accession, form.event_types[0], occurred_at=occurred_at, tags=about, data=one.data
+        )
         if form.topic is not None:
             payload = {**one.payload, "accession_number": accession, "filed_at": _filed_at(shown)}
-            outbox.webhook(tx, now, accession, WebhookEvent(form.topic, occurred_at, one.subject, payload))
+            outbox.enqueue_webhook(tx, now, accession, WebhookEvent(form.topic, occurred_at, one.subject, payload))
 
 
 def is_recent(now: datetime, filed_at: str | None, accepted_at: str | None = None) -> bool:
@@ -155,8 +157,8 @@ def _filed_at(filing: Mapping[str, Any]) -> str | None:
     return f"{filing['filed_at']}T00:00:00.000Z" if filing["filed_at"] else None
 
 
-def _about(tx: Transaction, accession: str, form_type: str | None) -> About:
+def _about(tx: Transaction, accession: str, form_type: str | None) -> EventTags:
     """Every party of the filing and every ticker of theirs, whose filing it is first."""
     ciks = tuple(f"{row['cik']:010}" for row in tx.list_rows("parties_in_order", accession=accession))
     tickers = dict.fromkeys(row["ticker"] for row in tx.list_rows("tickers_of_parties", accession=accession))
-    return About(tuple(tickers), ciks, form_type)
+    return EventTags(tuple(tickers), ciks, form_type)

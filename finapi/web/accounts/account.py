@@ -140,8 +140,8 @@ PLANS = Envelope[list[plans.Plan], Object]
 def user(call: Call) -> Response:
     """The user, as login shows it, with the limits of documents and devices."""
     with call.app.accounts.read() as tx:
-        profile = users.profile(call.app, tx, call.user_id, call.now)
-        documents, devices = users.own_limits(call.app, tx, call.user_id)
+        profile = users.build_profile(call.app, tx, call.user_id, call.now)
+        documents, devices = users.build_limits(call.app, tx, call.user_id)
     user: OwnUser = {**profile, "UserDocumentLimit": documents, "UserDeviceLimit": devices}
     return call.bare_object({"user": user})
 
@@ -162,14 +162,14 @@ def rotate_key(call: Call) -> Response:
 def balance(call: Call) -> Response:
     """The tokens left, the plan, and when it refills."""
     with call.app.accounts.read() as tx:
-        return call.bare_object(plans.balance(tx, call.app.config, call.user_id, call.now))
+        return call.bare_object(plans.get_balance(tx, call.app.config, call.user_id, call.now))
 
 
 def usage(call: Call) -> Response:
     """Tokens and calls by day and by endpoint, and the events that no receiver took."""
     with call.app.accounts.read() as tx:
         spent = billing.compute_spending(tx, call.user_id, call.params["days"], call.now)
-        failures = webhooks.failures(tx, call.user_id)
+        failures = webhooks.list_dropped_deliveries(tx, call.user_id)
     return call.bare_object({**spent, "webhook_failures": failures, "as_of": iso(call.now)})
 
 
@@ -232,23 +232,23 @@ def buy_quota(call: Call) -> Response:
         }
         return call.store_response(tx, call.build_envelope(data, {}))
 
-    return plans.purchase(call.app, call.user_id, int(cents), call.now, settle)
+    return plans.buy_tokens(call.app, call.user_id, int(cents), call.now, settle)
 
 
 def subscription(call: Call) -> Response:
     """The plan and its counters."""
     with call.app.accounts.read() as tx:
-        return call.success(plans.subscription(tx, call.user_id), {})
+        return call.success(plans.get_subscription(tx, call.user_id), {})
 
 
 def history(call: Call) -> Response:
     """Every change of the wallet, newest first."""
     limit = call.params["limit"]
     with call.app.accounts.read() as tx:
-        rows = plans.purchases(tx, call.user_id, limit + 1, call.params["offset"])
+        rows = plans.list_wallet_changes(tx, call.user_id, limit + 1, call.params["offset"])
     return call.bare_object({"transactions": rows[:limit], "has_more": len(rows) > limit})
 
 
 def plan_list(call: Call) -> Response:
     """The plans that there are."""
-    return call.success(list(plans.listed(call.app.config)), {})
+    return call.success(list(plans.list_plans(call.app.config)), {})

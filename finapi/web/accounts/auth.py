@@ -8,7 +8,7 @@ from urllib.parse import quote
 from finapi.accounts import invites, recovery, sessions
 from finapi.accounts.users import User
 from finapi.core.errors import ApiError
-from finapi.delivery import replacing
+from finapi.delivery import credential_replacement
 from finapi.web.html.frame import problem
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -100,7 +100,7 @@ def verify_email(call: Call) -> Response:
     browser = "text/html" in call.request.headers.get("accept", "")
     try:
         # A HEAD has no effect; mail scanners send them.
-        recovery.verify(call.app, call.params["token"], call.now, follow=call.request.method != "HEAD")
+        recovery.verify_email(call.app, call.params["token"], call.now, follow=call.request.method != "HEAD")
     except ApiError as error:
         if browser and error.status < 500:
             return problem(call, "Email not verified", f"{error.message} Log in to get a new one.", error.status)
@@ -132,7 +132,7 @@ def logout(call: Call) -> Response:
 
 def forget_password(call: Call) -> Response:
     """The same answer whatever the email is."""
-    recovery.forget_password(call.app, call.body["email"], call.now)
+    recovery.request_password_reset(call.app, call.body["email"], call.now)
     return call.bare_object({"message": GENERIC_RESET})
 
 
@@ -146,7 +146,7 @@ def new_password(call: Call) -> Response:
     body = call.body
     replace_credentials = body.get("replace_credentials", False)
     remove_receivers = body.get("remove_receivers", False)
-    replacing.reset_password(
+    credential_replacement.reset_password(
         call.app,
         body["token"],
         body["newpassword"],

@@ -15,7 +15,7 @@ from finapi.web.http.messages import Response
 from finapi.web.http.params import MAX_NUMBER, Param, limit_param, offset_param
 from finapi.web.http.schema import Envelope
 
-FEEDS = tuple(events.TYPES)
+FEEDS = tuple(events.TYPES_BY_FEED)
 _TOLD = "The epoch of since_seq; of another one, events are given from where they part."
 EPOCH = Param(
     "epoch", "integer", minimum=1, maximum=MAX_NUMBER, help=_TOLD, example="1"
@@ -36,7 +36,7 @@ Gap = TypedDict("Gap", {"from": int, "to": int})
 class FeedEvent(TypedDict):
     """An event of a feed."""
 
-    type: Annotated[str, OneOf(tuple(type for types in events.TYPES.values() for type in types))]
+    type: Annotated[str, OneOf(tuple(type for types in events.TYPES_BY_FEED.values() for type in types))]
     seq: int
     epoch: int
     occurred_at: Time
@@ -62,11 +62,11 @@ def show(call: Call) -> Response:
     """What a feed told after a number, or its newest events, oldest first."""
     feed, since = call.params["feed"], call.params["since_seq"]
     with call.app.accounts.read() as tx:
-        span = events.span(tx, feed)
+        span = events.get_range(tx, feed)
         asked = start = max(span.last - call.app.config.feed_catchup, span.first - 1) if since is None else since
         if call.params["epoch"] not in (None, span.epoch):
-            start = span.behind(start)
-        found = events.after(tx, feed, start, call.params["limit"], call.params["offset"])
+            start = span.resume_after(start)
+        found = events.list_events_after(tx, feed, start, call.params["limit"], call.params["offset"])
     # Ahead of the feed is who knew it before a backup was put back: what comes next must not be passed over.
     last = found[-1].seq if found else min(max(start, span.first - 1), span.last)
     ends = (start + 1, asked) if start < asked else (start + 1, span.first - 1), (span.last + 1, start)

@@ -41,10 +41,10 @@ class Deleted(TypedDict):
 def export(call: Call) -> Response:
     """Everything stored about the caller but the API key; no password: a session can read each part by itself."""
     with call.app.accounts.read() as tx:
-        targets = sniper.listed(call.app, tx, call.user_id, call.now, limit=MOST + 1)["targets"]
-        wallet = plans.purchases(tx, call.user_id, MOST + 1, 0)
+        targets = sniper.list_targets(call.app, tx, call.user_id, call.now, limit=MOST + 1)["targets"]
+        wallet = plans.list_wallet_changes(tx, call.user_id, MOST + 1, 0)
         ledger, more = billing.list_transactions(tx, call.user_id, limit=MOST)
-        sent = webhooks.listed(tx, call.user_id, MOST)
+        sent = webhooks.list_deliveries(tx, call.user_id, MOST)
         long = {
             "/api/v1/billing/history": len(wallet) > MOST,
             "/api/v1/account/transactions": more is not None,
@@ -52,7 +52,7 @@ def export(call: Call) -> Response:
             "/api/v1/webhooks/deliveries": sent["meta"]["has_more"],
         }
         held: Export = {
-            "user": {**users.profile(call.app, tx, call.user_id, call.now), "api_key": None},
+            "user": {**users.build_profile(call.app, tx, call.user_id, call.now), "api_key": None},
             "wallet": wallet[:MOST],
             "usage": billing.compute_spending(tx, call.user_id, DAYS, call.now),
             "transactions": ledger,
@@ -67,7 +67,7 @@ def export(call: Call) -> Response:
 def delete(call: Call) -> Response:
     """The account is gone, if the password is right."""
     assert call.caller is not None
-    sessions.confirm(call.app, call.caller.email, call.body["password"], call.request.address, call.now)
+    sessions.check_password(call.app, call.caller.email, call.body["password"], call.request.address, call.now)
     users.erase(call.app, call.user_id, call.now)
     kept = "The token ledger and the wallet, under a number: the books must go on adding up."
     return call.bare_object({"message": "The account is deleted.", "kept": kept})

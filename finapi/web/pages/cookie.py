@@ -69,4 +69,4 @@ def _host(call: Call) -> str:
 
 def _token(call: Call) -> str:
     assert call.caller is not None
-    return credentials.form_token(call.app.secrets, call.caller.session or b"")
+    return credentials.derive_form_token(call.app.secrets, call.caller.session or b"")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from finapi.accounts import recovery
 from finapi.core.errors import ApiError
-from finapi.delivery import replacing
-from finapi.delivery.replacing import ReceiverSummary
+from finapi.delivery import credential_replacement
+from finapi.delivery.credential_replacement import ReceiverSummary
 from finapi.web.accounts.auth import CREDENTIALS_REPLACED, RECEIVERS_REMOVED
 from finapi.web.html import figures
 from finapi.web.html.frame import page, problem
@@ -41,8 +41,8 @@ def reset_password(call: Call) -> Response:
     token = call.request.query.get("token", [""])[0]
     try:
         with call.app.accounts.read() as tx:
-            reset = recovery.live_reset(call.app, tx, token, call.now)
-            receivers = replacing.summarise_receivers(tx, reset["user_id"])
+            reset = recovery.get_reset(call.app, tx, token, call.now)
+            receivers = credential_replacement.summarise_receivers(tx, reset["user_id"])
     except ApiError as error:
         return problem(call, TITLE, f"{error.message} Request a new one.", error.status)
     is_first = bool(reset["is_first"])
@@ -57,9 +57,9 @@ def set_password(call: Call) -> Response:
     replace_credentials, remove_receivers = "replace_credentials" in fields, "remove_receivers" in fields
     try:
         with call.app.accounts.read() as tx:
-            reset = recovery.live_reset(call.app, tx, token, call.now)
-            receivers = replacing.summarise_receivers(tx, reset["user_id"])
-        replacing.reset_password(
+            reset = recovery.get_reset(call.app, tx, token, call.now)
+            receivers = credential_replacement.summarise_receivers(tx, reset["user_id"])
+        credential_replacement.reset_password(
             call.app,
             token,
             password,

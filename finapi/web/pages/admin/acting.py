@@ -10,7 +10,7 @@ from typing import NamedTuple
 from finapi.accounts import audit, invites, plans, sessions, users
 from finapi.accounts.audit import Actor
 from finapi.core.errors import ApiError, UsageError, invalid_param
-from finapi.delivery import replacing, webhooks
+from finapi.delivery import credential_replacement, webhooks
 from finapi.market.intake import following
 from finapi.web.accounts.auth import LOGIN_BODY
 from finapi.web.html import frame
@@ -45,7 +45,7 @@ def for_admins(handler: Handler) -> Handler:
     def shown(call: Call) -> Response:
         if call.caller is None:
             return signing_in.login_form(call, call.request.target.rstrip("?"), status=401)
-        if not call.caller.admin:
+        if not call.caller.is_admin:
             raise ApiError("FORBIDDEN", "This page is for the operators of this host.")
         made = handler(call)
         made.headers["Cache-Control"] = "no-store"
@@ -107,7 +107,7 @@ def _confirmed(call: Call, fields: Fields, asks: bool) -> Actor:
     if asks:
         body = parse_body(LOGIN_BODY, {"email": caller.email, "password": fields.get("password") or "none"})
         address = call.request.address
-        if sessions.confirm(call.app, caller.email, body["password"], address, call.now)["id"] != caller.id:
+        if sessions.check_password(call.app, caller.email, body["password"], address, call.now)["id"] != caller.id:
             raise ApiError("FORBIDDEN", "This is the password of another account.")
     return Actor(caller.id, call.request.address, once)
 
@@ -123,11 +123,11 @@ def _refused(call: Call, place: str, error: ApiError) -> Response:
 
 def _email(call: Call, fields: Fields) -> str:
     with call.app.accounts.read() as tx:
-        return users.email_of(tx, fields.get("account", ""))
+        return users.get_email(tx, fields.get("account", ""))
 
 
 def _user_id(call: Call, fields: Fields) -> int:
-    return users.id_of(call.app, _email(call, fields))
+    return users.get_id(call.app, _email(call, fields))
 
 
 def _number(fields: Fields, name: str, most: int) -> int:
@@ -146,16 +146,16 @@ def _unlock(call: Call, fields: Fields, by: Actor) -> None:
 
 
 def _revoke(call: Call, fields: Fields, by: Actor) -> None:
-    replacing.revoke(call.app, _email(call, fields), call.now, by)
+    credential_replacement.revoke_credentials(call.app, _email(call, fields), call.now, by)
 
 
 def _plan(call: Call, fields: Fields, by: Actor) -> None:
-    plans.check(call.app.config, fields.get("plan", ""))
+    plans.check_name(call.app.config, fields.get("plan", ""))
     plans.change_plan(call.app, _user_id(call, fields), fields["plan"], call.now, by)
 
 
 def _credit(call: Call, fields: Fields, by: Actor) -> None:
-    users.add_credit(call.app, _email(call, fields), plans.cents(fields.get("amount", "").strip()), call.now, by)
+    users.add_credit(call.app, _email(call, fields), plans.parse_cents(fields.get("amount", "").strip()), call.now, by)
 
 
 def _grant(call: Call, fields: Fields, by: Actor) -> None:
@@ -167,7 +167,7 @@ def _invite(call: Call, fields: Fields, by: Actor) -> None:
     note, days = fields.get("note", "").strip(), fields.get("days") and _number(fields, "days", MAX_DAYS)
     if not note.isprintable() or len(note) > MAX_NOTE:
         raise invalid_param("note", f"note must be printable and of at most {MAX_NOTE} characters.")
-    invites.create(call.app, call.now, lifetime=timedelta(days=days) if days else None, note=note or None, by=by)
+    invites.create(call.app, call.now, lifetime=timedelta(days=days) if days else None, note=note or None, actor=by)
 
 
 def _revoke_invite(call: Call, fields: Fields, by: Actor) -> None:

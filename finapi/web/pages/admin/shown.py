@@ -85,7 +85,7 @@ def accounts(call: Call) -> Response:
     """The page at ``/admin/accounts``: the newest, or those that a part of an email finds."""
     text = call.params["q"]
     with call.app.accounts.read() as tx:
-        rows = users.listed(tx, text, SHOWN)
+        rows = users.list_users(tx, text, SHOWN)
     search = h.form(
         figures.entry("Email or uuid", "q", text, "search", maxlength=200),
         h.button("Search"),
@@ -110,9 +110,9 @@ def account(call: Call) -> Response:
     """The page of an account: what it has and spends, and what can be done with it."""
     uuid = call.params["account"]
     with call.app.accounts.read() as tx:
-        email = users.email_of(tx, uuid)
-        row = users.listed(tx, uuid, 1)[0]
-    user_id = users.id_of(call.app, email)
+        email = users.get_email(tx, uuid)
+        row = users.list_users(tx, uuid, 1)[0]
+    user_id = users.get_id(call.app, email)
     with call.app.accounts.read() as tx:
         spent: list[Any] = list(billing.compute_spending(tx, user_id, DAYS, call.now)["top_endpoints"])
     has = [
@@ -127,7 +127,7 @@ def account(call: Call) -> Response:
 
 
 def _forms(call: Call, uuid: str, row: Any) -> Html:
-    choices = {plan: plan for plan in plans.catalogue(call.app.config)}
+    choices = {plan: plan for plan in plans.build_catalogue(call.app.config)}
     amount = field("Dollars", "amount", inputmode="decimal", pattern=r"[0-9]{1,9}(\.[0-9]{1,2})?", size=10)
     ways: tuple[tuple[str, str, Child], ...] = (
         ("unlock", "Open it again", "") if row["state"] == "locked" else ("lock", "Lock", ""),
@@ -144,7 +144,7 @@ def _forms(call: Call, uuid: str, row: Any) -> Html:
 def codes(call: Call) -> Response:
     """The page at ``/admin/invites``."""
     with call.app.accounts.read() as tx:
-        rows = invites.listed(call.app, tx, call.now)[: -SHOWN - 1 : -1]
+        rows = invites.list_invites(call.app, tx, call.now)[: -SHOWN - 1 : -1]
     make = form(
         call,
         "invite",
@@ -220,7 +220,7 @@ def deliveries(call: Call) -> Response:
     """The page at ``/admin/deliveries``: those that failed, of all accounts."""
     waiting = status.queues(call.app, call.now)["webhooks"]
     with call.app.accounts.read() as tx:
-        rows = webhooks.failed(tx, SHOWN)
+        rows = webhooks.list_failed_deliveries(tx, SHOWN)
 
     def again(one: Any) -> Child:
         if one["state"] != "dropped":

@@ -101,7 +101,7 @@ def end_others(call: Call) -> Response:
     """The end of every other session."""
     cookie.checked(call)
     assert call.caller is not None
-    sessions.end_others(call.app, call.user_id, call.caller.session or b"")
+    sessions.end_other_sessions(call.app, call.user_id, call.caller.session or b"")
     return cookie.see("/account")
 
 
@@ -132,7 +132,7 @@ def _of(call: Call, path: str, **given: Any) -> Any:
 
 def _page(call: Call, place: str, user: Any, *body: Html | None, wrong: ApiError | None = None) -> Response:
     done = ACTIONS.get(call.request.query.get("done", [""])[0])
-    admins = {"/admin": "Operators"} if call.caller and call.caller.admin else {}
+    admins = {"/admin": "Operators"} if call.caller and call.caller.is_admin else {}
     places = {**PLACES, **admins}.items()
     links = [h.a(said, href=to, aria_current="page" if to == place else None) for to, said in places]
     head = h.header(h.h1(PLACES[place]), h.p(user["email"], class_="quiet"), class_="subject")
@@ -189,7 +189,7 @@ def _limits(call: Call) -> Html:
 def _sessions(call: Call, user: Any) -> Html:
     assert call.caller is not None
     with call.app.accounts.read() as tx:
-        rows = sessions.listed(tx, call.user_id, call.now)
+        rows = sessions.list_sessions(tx, call.user_id, call.now)
     mine = call.caller.session
     this = ("Current", lambda one: "this one" if one["fingerprint"] == mine else "")
     columns: list[figures.GridColumn] = ["Began=@created_at", "Ends=@expires_at", this]

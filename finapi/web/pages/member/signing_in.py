@@ -111,7 +111,7 @@ def forgot_page(call: Call) -> Response:
 
 def forgot(call: Call) -> Response:
     """The same answer whatever the email is."""
-    recovery.forget_password(call.app, cookie.checked(call).get("email", ""), call.now)
+    recovery.request_password_reset(call.app, cookie.checked(call).get("email", ""), call.now)
     return frame.page(call, "Check your mail", h.p(GENERIC_RESET))
 
 

@@ -22,7 +22,7 @@ BATCH = 200  # accounts in one transaction, so that calls need not wait for all 
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
+class ReplacedCounts:
     """How many were replaced."""
 
     api_keys: int
@@ -39,7 +39,7 @@ class ReceiverSummary:
 
 def summarise_receivers(tx: Transaction, user_id: int) -> ReceiverSummary:
     """Return what ``remove_receivers`` of :func:`reset_password` would remove."""
-    return ReceiverSummary(webhooks.list_receiver_hosts(tx, user_id), sniper.count_open(tx, user_id))
+    return ReceiverSummary(webhooks.list_receiver_hosts(tx, user_id), sniper.count_open_targets(tx, user_id))
 
 
 def reset_password(
@@ -62,47 +62,55 @@ def reset_password(
     with app.accounts.write() as tx:
         user_id = sessions.apply_reset(tx, reset, now)
         if remove_receivers:
-            sniper.stop_all(tx, user_id, now)
+            sniper.stop_all_targets(tx, user_id, now)
             webhooks.remove_receiver(tx, user_id, now)
         if replace_credentials:
-            users.rotated_key(tx, app, user_id, now)
+            users.rotate_key_in_transaction(tx, app, user_id, now)
             webhooks.replace_secret(tx, app, user_id, now)
     app.lockouts.reset(reset.email_key)
 
 
-def replace_one(app: App, email: str, now: datetime, webhooks_too: bool, by: audit.Actor | None = None) -> str:
+def replace_credentials(
+    app: App, email: str, now: datetime, include_webhooks: bool, actor: audit.Actor | None = None
+) -> str:
     """Replace the API key of an account, and mail it; the new key. NOT_FOUND when there is no such user."""
-    user_id = users.id_of(app, email)
+    user_id = users.get_id(app, email)
     with app.accounts.write() as tx:
-        audit.record_action(tx, by, "replace the key", now, user_id)
-        if webhooks_too and webhooks.has_secret(tx, user_id):
+        audit.record_action(tx, actor, "replace the key", now, user_id)
+        if include_webhooks and webhooks.has_secret(tx, user_id):
             _webhook_secret(tx, app, user_id, now)
         return _key(tx, app, user_id, now)
 
 
-def revoke(app: App, email: str, now: datetime, by: audit.Actor) -> None:
+def revoke_credentials(app: App, email: str, now: datetime, actor: audit.Actor) -> None:
     """End all that opens an account but its password: its sessions, and its key, in whose place a new one is mailed."""
-    user_id = users.id_of(app, email)
+    user_id = users.get_id(app, email)
     with app.accounts.write() as tx:
-        audit.record_action(tx, by, "revoke", now, user_id)
+        audit.record_action(tx, actor, "revoke", now, user_id)
         tx.run("delete_sessions", user_id=user_id)
         _key(tx, app, user_id, now)
 
 
-def replace_all(
-    app: App, now: datetime, webhooks_too: bool, tell: Callable[[int], None], by: audit.Actor | None = None
-) -> Replaced:
+def replace_all_credentials(
+    app: App,
+    now: datetime,
+    include_webhooks: bool,
+    report_progress: Callable[[int], None],
+    actor: audit.Actor | None = None,
+) -> ReplacedCounts:
     """Replace every API key, and mail each to its owner; ``tell`` hears how many are done.
 
     What breaks it off leaves each account with its old key or its new one; done again, all are replaced again.
     """
     with app.accounts.write() as tx:
-        audit.record_action(tx, by, "replace all keys", now)
-    keys = _each(app, "users_after", lambda tx, user_id: _key(tx, app, user_id, now), tell)
+        audit.record_action(tx, actor, "replace all keys", now)
+    keys = _each(app, "users_after", lambda tx, user_id: _key(tx, app, user_id, now), report_progress)
     secrets = 0
-    if webhooks_too:
-        secrets = _each(app, "webhook_secrets_after", lambda tx, user_id: _webhook_secret(tx, app, user_id, now), tell)
-    return Replaced(keys, secrets)
+    if include_webhooks:
+        secrets = _each(
+            app, "webhook_secrets_after", lambda tx, user_id: _webhook_secret(tx, app, user_id, now), report_progress
+        )
+    return ReplacedCounts(keys, secrets)
 
 
 def _each(app: App, query: str, replace: Callable[[Transaction, int], object], tell: Callable[[int], None]) -> int:
@@ -122,9 +130,9 @@ def _each(app: App, query: str, replace: Callable[[Transaction, int], object], t
 
 def _key(tx: Transaction, app: App, user_id: int, now: datetime) -> str:
     mail.enqueue(tx, NEW_KEY, user_id, now)
-    return users.rotated_key(tx, app, user_id, now)
+    return users.rotate_key_in_transaction(tx, app, user_id, now)
 
 
 def _webhook_secret(tx: Transaction, app: App, user_id: int, now: datetime) -> None:
     mail.enqueue(tx, NEW_WEBHOOK_SECRET, user_id, now)
-    webhooks.rotated_secret(tx, app, user_id, now)
+    webhooks.rotate_secret_in_transaction(tx, app, user_id, now)

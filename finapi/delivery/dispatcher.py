@@ -30,12 +30,12 @@ from finapi.store.db import Row, Transaction
 log = logging.getLogger("finapi.dispatch")
 
 # Deliveries under way at once to a receiver (a URL of an account) that was quick the last time, and to any other.
-WIDTH_QUICK, WIDTH = 4, 1
+QUICK_LANE_WIDTH, LANE_WIDTH = 4, 1
 
 # The same to a host; of them to receivers that are not known to be quick, and to those of one account.
 HOST_WIDTH, HOST_WIDTH_OTHERS, HOST_WIDTH_ACCOUNT = 8, 6, 2
 
-STREAK = 5  # deliveries dropped in a row after which an account is told by mail, and its URL may rest
+DROP_STREAK = 5  # deliveries dropped in a row after which an account is told by mail, and its URL may rest
 
 # A receiver that took longer than this is slow, in seconds. Those that were slow or failed the last time get
 # half of the threads between them, and an account half of them for all that are not known to be quick.
@@ -44,22 +44,22 @@ SLOW_SECONDS = 1.0
 # After this an attempt without an end has come to nothing, in seconds: far beyond the limit of any attempt.
 LEASE_SECONDS = 60
 
-RESPONSE_BYTES = 2048  # of a reply that are kept (DECISIONS 9)
-KEEP = timedelta(days=30)  # how long deliveries that cannot be signed are held
-HOLD = timedelta(minutes=5)  # between two looks whether an account can sign again; a new secret is noticed at once
-FORGET_SECONDS = 3600.0  # between two looks for those that are older
-FORGOTTEN_AT_ONCE = 500  # deliveries that one pass removes, with their attempts
+MAX_RESPONSE_BYTES = 2048  # of a reply that are kept (DECISIONS 9)
+MAX_HOLD_TIME = timedelta(days=30)  # how long deliveries that cannot be signed are held
+HOLD_TIME = timedelta(minutes=5)  # between two looks whether an account can sign again; a new secret is noticed at once
+CLEANUP_SECONDS = 3600.0  # between two looks for those that are older
+MAX_DELETED_ROWS = 500  # deliveries that one pass removes, with their attempts
 IDLE_SECONDS = 1.0  # between two looks at the outbox when nobody wakes it
-LANES_REMEMBERED = 10_000
+MAX_REMEMBERED_LANES = 10_000
 
-UNSIGNED = "held: the webhook secret was withdrawn; make a new one (POST /api/v1/webhooks/secret/rotate)"
+UNSIGNED_REASON = "held: the webhook secret was withdrawn; make a new one (POST /api/v1/webhooks/secret/rotate)"
 
-RESTING = "not sent: the URL rests, as five deliveries in a row were dropped; redeliver sends it all the same"
+RESTING_REASON = "not sent: the URL rests, as five deliveries in a row were dropped; redeliver sends it all the same"
 
 State = Literal["delivered", "retry_pending", "dropped"]
 
 
-def after(failures: int, delays: tuple[float, ...]) -> tuple[State, float | None]:
+def compute_next_attempt(failures: int, delays: tuple[float, ...]) -> tuple[State, float | None]:
     """The state after the nth failure in a row, and in how many seconds the next attempt is due.
 
     DECISIONS 9: one retry for each of ``delays`` (10, 60 and 300 s), then the event is dropped.
@@ -122,7 +122,7 @@ class Dispatcher:
                 tx.run("end_attempt", nothing, delivery=row["id"], number=row["attempts"], now=now, error=error)
         return len(rows)
 
-    def step(self) -> float:
+    def run_step(self) -> float:
         """One pass: record what has ended, claim and send what is due; seconds until the next one is wanted."""
         now = self._app.clock.now()
         ended = [self._ended.popleft() for _ in range(len(self._ended))]
@@ -131,7 +131,7 @@ class Dispatcher:
         assert span is not None
         soonest = span["soonest"]
         # What a schedule can be put off at most.
-        latest = iso(now + max(HOLD, timedelta(seconds=max(LEASE_SECONDS, *self._delays))))
+        latest = iso(now + max(HOLD_TIME, timedelta(seconds=max(LEASE_SECONDS, *self._delays))))
         put_back = soonest is not None and span["latest"] > latest
         claims: list[ClaimedAttempt] = []
         try:
@@ -153,7 +153,7 @@ class Dispatcher:
         for claim in claims:
             self._begin(claim)
         if now.timestamp() >= self._forget_at and not self._forget(now):
-            self._forget_at = now.timestamp() + FORGET_SECONDS
+            self._forget_at = now.timestamp() + CLEANUP_SECONDS
         if soonest is None:
             return IDLE_SECONDS
         return min(max((datetime.fromisoformat(soonest) - now).total_seconds(), 0.05), IDLE_SECONDS)
@@ -163,17 +163,17 @@ class Dispatcher:
         before = iso(now - timedelta(days=self._app.config.deliveries_kept_days))
         with self._app.accounts.write() as tx:
             numbers = (
-                tx.run("drop_held_deliveries", before=iso(now - KEEP), now=iso(now), limit=FORGOTTEN_AT_ONCE),
-                tx.run("forget_deliveries", before=before, limit=FORGOTTEN_AT_ONCE),
-                tx.run("forget_receivers", before=before, limit=FORGOTTEN_AT_ONCE),
+                tx.run("drop_held_deliveries", before=iso(now - MAX_HOLD_TIME), now=iso(now), limit=MAX_DELETED_ROWS),
+                tx.run("forget_deliveries", before=before, limit=MAX_DELETED_ROWS),
+                tx.run("forget_receivers", before=before, limit=MAX_DELETED_ROWS),
             )
-        return max(numbers) == FORGOTTEN_AT_ONCE
+        return max(numbers) == MAX_DELETED_ROWS
 
-    def settle(self, seconds: float) -> bool:
+    def run_until_idle(self, seconds: float) -> bool:
         """Pass after pass until nothing is under way or due; whether that came within ``seconds``."""
         until = time.monotonic() + seconds
         while True:
-            self.step()
+            self.run_step()
             with self._change:
                 if not self._under_way:
                     return True
@@ -213,7 +213,7 @@ class Dispatcher:
             if room <= 0:
                 continue
             # Beyond the room, because attempts that seem lost and are only slow are passed over.
-            for row in tx.list_rows("due_deliveries", lane=name, now=iso(now), limit=room + WIDTH_QUICK):
+            for row in tx.list_rows("due_deliveries", lane=name, now=iso(now), limit=room + QUICK_LANE_WIDTH):
                 known = row["id"] in self._under_way and row["id"] not in over
                 if room > 0 and not known:
                     claim = self._claimed(tx, row, now)
@@ -226,13 +226,13 @@ class Dispatcher:
         """Drop what is due of a lane whose URL rests, if URLs may."""
         seconds = self._app.config.webhook_rest
         if not seconds or not tx.find_value(
-            "receiver_rests", lane=lane, streak=STREAK, since=iso(now - timedelta(seconds=seconds))
+            "receiver_rests", lane=lane, streak=DROP_STREAK, since=iso(now - timedelta(seconds=seconds))
         ):
             return
-        dropped = tx.run("drop_resting", lane=lane, now=iso(now), reason=RESTING)
+        dropped = tx.run("drop_resting", lane=lane, now=iso(now), reason=RESTING_REASON)
         self._app.metrics.count(metrics.WEBHOOK_ATTEMPTS, "resting", by=dropped)
         if dropped:
-            log.warning("%d deliveries to %s were dropped: the URL rests", dropped, webhooks.host_of(lane))
+            log.warning("%d deliveries to %s were dropped: the URL rests", dropped, webhooks.get_host(lane))
 
     def _room(self, lane: str, busy: list[ClaimedAttempt]) -> int:
         """How many more deliveries of a lane may be under way: receivers that are not quick leave room for others.
@@ -240,12 +240,12 @@ class Dispatcher:
         So does an account: URLs and names that lead to one slow host cost nothing.
         """
         host, user, *_ = lane.split(" ")
-        there = [claim for claim in busy if webhooks.host_of(claim.lane) == host]
+        there = [claim for claim in busy if webhooks.get_host(claim.lane) == host]
         free = min(self._most - len(busy), HOST_WIDTH - len(there))
         mine = sum(claim.lane == lane for claim in there)
         quick = self._quick.get(lane)
         if quick:
-            return min(WIDTH_QUICK - mine, free)
+            return min(QUICK_LANE_WIDTH - mine, free)
         half = max(self._most // 2, 1)
         others = [claim for claim in busy if not self._quick.get(claim.lane)]
         free = min(free, half - sum(claim.user_id == int(user) for claim in others))
@@ -253,14 +253,14 @@ class Dispatcher:
         free = min(free, HOST_WIDTH_OTHERS - len(others))
         free = min(free, HOST_WIDTH_ACCOUNT - sum(claim.user_id == int(user) for claim in others))
         slow = sum(self._quick.get(claim.lane) is False for claim in busy)
-        return min(WIDTH - mine, free, free if quick is None else half - slow)
+        return min(LANE_WIDTH - mine, free, free if quick is None else half - slow)
 
     def _claimed(self, tx: Transaction, row: Row, now: datetime) -> ClaimedAttempt | None:
         """The claim on a delivery; None when its account cannot sign, and then all that it has due is held."""
-        secrets = webhooks.signing_secrets(self._app, tx, row["user_id"], now)
+        secrets = webhooks.list_signing_secrets(self._app, tx, row["user_id"], now)
         if not secrets:
-            until = iso(now + HOLD)
-            held = tx.run("hold_deliveries", user_id=row["user_id"], until=until, now=iso(now), reason=UNSIGNED)
+            until = iso(now + HOLD_TIME)
+            held = tx.run("hold_deliveries", user_id=row["user_id"], until=until, now=iso(now), reason=UNSIGNED_REASON)
             if held:
                 log.error("%d deliveries of user %d are held: the webhook secret was withdrawn", held, row["user_id"])
             return None
@@ -272,10 +272,10 @@ class Dispatcher:
         headers = {
             "Content-Type": "application/json",
             "User-Agent": f"finapi/{__version__}",
-            **webhooks.headers(row["delivery_id"], body, secrets, now),
+            **webhooks.build_headers(row["delivery_id"], body, secrets, now),
         }
         seconds = self._app.config.webhook_timeout
-        request = OutboundRequest(row["url"], "POST", headers, body, seconds, RESPONSE_BYTES)
+        request = OutboundRequest(row["url"], "POST", headers, body, seconds, MAX_RESPONSE_BYTES)
         what = f"{row['event_type']} {row['delivery_id']}"
         return ClaimedAttempt(row["id"], number, row["failures"], row["lane"], row["user_id"], what, request)
 
@@ -311,8 +311,8 @@ class Dispatcher:
         failures = claim.failures
         if end.error is not None:
             failures += 1
-            state, delay = after(failures, self._delays)
-        if len(self._quick) >= LANES_REMEMBERED:
+            state, delay = compute_next_attempt(failures, self._delays)
+        if len(self._quick) >= MAX_REMEMBERED_LANES:
             self._quick.clear()
         self._quick[claim.lane] = end.error is None and end.took <= SLOW_SECONDS
         due_at = None if delay is None else iso(now + timedelta(seconds=delay))
@@ -332,6 +332,6 @@ class Dispatcher:
         """Count a drop of a lane's streak, and tell its account of the fifth."""
         of = {"lane": claim.lane, "user_id": claim.user_id, "now": iso(now)}
         tx.run("receiver_dropped", of)
-        failing = tx.find_value("tell_of_receiver", of, streak=STREAK, day_ago=iso(now - timedelta(days=1)))
+        failing = tx.find_value("tell_of_receiver", of, streak=DROP_STREAK, day_ago=iso(now - timedelta(days=1)))
         if failing is not None:
             mail.enqueue(tx, recovery.FAILING_RECEIVER, failing, now)

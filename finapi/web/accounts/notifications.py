@@ -16,7 +16,7 @@ TARGET_BODY = (
         "duration_minutes",
         "integer",
         nullable=True,
-        minimum=sniper.LEAST_MINUTES,
+        minimum=sniper.MIN_MINUTES,
         maximum=sniper.MAX_MINUTES,
         help="Length of the window; 60 if neither this nor end_time is given.",
         example=60,
@@ -63,7 +63,7 @@ TEST_BODY = (
 def create_target(call: Call) -> Response:
     """A new target."""
     watched = _company(call, call.body["ticker"])
-    return sniper.create(call.app, call.user_id, watched, call.body, call.now, call.store_response)
+    return sniper.create_target(call.app, call.user_id, watched, call.body, call.now, call.store_response)
 
 
 def targets(call: Call) -> Response:
@@ -71,12 +71,12 @@ def targets(call: Call) -> Response:
     ticker = call.params["ticker"] and _company(call, call.params["ticker"]).ticker
     wanted = {**call.params, "ticker": ticker}
     with call.app.accounts.read() as tx:
-        return call.bare_object(sniper.listed(call.app, tx, call.user_id, call.now, **wanted))
+        return call.bare_object(sniper.list_targets(call.app, tx, call.user_id, call.now, **wanted))
 
 
 def stop_target(call: Call) -> Response:
     """The end of a target."""
-    return sniper.stop(call.app, call.user_id, call.params["target_id"], call.now, call.store_response)
+    return sniper.stop_target(call.app, call.user_id, call.params["target_id"], call.now, call.store_response)
 
 
 def deliveries(call: Call) -> Response:
@@ -85,7 +85,7 @@ def deliveries(call: Call) -> Response:
     page = {"limit": given["limit"], "offset": given["offset"], "before": given["cursor"] and int(given["cursor"])}
     with call.app.accounts.read() as tx:
         return call.bare_object(
-            webhooks.listed(tx, call.user_id, **page, state=given["status"], event_type=given["event_type"])
+            webhooks.list_deliveries(tx, call.user_id, **page, state=given["status"], event_type=given["event_type"])
         )
 
 
@@ -96,12 +96,12 @@ def redeliver(call: Call) -> Response:
 
 def send_test(call: Call) -> Response:
     """A test event that is on its way."""
-    return webhooks.test(call.app, call.user_id, call.body.get("url"), call.now, call.store_response)
+    return webhooks.enqueue_test(call.app, call.user_id, call.body.get("url"), call.now, call.store_response)
 
 
 def secret(call: Call) -> Response:
     """The secret that signs the caller's deliveries."""
-    return call.bare_object(webhooks.secret(call.app, call.user_id, call.now))
+    return call.bare_object(webhooks.get_secret(call.app, call.user_id, call.now))
 
 
 def rotate_secret(call: Call) -> Response:
@@ -114,10 +114,10 @@ def rotate_secret(call: Call) -> Response:
 
 def vectors(call: Call) -> Response:
     """Messages with their signatures, for whoever writes a receiver."""
-    return Response(200, dumps(webhooks.vectors()))
+    return Response(200, dumps(webhooks.build_vectors()))
 
 
-def _company(call: Call, text: str) -> sniper.Watched:
+def _company(call: Call, text: str) -> sniper.WatchedCompany:
     with call.app.db.read() as tx:
         try:
             company = companies.find(tx, text)
@@ -126,4 +126,4 @@ def _company(call: Call, text: str) -> sniper.Watched:
                 raise
             # What is wrong in a body is the caller's 400 (DECISIONS 2).
             raise invalid_param("ticker", error.message, expected="a ticker or CIK that is known") from None
-    return sniper.Watched(company.cik, company.ticker or company.padded_cik)
+    return sniper.WatchedCompany(company.cik, company.ticker or company.padded_cik)

@@ -51,7 +51,7 @@ _TEXTS = {
 }
 
 
-def letter(template: str, to: str, line: str, *, lifetime: int = 1, url: str = "") -> Letter:
+def build_letter(template: str, to: str, line: str, *, lifetime: int = 1, url: str = "") -> Letter:
     """The mail of a template around its ``line``: a link that lives ``lifetime`` seconds, or a key."""
     from html import escape
 
