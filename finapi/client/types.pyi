@@ -461,6 +461,7 @@ class PolicyDataRateLimits(TypedDict):
     login_per_minute_per_ipv6_network: int
     sql_proxy_per_minute: int
     sql_proxy_cpu_seconds_per_minute: int | Decimal
+    refunded_calls_cpu_seconds_per_minute: int | Decimal
     insider_service_per_minute_free: int
     insider_service_per_minute_paid: int
     over_limit_status: Literal[429]
