@@ -22,6 +22,7 @@ import pytest
 from finapi import app as apps
 from finapi.accounts import recovery, users
 from finapi.app import App
+from finapi.core import stopping
 from finapi.core.clock import FixedClock, SystemClock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
@@ -267,7 +268,7 @@ def test_a_command_stopped_by_the_server_reports_its_work(tmp_path: Path) -> Non
             while True:
                 say("out", "a line")
                 has_begun.set()
-        except ConnectionAbortedError:
+        except stopping.WorkStopped:
             say("out", "all that is done")
             raise
 
