@@ -25,7 +25,7 @@ class Trade(TypedDict):
     owners: list[Owner]
 
 
-class Listed(Answer):
+class OwnerList(TypedDict):
     owners: list[Owner]
 
 
@@ -107,8 +107,8 @@ def test_an_envelope_holds_the_record_of_its_data() -> None:
     assert build_schema(Envelope[list[Owner], Object]) is found
 
 
-def test_an_answer_has_its_own_members_before_the_id_and_the_time() -> None:
-    assert build_schema(Listed)["required"] == ["status", "owners", "request_id", "timestamp"]
+def test_an_answer_has_its_members_before_the_id_and_the_time() -> None:
+    assert build_schema(Answer[OwnerList])["required"] == ["status", "owners", "request_id", "timestamp"]
 
 
 def test_a_type_without_a_schema_is_refused() -> None:

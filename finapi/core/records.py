@@ -13,6 +13,9 @@ are derived from the declaration. A record has all its members: a missing figure
 
 A text in ``Annotated`` is the description of the member. If a query names its columns as the members,
 :func:`build_record` turns its rows into records.
+
+Every answer is a TypedDict, also its ``data`` and ``meta``; ``web/http/schema.py`` says how an envelope, an answer with
+members of its own, and a meta with windows are put together.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from finapi.core.errors import UsageError
 from finapi.core.lazy import LazyModule, LazyReference
 from finapi.web.http.params import Param
 from finapi.web.http.route import API, INSIDERS, Route
-from finapi.web.http.schema import MESSAGE
+from finapi.web.http.schema import Message
 
 # A start imports none of these (finapi/core/lazy.py).
 plans = LazyModule("finapi.accounts.plans")
@@ -319,7 +319,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Verify an email address",
         params=auth("TOKEN_PARAMS"),
         answers=(200, 302),
-        shape=MESSAGE,
+        shape=Message,
     ),
     Route(
         "POST",
@@ -329,7 +329,7 @@ ROUTES: tuple[Route, ...] = (
         zone="resend",
         summary="Resend the verification mail",
         body=auth("EMAIL_BODY"),
-        shape=MESSAGE,
+        shape=Message,
     ),
     Route(
         "POST",
@@ -343,7 +343,7 @@ ROUTES: tuple[Route, ...] = (
         errors=(401,),
         shape=auth("LoggedIn"),
     ),
-    Route("POST", API + "/auth/logout", auth("logout"), auth="session", zone="app", summary="Log out", shape=MESSAGE),
+    Route("POST", API + "/auth/logout", auth("logout"), auth="session", zone="app", summary="Log out", shape=Message),
     Route(
         "POST",
         API + "/auth/forgetpassword",
@@ -352,7 +352,7 @@ ROUTES: tuple[Route, ...] = (
         zone="app",
         summary="Request a password reset",
         body=auth("EMAIL_BODY"),
-        shape=MESSAGE,
+        shape=Message,
     ),
     Route(
         "GET",
@@ -371,7 +371,7 @@ ROUTES: tuple[Route, ...] = (
         zone="app",
         summary="Set a new password with a reset token",
         body=auth("NEW_PASSWORD_BODY"),
-        shape=MESSAGE,
+        shape=Message,
     ),
     Route(
         "GET",
@@ -1272,7 +1272,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Look up a CUSIP",
         params=cusips("CUSIP_PARAMS"),
         cacheable=True,
-        shape=cusips("SecurityAnswer"),
+        shape=cusips("SECURITY"),
     ),
     Route(
         "GET",
@@ -1284,7 +1284,7 @@ ROUTES: tuple[Route, ...] = (
         summary="The CUSIP of a ticker",
         params=cusips("TICKER_PARAMS"),
         cacheable=True,
-        shape=cusips("SecurityAnswer"),
+        shape=cusips("SECURITY"),
     ),
     Route(
         "POST",

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import re
-from typing import Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from finapi.app import App
 from finapi.core import metrics
 from finapi.core.errors import ApiError, store_unavailable
 from finapi.core.json import dumps
+from finapi.core.records import JsonSchema
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Request, Response
 from finapi.web.http.schema import TEXT, Schema, const_schema
@@ -29,7 +30,7 @@ class Ready(Alive):
     data_age_seconds: NotRequired[float | None]
 
 
-DOCUMENT: Schema = {
+_DOCUMENT_SCHEMA: Schema = {
     "type": "object",
     "properties": {
         "openapi": const_schema("3.1.0"),
@@ -42,6 +43,7 @@ DOCUMENT: Schema = {
     "required": ["openapi", "info", "servers", "paths", "webhooks", "components"],
     "additionalProperties": True,
 }
+DOCUMENT = Annotated[dict[str, Any], JsonSchema(_DOCUMENT_SCHEMA)]
 
 OPENAPI = "openapi"
 

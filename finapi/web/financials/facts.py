@@ -108,7 +108,7 @@ class ListMeta(WindowMeta):
     has_more: bool
 
 
-class ConceptAnswer(Answer):
+class ConceptAnswer(TypedDict):
     """The figures of one concept."""
 
     concept: str
@@ -126,7 +126,7 @@ class AggregateMeta(TypedDict):
     excluded_count: int
 
 
-class AggregateAnswer(Answer):
+class AggregateAnswer(TypedDict):
     """One concept added up over companies."""
 
     concept: str
@@ -137,8 +137,8 @@ class AggregateAnswer(Answer):
 
 XBRL_SHAPE = Envelope[list[XbrlFact], XbrlMeta]
 LIST_SHAPE = Envelope[list[ListedFact], ListMeta]
-CONCEPT_SHAPE = ConceptAnswer
-AGGREGATE_SHAPE = AggregateAnswer
+CONCEPT_SHAPE = Answer[ConceptAnswer]
+AGGREGATE_SHAPE = Answer[AggregateAnswer]
 
 
 def of_xbrl(call: Call) -> Response:

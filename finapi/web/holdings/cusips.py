@@ -50,8 +50,7 @@ BATCH_BODY = (
 )
 
 
-class SecurityAnswer(Answer, Security):
-    """One security."""
+SECURITY = Answer[Security]
 
 
 def lookup(call: Call) -> Response:

@@ -113,8 +113,8 @@ class Route:
         """Create a route.
 
         ``auth``: the credential that it accepts. ``cost``: tokens of a call. ``zone``: the limit that applies, or None.
-        ``shape``: the record of the 200 body, or its JSON Schema. ``answers``: statuses of success. ``errors``: error
-        statuses that do not follow from the other columns. ``media``: media types other than JSON.
+        ``shape``: the record of the 200 body (:mod:`finapi.web.http.schema`). ``answers``: statuses of success.
+        ``errors``: error statuses that do not follow from the other columns. ``media``: media types other than JSON.
         ``lists``: the answer is a list (:meth:`Call.success_rows`, :meth:`Call.success_members`) with its rows in the
         member ``rows_in`` (``data.holders`` for a nested one). ``tabled``: makes a table of an answer without a list of
         flat rows.
@@ -179,7 +179,7 @@ class Route:
 
     @property
     def shape(self) -> Any:
-        """Return the record of the 200 body, or its JSON Schema; None for a page."""
+        """Return the record of the 200 body, or None for a page."""
         self._shape = shape = load(self._shape)
         return shape
 
@@ -266,7 +266,7 @@ class Route:
     def schema(self) -> Schema:
         """Return the JSON Schema of the 200 body."""
         assert self.shape is not None, self.name
-        return self.shape if isinstance(self.shape, dict) else build_schema(self.shape)
+        return build_schema(self.shape)
 
     @property
     def columns(self) -> tuple[str, ...]:

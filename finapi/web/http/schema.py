@@ -1,6 +1,25 @@
-"""The JSON Schema (2020-12) of answers, as ``/openapi.json`` publishes it: made of the records that declare them.
+"""The JSON Schema (2020-12) of answers in ``/openapi.json``, built from the records that declare them.
 
-A route names the record of its 200 body; :func:`schema` turns it into its schema when somebody asks for it.
+Every answer is declared by TypedDicts (:mod:`finapi.core.records`), in one of four forms. The ``shape`` of its route is
+
+* ``Envelope[Data, Meta]`` for ``call.success(data, meta)`` and ``call.success_rows(rows, meta)``,
+* ``Answer[Members]`` for ``call.success_members(members, paging)``, where the body has members of its own,
+* the TypedDict itself for ``call.bare_object(record)``,
+* ``list[Row]`` for ``call.bare_rows(rows, meta)``.
+
+The ``meta`` of a list with windows inherits from :class:`WindowMeta`. For example::
+
+    class TradePage(TypedDict):
+        pagination: OffsetPage
+
+    class TradeMeta(TradePage, WindowMeta):
+        from_date: Date | None
+        to_date: Date | None
+
+    SHAPE = Envelope[list[Trade], TradeMeta]
+
+The handler annotates the values that it passes (``meta: TradeMeta = {...}``), so that mypy compares them with the
+declaration. A schema lists the members of base classes first, in the order of the bases.
 """
 
 from __future__ import annotations
@@ -34,18 +53,16 @@ NUMBER: Schema = {"type": "number"}
 BOOLEAN: Schema = {"type": "boolean"}
 DATE: Schema = {"type": "string", "format": "date"}
 TIME: Schema = {"type": "string", "format": "date-time"}
-URL: Schema = {"type": "string", "format": "uri"}
-# How exact a figure is: decimal places, "INF" for exact as it stands, null where the source does not say.
-DECIMALS: Schema = {"anyOf": [INTEGER, {"type": "string", "enum": ["INF"]}, {"type": "null"}]}
 ANYTHING: Schema = {}
 
 
 Data = TypeVar("Data")
 Meta = TypeVar("Meta")
+Members = TypeVar("Members")
 
 
 class Envelope(TypedDict, Generic[Data, Meta]):
-    """What ``Call.success`` and ``Call.rows`` answer (DECISIONS 2)."""
+    """The body of ``Call.success`` and ``Call.success_rows`` (DECISIONS 2)."""
 
     status: Literal["success"]
     data: Data
@@ -54,43 +71,43 @@ class Envelope(TypedDict, Generic[Data, Meta]):
     timestamp: Time
 
 
-class Answer(TypedDict):
-    """What ``Call.listed`` answers: a record that inherits from this one adds its members."""
-
-    status: Literal["success"]
-    request_id: str
-    timestamp: Time
+class Answer(Generic[Members]):
+    """The body of ``Call.success_members``: the members of a record between the status and the call's id and time."""
 
 
 def part(**members: Any) -> InlineObject:
-    """An object of these members, all of them there."""
+    """Return an object with these members, all required. Declare a TypedDict instead in new code."""
     return InlineObject(members)
 
 
 def answer(**members: Any) -> InlineObject:
-    """What ``Call.listed`` answers: these members beside the status, the id and the time of the call."""
-    return InlineObject({"status": Literal["success"], **members, "request_id": str, "timestamp": Time})
+    """Return the body of ``Call.success_members`` with these members. Use ``Answer[Members]`` instead in new code."""
+    return InlineObject(_answer_types(members))
+
+
+def _answer_types(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {"status": Literal["success"], **members, "request_id": str, "timestamp": Time}
 
 
 class WindowMeta(TypedDict):
-    """What ``Call.windows`` says beside the windows themselves."""
+    """The members that ``Call.build_window_meta`` returns in addition to the windows themselves."""
 
     undated_left_out: Annotated[int, "Rows that a window leaves out because their date is not known."]
     clamped: Annotated[dict[str, str], "Windows that were given beyond their bounds, as they were given."]
 
 
 def with_windows(**members: Any) -> InlineObject:
-    """An object of these members and those of :class:`Windows`."""
+    """Return an object with these members and those of :class:`WindowMeta`. Inherit from it instead in new code."""
     return InlineObject({**members, **records.get_members(WindowMeta)})
 
 
 class Message(TypedDict):
-    """What auth endpoints answer that have nothing to give."""
+    """The body of endpoints that only confirm."""
 
     message: str
 
 
-_PLAIN: dict[Any, Schema] = {
+_SCHEMA_BY_TYPE: dict[Any, Schema] = {
     str: TEXT,
     int: INTEGER,
     float: NUMBER,
@@ -104,92 +121,103 @@ _PLAIN: dict[Any, Schema] = {
 
 @cache
 def build_schema(kind: Any) -> Schema:
-    """The JSON Schema of a record, or of a type that its members may have; the same object for the same type.
+    """Return the JSON Schema of a record or of the type of a member, the same object for the same type.
 
-    TypeError for a type that has none.
+    Raise TypeError for a type that has no schema.
     """
-    if kind in _PLAIN:
-        return _PLAIN[kind]
-    origin, inner = get_origin(kind), get_args(kind)
+    if kind in _SCHEMA_BY_TYPE:
+        return _SCHEMA_BY_TYPE[kind]
+    origin = get_origin(kind)
+    arguments = get_args(kind)
     if origin is Annotated:
-        return _annotated(inner[0], inner[1:])
+        return _build_annotated_schema(arguments[0], arguments[1:])
+    if origin is Answer:
+        return _build_record_schema(_answer_types(records.get_members(arguments[0])))
     if isinstance(kind, InlineObject):
-        types = kind.types.items()
-        return object_schema(
-            {name: build_schema(InlineObject(one) if isinstance(one, Mapping) else one) for name, one in types}
-        )
+        return _build_inline_schema(kind)
     if is_typeddict(origin or kind):
-        hints = records.get_members(kind)
-        if tuple(hints)[:3] == tuple(Answer.__annotations__):
-            # The members of a base come first in a TypedDict; an answer has its own before the last two.
-            hints = {name: hints[name] for name in sorted(hints, key=("request_id", "timestamp").__contains__)}
-        optional = tuple(name for name, hint in hints.items() if get_origin(hint) is NotRequired)
-        return object_schema(
-            {name: build_schema(get_args(hint)[0] if name in optional else hint) for name, hint in hints.items()},
-            optional,
-        )
+        return _build_record_schema(records.get_members(kind))
     if origin in (Union, UnionType):
-        if len(inner) == 2 and NoneType in inner:
-            return nullable_schema(build_schema(next(one for one in inner if one is not NoneType)))
-        return {"anyOf": [build_schema(one) for one in inner]}
+        return _build_union_schema(arguments)
     if origin is Literal:
-        return const_schema(inner[0]) if len(inner) == 1 else enum_schema(*inner)
+        return const_schema(arguments[0]) if len(arguments) == 1 else enum_schema(*arguments)
     if origin in (list, Sequence):
-        return array_schema(build_schema(inner[0]))
+        return array_schema(build_schema(arguments[0]))
     if origin in (dict, Mapping):
-        return mapping_schema(build_schema(inner[1]))
+        return mapping_schema(build_schema(arguments[1]))
     raise TypeError(f"{kind} has no JSON Schema")
 
 
-def _annotated(kind: Any, marks: tuple[Any, ...]) -> Schema:
-    found: Schema | None = None
-    for mark in marks:
-        if isinstance(mark, JsonSchema):
-            found = dict(mark.schema)
-        elif isinstance(mark, InlineObject):
-            found = build_schema(mark)
-        elif isinstance(mark, OneOf):
-            found = enum_schema(*mark.values)
-        elif isinstance(mark, Format):
-            found = {**TEXT, "format": mark.name}
-    found = build_schema(kind) if found is None else found
-    said = [mark for mark in marks if isinstance(mark, str)]
-    return with_description(found, " ".join(said)) if said else found
+def _build_record_schema(types: Mapping[str, Any]) -> Schema:
+    members = {}
+    optional = []
+    for name, kind in types.items():
+        if get_origin(kind) is NotRequired:
+            optional.append(name)
+            kind = get_args(kind)[0]
+        members[name] = build_schema(kind)
+    return object_schema(members, tuple(optional))
 
 
-def obj(*, optional: tuple[str, ...] = (), **members: Schema) -> Schema:
-    """An object of these members and no others, all of them there but the ``optional`` ones."""
-    return object_schema(members, optional)
+def _build_inline_schema(inline: InlineObject) -> Schema:
+    members = {}
+    for name, kind in inline.types.items():
+        # Members inside of a member are written as a dict of their types.
+        members[name] = build_schema(InlineObject(kind) if isinstance(kind, Mapping) else kind)
+    return object_schema(members)
+
+
+def _build_union_schema(kinds: tuple[Any, ...]) -> Schema:
+    if len(kinds) == 2 and NoneType in kinds:
+        return nullable_schema(build_schema(kinds[0] if kinds[1] is NoneType else kinds[1]))
+    return {"anyOf": [build_schema(kind) for kind in kinds]}
+
+
+def _build_annotated_schema(kind: Any, annotations: tuple[Any, ...]) -> Schema:
+    schema: Schema | None = None
+    for annotation in annotations:
+        if isinstance(annotation, JsonSchema):
+            schema = dict(annotation.schema)
+        elif isinstance(annotation, InlineObject):
+            schema = build_schema(annotation)
+        elif isinstance(annotation, OneOf):
+            schema = enum_schema(*annotation.values)
+        elif isinstance(annotation, Format):
+            schema = {**TEXT, "format": annotation.name}
+    if schema is None:
+        schema = build_schema(kind)
+    sentences = [annotation for annotation in annotations if isinstance(annotation, str)]
+    return with_description(schema, " ".join(sentences)) if sentences else schema
 
 
 def object_schema(members: Mapping[str, Schema], optional: tuple[str, ...] = ()) -> Schema:
-    """The same of members that are named elsewhere."""
+    """Return an object with these members and no others; all are required except the ``optional`` ones."""
     required = [name for name in members if name not in optional]
     return {"type": "object", "properties": dict(members), "required": required, "additionalProperties": False}
 
 
 def mapping_schema(values: Schema) -> Schema:
-    """An object whose names are data: a metric, a ticker."""
+    """Return an object whose member names are data, such as metrics or tickers."""
     return {"type": "object", "additionalProperties": values}
 
 
 def array_schema(items: Schema) -> Schema:
-    """A list."""
+    """Return a list of ``items``."""
     return {"type": "array", "items": items}
 
 
 def enum_schema(*values: str) -> Schema:
-    """One of these texts."""
+    """Return a text that is one of ``values``."""
     return {"type": "string", "enum": list(values)}
 
 
 def const_schema(value: object) -> Schema:
-    """This value and no other."""
+    """Return the schema of exactly this value."""
     return {"const": value}
 
 
 def nullable_schema(schema: Schema) -> Schema:
-    """``schema``, or null where there is nothing to say."""
+    """Return ``schema`` with null as another allowed value."""
     kind = schema.get("type")
     if isinstance(kind, str) and "enum" not in schema:
         return {**schema, "type": [kind, "null"]}
@@ -197,24 +225,5 @@ def nullable_schema(schema: Schema) -> Schema:
 
 
 def with_description(schema: Schema, description: str) -> Schema:
-    """``schema`` with a sentence about it."""
+    """Return ``schema`` with a description."""
     return {**schema, "description": description}
-
-
-def envelope(data: Schema, meta: Schema | None = None) -> Schema:
-    """What ``Call.success`` answers (DECISIONS 2): ``data`` and ``meta`` with the id and time of the call."""
-    return obj(
-        status=const_schema("success"),
-        data=data,
-        meta={"type": "object"} if meta is None else meta,
-        request_id=TEXT,
-        timestamp=TIME,
-    )
-
-
-def beside(**members: Schema) -> Schema:
-    """What ``Call.listed`` answers: the members beside the status, the id and the time of the call."""
-    return object_schema({"status": const_schema("success"), **members, "request_id": TEXT, "timestamp": TIME})
-
-
-MESSAGE = obj(message=TEXT)
