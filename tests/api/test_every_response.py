@@ -7,7 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypedDict
 from wsgiref.validate import validator
 
 import pytest
@@ -21,12 +21,14 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import STATUS_BY_CODE, ApiError
+from finapi.core.records import Object
 from finapi.web import response_cache, responses
 from finapi.web.application import WsgiApp
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
 from finapi.web.http.route import Route
+from finapi.web.http.schema import Envelope
 from tests.api import COMPANY, FILING, balance, client_of, ledger, put, report
 from tests.client import Answer, Client
 from tests.conftest import NOW
@@ -34,6 +36,10 @@ from tests.conftest import NOW
 OURS = re.compile(r"00000000-0000-4000-8000-[0-9]{12}")
 STAMP = "2026-01-31T12:00:00.000Z"
 SECRET_TEXT = "the password is swordfish"
+
+
+class NumberedRow(TypedDict):
+    a: int
 
 
 def explode(call: Call) -> Response:
@@ -633,7 +639,7 @@ def test_the_304_for_any_answer_has_the_tag_of_its_coding_where_its_own_end_make
 ) -> None:
     length = len(client.get(COMPANY).body)
     for module in (responses, response_cache):
-        monkeypatch.setattr(module, "GZIP_FROM", length - 1)
+        monkeypatch.setattr(module, "MIN_GZIP_BYTES", length - 1)
     told = [client.get(COMPANY, headers={**ZIP, **given}) for given in ({}, {"If-None-Match": "*"})]
     assert [answer.status for answer in told] == [200, 304]
     assert told[0].headers["etag"].endswith('-gzip"')
@@ -669,7 +675,6 @@ def test_if_none_match_star_asks_a_list_for_one_row(app: App, client: Client, fo
         return call.success_rows([{"a": 1}] * call.params["limit"], {})
 
     params = (Param("limit", "integer", default=100, minimum=1, maximum=1000), Param("offset", "integer", default=0))
-    shape = {"type": "object", "properties": {"data": {"type": "array", "items": {"properties": {"a": {}}}}}}
     route = Route(
         "GET",
         "/api/v1/x",
@@ -681,7 +686,7 @@ def test_if_none_match_star_asks_a_list_for_one_row(app: App, client: Client, fo
         params=params,
         cacheable=True,
         lists=True,
-        shape=shape,
+        shape=Envelope[list[NumberedRow], Object],
     )
     client._wsgi = validator(WsgiApp(app, [route]))
     answer = client.call(method, f"/api/v1/x?limit=900&format={form}", headers={"If-None-Match": "*"})
