@@ -1,12 +1,12 @@
-"""``python -m finapi VERB``, which is also the command ``finapi``."""
+"""The command ``finapi``, which can also be run as ``python -m finapi``."""
 
 import gc
 import sys
 
 
 def main() -> int:
-    """Run the command line; its exit status."""
-    # As core.memory.imports does, which is not imported yet.
+    """Run the command line. Return its exit status."""
+    # As core.memory.exempt_from_gc does. Importing that would take time too.
     gc.disable()
     from finapi.cli import main as run
 

@@ -1,4 +1,4 @@
-"""What a request may touch, in one frozen record that the server makes and everything else receives."""
+"""The application: one frozen record of everything that a request may use, built once at the start."""
 
 from __future__ import annotations
 
@@ -38,30 +38,37 @@ from finapi.store.sandbox import Budget, Sandbox
 if TYPE_CHECKING:
     from finapi.store.postgres import Postgres
 
-STATUS_CACHE_SECONDS = 30.0  # that /status is kept (DECISIONS 5)
+STATUS_CACHE_SECONDS = 30.0  # DECISIONS 5.
 
-PAGE_CACHE_BYTES = 8 * 1024 * 1024  # of pages that were shown and may be again
-
-# What the caches hold at most. A book takes 900 bytes for each of its facts once every cell has been asked for; a large
-# company has 11,000 that series use.
-FACT_BOOK_CACHE_BYTES, FACT_BYTES = 24 * 1024 * 1024, 900
-ANSWER_BYTES = 500  # that a kept answer takes beside its body
+# The most that the caches take.
+PAGE_CACHE_BYTES = 8 * 1024 * 1024
+FACT_BOOK_CACHE_BYTES = 24 * 1024 * 1024
 SCREENING_CACHE_BYTES = 8 * 1024 * 1024
 MAX_CALLERS = 10_000
 MAX_UNKNOWN_KEYS = 1_000
 
+# Of a book once each of its cells has been requested. The series of a large company use 11,000 facts.
+FACT_BYTES = 900
+ANSWER_BYTES = 500  # Of a cached answer in addition to its body.
+
 REFUNDED_CPU_USED = "Calls of this account or address that failed and cost nothing have used their seconds of CPU."
 
-BULK_DIRECTORY = "bulk"  # the directory of files of whole periods, in the data directory
+BULK_DIRECTORY = "bulk"  # In the data directory, for the files of complete periods.
 
 MISSING_SECRETS_ADVICE = "put it back, or give them up with: finapi serve --new-secrets (their owners are told by mail)"
 
 
 def random_uuid() -> str:
-    """A fresh UUIDv4 in its 36 characters."""
-    drawn = int.from_bytes(os.urandom(16)) & ~(0xF << 76 | 0x3 << 62) | 0x4 << 76 | 0x2 << 62
-    text = f"{drawn:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    """Return a new random UUID (version 4) as text."""
+    version_and_variant = 0x4 << 76 | 0x2 << 62
+    number = int.from_bytes(os.urandom(16)) & ~(0xF << 76 | 0x3 << 62) | version_and_variant
+    digits = f"{number:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def _caller_weight(caller: Any) -> int:
+    """Return the weight of an entry of the caller cache. None (an unknown key) is too heavy to be stored."""
+    return 1 if caller else MAX_CALLERS
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -78,55 +85,55 @@ class App:
     lockouts: Lockouts
     hasher: Hasher
     mail_settings: MailSettings
-    # Callers that wait for a mail server: never so many that no thread is left for anybody else.
+    # Slots for the threads of calls that wait: in one of the queues, or for a mail server. There are fewer of them than
+    # threads, so that some threads always serve other calls.
     wait_slots: threading.Semaphore
-    # Requests to receivers that customers name.
+    # Requests to URLs of customers.
     outbound: Outbound
     health: HealthState
-    # Answers to questions that were asked before, by their bytes.
     answer_cache: Cache
-    # Queries of callers.
+    # Runs the SQL queries of callers.
     sandbox: Sandbox
-    # CPU time of calls that nobody pays for, by account or address.
+    # CPU time of refunded and failed calls, by account or address.
     refunded_cpu: CpuAllowance
-    # Answers above a megabyte, while they are made and until they are sent or in a file.
+    # Answers above a megabyte, while they are built and until they are sent or in a file.
     large_answer_queue: FairQueue
-    # Files of whole periods, which anybody with a key may fetch.
+    # Files of complete periods.
     bulk_files: FileCache
     metrics: Metrics = field(default_factory=Metrics)
-    # Requests to EDGAR, by the server's own poller and by a poll that is handed to it.
+    # Spaces the requests to EDGAR, of the poller and of ``finapi poll`` commands that run in the server.
     edgar_pacer: Pacer = field(default_factory=Pacer)
-    # Bodies that are the same for everybody as long as the process runs, by name.
+    # Response bodies by name that do not change while the process runs.
     static_bodies: dict[str, bytes] = field(default_factory=dict)
-    # Ids of debits whose calls were answered, to be closed by ``billing``.
+    # Ids of debits whose calls were answered. A worker settles them (``billing``).
     debits_to_settle: deque[int] = field(default_factory=deque)
-    # Refunds that could not be written: the debit's row, the reason and the status of each.
+    # Refunds that the store did not take: the debit's row, the reason, and the status of the response.
     pending_refunds: deque[tuple[Mapping[str, Any], str, int]] = field(default_factory=deque)
-    # Callers by the fingerprint of their key, until anything but the ledger is written.
-    caller_cache: Cache = field(default_factory=lambda: Cache(MAX_CALLERS, lambda caller: 1 if caller else MAX_CALLERS))
-    # Keys of nobody, apart: keys that are made up push out no caller's.
+    # Callers by the fingerprint of their key. A write to anything but the ledger makes them invalid.
+    caller_cache: Cache = field(default_factory=lambda: Cache(MAX_CALLERS, _caller_weight))
+    # In a cache of their own, so that invented keys do not displace callers.
     unknown_key_cache: Cache = field(default_factory=lambda: Cache(MAX_UNKNOWN_KEYS, lambda caller: 1))
-    # Facts of companies arranged for series, by what they take.
+    # The facts of companies, arranged for series.
     fact_book_cache: Cache = field(
         default_factory=lambda: Cache(FACT_BOOK_CACHE_BYTES, lambda book: len(book) * FACT_BYTES, parts=2)
     )
-    # Pages that are the same for everybody.
+    # Pages that do not depend on the visitor.
     page_cache: Cache = field(
         default_factory=lambda: Cache(PAGE_CACHE_BYTES, lambda page: len(page.body) + ANSWER_BYTES)
     )
-    # Latest years of companies that are not kept as rows yet.
+    # The latest years of companies that are not stored as rows yet.
     screening_cache: Cache = field(default_factory=lambda: Cache(SCREENING_CACHE_BYTES, len))
 
     @property
     def accounts(self) -> Database:
-        """The store of accounts and what they are told; ``db`` is that of market data. No transaction has both."""
+        """Return the database of accounts and deliveries. ``db`` is that of market data. No transaction spans both."""
         return self.db.accounts
 
     @property
     def write_count(self) -> int:
-        """A number that rises whenever cached data of either store may be out of date.
+        """Return a number that rises when cached data of either database may have become invalid.
 
-        Debits and refunds do not raise it: nothing that depends on them may be cached.
+        Debits and refunds do not raise it, so data that depend on them must not be cached.
         """
         return self.db.write_count + self.accounts.write_count
 
@@ -141,39 +148,47 @@ def create_in_memory(
     db: Database | None = None,
     secret: bytes = b"\x00" * 32,
 ) -> App:
-    """An App over a database in memory with a fixed master secret: for tests and the fixture."""
-    return _app(config, clock, db or Database(None), [secret], transport or mail.MemoryTransport(), new_uuid, resolve)
+    """Return an App with a database in memory and a fixed master secret, for tests and the fixture."""
+    return _build_app(
+        config, clock, db or Database(None), [secret], transport or mail.MemoryTransport(), new_uuid, resolve
+    )
 
 
 def open_on_disk(
     config: Config, clock: Clock | None = None, *, new_secrets: bool = False, accounts: Postgres | None = None
 ) -> App:
-    """An App over ``finapi.db`` in the data directory, which the caller holds (``datadir.lock_directory``).
+    """Return an App with ``finapi.db`` of the data directory, which the caller has locked (``datadir.lock_directory``).
 
-    With the role ``api`` that is a copy, which is not written. ``accounts`` are those that are open already. UsageError
-    when the file of secrets is missing and something was made from it, unless ``new_secrets`` gives that up.
+    With the role ``api`` it is a copy that is only read. ``accounts`` is the database of accounts, if already open.
+    Raise UsageError if the file of secrets is missing and credentials were derived from it. ``new_secrets`` gives such
+    credentials up.
     """
     path = config.data_dir / DATABASE
-    db = _copy(path) if config.role == "api" else open_original(config)
-    where = config.smtp_url if config.mail_directory is None else f"dir:{config.mail_directory}"
+    db = _open_copy(path) if config.role == "api" else open_original(config)
+    mail_url = config.smtp_url if config.mail_directory is None else f"dir:{config.mail_directory}"
     clock = clock or SystemClock()
     try:
         attach_accounts(config, db, accounts)
         if master_secrets.are_missing(config) and not new_secrets:
-            with db.accounts.read() as tx:
-                dead = format_credential_counts(tx.list_rows("made_with_secrets", now=iso(clock.now())))
-            if dead:
-                raise UsageError(
-                    f"{master_secrets.get_path(config)} is missing, which made {dead}: {MISSING_SECRETS_ADVICE}"
-                )
-        return _app(config, clock, db, master_secrets.read_or_create(config), mail.create_transport(where, clock))
+            _check_no_credentials(config, db.accounts, clock)
+        secrets = master_secrets.read_or_create(config)
+        return _build_app(config, clock, db, secrets, mail.create_transport(mail_url, clock))
     except BaseException:
         db.close()
         raise
 
 
+def _check_no_credentials(config: Config, accounts: Database, clock: Clock) -> None:
+    """Raise UsageError if valid credentials need master secrets, which are missing."""
+    with accounts.read() as tx:
+        counts = format_credential_counts(tx.list_rows("credential_counts", now=iso(clock.now())))
+    if counts:
+        path = master_secrets.get_path(config)
+        raise UsageError(f"{path} is missing, which made {counts}: {MISSING_SECRETS_ADVICE}")
+
+
 def open_original(config: Config) -> Database:
-    """Open ``finapi.db`` in the data directory, which the caller holds, and upgrade it if necessary."""
+    """Open ``finapi.db`` of the data directory, which the caller has locked, and upgrade it if necessary."""
     path = config.data_dir / DATABASE
     if config.upgrade_copy == "yes":
         upgrades.copy_before_upgrade(path)
@@ -182,8 +197,8 @@ def open_original(config: Config) -> Database:
     return db
 
 
-def _copy(path: Path) -> Database:
-    # Not loaded where nothing is a copy.
+def _open_copy(path: Path) -> Database:
+    # Imported only in processes with a copy.
     from finapi.store.copies import MarketCopy
 
     if not path.exists():
@@ -192,7 +207,7 @@ def _copy(path: Path) -> Database:
 
 
 def attach_accounts(config: Config, db: Database, accounts: Postgres | None = None) -> None:
-    """Make the accounts of ``db`` those that the settings name; ``accounts`` are open already.
+    """Set ``db.accounts`` to the database that the settings name. ``accounts`` is that database if it is open already.
 
     Raise UsageError if the accounts of the data directory are elsewhere, and UndecidedMoveError while a move of them is
     not decided.
@@ -217,9 +232,9 @@ def load_postgres() -> ModuleType:
 
 
 def open_postgres(url: str, *, alone: bool = False) -> Postgres:
-    """Open the accounts at a URL; ``alone`` for a move, while which no other process may use them.
+    """Return the database of accounts at a URL. ``alone`` is for a move: no other process may use it meanwhile.
 
-    Raise UsageError if they cannot be opened.
+    Raise UsageError if it cannot be opened.
     """
     postgres = load_postgres()
     postgres.name_database(url)
@@ -231,25 +246,25 @@ def open_postgres(url: str, *, alone: bool = False) -> Postgres:
 
 
 def has_accounts(store: Database) -> bool:
-    """Return True if a store holds a user or an invite."""
+    """Return True if a database contains a user or an invite."""
     with store.read_one() as tx:
         return bool(tx.find_value("any_user_or_invite"))
 
 
 def wrap_database(config: Config, db: Database) -> App:
-    """An App over a database that is only looked at: it has no secrets, and sends nothing."""
-    return _app(config, SystemClock(), db, [], mail.MemoryTransport())
+    """Return an App for the inspection of a database. It has no secrets and sends no mail."""
+    return _build_app(config, SystemClock(), db, [], mail.MemoryTransport())
 
 
 def format_credential_counts(rows: Iterable[Row]) -> str:
-    """How many things of each kind the rows of ``made_with_secrets`` count: "3 API keys, 1 webhook secret"; or ""."""
+    """Return rows of the query ``credential_counts`` as "3 API keys, 1 webhook secret", or "" without rows."""
     counts: Counter[str] = Counter()
     for row in rows:
         counts[row["kind"]] += row["number"]
-    return ", ".join(f"{number} {kind}{'' if number == 1 else 's'}" for kind, number in counts.items())
+    return ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in counts.items())
 
 
-def _app(
+def _build_app(
     config: Config,
     clock: Clock,
     db: Database,
@@ -261,8 +276,7 @@ def _app(
     refunded_cpu = CpuAllowance(
         config.refunded_cpu_per_minute, clock.monotonic, refusal=REFUNDED_CPU_USED, max_keys=config.limit_keys
     )
-    # Of those who wait for a turn at something: so many threads at most, whatever they wait for.
-    seats = threading.Semaphore(max(1, config.threads // 2))
+    wait_slots = threading.Semaphore(max(1, config.threads // 2))
     return App(
         config=config,
         clock=clock,
@@ -275,14 +289,18 @@ def _app(
         hasher=Hasher(
             config.password_profile,
             FairQueue(
-                passwords.BUSY_MESSAGE, config.hashes_at_once, config.hashes_waiting, config.hash_wait, wait_slots=seats
+                passwords.BUSY_MESSAGE,
+                config.hashes_at_once,
+                config.hashes_waiting,
+                config.hash_wait,
+                wait_slots=wait_slots,
             ),
         ),
         mail_settings=MailSettings(transport, config.mail_from, config.mail_timeout, config.mail_records_days),
-        wait_slots=seats,
+        wait_slots=wait_slots,
         outbound=Outbound(ReachPolicy(addresses.parse_networks(config.webhook_allow)), resolve=resolve),
         health=HealthState(
-            # A round that ends before the next one is due.
+            # With this deadline a round ends before the next one is due.
             HealthChecker(clock.monotonic, min(config.watchdog_deadline, config.watchdog_interval)),
             STATUS_CACHE_SECONDS,
         ),
@@ -292,7 +310,12 @@ def _app(
             Budget(config.sql_seconds, config.sql_rows, config.sql_bytes),
             time.monotonic,
             FairQueue(
-                sandbox.BUSY, config.sql_at_once, config.sql_waiting, config.turn_wait, max_per_key=1, wait_slots=seats
+                sandbox.BUSY,
+                config.sql_at_once,
+                config.sql_waiting,
+                config.turn_wait,
+                max_per_key=1,
+                wait_slots=wait_slots,
             ),
             CpuAllowance(
                 config.sql_cpu_per_minute, clock.monotonic, refusal=sandbox.CPU_USED, max_keys=config.limit_keys
@@ -304,9 +327,9 @@ def _app(
             config.large_at_once,
             config.large_waiting,
             config.turn_wait,
-            # No account and no address has all of them.
+            # No account or address can have all of them.
             max_per_key=max(1, config.large_at_once - 1),
-            wait_slots=seats,
+            wait_slots=wait_slots,
         ),
         bulk_files=FileCache(
             None if db.path is None else config.data_dir / BULK_DIRECTORY, config.bulk_bytes, clock, refunded_cpu
@@ -315,7 +338,10 @@ def _app(
 
 
 def build_limiters(config: Config) -> dict[str, RateLimiter]:
-    """One limiter for each zone of DECISIONS 5 that has routes; buckets hold what may pass at once less one."""
+    """Return a limiter for each zone of DECISIONS 5.
+
+    The default burst is one less than the requests of a period: all of them may come at the same time.
+    """
 
     def minutely(requests: int, burst: int | None = None) -> RateLimit:
         return RateLimit(requests, 60.0, requests - 1 if burst is None else burst)
@@ -331,7 +357,7 @@ def build_limiters(config: Config) -> dict[str, RateLimiter]:
         "sql": [minutely(config.sql_per_minute)],
         "pages": [minutely(config.pages_per_minute)],
         "app": [minutely(config.app_per_minute), hourly(config.app_per_hour)],
-        # What is left of the others; asking uses none of them.
+        # For calls that report the other limits, of which they use nothing.
         "limits": [minutely(config.app_per_minute)],
         "login_network": [minutely(config.login_per_minute_per_network)],
         "register": [hourly(config.register_per_hour_per_ip)],

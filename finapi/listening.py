@@ -1,4 +1,8 @@
-"""What a server allows its connections, within what the machine allows the server; where it is reached; its loops."""
+"""The settings of the listening server, adjusted to the file descriptors that the process may open.
+
+Each connection, thread and feed takes file descriptors. If the system allows fewer than the settings may need, the
+settings are reduced, with a warning, so that the server never runs out of descriptors under load.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +21,28 @@ from finapi.httpd.settings import ListenSettings
 
 log = logging.getLogger("finapi.server")
 
-RESERVED_FILES = 45  # descriptors for the workers' readers, the loops, the lock, what is listened on and written
-FILES_OF_THREAD = 2  # its reader of the database and of the log behind it
+RESERVED_FILES = 45  # For the connections of workers, the event loops, the lock, the listening socket and open files.
+FILES_PER_THREAD = 2  # A connection to the database and one to its write-ahead log.
+FILES_PER_CONNECTION = 3  # The socket, and two buffers in files.
 
 
-def not_listening(config: Config, error: OSError) -> UsageError:
-    """What is said of an address that cannot be had."""
+def listen_error(config: Config, error: OSError) -> UsageError:
+    """Return the error for an address on which the server cannot listen."""
     return UsageError(f"cannot listen on {config.host}:{config.port}: {error.strerror or error}")
 
 
-def listen_settings(config: Config) -> ListenSettings:
-    """What the server allows; this process is allowed the handles that it needs for that."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _files_of(config)
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard) if hard >= 0 else wanted, hard))
+def build_listen_settings(config: Config) -> ListenSettings:
+    """Return the settings of the server. Raise this process's limit of file descriptors if they may need more."""
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed_files = _count_files(config)
+    if soft_limit < needed_files:
+        new_limit = min(needed_files, hard_limit) if hard_limit >= 0 else needed_files
+        resource.setrlimit(resource.RLIMIT_NOFILE, (new_limit, hard_limit))
     return ListenSettings(
         host=config.host,
         port=config.port,
         threads=config.threads,
-        # The last that this process may use: the first ones answer the devices.
+        # The last core that this process may use. The first ones also handle the interrupts of devices.
         core=max(os.sched_getaffinity(0)) if config.cores == "one" else None,
         queue_limit=config.queue_limit,
         connection_limit=config.connection_limit,
@@ -48,58 +54,67 @@ def listen_settings(config: Config) -> ListenSettings:
         bodies_at_once=config.bodies_at_once,
         bodies_per_address=config.bodies_per_address,
         spool_limit=config.spool_bytes,
-        paused_limit=_paused_threads(config.threads),
-        paused_per_owner=max(1, _paused_threads(config.threads) // 2),
+        paused_limit=_count_paused_threads(config.threads),
+        paused_per_owner=max(1, _count_paused_threads(config.threads) // 2),
     )
 
 
-def _paused_threads(threads: int) -> int:
-    """Return how many threads may wait for clients to read, each of which another replaces meanwhile."""
-    return max(1, threads // 4)
+def fit_to_file_limit(config: Config, max_files: int) -> Config:
+    """Return the settings, with fewer threads and connections if they may need more than ``max_files`` descriptors.
 
-
-def _files_of(config: Config) -> int:
-    """Return how many descriptors a server may open: of a connection its socket and two buffers in files."""
-    threads = config.threads + _paused_threads(config.threads)
-    own = RESERVED_FILES + FILES_OF_THREAD * threads + config.webhook_threads
-    return own + 3 * config.connection_limit + config.feed_connections + LINGERING
-
-
-def within(config: Config, files: int) -> Config:
-    """The settings with as many threads and connections as ``files`` descriptors are enough for; -1: any number."""
-    wanted = _files_of(config)
-    if files < 0 or wanted <= files:
+    -1 means that there is no limit.
+    """
+    needed_files = _count_files(config)
+    if max_files < 0 or needed_files <= max_files:
         return config
-    spare = max(files - RESERVED_FILES - min(LINGERING, files // 8), 0)
-    threads = min(config.threads, max(2, spare // 12))
-    webhooks = min(config.webhook_threads, max(2, spare // 12))
-    feeds = min(config.feed_connections, max(2, spare // 6))
-    left = spare - FILES_OF_THREAD * (threads + _paused_threads(threads)) - webhooks - feeds
-    connections = min(config.connection_limit, max(4, left // 3))
+    available_files = max(max_files - RESERVED_FILES - min(LINGERING, max_files // 8), 0)
+    threads = min(config.threads, max(2, available_files // 12))
+    webhook_threads = min(config.webhook_threads, max(2, available_files // 12))
+    feed_connections = min(config.feed_connections, max(2, available_files // 6))
+    thread_files = FILES_PER_THREAD * (threads + _count_paused_threads(threads))
+    remaining_files = available_files - thread_files - webhook_threads - feed_connections
+    connection_limit = min(config.connection_limit, max(4, remaining_files // FILES_PER_CONNECTION))
     log.warning(
         "%d file descriptors are too few for these settings, which may need %d: %d threads, %d connections, %d feed "
         "connections; raise the limit (ulimit -n, LimitNOFILE=)",
-        files,
-        wanted,
+        max_files,
+        needed_files,
         threads,
-        connections,
-        feeds,
+        connection_limit,
+        feed_connections,
     )
     return replace(
-        config, threads=threads, webhook_threads=webhooks, feed_connections=feeds, connection_limit=connections
+        config,
+        threads=threads,
+        webhook_threads=webhook_threads,
+        feed_connections=feed_connections,
+        connection_limit=connection_limit,
     )
 
 
-def url_of(host: str, port: int) -> str:
-    """The URL at which an address is reached from this machine."""
-    # An address of "all interfaces" is none to connect to.
-    loopback = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # nosec B104
-    shown = loopback.get(host, f"[{host}]" if ":" in host else host)
-    return f"http://{shown}:{port}"
+def _count_files(config: Config) -> int:
+    """Return the number of file descriptors that a server may need."""
+    threads = config.threads + _count_paused_threads(config.threads)
+    process_files = RESERVED_FILES + FILES_PER_THREAD * threads + config.webhook_threads
+    connection_files = FILES_PER_CONNECTION * config.connection_limit
+    return process_files + connection_files + config.feed_connections + LINGERING
+
+
+def _count_paused_threads(threads: int) -> int:
+    """Return the number of threads that may wait for clients to read. Another thread replaces each of them meanwhile."""
+    return max(1, threads // 4)
+
+
+def build_url(host: str, port: int) -> str:
+    """Return the URL of a listening address for this machine."""
+    # One cannot connect to the address that stands for all interfaces.
+    loopback_hosts = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # nosec B104
+    url_host = loopback_hosts.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{url_host}:{port}"
 
 
 @contextmanager
-def looping(name: str, run: Callable[[], None], stop: Callable[[], None]) -> Iterator[None]:
+def run_loop(name: str, run: Callable[[], None], stop: Callable[[], None]) -> Iterator[None]:
     """Run a loop in a thread until the block ends."""
     loop = threading.Thread(target=run, name=f"finapi-{name}", daemon=True)
     loop.start()

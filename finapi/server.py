@@ -27,7 +27,7 @@ from finapi.core.lazy import LazyModule, LazyReference
 from finapi.delivery import WEBHOOKS_TOPIC, outbox
 from finapi.feeds.starting import FeedsWhenRead
 from finapi.httpd.listen import Listener
-from finapi.listening import listen_settings, looping, not_listening, url_of, within
+from finapi.listening import build_listen_settings, build_url, fit_to_file_limit, listen_error, run_loop
 from finapi.market import financials
 from finapi.net import mail
 from finapi.ops.opened import opened
@@ -99,7 +99,7 @@ def running(
     """
     memory.limit_heaps()
     threading.stack_size(STACK)
-    config = within(config, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    config = fit_to_file_limit(config, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     patience = STOP_SECONDS if accounts else 0.0
     opening = opened(config, clock, new_secrets=new_secrets, accounts=accounts, patience=patience)
     with opening as opened_app, ExitStack() as unless_it_starts:
@@ -117,7 +117,7 @@ def running(
             prepare(opened_app)
         unless_it_starts.pop_all()
         # Documents carry the address that really listens, unless the operator named another.
-        url = config.public_url or url_of(config.host, listener.port)
+        url = config.public_url or build_url(config.host, listener.port)
         app = replace(opened_app, config=replace(config, port=listener.port, public_url=url))
         application.app = app
         app.metrics.register(metrics.QUEUE_DEPTH, lambda: {("http",): float(listener.waiting)})
@@ -136,13 +136,13 @@ def running(
             run_workers([*workers, *pollers], SETTLE_SECONDS if works else 0.0, app.db.release_reader) as group,
             _webhooks(app) if works else nullcontext() as sender,
             door,
-            looping("loop", listener.run, lambda: listener.stop(config.drain_timeout)),
+            run_loop("loop", listener.run, lambda: listener.stop(config.drain_timeout)),
             closing(feeds),
-            _watching(app, url_of(config.host, listener.port), [*workers, *filter(None, [sender])], pollers, feeds),
+            _watching(app, build_url(config.host, listener.port), [*workers, *filter(None, [sender])], pollers, feeds),
         ):
             at_the_end.callback(app.db.limit_lock_waits, LOCK_SECONDS)
             try:
-                yield Server(app, url_of(config.host, listener.port), listener.port)
+                yield Server(app, build_url(config.host, listener.port), listener.port)
             finally:
                 # Long work ends while the calls under way are given their time. What is left of it is done after the
                 # next start.
@@ -388,7 +388,7 @@ def _listen(config: Config, application: WsgiApp, feeds: FeedsWhenRead) -> Liste
     try:
         return Listener(
             application,
-            listen_settings(config),
+            build_listen_settings(config),
             application.error_response,
             take_over=feeds,
             answer_from_memory=application.answer_from_memory,
@@ -396,4 +396,4 @@ def _listen(config: Config, application: WsgiApp, feeds: FeedsWhenRead) -> Liste
             address_of=application.address_of,
         )
     except OSError as error:
-        raise not_listening(config, error) from None
+        raise listen_error(config, error) from None

@@ -28,7 +28,7 @@ from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.core.health import PROBE_HEADER
 from finapi.core.limits import Pacer
-from finapi.listening import within
+from finapi.listening import fit_to_file_limit
 from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import following, ingest
@@ -350,7 +350,7 @@ def test_few_descriptors_lower_the_limits(
     files: int, threads: int, webhooks: int, connections: int, feeds: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     logging.getLogger("finapi").propagate = True
-    fitted = within(Config(), files)
+    fitted = fit_to_file_limit(Config(), files)
     assert (fitted.threads, fitted.webhook_threads) == (threads, webhooks)
     assert (fitted.connection_limit, fitted.feed_connections) == (connections, feeds)
     assert len(caplog.records) == (0 if files in (-1, 5373) else 1)

@@ -63,7 +63,7 @@ READS_ALL = {
     "failed_deliveries",
     "retry_documents",
     "topic_users",
-    "made_with_secrets",
+    "credential_counts",
     "counts_of_accounts",
     "counts_of_market",
     "outbox_rows",

@@ -45,12 +45,12 @@ def apply_secrets(app: App, now: datetime, *, new_secrets: bool = True) -> None:
     names = {credentials.get_secret_name(secret) for secret in app.secrets}
     with app.accounts.read() as tx:
         unnamed = any(tx.find_row(f"unnamed_{kind}") for kind in _DERIVED)
-        made = tx.list_rows("made_with_secrets", now=iso(now))
+        made = tx.list_rows("credential_counts", now=iso(now))
         back = names & {row["made_with"] for row in tx.list_rows("refused_names")}
     if unnamed:
         with app.accounts.write() as tx:
             _name(app, tx)
-            made = tx.list_rows("made_with_secrets", now=iso(now))
+            made = tx.list_rows("credential_counts", now=iso(now))
     gone = [row for row in made if row["made_with"] not in names]
     if gone and len(gone) == len(made) and not new_secrets:
         counts = format_credential_counts(gone)
@@ -70,7 +70,7 @@ def check_secrets(app: App, now: datetime) -> None:
     """UsageError unless the secrets here are all that anything was made of: a node that lacks one changes nothing."""
     names = {credentials.get_secret_name(secret) for secret in app.secrets}
     with app.accounts.read() as tx:
-        gone = [row for row in tx.list_rows("made_with_secrets", now=iso(now)) if row["made_with"] not in names]
+        gone = [row for row in tx.list_rows("credential_counts", now=iso(now)) if row["made_with"] not in names]
     if gone:
         counts = format_credential_counts(gone)
         raise UsageError(f"a master secret of the worker is missing here, which made {counts}: bring its secrets")
@@ -79,7 +79,7 @@ def check_secrets(app: App, now: datetime) -> None:
 def list_secrets(app: App, tx: Transaction, now: datetime) -> list[SecretUse]:
     """The secrets in force, newest first, and what each made that still works."""
     made = {
-        (row["made_with"], row["kind"]): int(row["number"]) for row in tx.list_rows("made_with_secrets", now=iso(now))
+        (row["made_with"], row["kind"]): int(row["number"]) for row in tx.list_rows("credential_counts", now=iso(now))
     }
     return [
         {
@@ -111,7 +111,7 @@ def remove_secret(app: App, name: str, now: datetime, *, confirmed: bool) -> str
         raise ApiError("CONFLICT", "New keys are made from the newest secret; put a newer one in front of it first.")
     with app.accounts.read() as tx:
         dead = format_credential_counts(
-            row for row in tx.list_rows("made_with_secrets", now=iso(now)) if row["made_with"] == name
+            row for row in tx.list_rows("credential_counts", now=iso(now)) if row["made_with"] == name
         )
     if dead and not confirmed:
         raise ApiError(

@@ -18,7 +18,7 @@ from finapi.core.errors import UsageError
 from finapi.core.temporary import TemporaryFolder, sweep
 from finapi.httpd.listen import Listener
 from finapi.httpd.settings import Asked
-from finapi.listening import listen_settings, looping, not_listening, url_of
+from finapi.listening import build_listen_settings, build_url, listen_error, run_loop
 from finapi.store import datadir
 from finapi.testing import base
 from finapi.testing.base import Base
@@ -109,13 +109,13 @@ def run_fixture(
         listener = _open_listener(pool, world_config) if listens else None
         if listener is not None:
             port = listener.port
-            pool.base_url = config.public_url or url_of(config.host, port)
+            pool.base_url = config.public_url or build_url(config.host, port)
             if not config.is_reachable_remotely:
                 gate.hosts = {str(urlsplit(url).hostname) for url in (pool.base_url, config.frontend_url) if url}
         gate.get_world("")
         if listener is not None:
-            stack.enter_context(looping("loop", listener.run, lambda: listener.stop(STOP_GRACE_SECONDS)))
-        stack.enter_context(looping("stepper", pool.stepper.run, pool.stepper.stop))
+            stack.enter_context(run_loop("loop", listener.run, lambda: listener.stop(STOP_GRACE_SECONDS)))
+        stack.enter_context(run_loop("stepper", pool.stepper.run, pool.stepper.stop))
         yield Fixture(pool.base_url, port, gate, base_file, directory, mail_directory)
         if not gate.ends_process:
             base.cache_base(base_file, config, number, created_at)
@@ -126,9 +126,9 @@ def _open_listener(pool: WorldPool, config: Config) -> Listener:
         return pool.gate.get_world("").wsgi.error_response(status, message, request)
 
     try:
-        return Listener(pool.gate, listen_settings(config), build_error, take_over=pool.feeds)
+        return Listener(pool.gate, build_listen_settings(config), build_error, take_over=pool.feeds)
     except OSError as error:
-        raise not_listening(config, error) from None
+        raise listen_error(config, error) from None
 
 
 @cache

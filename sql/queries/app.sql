@@ -1,4 +1,4 @@
--- name: made_with_secrets
+-- name: credential_counts
 -- Credentials that are still valid, by the master secret they were derived with.
 SELECT 'API key' AS kind, made_with, count(*) AS number
 FROM api_keys
