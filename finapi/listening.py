@@ -101,7 +101,7 @@ def _count_files(config: Config) -> int:
 
 
 def _count_paused_threads(threads: int) -> int:
-    """Return the number of threads that may wait for clients to read. Another thread replaces each of them meanwhile."""
+    """Return the number of threads that may wait for clients to read. Each is replaced by another one meanwhile."""
     return max(1, threads // 4)
 
 
