@@ -207,6 +207,7 @@ OF_THE_FILE: dict[str, str] = {
             "tests/test_db.py::test_a_refusal_of_the_database_reaches_the_one_that_caused_it[memory]",
             "tests/test_mail.py::test_the_database_refuses_a_row_that_means_nothing",
             "tests/test_accounts.py::test_the_database_holds_no_key",
+            "tests/test_accounts.py::test_a_refused_audit_row_is_not_called_a_repeated_form",
             "tests/test_sql.py::test_a_value_that_is_not_given_is_an_error",
         ),
         "SQLite's own words, types and dumps",
