@@ -1,8 +1,10 @@
-"""The command line: words into a verb of ``verbs``, done here or handed to the server; the only printer.
+"""The command line: it parses the arguments, and runs a verb of :mod:`finapi.verbs`.
 
-A verb that writes runs on the data directory itself, or is handed to the server that holds it (DECISIONS 12).
-Exit status: 0 done, 1 not all done, 2 a mistake in the words or the settings, 128 and the signal when it was cut off.
-Errors are one line.
+A verb that needs a data directory runs in this process. If a server has locked the directory, the command is handed
+over to the server (DECISIONS 12), which calls :func:`perform`. Only this module prints.
+
+The exit status is 0 if the command succeeded, 1 if not, 2 for a mistake in the arguments or settings, and 128 plus the
+number of the signal that interrupted it. An error is one line on stderr.
 """
 
 from __future__ import annotations
@@ -34,83 +36,96 @@ if TYPE_CHECKING:
     from finapi.app import App
 
 
+SETTING_PREFIX = "set_"  # Of the parsed arguments that are settings.
+
+
 class _Parser(argparse.ArgumentParser):
-    """An ArgumentParser whose complaints are one line."""
+    """An ArgumentParser that raises UsageError with a message of one line, and suggests what was meant."""
 
-    words: Sequence[str] = ()
+    arguments: Sequence[str] = ()  # The complete command line.
 
-    def __init__(self, **named: Any) -> None:
-        # To know how wide the terminal is loads shutil, with every compressor there is, for each option: also unasked.
-        super().__init__(formatter_class=partial(argparse.HelpFormatter, width=80), **named)
+    def __init__(self, **options: Any) -> None:
+        # Without a width, argparse imports shutil for each option to find that of the terminal.
+        super().__init__(formatter_class=partial(argparse.HelpFormatter, width=80), **options)
 
-    def print_help(self, *to: Any) -> None:
+    def print_help(self, *files: Any) -> None:
         self.formatter_class = argparse.HelpFormatter
-        super().print_help(*to)
+        super().print_help(*files)
 
     def error(self, message: str) -> NoReturn:
-        # What is left over is complained of by the first parser, which does not know the verb.
-        verb = next((word for word in self.words if word in VERBS), None) if self.prog == "finapi" else None
-        known = _known(self.words)
-        if message.startswith("the following arguments are required") and (typo := _unknown(self.words, known)):
-            message = f"unrecognized arguments: {typo}"
-        meant = _suggestion(message, known)
-        # A list of all verbs would hide what is meant.
-        message = re.sub(r"^argument (VERB|ACTION): invalid choice: ('[^']*') \(.*\)$", _unknown_word, message)
-        raise UsageError(f"{message}{meant}; see {f'finapi {verb}' if verb else self.prog} --help")
+        options = _list_options(self.arguments)
+        if message.startswith("the following arguments are required"):
+            # argparse misses the arguments behind an unknown option before it reports the option.
+            unknown_option = _find_unknown_option(self.arguments, options)
+            if unknown_option:
+                message = f"unrecognized arguments: {unknown_option}"
+        suggestion = _suggest(message, options)
+        # A list of all verbs would hide the suggestion.
+        message = re.sub(
+            r"^argument (VERB|ACTION): invalid choice: ('[^']*') \(.*\)$", _describe_unknown_choice, message
+        )
+        raise UsageError(f"{message}{suggestion}; see {self._get_command()} --help")
+
+    def _get_command(self) -> str:
+        # The main parser reports unrecognized arguments, although they follow a verb.
+        verb_name = _find_verb_name(self.arguments) if self.prog == "finapi" else None
+        return f"finapi {verb_name}" if verb_name else self.prog
 
 
 TOO_LITTLE_MEMORY = "there is not enough memory: raise its limit (ulimit -v, MemoryMax=) or end other programs"
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Run the command line; its exit status."""
-    words = list(sys.argv[1:] if words is None else words)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line. Return its exit status."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
     _prepare_streams()
     try:
-        status = _main(words)
+        status = _run(arguments)
         sys.stdout.flush()
     except OSError as error:
-        # The interpreter must not fail on it a second time at its exit.
+        # The interpreter flushes stdout at its exit, which must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):  # the reader of our output has gone
+        if isinstance(error, BrokenPipeError):  # The reader of the output has closed it.
             return 1
-        return _complain(": ".join(str(part) for part in (error.filename, error.strerror) if part) or str(error), 1)
+        parts = [str(part) for part in (error.filename, error.strerror) if part]
+        return _report_error(": ".join(parts) or str(error), 1)
     return status
 
 
-def _main(words: list[str]) -> int:
+def _run(arguments: list[str]) -> int:
+    """Run the command line. Report errors and return the exit status."""
     try:
-        words = words or ["demo"]
-        args = _parser(words).parse_args(words)
+        arguments = arguments or ["demo"]
+        args = _build_parser(arguments).parse_args(arguments)
         verb: Verb = args.verb
-        # demo and serve wait for them in another way.
+        # demo and serve replace these handlers.
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGHUP):
                 if signal.getsignal(number) == signal.SIG_DFL:
-                    signal.signal(number, _cut_off)
-        config, origins = settings.load(_flags(args))
+                    signal.signal(number, _interrupt)
+        config, origins = settings.load(_list_flags(args))
         if verb.run is None:
-            return _work(verb, args, words, config)
-        with _told_when_interrupted(verb):
+            return _run_on_data_directory(verb, args, arguments, config)
+        with _reporting_interruption(verb):
             return verb.run(args, config, origins, _say, perform)
     except UsageError as error:
-        return _complain(str(error), 2)
+        return _report_error(str(error), 2)
     except (ApiError, ParseError, datadir.CommandInterruptedError) as error:
-        return _complain(str(error), 1)
-    except _failing() as error:
-        return _complain(f"the database failed: {error}", 1)
+        return _report_error(str(error), 1)
+    except _get_database_error() as error:
+        return _report_error(f"the database failed: {error}", 1)
     except MemoryError:
-        return _complain(TOO_LITTLE_MEMORY, 1)
-    except KeyboardInterrupt as cut_off:
-        return 128 + int(cut_off.args[0] if cut_off.args else signal.SIGINT)
-    except SystemExit as done:
-        # argparse, after --help and --version.
-        return int(done.code or 0)
+        return _report_error(TOO_LITTLE_MEMORY, 1)
+    except KeyboardInterrupt as interrupt:
+        return 128 + int(interrupt.args[0] if interrupt.args else signal.SIGINT)
+    except SystemExit as exit:
+        # Raised by argparse after --help and --version.
+        return int(exit.code or 0)
 
 
 @contextmanager
-def _told_when_interrupted(verb: Verb) -> Iterator[None]:
-    """Says what is kept of a verb that is cut off."""
+def _reporting_interruption(verb: Verb) -> Iterator[None]:
+    """Print which work of the verb is preserved if it is interrupted."""
     try:
         yield
     except KeyboardInterrupt:
@@ -120,26 +135,26 @@ def _told_when_interrupted(verb: Verb) -> Iterator[None]:
         raise
 
 
-def _failing() -> type[Exception]:
-    """What a database that fails raises, asked for when something was: a client's verbs load no database."""
+def _get_database_error() -> type[Exception]:
+    """Return the exception of a database that fails. It is imported only now: most client verbs use no database."""
     from finapi.store.db import OperationalError
 
     return OperationalError
 
 
-def _cut_off(number: int, frame: object) -> None:
-    """End as Ctrl-C does: what has been done is told, and nothing stays half done."""
+def _interrupt(number: int, frame: object) -> None:
+    """Handle a signal as Ctrl-C."""
     raise KeyboardInterrupt(number)
 
 
-def _complain(text: str, status: int) -> int:
-    """Say what is wrong in one line; the exit status."""
+def _report_error(text: str, status: int) -> int:
+    """Print an error in one line. Return the exit status."""
     _to_stderr(one_line(f"finapi: {text}"))
     return status
 
 
 def _to_stderr(text: str, end: str = "\n") -> None:
-    """Say something on stderr: that nobody takes it, or that its disk is full, changes nothing of what is done."""
+    """Print a text on stderr. If that is impossible, for example on a full disk, print nothing from now on."""
     try:
         print(text, end=end, file=sys.stderr, flush=True)
     except (OSError, ValueError):
@@ -148,29 +163,37 @@ def _to_stderr(text: str, end: str = "\n") -> None:
 
 
 def _prepare_streams() -> None:
-    """Streams that take every file name, and that exist: a closed one would be replaced by the next file opened."""
-    for name in ("stdin", "stdout", "stderr"):  # in the order of their numbers
+    """Make the standard streams usable.
+
+    A closed one is opened, because the next file that is opened would take its number. Output accepts all file names.
+    """
+    for name in ("stdin", "stdout", "stderr"):  # In the order of their numbers.
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115  (for good)
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
-def perform(app: App, words: list[str], directory: str, stdin: str, say: Say) -> int:
-    """Do the work of a handed-over command in this process; its exit status. Errors go to ``say``."""
+def perform(app: App, arguments: list[str], directory: str, stdin: str, say: Say) -> int:
+    """Run a command in the server to which it was handed over. Return its exit status.
+
+    ``directory`` is the working directory of the client, ``stdin`` the first line of its input. Output and errors go to
+    ``say``.
+    """
     try:
-        # argparse would print it here, and leave.
-        if {"--help", "-h", "--version"} & set(words):
+        # argparse would print the help on the server's stdout and exit.
+        if {"--help", "-h", "--version"} & set(arguments):
             raise UsageError("help cannot be run through a server")
-        args = _parser(words).parse_args(words)
-        flags = {name[4:]: str(value) for name, value in vars(args).items() if name.startswith("set_")}
-        given = sorted(
-            name for name, value in flags.items() if name != "data_dir" and value != str(getattr(app.config, name))
-        )
-        if given:
-            wanted = ", ".join(map(_option, given))
-            raise UsageError(f"a running server has settings of its own; stop it, or start it with {wanted}")
+        args = _build_parser(arguments).parse_args(arguments)
+        changed_options = [
+            _option_name(name)
+            for name, value in sorted(_list_settings(args).items())
+            if name != "data_dir" and str(value) != str(getattr(app.config, name))
+        ]
+        if changed_options:
+            options = ", ".join(changed_options)
+            raise UsageError(f"a running server has settings of its own; stop it, or start it with {options}")
         verb: Verb = args.verb
         if verb.work is None:
             raise UsageError(f"{args.name} cannot be run through a server")
@@ -186,37 +209,38 @@ def perform(app: App, words: list[str], directory: str, stdin: str, say: Say) ->
     except MemoryError:
         say("err", f"finapi: {TOO_LITTLE_MEMORY}")
         return 1
-    except _failing() as error:
+    except _get_database_error() as error:
         say("err", one_line(f"finapi: the database failed: {error}"))
         return 1
 
 
-def _work(verb: Verb, args: argparse.Namespace, words: list[str], config: Config) -> int:
+def _run_on_data_directory(verb: Verb, args: argparse.Namespace, arguments: list[str], config: Config) -> int:
+    """Run a verb on the data directory, or hand it over to the server that has locked it. Return the exit status."""
     from finapi.ops.opened import opened
 
     assert verb.work is not None
     logs.configure(config.log_format, config.log_level)
-    # What fails is told in one line, by whoever called.
-    logging.getLogger("finapi.store").addFilter(_below_error)
+    # The error of a database is printed in one line by the caller.
+    logging.getLogger("finapi.store").addFilter(_is_below_error)
     if not verb.makes and not (config.data_dir / datadir.DATABASE).exists():
         raise UsageError(f"there is no database in {config.data_dir}; finapi serve makes one, or name a --data-dir")
-    # A password comes on standard input: on the command line every process could read it.
+    # A password is read from standard input, because every process can read command lines.
     args.stdin = sys.stdin.readline().rstrip("\r\n") if getattr(args, "password_stdin", False) else ""
     args.handed_over = False
     try:
-        with _told_when_interrupted(verb), opened(config) as app:
+        with _reporting_interruption(verb), opened(config) as app:
             return verb.work(app, args, os.getcwd(), _say)
     except datadir.DirectoryBusyError:
         try:
-            return datadir.hand_over(config.data_dir, words, _say, args.stdin)
+            return datadir.hand_over(config.data_dir, arguments, _say, args.stdin)
         except KeyboardInterrupt:
             _to_stderr("finapi: cut off; what is reported above is done, the server ends the rest at its next step")
             raise
     finally:
-        logging.getLogger("finapi.store").removeFilter(_below_error)
+        logging.getLogger("finapi.store").removeFilter(_is_below_error)
 
 
-def _below_error(record: logging.LogRecord) -> bool:
+def _is_below_error(record: logging.LogRecord) -> bool:
     return record.levelno < logging.ERROR
 
 
@@ -226,110 +250,154 @@ def _say(stream: datadir.Stream, text: str) -> None:
     elif stream == "err":
         _to_stderr(text)
     elif sys.stderr.isatty():
-        # Progress overwrites itself, and is nothing where nobody watches.
+        # Progress overwrites the line before. It is printed only on a terminal.
         _to_stderr(f"\r\x1b[K{text}", end="")
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of a command line; verbs that it does not begin with have nothing but their line of help."""
+def _build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser for a command line.
+
+    Only the verb with which the command line begins gets its arguments. The others have a line in the help.
+    """
     parser = _Parser(prog="finapi", description="Market data derived from SEC filings, over HTTP.")
     parser.add_argument("--version", action="version", version=f"finapi {__version__}")
-    parser.words = words
-    verbs = parser.add_subparsers(dest="name", required=True, metavar="VERB", parser_class=_Parser)
-    for name in words[:1] if words and words[0] in VERBS else VERBS:
+    parser.arguments = arguments
+    subparsers = parser.add_subparsers(dest="name", required=True, metavar="VERB", parser_class=_Parser)
+    verb_name = arguments[0] if arguments and arguments[0] in VERBS else None
+    for name in VERBS if verb_name is None else [verb_name]:
         verb = VERBS[name]
-        if name not in words[:1]:
-            verbs.add_parser(name, help=verb.help)
+        if name != verb_name:
+            subparsers.add_parser(name, help=verb.help)
             continue
-        # One page has all of them, and every verb takes them.
-        shown = [setting.name for setting in fields(Config)] if name == "config" else verb.shown
-        # argparse takes a beginning for the option, where it is of one alone.
-        begun = tuple(word.partition("=")[0] for word in words if word.startswith("--"))
-        given = [one.name for one in fields(Config) if begun and _option(one.name).startswith(begun)]
-        common = _settings(tuple(shown), tuple(given))
-        more = "" if name == "config" else "Every other setting is an option too: finapi config --help."
-        end = f"{verb.note} {more}".strip()
-        one = verbs.add_parser(name, help=verb.help, description=verb.help, parents=[common], epilog=end)
-        verb.declare(one, common)
-        one.words = words
-        one.set_defaults(verb=verb)
+        settings_parser = _build_verb_settings_parser(name, verb, arguments)
+        note = "" if name == "config" else "Every other setting is an option too: finapi config --help."
+        verb_parser = subparsers.add_parser(
+            name,
+            help=verb.help,
+            description=verb.help,
+            parents=[settings_parser],
+            epilog=f"{verb.note} {note}".strip(),
+        )
+        verb.declare(verb_parser, settings_parser)
+        verb_parser.arguments = arguments
+        verb_parser.set_defaults(verb=verb)
     return parser
 
 
+def _build_verb_settings_parser(name: str, verb: Verb, arguments: Sequence[str]) -> _Parser:
+    """Return the parser of the settings that the help of a verb shows, and of those in the command line."""
+    setting_names = [setting.name for setting in fields(Config)]
+    shown = setting_names if name == "config" else verb.shown
+    # argparse accepts the beginning of an option, unless it is ambiguous.
+    prefixes = tuple(argument.partition("=")[0] for argument in arguments if argument.startswith("--"))
+    given = [setting_name for setting_name in setting_names if _option_name(setting_name).startswith(prefixes)]
+    return _build_settings_parser(tuple(shown), tuple(given))
+
+
 @cache
-def _settings(shown: tuple[str, ...], given: tuple[str, ...]) -> _Parser:
-    """The settings as options: those that are ``given``, and ``shown``, which the help tells of."""
-    common = _Parser(add_help=False)
-    group = common.add_argument_group("settings (also FINAPI_NAME in the environment, or name in a TOML file)")
+def _build_settings_parser(shown: tuple[str, ...], given: tuple[str, ...]) -> _Parser:
+    """Return a parser of settings: the ``shown`` ones are in its help, the ``given`` ones are only accepted."""
+    parser = _Parser(add_help=False)
+    group = parser.add_argument_group("settings (also FINAPI_NAME in the environment, or name in a TOML file)")
     group.add_argument("--config", metavar="FILE", default=argparse.SUPPRESS, help="TOML file of settings")
     for setting in fields(Config):
-        # A secret on a command line is read by everybody who can list processes.
-        if not setting.metadata["secret"] and setting.name in {*shown, *given}:
-            group.add_argument(
-                _option(setting.name),
-                metavar="VALUE",
-                default=argparse.SUPPRESS,
-                dest=f"set_{setting.name}",
-                help=_help(setting) if setting.name in shown else argparse.SUPPRESS,
-                # A switch stands for yes by itself.
-                nargs="?" if "yes" in str(setting.type) else None,
-                const="yes" if "yes" in str(setting.type) else None,
-            )
-    return common
+        # A secret is no option, because every process can read command lines.
+        if setting.metadata["secret"] or setting.name not in {*shown, *given}:
+            continue
+        # A switch without a value means yes.
+        is_switch = "yes" in str(setting.type)
+        group.add_argument(
+            _option_name(setting.name),
+            metavar="VALUE",
+            default=argparse.SUPPRESS,
+            dest=SETTING_PREFIX + setting.name,
+            help=_format_help(setting) if setting.name in shown else argparse.SUPPRESS,
+            nargs="?" if is_switch else None,
+            const="yes" if is_switch else None,
+        )
+    return parser
 
 
-def _help(setting: Field[Any]) -> str:
-    """What a setting is, and what without a word."""
+def _format_help(setting: Field[Any]) -> str:
+    """Return the help text of a setting with its default."""
     default = ",".join(setting.default) if isinstance(setting.default, tuple) else str(setting.default)
     return f"{setting.metadata['help']} ({default})".replace(" ()", "").replace("%", "%%")
 
 
-def _option(setting: str) -> str:
-    return "--" + setting.replace("_", "-")
+def _option_name(setting_name: str) -> str:
+    return "--" + setting_name.replace("_", "-")
 
 
-def _suggestion(message: str, options: Sequence[str]) -> str:
-    """What was meant by a word that argparse does not know, to stand behind its message; empty without a guess."""
+def _list_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings that were given on the command line, by name."""
+    return {
+        name.removeprefix(SETTING_PREFIX): value
+        for name, value in vars(args).items()
+        if name.startswith(SETTING_PREFIX)
+    }
+
+
+def _list_flags(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings that were given on the command line and the configuration file."""
+    return {**_list_settings(args), "config": getattr(args, "config", None)}
+
+
+# ---- errors of the command line
+
+
+def _suggest(message: str, options: Sequence[str]) -> str:
+    """Return the end of a message of argparse with the word that was probably meant, or ""."""
     choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
     option = re.search(r"unrecognized arguments: (?:.* )?(--[a-z][a-z-]*)", message)
     if choice is not None:
-        word, known = choice[1], re.findall(r"[\w.-]+", choice[2])
+        word = choice[1]
+        known_words = re.findall(r"[\w.-]+", choice[2])
     elif option is not None:
-        word, known = option[1], list(options)
+        word = option[1]
+        known_words = list(options)
     else:
         return ""
-    secret = next((one.name for one in fields(Config) if one.metadata["secret"] and _option(one.name) == word), None)
-    if secret:
-        return f" (others can read command lines: set FINAPI_{secret.upper()}, or {secret} in a --config file)"
+    for setting in fields(Config):
+        if setting.metadata["secret"] and _option_name(setting.name) == word:
+            name = setting.name
+            return f" (others can read command lines: set FINAPI_{name.upper()}, or {name} in a --config file)"
     from difflib import get_close_matches
 
-    close = get_close_matches(word, known, 1, 0.7)
-    return f" (did you mean {close[0]}?)" if close else ""
+    matches = get_close_matches(word, known_words, 1, 0.7)
+    return f" (did you mean {matches[0]}?)" if matches else ""
 
 
-def _unknown_word(choice: re.Match[str]) -> str:
+def _describe_unknown_choice(choice: re.Match[str]) -> str:
     return f"there is no {choice[1].lower()} {choice[2]}"
 
 
-def _unknown(words: Sequence[str], known: Sequence[str]) -> str | None:
-    """The first option among the words that there is not; argparse misses the arguments behind it before it says so."""
-    options = (*known, *(_option(setting.name) for setting in fields(Config)))
-    given = (word.partition("=")[0] for word in words if word.startswith("--") and word != "--")
-    return next((word for word in given if not any(one.startswith(word) for one in options)), None)
+def _find_unknown_option(arguments: Sequence[str], options: Sequence[str]) -> str | None:
+    """Return the first option of a command line that does not exist, or None."""
+    known_options = (*options, *(_option_name(setting.name) for setting in fields(Config)))
+    for argument in arguments:
+        option = argument.partition("=")[0]
+        is_option = argument.startswith("--") and argument != "--"
+        if is_option and not any(known_option.startswith(option) for known_option in known_options):
+            return option
+    return None
 
 
-def _known(words: Sequence[str]) -> list[str]:
-    """The options that the help of these words shows; every setting is one of those that serve."""
-    name = next((word for word in words if word in VERBS), None)
-    if name is None:
+def _list_options(arguments: Sequence[str]) -> list[str]:
+    """Return the options that the help of a command shows. For demo and serve these include all settings."""
+    verb_name = _find_verb_name(arguments)
+    if verb_name is None:
         return []
-    verb = VERBS[name]
-    own = verb.own(next((word for word in words if word in verb.actions), None))
-    every = [setting.name for setting in fields(Config)]
-    shown = every if name in ("config", "demo", "serve") else ["config", *verb.shown]
-    return ["--help", *map(_option, shown), *(option for names, _ in own for option in names)]
+    verb = VERBS[verb_name]
+    action = next((argument for argument in arguments if argument in verb.actions), None)
+    if verb_name in ("config", "demo", "serve"):
+        setting_names = [setting.name for setting in fields(Config)]
+    else:
+        setting_names = ["config", *verb.shown]
+    options = ["--help", *map(_option_name, setting_names)]
+    for names, _ in verb.own(action):
+        options += names
+    return options
 
 
-def _flags(args: argparse.Namespace) -> dict[str, Any]:
-    flags = {name[4:]: value for name, value in vars(args).items() if name.startswith("set_")}
-    return {**flags, "config": getattr(args, "config", None)}
+def _find_verb_name(arguments: Sequence[str]) -> str | None:
+    return next((argument for argument in arguments if argument in VERBS), None)

@@ -170,7 +170,7 @@ def test_help_of_a_verb_shows_its_own_options_and_where_the_data_are() -> None:
 )
 def test_a_typo_gets_a_suggestion(words: tuple[str, ...], meant: str | None) -> None:
     with pytest.raises(UsageError) as wrong:
-        cli._parser(words).parse_args(words)
+        cli._build_parser(words).parse_args(words)
     assert ("did you mean" in str(wrong.value)) == (meant is not None)
     if meant is not None:
         assert f" (did you mean {meant}?); see finapi" in str(wrong.value)
@@ -182,7 +182,7 @@ def test_a_secret_that_is_given_as_an_option_is_told_where_it_belongs(setting: s
     with pytest.raises(
         UsageError, match=f"others can read command lines: set FINAPI_{setting.upper()}, or {setting} in"
     ):
-        cli._parser(words).parse_args(words)
+        cli._build_parser(words).parse_args(words)
 
 
 def test_version() -> None:

@@ -316,7 +316,7 @@ def test_a_server_starts_and_answers_without_what_no_call_has_asked_for(tmp_path
     code = (
         "import sys; from pathlib import Path; from socket import create_connection\n"
         "from finapi import cli, server; from finapi.core.config import Config\n"
-        "cli._parser(['serve']).parse_args(['serve', '--port', '0'])\n"
+        "cli._build_parser(['serve']).parse_args(['serve', '--port', '0'])\n"
         "server.SETTLE_SECONDS = 1e6\n"
         f"config = Config(port=0, data_dir=Path({str(tmp_path / 'data')!r}))\n"
         "with server.running(config, lambda *told: 0) as one, create_connection((b'127.0.0.1', one.port)) as to:\n"
