@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from finapi.accounts import invites, plans, rotation, sessions, users
+from finapi.accounts import credentials, invites, plans, rotation, sessions, users
 from finapi.accounts.users import NewUser
 from finapi.app import App
 from finapi.core import master_secrets
@@ -69,7 +69,7 @@ def statuses(app: App, key: str) -> list[int]:
 
 def drop_secret(app: App, user: NewUser) -> None:
     """Take away the master secret that the user's key was derived from."""
-    old = rotation.credentials.name_of(app.secrets[0])
+    old = credentials.get_secret_name(app.secrets[0])
     rotation.add_secret(app)
     rotation.remove_secret(app, old, NOW, confirmed=True)
 
