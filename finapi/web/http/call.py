@@ -1,4 +1,4 @@
-"""One call, as its handler sees it."""
+"""A call as its handler receives it, and the responses that a handler can return."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def unauthorized(auth: Auth, request: Request) -> ApiError:
     return ApiError("UNAUTHORIZED", f"{message} {reason}", details={"credential": credential}, headers=headers)
 
 
-# Bytes above which an answer needs one of a few places. Smaller ones may be in memory in every thread.
+# Answers above this size need one of a few slots. Smaller ones may be in memory in every thread.
 MIN_LARGE_ANSWER_BYTES = 1 << 20
 
 
@@ -111,7 +111,7 @@ class Call(NamedTuple):
     idempotent_call: IdempotentCall | None = None
     # Makes another call of the API as this caller, with its own limit, charge and ETag.
     call_api: Callable[[ApiRequest], ApiAnswer] | None = None
-    # Filled with the rows of a table if an export wants them instead of an answer.
+    # Set by an export: tables are appended here instead of being rendered.
     exported_pages: list[TablePage] | None = None
 
     @property
@@ -155,19 +155,19 @@ class Call(NamedTuple):
         return Response(200, envelope[:-1], suffix=self.envelope_suffix)
 
     def success_bounded(
-        self, data: Mapping[str, Any], meta: Callable[[], Mapping[str, Any]], less: Callable[[str], ApiError]
+        self, data: Mapping[str, Any], meta: Callable[[], Mapping[str, Any]], build_error: Callable[[str], ApiError]
     ) -> Response:
         """Return the envelope of ``data`` that contains iterators. Only one of their items is in memory at a time.
 
-        ``meta`` is called after the data have been written. Raise what ``less`` returns for the maximum size if the
-        answer exceeds it; the answer then takes no more memory than that.
+        ``meta`` is called after the data have been written. Raise the error that ``build_error`` returns for a size
+        (``8,000,000 bytes``) if the answer exceeds the maximum size.
         """
-        body = self.join_bounded(chain((b'{"status":"success","data":',), iter_chunks(data)), less)
+        body = self.join_bounded(chain((b'{"status":"success","data":',), iter_chunks(data)), build_error)
         body += b',"meta":' + dumps(meta())
         return Response(200, bytes(body), suffix=self.envelope_suffix)
 
-    def join_bounded(self, parts: Iterable[bytes], less: Callable[[str], ApiError]) -> bytearray:
-        """Return the parts of an answer joined. Raise what ``less`` returns if they exceed the maximum size."""
+    def join_bounded(self, parts: Iterable[bytes], build_error: Callable[[str], ApiError]) -> bytearray:
+        """Return the joined parts of an answer. Raise the error of ``build_error`` if they exceed the maximum size."""
         max_bytes = self.app.config.answer_limit
         body = bytearray()
         for part in parts:
@@ -175,22 +175,22 @@ class Call(NamedTuple):
             if len(body) > MIN_LARGE_ANSWER_BYTES:
                 self.acquire_large_slot()
             if len(body) > max_bytes:
-                raise less(f"{max_bytes:,} bytes")
+                raise build_error(f"{max_bytes:,} bytes")
         return body
 
     def acquire_large_slot(self) -> None:
-        """Wait for one of the places of large answers, unless this call has one. Raise UNAVAILABLE if none is free.
+        """Wait for one of the slots of large answers, unless this call has one. Raise UNAVAILABLE if none is free.
 
-        The place is released when the answer has left memory for its connection, or has to wait for its client.
+        The slot is released when the answer has left memory for its connection, or has to wait for its client.
         """
         if not self.release_callbacks:
-            places = self.app.large_answer_queue
+            slots = self.app.large_answer_queue
             owners = (("user", self.user_id), ("address", self.request.address))
-            places.acquire(*owners)
-            self.release_callbacks.append(lambda: places.release(*owners))
+            slots.acquire(*owners)
+            self.release_callbacks.append(lambda: slots.release(*owners))
 
     def release_large_slot(self) -> None:
-        """Release the place of large answers that this call has, if it has one."""
+        """Release this call's slot of large answers, if it has one."""
         while self.release_callbacks:
             self.release_callbacks.pop()()
 

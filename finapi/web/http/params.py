@@ -1,7 +1,7 @@
-"""Parameters of paths and queries and members of bodies, as routes declare them, and their strict reader (DECISIONS 2).
+"""The parameters of paths, queries and bodies: their declarations in routes, and their strict parser (DECISIONS 2).
 
-A declaration is the one place that says what a parameter is: the reader and ``/openapi.json`` both come from it.
-Unknown names are ignored; a value that is not of its kind is 400 INVALID_PARAM.
+The parser and ``/openapi.json`` are both derived from the declaration. Unknown parameters are ignored. A value of
+another kind is 400 INVALID_PARAM.
 """
 
 from __future__ import annotations
@@ -21,22 +21,26 @@ from finapi.market.holdings import quarters
 from finapi.net import letters
 from finapi.net.letters import MailError
 
-# Characters of a query or path parameter, of a text in a body, and of a URL there.
+# Characters of a query or path parameter, of a text in a body, and of a URL in a body.
 MAX_LENGTH = 1_000
 MAX_TEXT_LENGTH = 10_000
 MAX_URL_LENGTH = 2_000
-# Nothing that is counted or paid here has more digits.
+# No count and no amount that the API accepts is larger.
 MAX_NUMBER = 10**15
 # A whole number in a query has at most nine digits, unless it is clamped.
 MAX_INTEGER = 999_999_999
-_NAMED = 40  # allowed values that a refusal's message names; its details name all
-# More than any list of tickers, forms or metrics that one call can mean.
+# Allowed values that an error message lists. Its details list all of them.
+_MAX_LISTED_VALUES = 40
+# Words of a list: more than any call needs tickers, forms or metrics.
 MAX_WORDS = 200
 
-# "word" is a text that a body may also give as a whole number, as years are; "words" is a list of texts, in a query
-# with commas between them or each given anew; "number" is read as a Decimal, "cik" as an int; "ticker" takes a ticker
-# or a CIK, "any_accession" also the name of a document whose filing is not known, "sort" a column alone or as a list of
-# one, with or without its order, "values" a list of texts, numbers and nulls.
+# Kinds that do not explain themselves:
+# - "word": a text that may be a whole number in a body, such as a year.
+# - "words": a list of texts. In a query they are separated by commas, or the parameter is repeated.
+# - "number": parsed as a Decimal. "cik": parsed as an int.
+# - "ticker": a ticker or a CIK. "any_accession": also the name of a document whose filing is not known.
+# - "sort": a column, with or without its order, also as a list with one element.
+# - "values": a list of texts, numbers and nulls.
 Kind = Literal[
     "text",
     "word",
@@ -63,39 +67,39 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Param:
-    """A path or query parameter. ``least`` and ``most`` bound a number, or how many words a list has.
-
-    With ``open`` the ``allowed`` values are those known beforehand, and the handler judges any other. ``each`` is the
-    kind of every entry of "words". With ``clamp`` an integer out of its bounds is brought within them instead of
-    refused ("above": only at the top). A ``default`` that is a text may also be given, whatever the kind.
-    """
+    """A path or query parameter. ``minimum`` and ``maximum`` bound a number, or the number of words in a list."""
 
     name: str
     kind: Kind = "text"
     location: Literal["path", "query", "body"] = "query"
+    # The value of a parameter that is missing. If it is a text, a caller may also send it, whatever the kind.
     default: Any = None
     required: bool = False
+    # The values that are accepted; all texts if empty.
     allowed: tuple[str, ...] = ()
-    # Other names of allowed values, and what each means; with any of them, case does not matter.
+    # Pairs of another name and its allowed value. If there are any, case does not matter.
     aliases: tuple[tuple[str, str], ...] = ()
-    # A span of days that a list is narrowed to: given, it replaces the default of the route's others.
+    # One end of the range of days of a list. If a request has one, the default windows of the route do not apply.
     is_window: bool = False
-    # A text that has commas between its parts: given several times, it is one text of all of them.
+    # A text whose parts are separated by commas. Repeated parameters are joined with commas.
     repeatable: bool = False
     minimum: int | None = None
     maximum: int | None = None
+    # Move an integer that is out of bounds to the nearest bound instead of refusing it. "above": only to the maximum.
     clamp: bool | Literal["above"] = False
+    # The handler also accepts values other than ``allowed``, and checks them.
     allows_others: bool = False
-    # An empty value means that none was given: it is the documented default.
+    # An empty value is read as the default.
     empty_is_default: bool = False
+    # The kind of each word of "words".
     word_kind: Kind = "text"
-    # What a text that has no kind of its own looks like, or a "cursor" of this list.
+    # The pattern that a "text" or a "cursor" must match.
     pattern: str = ""
     help: str = ""
     example: Any = ""
 
     def parse(self, text: str) -> Any:
-        """``text`` as this parameter's kind, or INVALID_PARAM that names it and what was expected."""
+        """Return the value of a text. Raise INVALID_PARAM, with the name and the expected kind, if it has none."""
         if (len(text) > MAX_LENGTH and len(text) > self.max_length) or "\0" in text:
             raise self.error("is too long or contains a NUL character", expected=self.kind)
         if self.kind in ("text", "cursor") and not self.allowed and not text.strip():
@@ -103,63 +107,72 @@ class Param:
         if text == self.default:
             return text
         convert = _FROM_TEXT.get(self.kind)
-        return _checked(self, convert(self, text) if convert else text)
+        return _check_value(self, convert(self, text) if convert else text)
 
     def parse_all(self, texts: Sequence[str]) -> tuple[Any, ...]:
-        """The words of several texts as one list; what is wrong with any of them is wrong with it."""
-        return self.check_count(
-            (word for text in texts if text.strip(" ,") for word in self.parse(text)), self.minimum or 1
-        )
+        """Return the words of repeated parameters as one list. Raise INVALID_PARAM if any of them is not valid."""
+        words: list[Any] = []
+        for text in texts:
+            if text.strip(" ,"):
+                words += self.parse(text)
+        return self.check_count(words, self.minimum or 1)
 
-    def check_count(self, words: Iterable[Any], least: int = 1) -> tuple[Any, ...]:
-        """Each of the words once, if they are neither too few nor too many."""
-        found, most = tuple(dict.fromkeys(words)), self.maximum or MAX_WORDS
-        if not least <= len(found) <= most:
-            many = least if least == most else f"{least} to {most}"
-            raise self.error(f"must be {many} values separated by commas", expected="comma-separated list")
-        return found
+    def check_count(self, words: Iterable[Any], minimum: int = 1) -> tuple[Any, ...]:
+        """Return the words without repetitions. Raise INVALID_PARAM if they are too few or too many."""
+        unique_words = tuple(dict.fromkeys(words))
+        maximum = self.maximum or MAX_WORDS
+        if not minimum <= len(unique_words) <= maximum:
+            bounds = minimum if minimum == maximum else f"{minimum} to {maximum}"
+            raise self.error(f"must be {bounds} values separated by commas", expected="comma-separated list")
+        return unique_words
 
     @property
     def max_length(self) -> int:
-        """The characters of as many of the allowed words as a list may have, with their commas; 0 for other kinds."""
+        """Return the length of the longest valid list of allowed words, with commas; 0 for other kinds."""
         return MAX_WORDS * (max(map(len, self.accepted_names)) + 1) if self.kind == "words" and self.allowed else 0
 
     @property
     def accepted_names(self) -> tuple[str, ...]:
-        """The allowed values by all of their names."""
+        """Return the allowed values and their aliases."""
         return (*self.allowed, *(name for name, _ in self.aliases))
 
     def find_allowed(self, text: str) -> str | None:
-        """The allowed value that a text names, or None."""
+        """Return the allowed value that a text names, or None."""
         if text in self.allowed:
             return text
-        folded = {name.lower(): value for name, value in (*zip(self.allowed, self.allowed, strict=True), *self.aliases)}
-        return folded.get(text.lower()) if self.aliases else None
+        if not self.aliases:
+            return None
+        values_by_name = {value.lower(): value for value in self.allowed}
+        values_by_name.update((alias.lower(), value) for alias, value in self.aliases)
+        return values_by_name.get(text.lower())
 
     @property
     def bounds_text(self) -> str:
-        """What a refusal says of the bounds that a number must keep."""
-        named = (("from", self.minimum), ("to", self.maximum))
-        return "" if self.clamp is True else "".join(f" {word} {bound}" for word, bound in named if bound is not None)
+        """Return the bounds for an error message, `` from 1 to 100``; empty if values are clamped to them."""
+        if self.clamp is True:
+            return ""
+        from_text = "" if self.minimum is None else f" from {self.minimum}"
+        to_text = "" if self.maximum is None else f" to {self.maximum}"
+        return from_text + to_text
 
-    def error(self, what: str, **details: Any) -> ApiError:
-        """INVALID_PARAM that says ``what`` about this parameter."""
-        return invalid_param(self.name, f"{self.name} {what}.", **details)
+    def error(self, problem: str, **details: Any) -> ApiError:
+        """Return INVALID_PARAM with a message such as ``ticker is required.``"""
+        return invalid_param(self.name, f"{self.name} {problem}.", **details)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Field(Param):
-    """A member of a JSON body. A "boolean" may be ``allowed`` one of its values only; "words" are read as a list."""
+    """A member of a JSON body. A "boolean" may have only one of its values ``allowed``. "words" is a JSON list."""
 
     location: Literal["path", "query", "body"] = "body"
     nullable: bool = False
-    # Another field, one of the two being needed.
+    # Another field. One of the two is required.
     alternative: str = ""
-    # Those of an "object".
+    # The members of an "object".
     members: tuple[Field, ...] = ()
 
     def parse(self, value: Any) -> Any:
-        """``value`` as this field's kind, or INVALID_PARAM that names it and what was expected."""
+        """Return the value of a member. Raise INVALID_PARAM, with the name and the expected kind, if it has none."""
         if value is None and self.nullable:
             return None
         if self.kind == "object":
@@ -167,44 +180,57 @@ class Field(Param):
                 raise self.error("must be an object", expected="object")
             return parse_body(self.members, value)
         convert = _FROM_JSON.get(self.kind) or _json_text
-        return _checked(self, convert(self, value))
+        return _check_value(self, convert(self, value))
 
 
 def parse_params(params: Sequence[Param], path: Mapping[str, str], query: Mapping[str, list[str]]) -> dict[str, Any]:
-    """Every declared parameter by name, defaults filled in; INVALID_PARAM for the first that is wrong.
+    """Return every declared parameter by name, with defaults. Raise INVALID_PARAM for the first that is not valid.
 
-    Where some are windows, ``clamped`` are those that were given beyond their bounds, as they were given.
+    If the route has windows, ``clamped`` contains those that were beyond their bounds, as the caller sent them.
     """
     values: dict[str, Any] = {}
     names = {param.name for param in params}
     for param in params:
-        given = [path[param.name]] if param.location == "path" else query.get(_given_as(param.name, query, names), [])
-        if not given or (param.empty_is_default and given == [""]):
-            if param.required:
-                raise param.error("is required", expected=param.kind)
-            values[param.name] = param.default
-        elif param.kind == "words":
-            values[param.name] = param.parse_all(given)
-        elif len(given) > 1 and not param.repeatable:
-            raise param.error("is given more than once", expected="one value")
+        if param.location == "path":
+            texts = [path[param.name]]
         else:
-            values[param.name] = param.parse(",".join(given))
-    windows = [param.name for param in params if param.is_window]
-    spans = {name: query[name][0] for name in windows if query.get(name, [""]) != [""]}
-    if spans:
-        values |= dict.fromkeys(name for name in windows if name not in spans)
-    if windows:
-        ints = {name: text for name, text in spans.items() if isinstance(values[name], int)}
-        values["clamped"] = {name: text for name, text in ints.items() if int(text) != values[name]}
+            texts = query.get(_find_sent_name(param.name, query, names), [])
+        values[param.name] = _parse_texts(param, texts)
+    window_names = [param.name for param in params if param.is_window]
+    if window_names:
+        sent_windows = {name: query[name][0] for name in window_names if query.get(name, [""]) != [""]}
+        if sent_windows:
+            # A window in the request replaces the default windows.
+            for name in window_names:
+                if name not in sent_windows:
+                    values[name] = None
+        values["clamped"] = {
+            name: text
+            for name, text in sent_windows.items()
+            if isinstance(values[name], int) and int(text) != values[name]
+        }
     return values
 
 
+def _parse_texts(param: Param, texts: list[str]) -> Any:
+    """Return the value of a parameter that was sent with these texts, none of them if it is missing."""
+    if not texts or (param.empty_is_default and texts == [""]):
+        if param.required:
+            raise param.error("is required", expected=param.kind)
+        return param.default
+    if param.kind == "words":
+        return param.parse_all(texts)
+    if len(texts) > 1 and not param.repeatable:
+        raise param.error("is given more than once", expected="one value")
+    return param.parse(",".join(texts))
+
+
 def parse_body(fields: Sequence[Field], body: Mapping[str, Any]) -> dict[str, Any]:
-    """Every declared field that was given, by name; INVALID_PARAM for the first that is wrong or missing."""
+    """Return the fields that a body has, by name. Raise INVALID_PARAM for the first that is not valid or missing."""
     values: dict[str, Any] = {}
     names = {field.name for field in fields}
     for field in fields:
-        name = _given_as(field.name, body, names)
+        name = _find_sent_name(field.name, body, names)
         if name in body:
             values[field.name] = field.parse(body[name])
         elif field.required:
@@ -212,42 +238,45 @@ def parse_body(fields: Sequence[Field], body: Mapping[str, Any]) -> dict[str, An
     return values
 
 
-# Two names of one thing: a route that has the one takes the other for it.
-_ALIKE = {"q": "query", "query": "q"}
+# Synonymous names: a route that declares one of them also accepts the other.
+_SYNONYMS = {"q": "query", "query": "q"}
 
 
-def _given_as(name: str, given: Mapping[str, Any], names: set[str]) -> str:
-    """The name that a parameter is given by."""
-    other = _ALIKE.get(name)
-    return name if other is None or name in given or other in names else other
+def _find_sent_name(name: str, values: Mapping[str, Any], declared_names: set[str]) -> str:
+    """Return the name under which the request sends a parameter: its own, or a synonym that the route lacks."""
+    synonym = _SYNONYMS.get(name)
+    if synonym is None or name in values or synonym in declared_names:
+        return name
+    return synonym
 
 
-# ---- what several routes take
+# ---- parameters of several routes
 
 
 def limit_param(default: int, maximum: int, noun: str = "Rows") -> Param:
-    """How many rows at most; a number beyond ``most`` is brought down to it."""
+    """Return the parameter for the maximum number of rows. Larger numbers are clamped to ``maximum``."""
     help = f"{noun}, at most {maximum:,}."
     return Param(
         "limit", "integer", default=default, minimum=1, maximum=maximum, clamp=True, help=help, example=str(default)
     )
 
 
-MAX_FREE_OFFSET = 100_000  # rows that a list skips at most where it costs nothing: what is skipped is read
+# Rows that a free list skips at most, because the skipped rows are read from the database.
+MAX_FREE_OFFSET = 100_000
 
 
 def offset_param(maximum: int | None = None, noun: str = "Rows") -> Param:
-    """How many rows to skip."""
+    """Return the parameter for the number of rows to skip."""
     return Param("offset", "integer", default=0, minimum=0, maximum=maximum, help=f"{noun} to skip.", example="0")
 
 
 def cursor_param(example: str, pattern: str) -> Param:
-    """Where a page begins: a text of this pattern."""
+    """Return the parameter for the cursor of a page, which must match ``pattern``."""
     return Param("cursor", "cursor", pattern=pattern, help="next_cursor of the previous page.", example=example)
 
 
 def path_param(name: str, kind: Kind = "text", help: str = "", example: str = "") -> Param:
-    """A parameter that is a segment of the path."""
+    """Return a parameter that is a segment of the path."""
     return Param(name, kind, location="path", required=True, help=help, example=example)
 
 
@@ -261,11 +290,11 @@ ACCESSION_NUMBER = path_param("accession_number", "accession", help=ACCESSION.he
 
 
 def round_bound(bound: Decimal | None, *, round_up: bool) -> int | None:
-    """A bound on whole numbers: 1.5 at least is 2, 1.5 at most is 1."""
+    """Return a bound of integers: a minimum of 1.5 is 2 (``round_up``), a maximum of 1.5 is 1."""
     return None if bound is None else math.ceil(bound) if round_up else math.floor(bound)
 
 
-# ---- the reader: first as JSON has it, then by its kind
+# ---- the parser: first the text or the JSON value, then its kind
 
 
 def _text_integer(param: Param, text: str) -> int:
@@ -275,7 +304,7 @@ def _text_integer(param: Param, text: str) -> int:
 
 
 def _text_number(param: Param, text: str) -> Decimal:
-    # As JSON writes a number, but never so many digits that reading them is work.
+    # The syntax of JSON, with few enough digits that parsing them is cheap.
     if not re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?", text):
         raise param.error("must be a decimal number", expected="number")
     return Decimal(text)
@@ -310,7 +339,7 @@ def _json_word(param: Param, value: Any) -> str:
 
 
 def _json_integer(param: Param, value: Any) -> int:
-    # JSON has one kind of number: 42.0 is the integer 42.
+    # JSON has one type of number, so that 42.0 is the integer 42.
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
@@ -319,7 +348,7 @@ def _json_integer(param: Param, value: Any) -> int:
 
 
 def _json_number(param: Param, value: Any) -> Decimal:
-    # str(): the shortest text that means this number, as the caller wrote it.
+    # str() returns the shortest text of a float, which is what the caller wrote.
     number = Decimal(str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else None
     if number is None or not number.is_finite():
         raise param.error(f"must be a number{param.bounds_text}", expected=f"number{param.bounds_text}")
@@ -327,22 +356,23 @@ def _json_number(param: Param, value: Any) -> Decimal:
 
 
 def _json_boolean(param: Param, value: Any) -> bool:
-    known = param.allowed or ("true", "false")
-    if not isinstance(value, bool) or str(value).lower() not in known:
-        raise param.error(f"must be {' or '.join(known)}", expected="boolean")
+    allowed = param.allowed or ("true", "false")
+    if not isinstance(value, bool) or str(value).lower() not in allowed:
+        raise param.error(f"must be {' or '.join(allowed)}", expected="boolean")
     return value
 
 
 def _json_words(param: Param, value: Any) -> list[str]:
-    least, most = param.minimum or 0, param.maximum or MAX_WORDS
-    if not isinstance(value, list) or not least <= len(value) <= most:
-        many = f"{least} to {most}" if least else f"at most {most}"
-        raise param.error(f"must be a list of {many} texts", expected="list of texts")
+    minimum = param.minimum or 0
+    maximum = param.maximum or MAX_WORDS
+    if not isinstance(value, list) or not minimum <= len(value) <= maximum:
+        bounds = f"{minimum} to {maximum}" if minimum else f"at most {maximum}"
+        raise param.error(f"must be a list of {bounds} texts", expected="list of texts")
     return [_json_text(param, word) for word in value]
 
 
 def _json_sort(param: Param, value: Any) -> tuple[str, bool]:
-    """The column and whether it descends: ``"value"``, ``["value"]`` or ``[{"value": {"order": "asc"}}]``."""
+    """Return (column, is descending) of ``"value"``, ``["value"]`` or ``[{"value": {"order": "asc"}}]``."""
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     order: Any = "desc"
@@ -385,7 +415,7 @@ _FROM_JSON: dict[Kind, Callable[[Param, Any], Any]] = {
 def _email(text: str) -> str:
     text = text.strip().lower()
     try:
-        # What no mail can be sent to is no email: the sender's own rule decides.
+        # An address is valid if the mail sender accepts it.
         letters.parse_address(text)
     except MailError as error:
         raise ValueError from error
@@ -394,18 +424,20 @@ def _email(text: str) -> str:
 
 def _url(text: str) -> str:
     parts = urlsplit(text)
-    fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None
-    fits = fits and (parts.port is None or parts.port > 0)
-    if not fits or len(text) > MAX_URL_LENGTH or not re.fullmatch(r"[\x21-\x7e]+", text):
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        raise ValueError
+    if parts.port is not None and parts.port <= 0:
+        raise ValueError
+    if len(text) > MAX_URL_LENGTH or not re.fullmatch(r"[\x21-\x7e]+", text):
         raise ValueError
     return text
 
 
 def _accession(text: str) -> str:
-    found = identifiers.parse_accession(text)
-    if found is None:
+    accession = identifiers.parse_accession(text)
+    if accession is None:
         raise ValueError
-    return found
+    return accession
 
 
 def _any_accession(text: str) -> str:
@@ -414,14 +446,14 @@ def _any_accession(text: str) -> str:
     return text if re.fullmatch(UNFILED + "[0-9a-f]{16}", text) else _accession(text)
 
 
-_ACCESSION_WORDS = ("an accession number such as 0000320193-25-000057", "0000320193-25-000057")
-# What a text of a kind is read by (ValueError for what is none), and what its refusal says and expects.
-_TEXTS: dict[Kind, tuple[Callable[[str], Any], str, str]] = {
+_ACCESSION_MESSAGE = ("an accession number such as 0000320193-25-000057", "0000320193-25-000057")
+# For each kind of text: its parser (which raises ValueError), and the noun and the example of the error message.
+_TEXT_KINDS: dict[Kind, tuple[Callable[[str], Any], str, str]] = {
     "date": (days.validate, "a date, YYYY-MM-DD", "date YYYY-MM-DD"),
     "quarter": (quarters.checked, "the last day of a calendar quarter, YYYY-MM-DD", "2025-09-30"),
     "cik": (lambda text: int(identifiers.parse_cik(text)), "a CIK: a number of at most ten digits", "0000320193"),
-    "accession": (_accession, *_ACCESSION_WORDS),
-    "any_accession": (_any_accession, *_ACCESSION_WORDS),
+    "accession": (_accession, *_ACCESSION_MESSAGE),
+    "any_accession": (_any_accession, *_ACCESSION_MESSAGE),
     "cusip": (cusip.validate, "a CUSIP: nine characters, the last of them a check digit", "037833100"),
     "ticker": (tickers.normalise, "a ticker or a CIK", "AAPL"),
     "email": (_email, "an email address", "email"),
@@ -429,57 +461,68 @@ _TEXTS: dict[Kind, tuple[Callable[[str], Any], str, str]] = {
 }
 
 
-def _checked(param: Param, value: Any) -> Any:
+def _check_value(param: Param, value: Any) -> Any:
     if param.kind in ("integer", "number"):
-        return _bounded(param, value)
+        return _check_bounds(param, value)
     if param.kind in ("sort", "values"):
         return value
     if param.kind == "words":
         words = [_read_text(param, param.word_kind, word) for word in value]
         return words if param.location == "body" else tuple(words)
     if param.kind == "new_password":
-        passwords.check_new(value, param.name, common="allowed")  # judged with the settings in hand
+        # The handler checks for common passwords, as it knows the settings.
+        passwords.check_new(value, param.name, common="allowed")
     return value if param.kind == "boolean" else _read_text(param, param.kind, value)
 
 
 def _read_text(param: Param, kind: Kind, text: str) -> Any:
     if param.allowed and not param.allows_others:
-        meant = param.find_allowed(text)
-        if meant is None:
-            allowed, near = list(param.allowed), suggestions.list_similar(text, param.accepted_names)
-            said = f"{text[: suggestions.MAX_WORD_LENGTH]} is not served"
-            said = f"must be one of {', '.join(allowed)}: {said}" if len(allowed) <= _NAMED else said
-            details = {"allowed": allowed, **({"nearest": near} if near else {})}
-            raise invalid_param(param.name, f"{param.name} {said}{suggestions.did_you_mean(near)}", **details)
-        return meant
+        allowed_value = param.find_allowed(text)
+        if allowed_value is None:
+            raise _build_not_allowed_error(param, text)
+        return allowed_value
     if param.pattern and not re.fullmatch(param.pattern, text):
-        like = str(param.example)
-        raise invalid_cursor(param.name) if kind == "cursor" else param.error(f"must look like {like}", expected=like)
-    if kind not in _TEXTS:
+        if kind == "cursor":
+            raise invalid_cursor(param.name)
+        raise param.error(f"must look like {param.example}", expected=str(param.example))
+    if kind not in _TEXT_KINDS:
         return text
-    read, noun, expected = _TEXTS[kind]
+    read, noun, expected = _TEXT_KINDS[kind]
     try:
         return read(text)
     except ValueError:
         raise param.error(f"must be {noun}", expected=expected) from None
 
 
+def _build_not_allowed_error(param: Param, text: str) -> ApiError:
+    allowed = list(param.allowed)
+    similar = suggestions.list_similar(text, param.accepted_names)
+    message = f"{text[: suggestions.MAX_WORD_LENGTH]} is not served"
+    if len(allowed) <= _MAX_LISTED_VALUES:
+        message = f"must be one of {', '.join(allowed)}: {message}"
+    details: dict[str, Any] = {"allowed": allowed}
+    if similar:
+        details["nearest"] = similar
+    return invalid_param(param.name, f"{param.name} {message}{suggestions.did_you_mean(similar)}", **details)
+
+
 def invalid_cursor(name: str = "cursor") -> ApiError:
-    """The 400 of a cursor that no page was answered with."""
+    """Return the 400 for a cursor that is not the ``next_cursor`` of any page."""
     message = "Invalid cursor; use next_cursor of the previous page."
     return invalid_param(name, message, expected="next_cursor of a page")
 
 
-def _bounded(param: Param, number: Any) -> Any:
-    least, most = param.minimum, param.maximum
-    if param.clamp and most is not None and number > most:
-        return most
-    if param.clamp is True and least is not None and number < least:
-        return least
-    if (least is not None and number < least) or (most is not None and number > most):
+def _check_bounds(param: Param, number: Any) -> Any:
+    is_above = param.maximum is not None and number > param.maximum
+    is_below = param.minimum is not None and number < param.minimum
+    if is_above and param.clamp:
+        return param.maximum
+    if is_below and param.clamp is True:
+        return param.minimum
+    if is_above or is_below:
         raise param.error(f"must be{param.bounds_text}", expected=f"{param.kind}{param.bounds_text}")
-    short = param.kind == "integer" and param.location != "body"
-    greatest = max(MAX_INTEGER, most or 0) if short else MAX_NUMBER
-    if abs(number) > greatest:
-        raise param.error("is too large", expected=f"at most {greatest}")
+    is_query_integer = param.kind == "integer" and param.location != "body"
+    max_number = max(MAX_INTEGER, param.maximum or 0) if is_query_integer else MAX_NUMBER
+    if abs(number) > max_number:
+        raise param.error("is too large", expected=f"at most {max_number}")
     return number

@@ -1,4 +1,4 @@
-"""Rows as CSV (RFC 4180) and as NDJSON, for callers that want a table and not a document."""
+"""Tables as CSV (RFC 4180) and NDJSON, for callers that request rows instead of a JSON document."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from finapi.core.json import dumps, to_json_number
 CSV = "text/csv"
 NDJSON = "application/x-ndjson"
 TABLE_MEDIA_TYPES = (CSV, NDJSON)
-# What ``format=`` calls them.
+# The values of the parameter ``format``.
 MEDIA_TYPE_BY_FORMAT = {"json": None, "csv": CSV, "ndjson": NDJSON}
-# Rows of one table; JSON lists have bounds of their own.
+# Rows of one table. JSON lists have their own limits.
 MAX_ROWS = 100_000
 
-# What makes a spreadsheet take a text for a formula (OWASP, "CSV Injection"), unless it is a figure.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_FIGURE = r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?"
+# Texts with these first characters are formulas to a spreadsheet (OWASP, "CSV Injection"), unless they are numbers.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER_PATTERN = r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 
 
 def render_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
-    """The rows under a header line, also when there are none.
+    """Return a header line and the rows.
 
-    null is an empty cell, true and false stay words, a list or an object is its JSON. A text that a
-    spreadsheet would take for a formula has an apostrophe in front; a figure never has.
+    null is an empty cell, a Boolean is ``true`` or ``false``, a list or an object is its JSON. A text that a
+    spreadsheet would take for a formula gets an apostrophe in front, but a number does not.
     """
     import csv
 
@@ -42,16 +42,16 @@ def render_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> byt
 def iter_table_chunks(
     kind: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, with_header: bool
 ) -> Iterator[bytes]:
-    """The rows as a part of a CSV, or of NDJSON; with its ``head`` line if it has one."""
+    """Yield the rows as a part of a CSV, with its header line if ``with_header``, or as a part of NDJSON."""
     if kind == NDJSON:
         yield render_ndjson(rows)
     else:
-        whole = render_csv(columns, rows)
-        yield whole if with_header else whole[whole.index(b"\r\n") + 2 :]
+        table = render_csv(columns, rows)
+        yield table if with_header else table[table.index(b"\r\n") + 2 :]
 
 
 def render_ndjson(rows: Iterable[Mapping[str, Any]]) -> bytes:
-    """A JSON object a line."""
+    """Return one JSON object per line."""
     return b"".join(dumps(row) + b"\n" for row in rows)
 
 
@@ -60,6 +60,6 @@ def _cell(value: Any) -> Any:
     if kind is int or value is None:
         return value
     if kind is str:
-        return f"'{value}" if value.startswith(_FORMULA) and not re.fullmatch(_FIGURE, value) else value
-    # The writer writes numbers as JSON does.
+        return f"'{value}" if value.startswith(_FORMULA_STARTS) and not re.fullmatch(_NUMBER_PATTERN, value) else value
+    # The CSV writer formats numbers as JSON does.
     return to_json_number(value) if kind is Decimal and value.is_finite() else dumps(value).decode()
