@@ -1,6 +1,6 @@
-"""Model Context Protocol over Streamable HTTP: one message a call, each answered by itself, without a session.
+"""The Model Context Protocol over Streamable HTTP: one message per call, without a session.
 
-A tool is a call of the API by the same caller: it goes through that call's limits, ledger and ETag.
+A tool makes a call of the API as the same caller, with the limits, the charge and the ETag of that call.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from finapi.web.http.call import Call
 from finapi.web.http.messages import Response, too_large
 
 PATH = "/api/mcp"
-# Pages of the caller's own machine, an inspector for instance.
-_OWN_MACHINE = ("localhost", "127.0.0.1", "::1")
+# Hosts of pages on the caller's own machine, such as an inspector.
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 def answer(call: Call) -> Response:
-    """What a message is answered."""
+    """Return the answer to a message."""
     from finapi.mcp.protocol import ContextServer
 
     request = call.request
@@ -37,12 +37,12 @@ def answer(call: Call) -> Response:
 
 
 def _check_origin(config: Config, origin: str | None) -> None:
-    """FORBIDDEN for a page of another site, whatever name it gave this host (DNS rebinding)."""
+    """Raise FORBIDDEN for a page of another site, which may reach this host by DNS rebinding."""
     if origin is None:
         return
     try:
         own, theirs = urlsplit(config.public_url), urlsplit(origin)
-        allowed = theirs.hostname in _OWN_MACHINE or (own.scheme, own.netloc) == (theirs.scheme, theirs.netloc)
+        allowed = theirs.hostname in _LOCAL_HOSTS or (own.scheme, own.netloc) == (theirs.scheme, theirs.netloc)
     except ValueError:
         allowed = False
     if not allowed:

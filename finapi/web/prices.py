@@ -31,12 +31,12 @@ PARAMS = (
 )
 
 
-# In this form because one of the names is a keyword of Python.
+# The functional form, because "from" is a keyword of Python.
 PriceDays = TypedDict("PriceDays", {"from": Date | None, "to": Date | None})
 
 
 class PriceMeta(PriceDays, WindowMeta):
-    """Whose prices they are, the page, and the days that it is narrowed to."""
+    """The source of the prices, the page, and the range of days."""
 
     ticker: str
     source: PriceSource
@@ -52,34 +52,43 @@ SHAPE = Envelope[list[PriceDay], PriceMeta]
 
 
 def of_ticker(call: Call) -> Response:
-    """The days of a ticker, newest first, a page at a time."""
-    params, most = call.params, call.params["limit"]
-    asked = {"first": params["from"], "last": _last(call), "offset": params["offset"]}
+    """Return a page of the days of a ticker, newest first."""
+    params = call.params
+    limit = params["limit"]
     with call.app.db.read() as tx:
         series = prices.find(tx, params["ticker"])
         if series is None:
             raise ApiError("NOT_COVERED", "finapi has no prices for this company.")
-        found = prices.page(tx, series, limit=most + 1, **asked, adjusted=params["adjusted"])
-    shown, more = found[:most], len(found) > most
+        rows = prices.page(
+            tx,
+            series,
+            first=params["from"],
+            last=_find_last_day(call),
+            limit=limit + 1,
+            offset=params["offset"],
+            adjusted=params["adjusted"],
+        )
+    has_more = len(rows) > limit
+    rows = rows[:limit]
     meta = {
         **call.build_window_meta(),
         "ticker": series.ticker,
         "source": series.source,
         "synthetic": series.source == "synthetic",
         "adjusted": params["adjusted"],
-        "count": len(shown),
-        "limit": most,
-        "has_more": more,
-        "next_cursor": shown[-1]["date"] if more else None,
+        "count": len(rows),
+        "limit": limit,
+        "has_more": has_more,
+        "next_cursor": rows[-1]["date"] if has_more else None,
     }
-    return call.success_rows(shown, meta)
+    return call.success_rows(rows, meta)
 
 
-def _last(call: Call) -> str | None:
-    """The last day that the page may show: before the cursor, and not after ``to``."""
+def _find_last_day(call: Call) -> str | None:
+    """Return the last day of the page: before the cursor, and not after ``to``. None if there is no bound."""
     cursor, to = call.params["cursor"], call.params["to"]
     try:
-        before = None if cursor is None else days.shift(days.validate(cursor), -1)
+        day_before = None if cursor is None else days.shift(days.validate(cursor), -1)
     except (ValueError, OverflowError):
         raise invalid_cursor() from None
-    return min((day for day in (before, to) if day is not None), default=None)
+    return min((day for day in (day_before, to) if day is not None), default=None)

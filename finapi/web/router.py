@@ -1,4 +1,4 @@
-"""The route of a path, looked up in a table of routes."""
+"""The look-up of the routes of a path."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Match(NamedTuple):
     path_params: dict[str, str]
 
     def one_of(self, method: str) -> Route:
-        """The route for a method, or another of the same path when there is none."""
+        """Return the route for a method, or any other route of the path if there is none."""
         return self.by_method.get(method) or next(iter(self.by_method.values()))
 
     @property
     def allow(self) -> str:
-        """The methods that the path takes, as ``Allow`` names them."""
+        """Return the methods of the path, as the header ``Allow``."""
         methods = set(self.by_method) | {"OPTIONS"}
         if "GET" in methods:
             methods.add("HEAD")
@@ -30,10 +30,11 @@ class Match(NamedTuple):
 
 
 class Router:
-    """Finds the routes of a path: literal segments before parameters, in time bounded by the path's length.
+    """A table that finds the routes of a path in a time bounded by the length of the path.
 
-    A parameter is a segment, or the end of one whose beginning is literal (``form-{form_type}``). The beginning of a
-    longer path is no parameter: ``/filings/by-ticker/`` lacks its ticker, and names no filing.
+    Literal segments take precedence over parameters. A parameter is a segment, or the end of a segment that begins with
+    a literal (``form-{form_type}``). The beginning of a longer literal path never matches a parameter:
+    ``/filings/by-ticker/`` lacks its ticker and does not name a filing.
     """
 
     def __init__(self, routes: Iterable[Route], served: Callable[[Route], Route] = lambda route: route) -> None:
@@ -43,7 +44,7 @@ class Router:
             for path in route.paths:
                 by_path.setdefault(path, {})[route.method] = route
         self._literal: dict[tuple[str, ...], dict[str, Route]] = {}
-        # By their length and the literal segments that they begin with.
+        # Paths with parameters, by their number of segments and the literal segments at their beginning.
         self._patterns: dict[tuple[int, tuple[str, ...]], list[tuple[tuple[str, ...], dict[str, Route]]]] = {}
         self._begun = set[tuple[str, ...]]()
         for path, by_method in by_path.items():
@@ -59,11 +60,11 @@ class Router:
             self._patterns.setdefault((len(segments), begins), []).append((segments, by_method))
         self._matched = lru_cache(maxsize=1024)(self._match)
         for patterns in (several for several in self._patterns.values() if len(several) > 1):
-            # A literal is tried before a parameter in the same place, and one with more of its segment given before.
+            # Try literals before parameters in the same place, and longer literal beginnings before shorter ones.
             patterns.sort(key=lambda pattern: [-len(segment.partition("{")[0]) for segment in pattern[0]])
 
     def match(self, segments: tuple[str, ...]) -> Match | None:
-        """The routes of a path given as decoded segments, or None when there is no such path."""
+        """Return the routes of a path by its decoded segments, or None for an unknown path."""
         return self._matched(segments)
 
     def _match(self, segments: tuple[str, ...]) -> Match | None:
@@ -74,22 +75,22 @@ class Router:
             return None
         for known in range(len(segments) - 1, -1, -1):
             for pattern, by_method in self._patterns.get((len(segments), segments[:known]), ()):
-                found = _params(pattern[known:], segments[known:])
-                if found is not None:
-                    return self._matching(by_method, found)
+                params = _match_params(pattern[known:], segments[known:])
+                if params is not None:
+                    return self._matching(by_method, params)
         return None
 
     def _matching(self, by_method: dict[str, Route], params: dict[str, str]) -> Match:
         return Match({method: self._served(route) for method, route in by_method.items()}, params)
 
 
-def _params(pattern: tuple[str, ...], segments: tuple[str, ...]) -> dict[str, str] | None:
-    """The parameters of segments that fit a pattern of as many, or None."""
-    found = dict[str, str]()
-    for wanted, given in zip(pattern, segments, strict=True):
-        begins, brace, name = wanted.partition("{")
-        if not (given.startswith(begins) if brace else given == wanted):
+def _match_params(pattern: tuple[str, ...], segments: tuple[str, ...]) -> dict[str, str] | None:
+    """Return the parameters of segments that match a pattern of the same length, or None."""
+    params = dict[str, str]()
+    for pattern_segment, segment in zip(pattern, segments, strict=True):
+        literal, brace, name = pattern_segment.partition("{")
+        if not (segment.startswith(literal) if brace else segment == pattern_segment):
             return None
         if brace:
-            found[name[:-1]] = given.removeprefix(begins)
-    return found
+            params[name[:-1]] = segment.removeprefix(literal)
+    return params

@@ -48,17 +48,17 @@ class SqlResult(TypedDict):
 
 
 def flat(answer: Mapping[str, Any]) -> FlatTable:
-    """The rows of an answer as a table of the query's columns."""
+    """Return the rows of an answer as a table with the columns of the query."""
     return FlatTable(tuple(answer["columns"]), answer["data"])
 
 
 def query(call: Call) -> Response:
-    """The rows of the query, each an object of its columns."""
+    """Return the rows of the query, each as an object with its columns."""
     table = call.app.sandbox.query(call.body["query"], VIEWS, call.user_id, call.body.get("params") or ())
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     if (kind := call.requested_table_type) is not None:
         return call.render_table(kind, table.columns, rows, {"has_more": table.truncated})
-    found: SqlResult = {
+    answer: SqlResult = {
         "success": True,
         "data": rows,
         "columns": list(table.columns),
@@ -67,4 +67,4 @@ def query(call: Call) -> Response:
         "request_id": call.request_id,
         "timestamp": iso(call.now),
     }
-    return call.bare_object(found)
+    return call.bare_object(answer)

@@ -1,4 +1,4 @@
-"""Requests and responses as values, between WSGI and the handlers; nothing here knows a route or a user."""
+"""Requests and responses as values, between WSGI and the handlers. They are independent of routes and users."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from finapi.core.errors import ApiError
 from finapi.core.json import build_strict_decoder
 
 MIN_GZIP_BYTES = 1024  # bytes; DECISIONS 2
-BINARY_MEDIA_TYPE = "application/octet-stream"  # a file as it lies there; its name says what it is
+BINARY_MEDIA_TYPE = "application/octet-stream"  # A file that is sent unchanged.
 
-# Content-Security-Policy of an answer that has none of its own: nothing of it is rendered, and no page frames it.
+# The default Content-Security-Policy: browsers render nothing of the answer, and no page may frame it.
 CSP_RENDER_NOTHING = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
 GZIP_LEVEL = 5  # statements shrink to a tenth; higher levels cost twice the time for two per cent
 
@@ -32,11 +32,11 @@ MAX_JSON_VALUES = 20_000
 # Proxies in a row that may be trusted, and the characters of the longest address (with a zone; RFC 6874).
 MAX_HOPS, MAX_ADDRESS = 16, 64
 
-# More pairs than any route has names; beyond them a query is an attack on the parser.
+# Fields of a query: more than any route has parameters. A longer query is an attack on the parser.
 MAX_QUERY_FIELDS = 200
 
 _STRICT = build_strict_decoder()
-_GZIP_HEAD = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # no name, no time, from no system in particular
+_GZIP_HEAD = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # No file name, no time, unknown operating system.
 _CALLER_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,191}")
 _WEIGHT = re.compile(r"q\s*=\s*([01](?:\.[0-9]{0,3})?)")
 
@@ -44,7 +44,8 @@ _WEIGHT = re.compile(r"q\s*=\s*([01](?:\.[0-9]{0,3})?)")
 class Request(NamedTuple):
     """One HTTP request. ``path`` is the raw, still encoded path; header names are lower-case.
 
-    ``wrong`` is the BAD_REQUEST that its path or query calls for; ``segments`` and ``query`` are empty then.
+    ``target_error`` is the BAD_REQUEST for a path or query that cannot be parsed. ``segments`` and ``query`` are empty
+    then.
     """
 
     method: str
@@ -55,31 +56,31 @@ class Request(NamedTuple):
     address: str
     deadline: float | None
     target_error: ApiError | None
-    # The body as it was read: a stream gives it once.
+    # The parsed JSON body after the first :meth:`read_json`, as the stream can be read only once.
     parsed_bodies: list[dict[str, Any]]
     stream: Any = None
-    # The other end of the connection, whatever a proxy says of the caller.
+    # The address of the other end of the connection, which may be a proxy.
     peer: str = ""
-    # Path and query as they came: what is read of them is the same each time.
+    # The path and query as they were sent, a key for caches.
     target: str = ""
 
     @property
     def body_bytes(self) -> int:
-        """Bytes of the body: the server has joined it, and without a length there is none."""
+        """Return the size of the body. The server has joined chunks, so that a request without a length has none."""
         return int(self.headers.get("content-length") or 0)
 
-    def read_json(self, most: int) -> dict[str, Any]:
-        """The body, of at most so many bytes, as a JSON object (see :func:`json_object`)."""
+    def read_json(self, max_bytes: int) -> dict[str, Any]:
+        """Return the body as a JSON object (:func:`parse_json_object`). Raise PAYLOAD_TOO_LARGE if it is larger."""
         if self.parsed_bodies:
             return self.parsed_bodies[0]
         length = self.body_bytes
-        if length > most:
-            raise too_large(most)
+        if length > max_bytes:
+            raise too_large(max_bytes)
         self.parsed_bodies.append(parse_json_object(self.stream.read(length), self.headers.get("content-type", "")))
         return self.parsed_bodies[0]
 
     def read_form(self) -> dict[str, str]:
-        """The body as an HTML form's fields, the first of each name; BAD_REQUEST when it is none."""
+        """Return the fields of an HTML form, the first of each name. Raise BAD_REQUEST if the body is not a form."""
         if not self.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
             raise ApiError("UNSUPPORTED_MEDIA_TYPE", "The body must be application/x-www-form-urlencoded.")
         if self.body_bytes > MAX_FORM:
@@ -91,9 +92,9 @@ class Request(NamedTuple):
         return {name: values[0] for name, values in _query(text).items()}
 
     def find_preferred_type(self, kinds: Sequence[str]) -> str | None:
-        """The one of these media types that ``Accept`` has rather than JSON, or None (RFC 9110 12.5.1).
+        """Return the media type of ``kinds`` that ``Accept`` prefers to JSON, or None (RFC 9110, 12.5.1).
 
-        The greatest weight decides, of equal ones what is named first.
+        The type with the greatest weight is chosen, the first of several with the same weight.
         """
         best, weight = None, 0.0
         for choice in self.headers.get("accept", "").lower().split(","):
@@ -107,33 +108,33 @@ class Request(NamedTuple):
 
     @property
     def wants_gzip(self) -> bool:
-        """Whether the caller takes gzip (RFC 9110 12.5.3; ``q=0`` is a refusal)."""
+        """Return True if the caller accepts gzip (RFC 9110, 12.5.3). ``q=0`` means that it does not."""
         return _takes_gzip(self.headers.get("accept-encoding", ""))
 
 
 @dataclass(slots=True, repr=False)
 class Response:
-    """Status, body and headers; ``headers`` are added to those that every response carries."""
+    """The response to a request. ``headers`` are sent in addition to those of every response."""
 
     status: int
     body: bytes
     content_type: str = "application/json; charset=utf-8"
     headers: dict[str, str] = field(default_factory=dict)
-    # What the body ends with when that is each call's own, and what comes before is not.
+    # The end of the body, if it is different in each call and ``body`` is not.
     suffix: bytes = b""
-    # The body instead of ``body``, made while it is sent.
+    # A body that is computed while it is sent, instead of ``body``.
     stream: Any = None
-    # Whether it is compressed as it stands, a file that is sent as it lies there.
+    # The body is a compressed file that is sent unchanged.
     is_compressed: bool = False
-    # Whether the body is in memory as long as the process, the same object for every call.
+    # The body is the same object for every call, in memory as long as the process runs.
     is_resident: bool = False
-    # The answer that is kept for whoever asks the same of the same data: this is one with the end of a call.
+    # The cached answer, without a suffix, from which this response was built.
     cached: Response | None = None
-    # Open until the response has been made or, if it is a stream, sent.
+    # Open until the response has been built or, if it is a stream, sent.
     charge: Charge | None = None
 
     def settle_charge(self) -> Any:
-        """Settle the charge, now that the response is made. A stream settles it when it has been sent; return it."""
+        """Settle the charge of a built response. Return its stream, which settles the charge when it has been sent."""
         if self.charge is not None and self.stream is not None:
             self.stream.charge = self.charge
         elif self.charge is not None:
@@ -141,7 +142,7 @@ class Response:
         return self.stream
 
     def refund_charge(self, error: Exception) -> None:
-        """Refund the charge and end the stream: the response cannot be made."""
+        """Refund the charge and close the stream of a response that cannot be built."""
         if self.stream is not None:
             self.stream.close()
         if self.charge is not None:
@@ -149,8 +150,8 @@ class Response:
 
 
 def parse_environ(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] = ()) -> Request:
-    """The request of a WSGI environ. What cannot be read of it is told by ``wrong``: it is answered all the same."""
-    # The raw target where the server gives it: an encoded slash inside a segment is not a separator.
+    """Return the request of a WSGI environ. A path or query that cannot be parsed is reported in ``target_error``."""
+    # Prefer the raw target if the server provides it: an encoded slash inside a segment is not a separator.
     raw = environ.get("REQUEST_URI") or quote(environ.get("PATH_INFO", "").encode("latin-1"))
     path = raw.partition("?")[0]
     if not path.startswith("/"):
@@ -162,7 +163,7 @@ def parse_environ(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] =
 
 
 def read_headers(environ: Mapping[str, Any]) -> dict[str, str]:
-    """The header fields of a WSGI environ, by their names in lower case."""
+    """Return the header fields of a WSGI environ by their names in lower case."""
     headers = {_field_name(name): value for name, value in environ.items() if name[:5] == "HTTP_"}
     for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
         if environ.get(name):
@@ -171,7 +172,7 @@ def read_headers(environ: Mapping[str, Any]) -> dict[str, str]:
 
 
 def build_get_request(target: str, headers: Mapping[str, str], peer: str, trusted_proxies: tuple[str, ...]) -> Request:
-    """GET of a target without body; ``headers`` as the server names them, ``USER_AGENT``."""
+    """Return a GET request without a body. ``headers`` have the names of WSGI without prefix, ``USER_AGENT``."""
     path, _, queried = target.partition("?")
     named = {name.replace("_", "-").lower(): value for name, value in headers.items()}
     return _request("GET", path, queried, named, peer, trusted_proxies)
@@ -200,18 +201,18 @@ def _request(
 
 
 def is_trusted_proxy(peer: str, trusted_proxies: tuple[str, ...]) -> bool:
-    """Whether the peer is a proxy, whose connections are many clients'."""
+    """Return True if the peer is a trusted proxy, which connects for many clients."""
     address = _address(peer) if trusted_proxies else None
     return address is not None and any(address in network for network in _networks(trusted_proxies))
 
 
 def client_address(peer: str, forwarded: str, trusted_proxies: tuple[str, ...]) -> str:
-    """Whom a limit charges: the peer, or what a trusted proxy says of it; IPv6 as its /64 (DECISIONS 5).
+    """Return the address that limits count: the peer, or the client of a trusted proxy (DECISIONS 5).
 
-    ``X-Forwarded-For`` is read from the right, skipping trusted proxies: what stands further left is what
-    the caller claims of itself. Of more than MAX_HOPS hops the rest is not looked at.
+    An IPv6 address is returned as its /64. ``X-Forwarded-For`` is read from the right, skipping trusted proxies. The
+    entries further left are claims of the caller. Only the last MAX_HOPS entries are read.
     """
-    # What is remembered is short, whatever anybody sends: the header may be as long as a whole head.
+    # Shorten the key of the cache below, as a caller chooses the length of the header.
     hops = forwarded.rsplit(",", MAX_HOPS)[-MAX_HOPS:] if forwarded and trusted_proxies else []
     return _charged_address(peer, tuple(hop.strip()[:MAX_ADDRESS] for hop in hops), trusted_proxies)
 
@@ -232,9 +233,9 @@ def _charged_address(peer: str, hops: tuple[str, ...], trusted_proxies: tuple[st
 
 
 def parse_json_object(data: bytes, content_type: str) -> dict[str, Any]:
-    """The JSON object that a body is; BAD_REQUEST when it is anything else, 415 for another media type.
+    """Return the JSON object of a body. Raise BAD_REQUEST for other bodies, UNSUPPORTED_MEDIA_TYPE for other types.
 
-    Duplicate keys, NaN and infinities are refused: two readers could disagree on what they mean.
+    Duplicate keys, NaN and infinities are refused, because parsers disagree on their meaning.
     """
     if content_type and content_type.partition(";")[0].strip().lower() != "application/json":
         raise ApiError("UNSUPPORTED_MEDIA_TYPE", "The body must be application/json.")
@@ -252,7 +253,7 @@ def parse_json_object(data: bytes, content_type: str) -> dict[str, Any]:
     except RecursionError:
         raise ApiError("BAD_REQUEST", "The body is nested too deeply.") from None
     except ValueError as error:
-        # What the decoder itself refuses: a key that occurs twice, NaN.
+        # The decoder refuses duplicate keys and NaN.
         raise ApiError("BAD_REQUEST", f"The body cannot be read: {error}.") from None
     if not isinstance(value, dict):
         raise ApiError("BAD_REQUEST", "The body must be a JSON object.")
@@ -260,39 +261,39 @@ def parse_json_object(data: bytes, content_type: str) -> dict[str, Any]:
 
 
 def read_api_key(request: Request, *, bearer: bool = False) -> str:
-    """The API key that a request was sent with, or an empty text; where ``bearer``, as a token too."""
+    """Return the API key of a request, or an empty text. With ``bearer``, it may also be a bearer token."""
     key = request.headers.get("x-api-key") or request.query.get("apiKey", [""])[0]
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return key or (token.strip() if bearer and scheme.lower() == "bearer" else "")
 
 
 def too_large(limit: int) -> ApiError:
-    """The 413 of a body that has more bytes than a call may have."""
+    """Return the 413 for a body that exceeds ``limit`` bytes."""
     return ApiError("PAYLOAD_TOO_LARGE", f"The request body is larger than {limit} bytes.")
 
 
 def find_caller_request_id(request: Request) -> str | None:
-    """The caller's ``X-Request-ID`` if it may be repeated (1-191 visible ASCII characters), else None."""
-    said = request.headers.get("x-request-id")
-    return said if said and _CALLER_REQUEST_ID.fullmatch(said) else None
+    """Return the caller's ``X-Request-ID`` if it has 1-191 visible ASCII characters, else None."""
+    request_id = request.headers.get("x-request-id")
+    return request_id if request_id and _CALLER_REQUEST_ID.fullmatch(request_id) else None
 
 
 class CompressedPrefix(NamedTuple):
-    """A text as gzip (RFC 1952) up to the point where more may follow; the same bytes give the same bytes."""
+    """The beginning of a gzip body (RFC 1952), to which :meth:`finish` appends the suffix of a call."""
 
     body: bytes
     crc: int
     length: int
 
     def finish(self, end: bytes = b"") -> bytes:
-        """The whole with ``end`` behind it as it is, in a stored block (RFC 1951 3.2.4): 65,535 bytes at most."""
+        """Return the complete body with ``end`` in a stored block (RFC 1951, 3.2.4), at most 65,535 bytes."""
         block = struct.pack("<BHH", 1, len(end), len(end) ^ 0xFFFF)
         trailer = struct.pack("<LL", zlib.crc32(end, self.crc), (self.length + len(end)) & 0xFFFFFFFF)
         return b"".join((self.body, block, end, trailer))
 
 
 def compress_prefix(body: bytes) -> CompressedPrefix:
-    """``body`` compressed, for ends of each call's own."""
+    """Return the compressed ``body``, to be finished with the suffix of each call."""
     packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, -15)
     packed = packer.compress(body) + packer.flush(zlib.Z_SYNC_FLUSH)
     return CompressedPrefix(_GZIP_HEAD + packed, zlib.crc32(body), len(body))
@@ -300,29 +301,31 @@ def compress_prefix(body: bytes) -> CompressedPrefix:
 
 @lru_cache(maxsize=8)
 def compress_prefix_cached(body: bytes) -> CompressedPrefix:
-    """``body`` compressed, once for all who are sent it: the documents and pages that anybody may ask for."""
+    """Return the compressed ``body`` from a cache. For public documents and pages, which many callers request."""
     return compress_prefix(body)
 
 
 def find_matching_etag(header: str, tag: str) -> str | None:
-    """The ``ETag`` among those of an ``If-None-Match`` that is ``tag`` in some content coding, or None.
+    """Return the ``ETag`` of an ``If-None-Match`` that is ``tag`` in any content coding, or None.
 
-    Comparison is weak, as RFC 9110 13.1.2 asks. ``*`` is none of them: see :func:`has_if_none_match_star`.
+    The comparison is weak (RFC 9110, 13.1.2). For ``*`` see :func:`has_if_none_match_star`.
     """
-    offered = re.findall(r'"([^"]*)"', header) if header else ()
-    return next((f'"{held}"' for held in offered if held in (tag, f"{tag}-gzip")), None)
+    for client_tag in re.findall(r'"([^"]*)"', header) if header else ():
+        if client_tag in (tag, f"{tag}-gzip"):
+            return f'"{client_tag}"'
+    return None
 
 
 def has_if_none_match_star(request: Request) -> bool:
-    """Return True for ``If-None-Match: *``, which asks for an answer only if the server has none (RFC 9110 13.1.2).
+    """Return True for ``If-None-Match: *`` (RFC 9110, 13.1.2).
 
-    An answer that exists is a 304 that costs nothing, so whoever handles it must not do the work of the answer.
+    If the answer exists, the response is a free 304. Handlers therefore must not do the work of the answer.
     """
     return request.headers.get("if-none-match", "").strip() == "*"
 
 
 def build_etag(tag: str, *, gzipped: bool) -> str:
-    """The ``ETag`` header for ``tag``: a strong tag must differ between content codings (RFC 9110 8.8.3.3)."""
+    """Return the ``ETag`` header for ``tag``. Strong tags differ between content codings (RFC 9110, 8.8.3.3)."""
     return f'"{tag}-gzip"' if gzipped else f'"{tag}"'
 
 
@@ -332,7 +335,7 @@ def _takes_gzip(accepted: str) -> bool:
     for choice in accepted.split(","):
         name, _, parameters = choice.partition(";")
         taken[name.strip().lower()] = not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", parameters)
-    # What is said of gzip counts before what is said of everything else.
+    # The weight of gzip takes precedence over the weight of "*".
     return taken.get("gzip", taken.get("*", False))
 
 
@@ -343,24 +346,24 @@ def _networks(texts: tuple[str, ...]) -> list[ipaddress.IPv4Network | ipaddress.
 
 @lru_cache(maxsize=256)
 def _field_name(variable: str) -> str:
-    """``user-agent`` for ``HTTP_USER_AGENT``."""
+    """Return ``user-agent`` for ``HTTP_USER_AGENT``."""
     return variable[5:].replace("_", "-").lower()
 
 
-# Few, as a query of 8 KB may have fields that take 50 KB.
+# A small cache, as the fields of a query of 8 KB may take 50 KB.
 @lru_cache(maxsize=256)
 def _target(path: str, query: str) -> tuple[tuple[str, ...], Mapping[str, list[str]]]:
-    """The segments of a path and the fields of a query; clients ask the same again and again."""
+    """Return the segments of a path and the fields of a query, cached because clients repeat their requests."""
     return parse_segments(path), _query(query)
 
 
 def parse_segments(path: str) -> tuple[str, ...]:
-    """The decoded segments of a path; BAD_REQUEST when it is not UTF-8."""
+    """Return the decoded segments of a path. Raise BAD_REQUEST if it is not UTF-8."""
     try:
         parts = tuple(unquote(part, errors="strict") for part in path[1:].split("/"))
     except UnicodeDecodeError:
         raise ApiError("BAD_REQUEST", "The path is not UTF-8.") from None
-    # A final slash names the same resource: the spec writes /user/ with one.
+    # A final slash names the same resource. The specification writes /user/ with one.
     return parts[:-1] if len(parts) > 1 and parts[-1] == "" else parts
 
 
@@ -382,5 +385,5 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         address = ipaddress.ip_address(text)
     except ValueError:
         return None
-    # ::ffff:192.0.2.1 is the IPv4 address that it maps, whoever listens on both.
+    # A socket for both protocols reports 192.0.2.1 as ::ffff:192.0.2.1.
     return getattr(address, "ipv4_mapped", None) or address
