@@ -165,14 +165,14 @@ class World:
         with self.app.db.write() as tx:
             user = users.insert(tx, self.app, email, "free", now, password=None, verified=False)
             uuid = self.app.new_uuid()
-            row = tx.find_value("put_verification", user_id=user.id, uuid=uuid, now="", expires_at="9999-12-31")
+            row = tx.find_value("upsert_verification", user_id=user.id, uuid=uuid, now="", expires_at="9999-12-31")
         return {"token": credentials.build_link_token(self.app.secrets, "verify", row, uuid)}
 
     def _put_auth_newpassword(self) -> dict[str, Any]:
         email, uuid = self.new_email(), self.app.new_uuid()
         users.create(self.app, email, "free", self.app.clock.now(), password=PASSWORD)
         with self.app.db.write() as tx:
-            row = tx.find_value("put_reset", email=email, uuid=uuid, now="", expires_at="9999-12-31")
+            row = tx.find_value("upsert_reset", email=email, uuid=uuid, now="", expires_at="9999-12-31")
         return {"token": credentials.build_link_token(self.app.secrets, "reset", row, uuid)}
 
     def _post_webhooks_test(self) -> dict[str, Any]:

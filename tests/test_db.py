@@ -233,7 +233,7 @@ def test_a_query_gives_rows_a_row_or_a_value(database: Database) -> None:
     with database.write() as tx:
         user_id = add_user(tx, 1)
         values = {"plan": "free", "tokens": 5, "bought": 0, "anchor": NOW}
-        tx.run("put_userplan", values, user_id=user_id, period_end=NOW, now=NOW)
+        tx.run("upsert_userplan", values, user_id=user_id, period_end=NOW, now=NOW)
     with database.read() as tx:
         row = tx.find_row("userplan", user_id=user_id)
         assert row is not None

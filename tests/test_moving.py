@@ -61,7 +61,7 @@ def make_directory(tmp_path: Path) -> Config:
         with app.accounts.write() as tx:
             tx.run("insert_check", service="redis", tick=3600, health="healthy", ms=3, reason=None)
             done = {"action": "user add", "detail": "", "place": "", "once": None}
-            tx.run("insert_audit", done, now="2026-01-01", by_user=None, subject=bob.id)
+            tx.run("insert_audit_row", done, now="2026-01-01", by_user=None, subject=bob.id)
     return config
 
 

@@ -34,7 +34,7 @@ READS_ALL = {
     "date_carried",
     "date_events",
     "spent_by_account",
-    "users_listed",
+    "user_rows",
     "total_counts",
     "coverage_of_all",
     "covered_companies",
@@ -53,8 +53,8 @@ READS_ALL = {
     "heartbeats",
     "poll_states",
     # The three feeds.
-    "begin_first_epoch",
-    "keep_epoch_numbers",
+    "update_first_epoch",
+    "update_epoch_seq",
     "arrivals",
     # Scans of an index that holds nothing but what is asked for.
     "due_lanes",
@@ -67,9 +67,9 @@ READS_ALL = {
     "counts_of_accounts",
     "counts_of_market",
     "outbox_rows",
-    "outbox_in_trouble",
+    "failed_outbox_rows",
     "count_outbox_aside",
-    "retry_outbox",
+    "reset_outbox_rows",
     "unequal_facts",
     "uncounted",
     "uneven_feeds",
@@ -248,7 +248,7 @@ def test_the_facts_of_a_concept_are_found_without_looking_each_up(connection: sq
 
 def test_every_index_of_market_data_is_taken_by_a_query_or_a_trigger(connection: sqlite3.Connection) -> None:
     triggers = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND sql NOT LIKE '%RAISE%'")
-    bodies = [sql[re.search(r"\bBEGIN\b", sql).suffix() : sql.rindex("END")] for (sql,) in triggers]
+    bodies = [sql[re.search(r"\bBEGIN\b", sql).end() : sql.rindex("END")] for (sql,) in triggers]
     inside = [re.sub(r"\b(?:NEW|OLD)\.", ":", one.strip()) for body in bodies for one in body.split(";\n")]
     plans = [explained(connection, query, "EXPLAIN QUERY PLAN") for query in (*QUERIES.values(), *filter(None, inside))]
     taken = {name for plan in plans for row in plan for name in re.findall(r"INDEX (\w+)", str(row[3]))}

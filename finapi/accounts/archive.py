@@ -40,12 +40,12 @@ def run_archive_step(app: App) -> float:
     with app.accounts.read() as tx:
         state = tx.find_row("archive_state", today=iso(now)[:10], before=before, closed_to=tx.find_value("closed_to"))
         assert state is not None
-        chunk = tx.find_value("last_of_chunk", to=state["archived"], limit=MAX_REMOVED_ROWS)
+        chunk = tx.find_value("last_id_of_chunk", to=state["archived"], limit=MAX_REMOVED_ROWS)
     if not state["marked"] or (state["oldest"] is not None and state["oldest"] < oldest):
         with app.accounts.write() as tx:
-            tx.run("put_ledger_mark", day=iso(now)[:10])
-            tx.run("forget_ledger_marks", before=before, archived=state["archived"])
-            tx.run("forget_usage", before=oldest, limit=MAX_REMOVED_ROWS)
+            tx.run("insert_ledger_mark", day=iso(now)[:10])
+            tx.run("delete_ledger_marks", before=before, archived=state["archived"])
+            tx.run("delete_usage", before=oldest, limit=MAX_REMOVED_ROWS)
     if chunk is not None:
         # Not counted as written: no answer that is kept depends on rows so old.
         app.accounts.write_batched(lambda tx: _carry_over(tx, chunk), alone=True)
@@ -60,8 +60,8 @@ def run_archive_step(app: App) -> float:
 
 
 def _carry_over(tx: Transaction, to: int) -> None:
-    tx.run("carry_over", to=to)
-    tx.run("remove_archived", to=to)
+    tx.run("upsert_carried_over", to=to)
+    tx.run("delete_archived_rows", to=to)
 
 
 def _archive(app: App, after: int, to: int, now: datetime) -> bool:

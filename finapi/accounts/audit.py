@@ -1,4 +1,7 @@
-"""The audit log: what operators did, each written in the transaction that did it. Rows are added, never changed."""
+"""The audit log of operators' actions.
+
+A row is written in the transaction that performs the action. Rows are added and never changed.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,9 @@ from finapi.store.db import ConstraintError, Row, Transaction, is_unique_violati
 
 
 class Actor(NamedTuple):
-    """Who acts, and from where: an admin by number, or with None the command line.
+    """The one who performs an audited action: an admin by user id, or None for the command line.
 
-    ``once`` names the form that asked for it: what it asks for is done once, however often it is sent.
+    ``form_id`` identifies the form that requested the action. A form is carried out once, however often it is sent.
     """
 
     user_id: int | None
@@ -24,15 +27,16 @@ class Actor(NamedTuple):
 def record_action(
     tx: Transaction, actor: Actor | None, action: str, now: datetime, subject: int | None = None, detail: str = ""
 ) -> None:
-    """Write down what is done in this transaction; with None it is an account's own doing, and no operator's.
+    """Record an operator's action in the transaction that performs it. Without an actor nothing is recorded.
 
-    FORBIDDEN for whoever is no admin any more, CONFLICT for a form that was sent before: nothing is done then.
+    An account that acts on itself has no actor. Raise FORBIDDEN if the actor is not an admin any more, and CONFLICT for
+    a form that was sent before.
     """
     if actor is None:
         return
     values = {"by_user": actor.user_id, "place": actor.origin, "once": actor.form_id, "now": iso(now)}
     try:
-        written = tx.run("insert_audit", values, action=action, subject=subject, detail=detail)
+        written = tx.run("insert_audit_row", values, action=action, subject=subject, detail=detail)
     except ConstraintError as error:
         if not is_unique_violation(error, "audit", "once"):
             raise
@@ -42,5 +46,5 @@ def record_action(
 
 
 def list_actions(tx: Transaction, limit: int, before: int | None = None) -> list[Row]:
-    """What was done, the last first: id, at, who, action, account, account_uuid, detail, place."""
-    return tx.list_rows("audit_before", limit=limit, before=2**62 if before is None else before)
+    """Return the newest rows: id, at, who, action, account, account_uuid, detail and place."""
+    return tx.list_rows("audit_rows", limit=limit, before=2**62 if before is None else before)

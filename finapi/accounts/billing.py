@@ -130,9 +130,9 @@ def run_settlement_step(app: App) -> float:
         # If processes share the accounts, another one may have summed meanwhile.
         if sum_to > row["summed"] == tx.find_value("unsummed"):
             tx.run("sum_ledger_rows", summed=row["summed"], to=sum_to)
-            tx.run("put_summed", to=sum_to)
+            tx.run("update_summed", to=sum_to)
         # Alone: a debit with a smaller number that is not committed yet would not be seen.
-        tx.run("put_closed", after=row["closed_to"], to=row["closed_to"] + MAX_SCANNED_ROWS)
+        tx.run("update_closed_to", after=row["closed_to"], to=row["closed_to"] + MAX_SCANNED_ROWS)
 
     if app.debits_to_settle or app.pending_refunds or sum_to > row["summed"]:
         app.accounts.write_batched(write, alone=True)

@@ -1,4 +1,9 @@
-"""What is known of an email and an address before a login: who goes first, and the failures that outlive a restart."""
+"""Login failures and known login addresses, and the place of a login in the queue for password hashing.
+
+A login from an address that the account logged in from lately goes first. Failures are counted in memory
+(``core.lockout``) and stored, so that a restart does not clear a lockout. Processes that share accounts count them in
+the database.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +21,14 @@ from finapi.core.lockout import FORGET_AFTER_SECONDS, FailureCount
 from finapi.store.db import Row, Transaction
 
 ADDRESS_LIFETIME = timedelta(days=30)
-MAX_ADDRESSES = 20  # addresses of an account that are remembered
+MAX_ADDRESSES = 20  # Of one account.
 
-# Of an IPv6 address, which is counted as its /64: whoever has a network has 65,536 of these.
+# An IPv6 address is counted as its /64. A customer's /48 has 65,536 of these.
 NETWORK_BITS = 48
 
 
 class Claim(NamedTuple):
-    """Whose a login is, for :meth:`FairQueue.enter`, and whether it may go ``first``."""
+    """The keys that a login is counted by in :meth:`FairQueue.enter`, and whether it goes first."""
 
     keys: tuple[Hashable, ...]
     is_first: bool = False
@@ -31,91 +36,96 @@ class Claim(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def parent_network(address: str) -> str | None:
-    """The /48 that an IPv6 /64 lies in (``2001:db8::/48``); None for what is no IPv6 network."""
+    """Return the /48 that contains an IPv6 /64 (``2001:db8::/48``), or None for any other address."""
     try:
-        found = ipaddress.ip_network(address)
+        network = ipaddress.ip_network(address)
     except ValueError:
         return None
-    return (
-        str(found.supernet(new_prefix=NETWORK_BITS)) if found.version == 6 and found.prefixlen > NETWORK_BITS else None
-    )
+    if network.version != 6 or network.prefixlen <= NETWORK_BITS:
+        return None
+    return str(network.supernet(new_prefix=NETWORK_BITS))
 
 
 def build_claim(app: App, tx: Transaction, user: Row | None, email: bytes, address: str, now: datetime) -> Claim:
-    """The claim of a login: first and by itself from an address that the account logged in from lately.
+    """Return the claim of a login.
 
-    Else it shares with every other of its address, its network and its email. ``email`` is the key of the lockout.
+    A login from an address that the account logged in from lately goes first and has a key of its own. Any other login
+    shares the keys of its address, its network and its email. ``email`` is the email's key in the lockout.
     """
     user_id, uuid = (user["id"], user["uuid"]) if user else (0, "")
-    mark = credentials.hash_address(app.secrets, uuid, address)
-    if tx.find_value("login_address", user_id=user_id, address=mark, since=iso(now - ADDRESS_LIFETIME)):
-        return Claim((("known", email, address),), True)
-    wider = parent_network(address)
+    address_hash = credentials.hash_address(app.secrets, uuid, address)
+    if tx.find_value("login_address", user_id=user_id, address=address_hash, since=iso(now - ADDRESS_LIFETIME)):
+        return Claim((("known", email, address),), is_first=True)
     keys = [("address", address), ("email", email)]
-    return Claim((*keys, ("network", wider)) if wider else tuple(keys))
+    network = parent_network(address)
+    if network:
+        keys.append(("network", network))
+    return Claim(tuple(keys))
 
 
 def record_success(tx: Transaction, app: App, user: Row, email: bytes, address: str, now: datetime) -> None:
-    """Remember the address of a login that was right, and no failure before it."""
-    tx.run("forget_login_failures", email=email)
-    mark = credentials.hash_address(app.secrets, user["uuid"], address)
-    tx.run("forget_old_login_addresses", before=iso(now - ADDRESS_LIFETIME))
-    tx.run("keep_login_address", user_id=user["id"], address=mark, now=iso(now))
-    tx.run("forget_login_addresses_beyond", user_id=user["id"], most=MAX_ADDRESSES)
+    """Store the address of a successful login, and delete the failures before it."""
+    tx.run("delete_login_failures", email=email)
+    address_hash = credentials.hash_address(app.secrets, user["uuid"], address)
+    tx.run("delete_old_login_addresses", before=iso(now - ADDRESS_LIFETIME))
+    tx.run("upsert_login_address", user_id=user["id"], address=address_hash, now=iso(now))
+    tx.run("delete_surplus_login_addresses", user_id=user["id"], most=MAX_ADDRESSES)
 
 
 def load_failures(app: App, email: bytes, now: datetime) -> None:
-    """Count of an email what other processes have counted, where accounts are shared: they know, and memory follows."""
+    """Load the failures of an email that other processes counted, if processes share the accounts."""
     if app.accounts is app.db:
         return
     with app.accounts.read_one() as tx:
-        row = tx.find_row("login_failures_of", email=email, since=iso(now - timedelta(seconds=FORGET_AFTER_SECONDS)))
+        row = tx.find_row(
+            "login_failures_of_email", email=email, since=iso(now - timedelta(seconds=FORGET_AFTER_SECONDS))
+        )
     if row is None:
         app.lockouts.reset(email)
     else:
-        _put(app, email, row, now)
+        _restore(app, email, row, now)
 
 
 def record_failure(app: App, email: bytes, seconds: int | None, now: datetime) -> int | None:
-    """Write down that an email has failed; the seconds of the lock that it brought.
+    """Store a failed login of an email. Return the seconds of the lock that it causes, or None.
 
-    By the count in memory, when the others have been written, that are ``seconds``. Where processes share accounts it
-    is counted there, in one statement, and the count of all decides.
+    ``seconds`` is the lock by the count in memory. It is returned if only this process uses the accounts. Otherwise the
+    database counts the failure in one statement, and its count decides.
     """
-    shared = app.accounts is not app.db
+    is_shared = app.accounts is not app.db
 
-    def keep(tx: Transaction) -> Row | None:
-        tx.run("forget_old_login_failures", before=iso(now - timedelta(seconds=FORGET_AFTER_SECONDS)))
-        for dropped in app.lockouts.pop_evicted():
-            tx.run("forget_login_failures", email=dropped)
-        if shared:
+    def write_failure(tx: Transaction) -> Row | None:
+        tx.run("delete_old_login_failures", before=iso(now - timedelta(seconds=FORGET_AFTER_SECONDS)))
+        for evicted_email in app.lockouts.pop_evicted():
+            tx.run("delete_login_failures", email=evicted_email)
+        if is_shared:
             since = {f"since_{step}": iso(now - timedelta(seconds=lock)) for step, lock in lockout.LOCK_SECONDS.items()}
-            return tx.find_row("count_login_failure", since, email=email, most=lockout.MAX_FAILURES, now=iso(now))
+            return tx.find_row("increment_login_failures", since, email=email, most=lockout.MAX_FAILURES, now=iso(now))
         count = app.lockouts.find_failures(email)
         if count is not None:
             ago = timedelta(seconds=max(0.0, app.clock.monotonic() - count.last_at))
-            tx.run("keep_login_failures", email=email, failures=count.failures, last_at=iso(app.clock.now() - ago))
+            tx.run("upsert_login_failures", email=email, failures=count.failures, last_at=iso(app.clock.now() - ago))
         return None
 
-    row = app.accounts.write_batched(keep)
+    row = app.accounts.write_batched(write_failure)
     if row is None:
         return seconds
-    _put(app, email, row, now)
+    _restore(app, email, row, now)
     return app.lockouts.get_lock_seconds(email, app.clock.monotonic()) or None
 
 
 def restore_failures(app: App) -> int:
-    """Count the failures that were written down before a start; of how many emails there are some."""
+    """Load the stored failures into memory at a start. Return the number of emails that have some."""
     now = app.clock.now()
     with app.accounts.read() as tx:
         rows = tx.list_rows("login_failures", since=iso(now - timedelta(seconds=FORGET_AFTER_SECONDS)))
     for row in rows:
-        _put(app, row["email"], row, now)
+        _restore(app, row["email"], row, now)
     return len(rows)
 
 
-def _put(app: App, email: bytes, row: Row, now: datetime) -> None:
-    # A clock that was set back meanwhile makes no failure one of the future.
+def _restore(app: App, email: bytes, row: Row, now: datetime) -> None:
+    # If the clock was set back, a failure may seem to be in the future.
     ago = max(0.0, (now - datetime.fromisoformat(row["last_at"])).total_seconds())
     last = app.clock.monotonic() - ago
     app.lockouts.restore(email, FailureCount(min(row["failures"], lockout.MAX_FAILURES), last))

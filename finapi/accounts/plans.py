@@ -119,7 +119,7 @@ def begin_period(
     bought = min(row["bought"], left) if row else 0
     tokens = get_terms(config, plan).tokens + bought
     values = {"user_id": user_id, "plan": plan, "tokens": tokens, "bought": bought, "now": iso(now)}
-    tx.run("put_userplan", values, anchor=iso(anchor), period_end=iso(compute_period_end(anchor, plan, now, config)))
+    tx.run("upsert_userplan", values, anchor=iso(anchor), period_end=iso(compute_period_end(anchor, plan, now, config)))
     billing.insert_ledger_row(tx, user_id, tokens - left, "refill", iso(now))
 
 

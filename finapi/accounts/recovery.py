@@ -64,12 +64,12 @@ def create_verification(tx: Transaction, app: App, user_id: int, now: datetime) 
     """Make the user's verification link anew; the id of its row."""
     expires_at = iso(now + timedelta(seconds=app.config.verification_lifetime))
     values = {"user_id": user_id, "uuid": app.new_uuid(), "now": iso(now), "expires_at": expires_at}
-    return int(tx.find_value("put_verification", values))
+    return int(tx.find_value("upsert_verification", values))
 
 
 def renew_verification(tx: Transaction, app: App, user_id: int, now: datetime) -> None:
     """Queue a new verification mail if the last link has expired (DECISIONS 3)."""
-    if tx.find_value("live_verification_of", user_id=user_id, now=iso(now)) is None:
+    if tx.find_value("live_verification_id", user_id=user_id, now=iso(now)) is None:
         mail.enqueue(tx, VERIFY, create_verification(tx, app, user_id, now), now)
 
 
@@ -86,7 +86,7 @@ def resend_verification(app: App, email: str, now: datetime) -> None:
             mail.enqueue(tx, DECOY, 0, now)
         else:
             # The same link while it lives: whoever else asks must not kill the one already in the mailbox.
-            live = tx.find_value("live_verification_of", user_id=user["id"], now=iso(now))
+            live = tx.find_value("live_verification_id", user_id=user["id"], now=iso(now))
             mail.enqueue(tx, VERIFY, live or create_verification(tx, app, user["id"], now), now)
 
 
@@ -131,7 +131,7 @@ def request_password_reset(app: App, email: str, now: datetime) -> None:
     expires_at = iso(now + timedelta(seconds=app.config.reset_lifetime))
     values = {"email": users.normalise_email(email), "uuid": app.new_uuid(), "now": iso(now), "expires_at": expires_at}
     with app.accounts.write() as tx:
-        reset_id = tx.find_value("put_reset", values)
+        reset_id = tx.find_value("upsert_reset", values)
         mail.enqueue(tx, RESET if reset_id is not None else DECOY, reset_id or 0, now)
 
 

@@ -58,8 +58,8 @@ def apply_secrets(app: App, now: datetime, *, new_secrets: bool = True) -> None:
     if gone or back:
         with app.accounts.write() as tx:
             for name in back:
-                tx.run("take_api_keys_again", name=name)
-                tx.run("take_webhook_secrets_again", name=name)
+                tx.run("accept_api_keys", name=name)
+                tx.run("accept_webhook_secrets", name=name)
             _refuse(tx, {row["made_with"] for row in gone}, now)
             tx.announce(users.KEYS_TOPIC)
     if gone:

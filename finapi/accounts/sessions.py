@@ -84,7 +84,7 @@ def login(app: App, email: str, password: str, address: str, now: datetime) -> L
         again = app.hasher.hash(password, key) if app.hasher.needs_rehash(user["password"]) else None
     with app.accounts.write() as tx:
         if again is not None:
-            tx.run("set_password_again", id=user["id"], password=again, old=user["password"])
+            tx.run("update_password_hash", id=user["id"], password=again, old=user["password"])
         token = _open(tx, app, user, now)
         plans.refill_in_transaction(tx, app.config, user["id"], now)
         logins.record_success(tx, app, user, key, address, now)
@@ -179,7 +179,7 @@ def apply_reset(tx: Transaction, reset: PasswordReset, now: datetime) -> int:
     # The link proves that the mailbox can be read, which is what a verification shows.
     tx.run("set_verified", id=user_id, now=iso(now))
     tx.run("delete_sessions", user_id=user_id)
-    tx.run("forget_login_failures", email=reset.email_key)
+    tx.run("delete_login_failures", email=reset.email_key)
     return user_id
 
 
@@ -193,7 +193,7 @@ def set_password(app: App, user_id: int, password: str, now: datetime, actor: au
         audit.record_action(tx, actor, "password", now, user_id)
         tx.run("set_password", id=user_id, password=stored, now=iso(now))
         tx.run("delete_sessions", user_id=user_id)
-        tx.run("forget_login_failures", email=lockout.hash_email(user["email"]))
+        tx.run("delete_login_failures", email=lockout.hash_email(user["email"]))
     app.lockouts.reset(lockout.hash_email(user["email"]))
 
 

@@ -264,7 +264,7 @@ def set_locked(app: App, email: str, locked: bool, now: datetime, actor: audit.A
             tx.run("delete_sessions", user_id=user_id)
             tx.announce(KEYS_TOPIC)
         else:
-            tx.run("forget_login_failures", email=key)
+            tx.run("delete_login_failures", email=key)
     if not locked:
         app.lockouts.reset(key)
 
@@ -274,7 +274,7 @@ def list_users(tx: Transaction, text: str = "", limit: int = -1) -> list[Row]:
 
     Of each ``email``, ``uuid``, ``plan``, ``balance``, ``state``, ``created_at``, ``credit_balance``, ``usertype``.
     """
-    return tx.list_rows("users_listed", text=text.strip().lower(), limit=limit)
+    return tx.list_rows("user_rows", text=text.strip().lower(), limit=limit)
 
 
 def get_email(tx: Transaction, uuid: str) -> str:
@@ -295,7 +295,7 @@ def erase(app: App, user_id: int, now: datetime, actor: audit.Actor | None = Non
         user = tx.find_row("user_by_id", id=user_id)
         assert user is not None
         audit.record_action(tx, actor, "delete", now, user_id)
-        tx.run("forget_login_failures", email=lockout.hash_email(user["email"]))
+        tx.run("delete_login_failures", email=lockout.hash_email(user["email"]))
         for query in _ERASED:
             tx.run(query, user_id=user_id)
         tx.run("erase_user", id=user_id, now=iso(now))
@@ -306,15 +306,15 @@ def erase(app: App, user_id: int, now: datetime, actor: audit.Actor | None = Non
 _ERASED = (
     "delete_api_key",
     "delete_sessions",
-    "delete_verifications_of",
-    "delete_resets_of",
+    "delete_verifications",
+    "delete_resets_of_user",
     "delete_kept_answers",
     "delete_login_addresses",
-    "delete_webhook_secrets_of",
+    "delete_webhook_secrets",
     "delete_failing_receivers",
     "delete_deliveries",
     "delete_targets",
-    "delete_mails_to",
+    "delete_mails_of_user",
     "end_userplan",
 )
 

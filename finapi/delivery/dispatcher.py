@@ -138,7 +138,7 @@ class Dispatcher:
             if ended or put_back or (soonest is not None and soonest <= iso(now)):
                 with self._app.accounts.write() as tx:
                     if put_back:
-                        tx.run("pull_in_deliveries", latest=latest)
+                        tx.run("update_late_deliveries", latest=latest)
                     for end in ended:
                         self._record(tx, end, now)
                     claims = self._claim(tx, now, ended)
@@ -164,8 +164,8 @@ class Dispatcher:
         with self._app.accounts.write() as tx:
             numbers = (
                 tx.run("drop_held_deliveries", before=iso(now - MAX_HOLD_TIME), now=iso(now), limit=MAX_DELETED_ROWS),
-                tx.run("forget_deliveries", before=before, limit=MAX_DELETED_ROWS),
-                tx.run("forget_receivers", before=before, limit=MAX_DELETED_ROWS),
+                tx.run("delete_old_deliveries", before=before, limit=MAX_DELETED_ROWS),
+                tx.run("delete_old_receivers", before=before, limit=MAX_DELETED_ROWS),
             )
         return max(numbers) == MAX_DELETED_ROWS
 
@@ -229,7 +229,7 @@ class Dispatcher:
             "receiver_rests", lane=lane, streak=DROP_STREAK, since=iso(now - timedelta(seconds=seconds))
         ):
             return
-        dropped = tx.run("drop_resting", lane=lane, now=iso(now), reason=RESTING_REASON)
+        dropped = tx.run("drop_resting_deliveries", lane=lane, now=iso(now), reason=RESTING_REASON)
         self._app.metrics.count(metrics.WEBHOOK_ATTEMPTS, "resting", by=dropped)
         if dropped:
             log.warning("%d deliveries to %s were dropped: the URL rests", dropped, webhooks.get_host(lane))
@@ -321,7 +321,7 @@ class Dispatcher:
         tx.run("record_delivery", values, now=iso(now), state=state, failures=failures, due_at=due_at)
         self._app.metrics.count(metrics.WEBHOOK_ATTEMPTS, "failed" if end.error else "delivered")
         if state == "delivered":
-            tx.run("receiver_delivered", lane=claim.lane)
+            tx.run("delete_failing_receiver", lane=claim.lane)
         elif state == "dropped":
             self._dropped(tx, claim, now)
             log.error("%s dropped at attempt %d: %s", claim.what, claim.number, end.error)
@@ -331,7 +331,7 @@ class Dispatcher:
     def _dropped(self, tx: Transaction, claim: ClaimedAttempt, now: datetime) -> None:
         """Count a drop of a lane's streak, and tell its account of the fifth."""
         of = {"lane": claim.lane, "user_id": claim.user_id, "now": iso(now)}
-        tx.run("receiver_dropped", of)
-        failing = tx.find_value("tell_of_receiver", of, streak=DROP_STREAK, day_ago=iso(now - timedelta(days=1)))
+        tx.run("upsert_failing_receiver", of)
+        failing = tx.find_value("mark_receiver_reported", of, streak=DROP_STREAK, day_ago=iso(now - timedelta(days=1)))
         if failing is not None:
             mail.enqueue(tx, recovery.FAILING_RECEIVER, failing, now)

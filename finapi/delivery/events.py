@@ -105,14 +105,14 @@ def open_journal(app: App, now: datetime) -> None:
         begun = tx.find_value("journal_epoch") != FIRST_EPOCH
     if not begun:
         with app.accounts.write() as tx:
-            tx.run("begin_first_epoch", epoch=int(now.timestamp()))
+            tx.run("update_first_epoch", epoch=int(now.timestamp()))
 
 
 def begin_epoch(tx: Transaction, min_epoch: int, now: datetime) -> int:
     """Begin a new epoch, as after a backup was put back, at ``least`` that number; its number."""
     epoch: int = max(int(now.timestamp()), min_epoch, tx.find_value("journal_epoch") + 1)
-    tx.run("begin_epoch", epoch=epoch)
-    tx.run("keep_epoch_numbers")
+    tx.run("update_epoch", epoch=epoch)
+    tx.run("update_epoch_seq")
     return epoch
 
 
@@ -140,12 +140,12 @@ def prune(app: App, now: datetime) -> int:
     config = app.config
     oldest = iso(now - timedelta(days=config.events_kept_days))
     limits = {"before": oldest, "limit": MAX_PRUNED_ROWS}
-    pruned = app.db.write_batched(lambda tx: tx.run("forget_outbox_aside", limits))
+    pruned = app.db.write_batched(lambda tx: tx.run("delete_outbox_aside", limits))
     with app.accounts.write() as tx:
-        pruned += tx.run("forget_carried", limits)
+        pruned += tx.run("delete_carried", limits)
         for feed in TYPES_BY_FEED:
             pruned += tx.run(
-                "drop_old_events",
+                "delete_old_events",
                 limits,
                 feed=feed,
                 count=max(config.events_kept, config.feed_catchup),

@@ -79,7 +79,7 @@ def _put(
     data: str,
 ) -> None:
     values = {"accession": accession, "type": type, "subject": subject, "occurred_at": occurred_at, "data": data}
-    tx.run("put_outbox", {**values, **events.build_tag_columns(about)}, now=iso(now))
+    tx.run("insert_outbox_row", {**values, **events.build_tag_columns(about)}, now=iso(now))
     tx.run_after_commit(_carry_now)
 
 
@@ -134,14 +134,14 @@ def _carry_batch(db: Database, rows: list[Row]) -> int:
 
 
 def _drop(done: list[tuple[int]], tx: Transaction) -> None:
-    tx.insert_rows("drop_outbox", done)
+    tx.insert_rows("delete_outbox_row", done)
 
 
 def _note_failure(db: Database, row: Row, error: Exception) -> None:
     reason = f"{type(error).__name__}: {error}"[:REASON_LENGTH]
     aside = row["tries"] + 1 >= MAX_TRIES
     values = {"id": row["id"], "tries": row["tries"], "reason": reason, "aside": aside}
-    db.write_batched(lambda tx: tx.run("note_outbox_failure", values))
+    db.write_batched(lambda tx: tx.run("update_outbox_failure", values))
     what = f"{row['type']} of {row['accession']}"
     if aside:
         log.error("%s cannot be told and is put aside; see finapi outbox list", what, exc_info=error)
@@ -154,7 +154,7 @@ def list_failed_rows(tx: Transaction) -> list[dict[str, Any]]:
 
     The state is ``put_aside``, or ``tried`` of what will be tried again.
     """
-    return [dict(row) for row in tx.list_rows("outbox_in_trouble")]
+    return [dict(row) for row in tx.list_rows("failed_outbox_rows")]
 
 
 def count_rows_aside(tx: Transaction) -> int:
@@ -166,7 +166,7 @@ def count_rows_aside(tx: Transaction) -> int:
 def retry_rows(db: Database, ids: Sequence[int | None]) -> list[int]:
     """Try these of :func:`in_trouble` (None: all) again at once, and as often as at first; how many those were."""
     with db.write() as tx:
-        found = [tx.run("retry_outbox", id=id) for id in ids]
+        found = [tx.run("reset_outbox_rows", id=id) for id in ids]
     if any(found):
         transfer(db)
     return found
@@ -194,7 +194,7 @@ def _carry_now(db: Database) -> None:
 
 def _carried(tx: Transaction, row: Row) -> bool:
     """Carry a row over unless it has been; whether it had not."""
-    if not tx.run("mark_carried", dict(row)):
+    if not tx.run("insert_carried", dict(row)):
         return False
     # Loaded with the first row: a start looks for what waits, and finds none.
     from finapi.delivery import sniper, webhooks

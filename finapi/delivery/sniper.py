@@ -166,7 +166,7 @@ def create_target(
             full = f"All {slots} slots are taken; stop a target to free one."
             raise ApiError("CONFLICT", full, details={"slots": slots, "active_count": used})
         tx.run("insert_target", values, now=iso(now))
-        tx.run("forget_targets", user_id=user_id, kept=app.config.targets_kept)
+        tx.run("delete_old_targets", user_id=user_id, kept=app.config.targets_kept)
         return respond(tx, _created(_mine(tx, values), now))
 
 
@@ -278,7 +278,7 @@ def _move(
         "hit_filed_at": filing.filed_at if filing else None,
         "hit_url": filing.url if filing else None,
     }
-    return bool(tx.run("move_target", values, **hit))
+    return bool(tx.run("update_target", values, **hit))
 
 
 def _expire(tx: Transaction, row: Row, now: datetime) -> None:

@@ -194,7 +194,7 @@ def redeliver(app: App, user_id: int, delivery_id: str, now: datetime, respond: 
     """
     with app.accounts.write() as tx:
         row = _mine(tx, user_id, delivery_id)
-        if not tx.run("put_back_delivery", id=row["id"], lane=_lane(user_id, row["url"]), now=iso(now)):
+        if not tx.run("requeue_delivery", id=row["id"], lane=_lane(user_id, row["url"]), now=iso(now)):
             raise ApiError("CONFLICT", "The delivery is still in progress.", details={"status": row["status"]})
         tx.announce(TOPIC)
         return respond(tx, _delivery(tx, _mine(tx, user_id, delivery_id)))

@@ -317,4 +317,4 @@ def _prove_balances(app: App) -> int:
     if errors:
         raise UsageError(f"{errors[0]}; finapi check says more")
     with app.accounts.read() as tx:
-        return sum(row["balance"] or 0 for row in tx.list_rows("users_listed", text="", limit=-1))
+        return sum(row["balance"] or 0 for row in tx.list_rows("user_rows", text="", limit=-1))

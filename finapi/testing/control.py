@@ -203,7 +203,7 @@ def _create_account(world: World, body: dict[str, Any]) -> dict[str, Any]:
 def _clear_limits(world: World, body: dict[str, Any]) -> dict[str, Any]:
     world.clear_limits()
     with world.app.accounts.write() as tx:
-        tx.run("forget_old_login_failures", before=END_OF_TIME)
+        tx.run("delete_old_login_failures", before=END_OF_TIME)
     world.clear_lockouts()
     return {}
 

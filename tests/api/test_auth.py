@@ -194,7 +194,7 @@ def verify_token_of(app: App, email: str) -> Answer:
     with app.db.read() as tx:
         user = tx.find_row("user_by_email", email=email)
         assert user is not None
-        row = tx.find_row("live_verification_of", user_id=user["id"], now="")
+        row = tx.find_row("live_verification_id", user_id=user["id"], now="")
         assert row is not None
         row = tx.find_row("verification", id=row["id"])
         assert row is not None

@@ -7,7 +7,7 @@ SELECT EXISTS (SELECT 1 FROM ledger_marks WHERE day = :today) AS marked,
         coalesce((SELECT min(id) - 1 FROM ledger WHERE id > :closed_to AND open = 1), 4611686018427387904)), 0) AS due,
     (SELECT min(day) FROM ledger_days) AS oldest
 
--- name: put_ledger_mark
+-- name: insert_ledger_mark
 INSERT INTO ledger_marks (day, last_id) SELECT :day, coalesce(max(id), 0) FROM ledger
 WHERE true
 ON CONFLICT (day) DO NOTHING
@@ -15,7 +15,7 @@ ON CONFLICT (day) DO NOTHING
 -- name: last_ledger_mark
 SELECT max(day) FROM ledger_marks
 
--- name: forget_ledger_marks
+-- name: delete_ledger_marks
 DELETE FROM ledger_marks WHERE day < :before AND last_id <= :archived
 
 -- name: ledger_archived_to
@@ -34,11 +34,11 @@ LIMIT :limit
 INSERT INTO ledger_archives (last_id, file, rows, last_at, sha256, created_at)
 VALUES (:last_id, :file, :rows, :last_at, :sha256, :now)
 
--- name: last_of_chunk
+-- name: last_id_of_chunk
 -- The last id of the next :limit rows to remove, or null if there are none.
 SELECT max(id) FROM (SELECT id FROM ledger WHERE id > 0 AND id <= :to ORDER BY id LIMIT :limit) AS chunk
 
--- name: carry_over
+-- name: upsert_carried_over
 INSERT INTO ledger (id, user_id, delta, reason, created_at)
 SELECT -user_id, user_id, sum(delta), 'carried_over', max(created_at)
 FROM ledger
@@ -46,10 +46,10 @@ WHERE id > 0 AND id <= :to
 GROUP BY user_id
 ON CONFLICT (id) DO UPDATE SET delta = ledger.delta + excluded.delta, created_at = max(ledger.created_at, excluded.created_at)
 
--- name: remove_archived
+-- name: delete_archived_rows
 DELETE FROM ledger WHERE id > 0 AND id <= :to
 
--- name: forget_usage
+-- name: delete_usage
 DELETE FROM ledger_days WHERE (user_id, day, endpoint) IN (
     SELECT user_id, day, endpoint FROM ledger_days WHERE day < :before LIMIT :limit
 )

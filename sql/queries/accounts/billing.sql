@@ -64,10 +64,10 @@ GROUP BY user_id, day, endpoint
 ON CONFLICT (user_id, day, endpoint) DO UPDATE
 SET tokens = ledger_days.tokens + excluded.tokens, calls = ledger_days.calls + excluded.calls
 
--- name: put_summed
+-- name: update_summed
 UPDATE ledger_summed SET last_id = :to
 
--- name: put_closed
+-- name: update_closed_to
 -- Move closed_to to the last row before the first open debit. No debit up to :after is open; rows up to :to are read.
 UPDATE ledger_summed SET closed_to = max(closed_to, coalesce(
     (SELECT min(id) - 1 FROM ledger WHERE id > :after AND id <= :to AND open = 1),

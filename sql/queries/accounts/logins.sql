@@ -1,10 +1,10 @@
 -- name: login_failures
 SELECT email, failures, last_at FROM login_failures WHERE last_at > :since
 
--- name: login_failures_of
+-- name: login_failures_of_email
 SELECT failures, last_at FROM login_failures WHERE email = :email AND last_at > :since
 
--- name: count_login_failure
+-- name: increment_login_failures
 -- A failure during a lock changes nothing: another process was checking that password when the lock began.
 INSERT INTO login_failures (email, failures, last_at) VALUES (:email, 1, :now)
 ON CONFLICT (email) DO UPDATE SET
@@ -23,27 +23,27 @@ ON CONFLICT (email) DO UPDATE SET
     END
 RETURNING failures, last_at
 
--- name: keep_login_failures
+-- name: upsert_login_failures
 INSERT INTO login_failures (email, failures, last_at) VALUES (:email, :failures, :last_at)
 ON CONFLICT (email) DO UPDATE SET failures = excluded.failures, last_at = excluded.last_at
 
--- name: forget_login_failures
+-- name: delete_login_failures
 DELETE FROM login_failures WHERE email = :email
 
--- name: forget_old_login_failures
+-- name: delete_old_login_failures
 DELETE FROM login_failures WHERE last_at <= :before
 
 -- name: login_address
 SELECT 1 FROM login_addresses WHERE user_id = :user_id AND address = :address AND last_at > :since
 
--- name: keep_login_address
+-- name: upsert_login_address
 INSERT INTO login_addresses (user_id, address, last_at) VALUES (:user_id, :address, :now)
 ON CONFLICT (user_id, address) DO UPDATE SET last_at = excluded.last_at
 
--- name: forget_old_login_addresses
+-- name: delete_old_login_addresses
 DELETE FROM login_addresses WHERE last_at <= :before
 
--- name: forget_login_addresses_beyond
+-- name: delete_surplus_login_addresses
 DELETE FROM login_addresses
 WHERE user_id = :user_id AND address NOT IN (
     SELECT address FROM login_addresses WHERE user_id = :user_id ORDER BY last_at DESC, address LIMIT :most

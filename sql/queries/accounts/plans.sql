@@ -4,7 +4,7 @@ SELECT *, total_limit_api - reach_limit_api AS current_balance FROM userplans WH
 -- name: due_users
 SELECT user_id FROM userplans WHERE current_period_end <= :now ORDER BY current_period_end LIMIT :limit
 
--- name: put_userplan
+-- name: upsert_userplan
 INSERT INTO userplans (user_id, plan, total_limit_api, bought, current_period_end, anchor, created_at, updated_at)
 VALUES (:user_id, :plan, :tokens, :bought, :period_end, :anchor, :now, :now)
 ON CONFLICT (user_id) DO UPDATE

@@ -1,4 +1,4 @@
--- name: put_verification
+-- name: upsert_verification
 INSERT INTO verifications (user_id, uuid, created_at, expires_at)
 VALUES (:user_id, :uuid, :now, :expires_at)
 ON CONFLICT (user_id) DO UPDATE
@@ -11,10 +11,10 @@ FROM verifications
 JOIN users ON users.id = verifications.user_id
 WHERE verifications.id = :id
 
--- name: live_verification_of
+-- name: live_verification_id
 SELECT id FROM verifications WHERE user_id = :user_id AND expires_at > :now
 
--- name: put_reset
+-- name: upsert_reset
 -- By email, so that the same work is done whether the user exists or not.
 INSERT INTO resets (user_id, uuid, created_at, expires_at)
 SELECT id, :uuid, :now, :expires_at FROM users WHERE email = :email

@@ -39,10 +39,10 @@ UPDATE webhook_secrets SET refused = 1 WHERE refused = 0 AND made_with = :name
 -- name: revoke_invites
 UPDATE invites SET revoked_at = :now WHERE made_with = :name AND used_at IS NULL AND revoked_at IS NULL
 
--- name: take_api_keys_again
+-- name: accept_api_keys
 UPDATE api_keys SET refused = 0 WHERE refused = 1 AND made_with = :name
 
--- name: take_webhook_secrets_again
+-- name: accept_webhook_secrets
 UPDATE webhook_secrets SET refused = 0 WHERE refused = 1 AND made_with = :name
 
 -- name: refused_names

@@ -14,7 +14,7 @@ WHERE user_id = :user_id
 -- name: users_after
 SELECT id FROM users WHERE id > :id AND deleted_at IS NULL ORDER BY id LIMIT :limit
 
--- name: users_listed
+-- name: user_rows
 SELECT users.email, users.uuid, userplans.plan, userplans.total_limit_api - userplans.reach_limit_api AS balance,
     CASE WHEN users.deleted_at IS NOT NULL THEN 'deleted' WHEN users.locked_at IS NOT NULL THEN 'locked'
         WHEN users.verify_email = 1 THEN 'active' ELSE 'unverified' END AS state,
@@ -40,10 +40,10 @@ WHERE id = :id
 -- name: delete_api_key
 DELETE FROM api_keys WHERE user_id = :user_id
 
--- name: delete_verifications_of
+-- name: delete_verifications
 DELETE FROM verifications WHERE user_id = :user_id
 
--- name: delete_resets_of
+-- name: delete_resets_of_user
 DELETE FROM resets WHERE user_id = :user_id
 
 -- name: delete_kept_answers
@@ -52,7 +52,7 @@ DELETE FROM kept_answers WHERE user_id = :user_id
 -- name: delete_login_addresses
 DELETE FROM login_addresses WHERE user_id = :user_id
 
--- name: delete_webhook_secrets_of
+-- name: delete_webhook_secrets
 DELETE FROM webhook_secrets WHERE user_id = :user_id
 
 -- name: delete_failing_receivers
@@ -64,7 +64,7 @@ DELETE FROM deliveries WHERE user_id = :user_id
 -- name: delete_targets
 DELETE FROM sniper_targets WHERE user_id = :user_id
 
--- name: delete_mails_to
+-- name: delete_mails_of_user
 -- Only templates whose subject is the user's own row.
 DELETE FROM mails WHERE state = 'queued' AND due_at >= '' AND subject_id = :user_id
     AND template IN ('welcome', 'new_key', 'new_webhook_secret', 'key_refused', 'webhook_refused')
@@ -120,7 +120,7 @@ WHERE id = :id
 -- name: set_password
 UPDATE users SET password = :password, password_serial = password_serial + 1, updated_at = :now WHERE id = :id
 
--- name: set_password_again
+-- name: update_password_hash
 UPDATE users SET password = :password WHERE id = :id AND password = :old
 
 -- name: set_verified

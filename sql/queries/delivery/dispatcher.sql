@@ -41,7 +41,7 @@ LIMIT :limit
 SELECT (SELECT min(due_at) FROM deliveries WHERE due_at IS NOT NULL) AS soonest,
     (SELECT max(due_at) FROM deliveries WHERE due_at IS NOT NULL) AS latest
 
--- name: pull_in_deliveries
+-- name: update_late_deliveries
 -- Deliveries that are due later than any schedule allows: the clock was set back.
 UPDATE deliveries SET due_at = :latest WHERE due_at > :latest
 
@@ -84,14 +84,14 @@ UPDATE deliveries
 SET state = 'dropped', due_at = NULL, done_at = :now, held_at = NULL
 WHERE id IN (SELECT id FROM deliveries WHERE held_at < :before LIMIT :limit)
 
--- name: forget_deliveries
+-- name: delete_old_deliveries
 DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE done_at < :before LIMIT :limit)
 
--- name: receiver_dropped
+-- name: upsert_failing_receiver
 INSERT INTO failing_receivers (lane, user_id, dropped, dropped_at) VALUES (:lane, :user_id, 1, :now)
 ON CONFLICT (lane) DO UPDATE SET dropped = failing_receivers.dropped + 1, dropped_at = :now
 
--- name: tell_of_receiver
+-- name: mark_receiver_reported
 -- A user is notified once for a receiver that fails again and again, and once a day for all its receivers.
 UPDATE failing_receivers
 SET told_at = :now
@@ -99,18 +99,18 @@ WHERE lane = :lane AND dropped >= :streak AND told_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM failing_receivers WHERE user_id = :user_id AND told_at > :day_ago)
 RETURNING id
 
--- name: receiver_delivered
+-- name: delete_failing_receiver
 DELETE FROM failing_receivers WHERE lane = :lane
 
 -- name: receiver_rests
 SELECT 1 FROM failing_receivers WHERE lane = :lane AND dropped >= :streak AND dropped_at > :since
 
--- name: drop_resting
+-- name: drop_resting_deliveries
 UPDATE deliveries
 SET state = 'dropped', due_at = NULL, done_at = :now, held_at = NULL, last_error = :reason
 WHERE lane = :lane AND due_at <= :now AND asked = 0 AND state IN ('pending', 'retry_pending')
 
--- name: forget_receivers
+-- name: delete_old_receivers
 DELETE FROM failing_receivers WHERE id IN (
     SELECT id FROM failing_receivers WHERE dropped_at < :before LIMIT :limit
 )

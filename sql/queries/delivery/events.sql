@@ -8,13 +8,13 @@ VALUES (:feed, :seq, :type, :occurred_at, :now, :tickers, :ciks, :form_type, :da
 -- name: journal_epoch
 SELECT epoch FROM journal
 
--- name: begin_epoch
+-- name: update_epoch
 UPDATE journal SET epoch = :epoch
 
--- name: keep_epoch_numbers
+-- name: update_epoch_seq
 UPDATE feeds SET epoch_seq = last_seq
 
--- name: begin_first_epoch
+-- name: update_first_epoch
 UPDATE journal SET epoch = :epoch WHERE epoch = 1 AND NOT EXISTS (SELECT 1 FROM feeds WHERE last_seq > 0)
 
 -- name: event_span
@@ -37,7 +37,7 @@ WHERE feed = :feed AND seq < :seq
 ORDER BY seq DESC
 LIMIT :limit
 
--- name: drop_old_events
+-- name: delete_old_events
 -- The oldest events, but never the newest few: a reader that connects is sent those.
 DELETE FROM events
 WHERE feed = :feed AND seq IN (

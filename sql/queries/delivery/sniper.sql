@@ -1,4 +1,4 @@
--- part: targets_asked_for
+-- part: target_filter
 WHERE user_id = :user_id AND (:ticker IS NULL OR ticker = :ticker)
     AND (:status IS NULL OR :status = CASE
         WHEN state = 'STOPPED' OR end_time <= :now THEN 'STOPPED'
@@ -22,16 +22,16 @@ WHERE target_id = :target_id AND user_id = :user_id
 SELECT sniper_targets.*, coalesce(sniper_targets.webhook_url, users.webhook_url) AS receiver
 FROM sniper_targets
 JOIN users ON users.id = sniper_targets.user_id
-{targets_asked_for}
+{target_filter}
 ORDER BY sniper_targets.id DESC
 LIMIT :limit OFFSET :offset
 
 -- name: count_targets
 SELECT count(*)
 FROM sniper_targets
-{targets_asked_for}
+{target_filter}
 
--- name: forget_targets
+-- name: delete_old_targets
 DELETE FROM sniper_targets
 WHERE user_id = :user_id AND state = 'STOPPED' AND id <= (
     SELECT id FROM sniper_targets WHERE user_id = :user_id ORDER BY id DESC LIMIT 1 OFFSET :kept
@@ -56,7 +56,7 @@ SELECT * FROM sniper_targets WHERE state <> 'STOPPED' AND end_time <= :now ORDER
 -- name: targets_beginning
 SELECT * FROM sniper_targets WHERE state = 'CREATED' AND start_time <= :now ORDER BY start_time LIMIT :limit
 
--- name: move_target
+-- name: update_target
 UPDATE sniper_targets
 SET state = :state, resolution_reason = :reason, stopped_at = :stopped_at, hit_accession = :hit_accession,
     hit_form = :hit_form, hit_filed_at = :hit_filed_at, hit_url = :hit_url

@@ -50,7 +50,7 @@ SELECT id, delivery_id, event_type, target_id, body, url, state AS status, attem
 FROM deliveries
 WHERE delivery_id = :delivery_id AND user_id = :user_id
 
--- name: put_back_delivery
+-- name: requeue_delivery
 UPDATE deliveries
 SET state = 'pending', failures = 0, due_at = :now, done_at = NULL, lane = :lane, asked = 1
 WHERE id = :id AND state IN ('delivered', 'dropped')
