@@ -150,7 +150,7 @@ def own(tmp_path: Path) -> Config:
 
 def test_plans_are_read_from_the_file(own: Config) -> None:
     assert own.plans == (CustomPlan("gold", 1000, "week", 99), CustomPlan("pro", None, None, 49))
-    told = {one["name"]: (one["price"], one["interval"], one["features"][0]) for one in plans.list_plans(own)}
+    told = {one["name"]: (one["price"], one["interval"], one["features"][0]) for one in plans.iter_plans(own)}
     assert told["gold"] == (99, "week", "99 dollars a week")
     assert told["pro"] == (49, "month", "49 dollars a month")
     assert told["free"] == (0, "month", "2,000 tokens a month")

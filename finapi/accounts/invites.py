@@ -1,4 +1,7 @@
-"""Invite codes: one registration each, until used, expired or revoked; derived from the master secret, never stored."""
+"""Invite codes. Each allows one registration until it is used, expired or revoked.
+
+Codes are derived from a master secret and never stored.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ USED_MESSAGE = "Invite code is used and cannot be used"
 
 
 class Invite(NamedTuple):
-    """A code just made. ``expires_at`` is ISO or None."""
+    """An invite that was just created. ``expires_at`` is an ISO time, or None if it never expires."""
 
     code: str
     expires_at: str | None
@@ -26,7 +29,7 @@ class Invite(NamedTuple):
 def create(
     app: App, now: datetime, *, lifetime: timedelta | None, note: str | None, actor: audit.Actor | None = None
 ) -> Invite:
-    """Make an invite that expires after ``lifetime``, or never."""
+    """Create an invite that expires after ``lifetime``, or never if that is None."""
     uuid = app.new_uuid()
     code = credentials.derive_invite_code(app.secrets, uuid)
     expires_at = iso(now + lifetime) if lifetime is not None else None
@@ -39,7 +42,7 @@ def create(
 
 
 def list_invites(app: App, tx: Transaction, now: datetime) -> list[dict[str, Any]]:
-    """Every invite as ``{code, state, note, created_at, expires_at, used_at, used_by}``, oldest first."""
+    """Return every invite, oldest first: code, state, note, created_at, expires_at, used_at and used_by."""
     return [
         {
             "code": credentials.derive_again(
@@ -53,43 +56,43 @@ def list_invites(app: App, tx: Transaction, now: datetime) -> list[dict[str, Any
 
 
 def revoke(app: App, code: str, now: datetime, actor: audit.Actor | None = None) -> None:
-    """Revoke a code that has not been used; NOT_FOUND or CONFLICT when it cannot be."""
+    """Revoke an unused code. Raise NOT_FOUND if it is unknown, and CONFLICT if it is used or revoked."""
     with app.accounts.write() as tx:
         row = _by_code(tx, code)
         if row is None:
             raise ApiError("NOT_FOUND", "Unknown invite code.")
         if not tx.run("revoke_invite", id=row["id"], now=iso(now)):
             raise ApiError("CONFLICT", "The invite code has already been used or revoked.")
-        # A code that is revoked opens nothing: it may stand in the log.
+        # A revoked code is worthless, so the log may contain it.
         audit.record_action(tx, actor, "revoke an invite", now, detail=code.strip().upper())
 
 
 def redeem(app: App, tx: Transaction, code: str, now: datetime) -> str:
-    """The invite token of a code; 400 INVALID_INVITE or 410 INVITE_USED. Uses nothing up."""
-    invite_id = _redeemable(_by_code(tx, code), now)
+    """Return the invite token of a code, without using the code up. Raise INVALID_INVITE (400) or INVITE_USED (410)."""
+    invite_id = _check_redeemable(_by_code(tx, code), now)
     return credentials.build_invite_token(app.secrets, invite_id, now, app.config.invite_token_lifetime)
 
 
 def get_id_by_token(app: App, tx: Transaction, token: str, now: datetime) -> int:
-    """The id of the invite behind a token, looked at again: the token alone is not trusted."""
+    """Return the id of a token's invite. Raise INVALID_INVITE or INVITE_USED by the current state of its row."""
     invite_id = credentials.read_invite_token(app.secrets, token, now)
-    return _redeemable(None if invite_id is None else tx.find_row("invite_by_id", id=invite_id), now)
+    return _check_redeemable(None if invite_id is None else tx.find_row("invite_by_id", id=invite_id), now)
 
 
 def use(tx: Transaction, invite_id: int, now: datetime) -> None:
-    """Use an invite up in the caller's transaction; of two that race, the second gets the 410.
+    """Mark an invite as used, in a transaction that is open.
 
-    One that was revoked or expired since it was looked at is the 400.
+    Raise INVITE_USED if another registration was faster, and INVALID_INVITE if the invite is revoked or expired.
     """
     if not tx.run("use_invite", id=invite_id, now=iso(now)):
-        _redeemable(tx.find_row("invite_by_id", id=invite_id), now)
+        _check_redeemable(tx.find_row("invite_by_id", id=invite_id), now)
 
 
 def _by_code(tx: Transaction, code: str) -> Row | None:
     return tx.find_row("invite_by_fingerprint", fingerprint=credentials.fingerprint(code.strip().upper()))
 
 
-def _redeemable(row: Row | None, now: datetime) -> int:
+def _check_redeemable(row: Row | None, now: datetime) -> int:
     state = None if row is None else _state(row, iso(now))
     if state == "used":
         raise ApiError("INVITE_USED", USED_MESSAGE)

@@ -1,6 +1,6 @@
-"""Plans: how many tokens a period brings, when it ends, and what is bought or granted beside (DECISIONS 4).
+"""Plans: the tokens of a period, its end, and tokens that are bought or granted in addition (DECISIONS 4).
 
-A period brings its quota anew. Tokens that were bought or granted carry over, and are spent after the quota.
+Each period starts with the full quota. Tokens that were bought or granted carry over, and are spent after the quota.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from finapi.store.db import Row, Transaction
 
 Answer = TypeVar("Answer")
 
-# How long a plan's period is, in months; None: a week.
+# The length of a plan's period in months, or None for a week.
 PERIOD_MONTHS: dict[str, int | None] = {"free": 1, "weekly": None, "monthly": 1, "pro": 1, "yearly": 12}
 INTERVALS: dict[int | None, Literal["week", "month", "year"]] = {1: "month", None: "week", 12: "year"}
 MONTHS = {interval: months for months, interval in INTERVALS.items()}
 
-# DECISIONS 5: 100 requests for a dollar, so that a cent buys one.
+# A dollar buys 100 tokens (DECISIONS 5).
 TOKENS_PER_CENT = 1
 
-# Refills in one transaction, and between looks when none is due: calls refill their own account.
+# Refills of one step, and the seconds to the next one if none is due. Calls refill their own account.
 MAX_REFILLS = 500
 REFILL_SECONDS = 60.0
 
 
 class Purchase(NamedTuple):
-    """Tokens bought, and the balance and the cents in the wallet after it."""
+    """Tokens that were bought, and the balance and the cents in the wallet after that."""
 
     tokens: int
     balance: int
@@ -45,7 +45,7 @@ class Purchase(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What a plan brings in a period of so many ``months`` (None: a week), for so many dollars (None: not told)."""
+    """A plan's tokens in a period of ``months`` (None: a week), and its price in dollars (None: not stated)."""
 
     tokens: int
     months: int | None
@@ -53,46 +53,46 @@ class Terms(NamedTuple):
 
 
 def build_catalogue(config: Config) -> dict[str, Terms]:
-    """Every plan by its name, the free one first; the operator's own at the end."""
-    found = {
+    """Return the terms of every plan by its name: the free plan first, the operator's own plans last."""
+    catalogue = {
         plan: Terms(getattr(config, f"{plan}_tokens"), months, 0 if plan == "free" else None)
         for plan, months in PERIOD_MONTHS.items()
     }
-    for own in config.plans:
-        terms = found.get(own.name, Terms(0, 1, None))
-        found[own.name] = Terms(
-            terms.tokens if own.tokens is None else own.tokens,
-            terms.months if own.period is None else MONTHS[own.period],
-            terms.price if own.price is None else own.price,
+    for plan_config in config.plans:
+        default = catalogue.get(plan_config.name, Terms(0, 1, None))
+        catalogue[plan_config.name] = Terms(
+            tokens=default.tokens if plan_config.tokens is None else plan_config.tokens,
+            months=default.months if plan_config.period is None else MONTHS[plan_config.period],
+            price=default.price if plan_config.price is None else plan_config.price,
         )
-    return found
+    return catalogue
 
 
 def get_terms(config: Config, plan: str) -> Terms:
-    """The terms of a plan; those of the free one for a plan that the operator has taken away."""
+    """Return the terms of a plan, or those of the free plan if the operator has removed it."""
     plans = build_catalogue(config)
     return plans.get(plan, plans["free"])
 
 
 def check_name(config: Config, plan: str) -> None:
-    """UsageError for a plan that there is not."""
+    """Raise UsageError if there is no plan of this name."""
     if plan not in build_catalogue(config):
         raise UsageError(f"{plan!r} is not a plan: {', '.join(build_catalogue(config))}")
 
 
 def parse_cents(text: str) -> int:
-    """The cents of an amount of dollars; UsageError for what is none."""
-    found = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,2}))?", text, re.ASCII)
-    number = int(found[1]) * 100 + int((found[2] or "0").ljust(2, "0")) if found else 0
+    """Return the cents of an amount of dollars (12.50). Raise UsageError if the text is not one, or is zero."""
+    match = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,2}))?", text, re.ASCII)
+    number = int(match[1]) * 100 + int((match[2] or "0").ljust(2, "0")) if match else 0
     if number == 0:
         raise UsageError(f"amount: {text!r} is not an amount of dollars (12.50)")
     return number
 
 
 def compute_period_end(anchor: datetime, plan: str, after: datetime, config: Config | None = None) -> datetime:
-    """When the period that holds ``after`` ends, counting periods of ``plan`` from ``anchor``.
+    """Return the end of the period that contains ``after``, counting periods of ``plan`` from ``anchor``.
 
-    Months end on the anchor's day, or on the last of a month that has no such day.
+    A month ends on the anchor's day, or on the last day of a month that has no such day.
     """
     months = PERIOD_MONTHS[plan] if config is None else get_terms(config, plan).months
     if months is None:
@@ -113,8 +113,12 @@ def _months_later(start: datetime, months: int) -> datetime:
 def begin_period(
     tx: Transaction, config: Config, user_id: int, plan: str, now: datetime, *, anchor: datetime | None = None
 ) -> None:
-    """Begin a period of ``plan``, counted from ``anchor``, by default now: its quota and the bought tokens left."""
-    row, anchor = tx.find_row("userplan", user_id=user_id), anchor or now
+    """Begin a period of ``plan``, counted from ``anchor`` (default: now).
+
+    The balance is the plan's quota and the bought tokens that are left.
+    """
+    row = tx.find_row("userplan", user_id=user_id)
+    anchor = anchor or now
     left = row["current_balance"] if row else 0
     bought = min(row["bought"], left) if row else 0
     tokens = get_terms(config, plan).tokens + bought
@@ -124,27 +128,27 @@ def begin_period(
 
 
 def change_plan(app: App, user_id: int, plan: str, now: datetime, actor: audit.Actor | None = None) -> None:
-    """Put a user on a plan from now on."""
+    """Change a user's plan and begin a period of it."""
     with app.accounts.write() as tx:
         audit.record_action(tx, actor, "plan", now, user_id, plan)
         begin_period(tx, app.config, user_id, plan, now)
 
 
 def refill(app: App, user_id: int, now: datetime) -> None:
-    """Begin the period of ``now`` if the user's has ended: with the quota once, however many went by."""
+    """Begin the period that contains ``now`` if the user's has ended. Missed periods add no further quota."""
     with app.accounts.write() as tx:
         refill_in_transaction(tx, app.config, user_id, now)
 
 
 def refill_in_transaction(tx: Transaction, config: Config, user_id: int, now: datetime) -> None:
-    """The same in a transaction that is open."""
+    """Refill a user as :func:`refill` does, in a transaction that is open."""
     row = tx.find_row("userplan", user_id=user_id)
     if row is not None and row["current_period_end"] <= iso(now):
         begin_period(tx, config, user_id, row["plan"], now, anchor=datetime.fromisoformat(row["anchor"]))
 
 
 def run_refill_step(app: App, now: datetime) -> float:
-    """Refill accounts whose period has ended. Return the seconds until it should run again. A worker's step."""
+    """Refill accounts whose period has ended. Return the seconds until it should run again."""
     with app.accounts.read() as tx:
         due = [row["user_id"] for row in tx.list_rows("due_users", now=iso(now), limit=MAX_REFILLS)]
     for user_id in due:
@@ -158,28 +162,28 @@ def grant(app: App, user_id: int, tokens: int, now: datetime, actor: audit.Actor
     """Add tokens to a user's balance."""
     with app.accounts.write() as tx:
         audit.record_action(tx, actor, "grant", now, user_id, f"{tokens} tokens")
-        _add(tx, user_id, tokens, "grant", now)
+        _add_tokens(tx, user_id, tokens, "grant", now)
 
 
 def buy_tokens(
     app: App, user_id: int, cents: int, now: datetime, respond: Callable[[Transaction, Purchase], Answer]
 ) -> Answer:
-    """Buy tokens out of the wallet; what ``settle`` makes of it in the same transaction.
+    """Buy tokens from the wallet. Return the answer that ``respond`` builds in the same transaction.
 
-    INSUFFICIENT_BALANCE when the wallet holds less.
+    Raise INSUFFICIENT_BALANCE if the wallet has less than ``cents``.
     """
     with app.accounts.write() as tx:
         left = tx.find_value("take_credit", user_id=user_id, cents=cents, now=iso(now))
         if left is None:
             raise ApiError("INSUFFICIENT_BALANCE", "The wallet balance is below this amount.")
         tokens = cents * TOKENS_PER_CENT
-        balance = _add(tx, user_id, tokens, "purchase", now)
+        balance = _add_tokens(tx, user_id, tokens, "purchase", now)
         tx.run("insert_wallet_row", user_id=user_id, cents=-cents, reason="purchase", tokens=tokens, now=iso(now))
         return respond(tx, Purchase(tokens, balance, left))
 
 
 class Balance(TypedDict):
-    """What is left, what the plan brings, and when it does so again."""
+    """A user's tokens, the plan's quota, and the time of the next refill."""
 
     current_balance: int
     plan: str
@@ -192,8 +196,8 @@ class Balance(TypedDict):
 
 
 def get_balance(tx: Transaction, config: Config, user_id: int, now: datetime) -> Balance:
-    """A user's balance; CONFLICT when the account has no plan."""
-    row = _held(tx, user_id)
+    """Return a user's balance. Raise CONFLICT if the account has no plan."""
+    row = _get_userplan(tx, user_id)
     left = datetime.fromisoformat(row["current_period_end"]) - now
     return build_record(
         Balance,
@@ -217,13 +221,13 @@ class PlanSubscription(TypedDict):
 
 
 def get_subscription(tx: Transaction, user_id: int) -> PlanSubscription:
-    """A user's plan; CONFLICT when the account has none."""
-    row = _held(tx, user_id)
+    """Return a user's plan. Raise CONFLICT if the account has none."""
+    row = _get_userplan(tx, user_id)
     return build_record(PlanSubscription, row, plan_name=row["plan"])
 
 
 class Plan(TypedDict):
-    """A plan. The operator puts accounts on plans; a price, in dollars, is one that the operator told."""
+    """A plan. The operator chooses the plan of an account, and may state a price in dollars."""
 
     id: int
     name: str
@@ -235,8 +239,8 @@ class Plan(TypedDict):
     stripe_price_id: None
 
 
-def list_plans(config: Config) -> Iterator[Plan]:
-    """Every plan, the free one first."""
+def iter_plans(config: Config) -> Iterator[Plan]:
+    """Yield every plan, the free plan first."""
     for number, (plan, terms) in enumerate(build_catalogue(config).items(), 1):
         interval = INTERVALS[terms.months]
         feeds = config.feeds_free if plan == "free" else config.feeds_paid
@@ -271,19 +275,19 @@ class WalletChange(TypedDict):
 
 
 def list_wallet_changes(tx: Transaction, user_id: int, limit: int, offset: int) -> list[WalletChange]:
-    """Every change of the wallet, newest first."""
+    """Return the changes of a user's wallet, newest first."""
     rows = tx.list_rows("wallet_rows", user_id=user_id, limit=limit, offset=offset)
     return [build_record(WalletChange, row, stripe_invoice_id=None) for row in rows]
 
 
-def _held(tx: Transaction, user_id: int) -> Row:
+def _get_userplan(tx: Transaction, user_id: int) -> Row:
     row = tx.find_row("userplan", user_id=user_id)
     if row is None:
         raise ApiError("CONFLICT", "The account has no plan.")
     return row
 
 
-def _add(tx: Transaction, user_id: int, tokens: int, reason: str, now: datetime) -> int:
+def _add_tokens(tx: Transaction, user_id: int, tokens: int, reason: str, now: datetime) -> int:
     balance = tx.find_value("add_tokens", user_id=user_id, tokens=tokens, now=iso(now))
     if balance is None:
         raise ApiError("CONFLICT", "The account has no plan to add tokens to.")

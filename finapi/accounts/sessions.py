@@ -23,7 +23,7 @@ NOT_VERIFIED_MESSAGE = "Please verify the email, I have send verification link."
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A session just opened: its token and the user as the API shows it."""
+    """A session that was just opened: its token, and the user as in the API."""
 
     token: str
     user: User
@@ -40,10 +40,10 @@ class PasswordReset:
 
 
 def register(app: App, email: str, password: str, invite_token: str, address: str, now: datetime) -> None:
-    """Make an unverified account out of an invite, and send its verification mail.
+    """Create an unverified account for an invite, and send its verification mail.
 
-    Checked in this order: password, invite (400, 410), email (400). When the mail cannot be sent (500) the user exists
-    all the same, and ``resend-verification`` works.
+    The password is checked first, then the invite (400, 410), then the email (400). If the mail cannot be sent (500),
+    the user exists nevertheless, and ``resend-verification`` works.
     """
     email = users.normalise_email(email)
     passwords.check_new(password, "password", common=app.config.common_passwords)
@@ -51,11 +51,11 @@ def register(app: App, email: str, password: str, invite_token: str, address: st
         invite_id = invites.get_id_by_token(app, tx, invite_token, now)
         if tx.find_row("user_by_email", email=email) is not None:
             raise ApiError("EMAIL_EXISTS", "Email already exists")
-    stored = app.hasher.hash(password, ("address", address))
+    password_hash = app.hasher.hash(password, ("address", address))
     try:
         with app.accounts.write() as tx:
             invites.use(tx, invite_id, now)
-            user = users.insert(tx, app, email, "free", now, password=stored, verified=False)
+            user = users.insert(tx, app, email, "free", now, password=password_hash, verified=False)
             tx.run("set_invite_user", id=invite_id, user_id=user.id)
             verification_id = recovery.create_verification(tx, app, user.id, now)
             mail.enqueue(tx, "welcome", user.id, now)
@@ -67,10 +67,10 @@ def register(app: App, email: str, password: str, invite_token: str, address: st
 
 
 def login(app: App, email: str, password: str, address: str, now: datetime) -> Login:
-    """Open a session; 401, 400 when the email is not verified, 429 in a lockout.
+    """Open a session. Raise 401, 400 if the email is not verified, or 429 during a lockout.
 
-    An attempt is reserved before the hash is computed, so that no more guesses run at once than the lockout allows.
-    Every answer but the 429 costs one hash, whether the email is known or not.
+    An attempt is reserved before the hash is computed, so that no more guesses run at the same time than the lockout
+    allows. Every answer except the 429 costs one hash, whether the email is known or not.
     """
     email = users.normalise_email(email)
     key = lockout.hash_email(email)
@@ -79,32 +79,32 @@ def login(app: App, email: str, password: str, address: str, now: datetime) -> L
         with app.accounts.write() as tx:
             recovery.renew_verification(tx, app, user["id"], now)
         raise ApiError("EMAIL_NOT_VERIFIED", NOT_VERIFIED_MESSAGE)
-    again = None
-    with suppress(ApiError):  # without time for it: the next login will do
-        again = app.hasher.hash(password, key) if app.hasher.needs_rehash(user["password"]) else None
+    new_hash = None
+    with suppress(ApiError):  # If the server is busy, the next login computes it.
+        new_hash = app.hasher.hash(password, key) if app.hasher.needs_rehash(user["password"]) else None
     with app.accounts.write() as tx:
-        if again is not None:
-            tx.run("update_password_hash", id=user["id"], password=again, old=user["password"])
-        token = _open(tx, app, user, now)
+        if new_hash is not None:
+            tx.run("update_password_hash", id=user["id"], password=new_hash, old=user["password"])
+        token = _open_session(tx, app, user, now)
         plans.refill_in_transaction(tx, app.config, user["id"], now)
         logins.record_success(tx, app, user, key, address, now)
         return Login(token, users.build_profile(app, tx, user["id"], now))
 
 
 def check_password(app: App, email: str, password: str, address: str, now: datetime) -> Row:
-    """The user of an email and its password; 401, or 429 in a lockout, to which a wrong one counts."""
+    """Return the user of an email and its password. Raise 401, or 429 during a lockout. A wrong password counts."""
     key = lockout.hash_email(email)
     logins.load_failures(app, key, now)
-    left = app.lockouts.get_lock_seconds(key, app.clock.monotonic())
-    if left:
-        raise _locked(left)
-    return _by_password(app, email, key, password, address, now)
+    lock_seconds = app.lockouts.get_lock_seconds(key, app.clock.monotonic())
+    if lock_seconds:
+        raise _login_locked(lock_seconds)
+    return _find_user_by_password(app, email, key, password, address, now)
 
 
-def _by_password(app: App, email: str, key: bytes, password: str, address: str, now: datetime) -> Row:
-    """The user of an email and its password, or of an email that is not verified and any; else 401 or 429.
+def _find_user_by_password(app: App, email: str, key: bytes, password: str, address: str, now: datetime) -> Row:
+    """Return the user of an email and its password. Raise 401 or 429. ``key`` is the email's key in the lockout.
 
-    ``key`` is that of the email in the lockout.
+    For an email that is not verified, the user is returned whatever the password is.
     """
     with app.accounts.read() as tx:
         user = tx.find_row("user_by_email", email=email)
@@ -113,7 +113,7 @@ def _by_password(app: App, email: str, key: bytes, password: str, address: str, 
         with app.hasher.queue.enter(*claim.keys, first=claim.is_first):
             attempt = app.lockouts.begin_attempt(key, app.clock.monotonic())
             if isinstance(attempt, int):
-                raise _locked(attempt)
+                raise _login_locked(attempt)
             with attempt:
                 if app.hasher.verify(user["password"] if user else None, password) and user and not user["locked_at"]:
                     attempt.record_success()
@@ -121,12 +121,12 @@ def _by_password(app: App, email: str, key: bytes, password: str, address: str, 
                 seconds = attempt.record_failure()
     except ApiError as error:
         if error.code == "UNAVAILABLE" and app.hasher.queue.count_for_key(("email", key)) >= lockout.MAX_OPEN_ATTEMPTS:
-            # Not the server is busy but this email, whether it is registered or not.
+            # Too many logins of this email, registered or not, wait; the server itself is not busy.
             raise ApiError("RATE_LIMIT_EXCEEDED", TOO_MANY_LOGINS_MESSAGE, headers={"Retry-After": "1"}) from None
         raise
     seconds = logins.record_failure(app, key, seconds, now)
     if seconds is not None:
-        raise _locked(seconds)
+        raise _login_locked(seconds)
     # Whatever the password is, an unverified account answers 400 (DECISIONS 3).
     if user is None or user["locked_at"] or user["verify_email"]:
         raise ApiError("INVALID_CREDENTIALS", INVALID_CREDENTIALS_MESSAGE)
@@ -134,18 +134,18 @@ def _by_password(app: App, email: str, key: bytes, password: str, address: str, 
 
 
 def logout(app: App, session: bytes) -> None:
-    """End one session, named by its fingerprint."""
+    """End the session with a fingerprint."""
     with app.accounts.write() as tx:
         tx.run("delete_session", fingerprint=session)
 
 
 def list_sessions(tx: Transaction, user_id: int, now: datetime) -> list[Row]:
-    """A user's sessions, the newest first: fingerprint, created_at, expires_at."""
+    """Return a user's sessions, newest first: fingerprint, created_at and expires_at."""
     return tx.list_rows("sessions_of_user", user_id=user_id, now=iso(now))
 
 
 def end_other_sessions(app: App, user_id: int, session: bytes) -> None:
-    """End every session of a user but one, named by its fingerprint."""
+    """End every session of a user except the one with a fingerprint."""
     with app.accounts.write() as tx:
         tx.run("delete_other_sessions", user_id=user_id, fingerprint=session)
 
@@ -184,27 +184,28 @@ def apply_reset(tx: Transaction, reset: PasswordReset, now: datetime) -> int:
 
 
 def set_password(app: App, user_id: int, password: str, now: datetime, actor: audit.Actor | None = None) -> None:
-    """Set a new password, as the operator does: every session ends, and the lockout clears."""
+    """Set a new password for the operator. Every session ends, and the lockout is cleared."""
     passwords.check_new(password, "password", common=app.config.common_passwords)
-    stored = app.hasher.hash(password)
+    password_hash = app.hasher.hash(password)
     with app.accounts.write() as tx:
         user = tx.find_row("user_by_id", id=user_id)
         assert user is not None
         audit.record_action(tx, actor, "password", now, user_id)
-        tx.run("set_password", id=user_id, password=stored, now=iso(now))
+        tx.run("set_password", id=user_id, password=password_hash, now=iso(now))
         tx.run("delete_sessions", user_id=user_id)
         tx.run("delete_login_failures", email=lockout.hash_email(user["email"]))
     app.lockouts.reset(lockout.hash_email(user["email"]))
 
 
-def _open(tx: Transaction, app: App, checked: Row, now: datetime) -> str:
-    """A fresh session, the oldest beyond the device limit evicted.
+def _open_session(tx: Transaction, app: App, checked_user: Row, now: datetime) -> str:
+    """Open a session and return its token. The oldest sessions beyond the device limit are deleted.
 
-    ``checked`` is the user as it was before the hash: its password and its lock must still stand.
+    ``checked_user`` is the user's row from before the hash was computed. Raise 401 if the password has been changed or
+    the account locked since.
     """
-    user_id = checked["id"]
+    user_id = checked_user["id"]
     user = tx.find_row("user_by_id", id=user_id)
-    if user is None or user["locked_at"] or user["password_serial"] != checked["password_serial"]:
+    if user is None or user["locked_at"] or user["password_serial"] != checked_user["password_serial"]:
         raise ApiError("INVALID_CREDENTIALS", INVALID_CREDENTIALS_MESSAGE)
     session_id = credentials.new_session_id(app.random_bytes)
     lifetime = app.config.session_lifetime
@@ -214,9 +215,9 @@ def _open(tx: Transaction, app: App, checked: Row, now: datetime) -> str:
     tx.run("insert_session", user_id=user_id, fingerprint=fingerprint, now=iso(now), expires_at=expires_at)
     tx.run("evict_oldest_sessions", user_id=user_id, device_limit=app.config.device_limit)
     return credentials.build_session_token(
-        app.secrets, sub=checked["uuid"], session_id=session_id, now=now, lifetime=lifetime
+        app.secrets, sub=checked_user["uuid"], session_id=session_id, now=now, lifetime=lifetime
     )
 
 
-def _locked(seconds: int) -> ApiError:
+def _login_locked(seconds: int) -> ApiError:
     return ApiError("LOGIN_LOCKED", LOCKED_MESSAGE, headers={"Retry-After": str(seconds)})

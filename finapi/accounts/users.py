@@ -1,4 +1,4 @@
-"""Users, the keys by which they are known, and what they may see and change of themselves."""
+"""Users: accounts, their API keys, and the profile and settings that a user can read and change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from finapi.core.records import Format, OneOf, Time, Url, build_record
 from finapi.edgar import form_families
 from finapi.store.db import ConstraintError, Row, Transaction, is_unique_violation
 
-# Under which the database tells that a key is none any more.
+# The database announces revoked keys under this topic.
 KEYS_TOPIC = "keys"
 
 # Event types that an account may switch on (DECISIONS 9); sniper.filing_hit is always on.
@@ -25,11 +25,11 @@ TOPICS = ("sniper.window_expired", *form_families.TOPICS)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A verified user: what a handler may know of who is calling.
+    """The verified user behind a request.
 
-    ``plan`` and ``period_end`` are None without a plan row, ``session`` (its fingerprint) for a call by key;
-    ``data_stamp`` is that of the data when the key was looked up, for the ETags of the call. Only a session makes an
-    ``admin``: no key does.
+    ``plan`` and ``period_end`` are None without a plan row. ``session`` is the session's fingerprint, or None for a
+    call by key. ``data_stamp`` is the stamp of the market data when the key was looked up, for the call's ETags.
+    ``is_admin`` is true for sessions of admins only, never for a call by key.
     """
 
     id: int
@@ -43,7 +43,7 @@ class Caller:
 
 
 class NewUser(NamedTuple):
-    """A user just made, with the one key that opens the account."""
+    """A user that was just created, with the API key."""
 
     id: int
     uuid: str
@@ -88,7 +88,7 @@ class User(TypedDict):
 
 
 class DocumentLimit(TypedDict):
-    """The UserDocumentLimit object: nobody uploads documents here, so that there is nothing to limit."""
+    """The UserDocumentLimit object. Documents cannot be uploaded, so there is nothing to limit."""
 
     id: int
     userId: str
@@ -110,15 +110,18 @@ class DeviceLimit(TypedDict):
 
 
 def find_caller_by_api_key(tx: Transaction, key: str) -> Caller | None:
-    """The user of an API key, or None for a key that is not one, not known, or of a locked account."""
+    """Return the user of an API key, or None if the key is malformed or unknown, or the account is locked."""
     if not credentials.has_api_key_form(key):
         return None
     row = tx.find_row("caller_by_fingerprint", fingerprint=credentials.fingerprint(key))
-    return None if row is None else _caller(row)
+    return None if row is None else _build_caller(row)
 
 
 def find_cached_caller(app: App, key: str) -> Caller | None:
-    """What :func:`by_api_key` gives, looked up once for as long as nothing is written but what calls cost."""
+    """Return the user of an API key from the cache, or None as :func:`find_caller_by_api_key`.
+
+    The cache is valid until something other than the cost of a call is written.
+    """
 
     def look_up() -> Caller | None:
         with app.accounts.read_one() as tx:
@@ -128,32 +131,34 @@ def find_cached_caller(app: App, key: str) -> Caller | None:
         with app.db.read_one() as tx:
             return replace(caller, data_stamp=tx.find_value("data_stamp"))
 
-    mark = credentials.fingerprint(key)
-    if app.unknown_key_cache.find(app.write_count, mark, False):
+    fingerprint = credentials.fingerprint(key)
+    if app.unknown_key_cache.find(app.write_count, fingerprint, False):
         return None
     version = app.write_count
-    caller = app.caller_cache.get(version, mark, look_up)
+    caller = app.caller_cache.get(version, fingerprint, look_up)
     if caller is None:
-        app.unknown_key_cache.get(version, mark, lambda: True)
+        app.unknown_key_cache.get(version, fingerprint, lambda: True)
     return caller
 
 
 def find_caller_by_session(app: App, tx: Transaction, token: str, now: datetime) -> Caller | None:
-    """The user of a session token, or None when the token or the session behind it is not valid now."""
+    """Return the user of a session token, or None if the token or its session is not valid now."""
     claims = credentials.read_session_token(app.secrets, token, now)
     if claims is None:
         return None
     fingerprint = credentials.fingerprint(claims.session_id)
     row = tx.find_row("caller_by_session", fingerprint=fingerprint, uuid=claims.sub, now=iso(now))
-    return None if row is None else replace(_caller(row, session=fingerprint), is_admin=row["usertype"] == "admin")
+    return (
+        None if row is None else replace(_build_caller(row, session=fingerprint), is_admin=row["usertype"] == "admin")
+    )
 
 
-def _caller(row: Row, *, session: bytes | None = None) -> Caller:
+def _build_caller(row: Row, *, session: bytes | None = None) -> Caller:
     return Caller(row["id"], row["uuid"], row["email"], row["plan"], row["current_period_end"], session)
 
 
 def normalise_email(email: str) -> str:
-    """An email as it is stored and compared: without blanks around it, in lower case."""
+    """Return an email as it is stored and compared: in lower case, without surrounding spaces."""
     return email.strip().lower()
 
 
@@ -167,15 +172,15 @@ def create(
     is_admin: bool = False,
     actor: audit.Actor | None = None,
 ) -> NewUser:
-    """Make a verified user, as the operator does; CONFLICT when the email is taken, UsageError for an unknown plan.
+    """Create a verified user for the operator. ``password`` is in the clear, and was checked before.
 
-    ``password`` is a new password in the clear, checked by the caller.
+    Raise CONFLICT if the email is taken, and UsageError for an unknown plan.
     """
     plans.check_name(app.config, plan)
-    stored = app.hasher.hash(password) if password is not None else None
+    password_hash = app.hasher.hash(password) if password is not None else None
     try:
         with app.accounts.write() as tx:
-            user = insert(tx, app, email, plan, now, password=stored, verified=True)
+            user = insert(tx, app, email, plan, now, password=password_hash, verified=True)
             if is_admin:
                 tx.run("make_admin", id=user.id)
             audit.record_action(tx, actor, "add an admin" if is_admin else "add", now, user.id, plan)
@@ -189,21 +194,26 @@ def create(
 def insert(
     tx: Transaction, app: App, email: str, plan: str, now: datetime, *, password: str | None, verified: bool
 ) -> NewUser:
-    """Insert a user with a key and the first period of ``plan``; ``db.ConstraintError`` when the email is taken."""
-    email, stamp = normalise_email(email), iso(now)
+    """Insert a user with an API key and the first period of ``plan``. ``password`` is a hash.
+
+    Raise ConstraintError if the email is taken.
+    """
+    email = normalise_email(email)
+    created_at = iso(now)
     user_uuid, key_uuid = app.new_uuid(), app.new_uuid()
     user_id = tx.insert_row(
-        "insert_user", uuid=user_uuid, email=email, password=password, verify_email=verified, now=stamp
+        "insert_user", uuid=user_uuid, email=email, password=password, verify_email=verified, now=created_at
     )
     key, values = _new_key(app, user_uuid, key_uuid)
-    tx.run("insert_api_key", values, user_id=user_id, now=stamp)
+    tx.run("insert_api_key", values, user_id=user_id, now=created_at)
     plans.begin_period(tx, app.config, user_id, plan, now)
     return NewUser(user_id, user_uuid, email, key)
 
 
 def build_profile(app: App, tx: Transaction, user_id: int, now: datetime) -> User:
-    """The User object of DECISIONS 3, with its Userplan (None when the plan row is missing)."""
-    row, plan = tx.find_row("user_profile", id=user_id, now=iso(now)), tx.find_row("userplan", user_id=user_id)
+    """Return the User object of DECISIONS 3. Its Userplan is None if the plan row is missing."""
+    row = tx.find_row("user_profile", id=user_id, now=iso(now))
+    plan = tx.find_row("userplan", user_id=user_id)
     assert row is not None
     key = row["uuid"], row["key_uuid"] or ""
     return build_record(
@@ -216,18 +226,20 @@ def build_profile(app: App, tx: Transaction, user_id: int, now: datetime) -> Use
 
 
 def build_limits(app: App, tx: Transaction, user_id: int) -> tuple[DocumentLimit, DeviceLimit]:
-    """What documents and how many sessions the user may have, and which sessions there are."""
+    """Return the limits of a user's documents and sessions, with the sessions that there are."""
     now = iso(app.clock.now())
     row = tx.find_row("user_profile", id=user_id, now=now)
     assert row is not None
-    devices = ",".join(one["device"] for one in tx.list_rows("devices_of_user", id=user_id, now=now))
-    most = row["device_limit"] or app.config.device_limit
+    devices = ",".join(session["device"] for session in tx.list_rows("devices_of_user", id=user_id, now=now))
+    device_limit = row["device_limit"] or app.config.device_limit
     documents = build_record(DocumentLimit, row, userId=row["uuid"], total_limit_GB=0, reach_limit_GB="0")
-    return documents, build_record(DeviceLimit, row, userId=row["uuid"], device_limit=most, user_login_device=devices)
+    return documents, build_record(
+        DeviceLimit, row, userId=row["uuid"], device_limit=device_limit, user_login_device=devices
+    )
 
 
 def update(app: App, user_id: int, changes: Mapping[str, Any], now: datetime) -> User:
-    """The user after a change of ``webhook_url``, ``notify_email``, ``notify_browser`` or ``webhook_topics``."""
+    """Change ``webhook_url``, ``notify_email``, ``notify_browser`` or ``webhook_topics``. Return the changed user."""
     topics = changes.get("webhook_topics")
     with app.accounts.write() as tx:
         values = {name: changes.get(name) for name in ("webhook_url", "notify_email", "notify_browser")}
@@ -237,21 +249,21 @@ def update(app: App, user_id: int, changes: Mapping[str, Any], now: datetime) ->
 
 
 def get_id(app: App, email: str) -> int:
-    """The id of the user with this email; NOT_FOUND when there is none."""
+    """Return the id of the user with this email. Raise NOT_FOUND if there is none."""
     with app.accounts.read() as tx:
         return int(_by_email(tx, email)["id"])
 
 
 def get_locked_at(tx: Transaction, email: str) -> str | None:
-    """Since when the user with this email is locked; None when the account is open."""
-    since: str | None = _by_email(tx, email)["locked_at"]
-    return since
+    """Return the time at which the user with this email was locked, or None if the account is not locked."""
+    locked_at: str | None = _by_email(tx, email)["locked_at"]
+    return locked_at
 
 
 def set_locked(app: App, email: str, locked: bool, now: datetime, actor: audit.Actor | None = None) -> None:
-    """Shut an account, ending its sessions, or open it again; NOT_FOUND when there is none.
+    """Lock an account and end its sessions, or unlock it. Raise NOT_FOUND if there is none.
 
-    Who opens it lifts the lock that wrong passwords brought, too.
+    Unlocking also clears the lockout that wrong passwords caused.
     """
     key = lockout.hash_email(email)
     with app.accounts.write() as tx:
@@ -270,15 +282,16 @@ def set_locked(app: App, email: str, locked: bool, now: datetime, actor: audit.A
 
 
 def list_users(tx: Transaction, text: str = "", limit: int = -1) -> list[Row]:
-    """Every account, the oldest first; with a ``limit`` the newest whose email holds a text or whose uuid it is.
+    """Return accounts whose email contains a text or whose uuid it is: oldest first, or the newest ``limit``.
 
-    Of each ``email``, ``uuid``, ``plan``, ``balance``, ``state``, ``created_at``, ``credit_balance``, ``usertype``.
+    The columns are ``email``, ``uuid``, ``plan``, ``balance``, ``state``, ``created_at``, ``credit_balance`` and
+    ``usertype``.
     """
     return tx.list_rows("user_rows", text=text.strip().lower(), limit=limit)
 
 
 def get_email(tx: Transaction, uuid: str) -> str:
-    """The email of the account with this uuid; NOT_FOUND when there is none."""
+    """Return the email of the account with this uuid. Raise NOT_FOUND if there is none."""
     email: str | None = tx.find_value("email_by_uuid", uuid=uuid)
     if email is None:
         raise ApiError("NOT_FOUND", "Account not found.")
@@ -286,24 +299,24 @@ def get_email(tx: Transaction, uuid: str) -> str:
 
 
 def erase(app: App, user_id: int, now: datetime, actor: audit.Actor | None = None) -> None:
-    """Take away what names, opens or tells of an account, for good.
+    """Erase an account for good: its email, credentials, settings and deliveries.
 
-    Its ledger and wallet stay under its number: they are the books of the service, which prove that money and tokens
-    add up, and rows in archives cannot be taken out of them.
+    Its ledger and wallet stay under its number. They are the books of the service, which prove that money and tokens
+    add up, and rows cannot be removed from archives.
     """
     with app.accounts.write() as tx:
         user = tx.find_row("user_by_id", id=user_id)
         assert user is not None
         audit.record_action(tx, actor, "delete", now, user_id)
         tx.run("delete_login_failures", email=lockout.hash_email(user["email"]))
-        for query in _ERASED:
+        for query in _ERASING_QUERIES:
             tx.run(query, user_id=user_id)
         tx.run("erase_user", id=user_id, now=iso(now))
         tx.announce(KEYS_TOPIC)
     app.lockouts.reset(lockout.hash_email(user["email"]))
 
 
-_ERASED = (
+_ERASING_QUERIES = (
     "delete_api_key",
     "delete_sessions",
     "delete_verifications",
@@ -320,7 +333,7 @@ _ERASED = (
 
 
 def add_credit(app: App, email: str, cents: int, now: datetime, actor: audit.Actor | None = None) -> int:
-    """Add to the wallet; the cents in it then. NOT_FOUND when there is no such user."""
+    """Add cents to a user's wallet. Return the cents in it. Raise NOT_FOUND if there is no such user."""
     with app.accounts.write() as tx:
         values = {"user_id": _by_email(tx, email)["id"], "cents": cents, "now": iso(now)}
         audit.record_action(tx, actor, "credit", now, values["user_id"], f"{cents / 100:.2f} dollars")
@@ -336,13 +349,13 @@ def _by_email(tx: Transaction, email: str) -> Row:
 
 
 def rotate_key(app: App, user_id: int, now: datetime) -> str:
-    """Give a user a new API key; the old one dies with the same statement."""
+    """Replace a user's API key and return the new one. The old key stops working immediately."""
     with app.accounts.write() as tx:
         return rotate_key_in_transaction(tx, app, user_id, now)
 
 
 def rotate_key_in_transaction(tx: Transaction, app: App, user_id: int, now: datetime) -> str:
-    """What :func:`rotate_key` gives, in a transaction of the caller's."""
+    """Replace a user's API key, in a transaction that is open, and return the new one."""
     user = tx.find_row("user_by_id", id=user_id)
     assert user is not None
     key, values = _new_key(app, user["uuid"], app.new_uuid())
@@ -352,7 +365,7 @@ def rotate_key_in_transaction(tx: Transaction, app: App, user_id: int, now: date
 
 
 def _new_key(app: App, user_uuid: str, uuid: str) -> tuple[str, dict[str, Any]]:
-    """The key of this uuid, and what is kept of it."""
+    """Return the API key with this uuid, and the columns that are stored of it."""
     key = credentials.derive_api_key(app.secrets, user_uuid, uuid)
     made_with = credentials.get_secret_name(app.secrets[0])
     return key, {"uuid": uuid, "fingerprint": credentials.fingerprint(key), "made_with": made_with}

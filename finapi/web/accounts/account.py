@@ -251,4 +251,4 @@ def history(call: Call) -> Response:
 
 def plan_list(call: Call) -> Response:
     """The plans that there are."""
-    return call.success(list(plans.list_plans(call.app.config)), {})
+    return call.success(list(plans.iter_plans(call.app.config)), {})

@@ -31,7 +31,7 @@ def plan_page(call: Call) -> Response:
     """What the plans bring, what is limited, and what calls cost."""
     rows = [
         h.tr(h.th(plan["name"], scope="row"), h.td(_lines(plan["features"])))
-        for plan in plans.list_plans(call.app.config)
+        for plan in plans.iter_plans(call.app.config)
     ]
     priced = sorted((route for route in call.routes if route.cost), key=lambda route: (route.cost, route.path))
     return page(
