@@ -30,7 +30,7 @@ from finapi.core.config import Config
 from finapi.core.errors import ApiError, ParseError, UsageError
 from finapi.store import datadir
 from finapi.store.datadir import Say
-from finapi.verbs.table import VERBS, Verb, one_line
+from finapi.verbs.verb_table import VERBS, Verb, escape_unprintable
 
 if TYPE_CHECKING:
     from finapi.app import App
@@ -130,8 +130,8 @@ def _reporting_interruption(verb: Verb) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         _say("progress", "")
-        if verb.interrupted:
-            _to_stderr(f"finapi: cut off; {verb.interrupted}")
+        if verb.interrupt_note:
+            _to_stderr(f"finapi: cut off; {verb.interrupt_note}")
         raise
 
 
@@ -149,7 +149,7 @@ def _interrupt(number: int, frame: object) -> None:
 
 def _report_error(text: str, status: int) -> int:
     """Print an error in one line. Return the exit status."""
-    _to_stderr(one_line(f"finapi: {text}"))
+    _to_stderr(escape_unprintable(f"finapi: {text}"))
     return status
 
 
@@ -201,34 +201,34 @@ def perform(app: App, arguments: list[str], directory: str, stdin: str, say: Say
         args.handed_over = True
         return verb.work(app, args, directory, say)
     except UsageError as error:
-        say("err", one_line(f"finapi: {error}"))
+        say("err", escape_unprintable(f"finapi: {error}"))
         return 2
     except (ApiError, ParseError) as error:
-        say("err", one_line(f"finapi: {error}"))
+        say("err", escape_unprintable(f"finapi: {error}"))
         return 1
     except MemoryError:
         say("err", f"finapi: {TOO_LITTLE_MEMORY}")
         return 1
     except _get_database_error() as error:
-        say("err", one_line(f"finapi: the database failed: {error}"))
+        say("err", escape_unprintable(f"finapi: the database failed: {error}"))
         return 1
 
 
 def _run_on_data_directory(verb: Verb, args: argparse.Namespace, arguments: list[str], config: Config) -> int:
     """Run a verb on the data directory, or hand it over to the server that has locked it. Return the exit status."""
-    from finapi.ops.opened import opened
+    from finapi.ops.app_opening import open_app
 
     assert verb.work is not None
     logs.configure(config.log_format, config.log_level)
     # The error of a database is printed in one line by the caller.
     logging.getLogger("finapi.store").addFilter(_is_below_error)
-    if not verb.makes and not (config.data_dir / datadir.DATABASE).exists():
+    if not verb.creates_directory and not (config.data_dir / datadir.DATABASE).exists():
         raise UsageError(f"there is no database in {config.data_dir}; finapi serve makes one, or name a --data-dir")
     # A password is read from standard input, because every process can read command lines.
     args.stdin = sys.stdin.readline().rstrip("\r\n") if getattr(args, "password_stdin", False) else ""
     args.handed_over = False
     try:
-        with _reporting_interruption(verb), opened(config) as app:
+        with _reporting_interruption(verb), open_app(config) as app:
             return verb.work(app, args, os.getcwd(), _say)
     except datadir.DirectoryBusyError:
         try:
@@ -278,7 +278,7 @@ def _build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
             parents=[settings_parser],
             epilog=f"{verb.note} {note}".strip(),
         )
-        verb.declare(verb_parser, settings_parser)
+        verb.add_arguments(verb_parser, settings_parser)
         verb_parser.arguments = arguments
         verb_parser.set_defaults(verb=verb)
     return parser
@@ -287,7 +287,7 @@ def _build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 def _build_verb_settings_parser(name: str, verb: Verb, arguments: Sequence[str]) -> _Parser:
     """Return the parser of the settings that the help of a verb shows, and of those in the command line."""
     setting_names = [setting.name for setting in fields(Config)]
-    shown = setting_names if name == "config" else verb.shown
+    shown = setting_names if name == "config" else verb.help_settings
     # argparse accepts the beginning of an option, unless it is ambiguous.
     prefixes = tuple(argument.partition("=")[0] for argument in arguments if argument.startswith("--"))
     given = [setting_name for setting_name in setting_names if _option_name(setting_name).startswith(prefixes)]
@@ -392,9 +392,9 @@ def _list_options(arguments: Sequence[str]) -> list[str]:
     if verb_name in ("config", "demo", "serve"):
         setting_names = [setting.name for setting in fields(Config)]
     else:
-        setting_names = ["config", *verb.shown]
+        setting_names = ["config", *verb.help_settings]
     options = ["--help", *map(_option_name, setting_names)]
-    for names, _ in verb.own(action):
+    for names, _ in verb.get_arguments(action):
         options += names
     return options
 

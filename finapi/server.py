@@ -30,14 +30,14 @@ from finapi.httpd.listen import Listener
 from finapi.listening import build_listen_settings, build_url, fit_to_file_limit, listen_error, run_loop
 from finapi.market import financials
 from finapi.net import mail
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from finapi.store import datadir
 from finapi.store.portions import PAUSE_SECONDS
 from finapi.web.application import WsgiApp
 
 # Work that most servers do seconds after their start. The workers import it with their first step.
 archive = LazyModule("finapi.accounts.archive")
-copies = LazyModule("finapi.ops.copies")
+copy_node = LazyModule("finapi.ops.copy_node")
 
 if TYPE_CHECKING:
     from finapi.delivery.dispatcher import Dispatcher
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("finapi.server")
 
 # For attempts that are under way at a stop: with the calls' drain_timeout less than the 10 s of DECISIONS 12.
-WEBHOOK_DRAIN = 2.0  # seconds
+WEBHOOK_DRAIN_SECONDS = 2.0  # seconds
 
 # For the lock of a process that has just died to be taken from it.
 ELECTION_SECONDS = 5.0
-ELECTION_LOOK = 0.2  # seconds between two looks of a worker that waits
+ELECTION_RETRY_SECONDS = 0.2  # seconds between two looks of a worker that waits
 
 STOP_SECONDS = 10.0  # that a worker which was deposed may take to let go of the data directory
 
@@ -67,7 +67,7 @@ HOLDINGS_SECONDS = 10.0  # between looks for holdings that have not been settled
 # Address space of a thread's stack. From 3.12 on the interpreter allows C code so many levels that JSON nested
 # without end takes 1.3 MiB before it is refused (3.13); before, 200 KiB. The C library's 8 MiB for each of 62 threads
 # would be more than some hosts allow.
-STACK = (2 if sys.version_info >= (3, 12) else 1) * memory.MIB
+STACK_BYTES = (2 if sys.version_info >= (3, 12) else 1) * memory.MIB
 
 
 class Server(NamedTuple):
@@ -79,29 +79,30 @@ class Server(NamedTuple):
 
 
 # Performs a handed-over command: (app, words, directory, standard input, say) -> exit status.
-PerformWith = Callable[[App, list[str], str, str, datadir.Say], int]
+PerformCommand = Callable[[App, list[str], str, str, datadir.Say], int]
 
 
 @contextmanager
-def running(
+def run_server(
     config: Config,
-    perform: PerformWith,
+    perform: PerformCommand,
     *,
     clock: Clock | None = None,
     prepare: Callable[[App], None] | None = None,
     new_secrets: bool = False,
     accounts: Postgres | None = None,
 ) -> Iterator[Server]:
-    """Serve ``config`` until the block ends: answering from the first line of the block on.
+    """Serve ``config`` until the block ends. Requests are answered from the first line of the block on.
 
-    ``perform`` does the work of commands that are handed over; ``prepare`` runs before the first request.
-    ``accounts`` are those of a worker that was elected (:func:`elected`). A socket that cannot be had is a UsageError.
+    ``perform`` runs the commands that other processes hand over. ``prepare`` runs before the first request.
+    ``accounts`` is the store of an elected worker (:func:`open_elected_accounts`). Raise UsageError if the socket
+    cannot be opened.
     """
     memory.limit_heaps()
-    threading.stack_size(STACK)
+    threading.stack_size(STACK_BYTES)
     config = fit_to_file_limit(config, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     patience = STOP_SECONDS if accounts else 0.0
-    opening = opened(config, clock, new_secrets=new_secrets, accounts=accounts, patience=patience)
+    opening = open_app(config, clock, new_secrets=new_secrets, accounts=accounts, patience=patience)
     with opening as opened_app, ExitStack() as unless_it_starts:
         # From the start, whatever the role: callers are cached until a change of accounts is heard of.
         opened_app.accounts.follow_changes()
@@ -122,7 +123,7 @@ def running(
         application.app = app
         app.metrics.register(metrics.QUEUE_DEPTH, lambda: {("http",): float(listener.waiting)})
         app.metrics.register(metrics.FEED_CONNECTIONS, feeds.readers)
-        workers, pollers = (_workers(app), _pollers(app)) if works else (_of_a_copy(app), [])
+        workers, pollers = (_build_workers(app), _build_pollers(app)) if works else (_build_copy_workers(app), [])
         # What only the start read.
         app.db.release_reader()
         door = datadir.CommandSocket(
@@ -134,11 +135,13 @@ def running(
         with (
             ExitStack() as at_the_end,
             run_workers([*workers, *pollers], SETTLE_SECONDS if works else 0.0, app.db.release_reader) as group,
-            _webhooks(app) if works else nullcontext() as sender,
+            _run_webhook_worker(app) if works else nullcontext() as sender,
             door,
             run_loop("loop", listener.run, lambda: listener.stop(config.drain_timeout)),
             closing(feeds),
-            _watching(app, build_url(config.host, listener.port), [*workers, *filter(None, [sender])], pollers, feeds),
+            _run_watchdog(
+                app, build_url(config.host, listener.port), [*workers, *filter(None, [sender])], pollers, feeds
+            ),
         ):
             at_the_end.callback(app.db.limit_lock_waits, LOCK_SECONDS)
             try:
@@ -155,7 +158,7 @@ def _depose() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def elected(config: Config, stopped: Callable[[float], bool]) -> Postgres | None:
+def open_elected_accounts(config: Config, stopped: Callable[[float], bool]) -> Postgres | None:
     """The accounts of a node that works, once no other does; None when ``stopped(seconds)`` says so before.
 
     UsageError for a role other than ``all`` without accounts in PostgreSQL, by which nodes know of one another.
@@ -171,49 +174,53 @@ def elected(config: Config, stopped: Callable[[float], bool]) -> Postgres | None
     if not store.elect(ELECTION_SECONDS, _depose):
         log.info("another worker works; this one waits")
         while not store.elect(0.0, _depose):
-            if stopped(ELECTION_LOOK):
+            if stopped(ELECTION_RETRY_SECONDS):
                 store.close()
                 return None
         log.info("this worker takes over")
     return store
 
 
-def _step(step: LazyReference, app: App) -> Callable[[], float | None]:
+def _load_step(step: LazyReference, app: App) -> Callable[[], float | None]:
     """Return a worker's step that imports its module when it first runs."""
     return lambda: step.load()(app)
 
 
-def _worker(app: App, name: str, step: Callable[[], float | None], **options: Any) -> Worker:
+def _build_worker(app: App, name: str, step: Callable[[], float | None], **options: Any) -> Worker:
     """Return a worker whose step is broken off in the database if it does not see a stop."""
     return Worker(name, step, break_off=app.db.break_off, **options)
 
 
-def _of_a_copy(app: App) -> list[Worker]:
+def _build_copy_workers(app: App) -> list[Worker]:
     """The workers of a node that answers on a copy."""
     return [
-        _worker(app, "copy", _step(copies("step"), app)),
-        _worker(app, "close-debits", lambda: billing.run_settlement_step(app)),
-        _worker(app, "memory", memory.MemoryTrimmer().run_trim_step),
+        _build_worker(app, "copy", _load_step(copy_node("run_copy_step"), app)),
+        _build_worker(app, "close-debits", lambda: billing.run_settlement_step(app)),
+        _build_worker(app, "memory", memory.MemoryTrimmer().run_trim_step),
     ]
 
 
-def _workers(app: App) -> list[Worker]:
+def _build_workers(app: App) -> list[Worker]:
     """The workers that every server has; the one for webhooks stands by itself."""
     # One that begins a mail at the end of its time.
     mail_patience = mail.PASS_SECONDS + app.config.mail_timeout + MAX_STEP_SECONDS
     return [
-        *_backups(app),
-        _worker(app, "close-debits", lambda: billing.run_settlement_step(app)),
-        *([_worker(app, "refund-debits", lambda: billing.run_refund_step(app))] if app.accounts is not app.db else []),
-        _worker(app, "archive-ledger", _step(archive("run_archive_step"), app)),
-        _worker(app, "outbox", outbox.OutboxTransfer(app).run_step),
-        _worker(app, "prune", lambda: _prune_step(app)),
-        _worker(app, "full-text", lambda: _full_text_step(app)),
-        _worker(app, "latest-years", lambda: _latest_years_step(app)),
-        _worker(app, "holdings", lambda: _holdings_step(app)),
-        _worker(app, "sniper", lambda: _sniper_step(app)),
-        _worker(app, "refill-plans", lambda: _refill_step(app)),
-        _worker(app, "memory", memory.MemoryTrimmer().run_trim_step),
+        *_build_backup_workers(app),
+        _build_worker(app, "close-debits", lambda: billing.run_settlement_step(app)),
+        *(
+            [_build_worker(app, "refund-debits", lambda: billing.run_refund_step(app))]
+            if app.accounts is not app.db
+            else []
+        ),
+        _build_worker(app, "archive-ledger", _load_step(archive("run_archive_step"), app)),
+        _build_worker(app, "outbox", outbox.OutboxTransfer(app).run_step),
+        _build_worker(app, "prune", lambda: _prune_step(app)),
+        _build_worker(app, "full-text", lambda: _full_text_step(app)),
+        _build_worker(app, "latest-years", lambda: _latest_years_step(app)),
+        _build_worker(app, "holdings", lambda: _holdings_step(app)),
+        _build_worker(app, "sniper", lambda: _sniper_step(app)),
+        _build_worker(app, "refill-plans", lambda: _refill_step(app)),
+        _build_worker(app, "memory", memory.MemoryTrimmer().run_trim_step),
         # Not broken off in the database: a mail that was sent is recorded, or it would be sent again.
         Worker(
             "mail", lambda: _mail_step(app), interrupt=app.mail_settings.transport.close, max_step_seconds=mail_patience
@@ -221,14 +228,16 @@ def _workers(app: App) -> list[Worker]:
     ]
 
 
-def _backups(app: App) -> list[Worker]:
+def _build_backup_workers(app: App) -> list[Worker]:
     """The worker that makes a backup each night, if one is wanted."""
     if not app.config.backup_dir:
         return []
     from finapi.ops import backups
 
-    nightly = backups.Nightly(app)
-    return [_worker(app, "backup", nightly.step, interrupt=nightly.interrupt, max_step_seconds=math.inf)]
+    nightly = backups.NightlyBackup(app)
+    return [
+        _build_worker(app, "backup", nightly.run_backup_step, interrupt=nightly.interrupt, max_step_seconds=math.inf)
+    ]
 
 
 def _sniper_step(app: App) -> float | None:
@@ -268,7 +277,7 @@ def _holdings_step(app: App) -> float:
     return PAUSE_SECONDS if settling.settle_portion(app.db, app.clock.now()) else HOLDINGS_SECONDS
 
 
-def _pollers(app: App) -> list[Worker]:
+def _build_pollers(app: App) -> list[Worker]:
     """The worker that follows EDGAR, if one is wanted."""
     if not app.config.poll_every:
         return []
@@ -287,12 +296,14 @@ def _pollers(app: App) -> list[Worker]:
     # Also when EDGAR is not to be asked for an hour: by its steps one sees that it lives. How long one may take is
     # told by its beats.
     return [
-        _worker(app, "poll", lambda: min(polls().step(), every), interrupt=fetches.close, max_step_seconds=math.inf)
+        _build_worker(
+            app, "poll", lambda: min(polls().step(), every), interrupt=fetches.close, max_step_seconds=math.inf
+        )
     ]
 
 
 @contextmanager
-def _webhooks(app: App) -> Iterator[Worker]:
+def _run_webhook_worker(app: App) -> Iterator[Worker]:
     """The worker that empties the outbox until the block ends; what is under way then is given time to end."""
 
     @cache
@@ -304,18 +315,20 @@ def _webhooks(app: App) -> Iterator[Worker]:
             log.warning("%d webhook attempts that were broken off are made again", interrupted)
         return created
 
-    worker = _worker(app, "webhooks", lambda: dispatcher().run_step())
+    worker = _build_worker(app, "webhooks", lambda: dispatcher().run_step())
     app.accounts.listen(WEBHOOKS_TOPIC, worker.wake)
     try:
         with run_workers([worker], SETTLE_SECONDS, app.db.release_reader):
             yield worker
     finally:
         if dispatcher.cache_info().currsize:
-            dispatcher().stop(min(app.config.drain_timeout, WEBHOOK_DRAIN))
+            dispatcher().stop(min(app.config.drain_timeout, WEBHOOK_DRAIN_SECONDS))
 
 
 @contextmanager
-def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], feeds: FeedsWhenRead) -> Iterator[None]:
+def _run_watchdog(
+    app: App, url: str, workers: list[Worker], pollers: list[Worker], feeds: FeedsWhenRead
+) -> Iterator[None]:
     """Check every component soon, or when somebody asks how they are, and by the clock until the block ends.
 
     Of a node that answers on a copy: know the probes, by which it sees that it lives.
@@ -331,17 +344,17 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
         from finapi.net.outbound import Outbound
         from finapi.ops import probes
 
-        outbound = Outbound(probes.OPERATORS_OWN)
-        app.health.probes.update(probes.of_server(app, url, outbound, beside))
+        outbound = Outbound(probes.OPERATOR_TARGETS)
+        app.health.probes.update(probes.build_server_probes(app, url, outbound, beside))
         for worker in pollers:
-            app.health.probes.update(probes.of_polling(app, worker.find_problem))
+            app.health.probes.update(probes.build_polling_probes(app, worker.find_problem))
         return outbound
 
     def step() -> float:
         from finapi.ops import watchdog
 
         probing()
-        return watchdog.step(app)
+        return watchdog.run_watchdog_step(app)
 
     if app.db.is_copy or app.config.watchdog_urls:
         probing()  # which judges the targets
@@ -356,7 +369,7 @@ def _watching(app: App, url: str, workers: list[Worker], pollers: list[Worker], 
             # The worker checks, and this node shows what it found.
             yield
             return
-        worker = _worker(app, "watchdog", step, interrupt=interrupt)
+        worker = _build_worker(app, "watchdog", step, interrupt=interrupt)
         app.health.wake_watchdog = worker.wake
         with run_workers([worker], SETTLE_SECONDS, app.db.release_reader):
             yield

@@ -97,7 +97,7 @@ class World:
         # Nothing is looked up for what is made up: a delivery goes to an address or nowhere.
         app.outbound._dialer._resolve = _nowhere
         app.health.probes.update({} if app.health.probes else {"main_api": lambda: None})
-        watchdog.check(app, now)
+        watchdog.run_round(app, now)
         self._count = 0
         self._who = self._user("caller")
         self.key = self._who.api_key

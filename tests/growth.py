@@ -50,7 +50,7 @@ class Year:
         self.client = Client(self.app, self.user.api_key)
         self.dispatcher = Dispatcher(self.app)
         self.numbers = itertools.count(1)
-        self.app.health.probes.update(probes.of_process(self.app))
+        self.app.health.probes.update(probes.build_process_probes(self.app))
 
     def call(self) -> None:
         """A billed call."""
@@ -86,7 +86,7 @@ class Year:
         while archive.run_archive_step(self.app) != archive.STEP_SECONDS:
             pass
         sniper.run_window_step(self.app, self.clock.now())
-        watchdog.check(self.app, self.clock.now())
+        watchdog.run_round(self.app, self.clock.now())
 
     def day(self) -> None:
         """A day of light use, of everything that leaves a row behind."""

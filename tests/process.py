@@ -22,7 +22,7 @@ from typing import Any
 
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from finapi.store import datadir
 
 ROOT = Path(__file__).parents[1]
@@ -165,7 +165,7 @@ def made(words: tuple[object, ...]) -> None:
     ):
         place = Path(str(words[words.index("--data-dir") + 1]))
         if not (place / "finapi.db").exists() and not place.is_file():
-            with suppress(UsageError, datadir.DirectoryBusyError), opened(Config(data_dir=place)):
+            with suppress(UsageError, datadir.DirectoryBusyError), open_app(Config(data_dir=place)):
                 pass
 
 

@@ -15,9 +15,9 @@ import pytest
 from finapi import cli
 from finapi.accounts import users
 from finapi.core.config import Config
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from finapi.testing import FinapiServer
-from finapi.verbs import tables
+from finapi.verbs import terminal_tables
 from finapi.web.financials import screen
 from tests.api.test_figures_api import year
 from tests.conftest import NOW
@@ -161,16 +161,16 @@ def test_a_file_is_not_written_to_a_terminal(
 
 def test_names_of_east_asia_and_accents_keep_the_columns() -> None:
     names = ["東京エレクトロン", "Nestle\u0301 SA", "Plain Inc"]
-    told = [*tables.table([{"name": name, "value": 5} for name in names], coloured=False)]
+    told = [*terminal_tables.render_table([{"name": name, "value": 5} for name in names], coloured=False)]
     assert told == [
         "name              value",
         "東京エレクトロン      5",
         "Nestle\u0301 SA             5",
         "Plain Inc             5",
     ]
-    assert tables.cut("東京エレクトロン", 11) == "東京エレ..."
-    bars = [*tables.chart("t", [("東京", 1), ("UPXI", 1)])]
-    assert [tables.width_of(line.partition("#")[0]) for line in bars[2:]] == [6, 6]
+    assert terminal_tables.truncate("東京エレクトロン", 11) == "東京エレ..."
+    bars = [*terminal_tables.render_chart("t", [("東京", 1), ("UPXI", 1)])]
+    assert [terminal_tables.compute_text_width(line.partition("#")[0]) for line in bars[2:]] == [6, 6]
 
 
 @pytest.mark.parametrize(("verb", "name"), [("statements", "ticker"), ("insiders", "ticker"), ("fund", "cik")])
@@ -181,14 +181,16 @@ def test_an_empty_name_is_a_wrong_argument(verb: str, name: str, capsys: pytest.
 
 def test_on_a_narrow_terminal_names_are_cut_and_figures_are_not() -> None:
     row = {"accession": "0001140361-26-006577", "name": "A company with quite a long name", "value": Decimal(-1234567)}
-    whole = [*tables.table([row], coloured=False)]
+    whole = [*terminal_tables.render_table([row], coloured=False)]
     assert whole[1] == "0001140361-26-006577  A company with quite a long name  -1,234,567"
-    assert [*tables.table([row], coloured=False, width=66)] == whole
-    cut = [*tables.table([row], coloured=False, width=59)]
+    assert [*terminal_tables.render_table([row], coloured=False, width=66)] == whole
+    cut = [*terminal_tables.render_table([row], coloured=False, width=59)]
     assert cut[1] == "0001140361-26-006577  A company with quite a...  -1,234,567"
     # No less than this: beyond it the terminal wraps.
-    assert [*tables.table([row], coloured=False, width=10)][1] == "0001140361-26-006577  A company wit...  -1,234,567"
-    bars = [*tables.chart("t", [("2025 FY", 416)], width=30)]
+    assert [*terminal_tables.render_table([row], coloured=False, width=10)][
+        1
+    ] == "0001140361-26-006577  A company wit...  -1,234,567"
+    bars = [*terminal_tables.render_chart("t", [("2025 FY", 416)], width=30)]
     assert bars[2] == f"2025 FY  {'#' * 16}  416"
 
 
@@ -214,7 +216,10 @@ def test_who_has_no_tokens_is_told_what_it_costs_and_when_there_are_more(
 
 def test_what_a_server_says_does_not_write_to_the_terminal() -> None:
     bad = "\x1b[2J"
-    told = [*tables.table([{bad: bad, "a": Decimal("1.5")}], coloured=False), *tables.chart(bad, [(bad, 1)])]
+    told = [
+        *terminal_tables.render_table([{bad: bad, "a": Decimal("1.5")}], coloured=False),
+        *terminal_tables.render_chart(bad, [(bad, 1)]),
+    ]
     assert "\\x1b[2J" in "".join(told)
     assert "\x1b" not in "".join(told)
 
@@ -284,7 +289,7 @@ def test_a_screen_of_a_data_directory_makes_first_what_a_server_would_have_made(
 ) -> None:
     monkeypatch.delenv("FINAPI_URL")
     monkeypatch.setattr(screen, "MAX_MADE", 0)
-    with opened(Config(data_dir=tmp_path)) as app:
+    with open_app(Config(data_dir=tmp_path)) as app:
         store(app, document(77, "Seventy-Seven plc", year(77, 2023, 10)))
         key = users.create(app, "ann@example.com", "pro", NOW).api_key
     assert cli.main([*words, "--key", key, "--data-dir", str(tmp_path)]) == 0

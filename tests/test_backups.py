@@ -31,7 +31,7 @@ from finapi.delivery.webhooks import Receiver, WebhookEvent
 from finapi.market.documents import filings, metadata
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.ops import backups, proof
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from finapi.store import backup, db, schema
 from finapi.store.connections import RESTORE_ADVICE
 from finapi.store.db import Transaction
@@ -62,7 +62,7 @@ def config(tmp_path: Path) -> Config:
 
 @pytest.fixture
 def app(config: Config) -> Iterator[App]:
-    with opened(config, FixedClock(NOW)) as app:
+    with open_app(config, FixedClock(NOW)) as app:
         users.create(app, ANN, "free", NOW)
         yield app
 
@@ -74,11 +74,11 @@ def shelf(tmp_path: Path) -> Path:
 
 
 def made(config: Config, file: Path, now: datetime = NOW, **options: Any) -> backups.Backup:
-    return backups.make(config, file, now, **{"secrets": False, "tell": lambda done, pages: None, **options})
+    return backups.create(config, file, now, **{"secrets": False, "tell": lambda done, pages: None, **options})
 
 
-def put_back(config: Config, file: Path, now: datetime = NOW, *, secrets: bool = False) -> backups.Restored:
-    return backups.restore(config, file, FixedClock(now), secrets=secrets, tell=lambda done, pages: None)
+def put_back(config: Config, file: Path, now: datetime = NOW, *, secrets: bool = False) -> backups.RestoreResult:
+    return backups.restore(config, file, FixedClock(now), secrets=secrets, report_progress=lambda done, pages: None)
 
 
 def found(path: Path, query: str) -> list[tuple[Any, ...]]:
@@ -183,7 +183,7 @@ def test_only_the_newest_of_our_own_names_are_kept(shelf: Path) -> None:
     for day in range(1, 5):
         (shelf / f"finapi-2026010{day}T030000Z-without-secrets.db").touch()
     (shelf / "finapi-20250101T030000Z-mine.db").touch()
-    assert [path.name for path in backups.keep(shelf, 2)] == [
+    assert [path.name for path in backups.delete_old_backups(shelf, 2)] == [
         "finapi-20260101T030000Z-without-secrets.db",
         "finapi-20260102T030000Z-without-secrets.db",
     ]
@@ -195,7 +195,7 @@ def test_backups_with_secrets_are_counted_apart(shelf: Path) -> None:
         (shelf / f"finapi-2026020{day}T030000Z-without-secrets.db").touch()
     (shelf / "finapi-20260101T120000Z-with-secrets.db").touch()
     (shelf / "finapi-20260102T120000Z-with-secrets.db").touch()
-    assert [path.name for path in backups.keep(shelf, 1)] == [
+    assert [path.name for path in backups.delete_old_backups(shelf, 1)] == [
         "finapi-20260101T120000Z-with-secrets.db",
         "finapi-20260201T030000Z-without-secrets.db",
         "finapi-20260202T030000Z-without-secrets.db",
@@ -208,21 +208,21 @@ def test_backups_with_secrets_are_counted_apart(shelf: Path) -> None:
 def test_a_backup_of_the_other_kind_does_not_stand_for_that_of_the_night(tmp_path: Path, shelf: Path) -> None:
     config = Config(data_dir=tmp_path / "data", backup_dir=str(shelf), backup_hour=0)
     (shelf / f"finapi-{NOW:%Y%m%d}T000000Z-with-secrets.db").touch()
-    with opened(config, FixedClock(NOW)) as app:
-        backups.Nightly(app).step()
+    with open_app(config, FixedClock(NOW)) as app:
+        backups.NightlyBackup(app).run_backup_step()
     assert [name.rpartition("Z-")[2] for name in names(shelf)] == ["with-secrets.db", "without-secrets.db"]
 
 
 def test_every_night_one_backup_is_made_and_the_oldest_goes(tmp_path: Path, shelf: Path) -> None:
     config = Config(data_dir=tmp_path / "data", backup_dir=str(shelf), backup_hour=3, backups_kept=2)
     clock = FixedClock(datetime(2026, 1, 1, 2, 59, tzinfo=UTC))
-    with opened(config, clock) as app:
-        worker = backups.Nightly(app)
-        assert (worker.step(), names(shelf)) == (backups.LOOK_SECONDS, [])
+    with open_app(config, clock) as app:
+        worker = backups.NightlyBackup(app)
+        assert (worker.run_backup_step(), names(shelf)) == (backups.DUE_CHECK_SECONDS, [])
         for _ in range(3):
             clock.advance(60)
-            worker.step()
-            worker.step()
+            worker.run_backup_step()
+            worker.run_backup_step()
             clock.advance(86_340)
         assert names(shelf) == [f"finapi-2026010{day}T030000Z-without-secrets.db" for day in (2, 3)]
 
@@ -231,8 +231,8 @@ def test_a_night_that_fails_is_logged_and_tried_again_in_an_hour(
     tmp_path: Path, shelf: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = Config(data_dir=tmp_path / "data", backup_dir=str(shelf / "gone"), backup_hour=0)
-    with opened(config, FixedClock(NOW)) as app, caplog.at_level(logging.ERROR, "finapi.backups"):
-        assert backups.Nightly(app).step() == backups.RETRY_SECONDS
+    with open_app(config, FixedClock(NOW)) as app, caplog.at_level(logging.ERROR, "finapi.backups"):
+        assert backups.NightlyBackup(app).run_backup_step() == backups.RETRY_SECONDS
     assert "no backup was made, next try in an hour: [Errno 20] Not a directory" in caplog.text
 
 
@@ -241,11 +241,11 @@ def test_a_stop_breaks_a_nights_backup_off(tmp_path: Path, shelf: Path) -> None:
     stop = threading.Event()
     stop.set()
     with (
-        opened(config, FixedClock(NOW)) as app,
+        open_app(config, FixedClock(NOW)) as app,
         stopping.watched_by(stop),
         pytest.raises(stopping.WorkStopped),
     ):
-        backups.Nightly(app).step()
+        backups.NightlyBackup(app).run_backup_step()
     assert names(shelf) == []
 
 
@@ -259,7 +259,7 @@ def test_an_hour_that_there_is_not_is_refused(hour: int) -> None:
 
 
 def test_what_was_backed_up_comes_back_and_what_was_there_is_kept(config: Config, shelf: Path) -> None:
-    with opened(config, FixedClock(NOW)) as app:
+    with open_app(config, FixedClock(NOW)) as app:
         ann = users.create(app, ANN, "free", NOW)
         tell(app, 3)
         made(config, shelf / "b.db")
@@ -273,7 +273,7 @@ def test_what_was_backed_up_comes_back_and_what_was_there_is_kept(config: Config
     assert kept == config.data_dir / "finapi.db.before-20260131T120000Z"
     assert set(names(config.data_dir)) == {"finapi.db", kept.name, "lock", "secrets"}
     assert found(kept, "SELECT count(*) FROM users") == [(2,)]
-    with opened(config, FixedClock(NOW)) as app, app.db.read() as tx:
+    with open_app(config, FixedClock(NOW)) as app, app.db.read() as tx:
         after = events.get_range(tx, events.MAIN_FEED)
         assert (after.first, after.last, after.last_shared) == (1, 3, 3)
         assert after.epoch == before[0].epoch + 1
@@ -284,7 +284,7 @@ def test_what_was_backed_up_comes_back_and_what_was_there_is_kept(config: Config
 
 
 def test_each_restore_of_one_backup_has_an_epoch_of_its_own(config: Config, shelf: Path) -> None:
-    with opened(config, FixedClock(NOW)):
+    with open_app(config, FixedClock(NOW)):
         made(config, shelf / "b.db")
     epochs = []
     for _ in range(2):
@@ -302,7 +302,7 @@ def test_a_backup_with_secrets_makes_a_new_machine_whole(app: App, config: Confi
     there = Config(data_dir=tmp_path / "elsewhere")
     there.data_dir.mkdir(mode=0o700)
     assert put_back(there, shelf / "c-with-secrets.db").previous is None
-    with opened(there, FixedClock(NOW)) as other, other.db.read() as tx:
+    with open_app(there, FixedClock(NOW)) as other, other.db.read() as tx:
         assert users.find_caller_by_api_key(tx, key) is not None
         assert [*other.secrets] == [*app.secrets]
     assert app.secrets[0] not in (there.data_dir / "finapi.db").read_bytes()
@@ -311,7 +311,7 @@ def test_a_backup_with_secrets_makes_a_new_machine_whole(app: App, config: Confi
 def test_secrets_that_are_there_stay_and_those_of_the_backup_come_behind_them_on_demand(
     config: Config, shelf: Path
 ) -> None:
-    with opened(config, FixedClock(NOW)) as app:
+    with open_app(config, FixedClock(NOW)) as app:
         (old,) = app.secrets
         made(config, shelf / "b-with-secrets.db", secrets=True)
     master_secrets.write_file(config, [b"\1" * 32])
@@ -347,7 +347,7 @@ def test_a_damaged_backup_is_not_put_back(app: App, config: Config, shelf: Path)
 def test_the_verb_says_that_a_backup_is_damaged_and_nothing_changed(
     config: Config, shelf: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with opened(config, FixedClock(NOW)):
+    with open_app(config, FixedClock(NOW)):
         made(config, shelf / "b.db")
     data = bytearray((shelf / "b.db").read_bytes())
     # The root of the schema is whole: the file opens.
@@ -360,7 +360,7 @@ def test_the_verb_says_that_a_backup_is_damaged_and_nothing_changed(
 
 
 def test_a_damaged_database_is_replaced_all_the_same(config: Config, shelf: Path) -> None:
-    with opened(config, FixedClock(NOW)) as app:
+    with open_app(config, FixedClock(NOW)) as app:
         users.create(app, ANN, "free", NOW)
         made(config, shelf / "b.db")
     (config.data_dir / "finapi.db").write_bytes(b"garbage" * 1000)
@@ -385,7 +385,7 @@ LATER = {
 @pytest.fixture
 def killed(config: Config) -> Config:
     """A data directory whose process was killed at noon, in the middle of two calls and after a third."""
-    with opened(config, FixedClock(NOW)) as app:
+    with open_app(config, FixedClock(NOW)) as app:
         users.create(app, ANN, "free", NOW)
         with charged(app, 1, "GET /x", 25, "r0"):
             pass
@@ -399,7 +399,7 @@ def killed(config: Config) -> Config:
 def check(config: Config) -> proof.Proof:
     database = db.Database(config.data_dir / "finapi.db", reads_only=True)
     try:
-        return proof.of(database, config)
+        return proof.check_database(database, config)
     finally:
         database.close()
 
@@ -430,7 +430,7 @@ def test_a_backup_made_under_traffic_is_restored_at_any_time(
         ("r1", "crash_refund", 25, 0),
         ("r2", "crash_refund", 5, 0),
     ]
-    with opened(there, FixedClock(now)) as other:
+    with open_app(there, FixedClock(now)) as other:
         assert balance(other) == 2000 - 25
         # Old rows are archived and a period that has ended is refilled as after a standstill.
         while archive.run_archive_step(other) != archive.STEP_SECONDS:
@@ -444,7 +444,7 @@ def test_what_waited_a_year_in_a_backup_is_sent_if_it_is_still_wanted(config: Co
     config = replace(config, webhook_allow=("127.0.0.0/8",))
     event = WebhookEvent("finapi.test", NOON, "1", {})
     with receiver() as there:
-        with opened(config, FixedClock(NOW)) as app:
+        with open_app(config, FixedClock(NOW)) as app:
             user = users.create(app, ANN, "free", NOW)
             recovery.request_password_reset(app, ANN, NOW)
             with app.accounts.write() as tx:
@@ -452,7 +452,7 @@ def test_what_waited_a_year_in_a_backup_is_sent_if_it_is_still_wanted(config: Co
             made(config, shelf / "b.db")
         put_back(config, shelf / "b.db")
         clock = FixedClock(NOW + timedelta(days=365))
-        with opened(config, clock) as app:
+        with open_app(config, clock) as app:
             # The link of the mail lived for a day.
             recovery.run_mail_step(app)
             dispatcher = Dispatcher(app)
@@ -479,7 +479,7 @@ def test_a_directory_left_by_a_kill_is_no_error_at_any_time(killed: Config, shel
     seen = check(killed)
     assert (seen["problems"], seen["open_debits"]) == ([], CALLS)
     assert made(killed, shelf / "b.db", now)["open_debits"] == CALLS
-    with opened(killed, FixedClock(now)) as app:
+    with open_app(killed, FixedClock(now)) as app:
         assert balance(app) == 2000 - 25
     seen = check(killed)
     assert (seen["problems"], seen["open_debits"]) == ([], NO_DEBITS)
@@ -487,9 +487,9 @@ def test_a_directory_left_by_a_kill_is_no_error_at_any_time(killed: Config, shel
 
 def test_a_backup_of_every_night_is_made_of_what_a_kill_left(killed: Config, shelf: Path) -> None:
     config = replace(killed, backup_dir=str(shelf), backup_hour=0)
-    nightly = backups.Nightly(apps.open_on_disk(config, FixedClock(NOW + timedelta(days=1))))
+    nightly = backups.NightlyBackup(apps.open_on_disk(config, FixedClock(NOW + timedelta(days=1))))
     try:
-        assert nightly.step() == backups.LOOK_SECONDS
+        assert nightly.run_backup_step() == backups.DUE_CHECK_SECONDS
     finally:
         nightly._app.db.close()
     assert names(shelf) == ["finapi-20260201T120000Z-without-secrets.db"]
@@ -592,9 +592,9 @@ def test_a_check_of_a_full_disk_does_not_send_for_a_backup(tmp_path: Path) -> No
 
 
 def test_a_check_names_what_cannot_be_written(config: Config) -> None:
-    assert proof.unwritable(config) == []
+    assert proof.list_write_errors(config) == []
     # No file can be made below /proc, by whomever.
-    assert proof.unwritable(replace(config, ledger_dir="/proc")) == [
+    assert proof.list_write_errors(replace(config, ledger_dir="/proc")) == [
         "the ledger's archives cannot be written: No such file or directory"
     ]
 
@@ -604,26 +604,28 @@ def test_a_check_names_what_cannot_be_written(config: Config) -> None:
 
 def test_a_hole_in_the_numbers_of_a_feed_is_named(app: App, config: Config) -> None:
     tell(app, 5)
-    assert proof.of(app.db, config)["problems"] == []
+    assert proof.check_database(app.db, config)["problems"] == []
     with app.db.write() as tx:
         tx._connection.execute("DELETE FROM events WHERE seq = 3")
-    assert proof.of(app.db, config)["problems"] == ["feed main-api: 4 events from 1 to 5, the last given out is 5"]
+    assert proof.check_database(app.db, config)["problems"] == [
+        "feed main-api: 4 events from 1 to 5, the last given out is 5"
+    ]
 
 
 def test_events_that_were_pruned_from_the_front_leave_no_hole(app: App, config: Config) -> None:
     tell(app, 40)
     events.prune(app, NOW + timedelta(days=60))
-    assert proof.of(app.db, config)["problems"] == []
+    assert proof.check_database(app.db, config)["problems"] == []
 
 
 def test_a_count_of_a_form_that_is_not_that_of_its_filings_is_named(app: App, config: Config) -> None:
     told = FilingMetadata("0000000001-26-000001", metadata.INDEX, [Party(1, metadata.LISTED)], "10-K", "2026-01-02")
     with app.db.write() as tx:
         filings.upsert(tx, told, NOW)
-    assert proof.of(app.db, config)["problems"] == []
+    assert proof.check_database(app.db, config)["problems"] == []
     with app.db.write() as tx:
         tx._connection.execute("UPDATE term_counts SET filings = 3")
-    assert proof.of(app.db, config)["problems"] == [
+    assert proof.check_database(app.db, config)["problems"] == [
         "listed filings: 1 are there, 3 were stored",
         "filings listed under 10-K: 1 are there, 3 were stored",
     ]
@@ -636,7 +638,7 @@ def test_a_kept_document_that_is_not_what_was_stored_is_named(app: App, config: 
         run("INSERT INTO filings (id, accession, cik) VALUES (1, '0000000001-26-000001', 1)")
         run("UPDATE held_counts SET number = 1 WHERE name = 'filings'")
         run("INSERT INTO filing_bodies VALUES (1, 'text', x'789c4b4c4a0600024d0127', NULL)")
-    assert proof.of(app.db, config) == {
+    assert proof.check_database(app.db, config) == {
         "counts": {"accounts": 1, "filings": 1, "facts": 0, "ledger_rows": 1, "documents": 1},
         "open_debits": NO_DEBITS,
         "archives_elsewhere": 0,
@@ -644,7 +646,7 @@ def test_a_kept_document_that_is_not_what_was_stored_is_named(app: App, config: 
     }
     with app.db.write() as tx:
         tx._connection.execute("UPDATE filing_bodies SET packed = x'789c4b4c4a0600024d0128'")
-    (problem,) = proof.of(app.db, config)["problems"]
+    (problem,) = proof.check_database(app.db, config)["problems"]
     assert problem.startswith('document of "0000000001-26-000001": ')
 
 

@@ -21,7 +21,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, StoreUnavailableError
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from finapi.store.db import Transaction
 from tests.charging import charged
 from tests.client import ledger_sum
@@ -483,19 +483,19 @@ def test_opening_a_data_directory_refunds_what_a_crash_cut_off(
     killed: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
-    with caplog.at_level(logging.WARNING, "finapi.server"), opened(Config(data_dir=killed)) as app:
+    with caplog.at_level(logging.WARNING, "finapi.server"), open_app(Config(data_dir=killed)) as app:
         assert balance(app) == 499_975
     assert [record.getMessage() for record in caplog.records] == ["refunded 2 calls that a crash cut off"]
-    with opened(Config(data_dir=killed)) as app:
+    with open_app(Config(data_dir=killed)) as app:
         assert balance(app) == 499_975
 
 
 def test_closing_a_data_directory_closes_what_was_kept(tmp_path: Path) -> None:
     config = Config(data_dir=tmp_path / "new")
-    with opened(config) as app:
+    with open_app(config) as app:
         users.create(app, "ann@example.com", "pro", NOW)
         spend(app)
-    with opened(config) as app:
+    with open_app(config) as app:
         assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", 200, 0)]
     assert os.stat(tmp_path / "new").st_mode & 0o777 == 0o700
     assert os.stat(tmp_path / "new" / "finapi.db").st_mode & 0o777 == 0o600

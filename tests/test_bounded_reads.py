@@ -26,7 +26,7 @@ from finapi.market.documents.sources import TOO_LITTLE_MEMORY, Entry, Unreadable
 from finapi.market.intake import gateway, ingest
 from finapi.market.intake.gateway import Gateway
 from finapi.net.outbound import Outbound, OutboundRequest, ReachPolicy
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from tests import process
 from tests.receiver import receiver, status
 from tests.support import ownership_xml
@@ -219,7 +219,7 @@ def test_a_form_is_ingested_within_300_mb(tmp_path: Path, folder: Path) -> None:
 
 
 def test_what_does_not_fit_into_memory_is_a_line_for_each_file(tmp_path: Path, folder: Path) -> None:
-    with opened(Config(data_dir=tmp_path / "data")):
+    with open_app(Config(data_dir=tmp_path / "data")):
         pass
     # Of a kind that is read completely, and with a hole, so that it costs no disk.
     with (folder / "large.txt").open("wb") as file:

@@ -30,7 +30,7 @@ from finapi import __version__, cli
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.market.documents.outcomes import HELD
-from finapi.verbs.verb import typed_path
+from finapi.verbs.verb import resolve_path
 from tests import process
 from tests.process import (
     CIK,
@@ -637,8 +637,8 @@ def test_a_relative_path_is_reported_in_full(folder: Path, tmp_path: Path) -> No
 
 def test_an_empty_path_is_refused_and_not_the_current_folder() -> None:
     with pytest.raises(UsageError, match="a path is empty"):
-        typed_path("/tmp", "")
-    assert typed_path("/tmp", ".") == Path("/tmp")
+        resolve_path("/tmp", "")
+    assert resolve_path("/tmp", ".") == Path("/tmp")
 
 
 def test_a_name_that_is_not_utf8_is_reported(tmp_path: Path) -> None:

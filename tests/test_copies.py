@@ -19,7 +19,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, UsageError
 from finapi.market.intake import following
-from finapi.ops import copies, status
+from finapi.ops import copy_node, status
 from finapi.store import checkpoints, db, heartbeats
 from finapi.store.copies import MarketCopy
 from tests.client import Client
@@ -203,7 +203,7 @@ def test_a_node_on_a_copy_answers_and_says_how_old_it_is(path: Path, clock: Fixe
     assert (ready.status, ready.json["data_version"], ready.json["data_age_seconds"]) == (200, 3, 0.0)
     clock.advance(seconds=300)
     assert caller.get("/readyz").json["data_age_seconds"] == 300.0
-    assert status.figures(app)[metrics.DATA_AGE] == {(): 300.0}
+    assert status.compute_metrics(app)[metrics.DATA_AGE] == {(): 300.0}
     clock.advance(seconds=1)
     cut = caller.get("/readyz")
     assert (cut.status, cut.json["code"]) == (503, "UNAVAILABLE")
@@ -213,7 +213,7 @@ def test_a_node_on_a_copy_answers_and_says_how_old_it_is(path: Path, clock: Fixe
         tx.run(
             "insert_check", service="postgres_db", tick=int(NOW.timestamp()) + 60, health="healthy", ms=1, reason=None
         )
-    copies.step(app)
+    copy_node.run_copy_step(app)
     assert caller.get("/readyz").status == 200
     shown = caller.get("/api/v1/status").json
     assert shown["data_freshness"]["copy_age_seconds"] == 301.0
@@ -223,12 +223,12 @@ def test_a_node_on_a_copy_answers_and_says_how_old_it_is(path: Path, clock: Fixe
     with app.accounts.write() as tx:
         tick = int(clock.now().timestamp())
         tx.run("insert_check", service="postgres_db", tick=tick, health="down", ms=1, reason="full")
-    copies.step(app)
+    copy_node.run_copy_step(app)
     assert caller.get("/readyz").status == 503
     with pytest.raises(ApiError, match="the worker alone writes"):
         following.retry(app, [None], clock.now())
     replaced(path, 4, beat=written_at(clock))
-    copies.step(app)
+    copy_node.run_copy_step(app)
     assert (caller.get("/readyz").status, caller.get("/readyz").json["data_version"]) == (200, 4)
     market.close()
 

@@ -144,7 +144,7 @@ def test_everything_that_a_server_makes_is_the_owners_alone(running: tuple[Path,
 def test_an_umask_of_0_opens_nothing(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        with server.running(Config(port=0, data_dir=tmp_path / "data"), perform):
+        with server.run_server(Config(port=0, data_dir=tmp_path / "data"), perform):
             assert mode(tmp_path / "data") == 0o700
             assert {mode(path) for path in (tmp_path / "data").iterdir()} == {0o600}
     finally:
@@ -323,7 +323,7 @@ GARBAGE = {
 
 
 def test_garbage_on_the_socket_does_no_harm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with server.running(Config(port=0, data_dir=tmp_path / "data"), perform) as serving:
+    with server.run_server(Config(port=0, data_dir=tmp_path / "data"), perform) as serving:
         for case, said in GARBAGE.items():
             with client_of(tmp_path / "data") as client, contextlib.suppress(ConnectionError):
                 client.sendall(said)

@@ -14,7 +14,7 @@ import pytest
 from finapi.accounts import users
 from finapi.core.config import Config
 from finapi.market.demo import data
-from finapi.server import running
+from finapi.server import run_server
 from finapi.testing import FinapiServer
 from finapi.testing.server import FixtureWorld
 
@@ -45,7 +45,7 @@ def test_every_block_runs_and_its_figures_are_apples(tmp_path: Path, monkeypatch
         data.load(app)
         keys.append(users.create(app, "ann@example.com", "pro", app.clock.now()).api_key)
 
-    with running(config, nothing, prepare=prepare) as server:
+    with run_server(config, nothing, prepare=prepare) as server:
         monkeypatch.setenv("FINAPI_URL", server.url)
         monkeypatch.setenv("FINAPI_API_KEY", keys[0])
         held: dict[str, Any] = {}

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from finapi import __version__
-from finapi.verbs.table import VERBS
+from finapi.verbs.verb_table import VERBS
 from finapi.web.routes import ROUTES
 from tests import floor_plan
 from tests.test_architecture import ROOMS

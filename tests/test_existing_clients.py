@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from finapi.core.config import Config
-from finapi.server import running
+from finapi.server import run_server
 from tests import npm
 from tests.described import LIFTED, World
 from tests.receiver import OK, Received, receiver
@@ -45,7 +45,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
     settings: dict[str, Any] = {**LIFTED, "webhook_allow": ("127.0.0.0/8",)}
     config = Config(port=0, data_dir=place / "data", mail_dir=str(place / "mail"), **settings)
     worlds: list[World] = []
-    with running(config, lambda *_: None, prepare=lambda app: worlds.append(World(app))) as server:
+    with run_server(config, lambda *_: None, prepare=lambda app: worlds.append(World(app))) as server:
         yield server.url, worlds[0].key
 
 

@@ -33,11 +33,11 @@ from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import following, ingest
 from finapi.net import mail
-from finapi.ops.opened import opened
-from finapi.server import STACK
+from finapi.ops.app_opening import open_app
+from finapi.server import STACK_BYTES
 from finapi.store import datadir
 from finapi.store.db import Database, DatabaseDamagedError
-from finapi.verbs import ingesting
+from finapi.verbs import ingest_verbs
 from tests import process
 from tests.client import Client
 from tests.leftovers import leave_folder
@@ -78,7 +78,7 @@ def damage_table(path: Path, table: str) -> None:
 def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Return a data directory with filings and an account, and the account's key."""
     data_dir = tmp_path_factory.mktemp("sound") / "data"
-    with opened(Config(data_dir=data_dir, password_profile="cheap"), SystemClock()) as app:
+    with open_app(Config(data_dir=data_dir, password_profile="cheap"), SystemClock()) as app:
         ingest.run(app, [process.ROOT / "tests" / "filings"], Given(), lambda outcome: None)
         return data_dir, users.create(app, "ann@example.com", "pro", app.clock.now()).api_key
 
@@ -239,7 +239,7 @@ def test_an_interrupted_ingest_reports_what_is_stored(app: App, as_json: bool) -
     output: list[str] = []
     arguments = argparse.Namespace(paths=["a.xml"], accession=None, filed=None, only=None, ticker=None, json=as_json)
     with pytest.raises(KeyboardInterrupt):
-        ingesting.INGEST.work(app, arguments, "/", lambda stream, text: output.append(text))  # type: ignore[misc]
+        ingest_verbs.INGEST.work(app, arguments, "/", lambda stream, text: output.append(text))  # type: ignore[misc]
     if as_json:
         document = json.loads(output[-1])
         assert (document["cut_off"], document["counts"]["ingested"], len(document["files"])) == (True, 1, 2)
@@ -327,7 +327,7 @@ def test_a_start_removes_files_of_killed_processes(tmp_path: Path) -> None:
     other_files = [tmp_path / "ledger" / "ledger-2026-01-31-000000000004.csv.gz", tmp_path / ".mine"]
     for file in other_files:
         file.write_bytes(b"half")
-    with opened(Config(data_dir=tmp_path)):
+    with open_app(Config(data_dir=tmp_path)):
         assert [folder for folder in leftovers if folder.exists()] == []
         assert all(file.exists() for file in other_files)
 
@@ -373,7 +373,7 @@ def test_a_server_runs_with_64_descriptors_and_300_mb(tmp_path: Path) -> None:
 def test_deeply_nested_json_is_refused_on_a_small_stack() -> None:
     code = (
         "import json, threading\n"
-        f"threading.stack_size({STACK})\n"
+        f"threading.stack_size({STACK_BYTES})\n"
         "def read():\n"
         "    try:\n"
         "        json.loads('[' * 1_000_000)\n"

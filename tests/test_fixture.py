@@ -769,7 +769,7 @@ def test_only_these_verbs_import_the_test_server() -> None:
         for file in root.rglob("*.py")
         if "finapi.testing" in file.read_text("utf-8") and not file.is_relative_to(root / "testing")
     ]
-    verbs = ("asking", "completing", "grading", "recording", "serving", "watching")
+    verbs = ("api_verbs", "completion_verb", "conformance_verb", "fixture_recording", "serving_verbs", "watch_verbs")
     assert sorted(importers) == [f"verbs/{name}.py" for name in verbs]
 
 

@@ -122,9 +122,9 @@ def test_a_refused_search_takes_no_more_the_more_companies_it_names(app: App, us
 @pytest.mark.parametrize(("statement", "queue"), [(MAILS, "mail"), (WAITING, "webhooks")])
 def test_what_waits_is_counted_up_to_a_bound(app: App, user: users.NewUser, statement: str, queue: str) -> None:
     add(app, statement, 100_001)
-    assert status.queues(app, NOW)[queue] == 100_000
+    assert status.count_queued_work(app, NOW)[queue] == 100_000
     add(app, statement, 2_000)
-    assert status.queues(app, NOW)[queue] == 100_000
+    assert status.count_queued_work(app, NOW)[queue] == 100_000
 
 
 @pytest.mark.parametrize("path", ["account/transactions", "sniper/targets", "webhooks/deliveries"])
@@ -199,7 +199,7 @@ def test_check_names_a_filing_that_has_lost_a_fact_and_a_text_that_is_another(
             ("00" * 32, accession),
         )
         run("UPDATE held_counts SET number = number + 1 WHERE name = 'prices'")
-    assert proof.of(app.db, app.config)["problems"] == [
+    assert proof.check_database(app.db, app.config)["problems"] == [
         f"facts of {accession}: {count - 1} are there, {count} were stored",
         "prices: 0 are there, 1 were stored",
         f'document of "{accession}": is not the text that was stored',

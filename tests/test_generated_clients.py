@@ -13,7 +13,7 @@ import pytest
 
 from finapi import __version__
 from finapi.core.config import Config
-from finapi.server import running
+from finapi.server import run_server
 from finapi.web.openapi import document
 from finapi.web.routes import ROUTES
 from tests import npm
@@ -83,7 +83,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
     place = tmp_path_factory.mktemp("served")
     config = Config(port=0, data_dir=place / "data", mail_dir=str(place / "mail"), **LIFTED)
     worlds: list[World] = []
-    with running(config, lambda *_: None, prepare=lambda app: worlds.append(World(app))) as server:
+    with run_server(config, lambda *_: None, prepare=lambda app: worlds.append(World(app))) as server:
         yield server.url, worlds[0].key
 
 

@@ -27,7 +27,7 @@ from finapi.market.intake import ingest
 from finapi.market.prices import price_csv, prices
 from finapi.market.reference import companies
 from finapi.market.reference.companies import Company
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from finapi.store import backup
 from finapi.store.db import DatabaseError, Transaction
 from finapi.web.financials import screen
@@ -220,7 +220,7 @@ def test_what_the_store_or_the_machine_fails_at_is_no_mark_of_a_company(
 def test_a_model_that_screens_a_data_directory_waits_for_the_years_that_are_due(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], loggers: None
 ) -> None:
-    with opened(Config(data_dir=tmp_path)) as app:
+    with open_app(Config(data_dir=tmp_path)) as app:
         for cik in (SEVEN, EIGHT):
             store(app, document(cik, f"Company {cik}", year(cik, 2023, 1000)))
         key = users.create(app, "ann@example.com", "pro", app.clock.now()).api_key

@@ -27,8 +27,8 @@ from finapi.market.intake.gateway import Gateway
 from finapi.market.intake.loading import FACTS, SUBMISSIONS, TICKERS, Loader
 from finapi.market.intake.poller import document_path
 from finapi.market.statements import facts
-from finapi.verbs.loading import _waiting
-from finapi.verbs.verb import Bar, lasting
+from finapi.verbs.load_verb import _build_wait
+from finapi.verbs.verb import ProgressBar, format_duration
 from tests.edgar_server import AGENT, FakeEdgar, Page, fake_edgar, full_submission
 from tests.process import COMMAND, ROOT, environment, eventually, finapi
 from tests.support import statement_set_tables
@@ -402,11 +402,11 @@ def test_a_dry_run_says_at_once_that_nobody_answers(tmp_path: Path) -> None:
 def test_a_load_says_that_it_waits_and_for_how_long(dry: bool, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
     said: list[tuple[str, str]] = []
-    monkeypatch.setattr("finapi.verbs.loading.pause", lambda seconds, say: waits.append(seconds))
+    monkeypatch.setattr("finapi.verbs.load_verb.wait_with_progress", lambda seconds, say: waits.append(seconds))
     say = lambda stream, text: said.append((stream, text))  # noqa: E731
-    _waiting(argparse.Namespace(dry_run=dry), Bar(say), say)(seconds, "it answered 429")
+    _build_wait(argparse.Namespace(dry_run=dry), ProgressBar(say), say)(seconds, "it answered 429")
     assert waits == [seconds]
-    again = lasting(seconds)
+    again = format_duration(seconds)
     assert said == [
         ("progress", ""),
         ("err", f"finapi: EDGAR does not answer: it answered 429; it is asked again in {again}"),

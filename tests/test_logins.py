@@ -16,7 +16,7 @@ from finapi.core import lockout
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.lockout import FailureCount
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from tests.client import PASSWORD, Answer, Client, login
 from tests.conftest import ACCOUNTS, NOW
 from tests.test_turns import wait_until
@@ -196,7 +196,7 @@ def started(tmp_path: Path, clock: FixedClock) -> Iterator[Callable[..., Any]]:
 
     def start(**more: Any) -> App:
         stop()
-        running.append(opened(Config(**settings | more), clock))
+        running.append(open_app(Config(**settings | more), clock))
         app: App = running[-1].__enter__()
         return app
 

@@ -28,7 +28,7 @@ from finapi.net.mail import MailSettings, MemoryTransport
 from finapi.net.messages import build_message
 from finapi.net.smtp import SmtpTransport
 from finapi.store.db import ConstraintError, Database, Row, Transaction
-from finapi.verbs.serving import mail_from_is_forgotten
+from finapi.verbs.serving_verbs import uses_default_sender
 from tests.conftest import NOW
 from tests.leftovers import leave_folder
 
@@ -74,7 +74,7 @@ def letter(to: str = "ann@example.com", subject: str = "Hello", text: str = "t\n
     ],
 )
 def test_a_sender_that_nobody_set_is_warned_of_beside_a_mail_server(given: dict[str, str], *, forgotten: bool) -> None:
-    assert mail_from_is_forgotten(Config(**given)) is forgotten  # type: ignore[arg-type]
+    assert uses_default_sender(Config(**given)) is forgotten  # type: ignore[arg-type]
 
 
 def test_a_letter_becomes_a_message_with_these_headers() -> None:

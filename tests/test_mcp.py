@@ -501,7 +501,7 @@ OTHERS = [
 def test_another_server_than_finapi_is_told_and_ends_nothing(
     answer: ApiAnswer, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("finapi.verbs.asking.by_urllib", lambda **_: lambda request: answer)
+    monkeypatch.setattr("finapi.verbs.api_verbs.by_urllib", lambda **_: lambda request: answer)
     monkeypatch.setenv("FINAPI_URL", "http://other.test")
     calls = [message("tools/list"), message("tools/call", name="list_filings", arguments={"ticker": "AAPL"})]
     data = b"\n".join(json.dumps(one).encode() for one in calls)
@@ -521,7 +521,7 @@ def test_a_resource_by_a_wrong_name_is_a_wrong_parameter(world: FixtureWorld) ->
 def test_the_verb_reads_lines_and_writes_lines(
     world: FixtureWorld, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("finapi.verbs.asking.by_urllib", lambda **_: world.send)
+    monkeypatch.setattr("finapi.verbs.api_verbs.by_urllib", lambda **_: world.send)
     monkeypatch.setenv("FINAPI_URL", world.url)
     monkeypatch.setenv("FINAPI_API_KEY", world.api_key)
     handshake = message("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={})

@@ -26,8 +26,8 @@ from finapi.core.clock import SystemClock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.ops import doctor, moving, proof
+from finapi.ops.app_opening import open_app
 from finapi.ops.moving import MoveResult
-from finapi.ops.opened import opened
 from finapi.store import account_moves, db
 from finapi.store.account_moves import MOVED, MOVING, UndecidedMoveError
 from finapi.store.connections import LockedConnection
@@ -53,7 +53,7 @@ def make_directory(tmp_path: Path) -> Config:
     """Make a data directory with an account that has spent, and rows in every table that is easy to fill."""
     config = Config(data_dir=tmp_path / "data", password_profile="cheap")
     config.data_dir.mkdir(mode=0o700)
-    with opened(config) as app:
+    with open_app(config) as app:
         users.create(app, "ann@example.com", "pro", app.clock.now())
         bob = users.create(app, "bob@example.com", "free", app.clock.now())
         with charged(app, bob.id, "GET /x", 25, "r1"):
@@ -106,7 +106,7 @@ def name_of(url: str) -> str:
 
 def spend(config: Config, tokens: int) -> None:
     """Let the second account make a call."""
-    with opened(config) as app, charged(app, 2, "GET /x", tokens, f"call of {tokens}"):
+    with open_app(config) as app, charged(app, 2, "GET /x", tokens, f"call of {tokens}"):
         pass
 
 
@@ -124,7 +124,10 @@ def find_mark(database: Any) -> str | None:
 def test_accounts_move_to_postgresql_and_back_with_every_token(config: Config, there: Config) -> None:
     name = name_of(there.accounts_url)
     assert moving.move_to_postgres(there) == MoveResult("moved", name, accounts=2, ledger_rows=3, tokens=501_975)
-    with pytest.raises(UsageError, match=r"accounts are in postgresql:///accounts.*: set accounts_url"), opened(config):
+    with (
+        pytest.raises(UsageError, match=r"accounts are in postgresql:///accounts.*: set accounts_url"),
+        open_app(config),
+    ):
         pass
     assert (config.data_dir / MOVED).read_text() == name
     assert not (config.data_dir / MOVING).exists()
@@ -132,12 +135,12 @@ def test_accounts_move_to_postgresql_and_back_with_every_token(config: Config, t
     assert query(there.accounts_url, "SELECT healthy FROM status_hours") == [(1,)]
     assert query(there.accounts_url, "SELECT count(*) FROM audit") == [(1,)]
     assert moving.move_to_file(there) == MoveResult("moved", None, accounts=2, ledger_rows=4, tokens=501_900)
-    with pytest.raises(UsageError, match=r"accounts were moved from there to .*data"), opened(there):
+    with pytest.raises(UsageError, match=r"accounts were moved from there to .*data"), open_app(there):
         pass
     assert {path.name for path in config.data_dir.iterdir()} >= {"finapi.db", "secrets"}
     assert not (config.data_dir / MOVED).exists()
-    with opened(config) as app:
-        assert proof.of(app.db, config)["problems"] == []
+    with open_app(config) as app:
+        assert proof.check_database(app.db, config)["problems"] == []
         with app.accounts.read() as tx:
             plan = tx.find_row("userplan", user_id=2)
         assert plan is not None
@@ -254,7 +257,7 @@ def test_the_accounts_of_a_node_on_a_copy_are_not_moved(there: Config) -> None:
 
 
 def test_accounts_that_were_not_moved_are_not_begun_anew(config: Config, there: Config) -> None:
-    with pytest.raises(UsageError, match="accounts are in the data directory"), opened(there):
+    with pytest.raises(UsageError, match="accounts are in the data directory"), open_app(there):
         pass
     with pytest.raises(UsageError, match="accounts are in the data directory already"):
         moving.move_to_file(there)
@@ -437,7 +440,7 @@ def look_at(config: Config, connection: Any = None) -> Situation:
 def open_somewhere(config: Config) -> set[str]:
     """Return the places whose accounts a process can open: in the file, or on any host in PostgreSQL."""
     places = set()
-    with suppress(UsageError), opened(replace(config, accounts_url="")):
+    with suppress(UsageError), open_app(replace(config, accounts_url="")):
         places.add("file")
     with suppress(UsageError), closing(postgres.Postgres(config.accounts_url)) as store:
         places |= {"postgresql"} if apps.has_accounts(store) else set()
@@ -487,7 +490,7 @@ def leave_open_debit(config: Config) -> None:
     """Charge a call, and let the process die before its answer."""
 
     def work() -> None:
-        with opened(config) as app:
+        with open_app(config) as app:
             billing.charge(app, 2, "GET /x", 25, "cut off")
             os._exit(KILLED)
 
@@ -563,7 +566,7 @@ def check_nothing_undecided_is_opened(config: Config, situation: Situation, targ
     status, _, err = run(config, "check")
     assert status == 1
     assert "is not decided; finish" in err
-    findings = [finding for finding in doctor.examined(config, SystemClock()) if finding["check"] == "accounts"]
+    findings = [finding for finding in doctor.list_findings(config, SystemClock()) if finding["check"] == "accounts"]
     assert [finding["state"] for finding in findings] == ["wrong"]
     assert "is not decided; finish" in findings[0]["found"]
     return True
@@ -860,7 +863,7 @@ def test_a_place_that_accounts_cannot_move_to_is_refused(config: Config, run: Ru
 
 def test_doctor_says_where_accounts_are(config: Config, there: Config) -> None:
     def look(settings: Config) -> tuple[str, str]:
-        (finding,) = [one for one in doctor.examined(settings, SystemClock()) if one["check"] == "accounts"]
+        (finding,) = [one for one in doctor.list_findings(settings, SystemClock()) if one["check"] == "accounts"]
         return finding["state"], finding["found"]
 
     name = name_of(there.accounts_url)

@@ -24,7 +24,7 @@ from finapi.delivery.sniper import FilingHit
 from finapi.market.documents import filings
 from finapi.market.documents.metadata import HEADER, FilingMetadata, Party
 from finapi.ops import status
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from finapi.store.db import Database
 from tests.conftest import NOW
 from tests.stores import ACCOUNTS
@@ -40,10 +40,10 @@ from pathlib import Path
 from finapi.core.config import Config
 from finapi.delivery import outbox
 from finapi.market.documents import filings
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from tests.conftest import NOW
 from tests.test_outbox import FILED
-with opened(Config(data_dir=Path(sys.argv[1]))) as app:
+with open_app(Config(data_dir=Path(sys.argv[1]))) as app:
     setattr(outbox, sys.argv[2], lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     with app.db.write() as tx:
         filings.put(tx, FILED, NOW)
@@ -118,7 +118,7 @@ def test_it_is_carried_to_a_store_that_is_another(apart: App) -> None:
 @pytest.mark.parametrize("place", ["_carry_now", "_carried", "_drop"])
 def test_a_kill_between_the_two_loses_nothing_and_tells_nothing_twice(tmp_path: Path, place: str) -> None:
     config = Config(data_dir=tmp_path, password_profile="cheap")
-    with opened(config) as app:
+    with open_app(config) as app:
         waiting(app)
     run = [sys.executable, "-B", "-c", STORES, str(tmp_path), place]
     assert subprocess.run(run, cwd=Path(__file__).parents[1], check=False).returncode == -signal.SIGKILL
@@ -129,7 +129,7 @@ def test_a_kill_between_the_two_loses_nothing_and_tells_nothing_twice(tmp_path: 
         assert left.execute("SELECT count(*) FROM events").fetchone() == (int(place == "_drop"),)
     left.close()
     for _ in range(2):
-        with opened(config) as app:
+        with open_app(config) as app:
             assert (came(app), rows(app.db, "outbox")) == (ALL, 0)
 
 
@@ -197,7 +197,7 @@ def test_the_fifth_failure_puts_it_aside_and_it_is_not_tried_by_itself(
         complete_pass(app)
         (trouble,) = troubles(app)
         assert (trouble["tries"], trouble["state"]) == (tried, "put_aside" if tried == 5 else "tried")
-        assert status.figures(app)[metrics.OUTBOX_SET_ASIDE] == {(): float(tried == 5)}
+        assert status.compute_metrics(app)[metrics.OUTBOX_SET_ASIDE] == {(): float(tried == 5)}
     assert f"sniper.filing_hit of {ACCESSION} cannot be told and is put aside; see finapi outbox list" in caplog.text
     spoilt.undo()
     waiting(app)
@@ -267,9 +267,9 @@ def test_a_start_is_not_kept_by_a_row_that_cannot_be_carried(tmp_path: Path, mon
 
     monkeypatch.setattr(sniper, "record_hit", fails)
     config = Config(data_dir=tmp_path, password_profile="cheap")
-    with opened(config) as app:
+    with open_app(config) as app:
         store(app)
-    with opened(config) as app:
+    with open_app(config) as app:
         assert (came(app)[0], [trouble["reason"] for trouble in troubles(app)]) == (
             [(1, "new_filing")],
             ["KeyError: 'ciks'"],
@@ -277,7 +277,7 @@ def test_a_start_is_not_kept_by_a_row_that_cannot_be_carried(tmp_path: Path, mon
 
 
 def test_many_who_carry_at_once_carry_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with opened(Config(data_dir=tmp_path, password_profile="cheap")) as app:
+    with open_app(Config(data_dir=tmp_path, password_profile="cheap")) as app:
         waiting(app)
         with monkeypatch.context() as meanwhile:
             meanwhile.setattr(outbox, "_carry_now", lambda _: None)

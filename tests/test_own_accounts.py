@@ -19,7 +19,7 @@ from finapi.core.clock import FixedClock, SystemClock
 from finapi.core.config import Config, CustomPlan
 from finapi.core.errors import ApiError, UsageError
 from finapi.ops import doctor
-from finapi.verbs.table import VERBS
+from finapi.verbs.verb_table import VERBS
 from finapi.web.application import WsgiApp
 from finapi.web.routes import ROUTES, apply_costs
 from tests.charging import charged
@@ -224,7 +224,7 @@ def test_a_cost_of_no_call_is_refused(make_app: Callable[..., App]) -> None:
 )
 def test_every_verb_answers_in_json(words: tuple[str, ...]) -> None:
     verb = VERBS[words[0]]
-    options = {name for names, _ in verb.own(words[1] if verb.actions else None) for name in names}
+    options = {name for names, _ in verb.get_arguments(words[1] if verb.actions else None) for name in names}
     assert options & {"--json", "--ready"}
 
 
@@ -343,9 +343,9 @@ def test_the_doctor_tries_whether_the_directory_can_be_written(tmp_path: Path, m
 
     config = Config(data_dir=tmp_path)
     tmp_path.chmod(0o700)
-    assert next(iter(doctor._directory(config, SystemClock()))) == (True, f"{tmp_path} is writable", ANY)
+    assert next(iter(doctor._check_data_directory(config, SystemClock()))) == (True, f"{tmp_path} is writable", ANY)
     monkeypatch.setattr("finapi.ops.proof.tempfile.TemporaryFile", full)
-    assert next(iter(doctor._directory(config, SystemClock()))) == (
+    assert next(iter(doctor._check_data_directory(config, SystemClock()))) == (
         False,
         f"{tmp_path} is not writable: No space left on device",
         "make room, or mount it so that it can be written",
@@ -355,9 +355,9 @@ def test_the_doctor_tries_whether_the_directory_can_be_written(tmp_path: Path, m
 def test_the_doctor_names_a_place_of_backups_that_is_not_there(tmp_path: Path) -> None:
     config = Config(data_dir=tmp_path, backup_dir=str(tmp_path / "shelf"))
     missing = (False, f"backups go to {tmp_path}/shelf, which is no directory", f"mount it, or: mkdir {tmp_path}/shelf")
-    assert list(doctor._disk(config, SystemClock()))[1:] == [missing]
+    assert list(doctor._check_disk(config, SystemClock()))[1:] == [missing]
     (tmp_path / "shelf").mkdir()
-    assert [well for well, _, _ in doctor._disk(config, SystemClock())][1:] == [True]
+    assert [well for well, _, _ in doctor._check_disk(config, SystemClock())][1:] == [True]
 
 
 def test_the_doctor_says_whose_files_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -365,7 +365,7 @@ def test_the_doctor_says_whose_files_cannot_be_read(tmp_path: Path, monkeypatch:
         raise PermissionError(errno.EACCES, "Permission denied", "/data/finapi.db")
 
     monkeypatch.setattr(doctor, "CHECKS", {"database": refused})
-    assert doctor.examined(Config(data_dir=tmp_path), SystemClock()) == [
+    assert doctor.list_findings(Config(data_dir=tmp_path), SystemClock()) == [
         {
             "check": "database",
             "state": "wrong",
@@ -377,7 +377,7 @@ def test_the_doctor_says_whose_files_cannot_be_read(tmp_path: Path, monkeypatch:
 
 def test_the_doctor_says_where_no_directory_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("finapi.ops.doctor.os.access", lambda *given: False)
-    assert list(doctor._directory(Config(data_dir=Path("/nowhere/data")), SystemClock())) == [
+    assert list(doctor._check_data_directory(Config(data_dir=Path("/nowhere/data")), SystemClock())) == [
         (False, "/nowhere/data cannot be made: / is not writable", "name another with --data-dir")
     ]
 

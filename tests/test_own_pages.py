@@ -11,7 +11,7 @@ import pytest
 
 from finapi.core.health import ProbeError
 from finapi.net.outbound import MAX_HEAD_BYTES, Outbound
-from finapi.ops.probes import OPERATORS_OWN, page
+from finapi.ops.probes import OPERATOR_TARGETS, probe_page
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 2\r\n\r\nok"
 
@@ -44,13 +44,13 @@ def answering(said: bytes, *, closes: bool = True) -> Iterator[tuple[str, list[b
 
 def trouble(url: str, seconds: float = 5.0) -> tuple[str, str]:
     with pytest.raises(ProbeError) as caught:
-        page(Outbound(OPERATORS_OWN), f"{url}/", "text/html", seconds, "m")
+        probe_page(Outbound(OPERATOR_TARGETS), f"{url}/", "text/html", seconds, "m")
     return caught.value.outcome, caught.value.reason
 
 
 def test_a_page_of_the_kind_is_good_and_the_request_says_whose_it_is() -> None:
     with answering(GOOD) as (url, asked):
-        page(Outbound(OPERATORS_OWN), f"{url}/livez", "text/html", 5.0, "the mark")
+        probe_page(Outbound(OPERATOR_TARGETS), f"{url}/livez", "text/html", 5.0, "the mark")
     head, _, body = asked[0].partition(b"\r\n\r\n")
     place = url.removeprefix("http://").encode()
     assert body == b""
@@ -96,11 +96,11 @@ def test_nobody_at_the_port_is_refused() -> None:
 
 def test_a_check_that_waits_is_broken_off() -> None:
     with answering(b"HTTP/1.1 2", closes=False) as (url, asked):
-        own, found = Outbound(OPERATORS_OWN), list[str]()
+        own, found = Outbound(OPERATOR_TARGETS), list[str]()
 
         def check() -> None:
             try:
-                page(own, url, "text/html", 10.0, "m")
+                probe_page(own, url, "text/html", 10.0, "m")
             except ProbeError as told:
                 found.append(told.reason)
 

@@ -588,7 +588,7 @@ def test_a_document_is_given_up_after_ten_tries_over_three_days_and_can_be_asked
         (listed,) = following.in_trouble(tx)
     assert (listed["state"], listed["tries"], listed["next_try_at"]) == ("given_up", 9, None)
     assert listed["given_up_at"] == iso(NOW + timedelta(minutes=4221))
-    figures = app.metrics.render(status.figures(app)).splitlines()
+    figures = app.metrics.render(status.compute_metrics(app)).splitlines()
     assert 'finapi_edgar_documents_total{outcome="given_up"} 1' in figures
     assert 'finapi_edgar_documents_total{outcome="put_off"} 9' in figures
     assert "finapi_edgar_documents_given_up 1" in figures

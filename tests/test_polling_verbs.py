@@ -12,7 +12,7 @@ import pytest
 from finapi.core.clock import iso
 from finapi.core.config import Config
 from finapi.market.intake.poller import document_path
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from tests.edgar_server import AGENT, Page, entry, fake_edgar, feed
 from tests.process import finapi, serve
 
@@ -83,7 +83,7 @@ def test_a_recording_is_played_into_a_running_server(tmp_path: Path) -> None:
 def test_news_that_cannot_be_told_are_listed_and_tried_again(tmp_path: Path) -> None:
     place = tmp_path / "data"
     data = ("--data-dir", place)
-    with opened(Config(data_dir=place)):
+    with open_app(Config(data_dir=place)):
         pass
     with closing(sqlite3.connect(place / "finapi.db")) as db, db:
         for number, ciks, aside in ((1, "x", 1), (2, "320193", 1), (3, "x", 0)):

@@ -28,7 +28,7 @@ from finapi.delivery import credential_replacement
 from finapi.market.intake import ingest
 from finapi.market.intake.ingest import Given
 from finapi.ops import moving
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from finapi.store import backup, db, schema
 from finapi.store.db import Transaction
 from finapi.store.tables import ACCOUNTS
@@ -490,13 +490,15 @@ def test_usage_is_summed_once_whoever_sums_it(node: Callable[..., App], monkeypa
 
 def test_a_worker_waits_for_the_one_that_works(url: str, tmp_path: Path) -> None:
     config = Config(data_dir=tmp_path, accounts_url=url, role="worker")
-    one = server.elected(config, lambda seconds: True)
+    one = server.open_elected_accounts(config, lambda seconds: True)
     assert one is not None
     waited: list[float] = []
-    assert server.elected(config, lambda seconds: bool(waited.append(seconds)) or len(waited) == 2) is None
-    assert waited == [server.ELECTION_LOOK] * 2
+    assert (
+        server.open_elected_accounts(config, lambda seconds: bool(waited.append(seconds)) or len(waited) == 2) is None
+    )
+    assert waited == [server.ELECTION_RETRY_SECONDS] * 2
     one.close()
-    two = server.elected(config, lambda seconds: True)
+    two = server.open_elected_accounts(config, lambda seconds: True)
     assert two is not None
     two.close()
 
@@ -504,7 +506,7 @@ def test_a_worker_waits_for_the_one_that_works(url: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("role", ["api", "worker"])
 def test_a_role_without_accounts_in_postgresql_is_refused(role: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=f"role {role} needs accounts in PostgreSQL"):
-        server.elected(Config(data_dir=tmp_path, role=role), lambda seconds: True)
+        server.open_elected_accounts(Config(data_dir=tmp_path, role=role), lambda seconds: True)
 
 
 def test_a_node_without_the_secrets_of_the_worker_is_refused(tmp_path: Path, url: str) -> None:
@@ -512,18 +514,18 @@ def test_a_node_without_the_secrets_of_the_worker_is_refused(tmp_path: Path, url
     moving.move_to_postgres(replace(config, accounts_url=url))
     node = replace(config, data_dir=tmp_path / "node", accounts_url=url, role="api")
     node.data_dir.mkdir(mode=0o700)
-    with pytest.raises(UsageError, match="is not there"), opened(node):
+    with pytest.raises(UsageError, match="is not there"), open_app(node):
         pass
     with backup.temporary_copy(config.data_dir / "finapi.db", node.data_dir, "copy") as copy:
         copy.replace(node.data_dir / "finapi.db")
-    with pytest.raises(UsageError, match="secrets is missing, which made 2 API keys"), opened(node):
+    with pytest.raises(UsageError, match="secrets is missing, which made 2 API keys"), open_app(node):
         pass
     (node.data_dir / "secrets").write_text("11" * 32)
     (node.data_dir / "secrets").chmod(0o600)
-    with pytest.raises(UsageError, match="the worker is missing here, which made 2 API keys"), opened(node):
+    with pytest.raises(UsageError, match="the worker is missing here, which made 2 API keys"), open_app(node):
         pass
     (node.data_dir / "secrets").write_bytes((config.data_dir / "secrets").read_bytes())
-    with opened(node) as app:
+    with open_app(node) as app:
         assert users.find_cached_caller(app, "0" * 32) is None
         with pytest.raises(ApiError) as refused:
             ingest.run(app, [], Given(), lambda outcome: None)
@@ -539,12 +541,12 @@ def test_a_key_that_is_replaced_elsewhere_ends_on_every_node(tmp_path: Path, url
         copy.replace(place / "finapi.db")
     shutil.copy(config.data_dir / "secrets", place)
     free = "/api/v1/form-13f/funds"
-    with opened(replace(config, accounts_url=url)) as worker:
+    with open_app(replace(config, accounts_url=url)) as worker:
         cat = users.create(worker, "cat@example.com", "pro", worker.clock.now())
         dan = users.create(worker, "dan@example.com", "pro", worker.clock.now())
         eve = users.create(worker, "eve@example.com", "pro", worker.clock.now())
         node = replace(config, data_dir=place, accounts_url=url, role="api", port=0)
-        with server.running(node, lambda *words: 0) as api:
+        with server.run_server(node, lambda *words: 0) as api:
             where = ("127.0.0.1", api.port)
             assert [get(where, free, user.api_key).status for user in (cat, dan, eve)] == [200, 200, 200]
             users.rotate_key(worker, eve.id, worker.clock.now())

@@ -18,8 +18,7 @@ from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.market.intake.gateway import Fetched, Gateway
 from finapi.ops import status, watchdog
-from finapi.server import Server
-from finapi.server import running as server_running
+from finapi.server import Server, run_server
 from finapi.store import heartbeats
 from finapi.store.db import Database
 from finapi.web.html import frame
@@ -45,7 +44,7 @@ class Service:
         """What a reader is told by the answer after the next round, wherever it may have been kept before."""
         self.get()
         self.clock.advance(seconds)
-        watchdog.check(self.server.app, self.clock.now())
+        watchdog.run_round(self.server.app, self.clock.now())
         return self.get()
 
     def get(self) -> dict[str, Any]:
@@ -83,7 +82,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
         threads=2,
         smtp_url="memory:",
     )
-    with server_running(config, perform, clock=clock) as server:
+    with run_server(config, perform, clock=clock) as server:
         service = Service(server, clock, archive)
         service.get()  # which waits for the first round
         yield service
@@ -147,7 +146,7 @@ def test_the_figures_of_a_running_server_are_what_prometheus_reads(service: Serv
 
 def test_what_is_switched_off_is_absent_and_has_an_empty_history(tmp_path: Path) -> None:
     config = Config(port=0, data_dir=tmp_path / "data", smtp_url="memory:")
-    with server_running(config, perform) as server:
+    with run_server(config, perform) as server:
         address = ("127.0.0.1", server.port)
         names = [part["name"] for part in process.get(address, "/api/v1/status").json["services"]]
         assert names == [name for name in status.SERVICES if name not in OF_POLLING]
@@ -242,7 +241,7 @@ def test_an_interface_whose_threads_are_all_held_is_down_until_they_are_not(
     for _ in callers:
         assert busy.acquire(timeout=10.0)
     service.clock.advance(60)
-    watchdog.check(service.server.app, service.clock.now())
+    watchdog.run_round(service.server.app, service.clock.now())
     standings = service.server.app.health.components
     assert {name for name, one in standings.items() if one.status == "down"} >= {"main_api", "frontend"}
     assert (standings["main_api"].reason or "").endswith(f"within {DEADLINE:g} s")

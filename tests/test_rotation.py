@@ -22,7 +22,7 @@ from finapi.core.errors import ApiError, UsageError
 from finapi.core.master_secrets import Keyring
 from finapi.delivery import credential_replacement, webhooks
 from finapi.delivery.dispatcher import HOLD_TIME, UNSIGNED_REASON, Dispatcher
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from tests.client import AUTH, PASSWORD, Client, sent, text_of, token_in
 from tests.conftest import ACCOUNTS, NOW
 from tests.process import finapi
@@ -351,7 +351,7 @@ def test_a_secret_on_which_keys_depend_is_dropped_only_by_who_is_sure(tmp_path: 
         assert caller(app, ann.api_key) is None
         assert [credentials.get_secret_name(one) for one in master_secrets.read_or_create(app.config)] == [new]
     # What is refused already makes the secrets of the next start no wrong ones.
-    with opened(Config(data_dir=tmp_path / "data")) as again:
+    with open_app(Config(data_dir=tmp_path / "data")) as again:
         assert caller(again, ann.api_key) is None
 
 
@@ -424,13 +424,13 @@ def test_a_start_without_the_file_of_secrets_says_what_dies_and_makes_none(tmp_p
 
 def test_new_secrets_begin_anew_on_demand(tmp_path: Path) -> None:
     config = Config(data_dir=tmp_path / "data")
-    with opened(config) as app:
+    with open_app(config) as app:
         ann = users.create(app, ANN, "free", NOW)
     (tmp_path / "data" / "secrets").unlink()
-    with opened(config, new_secrets=True) as app:
+    with open_app(config, new_secrets=True) as app:
         assert caller(app, ann.api_key) is None
         key = users.rotate_key(app, ann.id, app.clock.now())
-    with opened(config) as app:
+    with open_app(config) as app:
         assert caller(app, key) == ann.id
 
 

@@ -19,7 +19,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import STATUS_BY_CODE
 from finapi.edgar import cusip
-from finapi.server import running
+from finapi.server import run_server
 from finapi.web.application import WsgiApp
 from tests.described import LIFTED, World
 
@@ -94,7 +94,7 @@ def test_calls_made_up_of_the_document_are_answered_as_it_says(world: World) -> 
 def test_calls_over_a_socket_are_answered_as_the_document_says(tmp_path: Path) -> None:
     config = Config(port=0, data_dir=tmp_path / "data", mail_dir=str(tmp_path / "mail"), **LIFTED)
     worlds: list[World] = []
-    with running(config, lambda *_: None, prepare=lambda app: worlds.append(World(app))) as server:
+    with run_server(config, lambda *_: None, prepare=lambda app: worlds.append(World(app))) as server:
         run(worlds[0], server.url, calls=0, stateful=False)
 
 

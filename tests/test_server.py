@@ -26,8 +26,7 @@ from finapi.accounts import users
 from finapi.cli import perform
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
-from finapi.server import Server
-from finapi.server import running as server_running
+from finapi.server import Server, run_server
 from finapi.store.datadir import DirectoryBusyError, hand_over
 from finapi.web.responses import EXPOSED_HEADERS
 from tests import process
@@ -74,7 +73,7 @@ def keep_alive(server: Server) -> socket.socket:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     config = Config(port=0, data_dir=tmp_path_factory.mktemp("server") / "data", header_timeout=0.4)
-    with server_running(config, perform) as server:
+    with run_server(config, perform) as server:
         yield server
 
 
@@ -98,7 +97,7 @@ def key(data_dir: Path) -> str:
 
 @pytest.mark.slow
 def test_livez_and_readyz_answer_from_the_first_line_of_the_block(tmp_path: Path) -> None:
-    with server_running(Config(port=0, data_dir=tmp_path / "data"), perform) as server:
+    with run_server(Config(port=0, data_dir=tmp_path / "data"), perform) as server:
         live = process.get(address(server), "/livez")
         ready = process.get(address(server), "/readyz")
     assert (live.status, live.json) == (200, {"status": "ok"})
@@ -114,7 +113,7 @@ def test_url_is_where_the_server_listens(server: Server) -> None:
 @pytest.mark.slow
 def test_a_named_public_url_stays(tmp_path: Path) -> None:
     config = Config(port=0, data_dir=tmp_path / "data", public_url="https://finapi.example")
-    with server_running(config, perform) as server:
+    with run_server(config, perform) as server:
         assert server.app.config.public_url == "https://finapi.example"
         assert server.url == f"http://127.0.0.1:{server.port}"
 
@@ -124,7 +123,7 @@ def test_a_named_public_url_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("host", "shown"), [("0.0.0.0", "127.0.0.1"), ("::1", "[::1]"), ("::", "[::1]")])
 def test_url_can_be_connected_to(tmp_path: Path, host: str, shown: str) -> None:
     try:
-        running = server_running(Config(port=0, host=host, data_dir=tmp_path / "data"), perform)
+        running = run_server(Config(port=0, host=host, data_dir=tmp_path / "data"), perform)
         with running as server:
             assert server.url == f"http://{shown}:{server.port}"
             assert process.get((shown.strip("[]"), server.port), "/livez").status == 200
@@ -150,7 +149,7 @@ def test_ready_line_is_all_that_is_printed(data_dir: Path, key: str) -> None:
 
 @pytest.mark.slow
 def test_a_call_that_only_reads_does_not_wait_for_a_write(tmp_path: Path) -> None:
-    with server_running(Config(port=0, data_dir=tmp_path / "data"), perform) as server, server.app.db.write() as tx:
+    with run_server(Config(port=0, data_dir=tmp_path / "data"), perform) as server, server.app.db.write() as tx:
         tx.run("bump_data_version")
         seen = process.get(address(server), "/readyz", seconds=3.0)
     assert (seen.status, seen.json) == (200, {"status": "ok", "data_version": 0})
@@ -163,7 +162,7 @@ def test_prepare_runs_before_the_first_request(tmp_path: Path) -> None:
     def prepare(app: Any) -> None:
         made.append(users.create(app, "ann@example.com", "pro", app.clock.now()))
 
-    with server_running(config, perform, prepare=prepare) as server:
+    with run_server(config, perform, prepare=prepare) as server:
         answer = process.get(address(server), STATEMENTS, made[0].api_key)
     assert (answer.status, answer.json["code"]) == (404, "UNKNOWN_TICKER")
 
@@ -175,9 +174,9 @@ def test_a_prepare_that_fails_leaves_the_directory_free(tmp_path: Path) -> None:
     def prepare(app: Any) -> None:
         raise UsageError("no")
 
-    with pytest.raises(UsageError, match="no"), server_running(config, perform, prepare=prepare):
+    with pytest.raises(UsageError, match="no"), run_server(config, perform, prepare=prepare):
         raise AssertionError
-    with server_running(config, perform) as server:
+    with run_server(config, perform) as server:
         assert process.get(address(server), "/livez").status == 200
 
 
@@ -203,7 +202,7 @@ def test_a_port_that_is_taken_leaves_nothing_behind(tmp_path: Path, taken: int) 
     config = Config(port=taken, data_dir=tmp_path / "data")
     for _ in range(2):
         before = footprint()
-        with pytest.raises(UsageError, match="cannot listen"), server_running(config, perform):
+        with pytest.raises(UsageError, match="cannot listen"), run_server(config, perform):
             raise AssertionError
         assert footprint() == before
     assert sorted(os.listdir(config.data_dir)) == ["finapi.db", "lock", "secrets"]
@@ -223,7 +222,7 @@ def test_a_directory_that_another_server_holds_is_refused(tmp_path: Path) -> Non
 
 
 def test_a_directory_is_held_within_one_process_too(server: Server) -> None:
-    with pytest.raises(DirectoryBusyError), server_running(server.app.config, perform):
+    with pytest.raises(DirectoryBusyError), run_server(server.app.config, perform):
         raise AssertionError
     assert process.get(address(server), "/livez").status == 200
 
@@ -239,7 +238,7 @@ def footprint() -> tuple[set[int], int]:
 
 def use(config: Config) -> None:
     """Everything that a server does, in one life of it, with clients that it has to get rid of."""
-    with contextlib.ExitStack() as clients, server_running(config, perform) as server:
+    with contextlib.ExitStack() as clients, run_server(config, perform) as server:
         email = f"ann{server.port}@example.com"
         user = users.create(server.app, email, "pro", server.app.clock.now())
         for _ in range(3):
@@ -274,11 +273,11 @@ def test_no_thread_socket_or_file_is_left_after_several_lives(tmp_path: Path, mo
 
 @pytest.mark.slow
 def test_no_socket_is_left_that_listens(tmp_path: Path) -> None:
-    with server_running(Config(port=0, data_dir=tmp_path / "data"), perform) as server:
+    with run_server(Config(port=0, data_dir=tmp_path / "data"), perform) as server:
         port = server.port
     with pytest.raises(ConnectionRefusedError):
         connect(server)
-    with server_running(Config(port=port, data_dir=tmp_path / "data"), perform) as server:
+    with run_server(Config(port=port, data_dir=tmp_path / "data"), perform) as server:
         assert process.get(address(server), "/livez").status == 200, "the port can be had again at once"
 
 
@@ -289,7 +288,7 @@ DRAIN = 2 * process.SECONDS
 @pytest.mark.slow
 def test_a_stop_does_not_wait_for_twenty_idle_clients_and_half_a_request(tmp_path: Path) -> None:
     with contextlib.ExitStack() as clients:
-        with server_running(Config(port=0, data_dir=tmp_path / "data", drain_timeout=DRAIN), perform) as server:
+        with run_server(Config(port=0, data_dir=tmp_path / "data", drain_timeout=DRAIN), perform) as server:
             idle = [clients.enter_context(keep_alive(server)) for _ in range(20)]
             half = clients.enter_context(connect(server))
             half.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n")
@@ -486,7 +485,7 @@ def test_an_error_of_the_server_itself_has_the_callers_id_and_what_its_route_has
 @pytest.mark.slow
 def test_a_413_names_the_limit_in_force(tmp_path: Path) -> None:
     config = Config(port=0, data_dir=tmp_path / "data", body_limit=10)
-    with server_running(config, perform) as server:
+    with run_server(config, perform) as server:
         answer, body = answer_to(HEAD + b"Content-Length: 11\r\n\r\n", server)
     assert answer.status == 413
     assert json.loads(body)["message"] == "The request body is larger than 10 bytes."

@@ -35,7 +35,7 @@ def put(app: App, service: str, tick: int, found: str = "healthy", ms: int = 0) 
 
 
 def history(app: App, service: str | None = "redis", days: int = 30, resolution: Any = "daily") -> Any:
-    return status.history(app, service, days, resolution, NOW)
+    return status.build_history(app, service, days, resolution, NOW)
 
 
 def starts(app: App, **asked: Any) -> list[str]:
@@ -60,7 +60,7 @@ def starts(app: App, **asked: Any) -> list[str]:
     ],
 )
 def test_overall_is_as_the_contract_says(statuses: list[Status], expected: str) -> None:
-    assert status.overall(statuses) == expected
+    assert status.compute_overall_status(statuses) == expected
 
 
 def test_a_part_with_two_names_is_one_part(app: App) -> None:
@@ -68,8 +68,8 @@ def test_a_part_with_two_names_is_one_part(app: App) -> None:
         raise ProbeError("refused", "cannot be reached")
 
     app.health.probes.update(insider_api=down, redis=lambda: None)
-    watchdog.check(app, NOW)
-    document = status.document(app, NOW)
+    watchdog.run_round(app, NOW)
+    document = status.build_status(app, NOW)
     assert document["overall"] == "partial_outage"
     assert {one["name"]: one["status"] for one in document["services"]} == {
         "insider_api": "down",
@@ -81,7 +81,7 @@ def test_a_part_with_two_names_is_one_part(app: App) -> None:
 
 def test_nothing_is_called_healthy_before_anybody_has_looked(app: App) -> None:
     with pytest.raises(ApiError) as found:
-        status.document(app, NOW)
+        status.build_status(app, NOW)
     assert (found.value.code, found.value.headers) == ("UNAVAILABLE", {"Retry-After": "1"})
 
 
@@ -90,16 +90,16 @@ def test_uptime_is_the_share_of_healthy_checks_over_the_days_of_the_history(app:
     put(app, "redis", MIDNIGHT - 30 * DAY, "down")  # the day before
     put(app, "redis", MIDNIGHT - 29 * DAY, "down")
     put(app, "redis", MIDNIGHT - DAY, "degraded")
-    watchdog.check(app, NOW)
-    assert status.document(app, NOW)["services"][0]["uptime_30d_pct"] == 1 / 3 * 100
+    watchdog.run_round(app, NOW)
+    assert status.build_status(app, NOW)["services"][0]["uptime_30d_pct"] == 1 / 3 * 100
     counted = [bucket["healthy"] for bucket in history(app)["history"]["redis"]]
     assert counted == [0, 0, 1]
 
 
 def test_freshness_is_what_came_in_last_and_what_waits(app: App) -> None:
-    watchdog.check(app, NOW)
+    watchdog.run_round(app, NOW)
     nothing = dict.fromkeys(("last_filing_at", "last_13f_batch_at", "last_xbrl_run_at", "last_news_at"))
-    assert status.document(app, NOW)["data_freshness"] == {**nothing, "queue_depth": 0}
+    assert status.build_status(app, NOW)["data_freshness"] == {**nothing, "queue_depth": 0}
     with app.db.write() as tx:
         for minutes, kind in enumerate(heartbeats.KINDS):
             heartbeats.record_arrival(tx, kind, NOW + timedelta(minutes=minutes))
@@ -108,8 +108,8 @@ def test_freshness_is_what_came_in_last_and_what_waits(app: App) -> None:
         # Documents that are due now, and a form whose documents nobody wants.
         following.note(tx, NOW, "0000000001-26-000001", "4", [1])
         following.note(tx, NOW, "0000000001-26-000002", "10-K", [1])
-    assert status.queues(app, NOW) == {"ingest": 1, "mail": 2, "webhooks": 0}
-    assert status.document(app, NOW)["data_freshness"] == {
+    assert status.count_queued_work(app, NOW) == {"ingest": 1, "mail": 2, "webhooks": 0}
+    assert status.build_status(app, NOW)["data_freshness"] == {
         "last_filing_at": "2026-01-31T12:00:00.000Z",
         "last_13f_batch_at": "2026-01-31T12:01:00.000Z",
         "last_xbrl_run_at": "2026-01-31T12:02:00.000Z",
@@ -202,7 +202,7 @@ def test_hours_are_clamped_to_days_above_200_buckets_with_a_warning(app: App, da
 
 def test_without_a_service_all_that_run_or_ran_are_there_in_the_contracts_order(app: App) -> None:
     app.health.probes.update(postgres_db=lambda: None, main_api=lambda: None)
-    watchdog.check(app, NOW)
+    watchdog.run_round(app, NOW)
     put(app, "sec_13f_worker", MIDNIGHT)
     found = history(app, None)
     names = ["main_api", "postgres_db", "sec_13f_worker", "13f_worker", "sec_watchdog"]
@@ -261,7 +261,7 @@ def test_an_unknown_service_is_refused_with_those_that_there_are(app: App, servi
     ],
 )
 def test_shares_are_rounded_as_the_spec_writes_it(healthy: int, checks: int, expected: float) -> None:
-    assert status.uptime(healthy, checks) == expected
+    assert status.compute_uptime_percent(healthy, checks) == expected
 
 
 def test_every_half_of_a_full_hour_or_day_is_within_half_a_hundredth() -> None:
@@ -270,7 +270,7 @@ def test_every_half_of_a_full_hour_or_day_is_within_half_a_hundredth() -> None:
     for checks in (32, 60, 160, 800, 1440):
         for healthy in range(checks + 1):
             exact = Decimal(healthy) * 100 / checks
-            assert abs(Decimal(str(status.uptime(healthy, checks))) - exact) <= Decimal("0.005000001")
+            assert abs(Decimal(str(status.compute_uptime_percent(healthy, checks))) - exact) <= Decimal("0.005000001")
 
 
 # ---- speed
@@ -299,11 +299,11 @@ def test_ninety_days_of_twelve_services_are_looked_up_in_a_few_thousand_steps(ap
 
 def test_the_overall_time_is_measured_by_a_clock_that_tests_may_move(app: App, clock: FixedClock) -> None:
     app.health.probes["redis"] = lambda: clock.advance(1.5)
-    watchdog.check(app, NOW)
+    watchdog.run_round(app, NOW)
     (bucket,) = history(app, resolution="hourly", days=1)["history"]["redis"]
     assert (bucket["degraded"], bucket["avg_response_ms"]) == (1, 1500)
 
 
 def test_a_document_can_be_json(app: App) -> None:
-    watchdog.check(app, NOW)
-    assert json.loads(json.dumps(status.document(app, NOW), allow_nan=False))["overall"] == "operational"
+    watchdog.run_round(app, NOW)
+    assert json.loads(json.dumps(status.build_status(app, NOW), allow_nan=False))["overall"] == "operational"

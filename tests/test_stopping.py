@@ -37,7 +37,7 @@ from finapi.market.intake.gateway import Fetched
 from finapi.market.intake.poller import Poller
 from finapi.net import mail
 from finapi.ops import backups
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from finapi.store import backup, datadir, portions
 from finapi.store.db import Database
 from tests import process
@@ -77,7 +77,7 @@ def count(app: App, query: str) -> int:
 
 
 def worker_step(app: App, name: str) -> Callable[[], float | None]:
-    (worker,) = (worker for worker in [*server._workers(app), *server._pollers(app)] if worker.name == name)
+    (worker,) = (worker for worker in [*server._build_workers(app), *server._build_pollers(app)] if worker.name == name)
     return worker._step
 
 
@@ -263,7 +263,10 @@ def requested() -> Iterator[None]:
 def test_every_worker_of_a_server_has_a_backlog_here(app: App, tmp_path: Path) -> None:
     app = replace(app, config=replace(app.config, backup_dir=str(tmp_path), poll_every=60.0, base_url=str(tmp_path)))
     app.db.accounts = Database(None)
-    names = {worker.name for worker in [*server._workers(app), *server._pollers(app), *server._of_a_copy(app)]}
+    names = {
+        worker.name
+        for worker in [*server._build_workers(app), *server._build_pollers(app), *server._build_copy_workers(app)]
+    }
     assert names | {"webhooks", "feed-keys", "watchdog"} == BACKLOGS.keys() | WITHOUT_BACKLOG
 
 
@@ -319,8 +322,8 @@ def test_a_nights_backup_is_broken_off_while_it_is_proven(tmp_path: Path, monkey
     shelf = tmp_path / "shelf"
     shelf.mkdir()
     flag = threading.Event()
-    with opened(Config(data_dir=tmp_path / "data", backup_dir=str(shelf), backup_hour=0), FixedClock(NOW)) as app:
-        nightly = backups.Nightly(app)
+    with open_app(Config(data_dir=tmp_path / "data", backup_dir=str(shelf), backup_hour=0), FixedClock(NOW)) as app:
+        nightly = backups.NightlyBackup(app)
 
         def stop_while_proving(db: Database) -> list[str]:
             flag.set()
@@ -331,7 +334,7 @@ def test_a_nights_backup_is_broken_off_while_it_is_proven(tmp_path: Path, monkey
 
         monkeypatch.setattr(Database, "list_integrity_errors", stop_while_proving)
         with stopping.watched_by(flag), pytest.raises(WorkStopped):
-            nightly.step()
+            nightly.run_backup_step()
     assert list(shelf.iterdir()) == []
 
 

@@ -22,7 +22,7 @@ from finapi import app as apps
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from finapi.store import backup
 from finapi.store.db import Database
 from tests.conftest import NOW
@@ -86,7 +86,7 @@ def dump(path: Path) -> list[str]:
 
 def start(config: Config) -> None:
     """Start and stop as a verb does."""
-    with opened(config, FixedClock(NOW)):
+    with open_app(config, FixedClock(NOW)):
         pass
 
 

@@ -20,22 +20,22 @@ from finapi.core.errors import UsageError
 from finapi.market.intake.loading import Loader
 from finapi.market.intake.poller import Poller
 from finapi.ops import moving, proof
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from finapi.store import backup
 from finapi.testing import conformance
-from finapi.verbs.verb import Bar, interruptibly, lasting, listed_names
+from finapi.verbs.verb import ProgressBar, format_duration, read_company_names, run_interruptibly
 
 
 def test_progress_tells_how_far_how_fast_and_how_long_a_few_times_a_second() -> None:
     said: list[str] = []
     now = iter((0.0, 0.1, 2.0, 10.0, 10.0, 10.0))
-    bar = Bar(lambda stream, text: said.append(text), lambda: next(now))
-    bar.moved("num.txt", "bytes", 0, 400_000_000)
-    bar.moved("num.txt", "bytes", 1_000_000, 400_000_000)  # too soon
-    bar.moved("num.txt", "bytes", 40_000_000, 400_000_000)
-    bar.moved("num.txt", "bytes", 400_000_000, 400_000_000)
-    bar.moved("sub.txt", "filings", 3, 9)
-    bar.moved("a\x1b[2J", "filings", 1, 0)
+    bar = ProgressBar(lambda stream, text: said.append(text), lambda: next(now))
+    bar.update("num.txt", "bytes", 0, 400_000_000)
+    bar.update("num.txt", "bytes", 1_000_000, 400_000_000)  # too soon
+    bar.update("num.txt", "bytes", 40_000_000, 400_000_000)
+    bar.update("num.txt", "bytes", 400_000_000, 400_000_000)
+    bar.update("sub.txt", "filings", 3, 9)
+    bar.update("a\x1b[2J", "filings", 1, 0)
     assert said == [
         "num.txt: 0 of 400 MB",
         "num.txt: 40 of 400 MB, 20.0/s, 18 s left",
@@ -46,7 +46,7 @@ def test_progress_tells_how_far_how_fast_and_how_long_a_few_times_a_second() -> 
 
 
 def test_a_time_is_told_in_two_units() -> None:
-    assert [lasting(seconds) for seconds in (0, 59.4, 60, 3599, 90_061)] == [
+    assert [format_duration(seconds) for seconds in (0, 59.4, 60, 3599, 90_061)] == [
         "0 s",
         "59 s",
         "1 min 0 s",
@@ -58,7 +58,7 @@ def test_a_time_is_told_in_two_units() -> None:
 def test_a_list_of_companies_is_read_as_people_write_it(tmp_path: Path) -> None:
     file = tmp_path / "list"
     file.write_bytes(b"\xef\xbb\xbfAAPL, MSFT # two\r\n# none\n320193\tGS,,\n")
-    assert listed_names(str(tmp_path), "list") == ["AAPL", "MSFT", "320193", "GS"]
+    assert read_company_names(str(tmp_path), "list") == ["AAPL", "MSFT", "320193", "GS"]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_list_of_companies_is_read_as_people_write_it(tmp_path: Path) -> None:
 def test_a_file_that_is_no_list_of_companies_is_refused(tmp_path: Path, data: bytes, reason: str) -> None:
     (tmp_path / "list").write_bytes(data)
     with pytest.raises(UsageError, match=reason):
-        listed_names(str(tmp_path), "list")
+        read_company_names(str(tmp_path), "list")
 
 
 # ---- cut off
@@ -82,13 +82,13 @@ CUT_OFF = {
         "the same command goes on from there",
     ),
     "poll": (["poll", "--user-agent", "a b@c.example"], Poller, "step", "the next poll goes on from there"),
-    "check": (["check"], proof, "of", "nothing is proven, and nothing has changed"),
+    "check": (["check"], proof, "check_database", "nothing is proven, and nothing has changed"),
     "copy": (["backup", "{shelf}"], backup, "temporary_copy", "a backup appears when it is whole and proven"),
-    "proof": (["backup", "{shelf}"], proof, "of", "a backup appears when it is whole and proven"),
+    "proof": (["backup", "{shelf}"], proof, "check_database", "a backup appears when it is whole and proven"),
     "restore": (
         ["restore", "{data}/finapi.db"],
         proof,
-        "of",
+        "check_database",
         "in place is the database of before, or all of the backup",
     ),
     "watch": (["watch", "main-api"], Client, "events", "goes on behind it"),
@@ -112,7 +112,7 @@ def test_a_verb_that_is_cut_off_says_what_is_kept_and_how_to_go_on(
     words, owner, name, kept = CUT_OFF[case]
     data, shelf = tmp_path / "data", tmp_path / "shelf"
     shelf.mkdir()
-    with opened(Config(data_dir=data)):
+    with open_app(Config(data_dir=data)):
         pass
 
     def cut(*args: Any, **options: Any) -> None:
@@ -162,7 +162,7 @@ def test_a_long_statement_is_broken_off_at_once() -> None:
         cutting = threading.Thread(target=cut_off)
         cutting.start()
         with pytest.raises(KeyboardInterrupt):
-            interruptibly(work, stop)
+            run_interruptibly(work, stop)
         cutting.join()
         signal.signal(signal.SIGUSR1, before)
     assert failed == ["interrupted"]
@@ -173,4 +173,4 @@ def test_what_fails_in_the_other_thread_fails_here() -> None:
         raise UsageError("no")
 
     with pytest.raises(UsageError, match="no"):
-        interruptibly(work, lambda: None)
+        run_interruptibly(work, lambda: None)

@@ -18,7 +18,7 @@ from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.core.health import CheckResult, HealthChecker, ProbeError
 from finapi.ops import status, watchdog
-from finapi.ops.probes import HeartbeatProbe, counters, of_process, store
+from finapi.ops.probes import HeartbeatProbe, build_process_probes, probe_counters, probe_store
 from finapi.store import connections, heartbeats
 from finapi.store.db import Database
 from tests.conftest import NOW
@@ -76,7 +76,7 @@ def rounds(app: App, clock: FixedClock, number: int, seconds: float = 60.0) -> N
     """So many rounds, each after the seconds before it."""
     for _ in range(number):
         clock.advance(seconds)
-        watchdog.check(app, clock.now())
+        watchdog.run_round(app, clock.now())
 
 
 def standing(app: App, service: str = "redis") -> str:
@@ -88,14 +88,14 @@ def standing(app: App, service: str = "redis") -> str:
 
 def test_a_tick_is_a_whole_multiple_of_the_interval() -> None:
     config = Config(watchdog_interval=60)
-    assert watchdog.tick_of(config, NOW) == NOON
-    assert watchdog.tick_of(config, NOW + timedelta(seconds=59.999)) == NOON
-    assert watchdog.tick_of(config, NOW + timedelta(seconds=60)) == NOON + 60
-    assert watchdog.tick_of(config, NOW - timedelta(milliseconds=1)) == NOON - 60
+    assert watchdog.compute_tick(config, NOW) == NOON
+    assert watchdog.compute_tick(config, NOW + timedelta(seconds=59.999)) == NOON
+    assert watchdog.compute_tick(config, NOW + timedelta(seconds=60)) == NOON + 60
+    assert watchdog.compute_tick(config, NOW - timedelta(milliseconds=1)) == NOON - 60
 
 
 def test_a_round_counts_every_part_and_the_watchdog_itself(app: App, part: Part) -> None:
-    watchdog.check(app, NOW)
+    watchdog.run_round(app, NOW)
     assert checks(app) == [("redis", NOON, "healthy"), ("sec_watchdog", NOON, "healthy")]
     assert buckets(app, "status_hours") == [(NOON, 1, 1, 0, 0, 0)]
     assert buckets(app, "status_days") == [(NOON - 12 * 3600, 1, 1, 0, 0, 0)]
@@ -104,38 +104,38 @@ def test_a_round_counts_every_part_and_the_watchdog_itself(app: App, part: Part)
 def test_a_step_makes_the_round_of_its_tick_once_and_waits_for_the_next(
     app: App, part: Part, clock: FixedClock
 ) -> None:
-    assert watchdog.step(app) == 60.0
+    assert watchdog.run_watchdog_step(app) == 60.0
     clock.advance(20)
-    assert watchdog.step(app) == 40.0
+    assert watchdog.run_watchdog_step(app) == 40.0
     clock.advance(39.999)
-    assert watchdog.step(app) == pytest.approx(0.001, abs=1e-6)
+    assert watchdog.run_watchdog_step(app) == pytest.approx(0.001, abs=1e-6)
     assert len(checks(app)) == 2
     clock.advance(0.001)
-    assert watchdog.step(app) == 60.0
+    assert watchdog.run_watchdog_step(app) == 60.0
     assert buckets(app, "status_hours") == [(NOON, 2, 2, 0, 0, 0)]
 
 
 def test_the_interval_is_a_setting(make_app: Callable[..., App], clock: FixedClock) -> None:
     app = make_app(watchdog_interval=5)
-    assert watchdog.step(app) == 5.0
+    assert watchdog.run_watchdog_step(app) == 5.0
     clock.advance(4)
-    assert watchdog.step(app) == 1.0
+    assert watchdog.run_watchdog_step(app) == 1.0
     assert len(checks(app)) == 1
 
 
 def test_two_rounds_in_a_tick_count_once_but_the_later_one_is_how_it_stands(
     app: App, part: Part, clock: FixedClock
 ) -> None:
-    watchdog.check(app, NOW)
+    watchdog.run_round(app, NOW)
     part.stop()
     clock.advance(59)
-    watchdog.check(app, clock.now())
+    watchdog.run_round(app, clock.now())
     assert buckets(app, "status_hours") == [(NOON, 1, 1, 0, 0, 0)]
     assert standing(app) == "down"
 
 
 def test_two_rounds_at_once_count_once(app: App, part: Part) -> None:
-    threads = [threading.Thread(target=watchdog.check, args=(app, NOW)) for _ in range(8)]
+    threads = [threading.Thread(target=watchdog.run_round, args=(app, NOW)) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -145,9 +145,9 @@ def test_two_rounds_at_once_count_once(app: App, part: Part) -> None:
 
 
 def test_ticks_that_were_missed_are_counted_as_missed_and_not_made_up(app: App, part: Part, clock: FixedClock) -> None:
-    watchdog.step(app)
+    watchdog.run_watchdog_step(app)
     clock.advance(5 * 60)
-    watchdog.step(app)
+    watchdog.run_watchdog_step(app)
     assert buckets(app, "status_hours") == [(NOON, 2, 2, 0, 0, 0)]
     assert "finapi_checks_missed_total 4\n" in app.metrics.render({})
     assert buckets(app, "status_hours", "sec_watchdog") == [(NOON, 2, 1, 1, 0, 240_000)]
@@ -161,7 +161,7 @@ def test_ticks_that_were_missed_are_counted_as_missed_and_not_made_up(app: App, 
 def test_a_watchdog_that_is_late_by_a_second_is_degraded(
     app: App, clock: FixedClock, late: float, expected: str, reason: str | None
 ) -> None:
-    watchdog.check(app, clock.now())
+    watchdog.run_round(app, clock.now())
     rounds(app, clock, 1, 60 + late)
     assert standing(app, "sec_watchdog") == expected
     assert app.health.components["sec_watchdog"].reason == reason
@@ -169,23 +169,23 @@ def test_a_watchdog_that_is_late_by_a_second_is_degraded(
 
 def test_rounds_of_a_second_that_come_in_time_miss_none(make_app: Callable[..., App], clock: FixedClock) -> None:
     app = make_app(watchdog_interval=1)
-    watchdog.check(app, clock.now())
+    watchdog.run_round(app, clock.now())
     for seconds, expected in ((1.0, "operational"), (1.7, "operational"), (1.8, "degraded"), (1.0, "operational")):
         rounds(app, clock, 1, seconds)
         assert standing(app, "sec_watchdog") == expected
 
 
 def test_a_watchdog_that_is_stuck_is_down_though_it_cannot_say_so(app: App, part: Part, clock: FixedClock) -> None:
-    watchdog.check(app, clock.now())
+    watchdog.run_round(app, clock.now())
     clock.advance(60 + 5 + 1)
-    assert status.components(app)["sec_watchdog"].status == "operational"
+    assert status.get_components(app)["sec_watchdog"].status == "operational"
     clock.advance(0.001)
-    assert status.components(app)["sec_watchdog"].status == "down"
-    assert status.document(app, clock.now())["overall"] == "partial_outage"
-    watchdog.check(app, clock.now())
-    assert status.components(app)["sec_watchdog"].status == "degraded"  # a round was late
+    assert status.get_components(app)["sec_watchdog"].status == "down"
+    assert status.build_status(app, clock.now())["overall"] == "partial_outage"
+    watchdog.run_round(app, clock.now())
+    assert status.get_components(app)["sec_watchdog"].status == "degraded"  # a round was late
     rounds(app, clock, 1)
-    assert status.components(app)["sec_watchdog"].status == "operational"
+    assert status.get_components(app)["sec_watchdog"].status == "operational"
 
 
 # ---- clocks, restarts
@@ -202,11 +202,11 @@ def movable(tmp_path: Path) -> Iterator[App]:
 def test_a_clock_that_is_put_back_counts_no_tick_twice(movable: App) -> None:
     clock: Any = movable.clock
     for _ in range(10):
-        watchdog.step(movable)
+        watchdog.run_watchdog_step(movable)
         clock.advance(60)
     clock.put(NOW)
     for _ in range(12):
-        watchdog.step(movable)
+        watchdog.run_watchdog_step(movable)
         clock.advance(60)
     assert buckets(movable, "status_hours") == [(NOON, 12, 12, 0, 0, 0)]
     assert buckets(movable, "status_hours", "sec_watchdog")[0][:5] == (NOON, 12, 12, 0, 0)
@@ -214,10 +214,10 @@ def test_a_clock_that_is_put_back_counts_no_tick_twice(movable: App) -> None:
 
 def test_a_clock_that_jumps_ahead_invents_no_tick_and_calls_none_missed(movable: App) -> None:
     clock: Any = movable.clock
-    watchdog.step(movable)
+    watchdog.run_watchdog_step(movable)
     clock.advance(60)
     clock.put(NOW + timedelta(days=3))
-    watchdog.step(movable)
+    watchdog.run_watchdog_step(movable)
     assert [row[:2] for row in buckets(movable, "status_hours")] == [(NOON, 1), (NOON + 3 * 86_400, 1)]
     assert [row[:2] for row in buckets(movable, "status_days")] == [
         (NOON - 12 * 3600, 1),
@@ -229,15 +229,15 @@ def test_a_clock_that_jumps_ahead_invents_no_tick_and_calls_none_missed(movable:
 
 def test_a_clock_that_is_decades_ahead_for_a_while_costs_no_history(movable: App) -> None:
     clock: Any = movable.clock
-    watchdog.step(movable)
+    watchdog.run_watchdog_step(movable)
     for hour in range(3):
         clock.advance(3600)
         clock.put(NOW + timedelta(days=40 * 365, hours=hour))
-        watchdog.step(movable)
+        watchdog.run_watchdog_step(movable)
     clock.put(NOW + timedelta(minutes=1))
-    watchdog.step(movable)
+    watchdog.run_watchdog_step(movable)
     assert buckets(movable, "status_hours")[0] == (NOON, 2, 2, 0, 0, 0)
-    found = status.history(movable, "redis", 90, "daily", clock.now())["history"]["redis"]
+    found = status.build_history(movable, "redis", 90, "daily", clock.now())["history"]["redis"]
     assert [(row["timestamp"], row["total_checks"]) for row in found] == [("2026-01-31T00:00:00.000Z", 2)]
 
 
@@ -262,13 +262,13 @@ def start(tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_restart_within_a_tick_counts_it_once(start: Callable[[], App], clock: FixedClock) -> None:
     for _ in range(3):
-        watchdog.check(start(), clock.now())
+        watchdog.run_round(start(), clock.now())
         clock.advance(15)
     app = start()
     assert buckets(app, "status_hours") == [(NOON, 1, 1, 0, 0, 0)]
-    watchdog.check(app, clock.now())
+    watchdog.run_round(app, clock.now())
     clock.advance(15)
-    watchdog.check(app, clock.now())
+    watchdog.run_round(app, clock.now())
     assert buckets(app, "status_hours") == [(NOON, 2, 2, 0, 0, 0)]
 
 
@@ -277,12 +277,12 @@ def test_a_part_that_is_down_and_up_again_after_a_restart_has_two_changes(
 ) -> None:
     app = start()
     app.health.probes["redis"].stop()  # type: ignore[attr-defined]
-    watchdog.check(app, clock.now())
+    watchdog.run_round(app, clock.now())
     clock.advance(600)
     app = start()
-    watchdog.check(app, clock.now())
+    watchdog.run_round(app, clock.now())
     with app.db.read() as tx:
-        found = [(change.service, change.status, iso(change.at)) for change in status.changes(tx, 10)]
+        found = [(change.service, change.status, iso(change.at)) for change in status.list_changes(tx, 10)]
     assert found == [
         ("redis", "operational", "2026-01-31T12:10:00.000Z"),
         ("redis", "down", "2026-01-31T12:00:00.000Z"),
@@ -293,7 +293,7 @@ def test_another_interval_after_a_restart_counts_on(tmp_path: Path, clock: Fixed
     for interval in (60, 7, 60):
         app = apps.open_on_disk(Config(data_dir=tmp_path, watchdog_interval=interval), clock)
         app.health.probes["redis"] = Part()
-        watchdog.check(app, clock.now())
+        watchdog.run_round(app, clock.now())
         app.db.close()
         clock.advance(60)
     connection = sqlite3.connect(tmp_path / "finapi.db")
@@ -339,7 +339,7 @@ def test_single_checks_are_kept_a_week_and_buckets_longer(app: App, part: Part, 
     app.db._writer.executemany(
         "INSERT INTO status_checks (service, tick, class, ms) VALUES ('redis', ?, 'healthy', 1)", rows
     )
-    watchdog.check(app, NOW)
+    watchdog.run_round(app, NOW)
     ticks = [tick for service, tick, _ in checks(app) if service == "redis"]
     assert (min(ticks), max(ticks), len(ticks)) == (NOON - 7 * 86_400, NOON, 7 * 1440 + 1)
     assert sum(row[1] for row in buckets(app, "status_hours")) == 8 * 1440
@@ -353,7 +353,7 @@ def test_buckets_of_ninety_days_and_more_are_kept_and_their_number_is_bounded(ap
             f"INSERT INTO {table} VALUES ('redis', ?, 1, 1, 0, 0, 5)",
             [(first - seconds * number,) for number in range(1, rows)],
         )
-    watchdog.check(app, NOW)
+    watchdog.run_round(app, NOW)
     assert len(buckets(app, "status_hours")) == 100 * 24 + 1
     assert len(buckets(app, "status_days")) == 400 + 1
 
@@ -363,9 +363,9 @@ def test_changes_are_bounded_in_number(app: App, part: Part, clock: FixedClock) 
         "INSERT INTO status_changes (service, changed_at, status) VALUES ('redis', '2026-01-31T00:00:00.000Z', ?)",
         [("down" if number % 2 else "operational",) for number in range(1500)],
     )
-    watchdog.check(app, NOW)
+    watchdog.run_round(app, NOW)
     with app.db.read() as tx:
-        assert len(status.changes(tx, 5000)) == 1000
+        assert len(status.list_changes(tx, 5000)) == 1000
 
 
 def test_a_round_that_the_store_does_not_take_is_written_with_the_next(
@@ -373,7 +373,7 @@ def test_a_round_that_the_store_does_not_take_is_written_with_the_next(
 ) -> None:
     app = start()
     part: Any = app.health.probes["redis"]
-    watchdog.check(app, clock.now())
+    watchdog.run_round(app, clock.now())
     other = sqlite3.connect(tmp_path / "finapi.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     part.stop()
@@ -387,7 +387,7 @@ def test_a_round_that_the_store_does_not_take_is_written_with_the_next(
     assert buckets(app, "status_hours") == [(NOON, 3, 2, 0, 1, 0)]
     assert app.health.components["redis"].uptime == pytest.approx(200 / 3)
     with app.db.read() as tx:
-        found = [(change.status, iso(change.at)) for change in status.changes(tx, 10)]
+        found = [(change.status, iso(change.at)) for change in status.list_changes(tx, 10)]
     assert found == [("operational", "2026-01-31T12:02:00.000Z"), ("down", "2026-01-31T12:01:00.000Z")]
 
 
@@ -395,7 +395,7 @@ def test_a_round_that_a_stop_breaks_off_counts_nothing(app: App) -> None:
     release = threading.Event()
     app.health.probes["redis"] = lambda: bool(release.wait(30.0)) and None
     app.health.checker.close()
-    watchdog.check(app, NOW)
+    watchdog.run_round(app, NOW)
     release.set()
     app.health.checker.join(30.0)
     assert (checks(app), dict(app.health.components)) == ([], {})
@@ -406,31 +406,31 @@ def test_a_round_that_a_stop_breaks_off_counts_nothing(app: App) -> None:
 
 def test_the_store_works_and_is_down_while_another_process_holds_it(start: Callable[[], App], tmp_path: Path) -> None:
     app = start()
-    store(app)
+    probe_store(app)
     other = sqlite3.connect(tmp_path / "finapi.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    assert HealthChecker(app.clock.monotonic, 10.0).check_all({"a": lambda: store(app)})["a"].health == "down"
+    assert HealthChecker(app.clock.monotonic, 10.0).check_all({"a": lambda: probe_store(app)})["a"].health == "down"
     other.execute("ROLLBACK")
     other.close()
-    store(app)
+    probe_store(app)
 
 
 def test_a_store_that_forgets_what_was_written_is_wrong(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    store(app)
+    probe_store(app)
     app.clock.advance(1)  # type: ignore[attr-defined]
     monkeypatch.setattr(heartbeats, "record_beat", lambda *_: None)
     with pytest.raises(ProbeError, match="cannot be read back"):
-        store(app)
+        probe_store(app)
 
 
 def test_the_counters_are_given_back_what_the_check_took(app: App) -> None:
     for _ in range(200):
-        counters(app)
+        probe_counters(app)
     assert [limiter._states for limiter in app.limiters.values()] == [{} for _ in app.limiters]
 
 
 def test_counters_without_a_burst_work_too(make_app: Callable[..., App]) -> None:
-    counters(make_app(xbrl_burst=0, register_per_hour_per_ip=1))
+    probe_counters(make_app(xbrl_burst=0, register_per_hour_per_ip=1))
 
 
 def test_counters_that_do_not_count_are_wrong(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -438,15 +438,17 @@ def test_counters_that_do_not_count_are_wrong(app: App, monkeypatch: pytest.Monk
     decision = limiter.take("a", 0.0)
     monkeypatch.setattr(limiter, "take", lambda *_: decision)
     with pytest.raises(ProbeError, match="the counters of xbrl do not count"):
-        counters(app)
+        probe_counters(app)
 
 
 def test_counters_whose_lock_is_held_for_ever_are_down_in_time(app: App) -> None:
     checks = HealthChecker(app.clock.monotonic, 0.2)
     with app.limiters["app"]._lock:
-        assert checks.check_all(of_process(app))["redis"] == CheckResult("timeout", 200, "no answer within 0.2 s")
+        assert checks.check_all(build_process_probes(app))["redis"] == CheckResult(
+            "timeout", 200, "no answer within 0.2 s"
+        )
     checks.join(30.0)
-    assert checks.check_all(of_process(app))["redis"] == CheckResult("answered", 0)
+    assert checks.check_all(build_process_probes(app))["redis"] == CheckResult("answered", 0)
 
 
 def beat(app: App, **said: Any) -> None:

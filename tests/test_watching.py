@@ -19,8 +19,8 @@ from finapi import cli
 from finapi.client import verify_webhook
 from finapi.testing import FinapiServer
 from finapi.testing.conformance import CHECKS
-from finapi.verbs import watching
-from finapi.verbs.table import VERBS
+from finapi.verbs import watch_verbs
+from finapi.verbs.verb_table import VERBS
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_a_burst_between_two_looks_is_forwarded_whole_and_in_order(
         def wait(self, seconds: float) -> None:
             sent.extend(server.control.webhook("finapi.test", url=inbox) for _ in range(102))
 
-    monkeypatch.setattr(watching, "threading", SimpleNamespace(Event=Meanwhile))
+    monkeypatch.setattr(watch_verbs, "threading", SimpleNamespace(Event=Meanwhile))
     told = lines(capsys, "listen", "--forward-to", "http://127.0.0.1:9/x", "-n", "204", "--json")
     assert [json.loads(line)["delivery_id"] for line in told] == sent
 
@@ -130,7 +130,7 @@ def test_an_event_of_an_account_without_a_receiver_is_there_to_be_forwarded(
 def test_a_watch_says_that_nobody_answers(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
     event = SimpleNamespace(wait=waited.append)
-    monkeypatch.setattr(watching, "threading", SimpleNamespace(Event=lambda: event))
+    monkeypatch.setattr(watch_verbs, "threading", SimpleNamespace(Event=lambda: event))
     assert cli.main(("watch", "main-api", "--url", "http://127.0.0.1:9")) == 1
     told = capsys.readouterr().err.splitlines()
     assert len(told) == len(waited) + 1 == 10

@@ -29,12 +29,12 @@ from finapi.store.schema import DevelopmentDatabaseError
 
 log = logging.getLogger("finapi.backups")
 
-LOOK_SECONDS = 60.0  # between looks whether the night's backup is due
+DUE_CHECK_SECONDS = 60.0  # between looks whether the night's backup is due
 RETRY_SECONDS = 3600.0
-WITH, WITHOUT = "with-secrets", "without-secrets"
-_OURS = re.compile(rf"finapi-[0-9]{{8}}T[0-9]{{6}}Z-(?:{WITH}|{WITHOUT})\.db")
+WITH_SECRETS, WITHOUT_SECRETS = "with-secrets", "without-secrets"
+_BACKUP_NAME = re.compile(rf"finapi-[0-9]{{8}}T[0-9]{{6}}Z-(?:{WITH_SECRETS}|{WITHOUT_SECRETS})\.db")
 
-Tell = Callable[[int, int], None]
+ReportProgress = Callable[[int, int], None]
 
 
 class Backup(TypedDict):
@@ -48,7 +48,7 @@ class Backup(TypedDict):
     open_debits: proof.OpenDebits
 
 
-class Restored(NamedTuple):
+class RestoreResult(NamedTuple):
     """The result of a restore. If the proof has problems, nothing was changed."""
 
     previous: Path | None  # The database that was in place before.
@@ -56,7 +56,7 @@ class Restored(NamedTuple):
     refunds: proof.OpenDebits
 
 
-def source(config: Config) -> Path:
+def get_database_path(config: Config) -> Path:
     """The database of a data directory; UsageError when there is none."""
     path = config.data_dir / DATABASE
     if not path.exists():
@@ -65,13 +65,13 @@ def source(config: Config) -> Path:
     return path
 
 
-def make(
+def create(
     config: Config,
     file: Path,
     now: datetime,
     *,
     secrets: bool,
-    tell: Tell,
+    tell: ReportProgress,
     proving: Callable[[Database], None] = lambda db: None,
 ) -> Backup:
     """Copy the database to ``file``, or into it when it is a directory, and prove the copy.
@@ -79,7 +79,7 @@ def make(
     Its name says whether the master secrets are in it. The file appears when it is proven, and replaces none.
     ``proving`` is given the copy, which is closed to break the proof off.
     """
-    path, target = source(config), named(file, now, secrets=secrets)
+    path, target = get_database_path(config), build_backup_path(file, now, secrets=secrets)
     if target.exists():
         raise UsageError(f"{target} already exists")
     if not target.parent.is_dir():
@@ -89,7 +89,7 @@ def make(
         db = Database(copy, reads_only=True)
         try:
             proving(db)
-            found = proof.of(db, config)
+            found = proof.check_database(db, config)
         finally:
             db.close()
         if found["problems"]:
@@ -107,25 +107,27 @@ def make(
     }
 
 
-def named(file: Path, now: datetime, *, secrets: bool) -> Path:
+def build_backup_path(file: Path, now: datetime, *, secrets: bool) -> Path:
     """The file of a backup: a name of our own in a directory, else the name that was given, which must tell."""
     if file.is_dir():
-        return file / f"finapi-{re.sub(r'[-:]|[.][0-9]+', '', iso(now))}-{WITH if secrets else WITHOUT}.db"
-    if (WITH in file.name) != secrets:
+        return (
+            file / f"finapi-{re.sub(r'[-:]|[.][0-9]+', '', iso(now))}-{WITH_SECRETS if secrets else WITHOUT_SECRETS}.db"
+        )
+    if (WITH_SECRETS in file.name) != secrets:
         if secrets:
-            raise UsageError(f"{file.name}: a backup with the master secrets must say {WITH} in its name")
-        raise UsageError(f"{file.name}: a backup without the master secrets must not say {WITH} in its name")
+            raise UsageError(f"{file.name}: a backup with the master secrets must say {WITH_SECRETS} in its name")
+        raise UsageError(f"{file.name}: a backup without the master secrets must not say {WITH_SECRETS} in its name")
     return file
 
 
-class Nightly:
+class NightlyBackup:
     """The backup of every night, made by a worker of the server; ``step`` looks once whether it is due."""
 
     def __init__(self, app: App) -> None:
         self._app = app
         self._proving: list[Database] = []
 
-    def step(self) -> float:
+    def run_backup_step(self) -> float:
         """Make the backup of this UTC day once its hour has come; seconds until the next look.
 
         One that fails is logged and tried again in an hour.
@@ -141,7 +143,7 @@ class Nightly:
             log.info("a backup of %d bytes was made and proven: %s", made["bytes"], made["file"])
             if self._app.accounts is not self._app.db:
                 log.info("it is of market data: accounts are in PostgreSQL, which pg_dump copies")
-        return LOOK_SECONDS
+        return DUE_CHECK_SECONDS
 
     def interrupt(self) -> None:
         """Break off the proof of a copy. A copy under way sees the stop by itself. Nothing of either stays."""
@@ -152,14 +154,14 @@ class Nightly:
         directory, day = Path(config.backup_dir), now.strftime("%Y%m%d")
         secrets = config.backup_secrets == "with"
         # One of the other kind, made by hand, is not what the setting promises.
-        tonight = f"finapi-{day}T*Z-{WITH if secrets else WITHOUT}.db"
+        tonight = f"finapi-{day}T*Z-{WITH_SECRETS if secrets else WITHOUT_SECRETS}.db"
         if now.hour < config.backup_hour or any(directory.glob(tonight)):
             return None
         try:
-            made = make(config, directory, now, secrets=secrets, tell=lambda done, pages: None, proving=self._prove)
+            made = create(config, directory, now, secrets=secrets, tell=lambda done, pages: None, proving=self._prove)
         finally:
             self._proving.clear()
-        keep(directory, config.backups_kept)
+        delete_old_backups(directory, config.backups_kept)
         return made
 
     def _prove(self, db: Database) -> None:
@@ -167,19 +169,23 @@ class Nightly:
         stopping.check()  # of which the interruption may have come before
 
 
-def keep(directory: Path, number: int) -> list[Path]:
+def delete_old_backups(directory: Path, number: int) -> list[Path]:
     """Remove all but the newest ``number`` of our own names from a directory, with and without secrets each; which."""
-    ours = sorted(path for path in directory.iterdir() if _OURS.fullmatch(path.name))
+    ours = sorted(path for path in directory.iterdir() if _BACKUP_NAME.fullmatch(path.name))
     # Counted together, those of the night would push out the few that hold the secrets.
     gone = [
-        path for kind in (WITH, WITHOUT) for path in [one for one in ours if one.stem.endswith(f"Z-{kind}")][:-number]
+        path
+        for kind in (WITH_SECRETS, WITHOUT_SECRETS)
+        for path in [one for one in ours if one.stem.endswith(f"Z-{kind}")][:-number]
     ]
     for path in gone:
         path.unlink()
     return gone
 
 
-def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Tell) -> Restored:
+def restore(
+    config: Config, file: Path, clock: Clock, *, secrets: bool, report_progress: ReportProgress
+) -> RestoreResult:
     """Put a backup in the place of the database of a data directory that the caller holds.
 
     A copy of the backup is upgraded and proven. Its open debits are refunded, as a start refunds them, and it gets a
@@ -199,14 +205,14 @@ def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Te
         known = 0
     if not known:
         raise UsageError(f"{file} is not a backup")
-    with backup.temporary_copy(file, config.data_dir, "restore", tell) as copy:
+    with backup.temporary_copy(file, config.data_dir, "restore", report_progress) as copy:
         brought = backup.take_secrets(copy)
         db = Database(copy)
         try:
             _check_accounts(config, db)
-            found = proof.of(db, config)
+            found = proof.check_database(db, config)
             if found["problems"]:
-                return Restored(None, found, proof.sum_open_debits([]))
+                return RestoreResult(None, found, proof.sum_open_debits([]))
             refunds = _refund_open_debits(config, db, found, now)
             with db.accounts.write() as tx:
                 events.begin_epoch(tx, _epoch(path) + 1, now)
@@ -221,7 +227,7 @@ def restore(config: Config, file: Path, clock: Clock, *, secrets: bool, tell: Te
             path.with_name(f"{path.name}.before-{re.sub(r'[-:]|[.][0-9]+', '', iso(now))}") if path.exists() else None
         )
         backup.swap(path, copy, kept or path)
-    return Restored(kept, found, refunds)
+    return RestoreResult(kept, found, refunds)
 
 
 def _check_accounts(config: Config, copy: Database) -> None:

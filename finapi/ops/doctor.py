@@ -22,11 +22,11 @@ from finapi.store import account_moves, backup, datadir
 from finapi.store.db import SQLITE, Database
 from finapi.store.schema import has_full_text, newest_version
 
-SECONDS = 10.0  # for a mail server or EDGAR to answer
+TIMEOUT_SECONDS = 10.0  # for a mail server or EDGAR to answer
 GIB = 1 << 30
-LEAST_FREE, LEAST_MEMORY = GIB // 4, 300 << 20  # bytes
-SKEW = 30.0  # seconds that a clock may be wrong: links and tokens are dated
-ASKED = "/files/company_tickers.json"
+MIN_FREE_BYTES, MIN_MEMORY_BYTES = GIB // 4, 300 << 20  # bytes
+MAX_CLOCK_SKEW_SECONDS = 30.0  # seconds that a clock may be wrong: links and tokens are dated
+EDGAR_TEST_PATH = "/files/company_tickers.json"
 
 
 class Finding(TypedDict):
@@ -41,7 +41,7 @@ class Finding(TypedDict):
 Found = Iterator[tuple[bool | None, str, str]]  # whether it is well (None: nearly), what is there, what mends it
 
 
-def judge(config: Config, clock: Clock) -> None:
+def check_settings(config: Config, clock: Clock) -> None:
     """UsageError for what ``serve`` would refuse of the settings."""
     if config.is_reachable_remotely and config.public == "no":
         raise UsageError(
@@ -63,7 +63,7 @@ def judge(config: Config, clock: Clock) -> None:
         gateway.check(config)
 
 
-def examined(config: Config, clock: Clock) -> list[Finding]:
+def list_findings(config: Config, clock: Clock) -> list[Finding]:
     """What was found of each thing that serving needs, in the order of CHECKS."""
     findings: list[Finding] = []
     for name, check in CHECKS.items():
@@ -80,16 +80,20 @@ def examined(config: Config, clock: Clock) -> list[Finding]:
     return findings
 
 
-def _settings(config: Config, clock: Clock) -> Found:
-    judge(config, clock)
+def _check_all_settings(config: Config, clock: Clock) -> Found:
+    check_settings(config, clock)
     yield True, "serve takes every one of them", ""
 
 
-def _directory(config: Config, clock: Clock) -> Found:
+def _check_data_directory(config: Config, clock: Clock) -> Found:
     place = config.data_dir
     if not place.is_dir():
-        well = None if os.access(_nearest(config), os.W_OK | os.X_OK) else False
-        why = "is not there yet" if well is None else f"cannot be made: {_nearest(config)} is not writable"
+        well = None if os.access(_find_existing_directory(config), os.W_OK | os.X_OK) else False
+        why = (
+            "is not there yet"
+            if well is None
+            else f"cannot be made: {_find_existing_directory(config)} is not writable"
+        )
         yield (
             well,
             f"{place} {why}",
@@ -97,10 +101,10 @@ def _directory(config: Config, clock: Clock) -> Found:
         )
         return
     datadir.check_permissions(place)
-    from finapi.ops.proof import refusal
+    from finapi.ops.proof import find_write_error
 
     # Tried: what may be written by its mode may be on a disk that is full or read-only.
-    why = refusal(place)
+    why = find_write_error(place)
     fix = (
         "make room, or mount it so that it can be written"
         if os.access(place, os.W_OK | os.X_OK)
@@ -113,12 +117,12 @@ def _directory(config: Config, clock: Clock) -> Found:
         yield (closed, f"{secrets} is {'closed' if closed else 'open'} to others", f"chmod 600 {secrets}")
 
 
-def _nearest(config: Config) -> Path:
+def _find_existing_directory(config: Config) -> Path:
     """The data directory, or the one above it that is there."""
     return next(one for one in (config.data_dir, *config.data_dir.absolute().parents) if one.is_dir())
 
 
-def _database(config: Config, clock: Clock) -> Found:
+def _check_database(config: Config, clock: Clock) -> Found:
     file, newest = config.data_dir / datadir.DATABASE, newest_version()
     version = backup.version_of(file)
     text = f"schema {version} of {newest}" if file.exists() else "there is none yet"
@@ -131,7 +135,7 @@ def _database(config: Config, clock: Clock) -> Found:
     yield SQLITE >= (3, 37), f"SQLite {'.'.join(map(str, SQLITE))}", "3.37 or later is needed: a newer Python or system"
 
 
-def _accounts(config: Config, clock: Clock) -> Found:
+def _check_accounts(config: Config, clock: Clock) -> Found:
     account_moves.check_decided(config.data_dir)
     file = config.data_dir / datadir.DATABASE
     database = None
@@ -148,12 +152,12 @@ def _accounts(config: Config, clock: Clock) -> Found:
         yield True, "they are in the data directory", ""
 
 
-def _disk(config: Config, clock: Clock) -> Found:
+def _check_disk(config: Config, clock: Clock) -> Found:
     import shutil
 
-    free, file = shutil.disk_usage(_nearest(config))[2], config.data_dir / datadir.DATABASE
+    free, file = shutil.disk_usage(_find_existing_directory(config))[2], config.data_dir / datadir.DATABASE
     needed = file.stat().st_size if file.exists() else 0
-    well = False if free < LEAST_FREE else True if free > max(needed, GIB) else None
+    well = False if free < MIN_FREE_BYTES else True if free > max(needed, GIB) else None
     fix = "make room: a backup and an upgrade need as much again as the database"
     yield well, f"{free / GIB:.1f} GiB free, the database has {needed / GIB:.1f}", fix
     if config.backup_dir:
@@ -162,7 +166,7 @@ def _disk(config: Config, clock: Clock) -> Found:
         yield there, found, f"mount it, or: mkdir {config.backup_dir}"
 
 
-def _limits(config: Config, clock: Clock) -> Found:
+def _check_process_limits(config: Config, clock: Clock) -> Found:
     wanted = 3 * config.connection_limit + config.feed_connections + 100
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     well = True if hard < 0 or hard >= wanted else None
@@ -173,23 +177,23 @@ def _limits(config: Config, clock: Clock) -> Found:
     )
     space = resource.getrlimit(resource.RLIMIT_AS)[0]
     if space >= 0:
-        yield space >= LEAST_MEMORY, f"{space >> 20} MiB of memory allowed", "ulimit -v unlimited"
+        yield space >= MIN_MEMORY_BYTES, f"{space >> 20} MiB of memory allowed", "ulimit -v unlimited"
 
 
-def _mail(config: Config, clock: Clock) -> Found:
+def _check_mail(config: Config, clock: Clock) -> Found:
     if config.mail_directory is not None:
         yield None, f"mails are files in {config.mail_directory}", "FINAPI_SMTP_URL=smtp://user:password@host"
         return
     from finapi.net.smtp import SmtpTransport
 
     try:
-        SmtpTransport(config.smtp_url).send(None, min(config.mail_timeout, SECONDS))
+        SmtpTransport(config.smtp_url).send(None, min(config.mail_timeout, TIMEOUT_SECONDS))
         yield True, "the server greets and lets us in", ""
     except MailError as error:
         yield False, str(error), "FINAPI_SMTP_URL; then: finapi mail test you@example.com"
 
 
-def _edgar(config: Config, clock: Clock) -> Found:
+def _check_edgar(config: Config, clock: Clock) -> Found:
     from finapi.market.intake import gateway
 
     directory = gateway.archive(config.base_url)
@@ -200,8 +204,8 @@ def _edgar(config: Config, clock: Clock) -> Found:
         yield None, "no user agent: EDGAR is not asked", "--user-agent 'Your Name name@example.com'"
         return
     gateway.check(config)
-    url = (config.base_url.rstrip("/") or gateway.HOSTS["www"]) + ASKED
-    request = OutboundRequest(url, "HEAD", {"User-Agent": config.user_agent}, timeout_seconds=SECONDS)
+    url = (config.base_url.rstrip("/") or gateway.HOSTS["www"]) + EDGAR_TEST_PATH
+    request = OutboundRequest(url, "HEAD", {"User-Agent": config.user_agent}, timeout_seconds=TIMEOUT_SECONDS)
     try:
         reply = Outbound(ReachPolicy(allows_any_address=True)).send(request)
     except OutboundError as error:
@@ -210,33 +214,37 @@ def _edgar(config: Config, clock: Clock) -> Found:
     fix = "403: another user agent, or ten minutes without a request; else look at the address"
     yield reply.status == 200, f"{url} answers {reply.status}", fix
     if "date" in reply.headers:
-        yield from _skew(clock.now(), reply.headers["date"])
+        yield from _check_clock_skew(clock.now(), reply.headers["date"])
 
 
-def _skew(now: datetime, date: str) -> Found:
+def _check_clock_skew(now: datetime, date: str) -> Found:
     from email.utils import parsedate_to_datetime
 
     try:
         seconds = (now - parsedate_to_datetime(date)).total_seconds()
     except (TypeError, ValueError):
         return
-    yield abs(seconds) <= SKEW, f"the clock is {seconds:+.0f} s from theirs", "timedatectl set-ntp true"
+    yield (
+        abs(seconds) <= MAX_CLOCK_SKEW_SECONDS,
+        f"the clock is {seconds:+.0f} s from theirs",
+        "timedatectl set-ntp true",
+    )
 
 
-def _clock(config: Config, clock: Clock) -> Found:
+def _check_clock(config: Config, clock: Clock) -> Found:
     file = config.data_dir / datadir.DATABASE
     written = max(
         (one.stat().st_mtime for one in (file, file.with_name(f"{file.name}-wal")) if one.exists()), default=0
     )
     ahead = written - clock.now().timestamp()
     yield (
-        ahead <= SKEW,
+        ahead <= MAX_CLOCK_SKEW_SECONDS,
         f"{clock.now():%Y-%m-%d %H:%M:%S} UTC",
         f"the database was written {ahead:.0f} s later: set the clock",
     )
 
 
-def _proxy(config: Config, clock: Clock) -> Found:
+def _check_proxy(config: Config, clock: Clock) -> Found:
     secure = config.public_url.startswith("https://")
     if config.is_reachable_remotely and not secure:
         yield (
@@ -252,14 +260,14 @@ def _proxy(config: Config, clock: Clock) -> Found:
 
 
 CHECKS: dict[str, Callable[[Config, Clock], Found]] = {
-    "settings": _settings,
-    "data directory": _directory,
-    "database": _database,
-    "accounts": _accounts,
-    "disk": _disk,
-    "limits": _limits,
-    "clock": _clock,
-    "mail": _mail,
-    "EDGAR": _edgar,
-    "proxy": _proxy,
+    "settings": _check_all_settings,
+    "data directory": _check_data_directory,
+    "database": _check_database,
+    "accounts": _check_accounts,
+    "disk": _check_disk,
+    "limits": _check_process_limits,
+    "clock": _check_clock,
+    "mail": _check_mail,
+    "EDGAR": _check_edgar,
+    "proxy": _check_proxy,
 }

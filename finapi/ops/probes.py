@@ -26,21 +26,21 @@ from finapi.store import heartbeats
 
 USER_AGENT = "finapi-watchdog"
 
-OPERATORS_OWN = ReachPolicy(
+OPERATOR_TARGETS = ReachPolicy(
     allows_any_address=True
 )  # the operator names what is checked, and our own address is nobody else's
 
 # What follows EDGAR, in one thread.
-POLLING: tuple[heartbeats.Component, ...] = ("sec_worker", "sec_13f_worker", "news_daemon", "sec_gateway")
+POLLING_COMPONENTS: tuple[heartbeats.Component, ...] = ("sec_worker", "sec_13f_worker", "news_daemon", "sec_gateway")
 
 # How long a step may take after it is due without a sign of life, in seconds: each request and each document is one.
-SILENCE = 30.0
+MAX_SILENCE_SECONDS = 30.0
 
 # Says why something does not do its work, or None.
 Diagnosis = Callable[[], str | None]
 
 
-def of_server(app: App, url: str, outbound: Outbound, beside: Mapping[str, Diagnosis]) -> dict[str, Probe]:
+def build_server_probes(app: App, url: str, outbound: Outbound, beside: Mapping[str, Diagnosis]) -> dict[str, Probe]:
     """The probes of what every server at ``url`` runs, and of the targets in its settings.
 
     ``beside`` are the threads that serve beside the HTTP interface, under no name of their own.
@@ -49,7 +49,7 @@ def of_server(app: App, url: str, outbound: Outbound, beside: Mapping[str, Diagn
     seconds = app.config.watchdog_deadline
 
     def api() -> None:
-        page(outbound, f"{url}/livez", "application/json", seconds, app.health.probe_token)
+        probe_page(outbound, f"{url}/livez", "application/json", seconds, app.health.probe_token)
         for name, diagnosis in beside.items():
             trouble = diagnosis()
             if trouble is not None:
@@ -57,10 +57,13 @@ def of_server(app: App, url: str, outbound: Outbound, beside: Mapping[str, Diagn
 
     return {
         "main_api": api,
-        "frontend": lambda: page(outbound, f"{url}/", "text/html", seconds, app.health.probe_token),
-        "insider_api": lambda: insiders(app),
-        **of_process(app),
-        **{name: partial(page, outbound, target, "", seconds) for name, target in app.config.watchdog_urls.items()},
+        "frontend": lambda: probe_page(outbound, f"{url}/", "text/html", seconds, app.health.probe_token),
+        "insider_api": lambda: probe_insiders(app),
+        **build_process_probes(app),
+        **{
+            name: partial(probe_page, outbound, target, "", seconds)
+            for name, target in app.config.watchdog_urls.items()
+        },
     }
 
 
@@ -68,7 +71,7 @@ def check_targets(config: Config) -> None:
     """UsageError for a target of the settings that cannot be checked, or has a name of ours."""
     for name, target in config.watchdog_urls.items():
         try:
-            OPERATORS_OWN.check(target)
+            OPERATOR_TARGETS.check(target)
         except TargetRefusedError as error:
             raise UsageError(f"setting watchdog_targets: {name}: {error.reason}") from None
     taken = sorted({*config.watchdog_urls} & {*SERVICES, "overall"})
@@ -76,18 +79,18 @@ def check_targets(config: Config) -> None:
         raise UsageError(f"setting watchdog_targets: {taken[0]} is reserved by finapi")
 
 
-def of_process(app: App) -> dict[str, Probe]:
+def build_process_probes(app: App) -> dict[str, Probe]:
     """The probes of what is there without a socket: the store and the counters."""
-    return {"postgres_db": lambda: store(app), "redis": lambda: counters(app)}
+    return {"postgres_db": lambda: probe_store(app), "redis": lambda: probe_counters(app)}
 
 
-def of_polling(app: App, thread: Diagnosis) -> dict[str, Probe]:
+def build_polling_probes(app: App, thread: Diagnosis) -> dict[str, Probe]:
     """The probes of what follows EDGAR, all in one thread."""
-    within = app.config.poll_every + min(app.config.watchdog_interval, SILENCE)
-    return {name: HeartbeatProbe(app, name, within, thread) for name in POLLING}
+    within = app.config.poll_every + min(app.config.watchdog_interval, MAX_SILENCE_SECONDS)
+    return {name: HeartbeatProbe(app, name, within, thread) for name in POLLING_COMPONENTS}
 
 
-def page(outbound: Outbound, url: str, kind: str, seconds: float, mark: str = "") -> None:
+def probe_page(outbound: Outbound, url: str, kind: str, seconds: float, mark: str = "") -> None:
     """A GET of ``url`` must be answered 200, with a body of the media type ``kind`` (any when empty).
 
     ``mark`` goes to this server alone, of whose answer the head is enough.
@@ -107,7 +110,7 @@ def page(outbound: Outbound, url: str, kind: str, seconds: float, mark: str = ""
         raise ProbeError("wrong", f"answered with something that is not {kind}")
 
 
-def insiders(app: App) -> None:
+def probe_insiders(app: App) -> None:
     """The newest transaction of an insider must be found and shown, if there is one."""
     with app.db.read() as tx:
         if tx.find_row("any_insider_transaction") is None:
@@ -120,7 +123,7 @@ def insiders(app: App) -> None:
         raise ProbeError("wrong", "the newest transaction is listed but cannot be read")
 
 
-def store(app: App) -> None:
+def probe_store(app: App) -> None:
     """What is written into the store must be there to read."""
     now = app.clock.now()
     try:
@@ -134,7 +137,7 @@ def store(app: App) -> None:
         raise ProbeError("wrong", "what was written cannot be read back")
 
 
-def counters(app: App) -> None:
+def probe_counters(app: App) -> None:
     """Every limit must count a call and, given back what it took, forget it."""
     now = app.clock.monotonic()
     for zone, limiter in app.limiters.items():

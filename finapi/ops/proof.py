@@ -18,9 +18,9 @@ from finapi.market.holdings import doubts, industries
 from finapi.store.db import Database, DatabaseError, Transaction
 from finapi.store.portions import read_in_portions
 
-ROOM = 1 << 16  # bytes that must find room where something is to be written
-DOCUMENTS = 20  # looked at together
-NAMED = 20  # filings whose facts are wrong
+TEST_FILE_BYTES = 1 << 16  # bytes that must find room where something is to be written
+DOCUMENTS_PER_PORTION = 20  # looked at together
+MAX_NAMED_FILINGS = 20  # filings whose facts are wrong
 
 
 class ProofCounts(TypedDict):
@@ -54,7 +54,7 @@ class Proof(TypedDict):
     problems: list[str]
 
 
-def of(db: Database, config: Config) -> Proof:
+def check_database(db: Database, config: Config) -> Proof:
     """Check a database and return its counts and problems. Writers do not wait for it.
 
     Nothing here depends on the clock: a copy is judged by its rows, so that it is proven however old it is.
@@ -100,19 +100,19 @@ def _unreadable(problems: list[str]) -> Proof:
     }
 
 
-def unwritable(config: Config) -> list[str]:
+def list_write_errors(config: Config) -> list[str]:
     """Why the database or the ledger's archives cannot be written, as on a full disk; nothing when they can."""
     places = {"the database": config.data_dir, "the ledger's archives": config.ledger_directory}
-    return [f"{what} cannot be written: {why}" for what, place in places.items() if (why := refusal(place))]
+    return [f"{what} cannot be written: {why}" for what, place in places.items() if (why := find_write_error(place))]
 
 
-def refusal(directory: Path) -> str:
+def find_write_error(directory: Path) -> str:
     """The system's word for why nothing can be written in a directory; empty when it can, or is not there yet."""
     if not directory.is_dir():
         return ""
     try:
         with tempfile.TemporaryFile(dir=directory) as file:
-            file.write(bytes(ROOM))
+            file.write(bytes(TEST_FILE_BYTES))
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
@@ -120,7 +120,7 @@ def refusal(directory: Path) -> str:
     return ""
 
 
-def said(proof: Proof) -> str:
+def render_summary(proof: Proof) -> str:
     """The proof in a line."""
     counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in proof["counts"].items())
     found = len(proof["problems"])
@@ -149,11 +149,12 @@ def _feeds(tx: Transaction) -> list[str]:
 
 def _counts(tx: Transaction) -> list[str]:
     """Filings with other facts than were stored with them, and kinds of rows that are not as many as were counted."""
-    rows = tx.list_rows("unequal_facts", id=0, limit=NAMED + 1)
+    rows = tx.list_rows("unequal_facts", id=0, limit=MAX_NAMED_FILINGS + 1)
     found = [
-        f"facts of {row['accession']}: {row['found']} are there, {row['stored']} were stored" for row in rows[:NAMED]
+        f"facts of {row['accession']}: {row['found']} are there, {row['stored']} were stored"
+        for row in rows[:MAX_NAMED_FILINGS]
     ]
-    if len(rows) > NAMED:
+    if len(rows) > MAX_NAMED_FILINGS:
         found.append("facts of more filings are not what was stored")
     return found + [
         f"{row['name'].replace('_', ' ')}: {row['found']} are there, {row['stored']} were stored"
@@ -167,7 +168,7 @@ def _documents(db: Database) -> tuple[int, list[str]]:
 
     def portion(tx: Transaction, last: int) -> int | None:
         nonlocal number
-        rows = tx.list_rows("bodies_after", id=last, limit=DOCUMENTS)
+        rows = tx.list_rows("bodies_after", id=last, limit=DOCUMENTS_PER_PORTION)
         for row in rows:
             number += 1
             try:

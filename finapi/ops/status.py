@@ -40,7 +40,7 @@ SERVICES = (
 # Two names of one component: it is checked once, and counts once in the overall status.
 ALIASES = {"insider_module": "insider_api", "13f_worker": "sec_13f_worker"}
 
-FIRST_SECONDS = 1.0  # that an answer waits for the first round of checks
+FIRST_ROUND_SECONDS = 1.0  # that an answer waits for the first round of checks
 
 MAX_DAYS = 90  # more are clamped (DECISIONS 11)
 MAX_BUCKETS = 200  # of a service; above it days are answered instead of hours (DECISIONS 11)
@@ -89,16 +89,16 @@ class StatusDocument(TypedDict):
     as_of: Time
 
 
-def document(app: App, now: datetime) -> StatusDocument:
+def build_status(app: App, now: datetime) -> StatusDocument:
     """How every component that runs was at its last check.
 
     UNAVAILABLE before the first round of checks: nothing is called healthy that nobody has looked at. It is
     answered without the store too, then with the freshness that was read last.
     """
-    found = components(app)
-    services = [(name, found.get(ALIASES.get(name, name))) for name in known(app.config)]
+    found = get_components(app)
+    services = [(name, found.get(ALIASES.get(name, name))) for name in list_service_names(app.config)]
     return {
-        "overall": overall(one.status for one in found.values()),
+        "overall": compute_overall_status(one.status for one in found.values()),
         "services": [
             {"name": name, "status": one.status, "uptime_30d_pct": one.uptime, "last_check_at": one.checked_at}
             for name, one in services
@@ -109,20 +109,20 @@ def document(app: App, now: datetime) -> StatusDocument:
     }
 
 
-def components(app: App) -> dict[str, ComponentStatus]:
+def get_components(app: App) -> dict[str, ComponentStatus]:
     """How every component is, by name; UNAVAILABLE before the first round of checks."""
-    app.health.wait_for_first_round(FIRST_SECONDS)
+    app.health.wait_for_first_round(FIRST_ROUND_SECONDS)
     found = dict(app.health.components)
     if not found:
         raise ApiError("UNAVAILABLE", "No health check has run yet.", headers={"Retry-After": "1"})
-    if watchdog.stuck(app):
+    if watchdog.is_stuck(app):
         # It cannot say so itself.
         reason = "the round of checks that was due has not been made"
         found[watchdog.NAME] = found[watchdog.NAME]._replace(status="down", reason=reason)
     return found
 
 
-def overall(statuses: Iterable[Status]) -> Overall:
+def compute_overall_status(statuses: Iterable[Status]) -> Overall:
     """The overall status of components: DECISIONS 11."""
     found = list(statuses)
     if "down" in found:
@@ -130,7 +130,7 @@ def overall(statuses: Iterable[Status]) -> Overall:
     return "degraded" if "degraded" in found else "operational"
 
 
-def known(config: Config) -> tuple[str, ...]:
+def list_service_names(config: Config) -> tuple[str, ...]:
     """Every name that a service can have here, whether it runs or not."""
     return (*SERVICES, *config.watchdog_urls)
 
@@ -164,13 +164,13 @@ class StatusHistory(TypedDict):
     meta: HistoryMeta
 
 
-def history(app: App, service: str | None, days: int, resolution: Resolution, now: datetime) -> StatusHistory:
+def build_history(app: App, service: str | None, days: int, resolution: Resolution, now: datetime) -> StatusHistory:
     """The history of one service, or of all that have any; INVALID_PARAM for a service that finapi does not know.
 
     A day is a UTC day, and today is the last of ``days``; hours are the last 24 times as many. A bucket without
     checks does not exist.
     """
-    names = known(app.config)
+    names = list_service_names(app.config)
     if service is not None and service not in names:
         raise invalid_param("service", f"service must be one of {', '.join(names)}.", allowed=list(names))
     warning = None
@@ -180,7 +180,7 @@ def history(app: App, service: str | None, days: int, resolution: Resolution, no
     with app.accounts.read() as tx:
         found = _buckets(tx, names if service is None else (service,), days, resolution, now)
     if service is None:
-        app.health.wait_for_first_round(FIRST_SECONDS)
+        app.health.wait_for_first_round(FIRST_ROUND_SECONDS)
         running = {*app.health.components}
         found = {name: rows for name, rows in found.items() if rows or ALIASES.get(name, name) in running}
     return {
@@ -191,7 +191,7 @@ def history(app: App, service: str | None, days: int, resolution: Resolution, no
     }
 
 
-def changes(tx: Transaction, limit: int) -> list[Change]:
+def list_changes(tx: Transaction, limit: int) -> list[Change]:
     """The last changes of status, newest first."""
     return [
         Change(row["id"], row["service"], datetime.fromisoformat(row["changed_at"]), row["status"], row["reason"])
@@ -199,7 +199,7 @@ def changes(tx: Transaction, limit: int) -> list[Change]:
     ]
 
 
-def uptime(healthy: int, checks: int) -> float:
+def compute_uptime_percent(healthy: int, checks: int) -> float:
     """``uptime_pct`` of a bucket, as the spec writes it.
 
     Python's rounding: a half that a double can hold goes to the even digit (1 healthy of 32 is 3.12), any other
@@ -208,7 +208,7 @@ def uptime(healthy: int, checks: int) -> float:
     return round(healthy / checks * 100, 2)
 
 
-def queues(app: App, now: datetime) -> dict[str, int]:
+def count_queued_work(app: App, now: datetime) -> dict[str, int]:
     """What waits to be done, by queue; ``ingest`` are filings whose documents are to be fetched and stored."""
     with app.db.read() as tx:
         ingest = following.queue_depth(tx, now)
@@ -216,10 +216,10 @@ def queues(app: App, now: datetime) -> dict[str, int]:
         return {"ingest": ingest, "mail": tx.find_value("queued_mails"), "webhooks": tx.find_value("queued_deliveries")}
 
 
-def figures(app: App) -> Figures:
+def compute_metrics(app: App) -> Figures:
     """What ``/metrics`` looks up when it is asked: how the components are, what waits, and what the store holds."""
-    app.health.wait_for_first_round(FIRST_SECONDS)
-    waiting = queues(app, app.clock.now())
+    app.health.wait_for_first_round(FIRST_ROUND_SECONDS)
+    waiting = count_queued_work(app, app.clock.now())
     with app.db.read() as tx:
         version, given_up, aside = tx.find_value("data_version"), following.given_up(tx), outbox.count_rows_aside(tx)
     age = heartbeats.get_copy_age(app.db, app.clock.now())
@@ -242,7 +242,7 @@ def _freshness(app: App) -> DataFreshness:
     try:
         with app.db.read() as tx:
             times = heartbeats.get_freshness(tx)
-        depth = sum(queues(app, app.clock.now()).values())
+        depth = sum(count_queued_work(app, app.clock.now()).values())
     except (DatabaseError, ApiError):
         last: DataFreshness | None = app.health.freshness
         if last is None:
@@ -282,7 +282,7 @@ def _buckets(
                 "healthy": healthy,
                 "degraded": degraded,
                 "down": down,
-                "uptime_pct": uptime(healthy, checks),
+                "uptime_pct": compute_uptime_percent(healthy, checks),
                 "avg_response_ms": round(ms / checks),
             }
         )

@@ -33,28 +33,28 @@ KEEP_DAYS = 400
 KEEP_CHANGES = 1000
 
 # What a round may be late before it counts as missed, or the watchdog as stuck, in seconds.
-GRACE = 1.0
+GRACE_SECONDS = 1.0
 
 
-def step(app: App) -> float:
+def run_watchdog_step(app: App) -> float:
     """Make the round of checks that is due, if one is; the seconds until the next."""
     now = app.clock.now()
-    if tick_of(app.config, now) != app.health.tick:
-        check(app, now)
+    if compute_tick(app.config, now) != app.health.tick:
+        run_round(app, now)
     interval = app.config.watchdog_interval
     return interval - app.clock.now().timestamp() % interval
 
 
-def check(app: App, now: datetime) -> None:
+def run_round(app: App, now: datetime) -> None:
     """Check every component that runs, now, and record what was found under the tick that ``now`` is in."""
-    watch, tick = app.health, tick_of(app.config, now)
+    watch, tick = app.health, compute_tick(app.config, now)
     with watch.lock:
         started = app.clock.monotonic()
         probes = dict(watch.probes)
         found = watch.checker.check_all(probes)
         if found.keys() != probes.keys():
             return  # broken off by a stop: what did not come back was not checked
-        found[NAME] = _schedule(app, started)
+        found[NAME] = _check_schedule(app, started)
         # Shown before it is written: a store that keeps the watchdog waiting is to be seen at once.
         changed = _publish(app, found, now, {})
         watch.last_round_at = started
@@ -85,23 +85,23 @@ def _publish(app: App, found: Mapping[str, CheckResult], now: datetime, uptimes:
     return changed
 
 
-def tick_of(config: Config, now: datetime) -> int:
+def compute_tick(config: Config, now: datetime) -> int:
     """The tick that a moment is in, in seconds since 1970."""
     seconds = int(now.timestamp())
     return seconds - seconds % config.watchdog_interval
 
 
-def stuck(app: App) -> bool:
+def is_stuck(app: App) -> bool:
     """Whether the round that is due has not come: the watchdog itself is down."""
     if app.health.last_round_at is None:
         return False
     interval = app.config.watchdog_interval
     # A round takes up to its deadline before it shows.
-    patience = interval + min(app.config.watchdog_deadline, interval) + GRACE
+    patience = interval + min(app.config.watchdog_deadline, interval) + GRACE_SECONDS
     return app.clock.monotonic() - app.health.last_round_at > patience
 
 
-def follow(app: App, services: Sequence[str]) -> None:
+def load_latest_checks(app: App, services: Sequence[str]) -> None:
     """Show what another process found, which works on the same accounts: the last check of each of these services.
 
     Nothing is checked here; a component that was last checked a round before the others runs no more.
@@ -129,14 +129,14 @@ def follow(app: App, services: Sequence[str]) -> None:
         app.health.clear_answer_caches()
 
 
-def _schedule(app: App, started: float) -> CheckResult:
+def _check_schedule(app: App, started: float) -> CheckResult:
     """The check of the watchdog itself: how late this round is. A wall clock that jumps makes no round late."""
     if app.health.last_round_at is None:
         return CheckResult("answered", 0)
     interval = app.config.watchdog_interval
     late = max(0.0, started - app.health.last_round_at - interval)
     # A quarter of a short interval: with rounds every second none is missed that comes in time.
-    missed = int((late + min(GRACE, interval / 4)) // interval)
+    missed = int((late + min(GRACE_SECONDS, interval / 4)) // interval)
     ms = round(late * 1000)
     if missed:
         app.metrics.count(metrics.MISSED_CHECK_ROUNDS, by=missed)

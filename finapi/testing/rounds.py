@@ -42,14 +42,14 @@ class WatchdogRounds:
             if newest_tick is None or newest_tick < tick:
                 self._add_probes()
                 app.health.last_round_at = None  # No round counts as missed in the time that was skipped.
-                watchdog.check(app, now)
+                watchdog.run_round(app, now)
                 since = self._first_tick if newest_tick is None else newest_tick + interval
                 # Older hours are not stored. Start with a full day, because the sums of days are computed from hours.
                 since = max(since, tick - tick % watchdog.DAY - watchdog.KEEP_HOURS * watchdog.HOUR)
                 with app.accounts.write() as tx:
                     tx.run("count_hours_passed", since=since, tick=tick, interval=interval)
                     tx.run("sum_days_passed", since=since)
-            watchdog.follow(app, [*app.health.probes, watchdog.NAME])
+            watchdog.load_latest_checks(app, [*app.health.probes, watchdog.NAME])
 
     def list_unreported(self, start: datetime, now: datetime, other_rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the rounds from ``start`` to ``now`` that were not reported before, one row for each gap.
@@ -85,8 +85,8 @@ class WatchdogRounds:
             {
                 "main_api": lambda: self._check_page("/livez"),
                 "frontend": lambda: self._check_page("/"),
-                "insider_api": lambda: probes.insiders(app),
-                **probes.of_process(app),
+                "insider_api": lambda: probes.probe_insiders(app),
+                **probes.build_process_probes(app),
             }
         )
 

@@ -18,7 +18,7 @@ FILE = "file"
 def _move(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     from finapi.ops import backups, moving
 
-    backups.source(config)
+    backups.get_database_path(config)
     if args.to != FILE and not args.to.startswith(("postgresql://", "postgres://")):
         raise UsageError("--to: must be file, or begin with postgresql://")
     try:
@@ -56,6 +56,6 @@ MOVE = Verb(
         "PGPASSWORD, as other users of this host can read command lines. Stop every finapi first. After an "
         "interruption nothing is served until the same command finishes the move, or the opposite one undoes it."
     ),
-    interrupted="if rows were moving, nothing is served until the same command finishes the move or the opposite one "
-    "undoes it",
+    interrupt_note="if rows were moving, nothing is served until the same command finishes the move or the opposite "
+    "one undoes it",
 )

@@ -35,21 +35,21 @@ def arg(*names: str, **options: Any) -> Argument:
     return names, options
 
 
-MAX_ROWS, MAX_SECONDS = 1_000_000_000, 86_400.0
+MAX_NUMBER, MAX_SECONDS = 1_000_000_000, 86_400.0
 
 
-def whole(least: int) -> Callable[[str], int]:
+def whole_number(least: int) -> Callable[[str], int]:
     """The type of an argument that is a whole number of at least ``least``."""
 
     def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= MAX_ROWS):
-            raise argparse.ArgumentTypeError(f"must be a whole number from {least} to {MAX_ROWS}")
+        if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= MAX_NUMBER):
+            raise argparse.ArgumentTypeError(f"must be a whole number from {least} to {MAX_NUMBER}")
         return int(text)
 
     return read
 
 
-def seconds(text: str) -> float:
+def parse_seconds(text: str) -> float:
     """The type of an argument that is a time to wait."""
     try:
         told = float(text)
@@ -85,25 +85,25 @@ class Verb(NamedTuple):
     # Whether it reads or writes no data directory, so that its --help shows no --data-dir.
     storeless: bool = False
     # Whether it makes a data directory where there is none (DECISIONS 12).
-    makes: bool = False
+    creates_directory: bool = False
     # What a long one says when it is cut off by Ctrl-C or SIGTERM: what is kept, and how to go on.
-    interrupted: str = ""
+    interrupt_note: str = ""
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def help_settings(self) -> tuple[str, ...]:
         """The settings that its ``--help`` shows beside ``--config``."""
         return self.settings if self.storeless else ("data_dir", *self.settings)
 
-    def declare(self, parser: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
         """Add the arguments to the verb's parser; every action takes the settings of ``common`` too."""
         if not self.actions:
-            _add(parser, self.own())
+            _add(parser, self.get_arguments())
             return
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
         for name, (help, _) in self.actions.items():
-            _add(actions.add_parser(name, help=help, parents=[common]), self.own(name))
+            _add(actions.add_parser(name, help=help, parents=[common]), self.get_arguments(name))
 
-    def own(self, action: str | None = None) -> Arguments:
+    def get_arguments(self, action: str | None = None) -> Arguments:
         """The arguments of the verb or of an action; each has ``--json``, but what says ``--ready json``."""
         arguments = self.actions[action][1] if action is not None else self.arguments
         return arguments if any("--ready" in names for names, _ in arguments) else (*arguments, _JSON)
@@ -114,7 +114,7 @@ def _add(parser: argparse.ArgumentParser, arguments: Arguments) -> None:
         parser.add_argument(*names, **options)
 
 
-def document(say: Say, value: Any, indent: int | None = None) -> int:
+def print_document(say: Say, value: Any, indent: int | None = None) -> int:
     """Print one JSON document, in ASCII for whatever the terminal's encoding is; exit status 0."""
     say("out", json.dumps(value, indent=indent))
     return 0
@@ -123,12 +123,12 @@ def document(say: Say, value: Any, indent: int | None = None) -> int:
 def print_result(say: Say, args: argparse.Namespace, line: str, **fields: Any) -> int:
     """Say what was done: in a line, or as a document of ``fields``; exit status 0."""
     if args.json:
-        return document(say, fields)
-    say("out", one_line(line))
+        return print_document(say, fields)
+    say("out", escape_unprintable(line))
     return 0
 
 
-def interruptibly(work: Callable[[], T], stop: Callable[[], None]) -> T:
+def run_interruptibly(work: Callable[[], T], stop: Callable[[], None]) -> T:
     """What ``work`` returns, done in another thread: a signal waits until a long statement of SQLite has ended.
 
     After Ctrl-C ``stop`` is called, which must break the work off, and waited for.
@@ -147,45 +147,47 @@ def interruptibly(work: Callable[[], T], stop: Callable[[], None]) -> T:
             raise
 
 
-def listing(say: Say, args: argparse.Namespace, name: str, rows: Sequence[Any], names: str) -> int:
+def print_table(say: Say, args: argparse.Namespace, name: str, rows: Sequence[Any], names: str) -> int:
     """Print rows: these columns under headings, or as a document with every member; exit status 0."""
     if args.json:
-        return document(say, {name: list(map(dict, rows))})
+        return print_document(say, {name: list(map(dict, rows))})
     columns = names.split()
     table = [[column.replace("_", " ").upper() for column in columns]]
-    table += [[one_line("-" if row[column] is None else str(row[column])) for column in columns] for row in rows]
+    table += [
+        [escape_unprintable("-" if row[column] is None else str(row[column])) for column in columns] for row in rows
+    ]
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
     for line in table:
         say("out", "  ".join(map(str.ljust, line, widths)).rstrip())
     return 0
 
 
-def one_line(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """``text`` with what is not printable escaped: names come from files, and must not write to the terminal."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-MAX_NAMES = 1 << 20  # bytes of a list of companies
+MAX_NAMES_BYTES = 1 << 20  # bytes of a list of companies
 
 
-def listed_names(directory: str, path: str) -> list[str]:
+def read_company_names(directory: str, path: str) -> list[str]:
     """The tickers and CIKs in a file: on lines, or between commas and blanks; what follows a # is a comment."""
-    file = typed_path(directory, path)
+    file = resolve_path(directory, path)
     try:
         with file.open("rb") as stream:
-            data = stream.read(MAX_NAMES + 1)
+            data = stream.read(MAX_NAMES_BYTES + 1)
         text = data.decode("utf-8-sig")
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{file}: is not UTF-8") from None
     names = [name for line in text.splitlines() for name in line.partition("#")[0].replace(",", " ").split()]
-    if len(data) > MAX_NAMES or not names:
+    if len(data) > MAX_NAMES_BYTES or not names:
         raise UsageError(f"{file}: " + ("is too large to be a list of companies" if names else "names no company"))
     return names
 
 
-class Bar:
+class ProgressBar:
     """Progress as a line, a few times a second: what is worked on, how far it is, how fast, and for how long."""
 
     def __init__(self, say: Say, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -194,7 +196,7 @@ class Bar:
         self._from = 0
         self._since = self._shown = -math.inf
 
-    def moved(self, label: str, unit: str, done: int, whole: int) -> None:
+    def update(self, label: str, unit: str, done: int, whole: int) -> None:
         """``done`` of ``whole`` (0: not known) units of ``label`` are done."""
         now = self._monotonic()
         if self._of != (label, unit):
@@ -206,22 +208,22 @@ class Bar:
         each, name = (1_000_000, "MB") if unit == "bytes" else (1, unit)
         line = f"{label}: {done // each:,}" + (f" of {whole // each:,}" if whole else "") + f" {name}"
         if rate:
-            line += f", {rate / each:,.1f}/s" + (f", {lasting((whole - done) / rate)} left" if whole else "")
-        self._say("progress", one_line(line))
+            line += f", {rate / each:,.1f}/s" + (f", {format_duration((whole - done) / rate)} left" if whole else "")
+        self._say("progress", escape_unprintable(line))
 
-    def end(self) -> None:
+    def clear(self) -> None:
         """Take the line away."""
         self._say("progress", "")
 
 
-def lasting(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A time in the two units that say most of it."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def typed_path(directory: str, path: str) -> Path:
+def resolve_path(directory: str, path: str) -> Path:
     """``path`` as typed in ``directory``, which a server that does the work may not be in.
 
     UsageError for an empty one, which a variable of a shell that is not set leaves: it would be all of ``directory``.

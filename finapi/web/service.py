@@ -74,10 +74,10 @@ def readyz(call: Call) -> Response:
     ready: Ready = {"status": "ok", "data_version": version}
     if app.db.is_copy:
         # Not loaded where nothing is a copy.
-        from finapi.ops import copies
+        from finapi.ops import copy_node
         from finapi.store import heartbeats
 
-        why = copies.cut_off(app, call.now)
+        why = copy_node.find_staleness_message(app, call.now)
         if why is not None:
             raise ApiError("UNAVAILABLE", why, headers={"Retry-After": "30"})
         ready["data_age_seconds"] = heartbeats.get_copy_age(app.db, call.now)
@@ -109,7 +109,7 @@ def figures(call: Call) -> Response:
     # Not loaded for a process that is asked whether it lives.
     from finapi.ops import status
 
-    return Response(200, call.app.metrics.render(status.figures(call.app)).encode(), metrics.CONTENT_TYPE)
+    return Response(200, call.app.metrics.render(status.compute_metrics(call.app)).encode(), metrics.CONTENT_TYPE)
 
 
 def _local(request: Request) -> bool:

@@ -51,31 +51,33 @@ def show(call: Call) -> Response:
 
 def is_ready(app: App) -> bool:
     """Whether the document is in memory, and still good."""
-    return app.health.answer_caches["status"].holds(app.clock.monotonic(), watchdog.stuck(app))
+    return app.health.answer_caches["status"].holds(app.clock.monotonic(), watchdog.is_stuck(app))
 
 
 def current(app: App) -> bytes:
     """The body of ``GET /api/v1/status``, kept for 30 s or until a part changes over; needs no other part."""
     # A watchdog that is stuck drops nothing that is kept: it is looked at each time.
     return app.health.answer_caches["status"].get(
-        app.clock.monotonic(), lambda: dumps(status.document(app, app.clock.now())), tag=watchdog.stuck(app)
+        app.clock.monotonic(), lambda: dumps(status.build_status(app, app.clock.now())), tag=watchdog.is_stuck(app)
     )
 
 
 def history(call: Call) -> Response:
     """How they stood, in buckets of hours or days."""
     params = call.params
-    return call.bare_object(status.history(call.app, params["service"], params["days"], params["resolution"], call.now))
+    return call.bare_object(
+        status.build_history(call.app, params["service"], params["days"], params["resolution"], call.now)
+    )
 
 
 def badge(call: Call) -> Response:
     """A service's status, or the overall one, as a small picture."""
     name, dot, kind = call.params["badge"].rpartition(".")
-    if (dot, kind) != (".", "svg") or name not in ("overall", *status.known(call.app.config)):
+    if (dot, kind) != (".", "svg") or name not in ("overall", *status.list_service_names(call.app.config)):
         raise ApiError("NOT_FOUND", "No badge has this name.")
-    standings = status.components(call.app)
+    standings = status.get_components(call.app)
     if name == "overall":
-        said: str = status.overall(part.status for part in standings.values())
+        said: str = status.compute_overall_status(part.status for part in standings.values())
     else:
         part = standings.get(status.ALIASES.get(name, name))
         said = "not running" if part is None else part.status
@@ -107,7 +109,7 @@ def _badge(left: str, right: str, colour: str) -> str:
 
 def _feed(app: App) -> bytes:
     with app.accounts.read() as tx:
-        changes = status.changes(tx, FEED_CHANGES)
+        changes = status.list_changes(tx, FEED_CHANGES)
     base = escape(app.config.public_url)
     items = "".join(
         f"<item><title>{escape(change.service)} is {change.status}</title>"

@@ -21,7 +21,7 @@ from finapi.core.config import Config
 from finapi.httpd.listen import Listener
 from finapi.httpd.settings import ListenSettings
 from finapi.ops import watchdog
-from finapi.ops.probes import of_process
+from finapi.ops.probes import build_process_probes
 from finapi.web.application import WsgiApp
 from tests.client import Client
 from tests.conftest import NOW
@@ -69,8 +69,8 @@ def test_the_limit_holds_for_answers_from_memory_too(application: WsgiApp, clien
 
 
 def test_the_status_is_in_memory_until_it_is_due(application: WsgiApp, client: Client, clock: FixedClock) -> None:
-    application.app.health.probes.update(of_process(application.app))
-    watchdog.check(application.app, NOW)
+    application.app.health.probes.update(build_process_probes(application.app))
+    watchdog.run_round(application.app, NOW)
     assert answer_from_memory(application, STATUS) is None
     assert client.get(STATUS).status == 200
     assert answer_from_memory(application, STATUS)[0] == "200 OK"
@@ -115,7 +115,7 @@ def test_the_server_answers_while_a_commit_holds_every_thread(tmp_path: Path, mo
     application = WsgiApp(app)
     commit_may_end = threading.Event()
     commit_started = threading.Event()
-    watchdog.check(app, NOW)
+    watchdog.run_round(app, NOW)
     for target in (STATUS, POLICY, DOCUMENT):
         Client(app).get(target)
 

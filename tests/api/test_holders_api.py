@@ -506,7 +506,7 @@ def test_a_holder_of_whom_nothing_is_held_any_more_is_gone(client: Client, app: 
 
 def test_a_count_of_a_holder_that_is_not_that_of_its_filings_is_named(client: Client, app: App) -> None:
     def problems() -> list[str]:
-        return [one for one in proof.of(app.db, app.config)["problems"] if "holder" in one]
+        return [one for one in proof.check_database(app.db, app.config)["problems"] if "holder" in one]
 
     assert problems() == []
     lamp, ann = holders.of_cik(LAMP), holders.of_cik(ANN)

@@ -15,7 +15,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.health import ProbeError
 from finapi.ops import watchdog
-from finapi.ops.probes import of_process
+from finapi.ops.probes import build_process_probes
 from finapi.web.pages.status_page import PLAYERS
 from tests.client import Client
 from tests.conftest import NOW
@@ -39,14 +39,14 @@ class Switch:
 def part(app: App) -> Switch:
     """``main_api`` as a switch, beside the real store and counters; one round has been made."""
     part = Switch()
-    app.health.probes.update(main_api=part, **of_process(app))
-    watchdog.check(app, NOW)
+    app.health.probes.update(main_api=part, **build_process_probes(app))
+    watchdog.run_round(app, NOW)
     return part
 
 
 def a_minute_later(app: App, clock: FixedClock) -> None:
     clock.advance(60)
-    watchdog.check(app, clock.now())
+    watchdog.run_round(app, clock.now())
 
 
 # ---- GET /api/v1/status
@@ -80,7 +80,7 @@ def test_status_is_the_same_for_thirty_seconds(client: Client, part: Switch, clo
 
 def test_status_needs_no_key_and_passes_no_limit(make_app: Callable[..., App], clock: FixedClock) -> None:
     app = make_app(app_per_minute=1, app_per_hour=1)
-    watchdog.check(app, NOW)
+    watchdog.run_round(app, NOW)
     client = Client(app)
     answers = [client.get(STATUS) for _ in range(50)]
     assert {answer.status for answer in answers} == {200}
@@ -96,7 +96,7 @@ def test_a_part_that_breaks_shows_with_the_next_round_whatever_was_kept(
     assert client.get(STATUS).json["overall"] == "operational"
     part.broken = True
     clock.advance(10)  # within the 30 s that the answer is kept
-    watchdog.check(app, clock.now())
+    watchdog.run_round(app, clock.now())
     found = client.get(STATUS).json
     assert (found["overall"], found["services"][0]["status"]) == ("partial_outage", "down")
     assert found["services"][0]["uptime_30d_pct"] == 50.0
@@ -127,7 +127,7 @@ def test_before_the_first_round_the_answer_is_503_and_nothing_is_kept(client: Cl
     assert (answer.status, answer.json["code"], answer.headers["retry-after"]) == (503, "UNAVAILABLE", "1")
     assert client.get("/status").status == 503
     assert client.get("/status/badge/overall.svg").status == 503
-    watchdog.check(app, NOW)
+    watchdog.run_round(app, NOW)
     assert client.get(STATUS).status == client.get("/status").status == 200
 
 
@@ -135,7 +135,7 @@ def test_status_is_answered_while_the_store_is_gone(client: Client, app: App, pa
     client.get(STATUS)
     app.db.close()
     clock.advance(60)
-    watchdog.check(app, clock.now())
+    watchdog.run_round(app, clock.now())
     found = client.get(STATUS).json
     assert {one["name"]: one["status"] for one in found["services"]} == {
         "main_api": "operational",
@@ -249,7 +249,7 @@ def test_changes_are_told_as_rss_newest_first(make_app: Callable[..., App], cloc
     app = make_app(public_url="https://api.example.com")
     part = app.health.probes["main_api"] = Switch()
     client = Client(app)
-    watchdog.check(app, NOW)
+    watchdog.run_round(app, NOW)
     assert list(ElementTree.fromstring(client.get("/status.rss").body).iter("item")) == []
     part.broken = True
     a_minute_later(app, clock)

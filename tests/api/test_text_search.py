@@ -323,7 +323,7 @@ def test_doctor_says_whether_full_text_search_works(
     tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def said() -> list[tuple[str, str]]:
-        found = doctor.examined(Config(data_dir=tmp_path, base_url=str(tmp_path)), clock)
+        found = doctor.list_findings(Config(data_dir=tmp_path, base_url=str(tmp_path)), clock)
         return [(one["state"], one["found"]) for one in found if "FTS5" in one["found"]]
 
     assert said() == [("ok", "SQLite has FTS5 for full text search")]

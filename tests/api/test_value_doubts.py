@@ -364,7 +364,7 @@ def test_check_names_sums_and_doubts_that_are_not_those_of_the_positions(app: Ap
     take(app, tmp_path, report(1, TOO_HIGH), *others(2), TICKERS)
 
     def problems() -> list[str]:
-        return proof.of(app.db, app.config)["problems"]
+        return proof.check_database(app.db, app.config)["problems"]
 
     assert problems() == []
     with app.db.write() as tx:

@@ -67,7 +67,7 @@ def serve_finapi(connections: int) -> None:
 
     with tempfile.TemporaryDirectory() as place:
         config = Config(data_dir=Path(place), port=0, password_profile="cheap")
-        with server.running(config, lambda *_: 0) as running:
+        with server.run_server(config, lambda *_: 0) as running:
             app = running.app
             keys = [
                 users.create(app, f"u{number}@example.com", "pro", app.clock.now()).api_key

@@ -31,7 +31,7 @@ def main() -> None:
                 [(part, today - seconds * back) for part in parts for back in range(number)],
             )
         app.health.probes.update({part: lambda: None for part in parts if part != watchdog.NAME})
-        watchdog.check(app, app.clock.now())
+        watchdog.run_round(app, app.clock.now())
         client = Client(app)
         for path in (
             "/api/v1/status/history?days=90",

@@ -24,7 +24,7 @@ from finapi.delivery import sniper, webhooks
 from finapi.delivery.dispatcher import Dispatcher
 from finapi.market.intake.gateway import Gateway
 from finapi.market.intake.poller import Poller
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from tests.edgar_server import AGENT, Page, entry, fake_edgar, feed
 from tests.receiver import OK, Received, Receiver, receiver
 
@@ -128,7 +128,7 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
     with tempfile.TemporaryDirectory() as place:
         config = Config(data_dir=Path(place), webhook_allow=("127.0.0.0/8",))
-        with opened(config) as app:
+        with open_app(config) as app:
             print(f"{count} deliveries to {RECEIVERS} receivers: {count / throughput(app, count):.0f} a second")
             object.__setattr__(app.outbound._dialer, "closed", False)
             latency(app)

@@ -122,7 +122,7 @@ class World:
     def watch(self) -> None:
         """Look once whether the parts work; there is one, and it does."""
         self.app.health.probes.setdefault("main_api", lambda: None)
-        watchdog.check(self.app, self.clock.now())
+        watchdog.run_round(self.app, self.clock.now())
 
     def deliver(self) -> None:
         """Try to send what waits for its receivers."""

@@ -23,7 +23,7 @@ import pytest
 from finapi.core.config import Config
 from finapi.edgar.form_families import XBRL
 from finapi.market.documents import packed
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from tests import process
 from tests.process import CIK, Running, accession, filing, finapi, write
 
@@ -103,14 +103,14 @@ def check_filings(data_dir: Path) -> set[str]:
 
 def start_again(data_dir: Path) -> None:
     """The next start: what it has to put in order, and what must then be so."""
-    with opened(Config(data_dir=data_dir)) as app:
+    with open_app(Config(data_dir=data_dir)) as app:
         assert app.db.list_integrity_errors() == []
     check_accounts(data_dir)
 
 
 def everything(data_dir: Path) -> bytes:
     """Everything that is stored of filings, as one comparable value."""
-    with opened(Config(data_dir=data_dir)) as app, app.db.read() as tx:
+    with open_app(Config(data_dir=data_dir)) as app, app.db.read() as tx:
         return packed.dump(tx, XBRL)
 
 

@@ -74,7 +74,7 @@ class Service:
 def service(tmp_path: Path, port: int, clock: FixedClock | None = None, **settings: Any) -> Iterator[Service]:
     """A service on ``tmp_path`` that sends its mail to a port."""
     given = {"data_dir": tmp_path, "port": 0, "smtp_url": f"smtp://127.0.0.1:{port}", "password_profile": "cheap"}
-    with server.running(Config(**{**given, **settings}), _no_verbs, clock=clock) as running:
+    with server.run_server(Config(**{**given, **settings}), _no_verbs, clock=clock) as running:
         yield Service(running)
 
 

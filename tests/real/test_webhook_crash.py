@@ -34,7 +34,7 @@ CHILD = """
 import sys, threading
 from datetime import UTC, datetime
 from pathlib import Path
-from finapi.ops.opened import opened
+from finapi.ops.app_opening import open_app
 from finapi.accounts import users
 from finapi.delivery import webhooks
 from finapi.core.config import Config
@@ -42,7 +42,7 @@ from finapi.delivery.dispatcher import Dispatcher
 
 directory, url, events = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 config = Config(data_dir=directory, webhook_allow=("127.0.0.0/8",), webhook_retries=("0.05",) * 3)
-with opened(config) as app:
+with open_app(config) as app:
     now = app.clock.now()
     with app.db.read() as tx:
         user = tx.find_row("user_by_email", email="ann@example.com")

@@ -54,7 +54,9 @@ def show(call: Call) -> Response:
     """The page at ``/status``, kept for 30 s or until a part changes over."""
     app = call.app
     try:
-        kept = app.health.answer_caches["page"].get(app.clock.monotonic(), lambda: _page(app), tag=watchdog.stuck(app))
+        kept = app.health.answer_caches["page"].get(
+            app.clock.monotonic(), lambda: _page(app), tag=watchdog.is_stuck(app)
+        )
     except ApiError as error:
         response = frame.page(call, "Status", h.p(error.message, role="alert"), status=error.status)
         response.headers.update(error.headers)
@@ -64,15 +66,15 @@ def show(call: Call) -> Response:
 
 def _page(app: App) -> bytes:
     now = app.clock.now()
-    document = status.document(app, now)
-    standings = status.components(app)
-    history = status.history(app, None, DAYS, "daily", now)["history"]
+    document = status.build_status(app, now)
+    standings = status.get_components(app)
+    history = status.build_history(app, None, DAYS, "daily", now)["history"]
     with app.accounts.read() as tx:
-        changes = status.changes(tx, CHANGES)
+        changes = status.list_changes(tx, CHANGES)
     overall = document["overall"]
     parts = [
         _part(name, standings[name], history.get(name, []), now.date())
-        for name in status.known(app.config)
+        for name in status.list_service_names(app.config)
         if name in standings
     ]
     links = (("now", "/api/v1/status"), ("90 days", "/api/v1/status/history?days=90"), ("RSS", FEED), ("badge", BADGE))

@@ -50,10 +50,10 @@ def health(call: Call) -> Response:
     """The page at ``/admin``: the parts, what waits, and the size of the store."""
     app = call.app
     try:
-        parts = [{"name": name, **_part(one)} for name, one in status.components(app).items()]
+        parts = [{"name": name, **_part(one)} for name, one in status.get_components(app).items()]
     except ApiError:
         parts = []
-    waiting = status.queues(app, call.now)
+    waiting = status.count_queued_work(app, call.now)
     with app.db.read() as tx:
         given_up = following.given_up(tx)
     with app.accounts.read() as tx:
@@ -218,7 +218,7 @@ def _hidden(name: str, value: str) -> Html:
 @for_admins
 def deliveries(call: Call) -> Response:
     """The page at ``/admin/deliveries``: those that failed, of all accounts."""
-    waiting = status.queues(call.app, call.now)["webhooks"]
+    waiting = status.count_queued_work(call.app, call.now)["webhooks"]
     with call.app.accounts.read() as tx:
         rows = webhooks.list_failed_deliveries(tx, SHOWN)
 

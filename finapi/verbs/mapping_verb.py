@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 from finapi.core.errors import UsageError
 from finapi.core.temporary import TemporaryFolder, sweep
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Verb, arg, document, listed_names, one_line, print_result, typed_path
+from finapi.verbs.verb import (
+    Verb,
+    arg,
+    escape_unprintable,
+    print_document,
+    print_result,
+    read_company_names,
+    resolve_path,
+)
 
 if TYPE_CHECKING:
     from finapi.app import App
@@ -31,7 +39,7 @@ def _mapping(app: App, args: argparse.Namespace, directory: str, say: Say) -> in
 def _save(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.market.financials import metric_mapping
 
-    file, cells_of, number = typed_path(directory, args.file), _by_mapping(None), 0
+    file, cells_of, number = resolve_path(directory, args.file), _by_mapping(None), 0
     if os.path.lexists(file):
         raise UsageError(f"{file}: File exists")
     sweep(file.parent)
@@ -69,10 +77,10 @@ def _diff(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
         shown += kept
         for change in () if args.json else kept:
             for line in mapping_diff.render_change(change):
-                say("out", one_line(line))
+                say("out", escape_unprintable(line))
     if args.json:
         of = {f"{key} {what}": number for (key, what), number in sorted(count.changed.items())}
-        return document(say, {"cells": count.cells, "moved": count.moved, "changed": of, "changes": shown})
+        return print_document(say, {"cells": count.cells, "moved": count.moved, "changed": of, "changes": shown})
     for line in mapping_diff.render_summary(count):
         say("out", line)
     return 0
@@ -85,7 +93,7 @@ def _companies(app: App, listed: str | None, directory: str, say: Say) -> Iterat
 
     with app.db.read() as tx:
         if listed is not None:
-            found = [companies.find(tx, text) for text in listed_names(directory, listed)]
+            found = [companies.find(tx, text) for text in read_company_names(directory, listed)]
         else:
             found = [companies.by_cik(tx, cik) for cik in company_books.list_ciks(tx)]
     for number, one in enumerate(found, 1):
@@ -100,7 +108,7 @@ def _version(directory: str, path: str | None) -> CellsOf:
 
     if path is None:
         return _by_mapping(None)
-    file = typed_path(directory, path)
+    file = resolve_path(directory, path)
     try:
         if file.suffix != ".toml":
             return _saved(file)
@@ -139,7 +147,7 @@ _MAPPING = "a mapping (metrics.toml of a release), or cells saved by one"
 MAPPING = Verb(
     "show which figures differ between two versions of the mapping, and why",
     work=_mapping,
-    interrupted="nothing is written, and nothing has changed",
+    interrupt_note="nothing is written, and nothing has changed",
     actions={
         "save": (
             "write every cell with the tags and the rule behind it, to compare a later version with",

@@ -21,12 +21,12 @@ from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.store import datadir
 from finapi.store.datadir import Say
-from finapi.verbs import tables
-from finapi.verbs.verb import Argument, Bar, Perform, Verb, arg, one_line, whole
+from finapi.verbs import terminal_tables
+from finapi.verbs.verb import Argument, Perform, ProgressBar, Verb, arg, escape_unprintable, whole_number
 
 # Exit statuses by what an answer was, beside 0, 1 (nobody answered, or a server failed) and 2 (a mistake in the words).
-STATUS = {400: 2, 401: 3, 403: 3, 404: 4, 402: 5, 429: 5}
-STATUSES = (
+EXIT_STATUSES = {400: 2, 401: 3, 403: 3, 404: 4, 402: 5, 429: 5}
+EXIT_STATUS_NOTE = (
     "Exit status: 0 done, 1 no answer or a server's failure, 2 a wrong argument, 3 credentials, 4 not there, "
     "5 limits or tokens used up."
 )
@@ -36,7 +36,7 @@ _STATEMENTS, _SERIES, _SCREEN = "/xbrl/companies/{ticker}/statements", "/xbrl/ti
 _TICKER = arg("ticker", help="ticker or CIK")
 _PERIOD = arg("-p", "--period", choices=["A", "Q"], help="years or quarters")
 _AS_OF = arg("--as-of", metavar="DAY", help="what was known on this day: 2024-12-31")
-_LIMIT = arg("-n", "--limit", type=whole(1), help="rows at most")
+_LIMIT = arg("-n", "--limit", type=whole_number(1), help="rows at most")
 # By verb: what it answers, its path, the columns of its table, its arguments, which are the names of parameters.
 _VERBS: dict[str, tuple[str, str, str, tuple[Argument, ...]]] = {
     "statements": (
@@ -104,8 +104,8 @@ def _asked(path: str, columns: str, names: Iterable[str]) -> Callable[..., int]:
         if empty := [name for name, value in given.items() if value == "" and f"{{{name}}}" in path]:
             raise UsageError(f"argument {empty[0]}: must not be empty")
         try:
-            with connected(config) as (url, send):
-                client = Client(url, key_of(args, config), send=send, wait=_told_wait(say))
+            with connect(config) as (url, send):
+                client = Client(url, get_api_key(args, config), send=send, wait=_told_wait(say))
                 if args.csv:
                     client.headers["Accept"] = "text/csv"
                 if shown and known is not None:
@@ -113,7 +113,7 @@ def _asked(path: str, columns: str, names: Iterable[str]) -> Callable[..., int]:
                 else:
                     found = getattr(client, known.name)(**given) if known else client.call("GET", target)
         except ApiFailure as failure:
-            return failed(say, failure, config.url, "" if known else _meant(target, failure))
+            return report_failure(say, failure, config.url, "" if known else _meant(target, failure))
         if not shown:
             assert client.last is not None
             if isinstance(found, bytes):
@@ -129,7 +129,7 @@ def _asked(path: str, columns: str, names: Iterable[str]) -> Callable[..., int]:
     return run
 
 
-def failed(say: Say, failure: ApiFailure, url: str, meant: str = "") -> int:
+def report_failure(say: Say, failure: ApiFailure, url: str, meant: str = "") -> int:
     """Say in a line why a call failed and what can be done about it; the exit status."""
     told, document = str(failure), failure.document
     if failure.code == "UNREACHABLE":
@@ -141,11 +141,11 @@ def failed(say: Say, failure: ApiFailure, url: str, meant: str = "") -> int:
     allowed = failure.details.get("allowed")
     if isinstance(allowed, list) and not any(str(one) in failure.message for one in allowed):
         told += f" Allowed: {', '.join(map(str, allowed))}."
-    say("err", one_line(f"finapi: {told}{meant}"))
-    return STATUS.get(failure.status, 1)
+    say("err", escape_unprintable(f"finapi: {told}{meant}"))
+    return EXIT_STATUSES.get(failure.status, 1)
 
 
-def key_of(args: argparse.Namespace, config: Config) -> str:
+def get_api_key(args: argparse.Namespace, config: Config) -> str:
     """The API key that is given; UsageError for one that no header can hold."""
     key: str = args.key or config.api_key
     if not (key.isascii() and key.isprintable()):
@@ -187,11 +187,11 @@ def _found(client: Client, known: NamedCall, given: dict[str, Any], say: Say) ->
         except (KeyError, TypeError, ValueError):
             assert client.last is not None
             raise another(client.last, "The answer is not one of this API; is another server there?") from None
-    bar, rows = Bar(say), []
+    bar, rows = ProgressBar(say), []
     for row in islice(cast(Any, client).rows(known.name, **given), max(most, 1)):
         rows.append(row)
-        bar.moved("rows", "rows", len(rows), most)
-    bar.end()
+        bar.update("rows", "rows", len(rows), most)
+    bar.clear()
     return rows
 
 
@@ -208,7 +208,7 @@ def _meant(target: str, failure: ApiFailure) -> str:
 
 
 @contextmanager
-def connected(config: Config) -> Iterator[tuple[str, Send]]:
+def connect(config: Config) -> Iterator[tuple[str, Send]]:
     """The address and the sender to the server that is named, or to the data directory in this process.
 
     A screen in this process first makes the latest years that are due: no worker of a server does it meanwhile.
@@ -216,7 +216,7 @@ def connected(config: Config) -> Iterator[tuple[str, Send]]:
     if config.url:
         yield config.url.rstrip("/"), by_urllib(says_why=True)
         return
-    from finapi.ops.opened import opened
+    from finapi.ops.app_opening import open_app
     from finapi.testing.control_client import build_wsgi_sender
     from finapi.web.application import WsgiApp
     from finapi.web.financials import screen
@@ -224,7 +224,7 @@ def connected(config: Config) -> Iterator[tuple[str, Send]]:
     if not (config.data_dir / datadir.DATABASE).exists():
         raise UsageError(f"there is no database in {config.data_dir}: name a --data-dir, or a server with --url")
     try:
-        with opened(config) as app:
+        with open_app(config) as app:
             answered = build_wsgi_sender(WsgiApp(app))
 
             def send(asked: ApiRequest) -> ApiAnswer | None:
@@ -240,41 +240,46 @@ def connected(config: Config) -> Iterator[tuple[str, Send]]:
 def _tables(path: str, columns: Sequence[str], rows: Any) -> Iterator[str]:
     """What was found as tables."""
     coloured = settings.can_use_colours() and sys.stdout.isatty()
-    width = tables.terminal()
+    width = terminal_tables.get_terminal_width()
     if path == _STATEMENTS:
         for kind, statement in rows.items():
-            yield from ("", one_line(": ".join(filter(None, (kind, statement["definition"])))))
-            yield from tables.table(tables.statement(statement), coloured=coloured, width=width)
+            yield from ("", escape_unprintable(": ".join(filter(None, (kind, statement["definition"])))))
+            yield from terminal_tables.render_table(
+                terminal_tables.iter_statement_rows(statement), coloured=coloured, width=width
+            )
     elif path == _SERIES:
-        yield from tables.table(tables.series(rows), coloured=coloured, width=width)
+        yield from terminal_tables.render_table(terminal_tables.iter_series_rows(rows), coloured=coloured, width=width)
     else:
-        told = ({name: row.get(name) for name in columns} | tables.metrics(row) for row in rows)
-        yield from tables.table(told, coloured=coloured, width=width)
+        told = ({name: row.get(name) for name in columns} | terminal_tables.get_metric_values(row) for row in rows)
+        yield from terminal_tables.render_table(told, coloured=coloured, width=width)
 
 
 def _charts(path: str, columns: Sequence[str], rows: Any) -> Iterator[str]:
     """What was found as charts: what its verb is asked for, by period, month, line, name or day."""
-    chart = partial(tables.chart, width=tables.terminal())
+    chart = partial(terminal_tables.render_chart, width=terminal_tables.get_terminal_width())
     if not rows:
         yield "no rows"
         return
     if path == _STATEMENTS:
         for kind, statement in rows.items():
-            lines = [[*one.values()] for one in tables.statement(statement)]
-            yield from chart(kind, [(line[0], line[2]) for line in lines if tables.is_figure(line[2])])
+            lines = [[*one.values()] for one in terminal_tables.iter_statement_rows(statement)]
+            yield from chart(kind, [(line[0], line[2]) for line in lines if terminal_tables.is_figure(line[2])])
         return
     if path == _SERIES:
         rows = rows[::-1]  # oldest first
     if path == "/sec/filings":
-        yield from chart("filings", tables.by_month(row["filed_date"] for row in rows))
+        yield from chart("filings", terminal_tables.count_by_month(row["filed_date"] for row in rows))
     elif path.startswith("/insiders/"):
         told = [(f"{row['transaction_date']} {row['insider_name']}", _signed(row)) for row in rows[::-1]]
         yield from chart("transaction_value", told)
     elif path.startswith("/form-13f/"):
         yield from chart("value_usd", [(row["name_of_issuer"], row["value_usd"]) for row in rows])
-    for metric in tables.metrics(rows[0]) if rows else ():
+    for metric in terminal_tables.get_metric_values(rows[0]) if rows else ():
         labels = columns[:2] if path == _SERIES else columns[:1]
-        named = [(" ".join(str(row[name]) for name in labels), tables.metrics(row)[metric]) for row in rows]
+        named = [
+            (" ".join(str(row[name]) for name in labels), terminal_tables.get_metric_values(row)[metric])
+            for row in rows
+        ]
         yield from chart(metric, named)
 
 
@@ -298,7 +303,9 @@ _COMMON = (KEY, arg("--csv", action="store_true", help="print the rows as CSV"))
 _CHART = arg("--chart", action="store_true", help="bars beside the figures")
 _SETTINGS = ("url",)
 _PATH = arg("path", metavar="PATH", help="'/api/v1/xbrl/timeseries?ticker=AAPL&metrics=revenue'; /docs lists all")
-GET = Verb("one call of the API, as JSON", (_PATH, *_COMMON), _asked("", "", ()), settings=_SETTINGS, note=STATUSES)
+GET = Verb(
+    "one call of the API, as JSON", (_PATH, *_COMMON), _asked("", "", ()), settings=_SETTINGS, note=EXIT_STATUS_NOTE
+)
 
 
 def _names(arguments: Iterable[Argument]) -> list[str]:
@@ -306,6 +313,8 @@ def _names(arguments: Iterable[Argument]) -> list[str]:
 
 
 VERBS = {
-    name: Verb(help, (*own, _CHART, *_COMMON), _asked(path, columns, _names(own)), settings=_SETTINGS, note=STATUSES)
+    name: Verb(
+        help, (*own, _CHART, *_COMMON), _asked(path, columns, _names(own)), settings=_SETTINGS, note=EXIT_STATUS_NOTE
+    )
     for name, (help, path, columns, own) in _VERBS.items()
 }

@@ -17,15 +17,15 @@ from finapi.core import config as settings
 from finapi.core.config import Config
 from finapi.core.json import text
 from finapi.store.datadir import Say
-from finapi.verbs.asking import KEY, connected, key_of
+from finapi.verbs.api_verbs import KEY, connect, get_api_key
 from finapi.verbs.verb import Perform, Verb
 
 
 def _run(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     from finapi.mcp.protocol import MAX_BYTES, ContextServer
 
-    with connected(config) as (url, send):
-        headers = exchange.credentials(key_of(args, config), None, None)
+    with connect(config) as (url, send):
+        headers = exchange.credentials(get_api_key(args, config), None, None)
         prices = _prices(url, send, say)
         server = ContextServer(send, base_url=url, headers=headers, cost=lambda route: prices()[route], keeps=True)
         for line in _lines(sys.stdin.buffer, MAX_BYTES):

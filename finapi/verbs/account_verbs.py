@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from finapi.core.errors import ApiError, UsageError
 from finapi.net.letters import MailError
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Verb, arg, document, listing, print_result
+from finapi.verbs.verb import Verb, arg, print_document, print_result, print_table
 
 if TYPE_CHECKING:
     from finapi.accounts import audit
@@ -34,13 +34,13 @@ def _invite(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
         made = [invites.create(app, now, lifetime=lifetime, note=args.note, actor=by) for _ in range(args.count)]
         rows = [invite._asdict() for invite in made]
         if args.json:
-            return document(say, {"invites": rows})
+            return print_document(say, {"invites": rows})
         for row in rows:
             say("out", "  ".join(str(value) for value in row.values() if value is not None))
         return 0
     with app.accounts.read() as tx:
         rows = invites.list_invites(app, tx, now)
-    return listing(say, args, "invites", rows, "code state created_at expires_at used_at used_by note")
+    return print_table(say, args, "invites", rows, "code state created_at expires_at used_at used_by note")
 
 
 def _duration(text: str) -> timedelta:
@@ -68,7 +68,7 @@ def _audit(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
 
     with app.accounts.read() as tx:
         rows = audit.list_actions(tx, args.limit)
-    return listing(say, args, "actions", rows, "at who action account detail place")
+    return print_table(say, args, "actions", rows, "at who action account detail place")
 
 
 def _check_address(email: str | None) -> None:
@@ -85,7 +85,7 @@ def _list(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import users
 
     with app.accounts.read() as tx:
-        return listing(say, args, "users", users.list_users(tx), "email plan balance state created_at uuid")
+        return print_table(say, args, "users", users.list_users(tx), "email plan balance state created_at uuid")
 
 
 def _usage(app: App, args: argparse.Namespace, say: Say) -> int:
@@ -97,14 +97,16 @@ def _usage(app: App, args: argparse.Namespace, say: Say) -> int:
     now = app.clock.now()
     if args.email is None:
         with app.accounts.read() as tx:
-            return listing(
+            return print_table(
                 say, args, "accounts", billing.list_spending_by_account(tx, args.days, now), "email plan tokens calls"
             )
     user_id = users.get_id(app, args.email)
     with app.accounts.read() as tx:
         spent = billing.compute_spending(tx, user_id, args.days, now)
     return (
-        document(say, spent) if args.json else listing(say, args, "", spent["top_endpoints"], "endpoint tokens calls")
+        print_document(say, spent)
+        if args.json
+        else print_table(say, args, "", spent["top_endpoints"], "endpoint tokens calls")
     )
 
 
@@ -149,7 +151,7 @@ def _show(app: App, args: argparse.Namespace, say: Say) -> int:
         shown = {**users.build_profile(app, tx, user_id, now), **({"locked_at": since} if since else {})}
     left = app.lockouts.get_lock_seconds(lockout.hash_email(args.email), app.clock.monotonic())
     shown |= {"login_locked_seconds": left} if left else {}
-    return document(say, shown, indent=None if args.json else 1)
+    return print_document(say, shown, indent=None if args.json else 1)
 
 
 def _lock(app: App, args: argparse.Namespace, say: Say) -> int:

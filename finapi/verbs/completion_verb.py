@@ -10,7 +10,7 @@ from typing import Literal, get_args, get_origin, get_type_hints
 from finapi.core import config as settings
 from finapi.core.config import Config
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Perform, Verb, arg, document
+from finapi.verbs.verb import Perform, Verb, arg, print_document
 
 _PATHS = ("FILE", "PATH", "DIR", "BEFORE", "AFTER")
 _PATH_SETTINGS = ("config", "data_dir", "mail_dir", "backup_dir")
@@ -41,13 +41,13 @@ class _Place:
         return " ".join(filter(None, (self.verb, self.action)))
 
 
-def completion(verbs: Mapping[str, Verb]) -> Verb:
+def build_completion_verb(verbs: Mapping[str, Verb]) -> Verb:
     """The verb that prints a script for the others."""
 
     def run(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
         script = "\n".join(_fish(verbs) if args.shell == "fish" else _bash(verbs, zsh=args.shell == "zsh"))
         if args.json:
-            return document(say, {"shell": args.shell, "script": script})
+            return print_document(say, {"shell": args.shell, "script": script})
         say("out", script)
         return 0
 
@@ -61,12 +61,12 @@ def _places(verbs: Mapping[str, Verb]) -> Iterator[_Place]:
     hints = get_type_hints(Config)
     for name, verb in verbs.items():
         shown = []
-        for one in ("config", *verb.shown):
+        for one in ("config", *verb.help_settings):
             words = get_args(hints[one]) if get_origin(hints.get(one)) is Literal else ()
             shown.append(_Taken((f"--{one.replace('_', '-')}",), words=words, path=one in _PATH_SETTINGS))
         for action in verb.actions or (None,):
             own = []
-            for names, told in verb.own(action):
+            for names, told in verb.get_arguments(action):
                 given = tuple(one for one in names if one[0] == "-")
                 path = told.get("metavar") in _PATHS or names == ("file",)
                 words, valued = tuple(told.get("choices", ())), "action" not in told

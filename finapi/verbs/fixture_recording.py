@@ -13,7 +13,7 @@ from finapi.core.clock import SystemClock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.store.datadir import Say
-from finapi.verbs.verb import arg, one_line, typed_path
+from finapi.verbs.verb import arg, escape_unprintable, resolve_path
 
 if TYPE_CHECKING:
     from finapi.testing.gate import AnswerSource
@@ -33,25 +33,25 @@ def open_answer_source(args: argparse.Namespace, config: Config) -> Iterator[Ans
         yield None
         return
     from finapi.net.outbound import Outbound
-    from finapi.ops.probes import OPERATORS_OWN
+    from finapi.ops.probes import OPERATOR_TARGETS
     from finapi.testing.recording import Recorder, ServiceRecording, build_outbound_sender
 
     if args.record is None:
-        yield ServiceRecording(typed_path(os.getcwd(), args.recording))
+        yield ServiceRecording(resolve_path(os.getcwd(), args.recording))
         return
     if args.recording is None:
         raise UsageError("--record needs --recording FILE, to write what passes")
-    file, api_key = typed_path(os.getcwd(), args.recording), args.key or config.api_key
-    with closing(Outbound(OPERATORS_OWN)) as outbound:
+    file, api_key = resolve_path(os.getcwd(), args.recording), args.key or config.api_key
+    with closing(Outbound(OPERATOR_TARGETS)) as outbound:
         send, now = build_outbound_sender(outbound), SystemClock().now()
         with closing(Recorder(_service(args.record), file, api_key, send, now)) as recorder:
             yield recorder
 
 
-def verify(args: argparse.Namespace, config: Config, say: Say) -> int:
+def verify_service(args: argparse.Namespace, config: Config, say: Say) -> int:
     """Print where a service and the fixture differ. Return 1 if the service lacks or changes something."""
     from finapi.net.outbound import Outbound
-    from finapi.ops.probes import OPERATORS_OWN
+    from finapi.ops.probes import OPERATOR_TARGETS
     from finapi.testing.control_client import build_wsgi_sender
     from finapi.testing.drift import Endpoint, iter_differences
     from finapi.testing.recording import ServiceRecording, build_outbound_sender
@@ -60,17 +60,17 @@ def verify(args: argparse.Namespace, config: Config, say: Say) -> int:
     if args.record is not None:
         raise UsageError("--record and --verify cannot be combined")
     service_url, failed_count = _service(args.verify), 0
-    recording = None if args.recording is None else ServiceRecording(typed_path(os.getcwd(), args.recording))
+    recording = None if args.recording is None else ServiceRecording(resolve_path(os.getcwd(), args.recording))
     with (
         run_fixture(config, listens=False, answer_source=recording) as fixture,
-        closing(Outbound(OPERATORS_OWN)) as outbound,
+        closing(Outbound(OPERATOR_TARGETS)) as outbound,
     ):
         service = Endpoint(service_url, args.key or config.api_key, build_outbound_sender(outbound))
         fixture_key = fixture.base.accounts["pro"]["api_key"]
         fixture_endpoint = Endpoint(fixture.url, fixture_key, build_wsgi_sender(fixture.gate))
         for target, message in iter_differences(service, fixture_endpoint, time.sleep, recording):
             failed_count += not message.startswith("+")
-            say("out", one_line(f"GET {target}: {message}"))
+            say("out", escape_unprintable(f"GET {target}: {message}"))
     if failed_count:
         say("out", f"{service_url} and the fixture differ in {failed_count} places")
         return 1

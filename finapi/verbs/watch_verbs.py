@@ -19,8 +19,18 @@ from finapi.core.errors import UsageError
 from finapi.core.json import dumps
 from finapi.edgar import form_families
 from finapi.store.datadir import Say
-from finapi.verbs.asking import KEY, STATUSES, connected, failed, key_of
-from finapi.verbs.verb import Perform, Verb, arg, document, one_line, print_result, seconds, typed_path, whole
+from finapi.verbs.api_verbs import EXIT_STATUS_NOTE, KEY, connect, get_api_key, report_failure
+from finapi.verbs.verb import (
+    Perform,
+    Verb,
+    arg,
+    escape_unprintable,
+    parse_seconds,
+    print_document,
+    print_result,
+    resolve_path,
+    whole_number,
+)
 
 FEEDS = ("main-api", "insider-api", "13f-live")
 EVENTS = (
@@ -32,8 +42,8 @@ EVENTS = (
 )
 SENT = ("event_type", "occurred_at", "delivery_id", "target_id", "payload")  # the members of a webhook's body
 FORWARD_SECONDS = 10.0  # that a local address may take
-_EVERY = arg("--every", type=seconds, default=2.0, metavar="SECONDS", help="between two looks (2)")
-_COUNT = arg("-n", "--count", type=whole(1), help="end after so many")
+_EVERY = arg("--every", type=parse_seconds, default=2.0, metavar="SECONDS", help="between two looks (2)")
+_COUNT = arg("-n", "--count", type=whole_number(1), help="end after so many")
 
 
 def _watch(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
@@ -47,9 +57,9 @@ def _watch(args: argparse.Namespace, config: Config, origins: settings.Origins, 
     def show(event: dict[str, Any]) -> None:
         data = event["data"]
         named = (str(data[name]) for name in ("ticker", "form_type", "accession_number", "reason") if data.get(name))
-        say("out", one_line("  ".join((f"{event['seq']:>8}", event["occurred_at"], event["type"], *named))))
+        say("out", escape_unprintable("  ".join((f"{event['seq']:>8}", event["occurred_at"], event["type"], *named))))
 
-    return _each(args, config, say, events, lambda event: document(say, event) if args.json else show(event))
+    return _each(args, config, say, events, lambda event: print_document(say, event) if args.json else show(event))
 
 
 def _listen(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
@@ -59,7 +69,7 @@ def _listen(args: argparse.Namespace, config: Config, origins: settings.Origins,
 
     def deliveries(client: Client) -> Iterator[dict[str, Any]]:
         secret = client.call("GET", "/api/v1/webhooks/secret")["secret"]
-        say("err", one_line(f"forwarding to {args.forward_to}, signed with the account's secret"))
+        say("err", escape_unprintable(f"forwarding to {args.forward_to}, signed with the account's secret"))
         known: set[str] | None = None
         while True:
             found = _deliveries(client, known)
@@ -103,16 +113,19 @@ def _each(args: argparse.Namespace, config: Config, say: Say, happens: Any, show
         # In process it waits for what happens next; of a server that is away somebody has to know.
         if config.url:
             say(
-                "err", one_line(f"finapi: no answer from {config.url}, or refused for now; next try in {seconds:.0f} s")
+                "err",
+                escape_unprintable(
+                    f"finapi: no answer from {config.url}, or refused for now; next try in {seconds:.0f} s"
+                ),
             )
         threading.Event().wait(seconds)
 
     try:
-        with connected(config) as (url, send):
-            for one in islice(happens(Client(url, key_of(args, config), send=send, wait=wait)), args.count):
+        with connect(config) as (url, send):
+            for one in islice(happens(Client(url, get_api_key(args, config), send=send, wait=wait)), args.count):
                 show(one)
     except ApiFailure as failure:
-        return failed(say, failure, config.url)
+        return report_failure(say, failure, config.url)
     return 0
 
 
@@ -131,7 +144,7 @@ def _trigger(args: argparse.Namespace, config: Config, origins: settings.Origins
     from finapi.testing.control_client import Control
 
     try:
-        ready = json.loads(typed_path(".", args.ready_line).read_text("utf-8"))
+        ready = json.loads(resolve_path(".", args.ready_line).read_text("utf-8"))
         control = Control(str(ready["control_url"]), str(ready["control_token"]), by_urllib())
         accounts = {name: one["email"] for name, one in ready["accounts"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -152,7 +165,7 @@ def _trigger(args: argparse.Namespace, config: Config, origins: settings.Origins
             # An account without a receiver: an inbox of the fixture takes it, so that finapi listen forwards it.
             delivery = control.webhook(args.event, data, **where, url=control.inbox_url("trigger"))
     except ApiFailure as failure:
-        return failed(say, failure, str(ready["control_url"]))
+        return report_failure(say, failure, str(ready["control_url"]))
     return print_result(say, args, f"{args.event}: {delivery}", event_type=args.event, delivery_id=delivery)
 
 
@@ -161,7 +174,7 @@ VERBS = {
         "the events of a feed, a line each, as they happen",
         (
             arg("feed", choices=FEEDS, metavar="FEED", help=", ".join(FEEDS)),
-            arg("--since", type=whole(0), metavar="SEQ", help="from behind this number on"),
+            arg("--since", type=whole_number(0), metavar="SEQ", help="from behind this number on"),
             arg("--ticker", help="only of this company"),
             _COUNT,
             _EVERY,
@@ -170,8 +183,8 @@ VERBS = {
         _watch,
         settings=("url",),
         storeless=True,
-        note=STATUSES,
-        interrupted="--since with the number of the last event that is shown goes on behind it",
+        note=EXIT_STATUS_NOTE,
+        interrupt_note="--since with the number of the last event that is shown goes on behind it",
     ),
     "listen": Verb(
         "forward the account's webhooks to a local address",
@@ -185,8 +198,8 @@ VERBS = {
         _listen,
         settings=("url",),
         storeless=True,
-        note=STATUSES,
-        interrupted="what is shown is forwarded; with --all the same command begins with the last hundred",
+        note=EXIT_STATUS_NOTE,
+        interrupt_note="what is shown is forwarded; with --all the same command begins with the last hundred",
     ),
     "trigger": Verb(
         "make an event of a fixture: a webhook, or one of a feed",
@@ -200,6 +213,6 @@ VERBS = {
         ),
         _trigger,
         storeless=True,
-        note=STATUSES,
+        note=EXIT_STATUS_NOTE,
     ),
 }

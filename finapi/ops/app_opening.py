@@ -24,7 +24,7 @@ log = logging.getLogger("finapi.server")
 
 
 @contextmanager
-def opened(
+def open_app(
     config: Config,
     clock: Clock | None = None,
     *,

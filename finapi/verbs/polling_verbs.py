@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from finapi.core.errors import UsageError
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Verb, arg, document, listed_names, listing, one_line, print_result, typed_path
+from finapi.verbs.verb import (
+    Verb,
+    arg,
+    escape_unprintable,
+    print_document,
+    print_result,
+    print_table,
+    read_company_names,
+    resolve_path,
+)
 
 if TYPE_CHECKING:
     from finapi.app import App
@@ -25,8 +34,8 @@ def _poll(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     if args.replay is not None:
         if not 0 < args.speed <= 1_000_000:
             raise UsageError("--speed: must be more than 0")
-        folder = typed_path(directory, args.replay)
-        counts = replay.play(app, folder, args.speed, lambda seconds: pause(seconds, say))
+        folder = resolve_path(directory, args.replay)
+        counts = replay.play(app, folder, args.speed, lambda seconds: wait_with_progress(seconds, say))
         return _said(counts, args, say)
     if args.every is not None:
         if not 1 <= args.every <= 86_400:
@@ -41,13 +50,13 @@ def _poll(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
             say("progress", _line(poller.counts))
             if args.every is None and (wait > 0 or poller.counts.problems):
                 break
-            pause(wait, say)
+            wait_with_progress(wait, say)
     finally:
         gateway.close()
     return _said(poller.counts, args, say)
 
 
-def pause(seconds: float, say: Say) -> None:
+def wait_with_progress(seconds: float, say: Say) -> None:
     """Let so many seconds pass, with a word now and then to whoever waits."""
     waiting = threading.Event()
     while seconds > 0:
@@ -64,10 +73,10 @@ def _line(counts: Any) -> str:
 def _said(counts: Any, args: argparse.Namespace, say: Say) -> int:
     say("progress", "")
     if args.json:
-        document(say, vars(counts))
+        print_document(say, vars(counts))
     else:
         for problem in counts.problems:
-            say("err", one_line(f"finapi: {problem}"))
+            say("err", escape_unprintable(f"finapi: {problem}"))
         say("out", _line(counts))
     return 1 if counts.problems else 0
 
@@ -78,12 +87,12 @@ def _follow(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
     if args.action == "list":
         with app.db.read() as tx:
             rows = following.listed(tx)
-        return listing(say, args, "companies", rows, "cik ticker name")
+        return print_table(say, args, "companies", rows, "cik ticker name")
     change, done, already = {
         "add": (following.add, "is followed", "is followed already"),
         "drop": (following.drop, "is followed no more", "was not followed"),
     }[args.action]
-    texts = args.tickers + (listed_names(directory, args.file) if args.file is not None else [])
+    texts = args.tickers + (read_company_names(directory, args.file) if args.file is not None else [])
     if not texts:
         raise UsageError("name companies, or a --file of them")
     known, unknown = loading.named(app, texts)
@@ -93,12 +102,12 @@ def _follow(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
             for text, cik in known.items()
         ]
     if args.json:
-        document(say, {"companies": rows, "unknown": unknown})
+        print_document(say, {"companies": rows, "unknown": unknown})
         return 1 if unknown else 0
     for row in rows:
-        say("out", one_line(f"{row['name']} (CIK {row['cik']}) {done if row['changed'] else already}"))
+        say("out", escape_unprintable(f"{row['name']} (CIK {row['cik']}) {done if row['changed'] else already}"))
     for text in unknown:
-        say("err", one_line(f"finapi: {text}: no company with this ticker or CIK is known"))
+        say("err", escape_unprintable(f"finapi: {text}: no company with this ticker or CIK is known"))
     return 1 if unknown else 0
 
 
@@ -110,7 +119,7 @@ def _documents(app: App, args: argparse.Namespace, directory: str, say: Say) -> 
     if args.action == "list":
         with app.db.read() as tx:
             rows = following.in_trouble(tx)
-        return listing(say, args, "documents", rows, "accession form given_up_at next_try_at tries reason")
+        return print_table(say, args, "documents", rows, "accession form given_up_at next_try_at tries reason")
     if bool(args.accessions) == args.all:
         raise UsageError("name accession numbers, or give --all")
     wanted = [(text, identifiers.parse_accession(text)) for text in args.accessions] or [("", None)]
@@ -133,7 +142,7 @@ def _outbox(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
     if args.action == "list":
         with app.db.read() as tx:
             rows = outbox.list_failed_rows(tx)
-        return listing(say, args, "outbox", rows, "id state type accession noted_at tries reason")
+        return print_table(say, args, "outbox", rows, "id state type accession noted_at tries reason")
     if bool(args.ids) == args.all:
         raise UsageError("name numbers of finapi outbox list, or give --all")
     # Written down first, in the other store: it refuses whoever may not.
@@ -164,7 +173,7 @@ POLL = Verb(
         arg("--speed", type=float, default=60.0, help="how much faster than it happened (60)"),
     ),
     work=_poll,
-    interrupted="what is stored is kept, and the next poll goes on from there",
+    interrupt_note="what is stored is kept, and the next poll goes on from there",
     settings=("user_agent", "base_url"),
 )
 FOLLOW = Verb(

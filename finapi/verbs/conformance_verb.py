@@ -13,7 +13,7 @@ from finapi.core import config as settings
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Perform, Verb, arg, document, one_line, typed_path
+from finapi.verbs.verb import Perform, Verb, arg, escape_unprintable, print_document, resolve_path
 
 if TYPE_CHECKING:
     from finapi.testing.conformance import Verdict
@@ -33,11 +33,11 @@ def _conformance(
     for verdict in _verdicts(args, config):
         verdicts.append(verdict)
         if not args.json:
-            say("out", one_line(f"{verdict.outcome:8}{verdict.check:16}{verdict.message}"))
+            say("out", escape_unprintable(f"{verdict.outcome:8}{verdict.check:16}{verdict.message}"))
     failed_count = sum(verdict.outcome == "failed" for verdict in verdicts)
     if args.json:
         checks = [{"check": verdict.check, "outcome": verdict.outcome, "told": verdict.message} for verdict in verdicts]
-        document(say, {"checks": checks, "failed": failed_count})
+        print_document(say, {"checks": checks, "failed": failed_count})
     return 1 if failed_count else 0
 
 
@@ -64,7 +64,7 @@ def _answers(path: str) -> dict[str, object]:
         if path == "-":
             data = sys.stdin.buffer.read(MOST + 1)
         else:
-            with typed_path(os.getcwd(), path).open("rb") as stream:
+            with resolve_path(os.getcwd(), path).open("rb") as stream:
                 data = stream.read(MOST + 1)
         value = json.loads(data)
     except OSError as error:
@@ -91,5 +91,5 @@ CONFORMANCE = Verb(
     ),
     _conformance,
     storeless=True,
-    interrupted="what is shown is graded, and no more",
+    interrupt_note="what is shown is graded, and no more",
 )

@@ -10,7 +10,16 @@ from finapi.core.errors import UsageError
 from finapi.core.temporary import TemporaryFolder, sweep
 from finapi.edgar.form_families import FAMILIES, XBRL
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Bar, Verb, arg, document, listed_names, one_line, print_result, typed_path
+from finapi.verbs.verb import (
+    ProgressBar,
+    Verb,
+    arg,
+    escape_unprintable,
+    print_document,
+    print_result,
+    read_company_names,
+    resolve_path,
+)
 
 if TYPE_CHECKING:
     from finapi.app import App
@@ -23,33 +32,33 @@ def _ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
 
     given = _given(app, args, directory)
     outcomes: list[Outcome] = []
-    bar = Bar(say)
+    bar = ProgressBar(say)
 
     def tell(outcome: Outcome) -> None:
         outcomes.append(outcome)
-        say("progress", one_line(f"{len(outcomes)} files, {outcome.path}"))
+        say("progress", escape_unprintable(f"{len(outcomes)} files, {outcome.path}"))
         if not args.json:
             say("progress", "")
             accession = f" {outcome.accession}" if outcome.accession else ""
             line = f"{outcome.outcome:9} {outcome.path} ({outcome.kind}){accession}"
             # Names come from files: they must not write to the terminal.
-            line = one_line(line + (f": {outcome.reason}" if outcome.reason else ""))
+            line = escape_unprintable(line + (f": {outcome.reason}" if outcome.reason else ""))
             say("err" if outcome.outcome == "refused" else "out", line)
 
     def report(**beside: bool) -> dict[str, int]:
         counts = ingest.counted(one.outcome for one in outcomes)
-        bar.end()
+        bar.clear()
         if args.json:
             members = ("path", "kind", "outcome", "reason", "accession")
             files = [{name: getattr(one, name) for name in members} for one in outcomes]
-            document(say, {"files": files, "counts": counts, **beside})
+            print_document(say, {"files": files, "counts": counts, **beside})
         else:
             told = ", ".join(f"{number} {outcome}" for outcome, number in counts.items())
             say("out", f"cut off: {told}; all of it is stored, the rest is not" if beside else told)
         return counts
 
     try:
-        ingest.run(app, [typed_path(directory, path) for path in args.paths], given, tell, bar.moved)
+        ingest.run(app, [resolve_path(directory, path) for path in args.paths], given, tell, bar.update)
         screen.keep_latest(app)
     except (KeyboardInterrupt, stopping.WorkStopped):
         report(cut_off=True)
@@ -80,7 +89,7 @@ def _given(app: App, args: argparse.Namespace, directory: str) -> Any:
         with app.db.read() as tx:
             known, unknown = {row["cik"]: int(row["cik"]) for row in following.listed(tx)}, list[str]()
     else:
-        known, unknown = loading.named(app, listed_names(directory, args.only))
+        known, unknown = loading.named(app, read_company_names(directory, args.only))
     if unknown or not known:
         raise UsageError("--only: " + (f"unknown: {', '.join(unknown[:10])}" if unknown else "no company is followed"))
     return Given(accession, args.filed, frozenset(known.values()), ticker)
@@ -89,7 +98,7 @@ def _given(app: App, args: argparse.Namespace, directory: str) -> Any:
 def _pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.market.documents import packed
 
-    file = typed_path(directory, args.file)
+    file = resolve_path(directory, args.file)
     try:
         if args.action == "export":
             form, *more = args.forms or [XBRL]
@@ -124,12 +133,12 @@ INGEST = Verb(
         arg("--only", metavar="FILE", help="of bulk files and quarters, only companies listed in FILE; or: followed"),
     ),
     work=_ingest,
-    makes=True,
+    creates_directory=True,
 )
 PACK = Verb(
     "embedded data: every stored report in one compact file",
     work=_pack,
-    interrupted="of load, the reports stored so far are kept, and the same command goes on",
+    interrupt_note="of load, the reports stored so far are kept, and the same command goes on",
     actions={
         "export": ("write every stored report into one compact file", (_FILE, *_INSTEAD)),
         "load": ("store what is in such a file", (_FILE,)),

@@ -9,20 +9,20 @@ from finapi.core import config as settings
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Perform, Verb, document, one_line
+from finapi.verbs.verb import Perform, Verb, escape_unprintable, print_document
 
 
 def _config(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     from finapi.ops import doctor
 
-    doctor.judge(config, SystemClock())
+    doctor.check_settings(config, SystemClock())
     if config.costs:
         from finapi.web.routes import ROUTES, apply_costs
 
         apply_costs(ROUTES, config.costs)
     rows = settings.describe_settings(config, origins)
     if args.json:
-        return document(say, {"settings": rows})
+        return print_document(say, {"settings": rows})
     width = max(len(row["name"]) for row in rows)
     for row in rows:
         say("out", f"{row['name']:{width}} = {row['value']}  ({row['origin']}) {row['help']}")
@@ -41,13 +41,13 @@ def _openapi(args: argparse.Namespace, config: Config, origins: settings.Origins
 def _doctor(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     from finapi.ops import doctor
 
-    findings = doctor.examined(config, SystemClock())
+    findings = doctor.list_findings(config, SystemClock())
     if args.json:
-        document(say, {"findings": findings})
+        print_document(say, {"findings": findings})
     for one in () if args.json else findings:
-        say("out", one_line(f"{one['state']:8} {one['check']}: {one['found']}"))
+        say("out", escape_unprintable(f"{one['state']:8} {one['check']}: {one['found']}"))
         if one["fix"]:
-            say("out", one_line(f"         mend it: {one['fix']}"))
+            say("out", escape_unprintable(f"         mend it: {one['fix']}"))
     return 1 if any(one["state"] == "wrong" for one in findings) else 0
 
 

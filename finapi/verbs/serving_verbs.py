@@ -27,9 +27,9 @@ from finapi.core.health import ProbeError
 from finapi.core.temporary import TemporaryFolder, sweep
 from finapi.store import datadir
 from finapi.store.datadir import Say
-from finapi.verbs import recording
+from finapi.verbs import fixture_recording
 from finapi.verbs.service_manager import ServiceManager
-from finapi.verbs.verb import Perform, Verb, arg, document
+from finapi.verbs.verb import Perform, Verb, arg, print_document
 
 if TYPE_CHECKING:
     from finapi.app import App
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("finapi.server")
 
 # The part of EDGAR's archive that a demo follows, in its data directory.
-DEMO_ARCHIVE = "edgar"
+DEMO_ARCHIVE_DIRECTORY = "edgar"
 DEMO_POLL_SECONDS = 60.0
 # Its defaults, where they are not everybody's.
 _OF_DEMO: dict[str, Any] = {
@@ -71,7 +71,7 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
         from finapi.web.pages import TRY_KEY
 
         if polls:
-            (config.data_dir / DEMO_ARCHIVE).mkdir(exist_ok=True)
+            (config.data_dir / DEMO_ARCHIVE_DIRECTORY).mkdir(exist_ok=True)
         _fill(app, copied)
         now = app.clock.now()
         # A demo's data directory may be started twice: each start has accounts of its own.
@@ -108,7 +108,7 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
         polls = all(origins[name] == "default" for name in ("poll_every", "base_url"))
         if polls:
             # Every component runs: what follows EDGAR looks into a directory that is empty until somebody fills it.
-            archive = str(config.data_dir.absolute() / DEMO_ARCHIVE)
+            archive = str(config.data_dir.absolute() / DEMO_ARCHIVE_DIRECTORY)
             config = replace(config, poll_every=DEMO_POLL_SECONDS, base_url=archive)
         return _serve_until_stopped(args, config, prepare, text, say, perform)
 
@@ -154,7 +154,7 @@ def _fixture(args: argparse.Namespace, config: Config, origins: settings.Origins
     config = replace(config, **unset)
     if args.verify is not None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP)
-        return recording.verify(args, config, say)
+        return fixture_recording.verify_service(args, config, say)
     if origins["port"] == "default" and _taken(config.host, config.port):
         config = replace(config, port=0)
     for stream in (sys.stdout, sys.stderr):
@@ -163,11 +163,11 @@ def _fixture(args: argparse.Namespace, config: Config, origins: settings.Origins
             os.set_blocking(stream.fileno(), False)
     logs.configure(config.log_format, config.log_level)
     with (
-        recording.open_answer_source(args, config) as answer_source,
+        fixture_recording.open_answer_source(args, config) as answer_source,
         running.run_fixture(config, seed=args.seed, answer_source=answer_source) as fixture,
     ):
         if args.ready == "json":
-            document(say, fixture.ready)
+            print_document(say, fixture.ready)
         else:
             say("out", f"finapi {__version__} is a test server at {fixture.url}. Stop it with Ctrl-C.")
             say("out", json.dumps(fixture.ready, indent=1))
@@ -200,9 +200,9 @@ def _serve_until_stopped(
         from finapi import server
         from finapi.ops import doctor
 
-    doctor.judge(config, SystemClock())
+    doctor.check_settings(config, SystemClock())
     logs.configure(config.log_format, config.log_level)
-    if mail_from_is_forgotten(config):
+    if uses_default_sender(config):
         say("err", f"finapi: mails go out from {settings.MAIL_FROM}, which many servers refuse; set --mail-from")
     ready: dict[str, Any] = {"mail_dir": config.mail_directory and str(config.mail_directory)}
     manager = ServiceManager(*settings.find_service_manager())
@@ -210,10 +210,10 @@ def _serve_until_stopped(
         with ExitStack() as serving, _refusing_busy_directory(config):
             with manager.extending_start(), stopping.watched_by(_PendingStop()):
                 new_secrets = getattr(args, "new_secrets", False)
-                accounts = server.elected(config, _stopped_while_waiting)
+                accounts = server.open_elected_accounts(config, _stopped_while_waiting)
                 if config.role == "worker" and accounts is None:
                     return 0
-                starting = server.running(
+                starting = server.run_server(
                     config,
                     perform,
                     prepare=lambda app: ready.update(prepare(app)),
@@ -223,7 +223,7 @@ def _serve_until_stopped(
                 running = serving.enter_context(starting)
             if args.ready == "json":
                 where = {"url": running.url, "port": running.port, "pid": os.getpid()}
-                document(say, {"ready": True, **where, **ready})
+                print_document(say, {"ready": True, **where, **ready})
             else:
                 say("out", text(running.url, ready))
             log.info("listens at %s", running.url)
@@ -281,7 +281,7 @@ def _until_stopped(app: App) -> str:
             log.warning("the service manager is not told that this process lives: %s", error)
 
 
-def mail_from_is_forgotten(config: Config) -> bool:
+def uses_default_sender(config: Config) -> bool:
     """Whether mails leave this machine from the address that nobody has set."""
     return bool(config.smtp_url) and config.mail_directory is None and config.mail_from == settings.MAIL_FROM
 
@@ -310,7 +310,7 @@ FIXTURE = Verb(
         *_READY,
         arg("--seed", type=int, help="make ids, keys and times repeat; the clock stands still at first"),
         arg("--exit-with-parent", action="store_true", help="end when standard input does"),
-        *recording.ARGUMENTS,
+        *fixture_recording.ARGUMENTS,
     ),
     _fixture,
     settings=("host", "port"),

@@ -14,17 +14,17 @@ from finapi.store.db import DatabaseError
 
 log = logging.getLogger("finapi.copies")
 
-CHECKS_SECONDS = 5.0  # between two looks at what the worker's watchdog found
+STATUS_READ_SECONDS = 5.0  # between two looks at what the worker's watchdog found
 
 
-def step(app: App) -> float:
+def run_copy_step(app: App) -> float:
     """Notice another copy, and now and then how the worker's parts stand; seconds until the next look."""
     assert isinstance(app.db, MarketCopy)
     app.db.check_file()
     watch, now = app.health, app.clock.monotonic()
-    if watch.last_round_at is None or now - watch.last_round_at >= CHECKS_SECONDS:
+    if watch.last_round_at is None or now - watch.last_round_at >= STATUS_READ_SECONDS:
         try:
-            watchdog.follow(app, status.known(app.config))
+            watchdog.load_latest_checks(app, status.list_service_names(app.config))
         except (ApiError, DatabaseError) as error:
             if app.accounts.trouble is None:  # which the store has told of
                 log.warning("how the worker's parts stand cannot be read: %s", error)
@@ -32,7 +32,7 @@ def step(app: App) -> float:
     return LOOK_SECONDS
 
 
-def cut_off(app: App, now: datetime) -> str | None:
+def find_staleness_message(app: App, now: datetime) -> str | None:
     """Why this node should be asked no more: its copy is further behind the worker than it may be; or None.
 
     A worker that rests cuts no node off: its rounds are rows of accounts too. While those cannot be read, and of a

@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from finapi.core.errors import ApiError, UsageError
 from finapi.store.datadir import Say
-from finapi.verbs.polling import pause
-from finapi.verbs.verb import Bar, Verb, arg, document, lasting, listed_names, one_line, typed_path
+from finapi.verbs.polling_verbs import wait_with_progress
+from finapi.verbs.verb import (
+    ProgressBar,
+    Verb,
+    arg,
+    escape_unprintable,
+    format_duration,
+    print_document,
+    read_company_names,
+    resolve_path,
+)
 
 if TYPE_CHECKING:
     from finapi.app import App
@@ -31,20 +40,20 @@ def _load(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
 
     texts, top = _companies(args, directory)
     counts = Counter({"ingested": 0, "unchanged": 0, "skipped": 0, "refused": 0})
-    bar = Bar(say)
+    bar = ProgressBar(say)
 
     def tell(outcome: Outcome) -> None:
         counts[outcome.outcome] += 1
         if outcome.outcome in ("refused", "skipped"):
-            bar.end()
-            say("err", one_line(f"finapi: {outcome.path}: {outcome.reason}"))
+            bar.clear()
+            say("err", escape_unprintable(f"finapi: {outcome.path}: {outcome.reason}"))
 
     gateway = Gateway(app)
     try:
-        loader = Loader(app, gateway, wait=_waiting(args, bar, say), tell=tell, moved=bar.moved)
+        loader = Loader(app, gateway, wait=_build_wait(args, bar, say), tell=tell, moved=bar.update)
         ciks, unknown = loader.chosen(texts, top)
         for text in unknown:
-            say("err", one_line(f"finapi: {text}: no company with this ticker or CIK is known"))
+            say("err", escape_unprintable(f"finapi: {text}: no company with this ticker or CIK is known"))
         plan = loader.plan(ciks, args.years)
         told = {
             "companies": plan.companies,
@@ -62,28 +71,28 @@ def _load(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
         if not args.dry_run:
             loader.run(plan)
             if args.prices is not None:
-                ingest.run(app, [typed_path(directory, args.prices)], Given(), tell, bar.moved)
+                ingest.run(app, [resolve_path(directory, args.prices)], Given(), tell, bar.update)
             screen.keep_latest(app)
     finally:
         gateway.close()
-    bar.end()
+    bar.clear()
     if args.json:
-        document(say, told if args.dry_run else {**told, "counts": counts})
+        print_document(say, told if args.dry_run else {**told, "counts": counts})
     elif not args.dry_run:
         say("out", ", ".join(f"{number} {outcome}" for outcome, number in counts.items()))
     return 1 if unknown or counts["refused"] else 0
 
 
-def _waiting(args: argparse.Namespace, bar: Bar, say: Say) -> Callable[[float, str], None]:
+def _build_wait(args: argparse.Namespace, bar: ProgressBar, say: Say) -> Callable[[float, str], None]:
     """Lets the time pass for which EDGAR is not to be asked, and says so; a dry run does not wait for long."""
 
     def wait(seconds: float, why: str) -> None:
-        again = lasting(seconds)
+        again = format_duration(seconds)
         if args.dry_run and seconds > DRY_WAIT:
             raise ApiError("UNAVAILABLE", f"EDGAR does not answer: {why}; it may be asked again in {again}")
-        bar.end()
-        say("err", one_line(f"finapi: EDGAR does not answer: {why}; it is asked again in {again}"))
-        pause(seconds, say)
+        bar.clear()
+        say("err", escape_unprintable(f"finapi: EDGAR does not answer: {why}; it is asked again in {again}"))
+        wait_with_progress(seconds, say)
 
     return wait
 
@@ -95,7 +104,7 @@ def _companies(args: argparse.Namespace, directory: str) -> tuple[list[str], int
     top = re.fullmatch(r"top:([1-9][0-9]{0,4})", args.companies or "")
     texts = list(args.tickers)
     if args.companies is not None and top is None:
-        texts += listed_names(directory, args.companies)
+        texts += read_company_names(directory, args.companies)
     if wrong := next((text for text in texts if text.startswith("top:")), None):
         raise UsageError(f"{wrong}: write --companies {wrong}")
     if not texts and top is None:
@@ -107,7 +116,7 @@ def _tell_missing(paths: Sequence[str], say: Say) -> None:
     """Name the first of the files that are not there, and how many more there are."""
     more = f" and {len(paths) - SHOWN:,} more files" if len(paths) > SHOWN else ""
     if paths:
-        say("err", one_line(f"finapi: EDGAR does not have {', '.join(paths[:SHOWN])}{more}"))
+        say("err", escape_unprintable(f"finapi: EDGAR does not have {', '.join(paths[:SHOWN])}{more}"))
 
 
 def _line(told: dict[str, Any]) -> str:
@@ -118,7 +127,8 @@ def _line(told: dict[str, Any]) -> str:
         return f"{told['companies']:,} companies: {rest} is loaded"
     what = f"{told['files']} files" if told["files"] else "their documents"
     size = f"{told['bytes'] / 1e6:,.0f} MB in about {told['requests']:,} requests"
-    return f"{told['companies']:,} companies, {what}: {size}, {told['reports']:,} reports, {lasting(told['seconds'])}"
+    duration = format_duration(told["seconds"])
+    return f"{told['companies']:,} companies, {what}: {size}, {told['reports']:,} reports, {duration}"
 
 
 LOAD = Verb(
@@ -132,6 +142,6 @@ LOAD = Verb(
     ),
     work=_load,
     settings=("user_agent", "base_url"),
-    makes=True,
-    interrupted="what is fetched and stored is kept, and the same command goes on from there",
+    creates_directory=True,
+    interrupt_note="what is fetched and stored is kept, and the same command goes on from there",
 )

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from finapi.store.datadir import Say
-from finapi.verbs.verb import Verb, arg, listing, print_result
+from finapi.verbs.verb import Verb, arg, print_result, print_table
 
 if TYPE_CHECKING:
     from finapi.app import App
@@ -26,7 +26,7 @@ def _secret(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
         return print_result(say, args, line, name=args.name, refused=dead or None)
     with app.accounts.read() as tx:
         rows = rotation.list_secrets(app, tx, now)
-    return listing(say, args, "secrets", rows, "name api_keys webhook_secrets invite_codes newest")
+    return print_table(say, args, "secrets", rows, "name api_keys webhook_secrets invite_codes newest")
 
 
 SECRET = Verb(

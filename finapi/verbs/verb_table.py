@@ -1,0 +1,81 @@
+"""The verbs of the command line, by name, in the order of ``--help``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from finapi.core.lazy import LazyModule, LazyReference
+from finapi.verbs.verb import Perform, Verb, escape_unprintable
+
+account_verbs = LazyModule("finapi.verbs.account_verbs")
+api_verbs = LazyModule("finapi.verbs.api_verbs")
+backup_verbs = LazyModule("finapi.verbs.backup_verbs")
+completion_verb = LazyModule("finapi.verbs.completion_verb")
+conformance_verb = LazyModule("finapi.verbs.conformance_verb")
+ingest_verbs = LazyModule("finapi.verbs.ingest_verbs")
+inspection_verbs = LazyModule("finapi.verbs.inspection_verbs")
+load_verb = LazyModule("finapi.verbs.load_verb")
+mapping_verb = LazyModule("finapi.verbs.mapping_verb")
+mcp_verb = LazyModule("finapi.verbs.mcp_verb")
+moving = LazyModule("finapi.verbs.moving")
+polling_verbs = LazyModule("finapi.verbs.polling_verbs")
+secret_verb = LazyModule("finapi.verbs.secret_verb")
+serving_verbs = LazyModule("finapi.verbs.serving_verbs")
+watch_verbs = LazyModule("finapi.verbs.watch_verbs")
+
+__all__ = ["VERBS", "Perform", "Verb", "escape_unprintable"]
+
+# Each reference is a Verb, a mapping of names to Verbs, or a function that builds a Verb from all verbs.
+_VERBS: dict[str, LazyReference] = {
+    "demo": serving_verbs("DEMO"),
+    "serve": serving_verbs("SERVE"),
+    "fixture": serving_verbs("FIXTURE"),
+    "conformance": conformance_verb("CONFORMANCE"),
+    "ingest": ingest_verbs("INGEST"),
+    "load": load_verb("LOAD"),
+    "follow": polling_verbs("FOLLOW"),
+    "poll": polling_verbs("POLL"),
+    "documents": polling_verbs("DOCUMENTS"),
+    "outbox": polling_verbs("OUTBOX"),
+    "user": account_verbs("USER"),
+    "invite": account_verbs("INVITE"),
+    "audit": account_verbs("AUDIT"),
+    "mail": account_verbs("MAIL"),
+    "secret": secret_verb("SECRET"),
+    "backup": backup_verbs("BACKUP"),
+    "restore": backup_verbs("RESTORE"),
+    "check": backup_verbs("CHECK"),
+    "move": moving("MOVE"),
+    "pack": ingest_verbs("PACK"),
+    "mapping": mapping_verb("MAPPING"),
+    "doctor": inspection_verbs("DOCTOR"),
+    "config": inspection_verbs("CONFIG"),
+    "openapi": inspection_verbs("OPENAPI"),
+    "get": api_verbs("GET"),
+    **dict.fromkeys(("statements", "timeseries", "filings", "insiders", "screen", "fund"), api_verbs("VERBS")),
+    **dict.fromkeys(("watch", "listen", "trigger"), watch_verbs("VERBS")),
+    "mcp": mcp_verb("MCP"),
+    "completion": completion_verb("build_completion_verb"),
+}
+
+
+class _Verbs(Mapping[str, Verb]):
+    """The verbs by name. A verb's module is imported when the verb is first looked up."""
+
+    def __getitem__(self, name: str) -> Verb:
+        verb = _VERBS[name].load()
+        if isinstance(verb, Mapping):
+            verb = verb[name]
+        elif callable(verb) and not isinstance(verb, Verb):
+            verb = verb(self)
+        return cast(Verb, verb)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_VERBS)
+
+    def __len__(self) -> int:
+        return len(_VERBS)
+
+
+VERBS: Mapping[str, Verb] = _Verbs()
