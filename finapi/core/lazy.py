@@ -6,7 +6,7 @@ handlers say so explicitly::
     series = LazyModule("finapi.web.financials.series")
     Route("GET", "/api/v1/xbrl/timeseries", series("timeseries"), ...)
 
-``tests/test_routes.py`` resolves every reference, so that a wrong name fails there and not at the first call.
+``tests/web/test_routes.py`` resolves every reference, so that a wrong name fails there and not at the first call.
 """
 
 from __future__ import annotations
