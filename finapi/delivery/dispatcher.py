@@ -1,7 +1,8 @@
-"""The outbox emptied: claims, attempts, retries, and receivers that cannot hold one another up.
+"""The worker that sends webhook deliveries: claims, attempts and retries, with room for every receiver.
 
-One pass (``Dispatcher.step``) does all the writing, in one transaction: what came of the attempts that have ended, and
-a row for each about to be made; threads do the sending. After a crash every attempt without an end is made again.
+``Dispatcher.run_step`` does all the writing, in one transaction: the outcomes of attempts that have ended, and a row
+for each attempt that is about to start. Threads send the requests. After a crash, every attempt without an end is
+repeated.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ class Dispatcher:
         self._forget_at = 0.0
 
     def recover(self) -> int:
-        """Put back what a crash or a stop broke off, before the first pass; how many attempts that were."""
+        """Requeue attempts that a crash or a stop cut off, before the first step. Return their number."""
         now = iso(self._app.clock.now())
         with self._app.accounts.write() as tx:
             rows = tx.list_rows("broken_off_attempts")
@@ -123,7 +124,7 @@ class Dispatcher:
         return len(rows)
 
     def run_step(self) -> float:
-        """One pass: record what has ended, claim and send what is due; seconds until the next one is wanted."""
+        """Record ended attempts, and claim and send due deliveries. Return the seconds until it should run again."""
         now = self._app.clock.now()
         ended = [self._ended.popleft() for _ in range(len(self._ended))]
         with self._app.accounts.read_one() as tx:
@@ -170,7 +171,7 @@ class Dispatcher:
         return max(numbers) == MAX_DELETED_ROWS
 
     def run_until_idle(self, seconds: float) -> bool:
-        """Pass after pass until nothing is under way or due; whether that came within ``seconds``."""
+        """Run steps until nothing is under way or due. Return False if that takes longer than ``seconds``."""
         until = time.monotonic() + seconds
         while True:
             self.run_step()

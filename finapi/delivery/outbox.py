@@ -1,9 +1,9 @@
-"""What filings cause for accounts: rows beside the filing, carried over to the journal, the targets and the receivers.
+"""The outbox: the effects of filings on accounts, from the store of market data to the store of accounts.
 
-Market data and accounts may live in two stores, so that no transaction has both. A row is written in the filing's own
-transaction and carried when that is committed, once by its key: accession number, type and subject. What a stop leaves
-is carried at the next start; what was carried and not yet taken off is found to be. A row that cannot be carried is
-tried ``TRIES`` times and put aside; those behind it do not wait for it.
+Market data and accounts may be in two stores, and no transaction spans both. So a row is written in the filing's own
+transaction. After the commit it is transferred to the journal, the sniper targets and the webhook receivers. Its key
+(accession number, type and subject) is recorded with the transfer, so that it is transferred once, even if a crash
+comes before the row is deleted. A row that fails ``MAX_TRIES`` times is put aside, and the rows after it do not wait.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def enqueue_event(
     data: Mapping[str, Any],
     documents: bytes = b"",
 ) -> None:
-    """Have an event of a filing recorded (:func:`events.record`).
+    """Enqueue an event of a filing for :func:`events.record`.
 
-    A filing is news once; of another type it is once what is said of the same ``documents``.
+    A ``new_filing`` event is recorded once for a filing, other types once for the same ``documents`` and ``data``.
     """
     text = json.text(data)
     subject = "" if type == "new_filing" else hashlib.sha256(documents + text.encode()).hexdigest()[:32]
@@ -56,12 +56,12 @@ def enqueue_event(
 
 
 def enqueue_webhook(tx: Transaction, now: datetime, accession: str, event: WebhookEvent) -> None:
-    """Have every account told that switched the type on (:func:`webhooks.publish`)."""
+    """Enqueue an event for every account that switched its type on (:func:`webhooks.publish`)."""
     _put(tx, now, accession, event.type, event.subject, event.occurred_at, EventTags(), json.text(event.payload))
 
 
 def enqueue_hit(tx: Transaction, now: datetime, filing: FilingHit) -> None:
-    """Have the targets stopped that wait for a filing (:func:`sniper.hit`)."""
+    """Enqueue a filing for the targets that wait for it (:func:`sniper.record_hit`)."""
     from finapi.delivery import sniper
 
     about = EventTags((), tuple(map(str, filing.ciks)), filing.form)
@@ -109,7 +109,7 @@ def _carry_after(db: Database, after: int, *, again: bool) -> tuple[int, int | N
 
 
 def _carry_batch(db: Database, rows: list[Row]) -> int:
-    """Carry rows over in one transaction, again without one that cannot be; how many had not been carried."""
+    """Transfer rows in one transaction, again without a row that fails. Return how many were not transferred before."""
     while rows:
         under_way: Row | None = None
         try:
@@ -158,13 +158,13 @@ def list_failed_rows(tx: Transaction) -> list[dict[str, Any]]:
 
 
 def count_rows_aside(tx: Transaction) -> int:
-    """How many rows were put aside."""
+    """Return the number of rows that were put aside."""
     number: int = tx.find_value("count_outbox_aside")
     return number
 
 
 def retry_rows(db: Database, ids: Sequence[int | None]) -> list[int]:
-    """Try these of :func:`in_trouble` (None: all) again at once, and as often as at first; how many those were."""
+    """Reset and transfer these rows of :func:`list_failed_rows` (None: all). Return the number of rows for each id."""
     with db.write() as tx:
         found = [tx.run("reset_outbox_rows", id=id) for id in ids]
     if any(found):
@@ -173,7 +173,7 @@ def retry_rows(db: Database, ids: Sequence[int | None]) -> list[int]:
 
 
 class OutboxTransfer:
-    """Carries over what was not carried with the filing, a batch in each :meth:`step`; a worker's state."""
+    """The state of the worker that transfers the rows left behind, a batch in each :meth:`run_step`."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -193,7 +193,7 @@ def _carry_now(db: Database) -> None:
 
 
 def _carried(tx: Transaction, row: Row) -> bool:
-    """Carry a row over unless it has been; whether it had not."""
+    """Transfer a row. Return False if it was transferred before."""
     if not tx.run("insert_carried", dict(row)):
         return False
     # Loaded with the first row: a start looks for what waits, and finds none.

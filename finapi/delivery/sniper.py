@@ -1,7 +1,8 @@
 """Sniper targets: a company watched for a filing for a time (DECISIONS 9).
 
-What happens to a target is in one table, :data:`MOVES`. A hit is found in the transaction that stores the
-filing; windows open and close by the clock, when ``advance`` is called and, for whoever asks, at once.
+The table :data:`TRANSITIONS` contains every change of a target's state. :func:`record_hit` stops the targets that wait
+for a filing. :func:`run_window_step` opens and closes windows by the clock. Reads return the state of the current time,
+even if it has not been written yet.
 """
 
 from __future__ import annotations
@@ -141,9 +142,9 @@ class StoppedTarget(TypedDict):
 def create_target(
     app: App, user_id: int, company: WatchedCompany, body: Mapping[str, Any], now: datetime, respond: Finish[T]
 ) -> T:
-    """Watch a company; ``finish`` of the target as ``POST /sniper/targets`` answers it.
+    """Watch a company. Return the answer that ``respond`` builds from the new target.
 
-    INVALID_PARAM for a window or form that cannot be, CONFLICT when every slot is taken.
+    Raise INVALID_PARAM for an invalid window or form type, and CONFLICT if every slot is taken.
     """
     start, end = _window(body, now)
     forms = _forms(body.get("form_types") or [])
@@ -171,9 +172,9 @@ def create_target(
 
 
 def stop_target(app: App, user_id: int, target_id: str, now: datetime, respond: Finish[T]) -> T:
-    """Stop a target by hand; one that has stopped stays as it is. ``finish`` of what became of it.
+    """Stop a target at its owner's request. Return the answer that ``respond`` builds from it.
 
-    NOT_FOUND when the user has none of this id.
+    A target that has stopped is not changed. Raise NOT_FOUND if the user has no target with this id.
     """
     mine = {"user_id": user_id, "target_id": target_id}
     with app.accounts.write() as tx:
@@ -208,7 +209,7 @@ def list_targets(
     status: str | None = None,
     ticker: str | None = None,
 ) -> TargetPage:
-    """The user's targets, newest first."""
+    """Return a page of the user's targets, newest first."""
     wanted = {"user_id": user_id, "status": status, "ticker": ticker, "now": iso(now)}
     used, total = _used(tx, user_id, now), tx.find_value("count_targets", wanted)
     found = [_listed(row, now) for row in tx.list_rows("targets_of_user", wanted, limit=limit, offset=offset)]
@@ -226,7 +227,7 @@ def list_targets(
 
 
 def record_hit(tx: Transaction, now: datetime, filing: FilingHit) -> None:
-    """Stop every target that waits for this filing and tell its owner, in the transaction that stores it."""
+    """Stop every target that waits for this filing, and enqueue a webhook to its owner."""
     for row in tx.list_rows("targets_watching", ciks=json.text(filing.ciks), now=iso(now)):
         forms = json.loads(row["form_types"])
         if forms and filing.form.upper() not in forms:
@@ -240,7 +241,7 @@ def record_hit(tx: Transaction, now: datetime, filing: FilingHit) -> None:
 
 
 def run_window_step(app: App, now: datetime) -> float:
-    """Open and close the windows that the clock has passed; seconds until the next look. A worker's step."""
+    """Open and close windows by the clock. Return the seconds until it should run again."""
     with app.accounts.read() as tx:
         due = tx.list_rows("targets_ending", now=iso(now), limit=1)
         due += tx.list_rows("targets_beginning", now=iso(now), limit=1)

@@ -1,6 +1,7 @@
-"""Webhooks: what accounts are told, written in the transaction that caused it (DECISIONS 9).
+"""Webhook deliveries and the secrets that sign them (DECISIONS 9).
 
-A delivery is a row of the outbox. ``dispatch`` sends it; here it is made, listed, put back and signed.
+A delivery is a row that is written in the transaction that causes it. This module creates, lists, requeues and signs
+deliveries; the module ``dispatcher`` sends them.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ class FailedDelivery(TypedDict):
 
 
 def enqueue(tx: Transaction, now: datetime, receiver: Receiver, event: WebhookEvent) -> str:
-    """Put an event into the outbox, due at once; its ``delivery_id``. What is there already is left as it is."""
+    """Insert a delivery that is due immediately, unless it exists already. Return its ``delivery_id``."""
     # NUL stands in none of the parts, so that no two lists of parts are one text.
     parts = "\0".join((receiver.user_uuid, event.type, event.target_id or "", event.subject))
     delivery_id = f"dlv_{hashlib.sha256(parts.encode()).hexdigest()[:32]}"
@@ -145,7 +146,7 @@ def enqueue(tx: Transaction, now: datetime, receiver: Receiver, event: WebhookEv
 
 
 def publish(tx: Transaction, now: datetime, event: WebhookEvent) -> int:
-    """Put an event into the outbox for every account that switched its type on; how many those are."""
+    """Enqueue an event for every account that switched its type on. Return the number of accounts."""
     receivers = tx.list_rows("topic_users", topic=event.type)
     for row in receivers:
         enqueue(tx, now, Receiver(row["id"], row["uuid"], row["webhook_url"]), event)
@@ -153,9 +154,9 @@ def publish(tx: Transaction, now: datetime, event: WebhookEvent) -> int:
 
 
 def find_receiver(tx: Transaction, user_id: int, url: str | None, topic: str | None = None) -> Receiver | None:
-    """The receiver of an account: ``url``, or else its default; None when it has neither, or may not be told.
+    """Return the receiver of an account: ``url``, or its default. Return None if it has neither, or is locked.
 
-    With a ``topic`` the account must have switched it on.
+    With a ``topic``, return None unless the account has switched it on.
     """
     row = tx.find_row("webhook_user", id=user_id)
     if row is None or row["locked_at"] is not None:
@@ -167,7 +168,7 @@ def find_receiver(tx: Transaction, user_id: int, url: str | None, topic: str | N
 
 
 def check_url(app: App, name: str, url: str) -> None:
-    """INVALID_PARAM for a receiver URL of which it is known already that nothing will be sent to it."""
+    """Raise INVALID_PARAM for a receiver URL that nothing can be sent to."""
     try:
         app.outbound.reach.check(url)
     except TargetRefusedError as error:
@@ -175,7 +176,7 @@ def check_url(app: App, name: str, url: str) -> None:
 
 
 def enqueue_test(app: App, user_id: int, url: str | None, now: datetime, respond: Finish[T]) -> T:
-    """Put a ``finapi.test`` event into the outbox, to ``url`` or the account's; ``finish`` of the delivery."""
+    """Enqueue a ``finapi.test`` event to ``url`` or the account's. Return what ``respond`` builds from it."""
     if url is not None:
         check_url(app, "url", url)
     with app.accounts.write() as tx:
@@ -188,9 +189,9 @@ def enqueue_test(app: App, user_id: int, url: str | None, now: datetime, respond
 
 
 def redeliver(app: App, user_id: int, delivery_id: str, now: datetime, respond: Finish[T]) -> T:
-    """Send a delivery that was delivered or dropped once more, under its id; ``finish`` of the delivery.
+    """Requeue a delivered or dropped delivery under its id. Return the answer that ``respond`` builds from it.
 
-    NOT_FOUND when the user has none of this id, CONFLICT while it is still under way.
+    Raise NOT_FOUND if the user has no delivery with this id, and CONFLICT while it is still in progress.
     """
     with app.accounts.write() as tx:
         row = _mine(tx, user_id, delivery_id)
@@ -210,7 +211,7 @@ def list_deliveries(
     state: str | None = None,
     event_type: str | None = None,
 ) -> DeliveryPage:
-    """The user's deliveries, newest first: those made before the one numbered ``before``."""
+    """Return a page of the user's deliveries with ids below ``before``, newest first."""
     place = {"before": 2**62 if before is None else before, "limit": limit + 1, "offset": offset}
     rows = tx.list_rows("deliveries_of_user", place, user_id=user_id, state=state, event_type=event_type)
     cursor = str(rows[limit - 1]["id"]) if len(rows) > limit else None
@@ -221,13 +222,13 @@ def list_deliveries(
 
 
 def list_dropped_deliveries(tx: Transaction, user_id: int, limit: int = 50) -> list[FailedDelivery]:
-    """The user's dropped deliveries, newest first (``webhook_failures`` of ``/account/usage``)."""
+    """Return the user's dropped deliveries, newest first (``webhook_failures`` of ``/account/usage``)."""
     rows = tx.list_rows("dropped_deliveries", user_id=user_id, limit=limit)
     return [build_record(FailedDelivery, row, url_host=get_host(row["lane"]).rpartition(":")[0]) for row in rows]
 
 
 def list_failed_deliveries(tx: Transaction, limit: int) -> list[dict[str, Any]]:
-    """The last deliveries of all accounts that failed, whether they are tried again or not; of each the host alone."""
+    """Return the newest failed deliveries of all accounts, retried or dropped, with only the host of each URL."""
     return [{**row, "host": get_host(row["lane"])} for row in map(dict, tx.list_rows("failed_deliveries", limit=limit))]
 
 
@@ -244,7 +245,7 @@ class WebhookSecret(TypedDict):
 
 
 def get_secret(app: App, user_id: int, now: datetime) -> WebhookSecret:
-    """The user's signing secret, made when first asked for."""
+    """Return the user's signing secret. It is created when it is first requested."""
     with app.accounts.write() as tx:
         return _secret(app, tx, user_id, now)
 
@@ -272,16 +273,16 @@ def _secret(app: App, tx: Transaction, user_id: int, now: datetime) -> WebhookSe
 
 
 def rotate_secret(app: App, user_id: int, now: datetime) -> WebhookSecret:
-    """Give the user a new signing secret; for OVERLAP both sign, so that no receiver misses a message.
+    """Create and return a new signing secret. For ``OVERLAP_TIME`` both secrets sign, so that receivers can switch.
 
-    What was held for want of one is due at once.
+    Deliveries that were held because they could not be signed are due immediately.
     """
     with app.accounts.write() as tx:
         return rotate_secret_in_transaction(tx, app, user_id, now)
 
 
 def rotate_secret_in_transaction(tx: Transaction, app: App, user_id: int, now: datetime) -> WebhookSecret:
-    """What :func:`rotate_secret` gives, in a transaction of the caller's."""
+    """Rotate a user's secret as :func:`rotate_secret` does, in a transaction that is open."""
     row = _secret_row(app, tx, user_id, now)
     tx.run("rotate_webhook_secret", _new_secret(app, row), user_id=user_id, until=iso(now + OVERLAP_TIME), now=iso(now))
     if tx.run("release_deliveries", user_id=user_id, now=iso(now)):
@@ -316,13 +317,13 @@ def remove_receiver(tx: Transaction, user_id: int, now: datetime) -> None:
 
 
 def has_secret(tx: Transaction, user_id: int) -> bool:
-    """Whether a user's signing secret has been made yet."""
+    """Return True if a user's signing secret has been created."""
     row = tx.find_row("webhook_secret", user_id=user_id)
     return row is not None and row["uuid"] is not None
 
 
 def list_signing_secrets(app: App, tx: Transaction, user_id: int, now: datetime) -> list[str]:
-    """The secrets that sign a user's messages now, the newest first; none when that one cannot be made any more."""
+    """Return the secrets that sign a user's messages now, newest first; empty if the newest cannot be derived."""
     known = _secret(app, tx, user_id, now)
     if known["secret"] is None:
         return []
@@ -330,7 +331,7 @@ def list_signing_secrets(app: App, tx: Transaction, user_id: int, now: datetime)
 
 
 def build_headers(delivery_id: str, body: bytes, secrets: Sequence[str], now: datetime) -> dict[str, str]:
-    """The headers of Standard Webhooks 1.0: id, time and a signature for each secret."""
+    """Return the headers of Standard Webhooks 1.0: id, time and a signature for each secret."""
     timestamp = int(now.timestamp())
     signatures = [credentials.sign_webhook(one, delivery_id, timestamp, body) for one in secrets]
     return {"webhook-id": delivery_id, "webhook-timestamp": str(timestamp), "webhook-signature": " ".join(signatures)}
@@ -387,7 +388,7 @@ class WebhookVectors(TypedDict):
 
 
 def build_vectors() -> WebhookVectors:
-    """Messages with the headers that finapi would sign them with, and such that a receiver must refuse."""
+    """Return signed messages to test a receiver with, and messages that it must refuse."""
     now = datetime(2026, 1, 31, 12, tzinfo=UTC)
     body = '{"event_type":"finapi.test","payload":{"message":"Z\u00fcrich \u2192 K\u00f8benhavn"}}'
     new, old = _VECTOR_SECRETS
@@ -422,7 +423,7 @@ def _lane(user_id: int, url: str) -> str:
 
 
 def get_host(lane: str) -> str:
-    """The host and port that a lane leads to; empty for a URL that leads nowhere."""
+    """Return the host and port of a lane, or an empty text if its URL is not valid."""
     return lane.partition(" ")[0]
 
 
