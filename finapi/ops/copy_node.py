@@ -1,4 +1,4 @@
-"""A node that answers on a copy of the market data: how old the copy is, and how the worker says that all stands."""
+"""A node that serves a copy of the market data: it follows the copy, and refuses calls when the copy is too old."""
 
 from __future__ import annotations
 
@@ -14,37 +14,42 @@ from finapi.store.db import DatabaseError
 
 log = logging.getLogger("finapi.copies")
 
-STATUS_READ_SECONDS = 5.0  # between two looks at what the worker's watchdog found
+STATUS_READ_SECONDS = 5.0  # Between two reads of the checks that the worker's watchdog stored.
 
 
 def run_copy_step(app: App) -> float:
-    """Notice another copy, and now and then how the worker's parts stand; seconds until the next look."""
+    """Open a newer copy if there is one, and refresh the status of the worker's components now and then.
+
+    Return the seconds until it should run again.
+    """
     assert isinstance(app.db, MarketCopy)
     app.db.check_file()
-    watch, now = app.health, app.clock.monotonic()
-    if watch.last_round_at is None or now - watch.last_round_at >= STATUS_READ_SECONDS:
+    health, now = app.health, app.clock.monotonic()
+    if health.last_round_at is None or now - health.last_round_at >= STATUS_READ_SECONDS:
         try:
             watchdog.load_latest_checks(app, status.list_service_names(app.config))
         except (ApiError, DatabaseError) as error:
-            if app.accounts.trouble is None:  # which the store has told of
+            if app.accounts.trouble is None:  # The store has logged its own trouble.
                 log.warning("how the worker's parts stand cannot be read: %s", error)
-        watch.last_round_at = now
+        health.last_round_at = now
     return LOOK_SECONDS
 
 
 def find_staleness_message(app: App, now: datetime) -> str | None:
-    """Why this node should be asked no more: its copy is further behind the worker than it may be; or None.
+    """Return why this node should get no more calls, as its copy is too far behind the worker, or None.
 
-    A worker that rests cuts no node off: its rounds are rows of accounts too. While those cannot be read, and of a
-    worker that never wrote, the copy is judged by the clock of this node.
+    A copy is compared with the worker's last round of checks, which is stored with the accounts. So a worker that
+    rests makes no node stale. The clock of this node is used if the accounts cannot be read or no round is stored.
     """
-    old = heartbeats.get_copy_age(app.db, now)
-    if old is None or old <= app.config.copy_age:
+    copy_age = heartbeats.get_copy_age(app.db, now)
+    if copy_age is None or copy_age <= app.config.copy_age:
         return None
-    last = max((one.checked_at for one in app.health.components.values()), default=None)
-    known = last is not None and app.accounts.trouble is None
-    behind = old - (now - datetime.fromisoformat(last)).total_seconds() if known and last is not None else old
-    if behind <= app.config.copy_age:
+    lag_seconds = copy_age
+    last_check_at = max((component.checked_at for component in app.health.components.values()), default=None)
+    if last_check_at is not None and app.accounts.trouble is None:
+        lag_seconds -= (now - datetime.fromisoformat(last_check_at)).total_seconds()
+    if lag_seconds <= app.config.copy_age:
         return None
-    why = app.db.refusal if isinstance(app.db, MarketCopy) else None
-    return f"The copy of the market data is {behind:.0f} s behind the worker" + (f": {why}" if why else ".")
+    message = f"The copy of the market data is {lag_seconds:.0f} s behind the worker"
+    refusal = app.db.refusal if isinstance(app.db, MarketCopy) else None
+    return f"{message}: {refusal}" if refusal else f"{message}."

@@ -1,8 +1,8 @@
-"""The watchdog: rounds of checks of every component that runs, and what is kept of them.
+"""The watchdog, which checks every running component in rounds and stores the results.
 
-A round belongs to a tick, a whole multiple of the interval by the clock, and each component is counted once in each
-tick: neither a second round in it, nor a restart, nor a clock that is put back counts anything again, and a
-tick without a round is not made up.
+A round belongs to a tick: the time of the round, rounded down to a multiple of ``watchdog_interval``. With an interval
+of 60 s, rounds at 12:00:05 and 12:00:40 both belong to the tick 12:00:00. A component is counted once in each tick, so
+a second round, a restart or a clock that is set back counts nothing twice. A tick without a round stays empty.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ NAME = "sec_watchdog"
 HOUR, DAY = 3600, 86_400  # seconds
 UPTIME_DAYS = 30
 
-# How much is kept of each service: the checks of a week, and more buckets than the 90 days that are served.
+# The rows stored for each service: the checks of a week, and more buckets than the 90 days that are served.
 KEEP_SECONDS = 7 * DAY
 KEEP_HOURS = 100 * 24
 KEEP_DAYS = 400
 KEEP_CHANGES = 1000
 
-# What a round may be late before it counts as missed, or the watchdog as stuck, in seconds.
+# The delay at which a round counts as missed, and the watchdog as stuck.
 GRACE_SECONDS = 1.0
 
 
 def run_watchdog_step(app: App) -> float:
-    """Make the round of checks that is due, if one is; the seconds until the next."""
+    """Run a round of checks if one is due. Return the seconds until it should run again."""
     now = app.clock.now()
     if compute_tick(app.config, now) != app.health.tick:
         run_round(app, now)
@@ -46,106 +46,108 @@ def run_watchdog_step(app: App) -> float:
 
 
 def run_round(app: App, now: datetime) -> None:
-    """Check every component that runs, now, and record what was found under the tick that ``now`` is in."""
-    watch, tick = app.health, compute_tick(app.config, now)
-    with watch.lock:
+    """Check every running component and store the results under the tick of ``now``."""
+    health, tick = app.health, compute_tick(app.config, now)
+    with health.lock:
         started = app.clock.monotonic()
-        probes = dict(watch.probes)
-        found = watch.checker.check_all(probes)
-        if found.keys() != probes.keys():
-            return  # broken off by a stop: what did not come back was not checked
-        found[NAME] = _check_schedule(app, started)
-        # Shown before it is written: a store that keeps the watchdog waiting is to be seen at once.
-        changed = _publish(app, found, now, {})
-        watch.last_round_at = started
-        watch.unrecorded.extend(CheckRecord(service, tick, iso(now), one) for service, one in found.items())
-        new_hour = watch.tick is None or tick // HOUR != watch.tick // HOUR
-        _publish(app, found, now, _record(app, now, new_hour=new_hour))
-        watch.tick = tick
-        for service, one in found.items():
-            app.metrics.count(metrics.WATCHDOG_CHECKS, service, one.health)
+        probes = dict(health.probes)
+        checks = health.checker.check_all(probes)
+        if checks.keys() != probes.keys():
+            return  # A stop cut the round short, so components without a result were not checked.
+        checks[NAME] = _check_schedule(app, started)
+        # Published before it is stored, so that a store which blocks the watchdog is visible immediately.
+        changed = _publish(app, checks, now, {})
+        health.last_round_at = started
+        for service, check in checks.items():
+            health.unrecorded.append(CheckRecord(service, tick, iso(now), check))
+        new_hour = health.tick is None or tick // HOUR != health.tick // HOUR
+        _publish(app, checks, now, _store_checks(app, now, new_hour=new_hour))
+        health.tick = tick
+        for service, check in checks.items():
+            app.metrics.count(metrics.WATCHDOG_CHECKS, service, check.health)
     if changed:
-        watch.clear_answer_caches()  # of what was made between the two
-    watch.first_round_done.set()
+        health.clear_answer_caches()  # Answers cached between the two publications.
+    health.first_round_done.set()
 
 
-def _publish(app: App, found: Mapping[str, CheckResult], now: datetime, uptimes: Mapping[str, float]) -> bool:
-    """Show what was found; whether the status of a component changed, in which case cached answers are dropped."""
-    before, after = app.health.components, {}
-    for service, check in found.items():
+def _publish(app: App, checks: Mapping[str, CheckResult], now: datetime, uptimes: Mapping[str, float]) -> bool:
+    """Let ``app.health`` show these checks. Return True if the status of a component changed."""
+    before = app.health.components
+    after: dict[str, ComponentStatus] = {}
+    for service, check in checks.items():
         uptime = uptimes.get(service)
-        if uptime is None:  # the store failed: what is known without it
-            healthy = 100.0 if check.health == "healthy" else 0.0
-            uptime = before[service].uptime if service in before else healthy
+        if uptime is None:  # The store failed: use the last known uptime, or the result of this check.
+            uptime = 100.0 if check.health == "healthy" else 0.0
+            if service in before:
+                uptime = before[service].uptime
         after[service] = ComponentStatus(STATUS_BY_HEALTH[check.health], iso(now), uptime, check.reason)
+    return _replace_components(app, after)
+
+
+def _replace_components(app: App, after: dict[str, ComponentStatus]) -> bool:
+    """Set the components. If the status of one changed, clear the cached answers and return True."""
+    old_statuses = {name: component.status for name, component in app.health.components.items()}
+    new_statuses = {name: component.status for name, component in after.items()}
     app.health.components = after
-    changed = {name: one.status for name, one in before.items()} != {name: one.status for name, one in after.items()}
-    if changed:
-        app.health.clear_answer_caches()
-    return changed
+    if old_statuses == new_statuses:
+        return False
+    app.health.clear_answer_caches()
+    return True
 
 
 def compute_tick(config: Config, now: datetime) -> int:
-    """The tick that a moment is in, in seconds since 1970."""
+    """Return the tick of a moment, in seconds since 1970."""
     seconds = int(now.timestamp())
     return seconds - seconds % config.watchdog_interval
 
 
 def is_stuck(app: App) -> bool:
-    """Whether the round that is due has not come: the watchdog itself is down."""
+    """Return True if a due round has not run, so that the watchdog itself is down."""
     if app.health.last_round_at is None:
         return False
     interval = app.config.watchdog_interval
-    # A round takes up to its deadline before it shows.
-    patience = interval + min(app.config.watchdog_deadline, interval) + GRACE_SECONDS
-    return app.clock.monotonic() - app.health.last_round_at > patience
+    # A round takes up to its deadline before its results are published.
+    max_age_seconds = interval + min(app.config.watchdog_deadline, interval) + GRACE_SECONDS
+    return app.clock.monotonic() - app.health.last_round_at > max_age_seconds
 
 
 def load_latest_checks(app: App, services: Sequence[str]) -> None:
-    """Show what another process found, which works on the same accounts: the last check of each of these services.
+    """Publish the latest stored check of each service, as made by another process with the same accounts.
 
-    Nothing is checked here; a component that was last checked a round before the others runs no more.
+    A component whose latest check is more than one interval older than the newest one does not run any more.
     """
     interval = app.config.watchdog_interval
     with app.accounts.read() as tx:
-        last = tx.list_rows("last_checks", services=json.text(services))
-        newest = max((row["tick"] for row in last), default=0)
-        rows = [row for row in last if row["tick"] >= newest - interval]
-        uptimes = _uptimes(tx, sorted(row["service"] for row in rows), newest)
-    before = app.health.components
-    app.health.components = {
-        row["service"]: ComponentStatus(
-            STATUS_BY_HEALTH[row["health"]],
-            iso(datetime.fromtimestamp(row["tick"], UTC)),
-            uptimes.get(row["service"], 0.0),
-            row["reason"],
-        )
-        for row in rows
-    }
-    app.health.tick = newest
-    if {name: one.status for name, one in before.items()} != {
-        name: one.status for name, one in app.health.components.items()
-    }:
-        app.health.clear_answer_caches()
+        latest_rows = tx.list_rows("last_checks", services=json.text(services))
+        newest_tick = max((row["tick"] for row in latest_rows), default=0)
+        rows = [row for row in latest_rows if row["tick"] >= newest_tick - interval]
+        uptimes = _compute_uptimes(tx, sorted(row["service"] for row in rows), newest_tick)
+    components: dict[str, ComponentStatus] = {}
+    for row in rows:
+        checked_at = iso(datetime.fromtimestamp(row["tick"], UTC))
+        uptime = uptimes.get(row["service"], 0.0)
+        components[row["service"]] = ComponentStatus(STATUS_BY_HEALTH[row["health"]], checked_at, uptime, row["reason"])
+    app.health.tick = newest_tick
+    _replace_components(app, components)
 
 
 def _check_schedule(app: App, started: float) -> CheckResult:
-    """The check of the watchdog itself: how late this round is. A wall clock that jumps makes no round late."""
+    """Return the check of the watchdog itself, by how late this round is on the monotonic clock."""
     if app.health.last_round_at is None:
         return CheckResult("answered", 0)
     interval = app.config.watchdog_interval
-    late = max(0.0, started - app.health.last_round_at - interval)
-    # A quarter of a short interval: with rounds every second none is missed that comes in time.
-    missed = int((late + min(GRACE_SECONDS, interval / 4)) // interval)
-    ms = round(late * 1000)
+    delay_seconds = max(0.0, started - app.health.last_round_at - interval)
+    # With rounds every second the grace is a quarter of the interval, so that a punctual round is not missed.
+    missed = int((delay_seconds + min(GRACE_SECONDS, interval / 4)) // interval)
+    ms = round(delay_seconds * 1000)
     if missed:
         app.metrics.count(metrics.MISSED_CHECK_ROUNDS, by=missed)
         return CheckResult("answered", max(ms, SLOW_MS), f"rounds missed: {missed}")
     return CheckResult("answered", ms, f"{ms} ms late" if ms >= SLOW_MS else None)
 
 
-def _record(app: App, now: datetime, *, new_hour: bool) -> Mapping[str, float]:
-    """Write the checks that are not written yet; the uptimes after it, none when the store fails."""
+def _store_checks(app: App, now: datetime, *, new_hour: bool) -> Mapping[str, float]:
+    """Store the unrecorded checks. Return the uptimes after them, or an empty mapping if the store fails."""
     unrecorded = app.health.unrecorded
     services = sorted({record.service for record in unrecorded})
     try:
@@ -161,17 +163,17 @@ def _record(app: App, now: datetime, *, new_hour: bool) -> Mapping[str, float]:
                     tx.run("forget_hours", service=service, keep=KEEP_HOURS)
                     tx.run("forget_days", service=service, keep=KEEP_DAYS)
                 tx.run("forget_changes", keep=KEEP_CHANGES)
-            uptimes = _uptimes(tx, services, int(now.timestamp()))
+            uptimes = _compute_uptimes(tx, services, int(now.timestamp()))
     except (DatabaseError, ApiError) as error:
-        if app.accounts.trouble is None:  # which the store has told of
+        if app.accounts.trouble is None:  # The store has logged its own trouble.
             log.warning("the checks are written with the next round: %s", error)
         return {}
     unrecorded.clear()
     return uptimes
 
 
-def _uptimes(tx: Transaction, services: Sequence[str], now: int) -> dict[str, float]:
-    """The share of healthy checks of each service in per cent, over the UTC days that a history of 30 days shows."""
+def _compute_uptimes(tx: Transaction, services: Sequence[str], now: int) -> dict[str, float]:
+    """Return the percentage of healthy checks of each service over the last 30 UTC days, today included."""
     today = now // DAY * DAY
     since = today - (UPTIME_DAYS - 1) * DAY
     rows = tx.list_rows("uptimes", services=json.text(services), since=since, until=today)

@@ -1,4 +1,4 @@
-"""What a verb of the command line is."""
+"""A verb of the command line (``finapi VERB``), and what all verbs use to read arguments and print."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from finapi.store.datadir import Say
 if TYPE_CHECKING:
     from finapi.app import App
 
-# Performs a handed-over command: (app, words, directory, standard input, say) -> exit status.
+# Runs a command that another process handed over: (app, words, directory, standard input, say) -> exit status.
 Perform = Callable[["App", list[str], str, str, Say], int]
 
-# What ``add_argument`` takes: names and options.
+# The names and options that ``ArgumentParser.add_argument`` takes.
 Argument = tuple[tuple[str, ...], Mapping[str, Any]]
 Arguments = tuple[Argument, ...]
 
@@ -31,46 +31,46 @@ T = TypeVar("T")
 
 
 def arg(*names: str, **options: Any) -> Argument:
-    """An argument of a verb, as ``add_argument`` takes it."""
+    """Return an argument of a verb, with the parameters of ``ArgumentParser.add_argument``."""
     return names, options
 
 
 MAX_NUMBER, MAX_SECONDS = 1_000_000_000, 86_400.0
 
 
-def whole_number(least: int) -> Callable[[str], int]:
-    """The type of an argument that is a whole number of at least ``least``."""
+def whole_number(minimum: int) -> Callable[[str], int]:
+    """Return the argparse type of a whole number of at least ``minimum``."""
 
-    def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= MAX_NUMBER):
-            raise argparse.ArgumentTypeError(f"must be a whole number from {least} to {MAX_NUMBER}")
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 20 and minimum <= int(text) <= MAX_NUMBER):
+            raise argparse.ArgumentTypeError(f"must be a whole number from {minimum} to {MAX_NUMBER}")
         return int(text)
 
-    return read
+    return parse
 
 
 def parse_seconds(text: str) -> float:
-    """The type of an argument that is a time to wait."""
+    """Return a positive number of seconds, for use as an argparse type."""
     try:
-        told = float(text)
+        seconds = float(text)
     except ValueError:
-        told = math.nan
-    if not 0 < told <= MAX_SECONDS:
+        seconds = math.nan
+    if not 0 < seconds <= MAX_SECONDS:
         raise argparse.ArgumentTypeError(f"must be a number of seconds above 0, at most {MAX_SECONDS:.0f}")
-    return told
+    return seconds
 
 
-BAR_SECONDS = 0.25  # between two lines of progress
+BAR_SECONDS = 0.25  # Between two lines of progress.
 
 _JSON = arg("--json", action="store_true", help="print one JSON document")
 
 
 class Verb(NamedTuple):
-    """A verb: its help, its own arguments or its actions with theirs, and what it does.
+    """A verb: its help, its arguments or its actions with theirs, and the function that does its work.
 
-    ``run`` has the process to itself, and is given what performs handed-over commands; ``work`` needs the
-    data directory, here or in the server that holds it, and takes (app, args, directory it was typed in,
-    where to write).
+    A verb has either ``run`` or ``work``. ``run`` is called in the process of the command. ``work`` needs an open data
+    directory, so it is called in the server that has locked the directory, or in the process of the command. It takes
+    the app, the arguments, the directory in which the command was typed, and the function to print with.
     """
 
     help: str
@@ -78,24 +78,24 @@ class Verb(NamedTuple):
     run: Callable[[argparse.Namespace, Config, settings.Origins, Say, Perform], int] | None = None
     work: Callable[[App, argparse.Namespace, str, Say], int] | None = None
     actions: Mapping[str, tuple[str, Arguments]] = MappingProxyType({})
-    # The settings that its --help shows beside --config; it takes every other one too.
+    # The settings that --help lists in addition to --config. The verb accepts all others too.
     settings: tuple[str, ...] = ()
-    # What its --help says below everything.
+    # The text at the end of --help.
     note: str = ""
-    # Whether it reads or writes no data directory, so that its --help shows no --data-dir.
+    # True if the verb uses no data directory, so that --help does not list --data-dir.
     storeless: bool = False
-    # Whether it makes a data directory where there is none (DECISIONS 12).
+    # True if the verb creates a missing data directory (DECISIONS 12).
     creates_directory: bool = False
-    # What a long one says when it is cut off by Ctrl-C or SIGTERM: what is kept, and how to go on.
+    # The message after Ctrl-C or SIGTERM: what is stored already, and how to continue.
     interrupt_note: str = ""
 
     @property
     def help_settings(self) -> tuple[str, ...]:
-        """The settings that its ``--help`` shows beside ``--config``."""
+        """Return the settings that ``--help`` lists in addition to ``--config``."""
         return self.settings if self.storeless else ("data_dir", *self.settings)
 
     def add_arguments(self, parser: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
-        """Add the arguments to the verb's parser; every action takes the settings of ``common`` too."""
+        """Add the arguments to the verb's parser. Every action also accepts the settings of ``common``."""
         if not self.actions:
             _add(parser, self.get_arguments())
             return
@@ -104,7 +104,7 @@ class Verb(NamedTuple):
             _add(actions.add_parser(name, help=help, parents=[common]), self.get_arguments(name))
 
     def get_arguments(self, action: str | None = None) -> Arguments:
-        """The arguments of the verb or of an action; each has ``--json``, but what says ``--ready json``."""
+        """Return the arguments of the verb or of an action, with ``--json`` unless there is ``--ready json``."""
         arguments = self.actions[action][1] if action is not None else self.arguments
         return arguments if any("--ready" in names for names, _ in arguments) else (*arguments, _JSON)
 
@@ -115,13 +115,13 @@ def _add(parser: argparse.ArgumentParser, arguments: Arguments) -> None:
 
 
 def print_document(say: Say, value: Any, indent: int | None = None) -> int:
-    """Print one JSON document, in ASCII for whatever the terminal's encoding is; exit status 0."""
+    """Print a JSON document in ASCII, which every terminal can show. Return exit status 0."""
     say("out", json.dumps(value, indent=indent))
     return 0
 
 
 def print_result(say: Say, args: argparse.Namespace, line: str, **fields: Any) -> int:
-    """Say what was done: in a line, or as a document of ``fields``; exit status 0."""
+    """Print what was done, in a line or as a JSON document of ``fields``. Return exit status 0."""
     if args.json:
         return print_document(say, fields)
     say("out", escape_unprintable(line))
@@ -129,29 +129,30 @@ def print_result(say: Say, args: argparse.Namespace, line: str, **fields: Any) -
 
 
 def run_interruptibly(work: Callable[[], T], stop: Callable[[], None]) -> T:
-    """What ``work`` returns, done in another thread: a signal waits until a long statement of SQLite has ended.
+    """Run ``work`` in another thread and return its value.
 
-    After Ctrl-C ``stop`` is called, which must break the work off, and waited for.
+    A long SQLite statement in the main thread would delay signals until it ends. After Ctrl-C ``stop`` is called,
+    which must interrupt the work, and KeyboardInterrupt is raised when the thread has ended.
     """
     from concurrent.futures import ThreadPoolExecutor, wait
 
     with ThreadPoolExecutor(1) as pool:
         try:
-            working = pool.submit(work)  # within: a signal may come before it has returned
-            # One that comes just before a wait does not end it, and is only looked at after it.
-            while wait([working], timeout=0.2).not_done:
+            future = pool.submit(work)  # Inside the try block, as a signal may come before submit returns.
+            # A signal that comes just before a wait does not end the wait, hence the short timeout.
+            while wait([future], timeout=0.2).not_done:
                 pass
-            return working.result()
+            return future.result()
         except KeyboardInterrupt:
             stop()
             raise
 
 
-def print_table(say: Say, args: argparse.Namespace, name: str, rows: Sequence[Any], names: str) -> int:
-    """Print rows: these columns under headings, or as a document with every member; exit status 0."""
+def print_table(say: Say, args: argparse.Namespace, name: str, rows: Sequence[Any], column_names: str) -> int:
+    """Print the named columns of rows as a table, or complete rows as JSON. Return exit status 0."""
     if args.json:
         return print_document(say, {name: list(map(dict, rows))})
-    columns = names.split()
+    columns = column_names.split()
     table = [[column.replace("_", " ").upper() for column in columns]]
     table += [
         [escape_unprintable("-" if row[column] is None else str(row[column])) for column in columns] for row in rows
@@ -163,15 +164,18 @@ def print_table(say: Say, args: argparse.Namespace, name: str, rows: Sequence[An
 
 
 def escape_unprintable(text: str) -> str:
-    """``text`` with what is not printable escaped: names come from files, and must not write to the terminal."""
+    """Return ``text`` with unprintable characters escaped, so that names from files cannot control the terminal."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-MAX_NAMES_BYTES = 1 << 20  # bytes of a list of companies
+MAX_NAMES_BYTES = 1 << 20  # Of a file that lists companies.
 
 
 def read_company_names(directory: str, path: str) -> list[str]:
-    """The tickers and CIKs in a file: on lines, or between commas and blanks; what follows a # is a comment."""
+    """Return the tickers and CIKs in a file, separated by line ends, commas or blanks. A # begins a comment.
+
+    Raise UsageError if the file cannot be read, is too large or contains no name.
+    """
     file = resolve_path(directory, path)
     try:
         with file.open("rb") as stream:
@@ -188,45 +192,58 @@ def read_company_names(directory: str, path: str) -> list[str]:
 
 
 class ProgressBar:
-    """Progress as a line, a few times a second: what is worked on, how far it is, how fast, and for how long."""
+    """A line of progress, written a few times a second: ``num.txt: 40 of 400 MB, 4.0/s, 1 min 30 s left``."""
 
     def __init__(self, say: Say, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._say, self._monotonic = say, monotonic
-        self._of: tuple[str, str] | None = None
-        self._from = 0
-        self._since = self._shown = -math.inf
+        self._subject: tuple[str, str] | None = None  # Label and unit.
+        self._first_done = 0
+        self._started_at = -math.inf
+        self._written_at = -math.inf
 
-    def update(self, label: str, unit: str, done: int, whole: int) -> None:
-        """``done`` of ``whole`` (0: not known) units of ``label`` are done."""
+    def update(self, label: str, unit: str, done: int, total: int) -> None:
+        """Show that ``done`` of ``total`` (0: unknown) units of ``label`` are done."""
         now = self._monotonic()
-        if self._of != (label, unit):
-            self._of, self._from, self._since = (label, unit), done, now
-        elif now < self._shown + BAR_SECONDS and done != whole:
+        if self._subject != (label, unit):
+            self._subject = (label, unit)
+            self._first_done = done
+            self._started_at = now
+        elif now < self._written_at + BAR_SECONDS and done != total:
             return
-        self._shown = now
-        rate = (done - self._from) / (now - self._since) if now > self._since else 0.0
-        each, name = (1_000_000, "MB") if unit == "bytes" else (1, unit)
-        line = f"{label}: {done // each:,}" + (f" of {whole // each:,}" if whole else "") + f" {name}"
+        self._written_at = now
+        elapsed_seconds = now - self._started_at
+        rate = (done - self._first_done) / elapsed_seconds if elapsed_seconds > 0 else 0.0
+        divisor, unit_name = (1_000_000, "MB") if unit == "bytes" else (1, unit)
+        line = f"{label}: {done // divisor:,}"
+        if total:
+            line += f" of {total // divisor:,}"
+        line += f" {unit_name}"
         if rate:
-            line += f", {rate / each:,.1f}/s" + (f", {format_duration((whole - done) / rate)} left" if whole else "")
+            line += f", {rate / divisor:,.1f}/s"
+        if rate and total:
+            line += f", {format_duration((total - done) / rate)} left"
         self._say("progress", escape_unprintable(line))
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         self._say("progress", "")
 
 
 def format_duration(seconds: float) -> str:
-    """A time in the two units that say most of it."""
-    minutes, rest = divmod(round(seconds), 60)
+    """Return a duration in its two largest units: ``2 h 5 min``, ``3 min 20 s`` or ``45 s``."""
+    minutes, remaining_seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    if hours:
+        return f"{hours} h {minutes} min"
+    if minutes:
+        return f"{minutes} min {remaining_seconds} s"
+    return f"{remaining_seconds} s"
 
 
 def resolve_path(directory: str, path: str) -> Path:
-    """``path`` as typed in ``directory``, which a server that does the work may not be in.
+    """Return the absolute path of ``path`` as typed in ``directory``. A server that runs the command is elsewhere.
 
-    UsageError for an empty one, which a variable of a shell that is not set leaves: it would be all of ``directory``.
+    Raise UsageError if it is empty, as an unset shell variable is: it would mean ``directory`` itself.
     """
     if not path:
         raise UsageError("a path is empty")
