@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
-from finapi.feeds.requests import LINGERING
+from finapi.feeds.feed_requests import MAX_LINGERING
 from finapi.httpd.settings import ListenSettings
 
 log = logging.getLogger("finapi.server")
@@ -67,7 +67,7 @@ def fit_to_file_limit(config: Config, max_files: int) -> Config:
     needed_files = _count_files(config)
     if max_files < 0 or needed_files <= max_files:
         return config
-    available_files = max(max_files - RESERVED_FILES - min(LINGERING, max_files // 8), 0)
+    available_files = max(max_files - RESERVED_FILES - min(MAX_LINGERING, max_files // 8), 0)
     threads = min(config.threads, max(2, available_files // 12))
     webhook_threads = min(config.webhook_threads, max(2, available_files // 12))
     feed_connections = min(config.feed_connections, max(2, available_files // 6))
@@ -97,7 +97,7 @@ def _count_files(config: Config) -> int:
     threads = config.threads + _count_paused_threads(config.threads)
     process_files = RESERVED_FILES + FILES_PER_THREAD * threads + config.webhook_threads
     connection_files = FILES_PER_CONNECTION * config.connection_limit
-    return process_files + connection_files + config.feed_connections + LINGERING
+    return process_files + connection_files + config.feed_connections + MAX_LINGERING
 
 
 def _count_paused_threads(threads: int) -> int:

@@ -25,7 +25,7 @@ from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.core.lazy import LazyModule, LazyReference
 from finapi.delivery import WEBHOOKS_TOPIC, outbox
-from finapi.feeds.starting import FeedsWhenRead
+from finapi.feeds.lazy_feeds import LazyFeeds
 from finapi.httpd.listen import Listener
 from finapi.listening import build_listen_settings, build_url, fit_to_file_limit, listen_error, run_loop
 from finapi.market import financials
@@ -111,7 +111,7 @@ def run_server(
             raise UsageError("another finapi works on these accounts; stop it first, or serve with --role api")
         application = WsgiApp(opened_app)
         # Before anything is prepared: a first start that cannot listen has not been one.
-        feeds = FeedsWhenRead(application)
+        feeds = LazyFeeds(application)
         listener = _listen(config, application, feeds)
         unless_it_starts.callback(listener.close)
         if prepare is not None:
@@ -122,7 +122,7 @@ def run_server(
         app = replace(opened_app, config=replace(config, port=listener.port, public_url=url))
         application.app = app
         app.metrics.register(metrics.QUEUE_DEPTH, lambda: {("http",): float(listener.waiting)})
-        app.metrics.register(metrics.FEED_CONNECTIONS, feeds.readers)
+        app.metrics.register(metrics.FEED_CONNECTIONS, feeds.count_readers)
         workers, pollers = (_build_workers(app), _build_pollers(app)) if works else (_build_copy_workers(app), [])
         # What only the start read.
         app.db.release_reader()
@@ -326,14 +326,12 @@ def _run_webhook_worker(app: App) -> Iterator[Worker]:
 
 
 @contextmanager
-def _run_watchdog(
-    app: App, url: str, workers: list[Worker], pollers: list[Worker], feeds: FeedsWhenRead
-) -> Iterator[None]:
+def _run_watchdog(app: App, url: str, workers: list[Worker], pollers: list[Worker], feeds: LazyFeeds) -> Iterator[None]:
     """Check every component soon, or when somebody asks how they are, and by the clock until the block ends.
 
     Of a node that answers on a copy: know the probes, by which it sees that it lives.
     """
-    readers = {"feeds": feeds.trouble, "feed-keys": feeds.trouble_with_keys}
+    readers = {"feeds": feeds.find_problem, "feed-keys": feeds.find_key_problem}
     beside = {**readers, **{worker.name: worker.find_problem for worker in workers}}
     threads = {**beside, **{worker.name: worker.find_problem for worker in pollers}}
     app.metrics.register(metrics.WORKER_UP, lambda: {(name,): float(one() is None) for name, one in threads.items()})
@@ -397,7 +395,7 @@ def _mail_step(app: App) -> float:
     return MAIL_SECONDS if wait is None else min(wait, MAIL_SECONDS)
 
 
-def _listen(config: Config, application: WsgiApp, feeds: FeedsWhenRead) -> Listener:
+def _listen(config: Config, application: WsgiApp, feeds: LazyFeeds) -> Listener:
     try:
         return Listener(
             application,

@@ -21,10 +21,10 @@ from finapi.accounts import users
 from finapi.accounts.users import Caller
 from finapi.client import ApiFailure, Client
 from finapi.delivery import events
-from finapi.feeds import plain
+from finapi.feeds import plain_feeds
+from finapi.feeds.feed_loop import GRACE_SECONDS
+from finapi.feeds.feed_messages import Filter
 from finapi.feeds.hub import Hub
-from finapi.feeds.loop import GRACE_SECONDS
-from finapi.feeds.messages import Filter
 from finapi.store.db import Transaction
 from finapi.testing import FinapiServer, gate
 from finapi.testing.server import FixtureWorld
@@ -285,12 +285,12 @@ def test_a_reader_is_served_after_a_journal_went_back() -> None:
     with FinapiServer(listens=False) as server:
         world, reader = server.wsgi.worlds[""], Reader()
         hub, mark = Hub(world.app, time.monotonic), world.app.db.mark()
-        caller = hub.callers([server.api_key])[server.api_key]
+        caller = hub.find_callers([server.api_key])[server.api_key]
         for number in range(5):
             send_event(server, str(number))
         hub.publish()
         world.app.db.roll_back_to(mark)
-        hub.fill(hub.open(events.MAIN_FEED, (caller, server.api_key), reader, Filter(), None))
+        hub.fill(hub.subscribe(events.MAIN_FEED, (caller, server.api_key), reader, Filter(), None))
         assert len(reader.got) == 20
 
 
@@ -360,7 +360,7 @@ def test_an_advance_by_months_closes_no_reader(server: FinapiServer, first_world
 
 
 def test_the_time_to_send_a_key_is_real_time(server: FinapiServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain, "GREETING_SECONDS", 0.0)
+    monkeypatch.setattr(plain_feeds, "KEY_SECONDS", 0.0)
     with open_feed(server) as feed:
         assert closing(feed) == (4401, "No API key was sent within 5 seconds.")
 

@@ -121,7 +121,7 @@ def test_a_start_imports_no_module_of_later_calls() -> None:
         "email",
         "http.client",
         "finapi.net.smtp",
-        "finapi.feeds.loop",
+        "finapi.feeds.feed_loop",
         "finapi.delivery.dispatcher",
         "finapi.edgar.sgml",
         "finapi.market.statements",

@@ -28,7 +28,7 @@ from finapi.core.errors import StoreUnavailableError
 from finapi.core.stopping import WorkStopped
 from finapi.delivery import events, outbox
 from finapi.delivery.dispatcher import MAX_DELETED_ROWS, Dispatcher
-from finapi.feeds.keys import KeyDesk
+from finapi.feeds.key_lookups import KeyLookups
 from finapi.market.demo import prepared
 from finapi.market.documents import sources
 from finapi.market.documents.identify import Given
@@ -220,14 +220,14 @@ def webhooks(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
 
 def feed_keys(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
     loop: Any = SimpleNamespace(call_soon=lambda call: None)
-    desk = KeyDesk(loop)
+    desk = KeyLookups(loop)
     for _ in range(100):
-        desk.ask(lambda: None, lambda found: None, lambda: None)
+        desk.submit(lambda: None, lambda found: None, lambda: None)
 
     def step() -> None:
-        desk.step()
+        desk.run_lookup_step()
 
-    return Backlog(step, lambda: len(desk._questions))
+    return Backlog(step, lambda: len(desk._lookups))
 
 
 BACKLOGS: dict[str, Callable[[App, FixedClock, Path], Backlog]] = {

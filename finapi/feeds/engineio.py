@@ -1,8 +1,11 @@
-"""Engine.IO 4 and Socket.IO 5 as text in and text out: no socket, no clock, no thread.
+"""Engine.IO 4 and Socket.IO 5: parsing and writing of packets as text. It uses no socket, clock or thread.
 
-Engine.IO carries packets, a digit and a text each, over a WebSocket (a message each) or over long-polling (any
-number in a body, between separators). A packet of the kind "message" holds a Socket.IO packet. Written from the
-protocols' own descriptions: https://socket.io/docs/v4/engine-io-protocol/ and .../socket-io-protocol/.
+An Engine.IO packet is a digit (its kind) and a text. Over a WebSocket each packet is a message. Over long-polling a
+body contains any number of packets with separators between them. An Engine.IO packet of the kind "message" contains a
+Socket.IO packet, for example ``42/ws/filings,["subscribe",{"tickers":["AAPL"]}]``: message (4), event (2), namespace,
+and JSON.
+
+Sources: https://socket.io/docs/v4/engine-io-protocol/ and https://socket.io/docs/v4/socket-io-protocol/.
 """
 
 from __future__ import annotations
@@ -14,51 +17,53 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from finapi.core.json import text as text_of
+from finapi.core.json import text as to_json
 
+# Kinds of Engine.IO packets.
 OPEN, CLOSE, PING, PONG, MESSAGE, UPGRADE, NOOP = "0123456"
-CONNECT, DISCONNECT, EVENT, ACK, CONNECT_ERROR = "01234"  # 5 and 6 are binary, which no feed takes
+# Kinds of Socket.IO packets. 5 and 6 are binary, which no feed accepts.
+CONNECT, DISCONNECT, EVENT, ACK, CONNECT_ERROR = "01234"
 
 SEPARATOR = "\x1e"
-MAX_PACKETS = 64  # of one polling body; a client of ours has nothing to say that needs more
+MAX_PACKETS = 64  # Of a polling body. Clients of the feeds never need more.
 PROBE = "probe"
 
-# [namespace,][acknowledgement id][data]; the namespace of a packet without one is "/".
-_SOCKET = re.compile(r"([0-6])(?:(/[^,\[{]*)(?:,|$))?([0-9]{1,15})?(.*)", re.DOTALL)
+# Kind, [namespace,][acknowledgement id][data]. A packet without a namespace belongs to "/".
+_SOCKET_IO_PACKET = re.compile(r"([0-6])(?:(/[^,\[{]*)(?:,|$))?([0-9]{1,15})?(.*)", re.DOTALL)
 
 
-class Malformed(ValueError):
-    """What came in is not Engine.IO or not Socket.IO; the session ends."""
+class PacketError(ValueError):
+    """Input that is not Engine.IO or not Socket.IO. It ends the session."""
 
 
 class Signal(Enum):
-    """A packet that says no more than its kind."""
+    """A packet without content."""
 
     PONG = "the answer to a ping"
-    PROBE = "a WebSocket asks whether it may take over a session"
-    UPGRADE = "a WebSocket that may take over does so"
+    PROBE = "a WebSocket asks if it may take over a session"
+    UPGRADE = "a WebSocket takes over a session, as it may"
     CLOSED = "the client ends the session"
     IGNORED = "an acknowledgement or a noop, which need no answer"
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """A client asks for a namespace; ``auth`` is the object that it sent with that."""
+class ConnectPacket:
+    """A request to join a namespace, with the object ``auth`` that the client sent."""
 
     namespace: str
     auth: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """A client leaves a namespace."""
+class DisconnectPacket:
+    """A notice that the client leaves a namespace."""
 
     namespace: str
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A client's event; ``ack`` is the id of the acknowledgement that it waits for."""
+class EventPacket:
+    """An event of a client. ``ack`` is the id of the acknowledgement that it waits for, or None."""
 
     namespace: str
     name: str
@@ -66,9 +71,9 @@ class Said:
     ack: str | None
 
 
-Incoming = Signal | Joined | Left | Said
+Packet = Signal | ConnectPacket | DisconnectPacket | EventPacket
 
-_PLAIN: dict[str, Incoming] = {
+_SIGNALS: dict[str, Packet] = {
     CLOSE: Signal.CLOSED,
     PONG: Signal.PONG,
     PONG + PROBE: Signal.PONG,
@@ -78,90 +83,98 @@ _PLAIN: dict[str, Incoming] = {
 }
 
 
-def read(packet: str) -> Incoming:
-    """What a packet of a client says; Malformed when it says nothing that a client may say."""
-    if packet[:1] == MESSAGE:
-        return _read_socket(packet[1:])
-    said = _PLAIN.get(packet)
-    if said is None:
-        raise Malformed("not a valid Engine.IO packet")
-    return said
+# ---- from a client
 
 
-def _read_socket(packet: str) -> Incoming:
-    found = _SOCKET.fullmatch(packet)
-    if found is None:
-        raise Malformed("not a valid Socket.IO packet")
-    kind, namespace, ack, text = found[1], found[2] or "/", found[3], found[4]
-    namespace = namespace.partition("?")[0]
+def parse_packet(text: str) -> Packet:
+    """Return the packet of a client. Raise PacketError if clients may not send such a packet."""
+    if text[:1] == MESSAGE:
+        return _parse_socket_io(text[1:])
+    signal = _SIGNALS.get(text)
+    if signal is None:
+        raise PacketError("not a valid Engine.IO packet")
+    return signal
+
+
+def _parse_socket_io(text: str) -> Packet:
+    match = _SOCKET_IO_PACKET.fullmatch(text)
+    if match is None:
+        raise PacketError("not a valid Socket.IO packet")
+    kind, namespace_text, ack, data = match.groups()
+    namespace = (namespace_text or "/").partition("?")[0]
     if kind == DISCONNECT:
-        return Left(namespace)
+        return DisconnectPacket(namespace)
     if kind == ACK:
         return Signal.IGNORED
-    value = _json(text) if text else None
+    value = _parse_json(data) if data else None
     if kind == CONNECT and (value is None or isinstance(value, dict)):
-        return Joined(namespace, value or {})
+        return ConnectPacket(namespace, value or {})
     if kind == EVENT and isinstance(value, list) and value and isinstance(value[0], str):
-        return Said(namespace, value[0], value[1:], ack)
-    raise Malformed("not a valid Socket.IO packet")
+        return EventPacket(namespace, value[0], value[1:], ack)
+    raise PacketError("not a valid Socket.IO packet")
 
 
-def _json(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise Malformed("the packet's data is not valid JSON") from None
+        raise PacketError("the packet's data is not valid JSON") from None
 
 
-def packets(body: str) -> list[str]:
-    """The packets of a polling body; Malformed when there are none or too many."""
-    found = body.split(SEPARATOR, MAX_PACKETS)
-    if not body or len(found) > MAX_PACKETS:
-        raise Malformed(f"a body must hold from 1 to {MAX_PACKETS} packets")
-    return found
+def split_packets(body: str) -> list[str]:
+    """Return the packets of a polling body. Raise PacketError if there are none or too many."""
+    packets = body.split(SEPARATOR, MAX_PACKETS)
+    if not body or len(packets) > MAX_PACKETS:
+        raise PacketError(f"a body must hold from 1 to {MAX_PACKETS} packets")
+    return packets
 
 
-def body(packets: Iterable[str]) -> str:
-    """A polling body of these packets."""
+# ---- to a client
+
+
+def join_packets(packets: Iterable[str]) -> str:
+    """Return a polling body with these packets."""
     return SEPARATOR.join(packets)
 
 
-def opened(sid: str, upgrades: list[str], ping_seconds: float, timeout_seconds: float, most: int) -> str:
-    """The packet that begins a session; ``most`` is the largest body or message that the client may send."""
-    said = {
+def build_open(
+    sid: str, upgrades: list[str], ping_seconds: float, timeout_seconds: float, max_payload_bytes: int
+) -> str:
+    """Return the packet that begins a session. ``max_payload_bytes`` limits the bodies and messages of the client."""
+    handshake = {
         "sid": sid,
         "upgrades": upgrades,
         "pingInterval": int(ping_seconds * 1000),
         "pingTimeout": int(timeout_seconds * 1000),
-        "maxPayload": most,
+        "maxPayload": max_payload_bytes,
     }
-    return OPEN + text_of(said)
+    return OPEN + to_json(handshake)
 
 
-def joined(namespace: str, sid: str) -> str:
-    """The packet that lets a client into a namespace."""
-    return _socket(CONNECT, namespace, text_of({"sid": sid}))
+def build_connect(namespace: str, sid: str) -> str:
+    """Return the packet that confirms that the client has joined a namespace."""
+    return _build_socket_io(CONNECT, namespace, to_json({"sid": sid}))
 
 
-def refused(namespace: str, message: str, code: int) -> str:
-    """The packet that keeps a client out of a namespace (``connect_error``)."""
-    return _socket(CONNECT_ERROR, namespace, text_of({"message": message, "data": {"code": code}}))
+def build_connect_error(namespace: str, message: str, code: int) -> str:
+    """Return the packet that refuses a client in a namespace."""
+    return _build_socket_io(CONNECT_ERROR, namespace, to_json({"message": message, "data": {"code": code}}))
 
 
-def left(namespace: str) -> str:
-    """The packet that puts a client out of a namespace."""
-    return _socket(DISCONNECT, namespace, "")
+def build_disconnect(namespace: str) -> str:
+    """Return the packet that removes a client from a namespace."""
+    return _build_socket_io(DISCONNECT, namespace, "")
 
 
-def event(namespace: str, name: str, data: str) -> str:
-    """An event with one value, given as JSON text."""
-    return _socket(EVENT, namespace, f"[{text_of(name)},{data}]")
+def build_event(namespace: str, name: str, data: str) -> str:
+    """Return an event packet with one value, which is given as JSON text."""
+    return _build_socket_io(EVENT, namespace, f"[{to_json(name)},{data}]")
 
 
-def acknowledged(namespace: str, ack: str, data: str) -> str:
-    """The acknowledgement of a client's event with one value, given as JSON text."""
-    return _socket(ACK, namespace, f"{ack}[{data}]")
+def build_ack(namespace: str, ack: str, data: str) -> str:
+    """Return the acknowledgement of a client's event with one value, which is given as JSON text."""
+    return _build_socket_io(ACK, namespace, f"{ack}[{data}]")
 
 
-def _socket(kind: str, namespace: str, text: str) -> str:
+def _build_socket_io(kind: str, namespace: str, text: str) -> str:
     return MESSAGE + kind + ("" if namespace == "/" else namespace + ",") + text

@@ -1,13 +1,15 @@
-"""Who reads which feed, how far each has come, and what each is sent next. It knows no socket.
+"""The hub: the readers of the feeds, how far each one has come, and the messages that it gets next. It uses no socket.
 
-Everything here runs in the one thread of the feeds, so that the counts of the plan limits need no lock: a
-connection is counted and let in, or refused, in one step.
+Everything here runs in the thread of the feeds. So the limits of plans need no lock: a connection is counted and
+admitted, or refused, in one step.
 
-A reader that keeps up is pushed what is new, encoded once for all. One that does not, or that asked for what
-was long ago, reads the journal at its own pace, a batch whenever it has sent the last: so no reader costs more
-memory than a batch, and none is closed because many events came at once. It is closed when it is
-:data:`MAX_BEHIND` messages behind and has either taken nothing for :data:`STALL_SECONDS` or stayed that far
-behind for :data:`SLOW_SECONDS` since it last kept up.
+There are two kinds of readers. A *live* reader keeps up: it is pushed each new message, which is encoded once for all
+readers. A reader that does not keep up, or that requested old events, reads the journal at its own pace: it gets a
+batch whenever it has sent the last one, and becomes live when it has reached the end. So no reader takes more memory
+than a batch, and none is closed because many events came at the same time.
+
+A reader is closed when it is more than :data:`MAX_BEHIND` messages behind, and has either sent nothing for
+:data:`STALL_SECONDS` or stayed that far behind for :data:`SLOW_SECONDS`.
 """
 
 from __future__ import annotations
@@ -25,22 +27,23 @@ from finapi.core.clock import iso
 from finapi.core.limits import Decision
 from finapi.delivery import events
 from finapi.delivery.events import Event, SequenceRange
-from finapi.feeds import messages
-from finapi.feeds.messages import FeedMessage, Filter, Since
+from finapi.feeds import feed_messages
+from finapi.feeds.feed_messages import FeedMessage, FeedPosition, Filter
 
+# Close codes of WebSockets. 4000 and above are our own.
 UNAUTHORIZED, TOO_MANY, GOING_AWAY, TRY_AGAIN_LATER = 4401, 4429, 1001, 1013
 
-MAX_BEHIND = 1_000  # messages (DECISIONS 10)
+MAX_BEHIND = 1_000  # Messages (DECISIONS 10).
 STALL_SECONDS = 5.0
 SLOW_SECONDS = 60.0
-BATCH = 100  # events read from the journal at once
-FULL = 2 * BATCH  # messages waiting in a connection from which on nothing is pushed
+BATCH_SIZE = 100  # Events read from the journal at a time.
+MAX_QUEUED = 2 * BATCH_SIZE  # A reader with more queued messages gets nothing pushed.
 
-BAD_KEY = "A valid API key is needed."
+BAD_KEY_MESSAGE = "A valid API key is needed."
 
 
 class FeedRefusedError(Exception):
-    """A reader is not let in: the close code, the reason, and the decision of a limit if it was that."""
+    """A reader that is not admitted: the close code, the reason, and the decision of a rate limit if there is one."""
 
     def __init__(self, code: int, reason: str, decision: Decision | None = None) -> None:
         super().__init__(reason)
@@ -50,25 +53,25 @@ class FeedRefusedError(Exception):
 
 
 class FeedReader(Protocol):
-    """A connection, or a namespace of one, as the hub sees it."""
+    """A connection, or a namespace of one, from the hub's point of view."""
 
     @property
     def is_open(self) -> bool:
-        """Whether anybody is there to read."""
+        """Return True if messages may be sent."""
 
     def deliver(self, messages: Sequence[FeedMessage]) -> None:
         """Queue messages for sending."""
 
     def waiting(self) -> int:
-        """How many messages are queued and not yet sent."""
+        """Return the number of queued messages that have not been sent."""
 
     def end(self, code: int, reason: str) -> None:
-        """Close, with this code."""
+        """Close with a code."""
 
 
 @dataclass(eq=False, slots=True)
 class FeedSubscription:
-    """A reader of a feed; ``seq`` is the last number that was queued for it."""
+    """The subscription of a reader to a feed."""
 
     hub: Hub
     feed: str
@@ -76,216 +79,255 @@ class FeedSubscription:
     caller: Caller
     key: str
     filter: Filter
-    seq: int
-    catch_up_to: int
-    # What is said before all else.
-    first: FeedMessage | None = None
-    live: bool = False
-    caught_up: bool = False
-    kept_up_at: float = 0.0
-    moved_at: float = 0.0
-    waited: int = 0
+    seq: int  # Of the last event that was queued for the reader.
+    catch_up_to: int  # Events up to this number are marked as past.
+    first_message: FeedMessage | None = None  # Sent before everything else.
+    is_live: bool = False
+    has_caught_up: bool = False  # True once it has been live.
+    kept_up_at: float = 0.0  # When it was last not too far behind.
+    progress_at: float = 0.0  # When it last sent something.
+    previous_waiting: int = 0  # Its waiting messages at the last sweep.
 
 
 @dataclass(slots=True)
 class _Feed:
-    """A feed: how far it has been read for those who keep up, and all its readers."""
+    """A feed: the number of the last event that was pushed to live readers, and all subscriptions."""
 
     last: int
-    readers: set[FeedSubscription] = field(default_factory=set)
+    subscriptions: set[FeedSubscription] = field(default_factory=set)
 
 
 class Hub:
-    """The readers of all feeds of an app; ``wake`` is called when there is something to push or a key to look up.
+    """The readers of all feeds of an app. ``wake`` is called when there is something to push or to check.
 
-    Readers are judged by ``now``, seconds that pass as the machine's do: an app's clock may stand still or leap.
+    ``now`` returns seconds of the machine's clock, by which slow readers are judged: an app's clock may stand still.
     """
 
     def __init__(self, app: App, now: Callable[[], float], wake: Callable[[], None] = lambda: None) -> None:
         self._app = app
         self._now = now
         self._wake = wake
-        self._counts: Counter[int] = Counter()
-        self.news = True  # in the journal, perhaps, that were not pushed yet
-        self.keys_changed = False
-        self.keys_state = object()  # another one after each change of keys
-        self.read_at = now()  # when somebody last read, or might have
-        app.accounts.listen(events.TOPIC, self._has_news)
-        app.accounts.listen(users.KEYS_TOPIC, self._has_changed_keys)
+        self._counts_by_account: Counter[int] = Counter()
+        self.has_news = True  # The journal may have events that were not pushed.
+        self.must_check_keys = False
+        self.keys_version = object()  # Replaced with each change of keys.
+        self.last_read_at = now()  # When the hub last had readers.
+        app.accounts.listen(events.TOPIC, self._on_news)
+        app.accounts.listen(users.KEYS_TOPIC, self._on_key_change)
         with app.accounts.read() as tx:
             self._feeds = {feed: _Feed(events.get_range(tx, feed).last) for feed in events.TYPES_BY_FEED}
 
-    def _has_news(self) -> None:
-        self.news = True
+    def _on_news(self) -> None:
+        self.has_news = True
         self._wake()
 
-    def _has_changed_keys(self) -> None:
-        self.keys_state = object()
-        self.keys_changed = True
+    def _on_key_change(self) -> None:
+        self.keys_version = object()
+        self.must_check_keys = True
         self._wake()
 
     def unlisten(self) -> None:
-        """Hear no more of the app; from any thread."""
-        self._app.accounts.unlisten(events.TOPIC, self._has_news)
-        self._app.accounts.unlisten(users.KEYS_TOPIC, self._has_changed_keys)
+        """Ignore further changes of the app. May be called in any thread."""
+        self._app.accounts.unlisten(events.TOPIC, self._on_news)
+        self._app.accounts.unlisten(users.KEYS_TOPIC, self._on_key_change)
 
-    def callers(self, keys: Collection[str]) -> dict[str, Caller]:
-        """The callers of those keys that are some; read from the disk, beside the loop."""
+    def find_callers(self, keys: Collection[str]) -> dict[str, Caller]:
+        """Return the callers of those keys that are valid. This reads from disk and must not run in the loop."""
+        callers = {}
         with self._app.accounts.read() as tx:
-            found = ((key, users.find_caller_by_api_key(tx, key)) for key in keys)
-            return {key: caller for key, caller in found if caller is not None}
+            for key in keys:
+                caller = users.find_caller_by_api_key(tx, key)
+                if caller is not None:
+                    callers[key] = caller
+        return callers
 
     @property
-    def readers(self) -> dict[str, int]:
-        """How many readers each feed has."""
-        return {name: len(feed.readers) for name, feed in self._feeds.items()}
+    def reader_counts(self) -> dict[str, int]:
+        """Return the number of readers of each feed."""
+        return {name: len(feed.subscriptions) for name, feed in self._feeds.items()}
 
-    def open(
-        self, feed: str, who: tuple[Caller, str], reader: FeedReader, filter: Filter, since: Since | None
+    def subscribe(
+        self,
+        feed: str,
+        caller_and_key: tuple[Caller, str],
+        reader: FeedReader,
+        filter: Filter,
+        position: FeedPosition | None,
     ) -> FeedSubscription:
-        """Let in a reader of an account, by a key; or Refused with the close code. :meth:`fill` queues what it missed.
+        """Return a new subscription. :meth:`fill` then queues the past events that the reader gets.
 
-        That is everything after ``since``, or the newest :attr:`Config.feed_catchup` that pass the filter. A number of
-        another epoch may have meant another event: the reader is told, and goes on where the epochs part.
+        These are all events after ``position``, or without one the newest ``feed_catchup`` that match the filter. If
+        the position is of another epoch, its number may mean another event: the reader gets a gap message and continues
+        where the epochs differ. Raise FeedRefusedError if the account has too many readers.
         """
-        caller, key = who
+        caller, key = caller_and_key
         with self._app.accounts.read() as tx:
-            span = events.get_range(tx, feed)
+            journal_range = events.get_range(tx, feed)
         config = self._app.config
-        allowed = config.feeds_free if caller.plan in (None, "free") else config.feeds_paid
-        if self._counts[caller.id] >= allowed:
-            raise FeedRefusedError(TOO_MANY, f"The plan's connection limit is {allowed}.")
-        first = None
-        if since is None:
-            start = self._before_newest(feed, span, filter)
+        max_readers = config.feeds_free if caller.plan in (None, "free") else config.feeds_paid
+        if self._counts_by_account[caller.id] >= max_readers:
+            raise FeedRefusedError(TOO_MANY, f"The plan's connection limit is {max_readers}.")
+        first_message = None
+        if position is None:
+            start = self._find_catch_up_start(feed, journal_range, filter)
+        elif position.epoch is None or position.epoch == journal_range.epoch:
+            start = position.seq
         else:
-            start = since.seq
-            if since.epoch is not None and since.epoch != span.epoch:
-                start, which = span.resume_after(since.seq), {"since_seq": since.seq, "epoch": since.epoch}
-                first = messages.gap(span.epoch, start, iso(self._app.clock.now()), "another epoch", which)
+            start = journal_range.resume_after(position.seq)
+            numbers = {"since_seq": position.seq, "epoch": position.epoch}
+            now_text = iso(self._app.clock.now())
+            first_message = feed_messages.build_gap(journal_range.epoch, start, now_text, "another epoch", numbers)
         now = self._now()
         subscription = FeedSubscription(
-            self, feed, reader, caller, key, filter, start, span.last, first, kept_up_at=now, moved_at=now
+            hub=self,
+            feed=feed,
+            reader=reader,
+            caller=caller,
+            key=key,
+            filter=filter,
+            seq=start,
+            catch_up_to=journal_range.last,
+            first_message=first_message,
+            kept_up_at=now,
+            progress_at=now,
         )
-        self._counts[caller.id] += 1
-        self._feeds[feed].readers.add(subscription)
+        self._counts_by_account[caller.id] += 1
+        self._feeds[feed].subscriptions.add(subscription)
         return subscription
 
-    def _before_newest(self, feed: str, span: SequenceRange, filter: Filter) -> int:
-        """The number behind which the newest events that pass a filter begin: as many as a new reader is told of.
-
-        It looks back no further than events are kept, and at those of an unfiltered reader not at all.
-        """
-        left, seq = self._app.config.feed_catchup, span.last + 1
+    def _find_catch_up_start(self, feed: str, journal_range: SequenceRange, filter: Filter) -> int:
+        """Return the number after which the newest ``feed_catchup`` events that match a filter begin."""
+        missing_count = self._app.config.feed_catchup
         if filter == Filter():
-            return max(span.first - 1, span.last - left)
+            return max(journal_range.first - 1, journal_range.last - missing_count)
+        seq = journal_range.last + 1
         with self._app.accounts.read() as tx:
-            while left and (found := events.list_events_before(tx, feed, seq, BATCH)):
-                for event in reversed(found):
+            while missing_count:
+                batch = events.list_events_before(tx, feed, seq, BATCH_SIZE)
+                if not batch:
+                    break
+                for event in reversed(batch):
                     seq = event.seq
-                    left -= filter.wants(event.tags)
-                    if not left:
+                    missing_count -= filter.matches(event.tags)
+                    if not missing_count:
                         break
         return seq - 1
 
-    def close(self, subscription: FeedSubscription) -> None:
-        """Forget a reader, whose connection has ended; twice is once."""
-        readers = self._feeds[subscription.feed].readers
-        if subscription in readers:
-            readers.remove(subscription)
-            self._counts[subscription.caller.id] -= 1
-            if not self._counts[subscription.caller.id]:
-                del self._counts[subscription.caller.id]
+    def unsubscribe(self, subscription: FeedSubscription) -> None:
+        """End a subscription, unless it has ended already."""
+        subscriptions = self._feeds[subscription.feed].subscriptions
+        if subscription in subscriptions:
+            subscriptions.remove(subscription)
+            self._counts_by_account[subscription.caller.id] -= 1
+            if not self._counts_by_account[subscription.caller.id]:
+                del self._counts_by_account[subscription.caller.id]
 
     def fill(self, subscription: FeedSubscription) -> None:
-        """Queue what a reader that has sent nearly everything is to have next."""
-        readers = self._feeds[subscription.feed].readers
-        while subscription in readers and not subscription.live and subscription.reader.waiting() < BATCH:
+        """Queue the next events of the journal for a reader that is not live and has few queued messages."""
+        subscriptions = self._feeds[subscription.feed].subscriptions
+        while subscription in subscriptions and not subscription.is_live and subscription.reader.waiting() < BATCH_SIZE:
             with self._app.accounts.read() as tx:
-                found = events.list_events_after(tx, subscription.feed, subscription.seq, BATCH)
-                span = events.get_range(tx, subscription.feed)
-            self._queue(subscription, found, span)
-            if subscription.seq >= span.last:  # not the last one read before: a journal that is reset goes back
-                subscription.live = subscription.caught_up = True
+                batch = events.list_events_after(tx, subscription.feed, subscription.seq, BATCH_SIZE)
+                journal_range = events.get_range(tx, subscription.feed)
+            self._queue(subscription, batch, journal_range)
+            # The range is read each time, because a journal that is reset goes back.
+            if subscription.seq >= journal_range.last:
+                subscription.is_live = True
+                subscription.has_caught_up = True
                 subscription.kept_up_at = self._now()
 
     def publish(self) -> bool:
-        """Push what is new in the journal to all who keep up; whether there may be more."""
-        more = False
+        """Push new events of the journal to all live readers. Return True if there may be more events."""
+        has_more = False
         for name, feed in self._feeds.items():
             with self._app.accounts.read() as tx:
-                found = events.list_events_after(tx, name, feed.last, BATCH)
-            if not found:
+                batch = events.list_events_after(tx, name, feed.last, BATCH_SIZE)
+            if not batch:
                 continue
-            feed.last = found[-1].seq
-            more = more or len(found) == BATCH
-            fresh = [messages.of_event(event, catching_up=False) for event in found]
-            for subscription in [one for one in feed.readers if one.live]:
-                self._push(subscription, fresh)
-        return more
+            feed.last = batch[-1].seq
+            has_more = has_more or len(batch) == BATCH_SIZE
+            messages = [feed_messages.build_event_message(event, catching_up=False) for event in batch]
+            for subscription in list(feed.subscriptions):
+                if subscription.is_live:
+                    self._push(subscription, messages)
+        return has_more
 
-    def keys(self) -> set[str]:
-        """The keys of all readers."""
-        return {one.key for one in self._all()}
+    def list_keys(self) -> set[str]:
+        """Return the keys of all readers."""
+        return {subscription.key for subscription in self._list_subscriptions()}
 
-    def recheck(self, asked: Set[str], found: Container[str]) -> None:
-        """Close whoever's key was asked for and is no longer one, as after a rotation."""
-        for subscription in self._all():
-            if subscription.key in asked and subscription.key not in found:
-                subscription.reader.end(UNAUTHORIZED, BAD_KEY)
+    def end_invalid(self, checked_keys: Set[str], valid_keys: Container[str]) -> None:
+        """Close the readers whose key was checked and is not valid, for example after a rotation."""
+        for subscription in self._list_subscriptions():
+            if subscription.key in checked_keys and subscription.key not in valid_keys:
+                subscription.reader.end(UNAUTHORIZED, BAD_KEY_MESSAGE)
 
-    def sweep(self) -> None:
-        """Close whoever is too far behind."""
+    def end_slow_readers(self) -> None:
+        """Close the readers that are too far behind."""
         now = self._now()
-        self.read_at = now if self._counts else self.read_at
-        for subscription in self._all():
+        if self._counts_by_account:
+            self.last_read_at = now
+        for subscription in self._list_subscriptions():
             waiting = subscription.reader.waiting()
             behind = self._feeds[subscription.feed].last - subscription.seq + waiting
-            if waiting == 0 or waiting < subscription.waited:
-                subscription.moved_at = now
-            subscription.waited = waiting
+            if waiting == 0 or waiting < subscription.previous_waiting:
+                subscription.progress_at = now
+            subscription.previous_waiting = waiting
             if behind <= MAX_BEHIND:
                 subscription.kept_up_at = now
-            stalled = now - subscription.moved_at >= STALL_SECONDS
-            slow = subscription.caught_up and now - subscription.kept_up_at >= SLOW_SECONDS
-            if behind > MAX_BEHIND and (stalled or slow):
+                continue
+            is_stalled = now - subscription.progress_at >= STALL_SECONDS
+            is_slow = subscription.has_caught_up and now - subscription.kept_up_at >= SLOW_SECONDS
+            if is_stalled or is_slow:
                 subscription.reader.end(TRY_AGAIN_LATER, f"The reader is {behind} messages behind.")
 
     def end_all(self, code: int = GOING_AWAY, reason: str = "The service is stopping.") -> None:
-        """Close everybody, for whom nothing more is read: one that waits for its end would be told of another world."""
-        for subscription in self._all():
+        """Close all readers and end their subscriptions immediately, so that they get no further messages."""
+        for subscription in self._list_subscriptions():
             subscription.reader.end(code, reason)
-            self.close(subscription)
+            self.unsubscribe(subscription)
 
-    def _all(self) -> list[FeedSubscription]:
-        return [one for feed in self._feeds.values() for one in feed.readers]
+    def _list_subscriptions(self) -> list[FeedSubscription]:
+        return [subscription for feed in self._feeds.values() for subscription in feed.subscriptions]
 
-    def _push(self, subscription: FeedSubscription, fresh: Sequence[FeedMessage]) -> None:
-        if subscription.reader.waiting() > FULL:
-            subscription.live = False  # it goes on from the journal when it has sent what it has
+    def _push(self, subscription: FeedSubscription, messages: Sequence[FeedMessage]) -> None:
+        if subscription.reader.waiting() > MAX_QUEUED:
+            # It continues from the journal when it has sent its messages.
+            subscription.is_live = False
             return
-        begun, subscription.seq = subscription.seq, max(subscription.seq, fresh[-1].seq)
-        wanted = [message for message in fresh if message.seq > begun and subscription.filter.wants(message.about)]
-        if wanted:
-            subscription.reader.deliver(wanted)
-            self._app.metrics.count(metrics.FEED_MESSAGES, subscription.feed, by=len(wanted))
+        previous_seq = subscription.seq
+        subscription.seq = max(previous_seq, messages[-1].seq)
+        matching = [
+            message for message in messages if message.seq > previous_seq and subscription.filter.matches(message.tags)
+        ]
+        self._deliver(subscription, matching)
 
-    def _queue(self, subscription: FeedSubscription, found: Sequence[Event], span: SequenceRange) -> None:
-        queued = [] if subscription.first is None else [subscription.first]
-        subscription.first = None
-        seq, now, epoch = subscription.seq, iso(self._app.clock.now()), span.epoch
-        if seq + 1 < span.first:
-            which = {"from": seq + 1, "to": span.first - 1}
-            queued.append(messages.gap(epoch, span.first - 1, now, "no longer kept", which))
-            subscription.seq = span.first - 1
-        elif seq > span.last:  # a number of another journal, as after a backup was put back
-            queued.append(messages.gap(epoch, span.last, now, "not yet given out", {"since_seq": seq}))
-            subscription.seq = span.last
-        for event in found:
+    def _queue(self, subscription: FeedSubscription, batch: Sequence[Event], journal_range: SequenceRange) -> None:
+        """Queue a batch of the journal, after a gap message for numbers that the journal does not have."""
+        messages = [] if subscription.first_message is None else [subscription.first_message]
+        subscription.first_message = None
+        gap_reason, gap_numbers, gap_end = "", {}, 0
+        if subscription.seq + 1 < journal_range.first:
+            gap_reason = "no longer kept"
+            gap_end = journal_range.first - 1
+            gap_numbers = {"from": subscription.seq + 1, "to": gap_end}
+        elif subscription.seq > journal_range.last:
+            # A number of another journal, for example after a backup was restored.
+            gap_reason = "not yet given out"
+            gap_end = journal_range.last
+            gap_numbers = {"since_seq": subscription.seq}
+        if gap_reason:
+            now = iso(self._app.clock.now())
+            messages.append(feed_messages.build_gap(journal_range.epoch, gap_end, now, gap_reason, gap_numbers))
+            subscription.seq = gap_end
+        for event in batch:
             subscription.seq = event.seq
-            if subscription.filter.wants(event.tags):
+            if subscription.filter.matches(event.tags):
                 catching_up = event.seq <= subscription.catch_up_to
-                queued.append(messages.of_event(event, catching_up=catching_up))
-        if queued:
-            subscription.reader.deliver(queued)
-            self._app.metrics.count(metrics.FEED_MESSAGES, subscription.feed, by=len(queued))
+                messages.append(feed_messages.build_event_message(event, catching_up=catching_up))
+        self._deliver(subscription, messages)
+
+    def _deliver(self, subscription: FeedSubscription, messages: Sequence[FeedMessage]) -> None:
+        if messages:
+            subscription.reader.deliver(messages)
+            self._app.metrics.count(metrics.FEED_MESSAGES, subscription.feed, by=len(messages))

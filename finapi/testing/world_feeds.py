@@ -13,8 +13,8 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from finapi.core.errors import ApiError
-from finapi.feeds.requests import SOCKET_IO, api_key, are_feeds
-from finapi.feeds.starting import FeedsWhenRead
+from finapi.feeds.feed_requests import SOCKET_IO, find_api_key, is_feed_request
+from finapi.feeds.lazy_feeds import LazyFeeds
 from finapi.httpd.loop import break_off
 from finapi.httpd.response import head
 from finapi.httpd.settings import HandedOver
@@ -25,8 +25,8 @@ from finapi.testing.world import World
 
 # Loaded with the first reader.
 if TYPE_CHECKING:
+    from finapi.feeds.feed_loop import Feeds
     from finapi.feeds.hub import Hub
-    from finapi.feeds.loop import Feeds
 
 WORLD_HEADER = "x-finapi-world"
 CLOSE_GRACE_SECONDS = 0.05  # For readers to close their side when the fixture ends.
@@ -39,11 +39,11 @@ class WorldFeeds:
         self._gate = gate
         self._hubs: dict[World, Hub] = {}
         self._lock = threading.Lock()
-        self._starter: FeedsWhenRead | None = None
+        self._starter: LazyFeeds | None = None
 
     def wants(self, method: str, path: str, accept: str) -> bool:
         """Return True if a request opens a feed."""
-        return are_feeds(method, split_world_path(path)[1], accept)
+        return is_feed_request(method, split_world_path(path)[1], accept)
 
     def take(self, request: HandedOver) -> None:
         """Take over the connection of a request that opens a feed."""
@@ -51,9 +51,9 @@ class WorldFeeds:
         world_name = path_name or request.headers.get(WORLD_HEADER)
         world = self._gate.get_world("")
         if self._starter is None:
-            self._starter = FeedsWhenRead(world.wsgi)
+            self._starter = LazyFeeds(world.wsgi)
         try:
-            world = self._gate.find_world(world_name, api_key(request) or "", "")
+            world = self._gate.find_world(world_name, find_api_key(request) or "", "")
             if _apply_faults(world, request, path):
                 return
         except ApiError as error:
@@ -79,12 +79,12 @@ class WorldFeeds:
 
     @property
     def _feeds(self) -> Feeds | None:
-        return self._starter.begun if self._starter else None
+        return self._starter.started_feeds if self._starter else None
 
     def get_last_read_time(self, world: World) -> float:
         """Return when a world was last read, in seconds of ``time.monotonic``. Return -inf if it never was."""
         hub = self._hubs.get(world)
-        return hub.read_at if hub else -inf
+        return hub.last_read_at if hub else -inf
 
     def close_readers(self, world: World, code: int) -> None:
         """Close the readers of a world with a close code."""
@@ -97,7 +97,7 @@ class WorldFeeds:
         with self._lock:
             hub = self._hubs.pop(world, None)
         if self._feeds is not None and (hub is not None or world.closed):
-            self._feeds.leave(hub, reason)
+            self._feeds.remove_hub(hub, reason)
 
     def close(self) -> None:
         """Close all readers and end the loop."""
@@ -110,7 +110,7 @@ def _apply_faults(world: World, request: HandedOver, path: str) -> bool:
     # Clients append a slash to the path of Socket.IO, and routes of faults contain it.
     route_path = path + "/" if path == SOCKET_IO else path
     met_faults = world.faults.match_feed_request(request.method, route_path)
-    magic_status = faults.find_magic_status(api_key(request) or "", [])
+    magic_status = faults.find_magic_status(find_api_key(request) or "", [])
     if magic_status is not None:
         met_faults.append(Fault("magic", "status", magic_status))
     for fault in met_faults:

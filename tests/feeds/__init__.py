@@ -14,7 +14,7 @@ from finapi.core.background import Worker
 from finapi.core.clock import FixedClock
 from finapi.delivery import events
 from finapi.delivery.events import EventTags
-from finapi.feeds.loop import Feeds
+from finapi.feeds.feed_loop import Feeds
 from finapi.httpd.listen import Listener
 from finapi.httpd.settings import ListenSettings
 from finapi.web.application import WsgiApp
@@ -65,7 +65,7 @@ class Service:
             threading.Thread(target=self.listener.run, name="test-http"),
             threading.Thread(target=self.feeds.run, name="test-feeds"),
         ]
-        self.keys = Worker("test-feed-keys", self.feeds.keys.step)
+        self.keys = Worker("test-feed-keys", self.feeds.keys.run_lookup_step)
         self.feeds.keys.wake = self.keys.wake
         self.keys.start()
         for thread in self._threads:
@@ -95,8 +95,8 @@ class Service:
         return {
             "connections": len(self.feeds.loop.connections),
             "sessions": len(self.feeds._sessions),
-            "readers": int(sum(self.feeds.readers().values())),
-            "unauthenticated": len(self.feeds._places.unverified),
+            "readers": int(sum(self.feeds.count_readers().values())),
+            "unauthenticated": len(self.feeds._places.unauthenticated),
         }
 
     def settled(self, **counts: int) -> None:

@@ -10,8 +10,8 @@ import time
 from math import inf
 
 from finapi.feeds import websocket
-from finapi.feeds.messages import text_frame
-from finapi.feeds.websocket import WebSocket, handshake
+from finapi.feeds.feed_messages import encode_text_frame
+from finapi.feeds.websocket import WebSocket, answer_handshake
 from finapi.httpd.loop import Loop
 from finapi.httpd.settings import HandedOver
 
@@ -19,8 +19,8 @@ from finapi.httpd.settings import HandedOver
 class Echo(WebSocket):
     """Says what it is told."""
 
-    def said(self, text: str) -> None:
-        self.send([text_frame(text)])
+    def on_text(self, text: str) -> None:
+        self.send([encode_text_frame(text)])
 
 
 def begin(loop: Loop, sock: socket.socket) -> None:
@@ -31,7 +31,7 @@ def begin(loop: Loop, sock: socket.socket) -> None:
         while line := file.readline().decode("latin-1").rstrip("\r\n"):
             name, _, text = line.partition(":")
             headers[name.lower()] = text.strip()
-    status, answer, _ = handshake(HandedOver(sock, "", "GET", "", {}, headers, b"", b""))
+    status, answer, _ = answer_handshake(HandedOver(sock, "", "GET", "", {}, headers, b"", b""))
     assert status == 101
     lines = ["HTTP/1.1 101 Switching Protocols", *(f"{name}: {value}" for name, value in answer), "", ""]
     sock.sendall("\r\n".join(lines).encode())
@@ -40,7 +40,7 @@ def begin(loop: Loop, sock: socket.socket) -> None:
 
 def main() -> None:
     """Serve on a free port."""
-    websocket.MAX_MESSAGE = 1 << 20  # the suite's longest, but for its tests of speed
+    websocket.MAX_MESSAGE_BYTES = 1 << 20  # the suite's longest, but for its tests of speed
     with socket.create_server(("127.0.0.1", 0)) as listener:
         print(listener.getsockname()[1], flush=True)
         loop = Loop(time.monotonic, inf)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from finapi.feeds import engineio
-from finapi.feeds.engineio import Joined, Left, Malformed, Said, Signal
+from finapi.feeds.engineio import ConnectPacket, DisconnectPacket, EventPacket, PacketError, Signal
 
 
 @pytest.mark.parametrize(
@@ -20,22 +20,22 @@ from finapi.feeds.engineio import Joined, Left, Malformed, Said, Signal
         ("2probe", Signal.PROBE),
         ("5", Signal.UPGRADE),
         ("6", Signal.IGNORED),
-        ("40", Joined("/", {})),
-        ('40{"token":"k"}', Joined("/", {"token": "k"})),
-        ("40/ws/main-api,", Joined("/ws/main-api", {})),
-        ("40/ws/main-api", Joined("/ws/main-api", {})),
-        ('40/ws/main-api,{"token":"a,b"}', Joined("/ws/main-api", {"token": "a,b"})),
-        ("40/ws/main-api?x=1,", Joined("/ws/main-api", {})),
-        ("41", Left("/")),
-        ("41/ws/13f-live,", Left("/ws/13f-live")),
-        ('42["subscribe",{"tickers":["A"]}]', Said("/", "subscribe", [{"tickers": ["A"]}], None)),
-        ('42/ws/main-api,12["subscribe"]', Said("/ws/main-api", "subscribe", [], "12")),
-        ('4212["x",1,null]', Said("/", "x", [1, None], "12")),
+        ("40", ConnectPacket("/", {})),
+        ('40{"token":"k"}', ConnectPacket("/", {"token": "k"})),
+        ("40/ws/main-api,", ConnectPacket("/ws/main-api", {})),
+        ("40/ws/main-api", ConnectPacket("/ws/main-api", {})),
+        ('40/ws/main-api,{"token":"a,b"}', ConnectPacket("/ws/main-api", {"token": "a,b"})),
+        ("40/ws/main-api?x=1,", ConnectPacket("/ws/main-api", {})),
+        ("41", DisconnectPacket("/")),
+        ("41/ws/13f-live,", DisconnectPacket("/ws/13f-live")),
+        ('42["subscribe",{"tickers":["A"]}]', EventPacket("/", "subscribe", [{"tickers": ["A"]}], None)),
+        ('42/ws/main-api,12["subscribe"]', EventPacket("/ws/main-api", "subscribe", [], "12")),
+        ('4212["x",1,null]', EventPacket("/", "x", [1, None], "12")),
         ("43/ws/main-api,1[]", Signal.IGNORED),
     ],
 )
 def test_what_a_client_says(packet: str, said: object) -> None:
-    assert engineio.read(packet) == said
+    assert engineio.parse_packet(packet) == said
 
 
 @pytest.mark.parametrize(
@@ -63,47 +63,51 @@ def test_what_a_client_says(packet: str, said: object) -> None:
     ],
 )
 def test_what_no_client_may_say(packet: str) -> None:
-    with pytest.raises(Malformed):
-        engineio.read(packet)
+    with pytest.raises(PacketError):
+        engineio.parse_packet(packet)
 
 
 @given(st.text(max_size=60))
 def test_no_text_breaks_the_reader(packet: str) -> None:
     for text in (packet, "4" + packet, "42" + packet, "40/" + packet):
         try:
-            engineio.read(text)
-        except Malformed:
+            engineio.parse_packet(text)
+        except PacketError:
             continue
 
 
 def test_what_the_service_says() -> None:
-    assert engineio.opened("s1", ["websocket"], 20.0, 20.0, 65_536) == (
+    assert engineio.build_open("s1", ["websocket"], 20.0, 20.0, 65_536) == (
         '0{"sid":"s1","upgrades":["websocket"],"pingInterval":20000,"pingTimeout":20000,"maxPayload":65536}'
     )
-    assert engineio.joined("/", "s1") == '40{"sid":"s1"}'
-    assert engineio.joined("/ws/main-api", "s1") == '40/ws/main-api,{"sid":"s1"}'
-    assert engineio.refused("/", "No.", 4401) == '44{"message":"No.","data":{"code":4401}}'
-    assert engineio.left("/ws/main-api") == "41/ws/main-api,"
-    assert engineio.event("/ws/main-api", "new_filing", '{"seq":1}') == ('42/ws/main-api,["new_filing",{"seq":1}]')
-    assert engineio.acknowledged("/", "7", "{}") == "437[{}]"
+    assert engineio.build_connect("/", "s1") == '40{"sid":"s1"}'
+    assert engineio.build_connect("/ws/main-api", "s1") == '40/ws/main-api,{"sid":"s1"}'
+    assert engineio.build_connect_error("/", "No.", 4401) == '44{"message":"No.","data":{"code":4401}}'
+    assert engineio.build_disconnect("/ws/main-api") == "41/ws/main-api,"
+    assert engineio.build_event("/ws/main-api", "new_filing", '{"seq":1}') == (
+        '42/ws/main-api,["new_filing",{"seq":1}]'
+    )
+    assert engineio.build_ack("/", "7", "{}") == "437[{}]"
 
 
 def test_a_polling_body_holds_packets_between_separators() -> None:
-    assert engineio.packets("40\x1e3") == ["40", "3"]
-    assert engineio.body(["6", "2"]) == "6\x1e2"
+    assert engineio.split_packets("40\x1e3") == ["40", "3"]
+    assert engineio.join_packets(["6", "2"]) == "6\x1e2"
 
 
 @pytest.mark.parametrize("body", ["", "\x1e" * 64])
 def test_a_polling_body_of_nothing_or_of_too_much_is_refused(body: str) -> None:
-    with pytest.raises(Malformed, match="from 1 to 64 packets"):
-        engineio.packets(body)
+    with pytest.raises(PacketError, match="from 1 to 64 packets"):
+        engineio.split_packets(body)
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\x1e"), min_size=1), min_size=1, max_size=64))
 def test_packets_come_out_of_a_body_as_they_went_in(packets: list[str]) -> None:
-    assert engineio.packets(engineio.body(packets)) == packets
+    assert engineio.split_packets(engineio.join_packets(packets)) == packets
 
 
 def test_an_event_of_any_text_is_read_back_by_the_same_rules() -> None:
     data = json.dumps({"company_name": 'a "b" \\ \x1e é'})
-    assert engineio.read(engineio.event("/x", "new_filing", data)) == Said("/x", "new_filing", [json.loads(data)], None)
+    assert engineio.parse_packet(engineio.build_event("/x", "new_filing", data)) == EventPacket(
+        "/x", "new_filing", [json.loads(data)], None
+    )

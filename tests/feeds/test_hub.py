@@ -15,8 +15,8 @@ from finapi.core.clock import FixedClock
 from finapi.delivery import events
 from finapi.delivery.events import EventTags
 from finapi.feeds import hub as hubs
+from finapi.feeds.feed_messages import FeedMessage, FeedPosition, Filter
 from finapi.feeds.hub import FeedRefusedError, FeedSubscription, Hub
-from finapi.feeds.messages import FeedMessage, Filter, Since
 from tests.conftest import NOW
 from tests.feeds import key, message, tell
 
@@ -74,11 +74,11 @@ def pro(app: App) -> str:
 def open_(
     hub: Hub, key: str, reader: Reader, since: int | None = None, lists: Any = None, epoch: int | None = None
 ) -> FeedSubscription:
-    come = None if since is None else Since(since, epoch)
+    come = None if since is None else FeedPosition(since, epoch)
     with hub._app.db.read() as tx:
         caller = users.find_caller_by_api_key(tx, key)
     assert caller is not None
-    subscription = hub.open(events.MAIN_FEED, (caller, key), reader, Filter().with_lists(lists or {}), come)
+    subscription = hub.subscribe(events.MAIN_FEED, (caller, key), reader, Filter().add(lists or {}), come)
     hub.fill(subscription)
     return subscription
 
@@ -98,7 +98,7 @@ def test_a_new_reader_with_a_filter_is_told_of_the_newest_twenty_that_pass(app: 
     reader = Reader()
     subscription = open_(hub, pro, reader, lists=LIST)
     assert reader.said == [message(seq, catching_up=True) for seq in wanted[-20:]]
-    assert (subscription.live, subscription.seq) == (True, 330)
+    assert (subscription.is_live, subscription.seq) == (True, 330)
     tell(app, about=APPLE)
     while hub.publish():
         pass
@@ -218,7 +218,7 @@ def test_a_reader_of_this_epoch_and_one_that_names_none_go_on_as_ever(app: App, 
     for named in (epoch, None):
         reader = Reader()
         hub = Hub(app, app.clock.monotonic)
-        hub.close(open_(hub, pro, reader, since=12, epoch=named))
+        hub.unsubscribe(open_(hub, pro, reader, since=12, epoch=named))
         assert reader.seqs == [13, 14, 15]
 
 
@@ -278,7 +278,7 @@ def test_a_filter_holds_for_what_was_missed_and_for_what_is_new(app: App, hub: H
 def test_a_filter_that_changes_holds_from_then_on(app: App, hub: Hub, pro: str) -> None:
     reader = Reader()
     subscription = open_(hub, pro, reader)
-    subscription.filter = Filter().with_lists(LIST)
+    subscription.filter = Filter().add(LIST)
     tell(app)
     tell(app, about=APPLE)
     hub.publish()
@@ -299,8 +299,8 @@ def test_a_plan_bounds_the_connections_at_once(app: App, hub: Hub, plan: str, al
         open_(hub, mine, Reader())
     assert caught.value.code == 4429
     assert str(allowed) in caught.value.reason
-    hub.close(held[0])
-    hub.close(held[0])
+    hub.unsubscribe(held[0])
+    hub.unsubscribe(held[0])
     open_(hub, mine, Reader())
     with pytest.raises(FeedRefusedError):
         open_(hub, mine, Reader())
@@ -309,7 +309,7 @@ def test_a_plan_bounds_the_connections_at_once(app: App, hub: Hub, plan: str, al
 def test_one_account_does_not_use_up_the_connections_of_another(app: App, hub: Hub) -> None:
     open_(hub, key(app, "free", "ann@example.com"), Reader())
     open_(hub, key(app, "free", "bob@example.com"), Reader())
-    assert sum(hub.readers.values()) == 2
+    assert sum(hub.reader_counts.values()) == 2
 
 
 def test_the_limits_are_settings(make_app: Callable[..., App]) -> None:
@@ -339,12 +339,12 @@ def test_a_key_that_was_rotated_reads_no_longer(app: App, hub: Hub) -> None:
     mine, late = key(app), Reader()
     open_(hub, user.api_key, old)
     open_(hub, mine, other)
-    asked = hub.keys()
+    asked = hub.list_keys()
     assert asked == {user.api_key, mine}
     open_(hub, key(app, email="late@example.com"), late)
-    hub.recheck(asked, asked)
+    hub.end_invalid(asked, asked)
     assert old.ended == []
-    hub.recheck(asked, {mine})
+    hub.end_invalid(asked, {mine})
     assert (old.ended, other.ended, late.ended) == ([(4401, "A valid API key is needed.")], [], [])
 
 
@@ -357,7 +357,7 @@ def test_many_events_at_once_close_nobody_who_takes_them(app: App, hub: Hub, pro
     tell(app, 3000)
     while hub.publish():
         pass
-    hub.sweep()
+    hub.end_slow_readers()
     assert (reader.seqs, reader.ended) == (list(range(1, 3001)), [])
 
 
@@ -386,12 +386,12 @@ def test_a_reader_a_thousand_behind_that_takes_nothing_is_closed(
     tell(app, 1001)
     while hub.publish():
         pass
-    hub.sweep()
+    hub.end_slow_readers()
     clock.advance(4.9)
-    hub.sweep()
+    hub.end_slow_readers()
     assert reader.ended == []
     clock.advance(0.1)
-    hub.sweep()
+    hub.end_slow_readers()
     assert reader.ended == [(1013, "The reader is 1001 messages behind.")]
 
 
@@ -404,7 +404,7 @@ def test_a_reader_a_thousand_behind_and_no_further_is_not_closed(
     while hub.publish():
         pass
     clock.advance(600)
-    hub.sweep()
+    hub.end_slow_readers()
     assert reader.ended == []
 
 
@@ -414,16 +414,16 @@ def test_a_reader_that_takes_too_little_for_a_minute_is_closed(app: App, hub: Hu
     tell(app, 3000)
     while hub.publish():
         pass
-    hub.sweep()
+    hub.end_slow_readers()
     for _ in range(14):
         clock.advance(4)
         reader.take(20)
         hub.fill(subscription)
-        hub.sweep()
+        hub.end_slow_readers()
     assert reader.ended == []
     clock.advance(4)
     reader.take(20)
-    hub.sweep()
+    hub.end_slow_readers()
     assert [code for code, _ in reader.ended] == [1013]
 
 
@@ -438,7 +438,7 @@ def test_a_reader_that_asked_for_much_and_takes_it_slowly_is_not_closed(
         clock.advance(4)
         reader.take(10)
         hub.fill(subscription)
-        hub.sweep()
+        hub.end_slow_readers()
     assert reader.ended == []
 
 

@@ -15,9 +15,9 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.delivery import events
-from finapi.feeds.connections import Knock
+from finapi.feeds.feed_connections import ReadRequest
+from finapi.feeds.feed_loop import Feeds
 from finapi.feeds.hub import FeedRefusedError
-from finapi.feeds.loop import Feeds
 from finapi.web.application import WsgiApp
 from tests.conftest import NOW
 from tests.feeds import SECONDS, Service, key, message, running, tell
@@ -39,15 +39,15 @@ class Door:
         self.told: list[Any] = []
 
     def knock(self, key: str, reader: Reader, address: str = "192.0.2.1", **wanted: object) -> None:
-        self.feeds._context.let_in(
-            Knock(events.MAIN_FEED, key, address, reader, wanted),
+        self.feeds._context.admit(
+            ReadRequest(events.MAIN_FEED, key, address, reader, wanted),
             self.told.append,
             self.told.append,
             lambda: self.told.append("failed"),
         )
 
     def answer(self) -> list[Any]:
-        self.feeds.keys.step()
+        self.feeds.keys.run_lookup_step()
         self.feeds.step(0)
         told = self.told.copy()
         self.told.clear()
@@ -71,7 +71,7 @@ def door(make_app: Callable[..., App]) -> Any:
 def test_without_a_valid_key_nobody_is_let_in(door: Door, wrong: str) -> None:
     refused = door.refusal(wrong)
     assert (refused.code, refused.reason, refused.decision) == (4401, "A valid API key is needed.", None)
-    assert sum(door.feeds.readers().values()) == 0
+    assert sum(door.feeds.count_readers().values()) == 0
 
 
 def test_wrong_keys_count_against_their_address_and_a_right_one_passes_all_the_same(door: Door) -> None:
@@ -96,20 +96,20 @@ def test_who_hangs_up_before_the_answer_has_tried_a_key_all_the_same(door: Door)
     assert door.refusal(WRONG).code == 4429
     door.knock(key(door.app), gone)
     assert door.answer() == []
-    assert sum(door.feeds.readers().values()) == 0
+    assert sum(door.feeds.count_readers().values()) == 0
 
 
 def test_a_wrong_parameter_is_refused_before_the_key_is_looked_at(door: Door) -> None:
     door.knock(WRONG, Reader(), since_seq="x")
     (refused,) = door.told
-    assert (refused.code, len(door.feeds.keys._questions)) == (4400, 0)
+    assert (refused.code, len(door.feeds.keys._lookups)) == (4400, 0)
 
 
 def test_a_key_that_changed_while_it_was_looked_up_is_looked_up_again(door: Door) -> None:
     app = door.app
     user = users.create(app, "ann@example.com", "pro", NOW)
     door.knock(user.api_key, Reader())
-    door.feeds.keys.step()
+    door.feeds.keys.run_lookup_step()
     users.rotate_key(app, user.id, NOW)
     assert door.answer() == []
     (refused,) = door.answer()
@@ -151,7 +151,7 @@ def held_back(service: Service) -> None:
 
 
 def asked(service: Service) -> None:
-    eventually(lambda: len(service.feeds.keys._questions) >= 1, SECONDS)
+    eventually(lambda: len(service.feeds.keys._lookups) >= 1, SECONDS)
 
 
 def test_others_are_served_while_a_key_is_looked_up(service: Service) -> None:
@@ -164,7 +164,7 @@ def test_others_are_served_while_a_key_is_looked_up(service: Service) -> None:
             asked(service)
             tell(service.app)
             assert said(first)["seq"] == 2
-            service.feeds.keys.step()
+            service.feeds.keys.run_lookup_step()
             assert [said(second)["seq"] for _ in range(2)] == [1, 2]
 
 
@@ -174,7 +174,7 @@ def test_messages_behind_the_key_wait_for_its_answer(service: Service) -> None:
         client.send(json.dumps({"token": key(service.app)}))
         client.send(json.dumps({"type": "subscribe", "tickers": ["AAPL"]}))
         asked(service)
-        service.feeds.keys.step()
+        service.feeds.keys.run_lookup_step()
         assert said(client)["data"] == {"tickers": ["AAPL"], "ciks": [], "form_types": []}
 
 
@@ -186,7 +186,7 @@ def test_more_messages_than_wait_end_the_connection(service: Service, messages: 
         for one in messages:
             client.send(one)
         assert closing(client)[0] == 4429
-        service.feeds.keys.step()
+        service.feeds.keys.run_lookup_step()
     service.settled()
 
 
@@ -196,7 +196,7 @@ def test_a_key_that_is_not_looked_up_in_five_seconds_is_to_be_sent_again_later(s
         asked(service)
         service.advance(5)
         assert closing(client) == (1013, "The service is busy.")
-        service.feeds.keys.step()
+        service.feeds.keys.run_lookup_step()
     service.settled()
 
 
@@ -205,7 +205,7 @@ def test_a_client_that_goes_before_the_answer_leaves_nothing(service: Service) -
     with opened(service.url(token=key(service.app))):
         asked(service)
     service.settled()
-    service.feeds.keys.step()
+    service.feeds.keys.run_lookup_step()
     service.settled()
 
 
@@ -216,10 +216,10 @@ def test_packets_behind_a_key_wait_for_its_answer(service: Service) -> None:
     insider = f"/ws/insider-api,{mine}"
     assert polling.post(f'40{MAIN},{mine}\x1e40{insider}\x1e42{MAIN},7["subscribe",{{"tickers":["aapl"]}}]') == 200
     asked(service)
-    assert len(service.feeds.keys._questions) == 1
+    assert len(service.feeds.keys._lookups) == 1
 
     def answered() -> bool:
-        service.feeds.keys.step()
+        service.feeds.keys.run_lookup_step()
         return service.counts["readers"] == 2
 
     eventually(answered, SECONDS)
@@ -233,7 +233,7 @@ def test_more_packets_than_wait_end_the_session(service: Service) -> None:
     assert polling.post("40/ws/main-api,{}") == 200
     assert polling.post("\x1e".join(["40/ws/insider-api,{}"] * 65)) == 400
     service.settled()
-    service.feeds.keys.step()
+    service.feeds.keys.run_lookup_step()
 
 
 def test_an_address_without_attempts_left_is_told_so_by_every_transport(

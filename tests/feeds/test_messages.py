@@ -10,8 +10,8 @@ from websockets.frames import Frame, Opcode
 
 from finapi.core.errors import ApiError
 from finapi.delivery.events import Event, EventTags
-from finapi.feeds import messages
-from finapi.feeds.messages import Filter, Since
+from finapi.feeds import feed_messages
+from finapi.feeds.feed_messages import FeedPosition, Filter
 
 APPLE = EventTags(("AAPL",), ("0000320193",), "10-K")
 BERKSHIRE = EventTags(("BRK-B", "BRK-A"), ("0001067983", "0000000007"), "4")
@@ -19,13 +19,13 @@ EVENT = Event("main-api", 7, "new_filing", "2025-05-02T10:00:46.000Z", APPLE, '{
 
 
 def test_a_message_carries_the_event_and_its_data_digit_by_digit() -> None:
-    assert messages.of_event(EVENT, catching_up=False).text == (
+    assert feed_messages.build_event_message(EVENT, catching_up=False).text == (
         '{"type":"new_filing","seq":7,"epoch":1,"occurred_at":"2025-05-02T10:00:46.000Z","data":{"price":12.50}}'
     )
 
 
 def test_what_a_reader_missed_says_so() -> None:
-    said = json.loads(messages.of_event(EVENT, catching_up=True).text)
+    said = json.loads(feed_messages.build_event_message(EVENT, catching_up=True).text)
     assert said["is_catchup"] is True
     assert list(said) == ["type", "seq", "epoch", "occurred_at", "data", "is_catchup"]
 
@@ -34,20 +34,20 @@ def test_what_a_reader_missed_says_so() -> None:
 def test_a_frame_is_the_one_that_the_websockets_package_makes(size: int) -> None:
     text = "é" * (size // 2) + "x" * (size % 2)
     expected = Frame(Opcode.TEXT, text.encode()).serialize(mask=False)
-    assert messages.text_frame(text) == expected
+    assert feed_messages.encode_text_frame(text) == expected
 
 
 def test_every_spelling_is_made_once() -> None:
-    message = messages.of_event(EVENT, catching_up=False)
-    assert message.frame() is message.frame()
-    assert message.server_sent() is message.server_sent()
-    assert message.packet_frame("/") is message.packet_frame("/")
-    assert message.packet("/") is message.packet("/")
+    message = feed_messages.build_event_message(EVENT, catching_up=False)
+    assert message.to_frame() is message.to_frame()
+    assert message.to_server_sent_event() is message.to_server_sent_event()
+    assert message.to_packet_frame("/") is message.to_packet_frame("/")
+    assert message.to_packet("/") is message.to_packet("/")
 
 
 def test_a_server_sent_event_is_one_line_of_data_with_the_number_as_its_id() -> None:
-    message = messages.of_event(EVENT, catching_up=False)
-    assert message.server_sent().decode() == f"id: 1-7\nevent: new_filing\ndata: {message.text}\n\n"
+    message = feed_messages.build_event_message(EVENT, catching_up=False)
+    assert message.to_server_sent_event().decode() == f"id: 1-7\nevent: new_filing\ndata: {message.text}\n\n"
 
 
 @pytest.mark.parametrize(
@@ -69,20 +69,20 @@ def test_a_server_sent_event_is_one_line_of_data_with_the_number_as_its_id() -> 
 def test_a_filter_passes_what_is_of_the_companies_and_of_the_forms(
     lists: dict[str, Any], passes: list[EventTags]
 ) -> None:
-    wanted = Filter().with_lists(lists)
-    assert [about for about in (APPLE, BERKSHIRE) if wanted.wants(about)] == passes
+    wanted = Filter().add(lists)
+    assert [about for about in (APPLE, BERKSHIRE) if wanted.matches(about)] == passes
 
 
 def test_lists_are_added_and_taken_away() -> None:
-    first = Filter().with_lists({"tickers": ["AAPL"], "form_types": ["4"]})
-    second = first.with_lists({"tickers": ["msft"]})
-    assert second.described() == {"tickers": ["AAPL", "MSFT"], "ciks": [], "form_types": ["4"]}
-    assert second.without_lists({"tickers": ["AAPL"], "ciks": ["1"]}).described() == {
+    first = Filter().add({"tickers": ["AAPL"], "form_types": ["4"]})
+    second = first.add({"tickers": ["msft"]})
+    assert second.to_lists() == {"tickers": ["AAPL", "MSFT"], "ciks": [], "form_types": ["4"]}
+    assert second.remove({"tickers": ["AAPL"], "ciks": ["1"]}).to_lists() == {
         "tickers": ["MSFT"],
         "ciks": [],
         "form_types": ["4"],
     }
-    assert second.without_lists({}) == Filter()
+    assert second.remove({}) == Filter()
 
 
 @pytest.mark.parametrize(
@@ -100,40 +100,40 @@ def test_lists_are_added_and_taken_away() -> None:
 )
 def test_a_list_that_is_none_is_named(lists: dict[str, Any], name: str) -> None:
     with pytest.raises(ApiError) as caught:
-        Filter().with_lists(lists)
+        Filter().add(lists)
     assert caught.value.details is not None
     assert (caught.value.code, caught.value.details["param"]) == ("INVALID_PARAM", name)
 
 
 def test_a_filter_does_not_grow_beyond_a_thousand() -> None:
-    full = Filter().with_lists({"ciks": [str(number) for number in range(1000)]})
+    full = Filter().add({"ciks": [str(number) for number in range(1000)]})
     with pytest.raises(ApiError, match="at most 1000 ciks"):
-        full.with_lists({"ciks": ["5000"]})
+        full.add({"ciks": ["5000"]})
 
 
 @pytest.mark.parametrize(("given", "read"), [(None, None), ("", None), ("0", 0), ("12", 12), (12, 12)])
 def test_a_number_to_go_on_after(given: object, read: int | None) -> None:
-    assert messages.since({"since_seq": given}) == (None if read is None else Since(read))
-    assert messages.since({"since_seq": 5, "epoch": given}) == Since(5, read)
-    assert messages.since({"epoch": given}) is None
+    assert feed_messages.parse_since({"since_seq": given}) == (None if read is None else FeedPosition(read))
+    assert feed_messages.parse_since({"since_seq": 5, "epoch": given}) == FeedPosition(5, read)
+    assert feed_messages.parse_since({"epoch": given}) is None
 
 
 @pytest.mark.parametrize("given", ["-1", "x", "1.5", 1.5, True, [], "9" * 16, "١"])
 def test_what_is_no_such_number_is_refused(given: object) -> None:
     for name in ("since_seq", "epoch"):
         with pytest.raises(ApiError, match=f"{name} must be a whole number"):
-            messages.since({name: given})
+            feed_messages.parse_since({name: given})
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("1769860800-12", Since(12, 1769860800)), ("12", Since(12)), ("", None), ("-", None), ("7-", None)],
+    [("1769860800-12", FeedPosition(12, 1769860800)), ("12", FeedPosition(12)), ("", None), ("-", None), ("7-", None)],
 )
-def test_the_id_of_a_server_sent_event_is_an_epoch_and_a_number(text: str, said: Since | None) -> None:
-    assert messages.since(messages.split_id(text)) == said
+def test_the_id_of_a_server_sent_event_is_an_epoch_and_a_number(text: str, said: FeedPosition | None) -> None:
+    assert feed_messages.parse_since(feed_messages.parse_event_id(text)) == said
 
 
 @pytest.mark.parametrize("text", ["x-1", "1-x", "1-2-3", "1 - 2", "--1"])
 def test_an_id_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(ApiError):
-        messages.since(messages.split_id(text))
+        feed_messages.parse_since(feed_messages.parse_event_id(text))

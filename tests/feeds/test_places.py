@@ -14,7 +14,7 @@ from websockets.sync.client import ClientConnection
 
 from finapi.app import App
 from finapi.core.clock import FixedClock
-from finapi.feeds.connections import LINGERING_PER_ADDRESS
+from finapi.feeds.feed_connections import MAX_LINGERING_PER_ADDRESS
 from tests.feeds import SECONDS, Service, key, running, tell
 from tests.feeds.test_event_stream import stream
 from tests.feeds.test_socketio import Polling, call
@@ -37,12 +37,12 @@ def test_refused_requests_hold_no_place_and_few_linger(make_app: Callable[..., A
     app = make_app(feed_connections=1, feed_connections_per_address=1)
     with running(app, clock) as service, ExitStack() as stack:
         answers = []
-        for _ in range(2 * LINGERING_PER_ADDRESS):
+        for _ in range(2 * MAX_LINGERING_PER_ADDRESS):
             client = stack.enter_context(socket.create_connection(service.address, SECONDS))
             client.sendall(GET)
             answers.append(client.recv(12))
         assert set(answers) == {b"HTTP/1.1 400"}
-        assert lingering(service) == LINGERING_PER_ADDRESS
+        assert lingering(service) == MAX_LINGERING_PER_ADDRESS
         tell(app)
         assert said(stack.enter_context(opened(service.url(token=key(app)))))["seq"] == 1
     service.settled()
@@ -138,10 +138,10 @@ def test_websockets_that_never_take_a_session_over_count_as_having_no_key(
 
 @pytest.mark.slow
 def test_all_hear_of_a_stop_however_many_they_are(make_app: Callable[..., App], clock: FixedClock) -> None:
-    app = make_app(feeds_paid=LINGERING_PER_ADDRESS + 2)
+    app = make_app(feeds_paid=MAX_LINGERING_PER_ADDRESS + 2)
     with running(app, clock) as service, ExitStack() as stack:
         mine: Any = key(app)
-        readers = [stack.enter_context(opened(service.url(token=mine))) for _ in range(LINGERING_PER_ADDRESS + 2)]
+        readers = [stack.enter_context(opened(service.url(token=mine))) for _ in range(MAX_LINGERING_PER_ADDRESS + 2)]
         service.settled(connections=len(readers), readers=len(readers))
         service.feeds.stop()
         assert {closing(reader)[0] for reader in readers} == {1001}

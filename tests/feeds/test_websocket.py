@@ -22,7 +22,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.delivery import credential_replacement, events
 from finapi.delivery.events import EventTags
-from finapi.feeds import loop
+from finapi.feeds import feed_loop
 from finapi.feeds.hub import Hub
 from tests.client import sent, token_in
 from tests.conftest import NOW
@@ -92,7 +92,7 @@ def test_each_feed_tells_of_its_own(service: Service, feed: str, type: str) -> N
         assert said(client) == message(1, catching_up=True, type=type)
 
 
-@pytest.mark.parametrize("name", ["publish", "recheck"])
+@pytest.mark.parametrize("name", ["publish", "end_invalid"])
 def test_a_round_that_fails_is_made_again_and_nothing_is_missed(
     service: Service, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -105,7 +105,7 @@ def test_a_round_that_fails_is_made_again_and_nothing_is_missed(
             raise sqlite3.OperationalError("disk I/O error")
         return work(self, *asked)
 
-    monkeypatch.setattr(loop, "AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(feed_loop, "RETRY_SECONDS", 0.01)
     with opened(service.url(token=key(service.app))) as client:
         service.settled(connections=1, readers=1)
         monkeypatch.setattr(Hub, name, fails_once)
@@ -114,7 +114,7 @@ def test_a_round_that_fails_is_made_again_and_nothing_is_missed(
             tx.announce(users.KEYS_TOPIC)
         assert said(client) == message(1)
         assert failed.wait(SECONDS)
-        eventually(lambda: service.feeds.trouble() is None, SECONDS)
+        eventually(lambda: service.feeds.find_problem() is None, SECONDS)
 
 
 def test_a_connection_that_cannot_be_taken_over_leaves_nothing_behind(
@@ -126,7 +126,7 @@ def test_a_connection_that_cannot_be_taken_over_leaves_nothing_behind(
         raise sqlite3.OperationalError("disk I/O error")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Hub, "open", fails)
+        patched.setattr(Hub, "subscribe", fails)
         with opened(service.url(token=given)) as client, pytest.raises(ConnectionClosed):
             client.recv(timeout=SECONDS)
     service.settled()

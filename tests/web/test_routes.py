@@ -284,7 +284,7 @@ def test_a_server_starts_and_answers_without_what_no_call_has_asked_for(tmp_path
         "finapi.market.holdings.doubts",
         "finapi.market.prices",
         "finapi.accounts.archive",
-        "finapi.feeds.loop",
+        "finapi.feeds.feed_loop",
         "finapi.delivery.dispatcher",
         "finapi.ops.watchdog",
         "finapi.ops.proof",
