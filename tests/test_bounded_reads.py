@@ -186,6 +186,7 @@ def test_a_zip_whose_list_takes_too_much_memory_is_refused(tmp_path: Path, monke
     assert list(sources.groups([file])) == [Unreadable(str(file), TOO_LITTLE_MEMORY)]
 
 
+@pytest.mark.usefixtures("loggers")
 def test_too_little_memory_in_a_verb_is_a_line(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

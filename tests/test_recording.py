@@ -351,7 +351,7 @@ def test_a_known_tag_is_304_in_every_notation(service: Service, file: Path, tags
     with FinapiServer(seed=2, listens=False, recording=file) as server:
         headers = {"X-API-Key": server.api_key, "If-None-Match": tags}
         answer = server.send(ApiRequest("GET", server.url + FILINGS, headers))
-        assert (answer.status, answer.body, "content-length" in answer.build_headers) == (304, b"", False)
+        assert (answer.status, answer.body, "content-length" in answer.headers) == (304, b"", False)
 
 
 def test_the_key_is_replaced_in_bodies_and_bearers(service: Service, file: Path) -> None:

@@ -370,7 +370,7 @@ def market(app: App, client: Client, user: NewUser, tmp_path: Path) -> list[Know
     take(app, tmp_path, mapping.encode(), *reports)
     client.key = user.api_key
     for one in papers:
-        held = [*one["held"].accepted_names()]
+        held = [*one["held"].values()]
         one["share_change"] = sum(now - before for before, now in held)
         one["fund_flow"], one["total_value"] = (
             one["share_change"] * one["price"],
