@@ -26,7 +26,7 @@ from types import FrameType
 from finapi.core.errors import ParseError
 from finapi.edgar import (
     companyfacts,
-    cusip,
+    cusip_lists,
     document_kinds,
     form_indexes,
     getcurrent,
@@ -247,11 +247,11 @@ TARGETS = {
         lambda: _with_shorter(_files("companyfacts_trimmed/*.json"), _shorter),
     ),
     "xbrl": Target(lambda data: parse_instance(data, "f"), lambda: _files("xbrl/*/*_htm.xml")),
-    "schema": Target(lambda data: filer_schema(data, "f"), lambda: _files("xbrl/*/*.xsd")),
+    "schema": Target(lambda data: filer_schema.parse_schema(data, "f"), lambda: _files("xbrl/*/*.xsd")),
     "linkbases": Target(_linkbase, lambda: _files(*(f"xbrl/*/*_{one}.xml" for one in ("pre", "cal", "def", "lab")))),
     "datasets": Target(_datasets, lambda: [*_files("fsds_slices/*/*.txt"), *statement_set_tables.tables().values()]),
     "securities": Target(
-        lambda data: (cusip.parse_fails_to_deliver(data, "f"), cusip.parse_13f_list(data, "f")),
+        lambda data: (cusip_lists.parse_fails_to_deliver(data, "f"), cusip_lists.parse_13f_list(data, "f")),
         lambda: list(SECURITIES),
     ),
     "kinds": Target(

@@ -54,6 +54,7 @@ TESTS = {
     "edgar/index_documents": "tests/edgar/test_index_documents.py",
     "edgar/insider_sets": "tests/edgar/test_insider_sets.py",
     "edgar/cusip": "tests/edgar/test_cusip.py",
+    "edgar/cusip_lists": "tests/edgar/test_cusip_lists.py",
 }
 
 _COMPARED = {

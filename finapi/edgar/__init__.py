@@ -1,1 +1,1 @@
-"""What the SEC publishes, as values: pure parsers that take bytes and open no file, socket or clock."""
+"""Parsers of the documents that the SEC publishes: bytes in, values out. They open no file, socket or clock."""

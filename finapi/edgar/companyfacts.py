@@ -1,9 +1,18 @@
-"""companyfacts documents: every figure that a company's filings tagged without dimensions.
+"""The parser of companyfacts documents: all facts that a company's filings tagged without dimensions.
 
-``fy`` and ``fp`` of a row are of the filing that repeats the figure and not of the figure, and ``frame`` marks
-only what was filed last: none of the three is read. The document is read a concept at a time, because the
-rows of a large company make a hundred megabytes of objects at once: by patterns where the concept is written
-exactly as the SEC writes it, which takes half as long, and any other by a JSON decoder.
+The document has the facts by taxonomy, tag and unit::
+
+    {"cik": 320193, "entityName": "Apple Inc.", "facts": {"us-gaap": {"Assets": {
+        "label": "Assets", "description": "...", "units": {"USD": [
+            {"end": "2009-09-26", "val": 47501000000, "accn": "0001193125-10-012091",
+             "fy": 2010, "fp": "Q1", "form": "10-Q", "filed": "2010-01-25", "frame": "CY2009Q3I"}, ...]}}}}}
+
+``fy`` and ``fp`` describe the filing that repeats a figure, not the figure, and ``frame`` marks only the row that was
+filed last (DECISIONS 14). The parser reads ``fy`` as the fiscal year of the filing and ignores the two others.
+
+A large company has ten megabytes, and as objects all rows would take a hundred. So the parser decodes one concept at a
+time. There are two ways to do that. A concept that is written exactly as the SEC writes it is split with regular
+expressions, in half the time of a JSON decoder. Any other concept is decoded as JSON.
 """
 
 from __future__ import annotations
@@ -21,37 +30,42 @@ from finapi.core.json import build_strict_decoder
 from finapi.edgar import identifiers
 from finapi.edgar.xbrl.qnames import NUMBER
 
-# Bytes; the largest companies have about 10 MB. Bytes, text and rows of one this large take 190 MB together.
+# The largest companies have about 10 MB. The bytes, text and rows of a document of this size take 190 MB together.
 MAX_BYTES = 32 * 1024 * 1024
-MAX_NAME = 300  # characters of a concept, a unit or a company's name
-MAX_NUMBER = 60  # characters of a value
+MAX_NAME = 300  # Characters of a concept, a unit or a company's name.
+MAX_NUMBER = 60  # Characters of a value.
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*", re.ASCII)
-_OF_ROW = itemgetter("accn", "end", "val", "form", "filed")
 _KEY = re.compile(rf'"({_NAME.pattern})":', re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
-# A concept as the SEC writes it: up to its units, a unit up to its rows, and a row. Each key stands once and in its
-# place; a text has no escapes, except for label and description, which have a thousand at most, as the matcher keeps 90
-# bytes for each of them; a number is the text that a decoder would make of it.
-# A date or an accession number is whatever is as long: what is none is refused.
+# The parts of a concept as the SEC writes it: its beginning up to the units, a unit up to its rows, and a row. Each key
+# occurs once, in this order. Texts have no escapes, except for label and description; these have at most a thousand,
+# because the matcher needs 90 bytes for each. A number is written as the JSON decoder would return it. Dates and
+# accession numbers are matched by their length only and validated later.
 _PLAIN = r'[^"\\\x00-\x1f]'
 _ESCAPED = rf'(?:null|"{_PLAIN}*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){_PLAIN}*){{0,1000}}")'
-_HEAD = re.compile(rf'\{{"label":{_ESCAPED},"description":{_ESCAPED},"units":\{{')
-_UNIT = re.compile(rf'"({_PLAIN}*)":\[')
-_BETWEEN_UNITS = re.compile(r'\],(?=")')
+_CONCEPT_START = re.compile(rf'\{{"label":{_ESCAPED},"description":{_ESCAPED},"units":\{{')
+_UNIT_START = re.compile(rf'"({_PLAIN}*)":\[')
+_UNIT_SEPARATOR = re.compile(r'\],(?=")')
 _VALUE = r"-?[1-9][0-9]{0,29}(?:\.[0-9]{1,28})?|-?0\.[0-9]{1,28}|0"
-_SAID = rf'"fy":(?:[0-9]{{4}}|null),"fp":(?:null|"{_PLAIN}*"),"form":"{_PLAIN}*","filed":".{{10}}"'
+_FILING_MEMBERS = rf'"fy":(?:[0-9]{{4}}|null),"fp":(?:null|"{_PLAIN}*"),"form":"{_PLAIN}*","filed":".{{10}}"'
 _ROW = re.compile(
-    rf'(\{{(?:"start":"(.{{10}})",)?"end":"(.{{10}})","val":({_VALUE}),"accn":"(.{{20}})",({_SAID})'
+    rf'(\{{(?:"start":"(.{{10}})",)?"end":"(.{{10}})","val":({_VALUE}),"accn":"(.{{20}})",({_FILING_MEMBERS})'
     rf'(?:,"frame":"{_PLAIN}*")?\}})(?:,|\Z)'
 )
 
-# What a row says: itself as written, start ("" for an instant), end, value, accession number, and what it says of its
-# filing: as written, or the year that it calls its own, form and filing date.
-_Said = str | tuple[Any, Any, Any]
-_Told = tuple[str, str, str, str, str, _Said]
+_ROW_MEMBERS = itemgetter("accn", "end", "val", "form", "filed")
+
+# The members of a row about its filing, either as written (_FILING_MEMBERS) or as year, form and filing date.
+_FilingMembers = str | tuple[Any, Any, Any]
+# The groups of _ROW: the row as it is written, start ("" for an instant), end, value, accession number, and the members
+# about the filing. A row from the JSON decoder has "" in the first place.
+_RowTexts = tuple[str, str, str, str, str, _FilingMembers]
+# An accession number, the day number of the last day, the number of days (0 for an instant), and the value. Rows are
+# plain tuples because a large company has tens of thousands of them.
+FactRow = tuple[str, int, int, str]
 
 
 class FactFiling(NamedTuple):
@@ -62,22 +76,19 @@ class FactFiling(NamedTuple):
 
 
 class ConceptFacts(NamedTuple):
-    """The rows of a concept (``us-gaap:Assets``) in one unit, as they stand in the document.
-
-    A row is an accession number, the number of its last day, how many days it is of (0 for an instant) and a value.
-    """
+    """The rows of a concept (``us-gaap:Assets``) in one unit, in document order."""
 
     concept: str
     unit: str
-    rows: list[tuple[str, int, int, str]]
+    rows: list[FactRow]
 
 
 @dataclass(frozen=True, slots=True)
 class CompanyFacts:
-    """What a document holds. ``filings`` are by accession number, with dashes.
+    """The facts of a document, and the filings that report them, by accession number with dashes.
 
-    ``fiscal_years`` is the year that a filing calls its own, by accession number, where its rows tell one.
-    ``backward`` counts the rows left out because they end before they start: filers' own errors.
+    ``fiscal_years`` has the fiscal year of each filing whose rows state one. ``backward_row_count`` is the number of
+    rows that were left out because they end before they start, which are errors of the filers.
     """
 
     cik: int
@@ -88,16 +99,16 @@ class CompanyFacts:
     fiscal_years: dict[str, int]
 
 
-def parse(data: bytes, file: str) -> CompanyFacts:
-    """The filings and figures of a companyfacts document; ``file`` is named in errors.
+def parse(content: bytes, file: str) -> CompanyFacts:
+    """Return the filings and facts of a companyfacts document. ``file`` is named in errors.
 
-    ParseError: JSON that is broken, ambiguous (a key that occurs twice) or too deep; a row without its end,
-    accession, form, filing date or value; a value that is not a decimal number; a name that is none.
+    Raise ParseError if the JSON is broken, ambiguous (a key occurs twice) or nested too deep, if a row lacks its end,
+    accession number, form, filing date or value, or if a value, name or date is not valid.
     """
-    if len(data) > MAX_BYTES:
+    if len(content) > MAX_BYTES:
         raise ParseError(file, "", f"is larger than any companyfacts document ({MAX_BYTES >> 20} MiB)")
     try:
-        return _CompanyFactsReader(data.decode("utf-8-sig"), file).read()
+        return _CompanyFactsReader(content.decode("utf-8-sig"), file).read()
     except RecursionError:
         raise ParseError(file, "", "JSON nested too deep") from None
     except JSONDecodeError as error:
@@ -108,247 +119,266 @@ def parse(data: bytes, file: str) -> CompanyFacts:
 
 
 class _CompanyFactsReader:
-    """Walks down to the concepts and decodes each whole."""
+    """Goes down to the concepts, member by member, and reads one concept after the other."""
 
     def __init__(self, text: str, file: str) -> None:
         self._text = text
         self._file = file
-        self._at = 0
-        self._decoder = build_strict_decoder(parse_float=str)
-        self._quick = build_strict_decoder(parse_float=str, unique=False)
+        self._position = 0
+        # The path of the concept that is read, for errors.
         self._place = "$"
+        self._decoder = build_strict_decoder(parse_float=str)
+        self._fast_decoder = build_strict_decoder(parse_float=str, unique=False)
         self._filings: dict[str, FactFiling] = {}
-        self._series: list[ConceptFacts] = []
-        self._days: dict[str, int] = {}
-        self._years: dict[str, int] = {}
-        # What the last row of each filing said of it.
-        self._told: dict[str, _Said] = {}
-        self._backward = 0
+        self._fiscal_years: dict[str, int] = {}
+        self._concepts: list[ConceptFacts] = []
+        self._backward_row_count = 0
+        # Valid dates with their day numbers, and the last members about each filing: both are repeated thousands of
+        # times.
+        self._day_numbers: dict[str, int] = {}
+        self._known_members: dict[str, _FilingMembers] = {}
 
     def read(self) -> CompanyFacts:
         cik: int | None = None
         name: str | None = None
-        for key in self._members():
+        for key in self._iter_members():
             if key == "cik":
-                cik = self._cik(self._value())
+                cik = self._parse_cik(self._decode_value())
             elif key == "entityName":
-                name = self._name(self._value())
+                name = self._parse_name(self._decode_value())
             elif key == "facts":
-                self._facts()
+                self._read_facts()
             else:
-                self._value()
-        self._blank()
-        if self._at != len(self._text):
-            raise JSONDecodeError("Extra data", self._text, self._at)
+                self._decode_value()
+        self._skip_blanks()
+        if self._position != len(self._text):
+            raise JSONDecodeError("Extra data", self._text, self._position)
         self._place = "$"
         if cik is None or name is None:
-            raise self._refusal("cik or entityName is missing")
-        return CompanyFacts(cik, name, self._filings, self._series, self._backward, self._years)
+            raise self._build_error("cik or entityName is missing")
+        return CompanyFacts(
+            cik=cik,
+            name=name,
+            filings=self._filings,
+            concepts=self._concepts,
+            backward_row_count=self._backward_row_count,
+            fiscal_years=self._fiscal_years,
+        )
 
-    def _facts(self) -> None:
-        for taxonomy in self._members():
+    def _read_facts(self) -> None:
+        for taxonomy in self._iter_members():
             self._place = f"$.facts[{taxonomy[:80]!r}]"
             if not _NAME.fullmatch(taxonomy) or len(taxonomy) > MAX_NAME:
-                raise self._refusal("is not a taxonomy prefix")
-            for tag in self._members():
+                raise self._build_error("is not a taxonomy prefix")
+            for tag in self._iter_members():
                 self._place = f"$.facts.{taxonomy}[{tag[:80]!r}]"
                 if not _NAME.fullmatch(tag) or len(tag) > MAX_NAME:
-                    raise self._refusal("is not a concept name")
-                self._concept(f"{taxonomy}:{tag}")
+                    raise self._build_error("is not a concept name")
+                self._read_concept(f"{taxonomy}:{tag}")
 
-    def _concept(self, name: str) -> None:
-        plain = self._units_as_written()
-        if plain is not None:
-            for unit, told in plain.items():
-                self._unit(name, unit, told)
+    def _read_concept(self, concept: str) -> None:
+        rows_by_unit = self._match_concept()
+        if rows_by_unit is not None:
+            for unit, rows in rows_by_unit.items():
+                self._add_unit(concept, unit, rows)
             return
-        value = self._concept_value()
+        value = self._decode_concept()
         units = value.get("units") if isinstance(value, dict) else None
         if not isinstance(units, dict):
-            raise self._refusal("has no units")
-        for unit, rows in units.items():
-            if not isinstance(rows, list):
-                raise self._refusal(f"unit {unit[:40]!r} is not a list")
-            self._unit(name, unit, map(self._decoded, rows))
+            raise self._build_error("has no units")
+        for unit, records in units.items():
+            if not isinstance(records, list):
+                raise self._build_error(f"unit {unit[:40]!r} is not a list")
+            self._add_unit(concept, unit, map(self._build_row_texts, records))
 
-    def _units_as_written(self) -> dict[str, list[_Told]] | None:
-        """The rows of the next concept by unit; None, and nothing is read, where it is not as the SEC writes it."""
-        self._blank()
-        text, units = self._text, dict[str, list[_Told]]()
-        found = _HEAD.match(text, self._at)
-        while found is not None:
-            found = _UNIT.match(text, found.end())
-            if found is None or found[1] in units:
+    def _match_concept(self) -> dict[str, list[_RowTexts]] | None:
+        """Return the rows of the next concept by unit.
+
+        Return None, and read nothing, if the concept is not written as the SEC writes it.
+        """
+        self._skip_blanks()
+        text = self._text
+        rows_by_unit: dict[str, list[_RowTexts]] = {}
+        match = _CONCEPT_START.match(text, self._position)
+        while match is not None:
+            unit = _UNIT_START.match(text, match.end())
+            if unit is None or unit[1] in rows_by_unit:
                 return None
-            first, end = found.end(), text.find("]", found.end())
-            rows = units[found[1]] = _ROW.findall(text, first, end)
-            # Rows and the commas between them are all that there is.
-            if not rows or sum([len(row[0]) for row in rows]) + len(rows) - 1 != end - first:
+            start = unit.end()
+            end = text.find("]", start)
+            rows = _ROW.findall(text, start, end)
+            # findall skips anything that is not a row: rows and the commas between them must be all of the text.
+            matched_length = sum([len(row[0]) for row in rows]) + len(rows) - 1
+            if not rows or matched_length != end - start:
                 return None
+            rows_by_unit[unit[1]] = rows
             if text.startswith("]}}", end):
-                self._at = end + 3
-                return units
-            found = _BETWEEN_UNITS.match(text, end)
+                self._position = end + 3
+                return rows_by_unit
+            match = _UNIT_SEPARATOR.match(text, end)
         return None
 
-    def _unit(self, concept: str, unit: str, rows: Iterable[_Told]) -> None:
-        if not unit or len(unit) > MAX_NAME or _CONTROL.search(unit):
-            raise self._refusal("has a unit that is not a name")
-        self._series.append(ConceptFacts(concept, unit, self._rows(rows)))
-
-    def _decoded(self, row: Any) -> _Told:
-        """What a row says that has been decoded."""
+    def _build_row_texts(self, record: Any) -> _RowTexts:
+        """Return the texts of a row that the JSON decoder decoded."""
         try:
-            accession, end, value, form, filed = _OF_ROW(row)
-            start, year = row.get("start"), row.get("fy")
+            accession, end, value, form, filed = _ROW_MEMBERS(record)
+            start = record.get("start")
+            year = record.get("fy")
         except (TypeError, KeyError, AttributeError) as error:
-            raise self._refusal(f"a row is not in the SEC's format: {error}") from None
+            raise self._build_error(f"a row is not in the SEC's format: {error}") from None
         if start is not None and (not isinstance(start, str) or not start):
-            raise self._refusal(f"{str(start)[:40]!r} is not a date")
+            raise self._build_error(f"{str(start)[:40]!r} is not a date")
         if type(value) is int:
             value = str(value)
             if len(value) > MAX_NUMBER:
-                raise self._refusal(f"a value is not a number: {value[:40]}...")
+                raise self._build_error(f"a value is not a number: {value[:40]}...")
         elif not isinstance(value, str) or len(value) > MAX_NUMBER or not NUMBER.fullmatch(value):
-            raise self._refusal(f"a value is not a decimal number: {str(value)[:40]!r}")
+            raise self._build_error(f"a value is not a decimal number: {str(value)[:40]!r}")
         return "", "" if start is None else start, end, value, accession, (year, form, filed)
 
-    def _rows(self, rows: Iterable[_Told]) -> list[tuple[str, int, int, str]]:
-        told, seen, made = self._told, self._days, []
-        for _, start, end, value, accession, said in rows:
+    def _add_unit(self, concept: str, unit: str, rows: Iterable[_RowTexts]) -> None:
+        if not unit or len(unit) > MAX_NAME or _CONTROL.search(unit):
+            raise self._build_error("has a unit that is not a name")
+        self._concepts.append(ConceptFacts(concept=concept, unit=unit, rows=self._build_rows(rows)))
+
+    def _build_rows(self, row_texts: Iterable[_RowTexts]) -> list[FactRow]:
+        known_members = self._known_members
+        day_numbers = self._day_numbers
+        rows = []
+        for _, start, end, value, accession, filing_members in row_texts:
             try:
-                if told.get(accession) != said:
-                    self._of_filing(accession, said)
-                    told[accession] = said
-                if end not in seen:
-                    self._day(end)
-                if start and start not in seen:
-                    self._day(start)
+                if known_members.get(accession) != filing_members:
+                    self._add_filing(accession, filing_members)
+                    known_members[accession] = filing_members
+                if end not in day_numbers:
+                    self._add_day(end)
+                if start and start not in day_numbers:
+                    self._add_day(start)
             except TypeError as error:
-                raise self._refusal(f"a row is not in the SEC's format: {error}") from None
-            last = seen[end]
-            length = last - seen[start] + 1 if start else 0
-            if start and length < 1:
-                self._backward += 1
+                raise self._build_error(f"a row is not in the SEC's format: {error}") from None
+            last_day = day_numbers[end]
+            day_count = last_day - day_numbers[start] + 1 if start else 0
+            if start and day_count < 1:
+                self._backward_row_count += 1
             else:
-                made.append((accession, last, length, value))
-        return made
+                rows.append((accession, last_day, day_count, value))
+        return rows
 
-    def _of_filing(self, accession: str, said: _Said) -> None:
-        if isinstance(said, str):
-            members = self._quick.decode(f"{{{said}}}")
-            said = members["fy"], members["form"], members["filed"]
-        year, form, filed = said
-        self._label(accession, year)
-        self._file_row(accession, form, filed)
-
-    def _label(self, accession: str, year: Any) -> None:
-        # Rows that disagree about their filing's year: the later one, whatever their order.
+    def _add_filing(self, accession: Any, members: _FilingMembers) -> None:
+        """Validate and store the filing of a row. Rows may disagree about their filing, and their order varies."""
+        if isinstance(members, str):
+            decoded = self._fast_decoder.decode(f"{{{members}}}")
+            year, form, filed = decoded["fy"], decoded["form"], decoded["filed"]
+        else:
+            year, form, filed = members
         if type(year) is int and 1900 <= year <= 2200:
-            self._years[accession] = max(year, self._years.get(accession, year))
-
-    def _file_row(self, accession: Any, form: Any, filed: Any) -> None:
+            self._fiscal_years[accession] = max(year, self._fiscal_years.get(accession, year))
         if not isinstance(accession, str) or identifiers.parse_accession(accession) != accession:
-            raise self._refusal(f"accn {str(accession)[:40]!r} is not an accession number")
+            raise self._build_error(f"accn {str(accession)[:40]!r} is not an accession number")
         if not isinstance(form, str) or not form or len(form) > 40 or _CONTROL.search(form):
-            raise self._refusal(f"form {str(form)[:40]!r} is not a form type")
-        self._day(filed)
-        # Rows that disagree about their filing: the earlier day, whatever their order.
-        told = FactFiling(form, filed)
-        known = self._filings.get(accession, told)
-        self._filings[accession] = min(told, known, key=lambda one: (one.filed, one.form))
+            raise self._build_error(f"form {str(form)[:40]!r} is not a form type")
+        self._add_day(filed)
+        filing = FactFiling(form=form, filed=filed)
+        earlier_filing = self._filings.get(accession, filing)
+        self._filings[accession] = min(filing, earlier_filing, key=lambda candidate: (candidate.filed, candidate.form))
 
-    def _day(self, text: Any) -> None:
+    def _add_day(self, text: Any) -> None:
         if not isinstance(text, str) or not days.is_day(text):
-            raise self._refusal(f"{str(text)[:40]!r} is not a date")
-        self._days[text] = days.number(text)
+            raise self._build_error(f"{str(text)[:40]!r} is not a date")
+        self._day_numbers[text] = days.number(text)
 
-    def _cik(self, value: Any) -> int:
+    def _parse_cik(self, value: Any) -> int:
         try:
             return int(identifiers.parse_cik(value))
         except ValueError as error:
-            raise self._refusal(str(error)) from None
+            raise self._build_error(str(error)) from None
 
-    def _name(self, value: Any) -> str:
+    def _parse_name(self, value: Any) -> str:
         name = " ".join(value.split()) if isinstance(value, str) else ""
         if not name or len(name) > MAX_NAME or _CONTROL.search(name):
-            raise self._refusal("entityName is not a name")
+            raise self._build_error("entityName is not a name")
         return name
 
-    # JSON.
+    # ---- JSON
 
-    def _members(self) -> Iterator[str]:
-        """The names of an object's members; the caller reads the value of each before it asks for the next."""
+    def _iter_members(self) -> Iterator[str]:
+        """Yield the keys of an object. The caller reads the value of each key before it continues."""
         self._expect("{")
-        seen: set[str] = set()
-        if self._next() == "}":
-            self._at += 1
+        keys: set[str] = set()
+        if self._peek() == "}":
+            self._position += 1
             return
         while True:
-            key = self._key()
-            if key in seen:
-                raise self._refusal(f"the key {key[:40]!r} occurs twice in one object")
-            seen.add(key)
+            key = self._read_key()
+            if key in keys:
+                raise self._build_error(f"the key {key[:40]!r} occurs twice in one object")
+            keys.add(key)
             yield key
-            if self._next() == "}":
-                self._at += 1
+            if self._peek() == "}":
+                self._position += 1
                 return
             self._expect(",")
 
-    def _key(self) -> str:
-        """The name of the next member, up to its colon."""
-        plain = _KEY.match(self._text, self._at)
-        if plain is not None:
-            self._at = plain.end()
-            return plain[1]
-        if self._next() != '"':
-            raise JSONDecodeError("Expecting property name enclosed in double quotes", self._text, self._at)
-        key: str = self._value()
+    def _read_key(self) -> str:
+        """Return the next key, and read up to the end of its colon."""
+        plain_key = _KEY.match(self._text, self._position)
+        if plain_key is not None:
+            self._position = plain_key.end()
+            return plain_key[1]
+        if self._peek() != '"':
+            raise JSONDecodeError("Expecting property name enclosed in double quotes", self._text, self._position)
+        key: str = self._decode_value()
         self._expect(":")
         return key
 
-    def _concept_value(self) -> Any:
-        # Each key is followed by a colon: with as many members as colons, none in texts, no key occurs twice.
-        self._blank()
-        at = self._at
-        value = self._value(self._quick)
-        if self._text.count(":", at, self._at) != _members(value):
-            self._at = at
-            value = self._value()
+    def _decode_concept(self) -> Any:
+        """Return the value of a concept. Raise ParseError if a key occurs twice.
+
+        The fast decoder does not notice repeated keys. There are none if the value has as many members as the text has
+        colons. Otherwise, with a repeated key or with colons in texts, decode the value again with the strict decoder.
+        """
+        self._skip_blanks()
+        start = self._position
+        value = self._decode_value(self._fast_decoder)
+        if self._text.count(":", start, self._position) != _count_members(value):
+            self._position = start
+            value = self._decode_value()
         return value
 
-    def _value(self, decoder: JSONDecoder | None = None) -> Any:
-        self._blank()
+    def _decode_value(self, decoder: JSONDecoder | None = None) -> Any:
+        self._skip_blanks()
         try:
-            value, self._at = (decoder or self._decoder).raw_decode(self._text, self._at)
+            value, self._position = (decoder or self._decoder).raw_decode(self._text, self._position)
         except JSONDecodeError:
             raise
         except ValueError as error:
-            raise self._refusal(f"not JSON in the SEC's format: {error}") from None
+            raise self._build_error(f"not JSON in the SEC's format: {error}") from None
         return value
 
-    def _next(self) -> str:
-        self._blank()
-        return self._text[self._at : self._at + 1]
+    def _peek(self) -> str:
+        """Return the next character that is not blank, or "" at the end."""
+        self._skip_blanks()
+        return self._text[self._position : self._position + 1]
 
-    def _expect(self, mark: str) -> None:
-        if self._next() != mark:
-            raise JSONDecodeError(f"Expecting {mark!r}", self._text, self._at)
-        self._at += 1
+    def _expect(self, character: str) -> None:
+        if self._peek() != character:
+            raise JSONDecodeError(f"Expecting {character!r}", self._text, self._position)
+        self._position += 1
 
-    def _blank(self) -> None:
-        blank = _BLANK.match(self._text, self._at)
+    def _skip_blanks(self) -> None:
+        blank = _BLANK.match(self._text, self._position)
         assert blank is not None
-        self._at = blank.end()
+        self._position = blank.end()
 
-    def _refusal(self, reason: str) -> ParseError:
+    def _build_error(self, reason: str) -> ParseError:
         return ParseError(self._file, self._place, reason)
 
 
-def _members(concept: Any) -> int:
-    """How many members a concept, its units and their rows have; -1 of anything else."""
+def _count_members(concept: Any) -> int:
+    """Return the number of members of a concept, its units and their rows, or -1 if it is not a concept."""
     try:
         units = concept["units"]
-        return len(concept) + len(units) + sum([len(row) for rows in units.values() for row in rows])
+        row_members = sum([len(row) for rows in units.values() for row in rows])
+        return len(concept) + len(units) + row_members
     except (TypeError, KeyError, AttributeError):
         return -1

@@ -1,29 +1,34 @@
-"""What kind of document some bytes are, told from their beginning.
+"""The kind of a document, detected from its first bytes.
 
-People hand over folders and zips of anything, names get lost, and the SEC sends an error page where data was
-asked for: the content decides, and the name only where the content leaves a choice.
+Operators pass folders and zip files with all kinds of documents, file names get lost, and the SEC sometimes sends an
+error page instead of data. So the content decides, and the file name only where the content is ambiguous. The first
+character that is not blank leads to one of three detectors:
+
+- ``{``: JSON; the keys of the outermost object are specific to one kind (``entityType`` is in submissions only).
+- ``<``: an SGML submission, HTML, or XML; the root element and marks in its beginning decide.
+- anything else: the first line is a header of columns, a row of a list, or the start of a PEM wrapper.
 """
 
 from __future__ import annotations
 
 import re
 
-from finapi.edgar import cusip, form_families
+from finapi.edgar import cusip_lists, form_families
 
-_PREFIX = 64 * 1024  # bytes looked at
-_HEADER = 4 * 1024  # bytes of a line of columns
-_JSON_PREFIX = 4 * 1024  # bytes; the first keys decide
-# The most that :func:`kind` looks at, for callers that need not read the rest of what they do not want.
-MAX_PREFIX_BYTES = 256 * 1024  # bytes
+# The most bytes that detect_kind looks at. Callers need not read more of a document to learn its kind.
+MAX_PREFIX_BYTES = 256 * 1024
 
-_LINKBASE_PREFIX = 256 * 1024  # bytes; hundreds of roleRef elements may stand before the first link
+_FRONT_BYTES = 64 * 1024  # For all documents but linkbases.
+_LINKBASE_BYTES = 256 * 1024  # Hundreds of roleRef elements may come before the first link.
+_COLUMN_LINE_BYTES = 4 * 1024
+_JSON_BYTES = 4 * 1024  # The first keys decide.
 
 _BLANK = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*")
 _ELEMENT = re.compile(rb"<(?:[\w.-]+:)?([A-Za-z_][\w.-]*)")
 _JSON_TOKEN = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{}\[\]]', re.DOTALL)
 _SEC_TITLE = re.compile(rb"(?i)<title>\s*(?:SEC\.gov \||Access Denied)")
 _UNDECLARED = b"Request Originates from an Undeclared Automated Tool"
-_REFUSALS = (_UNDECLARED, b"Request Rate Threshold Exceeded", b"<title>Access Denied")
+_ACCESS_REFUSALS = (_UNDECLARED, b"Request Rate Threshold Exceeded", b"<title>Access Denied")
 
 _MAGIC = (
     (b"PK\x03\x04", "zip"),
@@ -34,13 +39,14 @@ _MAGIC = (
     (b"\xff\xd8\xff", "image"),
     (b"GIF8", "image"),
 )
-_LINKS = (
+# Linkbases: the prefix of "Link" in the name of their extended links, the kind, and the usual end of the file's stem.
+_LINKBASES = (
     (b"presentation", "xbrl-presentation", "_pre"),
     (b"calculation", "xbrl-calculation", "_cal"),
     (b"definition", "xbrl-definition", "_def"),
     (b"label", "xbrl-label", "_lab"),
 )
-# A member of the outermost object that only one kind has.
+# Keys of the outermost object that only one kind has.
 _JSON_KEYS = {
     b"entityType": "submissions",
     b"sicDescription": "submissions",
@@ -53,12 +59,24 @@ _JSON_KEYS = {
     b"instance": "metalinks",
     b"std_ref": "metalinks",
 }
-# Of a CSV of prices, letters only.
-_DAYS = {b"date", b"timestamp", b"day", b"tradedate", b"datetime"}
-_PRICES = (b"close", b"adjclose", b"last", b"price", b"dividend", b"split", b"stocksplit")
-# A CSV file of an operator's own; case, spaces and underscores in its names do not count.
-_MAPPED = {b"ticker", b"symbol", b"cik", b"name", b"issuer", b"issuername", b"company", b"successor", b"newcusip"}
-_TABLES = (
+# Columns of a file of prices, without anything but letters.
+_DAY_COLUMNS = {b"date", b"timestamp", b"day", b"tradedate", b"datetime"}
+_PRICE_COLUMNS = (b"close", b"adjclose", b"last", b"price", b"dividend", b"split", b"stocksplit")
+# Columns of an operator's own CUSIP mapping. Case, spaces and underscores do not matter.
+_CUSIP_COLUMNS = {b"cusip", b"cusip9"}
+_MAPPING_COLUMNS = {
+    b"ticker",
+    b"symbol",
+    b"cik",
+    b"name",
+    b"issuer",
+    b"issuername",
+    b"company",
+    b"successor",
+    b"newcusip",
+}
+# Columns of tab-separated data sets.
+_DATA_SET_TABLES = (
     ({b"adsh", b"cik", b"form", b"filed"}, "fsds-sub"),
     ({b"adsh", b"tag", b"ddate", b"value"}, "fsds-num"),
     ({b"adsh", b"stmt", b"line", b"plabel"}, "fsds-pre"),
@@ -72,116 +90,127 @@ _TABLES = (
     ({b"ACCESSION_NUMBER", b"FOOTNOTE_ID", b"FOOTNOTE_TXT"}, "insider-set-footnotes"),
     ({b"ACCESSION_NUMBER", b"OWNERSIGNATURENAME"}, "insider-set-signature"),
 )
+_ROOTS = [
+    *(root for family in form_families.FAMILIES for root in family.roots),
+    form_families.RootElement(b"feed", "atom-feed", (b"http://www.w3.org/2005/Atom",)),
+    form_families.RootElement(b"FilingSummary", "filing-summary"),
+    form_families.RootElement(b"Error", "sec-error-page", (b"<Code>",)),  # From the SEC's storage service.
+]
 
 
-def is_access_refusal(data: bytes) -> bool:
-    """Whether an error page of the SEC is what it says to whoever asks too often or without a name."""
-    return any(words in data[:_PREFIX] for words in _REFUSALS)
+def detect_kind(content: bytes, name: str) -> str:
+    """Return the kind of a document, or "unknown". ``name`` is its file name, or "".
 
-
-def detect_kind(data: bytes, name: str) -> str:
-    """Return the kind of a document, "unknown" for what is none; ``name`` is its file name, or empty.
-
-    At most the first 64 KB are looked at (256 KB of a linkbase), and nothing is parsed: a document of
-    a kind may still be broken. ``filing-index`` (a filing's page, or an SGML header without documents) and
-    ``directory-index`` are what :func:`finapi.edgar.index_documents.parse` reads. Never raises.
+    At most the first ``MAX_PREFIX_BYTES`` are looked at, and nothing is parsed, so a document of a kind may still be
+    broken. The kinds ``filing-index`` (a filing's index page, or an SGML header without documents) and
+    ``directory-index`` are those that :func:`finapi.edgar.index_documents.parse` parses. This function never raises.
     """
-    for magic, found in _MAGIC:
-        if data.startswith(magic):
-            return found
-    front = data[:_PREFIX]
-    blank = _BLANK.match(front)
-    at = blank.end() if blank else 0
-    if at == len(data):
+    for magic, kind in _MAGIC:
+        if content.startswith(magic):
+            return kind
+    front = content[:_FRONT_BYTES]
+    start = _skip_blanks(front, 0)
+    if start == len(content):
         return "empty"
-    if front.startswith(b"{", at):
-        return _of_json(front[at : at + _JSON_PREFIX])
-    if front.startswith(b"<", at):
-        return _of_markup(data, front, at, name)
-    return _of_text(front, at)
+    if front.startswith(b"{", start):
+        return _detect_json(front[start : start + _JSON_BYTES])
+    if front.startswith(b"<", start):
+        return _detect_markup(content, front, start, name)
+    return _detect_text(front, start)
 
 
-def _of_json(front: bytes) -> str:
+def is_access_refusal(content: bytes) -> bool:
+    """Return True for the SEC's error page about too many requests, or about requests without a contact address."""
+    front = content[:_FRONT_BYTES]
+    return any(words in front for words in _ACCESS_REFUSALS)
+
+
+def _skip_blanks(front: bytes, position: int) -> int:
+    blank = _BLANK.match(front, position)
+    return blank.end() if blank else position
+
+
+def _detect_json(front: bytes) -> str:
     depth = 0
     for token in _JSON_TOKEN.finditer(front):
-        mark = token[0]
-        if mark in (b"{", b"["):
+        if token[0] in (b"{", b"["):
             depth += 1
-        elif mark in (b"}", b"]"):
+        elif token[0] in (b"}", b"]"):
             depth -= 1
         elif depth == 1 and token[2] is not None:
             key = token[1]
             if key in _JSON_KEYS:
                 return _JSON_KEYS[key]
-            # Rows numbered "0", "1", ... or a table with a list of its fields.
-            if (key.isdigit() and b'"cik_str"' in front) or (key == b"fields" and b'"ticker"' in front):
+            # The two lists of tickers: rows with the keys "0", "1", ..., and a table with the names of its fields.
+            if key.isdigit() and b'"cik_str"' in front:
+                return "company-tickers"
+            if key == b"fields" and b'"ticker"' in front:
                 return "company-tickers"
     return "unknown"
 
 
-def _of_markup(data: bytes, front: bytes, at: int, name: str) -> str:
-    if front.startswith((b"<SEC-DOCUMENT>", b"<IMS-DOCUMENT>", b"<SUBMISSION>"), at):
+def _detect_markup(content: bytes, front: bytes, start: int, name: str) -> str:
+    if front.startswith((b"<SEC-DOCUMENT>", b"<IMS-DOCUMENT>", b"<SUBMISSION>"), start):
         return "full-submission"
-    if front.startswith((b"<SEC-HEADER>", b"<IMS-HEADER>"), at):
+    if front.startswith((b"<SEC-HEADER>", b"<IMS-HEADER>"), start):
         return "full-submission" if b"<DOCUMENT>" in front else "filing-index"
-    root = _root(front, at)
-    if root.lower() == b"html":
-        return _of_html(front)
-    if root == b"linkbase":
-        return _of_linkbase(data, name)
-    for one in _ROOTS:
-        if one.element == root and (not one.marks or any(mark in front for mark in one.marks)):
-            return one.kind
+    element = _find_root_element(front, start)
+    if element.lower() == b"html":
+        return _detect_html(front)
+    if element == b"linkbase":
+        return _detect_linkbase(content, name)
+    for root in _ROOTS:
+        if root.element == element and (not root.marks or any(mark in front for mark in root.marks)):
+            return root.kind
     return "unknown"
 
 
-def _root(front: bytes, at: int) -> bytes:
-    """The local name of the first element, behind declarations and comments; empty if there is none."""
+def _find_root_element(front: bytes, position: int) -> bytes:
+    """Return the local name of the first element after declarations and comments, or b"" if there is none."""
     while True:
-        if front.startswith(b"<!--", at):
-            end = front.find(b"-->", at + 4) + 3
-        elif front.startswith(b"<?", at):
-            end = front.find(b"?>", at) + 2
-        elif front.startswith(b"<!", at):
-            end = front.find(b">", at) + 1
+        if front.startswith(b"<!--", position):
+            end = front.find(b"-->", position + 4) + 3
+        elif front.startswith(b"<?", position):
+            end = front.find(b"?>", position) + 2
+        elif front.startswith(b"<!", position):
+            end = front.find(b">", position) + 1
         else:
-            element = _ELEMENT.match(front, at)
+            element = _ELEMENT.match(front, position)
             return element[1] if element else b""
-        if end <= at:
+        if end <= position:  # The end of the comment or declaration is not in front.
             return b""
-        blank = _BLANK.match(front, end)
-        at = blank.end() if blank else end
+        position = _skip_blanks(front, end)
 
 
-_ROOTS = [
-    *(root for form in form_families.FAMILIES for root in form.roots),
-    form_families.RootElement(b"feed", "atom-feed", (b"http://www.w3.org/2005/Atom",)),
-    form_families.RootElement(b"FilingSummary", "filing-summary"),
-    form_families.RootElement(b"Error", "sec-error-page", (b"<Code>",)),  # what the SEC's storage answers
-]
-
-
-def _of_linkbase(data: bytes, name: str) -> str:
-    for window in (data[:_PREFIX], data[:_LINKBASE_PREFIX]):
-        present = _links(window)
-        if present:
-            return present.pop() if len(present) == 1 else "xbrl-linkbase"
+def _detect_linkbase(content: bytes, name: str) -> str:
+    for prefix in (content[:_FRONT_BYTES], content[:_LINKBASE_BYTES]):
+        kinds = _find_link_kinds(prefix)
+        if kinds:
+            return kinds.pop() if len(kinds) == 1 else "xbrl-linkbase"
     stem = name.lower().removesuffix(".xml")
-    return next((found for _, found, ending in _LINKS if stem.endswith(ending)), "xbrl-linkbase")
+    for _, kind, ending in _LINKBASES:
+        if stem.endswith(ending):
+            return kind
+    return "xbrl-linkbase"
 
 
-def _links(window: bytes) -> set[str]:
-    # With or without a prefix, and one document may do both: Toppan Merrill writes <link:linkbase> around
-    # <presentationLink xmlns=...>.
-    present: set[str] = set()
-    at = window.find(b"Link")
-    while at >= 0:
-        present.update(found for word, found, _ in _LINKS if window.endswith((b"<" + word, b":" + word), 0, at))
-        at = window.find(b"Link", at + 4)
-    return present
+def _find_link_kinds(prefix: bytes) -> set[str]:
+    """Return the kinds of all extended links in the beginning of a linkbase.
+
+    Elements are found with and without a namespace prefix, and one document may have both: Toppan Merrill writes
+    <link:linkbase> around <presentationLink xmlns=...>.
+    """
+    kinds: set[str] = set()
+    position = prefix.find(b"Link")
+    while position >= 0:
+        for word, kind, _ in _LINKBASES:
+            if prefix.endswith((b"<" + word, b":" + word), 0, position):
+                kinds.add(kind)
+        position = prefix.find(b"Link", position + 4)
+    return kinds
 
 
-def _of_html(front: bytes) -> str:
+def _detect_html(front: bytes) -> str:
     if b"/inlineXBRL" in front:
         return "inline-html"
     if b'class="report"' in front and b"Show.js" in front:
@@ -199,27 +228,29 @@ def _of_html(front: bytes) -> str:
     return "unknown"
 
 
-def _of_text(front: bytes, at: int) -> str:
-    if front.startswith(b"-----BEGIN PRIVACY-ENHANCED MESSAGE-----", at):
-        held = b"<SEC-DOCUMENT>" in front or b"<IMS-DOCUMENT>" in front
-        return "full-submission" if held else "unknown"
-    end = front.find(b"\n", at)
-    line = front[at : end if end >= 0 else len(front)][:_HEADER].rstrip(b"\r")
-    if line.startswith(cusip.FAILS_TO_DELIVER_HEADER):
+def _detect_text(front: bytes, start: int) -> str:
+    if front.startswith(b"-----BEGIN PRIVACY-ENHANCED MESSAGE-----", start):
+        has_submission = b"<SEC-DOCUMENT>" in front or b"<IMS-DOCUMENT>" in front
+        return "full-submission" if has_submission else "unknown"
+    end = front.find(b"\n", start)
+    line = front[start : end if end >= 0 else len(front)][:_COLUMN_LINE_BYTES].rstrip(b"\r")
+    if line.startswith(cusip_lists.FAILS_TO_DELIVER_HEADER):
         return "fails-to-deliver"
-    if cusip.is_13f_list_line(line):
+    if cusip_lists.is_13f_list_line(line):
         return "13f-list"
     if line.startswith(b"Description:") and b"Index of EDGAR" in line:
         return "form-index"
     names = {re.sub(rb"[^a-z0-9]", b"", name.lower()) for name in line.split(b",")}
-    if names & {b"cusip", b"cusip9"} and names & _MAPPED:
+    if names & _CUSIP_COLUMNS and names & _MAPPING_COLUMNS:
         return "cusip-mapping"
     columns = set(line.split(b"\t"))
-    found = next((found for needed, found in _TABLES if needed <= columns), None)
-    return found or ("prices" if _is_of_prices(line) else "unknown")
+    for required_columns, kind in _DATA_SET_TABLES:
+        if required_columns <= columns:
+            return kind
+    return "prices" if _has_price_columns(line) else "unknown"
 
 
-def _is_of_prices(line: bytes) -> bool:
-    """Whether a header line names a day and a price, a dividend or a split, whatever its separator."""
+def _has_price_columns(line: bytes) -> bool:
+    """Return True if a line names a day and a price, a dividend or a split, separated by comma, semicolon or tab."""
     names = {re.sub(rb"[^a-z]", b"", name) for name in re.split(rb"[,;\t]", line.lower())}
-    return bool(names & _DAYS) and any(name.startswith(_PRICES) for name in names)
+    return bool(names & _DAY_COLUMNS) and any(name.startswith(_PRICE_COLUMNS) for name in names)

@@ -1,7 +1,7 @@
-"""The forms that finapi reads more of than their headers: a line for each kind of filing that has documents in XML.
+"""The families of forms that finapi parses beyond their headers: one table row for each kind of filing with XML.
 
-Ingest, full submissions, the poller, packs, the demo, feeds and webhooks read this table. A new form is its line here
-and the module that the line names (``market/documents/families.py`` says what stands in it).
+Ingest, full submissions, the poller, packs, the demo, feeds and webhooks read this table. A new form is one more row
+here, and the module that the row names (``market/documents/families.py`` describes its contents).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class RootElement(NamedTuple):
-    """The root element of a kind of document; with ``marks``, one of them stands in the document's beginning."""
+    """The root element of a kind of document. If there are ``marks``, the beginning of the document has one of them."""
 
     element: bytes
     kind: str
@@ -18,13 +18,15 @@ class RootElement(NamedTuple):
 
 
 class FormFamily(NamedTuple):
-    """One kind of filing.
+    """A kind of filing.
 
-    ``module`` parses and stores. ``kinds`` are those of its documents, ``roots`` the root elements that show them,
-    each with marks of which one must follow; a filing has at least one document of ``required``. ``data_sets`` are the
-    kinds of the SEC's bulk tables. ``fetched`` are the form types whose documents are fetched whoever files them. Its
-    news stand in ``feed`` as ``events`` and go to webhooks as ``topic``. Of the form types ``headed`` the submission's
-    header is all that is read.
+    - ``module`` is the module that parses and stores the filings.
+    - ``kinds`` are the kinds of their documents, and ``roots`` the root elements by which these are recognised.
+    - A filing has at least one document of ``required_kinds``.
+    - ``data_set_kinds`` are the kinds of the tables in which the SEC publishes the same filings in bulk.
+    - ``fetched_forms`` are the form types whose documents are fetched from EDGAR for all filers.
+    - A new filing becomes an event of ``event_types`` in ``feed``, and a webhook of ``topic``.
+    - Of ``header_only_forms`` only the header of the submission is parsed.
     """
 
     name: str
@@ -84,7 +86,7 @@ THIRTEEN_F = FormFamily(
     kinds=("13f-cover", "13f-table"),
     required_kinds=("13f-cover", "13f-table"),
     roots=(
-        # The same root serves other forms: D, N-PORT, 144, 13G.
+        # Other forms have the same root element: D, N-PORT, 144, 13G.
         RootElement(b"edgarSubmission", "13f-cover", (b"edgar/thirteenffiler", b"<submissionType>13F")),
         RootElement(b"informationTable", "13f-table"),
     ),
@@ -116,9 +118,9 @@ SALE_NOTICES = FormFamily(
     topic="insider.proposed_sale.created",
 )
 
-# In the order in which a folder's documents are stored.
+# In the order in which the documents of a folder are stored.
 FAMILIES = (OWNERSHIP, THIRTEEN_F, SCHEDULES, SALE_NOTICES, XBRL)
 
-TOPICS = tuple(form.topic for form in FAMILIES if form.topic)
-FETCHED_FORMS = frozenset(form_type for form in FAMILIES for form_type in form.fetched_forms)
-DOCUMENT_KINDS = frozenset(kind for form in FAMILIES for kind in (*form.kinds, *form.data_set_kinds))
+TOPICS = tuple(family.topic for family in FAMILIES if family.topic)
+FETCHED_FORMS = frozenset(form for family in FAMILIES for form in family.fetched_forms)
+DOCUMENT_KINDS = frozenset(kind for family in FAMILIES for kind in (*family.kinds, *family.data_set_kinds))

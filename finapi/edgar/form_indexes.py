@@ -1,7 +1,18 @@
-"""EDGAR's indexes of filings: form.idx, master.idx, company.idx and crawler.idx, of a day or a quarter.
+"""The parser of EDGAR's indexes of filings: form.idx, master.idx, company.idx and crawler.idx, of a day or a quarter.
 
-``master`` has columns between bars, the others stand in columns as wide as their heading says. Every party of a
-filing has a line. Days are ``YYYYMMDD`` in the daily files and ``YYYY-MM-DD`` in the quarterly ones.
+A file begins with a description, a heading with the names of the columns and a rule of dashes. Then it has one line
+for each party of each filing. In ``master`` the columns are between bars::
+
+    CIK|Company Name|Form Type|Date Filed|File Name
+    1000015|META GROUP INC|10-K|1998-03-31|edgar/data/1000015/0001000015-98-000009.txt
+
+In the others they are padded with spaces. The heading says where the second column begins. The rest is found from the
+right, because CIK, day and path contain no spaces::
+
+    Form Type   Company Name                  CIK         Date Filed  File Name
+    10-K        META GROUP INC                1000015     19980331    edgar/data/1000015/0001000015-98-000009.txt
+
+Days are ``YYYYMMDD`` in daily files and ``YYYY-MM-DD`` in quarterly ones.
 """
 
 from __future__ import annotations
@@ -14,22 +25,19 @@ from typing import NamedTuple
 
 from finapi.core.errors import ParseError
 
-_HEAD_WITHIN = 100  # lines: the heading and its rule stand within the first dozen
-_LONGEST = 2_000  # bytes of a line; real ones stay below 300
+_MAX_HEADING_LINES = 100  # The heading and its rule are within the first dozen lines.
+_MAX_LINE_BYTES = 2_000  # Real lines have fewer than 300.
 _RULE = re.compile(r"-{20,}\s*")
-# From the right, where nothing is of free text: CIK, day, path.
+# CIK, day and path at the end of a line.
 _TAIL = re.compile(r"(?<=\s)([0-9]{1,10})\s+([0-9]{8}|[0-9]{4}-[0-9]{2}-[0-9]{2})\s+(\S+)\s*$")
 _ACCESSION = re.compile(r"/([0-9]{10}-[0-9]{2}-[0-9]{6})(?:\.txt|-index\.html?)$")
 _CIK = re.compile(r"[0-9]{1,10}")
 _DAY = re.compile(r"[0-9]{8}|[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9 /&.-]{0,29}")
 
-Values = tuple[str, str, str, str, str]  # form, name, CIK, day, path
-Reader = Callable[[str, str, int], Values]
-
 
 class IndexRow(NamedTuple):
-    """A line: one party of a filing. ``cik`` a number, ``filed`` an ISO date, ``accession`` with dashes."""
+    """A line of an index: one party of a filing. ``filed`` is an ISO date, ``accession`` has dashes."""
 
     form: str
     name: str
@@ -38,83 +46,102 @@ class IndexRow(NamedTuple):
     accession: str
 
 
-def iter_rows(data: bytes, file: str) -> Iterator[IndexRow]:
-    """Yield the rows of an index, in its order.
+# A parser of a line, called with the line, the file name and the number of the line.
+_LineParser = Callable[[str, str, int], IndexRow]
 
-    Raises ParseError, naming the line, for a file without the heading of an index and for a line that is none
-    of its rows: the path at the end of a line that is cut off names no filing.
+
+def iter_rows(content: bytes, file: str) -> Iterator[IndexRow]:
+    """Yield the rows of an index in its order.
+
+    Raise ParseError if the file has no heading of an index, or, with the number of the line, if a line is not a row.
+    The path of a line that is cut off names no filing.
     """
-    lines = _lines(data, file)
-    heading, at = _heading(lines, file)
-    read = _barred if heading.replace(" ", "").startswith("CIK|Company") else _columns(heading, file, at)
-    for number, line in enumerate(lines, at + 2):
+    lines = _iter_lines(content, file)
+    heading, heading_number = _read_heading(lines, file)
+    parse_line: _LineParser = _parse_bar_line
+    if not heading.replace(" ", "").startswith("CIK|Company"):
+        parse_line = _build_column_parser(heading, file, heading_number)
+    for number, line in enumerate(lines, heading_number + 2):
         if line.strip():
-            yield _checked(read(line, file, number), file, number)
+            yield parse_line(line, file, number)
 
 
-def _lines(data: bytes, file: str) -> Iterator[str]:
-    """The lines, one at a time: a quarter has hundreds of thousands."""
+def _iter_lines(content: bytes, file: str) -> Iterator[str]:
+    """Yield the lines one at a time: a quarter has hundreds of thousands."""
     start = 0
-    while start < len(data):
-        end = data.find(b"\n", start)
-        end = len(data) if end < 0 else end
-        raw = data[start:end].rstrip(b"\r")
+    while start < len(content):
+        end = content.find(b"\n", start)
+        end = len(content) if end < 0 else end
+        line = content[start:end].rstrip(b"\r")
         start = end + 1
-        if len(raw) > _LONGEST:
-            raise ParseError(file, "", f"a line of more than {_LONGEST} bytes")
+        if len(line) > _MAX_LINE_BYTES:
+            raise ParseError(file, "", f"a line of more than {_MAX_LINE_BYTES} bytes")
         try:
-            yield raw.decode("utf-8")
+            yield line.decode("utf-8")
         except UnicodeDecodeError:
-            yield raw.decode("latin-1")
+            yield line.decode("latin-1")
 
 
-def _heading(lines: Iterator[str], file: str) -> tuple[str, int]:
-    """The line of column names, and its number; the iterator then stands behind the rule below it."""
-    before = ""
+def _read_heading(lines: Iterator[str], file: str) -> tuple[str, int]:
+    """Return the line of column names and its number. The next line of the iterator is then the first row.
+
+    Daily indexes break their heading into two lines: days and paths are in the second.
+    """
+    heading = ""
     for number, line in enumerate(lines, 1):
         if _RULE.fullmatch(line):
-            return before, number - 1
-        if number > _HEAD_WITHIN:
+            return heading, number - 1
+        if number > _MAX_HEADING_LINES:
             break
-        # Daily indexes break their heading over two lines: the days and paths stand in the second.
-        before = line if "CIK" in line else before
+        if "CIK" in line:
+            heading = line
     raise ParseError(file, "", "no heading of an index of filings")
 
 
-def _barred(line: str, file: str, number: int) -> Values:
-    parts = line.split("|")
-    if len(parts) < 5:
+def _parse_bar_line(line: str, file: str, number: int) -> IndexRow:
+    if line.count("|") < 4:
         raise ParseError(file, f"line {number}", "not five columns between bars")
-    # A name may hold a bar itself.
-    cik, name, (form, day, path) = parts[0], "|".join(parts[1:-3]), parts[-3:]
-    return form, name, cik, day, path
+    cik, _, other_columns = line.partition("|")
+    # From the right, because a name may contain a bar itself.
+    name, form, day, path = other_columns.rsplit("|", 3)
+    return _build_row(
+        form=form.strip(),
+        name=name.strip(),
+        cik=cik.strip(),
+        day=day.strip(),
+        path=path.strip(),
+        file=file,
+        number=number,
+    )
 
 
-def _columns(heading: str, file: str, at: int) -> Reader:
-    """A reader of lines whose first two columns are as wide as the heading says."""
-    first = next((name for name in ("Form Type", "Company Name") if heading.startswith(name)), None)
-    second = {"Form Type": "Company Name", "Company Name": "Form Type"}.get(first or "", "")
-    width = heading.find(second, 1)
-    if first is None or width < 1 or "CIK" not in heading:
-        raise ParseError(file, f"line {at}", "not the column names of an index of filings")
+def _build_column_parser(heading: str, file: str, heading_number: int) -> _LineParser:
+    """Return a parser of lines whose first two columns are as wide as in the heading."""
+    form_is_first = heading.startswith("Form Type")
+    second_column = "Company Name" if form_is_first else "Form Type"
+    width = heading.find(second_column, 1)
+    has_columns = form_is_first or heading.startswith("Company Name")
+    if not has_columns or width < 1 or "CIK" not in heading:
+        raise ParseError(file, f"line {heading_number}", "not the column names of an index of filings")
 
-    def read(line: str, file: str, number: int) -> Values:
+    def parse_column_line(line: str, file: str, number: int) -> IndexRow:
         tail = _TAIL.search(line)
         if tail is None:
             raise ParseError(file, f"line {number}", "does not end in a CIK, a day and a file name")
         front = line[: tail.start()]
-        one, other = front[:width].strip(), front[width:].strip()
-        if not front[width - 1 : width].isspace() or not other:
-            # What is longer than its column pushes the rest to the right: two blanks part them then.
-            one, _, other = (part.strip() for part in front.strip().partition("  "))
-        form, name = (one, other) if first == "Form Type" else (other, one)
-        return form, name, tail[1], tail[2], tail[3]
+        first = front[:width].strip()
+        second = front[width:].strip()
+        if not front[width - 1 : width].isspace() or not second:
+            # A text that is longer than its column pushes the rest to the right, after two spaces.
+            first, _, second = front.strip().partition("  ")
+            second = second.strip()
+        form, name = (first, second) if form_is_first else (second, first)
+        return _build_row(form=form, name=name, cik=tail[1], day=tail[2], path=tail[3], file=file, number=number)
 
-    return read
+    return parse_column_line
 
 
-def _checked(values: Values, file: str, number: int) -> IndexRow:
-    form, name, cik, day, path = (value.strip() for value in values)
+def _build_row(*, form: str, name: str, cik: str, day: str, path: str, file: str, number: int) -> IndexRow:
     place = f"line {number}"
     if not _FORM.fullmatch(form) or not name or "\0" in name:
         raise ParseError(file, place, "has no form type or no company name")
@@ -129,4 +156,5 @@ def _checked(values: Values, file: str, number: int) -> IndexRow:
         filed = date.fromisoformat(day).isoformat()
     except ValueError:
         raise ParseError(file, place, f"{day[:40]!r} is not a day") from None
-    return IndexRow(sys.intern(form), name, int(cik), sys.intern(filed), accession[1])
+    # Form types and days are the same in thousands of rows.
+    return IndexRow(form=sys.intern(form), name=name, cik=int(cik), filed=sys.intern(filed), accession=accession[1])

@@ -1,7 +1,17 @@
-"""EDGAR's feed of what it has just accepted: ``browse-edgar?action=getcurrent&output=atom``.
+"""The parser of EDGAR's feed of newly accepted filings: ``browse-edgar?action=getcurrent&output=atom``.
 
-Every party of a filing has an entry of its own, so that the 100 entries of a page are 47 to 78 filings; the
-parties of one may stand on two pages. ``type=`` is a prefix: 4 is also 424B2. Times carry New York's offset.
+The feed is an Atom document with one entry for each party of each filing::
+
+    <entry>
+      <title>4 - Lamp Ann (0000000101) (Reporting)</title>
+      <summary type="html">&lt;b&gt;Filed:&lt;/b&gt; 2025-03-03 ...</summary>
+      <updated>2025-03-03T16:31:05-05:00</updated>
+      <category scheme="https://www.sec.gov/" label="form type" term="4"/>
+      <id>urn:tag:sec.gov,2008:accession-number=0000000101-25-000007</id>
+    </entry>
+
+The 100 entries of a page are therefore 47 to 78 filings, and the parties of one filing may be on two pages. The
+request's ``type=`` is a prefix: ``type=4`` also returns 424B2. Times carry New York's offset.
 """
 
 from __future__ import annotations
@@ -10,17 +20,17 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from finapi.core import days
 from finapi.core.errors import ParseError
-from finapi.edgar.sgml import iso_utc
+from finapi.edgar import eastern_time
 from finapi.edgar.xml_reader import Attributes, XmlReader, local_name
 
 _ATOM = "http://www.w3.org/2005/Atom"
 
-# Entries of a page: EDGAR gives 100 at most, and more would be something else.
-MAX_ENTRIES = 1_000
-MAX_TEXT = 4_000  # characters of a title or summary; real ones stay below 500
+MAX_ENTRIES = 1_000  # Entries of a page. EDGAR returns at most 100.
+MAX_TEXT = 4_000  # Characters of a title or summary. Real ones stay below 500.
 
 _TITLE = re.compile(r"(?P<form>\S.{0,29}?) - (?P<name>.+) \((?P<cik>[0-9]{10})\) \((?P<role>[A-Za-z ]{1,40})\)", re.S)
 _FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9 /&.-]{0,29}")
@@ -31,7 +41,7 @@ _ITEM = re.compile(r"Item ([0-9]{1,2}\.[0-9]{2})\b")
 
 @dataclass(frozen=True, slots=True)
 class FeedParty:
-    """A company or person of a filing; ``role`` as the feed says it ("Filer", "Issuer", "Filed by")."""
+    """A company or person of a filing. ``role`` is the feed's word ("Filer", "Issuer", "Filed by")."""
 
     cik: int
     name: str
@@ -40,9 +50,9 @@ class FeedParty:
 
 @dataclass(frozen=True, slots=True)
 class FeedFiling:
-    """A filing that a page tells of; ``parties`` are those that stand on this page.
+    """A filing on a page, with those of its parties that are on the page.
 
-    ``accession`` with dashes, ``filed`` an ISO date, ``accepted`` in UTC, ``items`` of an 8-K by number.
+    ``accession`` has dashes, ``filed`` is an ISO date, ``accepted`` is in UTC, ``items`` are the numbers of an 8-K.
     """
 
     accession: str
@@ -55,111 +65,121 @@ class FeedFiling:
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
-    """A page of the feed: ``filings`` in its order, newest first; how many ``entries`` it has.
-
-    ``refused`` says what was wrong with each entry that could not be read.
-    """
+    """A page of the feed, newest filing first. ``entry_errors`` are the errors of entries that were left out."""
 
     filings: tuple[FeedFiling, ...]
     entry_count: int
     entry_errors: tuple[ParseError, ...] = ()
 
 
-def parse_page(data: bytes, file: str) -> FeedPage:
+def parse_page(content: bytes, file: str) -> FeedPage:
     """Return a page of the feed.
 
-    Raises ParseError, naming the line, for what is no Atom feed. An entry without a member that finapi reads, or
-    whose accession number, form, CIK or times are none, is refused by itself, unless there is no other.
+    Raise ParseError, with the line, if the document is not an Atom feed. An entry is left out if it lacks an element,
+    or if its accession number, form, CIK or times are not valid. Raise its error if no entry is valid.
     """
     reader = _FeedReader(file)
-    reader.read(data)
-    if reader.refused and not reader.entries:
-        raise reader.refused[0]
-    count = len(reader.entries) + len(reader.refused)
-    return FeedPage(merge_filings(reader.entries), count, tuple(reader.refused))
+    reader.read(content)
+    if reader.entry_errors and not reader.entries:
+        raise reader.entry_errors[0]
+    return FeedPage(
+        filings=merge_filings(reader.entries),
+        entry_count=len(reader.entries) + len(reader.entry_errors),
+        entry_errors=tuple(reader.entry_errors),
+    )
 
 
-def merge_filings(told: Iterable[FeedFiling]) -> tuple[FeedFiling, ...]:
-    """The filings in their order, each once, with the parties and items of all that was told of it."""
-    found: dict[str, FeedFiling] = {}
-    for filing in told:
-        held = found.get(filing.accession)
-        if held is None:
-            found[filing.accession] = filing
+def merge_filings(entries: Iterable[FeedFiling]) -> tuple[FeedFiling, ...]:
+    """Return each filing once, in the order of first appearance, with the parties and items of all its entries."""
+    filings: dict[str, FeedFiling] = {}
+    for entry in entries:
+        filing = filings.get(entry.accession)
+        if filing is None:
+            filings[entry.accession] = entry
         else:
-            parties = tuple(dict.fromkeys((*held.parties, *filing.parties)))
-            items = tuple(dict.fromkeys((*held.items, *filing.items)))
-            found[filing.accession] = replace(held, items=items, parties=parties)
-    return tuple(found.values())
+            parties = tuple(dict.fromkeys((*filing.parties, *entry.parties)))
+            items = tuple(dict.fromkeys((*filing.items, *entry.items)))
+            filings[entry.accession] = replace(filing, items=items, parties=parties)
+    return tuple(filings.values())
 
 
 class _FeedReader(XmlReader):
-    """Collects the entries; of each the texts by element name, and the form that its category names."""
+    """Collects the entries. Each is a filing with one party."""
 
     def __init__(self, file: str) -> None:
         super().__init__(file)
         self.entries: list[FeedFiling] = []
-        self.refused: list[ParseError] = []
+        self.entry_errors: list[ParseError] = []
+        # The texts of the open entry by element name, and the form that its category names.
         self._texts: dict[str, str] = {}
-        self.opens = {f"{_ATOM} feed": _FeedReader._opened}
+        self.open_handlers = {f"{_ATOM} feed": _FeedReader._open_feed}
 
-    def _opened(self, name: str, attributes: Attributes) -> None:
-        self.opens = {f"{_ATOM} entry": _FeedReader._entry}
+    def _open_feed(self, name: str, attributes: Attributes) -> None:
+        self.open_handlers = {f"{_ATOM} entry": _FeedReader._open_entry}
 
-    def _entry(self, name: str, attributes: Attributes) -> None:
-        if len(self.entries) + len(self.refused) >= MAX_ENTRIES:
+    def _open_entry(self, name: str, attributes: Attributes) -> None:
+        if len(self.entries) + len(self.entry_errors) >= MAX_ENTRIES:
             raise self.build_error(f"more than {MAX_ENTRIES} entries")
         self._texts = {}
-        self.opens = {
-            f"{_ATOM} title": _FeedReader._text_of,
-            f"{_ATOM} summary": _FeedReader._text_of,
-            f"{_ATOM} updated": _FeedReader._text_of,
-            f"{_ATOM} id": _FeedReader._text_of,
-            f"{_ATOM} category": _FeedReader._category,
+        self.open_handlers = {
+            f"{_ATOM} title": _FeedReader._open_text,
+            f"{_ATOM} summary": _FeedReader._open_text,
+            f"{_ATOM} updated": _FeedReader._open_text,
+            f"{_ATOM} id": _FeedReader._open_text,
+            f"{_ATOM} category": _FeedReader._open_category,
         }
-        self.on_close(self._end_of_entry)
+        self.call_on_close(self._close_entry)
 
-    def _text_of(self, name: str, attributes: Attributes) -> None:
-        self.collect(lambda text: self._texts.update({local_name(name): text.strip()}), limit=MAX_TEXT)
+    def _open_text(self, name: str, attributes: Attributes) -> None:
+        self.collect_text(partial(self._set_text, local_name(name)), max_characters=MAX_TEXT)
 
-    def _category(self, name: str, attributes: Attributes) -> None:
+    def _set_text(self, name: str, text: str) -> None:
+        self._texts[name] = text.strip()
+
+    def _open_category(self, name: str, attributes: Attributes) -> None:
         self._texts["form"] = self.get_required(attributes, "term").strip()
 
-    def _end_of_entry(self) -> None:
-        self.opens = {f"{_ATOM} entry": _FeedReader._entry}
+    def _close_entry(self) -> None:
+        self.open_handlers = {f"{_ATOM} entry": _FeedReader._open_entry}
         try:
-            self.entries.append(self._filing(self._texts))
+            self.entries.append(self._build_filing(self._texts))
         except ParseError as error:
-            self.refused.append(error)
+            self.entry_errors.append(error)
 
-    def _filing(self, texts: dict[str, str]) -> FeedFiling:
+    def _build_filing(self, texts: dict[str, str]) -> FeedFiling:
         for name in ("title", "summary", "updated", "id"):
             if name not in texts:
                 raise self.build_error(f"an entry without its {name}")
         title = _TITLE.fullmatch(texts["title"])
-        number = _ID.fullmatch(texts["id"])
+        entry_id = _ID.fullmatch(texts["id"])
         filed = _FILED.search(texts["summary"])
-        if title is None or number is None or filed is None:
+        if title is None or entry_id is None or filed is None:
             raise self.build_error("an entry whose title, id or filing date is not in this feed's format")
-        # The category has the form alone; a title's could hold " - " itself.
+        # Prefer the form in the category: the one in the title ends at the first " - ", which a form may contain.
         form = texts.get("form") or title["form"]
         if not _FORM.fullmatch(form):
             raise self.build_error(f"{form[:40]!r} is not a form")
-        party = FeedParty(int(title["cik"]), " ".join(title["name"].split()), title["role"])
-        items = tuple(dict.fromkeys(_ITEM.findall(texts["summary"])))
-        return FeedFiling(number[1], form, self._day(filed[1]), self._moment(texts["updated"]), items, (party,))
+        party = FeedParty(cik=int(title["cik"]), name=" ".join(title["name"].split()), role=title["role"])
+        return FeedFiling(
+            accession=entry_id[1],
+            form=form,
+            filed=self._parse_day(filed[1]),
+            accepted=self._parse_time(texts["updated"]),
+            items=tuple(dict.fromkeys(_ITEM.findall(texts["summary"]))),
+            parties=(party,),
+        )
 
-    def _day(self, text: str) -> str:
+    def _parse_day(self, text: str) -> str:
         try:
             return days.validate(text)
         except ValueError as error:
             raise self.build_error(str(error)) from None
 
-    def _moment(self, text: str) -> str:
+    def _parse_time(self, text: str) -> str:
         try:
             moment = datetime.fromisoformat(text)
             if moment.tzinfo is None:
                 raise ValueError
-            return iso_utc(moment)
+            return eastern_time.format_utc(moment)
         except (ValueError, OverflowError):
             raise self.build_error(f"{text[:40]!r} is not a time with its offset") from None

@@ -1,7 +1,8 @@
-"""Which filing a document belongs to: accession numbers and CIKs.
+"""Accession numbers and CIKs: the identifiers of filings and of companies and persons.
 
-An XBRL instance or a bare ownership document names neither its accession number nor its filing date. They
-stand in what lies beside it (``filing_index``), often in a name.
+An accession number such as ``0000320193-25-000057`` identifies a filing. An XBRL instance or an ownership document
+contains neither its accession number nor its filing date. They are in the documents that lie next to it (see
+:mod:`index_documents`), and often in the name of its file or folder.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from finapi.core.errors import ParseError
 
 _ACCESSION = re.compile(r"([0-9]{10})-?([0-9]{2})-?([0-9]{6})")
 _ACCESSION_IN_NAME = r"(?<![0-9])(?:[0-9]{18}|[0-9]{10}-[0-9]{2}-[0-9]{6})(?![0-9])"
+_CIK = re.compile("[0-9]{1,10}")
 
 
 class FilingIdentity(NamedTuple):
-    """What an index document says of the filing beside it; what it does not say is None or empty.
+    """The metadata of a filing in an index document. Anything that the document leaves out is None or empty.
 
-    ``accession`` with dashes; ``ciks`` of all its parties, 10 digits, in the document's order; ``period`` and
-    ``filed`` ISO dates; ``accepted`` in UTC, ``YYYY-MM-DDTHH:MM:SS.mmmZ``.
+    ``accession`` has dashes. ``ciks`` are those of all parties, with ten digits, in document order. ``period`` and
+    ``filed`` are ISO dates, ``accepted`` is the time of acceptance in UTC, ``YYYY-MM-DDTHH:MM:SS.mmmZ``.
     """
 
     accession: str
@@ -32,40 +34,40 @@ class FilingIdentity(NamedTuple):
 
 
 def parse_accession(text: str) -> str | None:
-    """Return ``000032019325000057`` or ``0000320193-25-000057`` with dashes, None for any other text."""
-    found = _ACCESSION.fullmatch(text) if len(text) in (18, 20) else None
-    return "-".join(found.groups()) if found else None
+    """Return ``000032019325000057`` or ``0000320193-25-000057`` with dashes, or None for any other text."""
+    match = _ACCESSION.fullmatch(text) if len(text) in (18, 20) else None
+    return "-".join(match.groups()) if match else None
 
 
 def find_accession_in_name(name: str) -> str | None:
-    """Return the one accession number that a file or folder name holds, with dashes, else None.
+    """Return the accession number in a file or folder name, with dashes.
 
-    Eighteen digits in a longer run are none; a name with two different ones says nothing.
+    Return None if there is none or if there are two different ones. Eighteen digits in a longer number do not count.
     """
-    found = {parse_accession(text) for text in re.findall(_ACCESSION_IN_NAME, name)}
-    return found.pop() if len(found) == 1 else None
+    accessions = {parse_accession(text) for text in re.findall(_ACCESSION_IN_NAME, name)}
+    return accessions.pop() if len(accessions) == 1 else None
 
 
 def parse_cik(value: str | int) -> str:
-    """Return a CIK, given bare or padded, as 10 digits; ValueError for anything else, zero included."""
-    text = str(value) if not isinstance(value, bool) else ""
-    if not re.fullmatch("[0-9]{1,10}", text) or not int(text):
+    """Return a CIK with ten digits. Raise ValueError for zero and for anything that is not a CIK."""
+    text = "" if isinstance(value, bool) else str(value)
+    if not _CIK.fullmatch(text) or not int(text):
         raise ValueError(f"{text[:40]!r} is not a CIK")
     return text.zfill(10)
 
 
-def parse_json(data: bytes, file: str) -> Any:
+def parse_json(content: bytes, file: str) -> Any:
     """Return the value of a JSON document.
 
-    Raises ParseError for what :func:`finapi.core.json.parse` refuses, and for what is unfit to store: NUL characters
-    and halves of surrogate pairs.
+    Raise ParseError if :func:`finapi.core.json.parse` refuses it, or if it contains a NUL character or half of a
+    surrogate pair, neither of which can be stored.
     """
-    value = json.parse(data.removeprefix(b"\xef\xbb\xbf"), file)
-    if b"\\u" in data:
+    value = json.parse(content.removeprefix(b"\xef\xbb\xbf"), file)
+    if b"\\u" in content:
         try:
             json.dumps(value)
         except UnicodeEncodeError:
             raise ParseError(file, "", "contains an unpaired surrogate") from None
-        if b"\\u0000" in data:
+        if b"\\u0000" in content:
             raise ParseError(file, "", "contains a NUL character")
     return value

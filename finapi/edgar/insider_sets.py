@@ -1,9 +1,12 @@
-"""The SEC's quarterly insider transactions data sets: eight tab-separated tables, read back as forms.
+"""The parser of the SEC's insider transactions data sets: ownership forms of a quarter in eight tables.
 
-A row names its filing in ACCESSION_NUMBER; columns are read by name, because they differ between quarters
-(AFF10B5ONE came in 2023, EXCERCISE_DATE is misspelt in one table and not in the other). What the tables leave
-out of a form (a date zone, the order between transactions and holdings) cannot be told from them.
-Source: the readme of the data sets, and their metadata.
+The tables are tab-separated. SUBMISSION has one row a form, REPORTINGOWNER one row an owner, four tables have the rows
+of transactions and holdings, and there are FOOTNOTES and OWNER_SIGNATURE. The first column of each is the accession
+number. The parser finds the rows of a form in all tables and builds the record that :mod:`ownership_forms` builds from
+XML. The tables leave out the time zones of dates and the order between transactions and holdings.
+
+Columns are found by name, because they differ between quarters: AFF10B5ONE was added in 2023, and EXERCISE_DATE is
+spelt EXCERCISE_DATE in one table. Source: the readme of the data sets, and their metadata.
 """
 
 from __future__ import annotations
@@ -19,24 +22,31 @@ from finapi.core.errors import ParseError
 from finapi.edgar import identifiers, ownership_forms
 from finapi.edgar.ownership_forms import Owner, OwnershipForm, OwnershipRow, TextParser
 
-SUBMISSION, OWNER, FOOTNOTES, SIGNATURE = "submission", "owner", "footnotes", "signature"
-# The rows of a form, in the order in which they are given.
+SUBMISSION = "submission"
+OWNER = "owner"
+FOOTNOTES = "footnotes"
+SIGNATURE = "signature"
+# Tables with the rows of a form, in the order in which the rows are returned.
 ROW_TABLES = ("nonderiv-trans", "nonderiv-holding", "deriv-trans", "deriv-holding")
 TABLES = (SUBMISSION, OWNER, *ROW_TABLES, FOOTNOTES, SIGNATURE)
 REQUIRED_TABLES = (SUBMISSION, OWNER)
 
-MAX_ROWS = 5_000_000  # of one table; a quarter has about 300,000
+MAX_ROWS = 5_000_000  # Rows of one table. A quarter has about 300,000.
+
+# Bytes of an accession number without and with its dashes.
+ACCESSION_LENGTHS = (18, 20)
+# The key of all rows whose first column is not an accession number.
+OTHER_KEY = b"?"
 
 _MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
-# Bytes of an accession number with and without its dashes, and what stands for everything else in its column.
-ACCESSION_LENGTHS, OTHER_KEY = (18, 20), b"?"
 
-_KEYS = ("NONDERIV_TRANS_SK", "NONDERIV_HOLDING_SK", "DERIV_TRANS_SK", "DERIV_HOLDING_SK")
+# The column of each table in ROW_TABLES that numbers its rows in the order of the form.
+_KEY_COLUMNS = ("NONDERIV_TRANS_SK", "NONDERIV_HOLDING_SK", "DERIV_TRANS_SK", "DERIV_HOLDING_SK")
 
 
 @dataclass(frozen=True, slots=True)
 class FiledForm:
-    """A form of a data set with its accession number and filing date (ISO)."""
+    """A form of a data set with its accession number and its filing date (ISO)."""
 
     accession: str
     filed: str
@@ -44,139 +54,155 @@ class FiledForm:
 
 
 def iter_forms(tables: Mapping[str, bytes], files: Mapping[str, str]) -> Iterator[FiledForm | ParseError]:
-    """Yield every filing of a data set, in the order of its SUBMISSION table, or why one cannot be read.
+    """Yield each form of a data set, or the error of a form that cannot be parsed, in the order of SUBMISSION.
 
-    ``tables`` holds the documents by the names of :data:`TABLES`, ``files`` their paths for messages. Raises
-    ParseError when a table that is needed is not there, or a table lacks its columns.
+    ``tables`` are the contents of the tables by the names in :data:`TABLES`, ``files`` their paths for messages. Raise
+    ParseError if a required table or column is missing.
     """
-    for needed in REQUIRED_TABLES:
-        if needed not in tables:
-            raise ParseError(next(iter(files.values()), ""), "", f"a data set without its {needed} table")
-    opened = {name: _TsvTable(data, files[name]) for name, data in tables.items()}
-    opened[SUBMISSION].require("ACCESSION_NUMBER", "FILING_DATE", "DOCUMENT_TYPE", "ISSUERCIK", "ISSUERNAME")
-    opened[OWNER].require("ACCESSION_NUMBER", "RPTOWNERCIK", "RPTOWNER_RELATIONSHIP")
-    for accession in opened[SUBMISSION].accessions():
+    for name in REQUIRED_TABLES:
+        if name not in tables:
+            raise ParseError(next(iter(files.values()), ""), "", f"a data set without its {name} table")
+    tsv_tables = {name: _TsvTable(content, files[name]) for name, content in tables.items()}
+    submissions = tsv_tables[SUBMISSION]
+    submissions.require_columns("ACCESSION_NUMBER", "FILING_DATE", "DOCUMENT_TYPE", "ISSUERCIK", "ISSUERNAME")
+    tsv_tables[OWNER].require_columns("ACCESSION_NUMBER", "RPTOWNERCIK", "RPTOWNER_RELATIONSHIP")
+    for key in submissions.list_keys():
         try:
-            yield _filed(opened, accession)
+            yield _build_filed_form(tsv_tables, key)
         except ValueError as error:
-            place = accession.decode("latin-1")[:40]
             reason = error.reason if isinstance(error, ParseError) else str(error)
-            yield ParseError(files[SUBMISSION], place, reason)
+            yield ParseError(files[SUBMISSION], key.decode("latin-1")[:40], reason)
 
 
 class _TsvTable:
-    """One table: its columns by name, and where the rows of each filing begin."""
+    """A table with its column names and the offsets of the rows of each form."""
 
-    def __init__(self, data: bytes, file: str) -> None:
+    def __init__(self, content: bytes, file: str) -> None:
         self.file = file
-        self._data = data
-        end = data.find(b"\n")
-        head = data[: end if end >= 0 else len(data)].removeprefix(b"\xef\xbb\xbf").strip(b"\r")
-        self._columns = {name: place for place, name in enumerate(head.decode("latin-1").strip().upper().split("\t"))}
-        self.require("ACCESSION_NUMBER")
+        self._content = content
+        header_end = content.find(b"\n")
+        if header_end < 0:
+            header_end = len(content)
+        header = content[:header_end].removeprefix(b"\xef\xbb\xbf").strip(b"\r").decode("latin-1")
+        self._columns = {name: index for index, name in enumerate(header.strip().upper().split("\t"))}
+        self.require_columns("ACCESSION_NUMBER")
         if self._columns["ACCESSION_NUMBER"] != 0:
             raise ParseError(file, "line 1", "the first column is not ACCESSION_NUMBER")
-        self._starts: dict[bytes, array[int]] = {}
-        position, rows = end + 1 if end >= 0 else len(data), 0
-        while position < len(data):
-            end = data.find(b"\n", position)
-            end = end if end >= 0 else len(data)
-            key = data[position:end].split(b"\t", 1)[0].strip()
-            rows += 1
-            if rows > MAX_ROWS:
-                raise ParseError(file, "", f"more than {MAX_ROWS} rows")
-            if len(key) in ACCESSION_LENGTHS:
-                self._starts.setdefault(key, array("Q")).append(position)
-            elif key:
-                # Nobody asks for its rows: it is known once, however many there are.
-                self._starts.setdefault(OTHER_KEY, array("Q"))
-            position = end + 1
+        self._row_offsets = self._find_rows(header_end + 1)
 
-    def require(self, *columns: str) -> None:
-        """ParseError when one of these columns is not there."""
+    def _find_rows(self, position: int) -> dict[bytes, array[int]]:
+        """Return the offsets of rows by the text of their first column."""
+        content = self._content
+        row_offsets: dict[bytes, array[int]] = {}
+        row_count = 0
+        while position < len(content):
+            end = content.find(b"\n", position)
+            end = end if end >= 0 else len(content)
+            key = content[position:end].split(b"\t", 1)[0].strip()
+            row_count += 1
+            if row_count > MAX_ROWS:
+                raise ParseError(self.file, "", f"more than {MAX_ROWS} rows")
+            if len(key) in ACCESSION_LENGTHS:
+                row_offsets.setdefault(key, array("Q")).append(position)
+            elif key:
+                # The rows are reported as one error, so one key without offsets stands for all of them.
+                row_offsets.setdefault(OTHER_KEY, array("Q"))
+            position = end + 1
+        return row_offsets
+
+    def require_columns(self, *columns: str) -> None:
+        """Raise ParseError if one of these columns is missing."""
         for column in columns:
             if column not in self._columns:
                 raise ParseError(self.file, "line 1", f"the column {column} is missing")
 
-    def accessions(self) -> list[bytes]:
-        """The accession numbers, each once."""
-        return list(self._starts)
+    def list_keys(self) -> list[bytes]:
+        """Return the accession numbers in the order of the table, without repetitions."""
+        return list(self._row_offsets)
 
-    def rows(self, accession: bytes) -> Iterator[dict[str, str]]:
-        """The rows of a filing: column to text, without the empty ones."""
-        for start in self._starts.get(accession, ()):
-            end = self._data.find(b"\n", start)
-            line = self._data[start : end if end >= 0 else len(self._data)].rstrip(b"\r")
+    def iter_rows(self, key: bytes) -> Iterator[dict[str, str]]:
+        """Yield the rows of a form as dictionaries from column to text, without empty cells."""
+        for start in self._row_offsets.get(key, ()):
+            end = self._content.find(b"\n", start)
+            line = self._content[start : end if end >= 0 else len(self._content)].rstrip(b"\r")
             try:
                 cells = line.decode("utf-8").split("\t")
             except UnicodeDecodeError:
                 cells = line.decode("latin-1").split("\t")
             if len(cells) > len(self._columns):
                 raise ParseError(self.file, cells[0][:40], "a row has more cells than there are columns")
-            yield {
-                name: " ".join(cells[place].split())
-                for name, place in self._columns.items()
-                if place < len(cells) and cells[place].strip()
-            }
+            row = {}
+            for column, index in self._columns.items():
+                text = " ".join(cells[index].split()) if index < len(cells) else ""
+                if text:
+                    row[column] = text
+            yield row
 
 
-def _filed(tables: Mapping[str, _TsvTable], key: bytes) -> FiledForm:
+def _iter_rows(tables: Mapping[str, _TsvTable], name: str, key: bytes) -> Iterator[dict[str, str]]:
+    return tables[name].iter_rows(key) if name in tables else iter(())
+
+
+def _build_filed_form(tables: Mapping[str, _TsvTable], key: bytes) -> FiledForm:
     accession = identifiers.parse_accession(key.decode("latin-1"))
     if accession is None:
         raise ValueError("is not an accession number")
-    submissions = list(tables[SUBMISSION].rows(key))
-    if len(submissions) > 1:
+    submission_rows = list(tables[SUBMISSION].iter_rows(key))
+    if len(submission_rows) > 1:
         raise ValueError("occurs twice in the table of submissions")
-    row = submissions[0]
-    return FiledForm(accession, _needed(row, "FILING_DATE", parse_date), _form(tables, key, row))
-
-
-def _form(tables: Mapping[str, _TsvTable], key: bytes, row: dict[str, str]) -> OwnershipForm:
-    signature = next(iter(_rows(tables, SIGNATURE, key)), {})
-    document = _needed(row, "DOCUMENT_TYPE", str)
-    if document not in ownership_forms.FORM_TYPES:
-        raise ValueError(f"DOCUMENT_TYPE: {document[:20]!r} is not an ownership form")
-    owners = tuple(_owner(one) for one in _rows(tables, OWNER, key))
-    if not owners:
-        raise ValueError("has no reporting owner")
-    return OwnershipForm(
-        form=document,
-        schema=None,
-        period=_needed(row, "PERIOD_OF_REPORT", parse_date),
-        original_date=_optional(row, "DATE_OF_ORIG_SUB", parse_date),
-        not_subject_to_section_16=_optional(row, "NOT_SUBJECT_SEC16", ownership_forms.parse_boolean),
-        no_securities_owned=_optional(row, "NO_SECURITIES_OWNED", ownership_forms.parse_boolean),
-        rule_10b5_1=_optional(row, "AFF10B5ONE", ownership_forms.parse_boolean),
-        issuer_cik=_needed(row, "ISSUERCIK", identifiers.parse_cik),
-        issuer_name=_needed(row, "ISSUERNAME", str),
-        symbol=row.get("ISSUERTRADINGSYMBOL"),
-        owners=owners,
-        rows=tuple(one for table in ROW_TABLES for one in _table_rows(tables, table, key)),
-        footnotes=tuple(
-            {
-                _needed(one, "FOOTNOTE_ID", str): one.get("FOOTNOTE_TXT", "") for one in _rows(tables, FOOTNOTES, key)
-            }.items()
-        ),
-        remarks=row.get("REMARKS"),
-        signature_name=signature.get("OWNERSIGNATURENAME"),
-        signature_date=_optional(signature, "OWNERSIGNATUREDATE", parse_date),
+    submission = submission_rows[0]
+    return FiledForm(
+        accession=accession,
+        filed=_parse_required(submission, "FILING_DATE", parse_date),
+        form=_build_form(tables, key, submission),
     )
 
 
-def _rows(tables: Mapping[str, _TsvTable], name: str, key: bytes) -> Iterator[dict[str, str]]:
-    return tables[name].rows(key) if name in tables else iter(())
+def _build_form(tables: Mapping[str, _TsvTable], key: bytes, submission: dict[str, str]) -> OwnershipForm:
+    signature = next(_iter_rows(tables, SIGNATURE, key), {})
+    form_type = _parse_required(submission, "DOCUMENT_TYPE", str)
+    if form_type not in ownership_forms.FORM_TYPES:
+        raise ValueError(f"DOCUMENT_TYPE: {form_type[:20]!r} is not an ownership form")
+    owners = tuple(map(_build_owner, _iter_rows(tables, OWNER, key)))
+    if not owners:
+        raise ValueError("has no reporting owner")
+    return OwnershipForm(
+        form=form_type,
+        schema=None,
+        period=_parse_required(submission, "PERIOD_OF_REPORT", parse_date),
+        original_date=_parse_optional(submission, "DATE_OF_ORIG_SUB", parse_date),
+        not_subject_to_section_16=_parse_optional(submission, "NOT_SUBJECT_SEC16", ownership_forms.parse_boolean),
+        no_securities_owned=_parse_optional(submission, "NO_SECURITIES_OWNED", ownership_forms.parse_boolean),
+        rule_10b5_1=_parse_optional(submission, "AFF10B5ONE", ownership_forms.parse_boolean),
+        issuer_cik=_parse_required(submission, "ISSUERCIK", identifiers.parse_cik),
+        issuer_name=_parse_required(submission, "ISSUERNAME", str),
+        symbol=submission.get("ISSUERTRADINGSYMBOL"),
+        owners=owners,
+        rows=_build_rows(tables, key),
+        footnotes=_build_footnotes(tables, key),
+        remarks=submission.get("REMARKS"),
+        signature_name=signature.get("OWNERSIGNATURENAME"),
+        signature_date=_parse_optional(signature, "OWNERSIGNATUREDATE", parse_date),
+    )
 
 
-def _owner(row: dict[str, str]) -> Owner:
-    # "Director,Officer": the words of the boxes that are ticked.
-    said = row.get("RPTOWNER_RELATIONSHIP", "").lower().replace(" ", "")
+def _build_footnotes(tables: Mapping[str, _TsvTable], key: bytes) -> tuple[tuple[str, str], ...]:
+    footnotes: dict[str, str] = {}
+    for row in _iter_rows(tables, FOOTNOTES, key):
+        footnotes[_parse_required(row, "FOOTNOTE_ID", str)] = row.get("FOOTNOTE_TXT", "")
+    return tuple(footnotes.items())
+
+
+def _build_owner(row: dict[str, str]) -> Owner:
+    # The boxes that are ticked, such as "Director,Officer".
+    relationship = row.get("RPTOWNER_RELATIONSHIP", "").lower().replace(" ", "")
     return Owner(
-        cik=_needed(row, "RPTOWNERCIK", identifiers.parse_cik),
+        cik=_parse_required(row, "RPTOWNERCIK", identifiers.parse_cik),
         name=row.get("RPTOWNERNAME"),
-        is_director="director" in said,
-        is_officer="officer" in said,
-        is_ten_percent_owner="tenpercent" in said or "10%" in said,
-        is_other="other" in said,
+        is_director="director" in relationship,
+        is_officer="officer" in relationship,
+        is_ten_percent_owner="tenpercent" in relationship or "10%" in relationship,
+        is_other="other" in relationship,
         officer_title=row.get("RPTOWNER_TITLE"),
         other_text=row.get("RPTOWNER_TXT"),
         street1=row.get("RPTOWNER_STREET1"),
@@ -187,57 +213,69 @@ def _owner(row: dict[str, str]) -> Owner:
     )
 
 
-def _table_rows(tables: Mapping[str, _TsvTable], name: str, key: bytes) -> list[OwnershipRow]:
-    place = ROW_TABLES.index(name)
-    found = [(int(row.get(_KEYS[place], "0")), row) for row in _rows(tables, name, key)]
-    if len(found) > ownership_forms.MAX_ROWS:
-        raise ValueError(f"more than {ownership_forms.MAX_ROWS} rows")
-    # The keys count up in the order of the form.
-    found.sort(key=lambda one: one[0])
-    return [_row(row, derivative=name.startswith("deriv"), transaction=name.endswith("trans")) for _, row in found]
+def _build_rows(tables: Mapping[str, _TsvTable], key: bytes) -> tuple[OwnershipRow, ...]:
+    """Return the transactions and holdings of a form, table by table, in the order of the form in each."""
+    rows: list[OwnershipRow] = []
+    for name, key_column in zip(ROW_TABLES, _KEY_COLUMNS, strict=True):
+        numbered_rows = [(int(row.get(key_column, "0")), row) for row in _iter_rows(tables, name, key)]
+        if len(numbered_rows) > ownership_forms.MAX_ROWS:
+            raise ValueError(f"more than {ownership_forms.MAX_ROWS} rows")
+        numbered_rows.sort(key=lambda numbered_row: numbered_row[0])
+        is_derivative = name.startswith("deriv")
+        is_transaction = name.endswith("trans")
+        rows += [_build_row(row, is_derivative, is_transaction) for _, row in numbered_rows]
+    return tuple(rows)
 
 
-def _row(row: dict[str, str], *, derivative: bool, transaction: bool) -> OwnershipRow:
+def _build_row(row: dict[str, str], is_derivative: bool, is_transaction: bool) -> OwnershipRow:
     if any(len(text) > ownership_forms.MAX_CELL for text in row.values()):
         raise ValueError(f"a cell of more than {ownership_forms.MAX_CELL} characters")
-    values: dict[str, Any] = {"is_derivative": derivative, "is_transaction": transaction}
-    notes: dict[str, tuple[str, ...]] = {}
-    for column, (field, read) in _COLUMNS.items():
+    values: dict[str, Any] = {}
+    footnote_ids: dict[str, tuple[str, ...]] = {}
+    for column, (field, parse_text) in _COLUMNS.items():
         if column in row and field != "coding":
-            values[field] = _needed(row, column, read)
-        noted = row.get(f"{column}_FN")
-        if noted:
-            # Footnotes of the coding stand under two names, by quarter.
-            field = "coding" if field == "equity_swap" else field
-            notes[field] = tuple(dict.fromkeys(re.findall(r"[^\s,;]+", noted)))
-    if "title" not in values and "title" not in notes:
+            values[field] = _parse_required(row, column, parse_text)
+        references = row.get(f"{column}_FN")
+        if references:
+            # The footnotes of the coding are in one of two columns, depending on the quarter.
+            if field == "equity_swap":
+                field = "coding"
+            footnote_ids[field] = tuple(dict.fromkeys(re.findall(r"[^\s,;]+", references)))
+    if "title" not in values and "title" not in footnote_ids:
         raise ValueError("a row without SECURITY_TITLE")
-    return OwnershipRow(**values, footnote_ids=tuple(sorted(notes.items())))
+    return OwnershipRow(
+        is_derivative=is_derivative,
+        is_transaction=is_transaction,
+        footnote_ids=tuple(sorted(footnote_ids.items())),
+        **values,
+    )
 
 
 def parse_date(text: str) -> str:
-    """A date as the data sets write it, ``30-JUN-2026``, in ISO form; ValueError when it is none."""
-    found = re.fullmatch(r"([0-9]{1,2})-([A-Z]{3})-([0-9]{4})", text.upper())
-    if found is None:
+    """Return a date of the data sets, ``30-JUN-2026``, as an ISO date. Raise ValueError for any other text."""
+    match = re.fullmatch(r"([0-9]{1,2})-([A-Z]{3})-([0-9]{4})", text.upper())
+    if match is None:
         return ownership_forms.parse_date(text)
-    if found[2] not in _MONTHS:
+    day, month, year = match.groups()
+    if month not in _MONTHS:
         raise ValueError(f"{text!r} is not a date")
-    return date(int(found[3]), _MONTHS.index(found[2]) + 1, int(found[1])).isoformat()
+    return date(int(year), _MONTHS.index(month) + 1, int(day)).isoformat()
 
 
-def _needed(row: dict[str, str], column: str, read: TextParser) -> Any:
+def _parse_required(row: dict[str, str], column: str, parse_text: TextParser) -> Any:
     if column not in row:
         raise ValueError(f"has no {column}")
     try:
-        return read(row[column])
+        return parse_text(row[column])
     except ValueError as error:
         raise ValueError(f"{column}: {error}") from None
 
 
-def _optional(row: dict[str, str], column: str, read: TextParser) -> Any:
-    return _needed(row, column, read) if column in row else None
+def _parse_optional(row: dict[str, str], column: str, parse_text: TextParser) -> Any:
+    return _parse_required(row, column, parse_text) if column in row else None
 
 
+# Columns of the four tables with rows: the field that each one fills, and the parser of its text.
 _COLUMNS: dict[str, tuple[str, TextParser]] = {
     "SECURITY_TITLE": ("title", str),
     "TRANS_DATE": ("date", parse_date),

@@ -1,7 +1,12 @@
-"""Documents of EDGAR's online forms (root ``edgarSubmission``) as texts by place: what several formats read alike.
+"""The reader of documents that EDGAR's online forms write (root element ``edgarSubmission``): 13D, 13G and 144.
 
-Prefixes and default namespaces vary from one filing agent to the next, so that elements are known by their local names
-and the element they stand in.
+The prefixes and namespaces of elements vary from one filing agent to the next. An element is therefore identified by
+its local name and that of its parent. A parser lists the elements that it wants and a name for the text of each::
+
+    {("issuerInfo", "issuerName"): "issuer_name", ("headerData", "submissionType"): "form"}
+
+and it lists the elements that repeat, such as the reporting persons of a Schedule 13D. The texts inside of each of
+those are stored in a dictionary of their own. :class:`FormTexts` converts texts to numbers and dates.
 """
 
 from __future__ import annotations
@@ -18,165 +23,184 @@ from finapi.edgar import identifiers, xml_reader
 
 ROOT = "edgarSubmission"
 
-# A place: the local names of an element and of the one it stands in.
+# The local names of an element's parent and of the element.
 ElementPath = tuple[str, str]
+# Texts by the name that the parser gave to their element.
 TextsByName = dict[str, list[str]]
 
-# Elements of one kind that may repeat: persons, lines of a table. The specifications allow 100.
+# Repeated elements of one kind: persons, lines of a table. The specifications allow 100.
 MAX_GROUPS = 1_000
-# Texts of one place; the specifications allow 14.
+# Texts of one name. The specifications allow 14.
 MAX_TEXTS = 200
-# Digits before the point. The shares of no company have more than thirteen.
+
+# The number of shares of any company has at most thirteen digits.
 _NUMBER = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,9}))?")
 _US_DATE = re.compile(r"([0-9]{1,2})[/-]([0-9]{1,2})[/-]([0-9]{4})")
 _ISO_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_CIK = re.compile("[0-9]{1,10}")
+_BOOLEANS = {"y": True, "true": True, "1": True, "n": False, "false": False, "0": False}
 
 Value = TypeVar("Value")
 
 
 class OnlineFormReader(xml_reader.XmlReader):
-    """Collects the texts of known places, and apart those inside each element of a kind that repeats.
+    """A reader that collects the texts of known elements.
 
-    ``names`` says what a text is called by its place, ``groups`` under which name an element that repeats is listed.
-    Blank texts are left out. A text in a group belongs to it however deep it stands.
+    ``names`` maps the path of an element to the name of its text. ``groups`` maps the local name of an element that
+    repeats to the name of the list of its occurrences. After :meth:`read`, ``texts`` has the texts outside of all
+    groups, and ``groups`` has the texts of each occurrence. A text belongs to a group however deep it is nested in it.
+    Blank texts are left out.
     """
 
     def __init__(
-        self, file: str, spaces: Sequence[str], names: Mapping[ElementPath, str], groups: Mapping[str, str]
+        self, file: str, namespaces: Sequence[str], names: Mapping[ElementPath, str], groups: Mapping[str, str]
     ) -> None:
         super().__init__(file)
-        self.opens = {f"{space} {ROOT}".strip(): OnlineFormReader.open_other for space in (*spaces, "")}
-        self.leaves: TextsByName = {}
+        self.open_handlers = {
+            f"{namespace} {ROOT}".strip(): OnlineFormReader.open_other for namespace in (*namespaces, "")
+        }
+        self.texts: TextsByName = {}
         self.groups: dict[str, list[TextsByName]] = {name: [] for name in groups.values()}
-        self._names, self._kinds = names, groups
-        self._open: list[str] = []
-        self._into = self.leaves
+        self._names = names
+        self._group_names = groups
+        self._open_elements: list[str] = []
+        self._current_texts = self.texts
 
     def open_other(self, name: str, attributes: xml_reader.Attributes) -> None:
-        """An element that is opened: a text of a known place, the beginning of a group, or what is looked into."""
-        here, parent = xml_reader.local_name(name), self._open[-1] if self._open else ""
-        known = self._names.get((parent, here))
-        if known is not None:
-            self.collect(partial(self._take, self._into, known), mixed=True)
+        """Collect the text of a known element, begin a group, or look into any other element."""
+        element = xml_reader.local_name(name)
+        parent = self._open_elements[-1] if self._open_elements else ""
+        text_name = self._names.get((parent, element))
+        if text_name is not None:
+            self.collect_text(partial(self._add_text, self._current_texts, text_name), allow_elements=True)
             return
-        kind = self._kinds.get(here)
-        if kind is not None and self._into is self.leaves:
-            if len(self.groups[kind]) >= MAX_GROUPS:
-                raise self.build_error(f"more than {MAX_GROUPS} elements {here}")
-            self._into = {}
-            self.groups[kind].append(self._into)
-            self.on_close(self._end_of_group)
+        group_name = self._group_names.get(element)
+        if group_name is not None and self._current_texts is self.texts:
+            if len(self.groups[group_name]) >= MAX_GROUPS:
+                raise self.build_error(f"more than {MAX_GROUPS} elements {element}")
+            self._current_texts = {}
+            self.groups[group_name].append(self._current_texts)
+            self.call_on_close(self._close_group)
         else:
-            self.on_close(self._closed)
-        self._open.append(here)
+            self.call_on_close(self._close_other)
+        self._open_elements.append(element)
 
-    def _closed(self) -> None:
-        self._open.pop()
+    def _close_other(self) -> None:
+        self._open_elements.pop()
 
-    def _end_of_group(self) -> None:
-        self._open.pop()
-        self._into = self.leaves
+    def _close_group(self) -> None:
+        self._open_elements.pop()
+        self._current_texts = self.texts
 
-    def _take(self, into: TextsByName, known: str, text: str) -> None:
+    def _add_text(self, texts: TextsByName, name: str, text: str) -> None:
         words = " ".join(text.split())
         if words:
-            found = into.setdefault(known, [])
-            if len(found) >= MAX_TEXTS:
-                raise self.build_error(f"more than {MAX_TEXTS} texts of {known}")
-            found.append(words)
+            texts_of_name = texts.setdefault(name, [])
+            if len(texts_of_name) >= MAX_TEXTS:
+                raise self.build_error(f"more than {MAX_TEXTS} texts of {name}")
+            texts_of_name.append(words)
 
 
 class FormTexts:
-    """The texts of a document or of a group in it, as values; ParseError names the text that is none."""
+    """The texts of a document, or of one group in it, with methods that convert them.
 
-    def __init__(self, file: str, leaves: TextsByName, within: str = "") -> None:
-        self.file, self.leaves, self.within = file, leaves, within
+    The methods return None if there is no text of the name. They raise ParseError, with the name, if the text cannot
+    be converted or if there are two different ones. ``group`` is the name of the group in error messages.
+    """
 
-    def all(self, name: str) -> tuple[str, ...]:
-        """Every text of that name, in the document's order, each once."""
-        return tuple(dict.fromkeys(self.leaves.get(name, ())))
+    def __init__(self, file: str, texts: TextsByName, group: str = "") -> None:
+        self.file = file
+        self.texts = texts
+        self.group = group
+
+    def list_texts(self, name: str) -> tuple[str, ...]:
+        """Return all texts of a name in document order, without repetitions."""
+        return tuple(dict.fromkeys(self.texts.get(name, ())))
+
+    def list_dates(self, name: str) -> tuple[str, ...]:
+        """Return all dates of a name as ISO dates."""
+        return tuple(self._convert_text(name, text, parse_date) for text in self.list_texts(name))
 
     def text(self, name: str) -> str | None:
-        """The one text of that name; None when it is not there. Two that differ are refused."""
-        found = self.all(name)
-        if len(found) > 1:
-            raise self.wrong(name, "occurs twice with different values")
-        return found[0] if found else None
+        """Return the only text of a name."""
+        texts = self.list_texts(name)
+        if len(texts) > 1:
+            raise self.build_error(name, "occurs twice with different values")
+        return texts[0] if texts else None
 
     def number(self, name: str) -> str | None:
-        """A decimal number that is not negative, without zeros behind its point."""
-        return self._read(name, _decimal)
+        """Return a decimal number that is not negative, without trailing zeros."""
+        return self._convert(name, _parse_number)
 
-    def whole(self, name: str) -> int | None:
-        """A whole number."""
-        return self._read(name, _whole)
+    def integer(self, name: str) -> int | None:
+        """Return an integer that is not negative."""
+        return self._convert(name, _parse_integer)
 
     def date(self, name: str) -> str | None:
-        """A date, written ``MM/DD/YYYY``, as ISO."""
-        return self._read(name, parse_date)
+        """Return a date as an ISO date. The documents write it ``MM/DD/YYYY``."""
+        return self._convert(name, parse_date)
 
-    def dates(self, name: str) -> tuple[str, ...]:
-        """Every date of that name, as ISO."""
-        return tuple(self._as(name, text, parse_date) for text in self.all(name))
-
-    def truth(self, name: str) -> bool | None:
-        """Y or N, true or false, 1 or 0."""
-        return self._read(name, _truth)
+    def boolean(self, name: str) -> bool | None:
+        """Return the value of Y or N, true or false, 1 or 0."""
+        return self._convert(name, _parse_boolean)
 
     def cik(self, name: str) -> str | None:
-        """A CIK as ten digits."""
-        return self._read(name, identifiers.parse_cik)
+        """Return a CIK with ten digits."""
+        return self._convert(name, identifiers.parse_cik)
 
-    def filer(self) -> str | None:
-        """The first CIK whose credentials filed it; None when there is none that could be one."""
-        return next((one.zfill(10) for one in self.all("filer") if re.fullmatch("[0-9]{1,10}", one) and int(one)), None)
+    def filer_cik(self) -> str | None:
+        """Return the first valid CIK of the credentials that the document was filed with, or None."""
+        for text in self.list_texts("filer"):
+            if _CIK.fullmatch(text) and int(text):
+                return text.zfill(10)
+        return None
 
-    def needed(self, name: str, value: Value | None) -> Value:
-        """``value``, which must be there."""
+    def require(self, name: str, value: Value | None) -> Value:
+        """Return ``value``. Raise ParseError if it is None."""
         if value is None:
-            raise self.wrong(name, "is missing")
+            raise self.build_error(name, "is missing")
         return value
 
-    def wrong(self, name: str, reason: str) -> ParseError:
-        """The error of a text of that name."""
-        return ParseError(self.file, f"{self.within} {name}".strip(), reason)
+    def build_error(self, name: str, reason: str) -> ParseError:
+        """Return a ParseError about the text of a name."""
+        return ParseError(self.file, f"{self.group} {name}".strip(), reason)
 
-    def _read(self, name: str, reader: Callable[[str], Value]) -> Value | None:
+    def _convert(self, name: str, parse: Callable[[str], Value]) -> Value | None:
         text = self.text(name)
-        return None if text is None else self._as(name, text, reader)
+        return None if text is None else self._convert_text(name, text, parse)
 
-    def _as(self, name: str, text: str, reader: Callable[[str], Value]) -> Value:
+    def _convert_text(self, name: str, text: str, parse: Callable[[str], Value]) -> Value:
         try:
-            return reader(text)
+            return parse(text)
         except ValueError as error:
-            raise self.wrong(name, str(error)) from None
+            raise self.build_error(name, str(error)) from None
 
 
 def parse_date(text: str) -> str:
-    """``08/31/2026`` as an ISO date; ValueError for what is no day."""
-    found, order = _US_DATE.fullmatch(text), (3, 1, 2)
-    if found is None:
-        found, order = _ISO_DATE.fullmatch(text), (1, 2, 3)
-    if found is None:
+    """Return ``08/31/2026`` (or ``08-31-2026``, ``2026-08-31``) as an ISO date. Raise ValueError for any other text."""
+    if us_date := _US_DATE.fullmatch(text):
+        month, day, year = us_date.groups()
+    elif iso_date := _ISO_DATE.fullmatch(text):
+        year, month, day = iso_date.groups()
+    else:
         raise ValueError(f"{text[:40]!r} is not a date MM/DD/YYYY")
-    year, month, monthday = (int(found[place]) for place in order)
-    return date(year, month, monthday).isoformat()
+    return date(int(year), int(month), int(day)).isoformat()
 
 
-def _decimal(text: str) -> str:
+def _parse_number(text: str) -> str:
     if _NUMBER.fullmatch(text) is None:
         raise ValueError(f"{text[:40]!r} is not a number of at most 15 digits")
     return f"{Decimal(text).normalize():f}"
 
 
-def _whole(text: str) -> int:
+def _parse_integer(text: str) -> int:
     if not re.fullmatch("[0-9]{1,9}", text):
         raise ValueError(f"{text[:40]!r} is not a whole number")
     return int(text)
 
 
-def _truth(text: str) -> bool:
-    said = {"y": True, "true": True, "1": True, "n": False, "false": False, "0": False}.get(text.lower())
-    if said is None:
+def _parse_boolean(text: str) -> bool:
+    value = _BOOLEANS.get(text.lower())
+    if value is None:
         raise ValueError(f"{text[:40]!r} is neither Y nor N")
-    return said
+    return value

@@ -1,7 +1,11 @@
-"""Form 144 (and 144/A) as values: the notice of a proposed sale of restricted or control securities, XML since 2022.
+"""The parser of Form 144, the notice of a proposed sale of restricted or control securities (XML since 2022).
 
-It tells what its seller means to sell, not that anything was sold. A seller may name several classes, brokers and days.
-Source: EDGAR Form 144 XML Technical Specification and its samples.
+A notice states what its seller intends to sell. It does not say that anything was sold. One notice may list several
+classes of securities, brokers and days. Source: EDGAR Form 144 XML Technical Specification and its samples.
+
+A document has an ``issuerInfo``, one ``securitiesInformation`` for each broker and class (here a
+:class:`ProposedSale`), one ``securitiesToBeSold`` for each way in which the securities were acquired
+(:class:`SaleLot`) and one ``securitiesSoldInPast3Months`` for each earlier sale (:class:`PastSale`).
 """
 
 from __future__ import annotations
@@ -14,10 +18,12 @@ from finapi.edgar.online_forms import ElementPath, FormTexts, OnlineFormReader
 
 FORM_TYPES = ("144", "144/A")
 
-_SPACES = ("http://www.sec.gov/edgar/ownership",)
+_NAMESPACES = ("http://www.sec.gov/edgar/ownership",)
 
-_SALE, _LOT, _SOLD = "securitiesInformation", "securitiesToBeSold", "securitiesSoldInPast3Months"
-_GROUPS = {_SALE: "sales", _LOT: "lots", _SOLD: "sold"}
+_PROPOSED_SALE = "securitiesInformation"
+_LOT = "securitiesToBeSold"
+_PAST_SALE = "securitiesSoldInPast3Months"
+_GROUPS = {_PROPOSED_SALE: "sales", _LOT: "lots", _PAST_SALE: "sold"}
 _NAMES: dict[ElementPath, str] = {
     ("headerData", "submissionType"): "form",
     ("headerData", "previousAccessionNumber"): "previous",
@@ -32,13 +38,13 @@ _NAMES: dict[ElementPath, str] = {
     ("formData", "remarks"): "remarks",
     ("noticeSignature", "noticeDate"): "signed",
     ("planAdoptionDates", "planAdoptionDate"): "plans",
-    (_SALE, "securitiesClassTitle"): "title",
+    (_PROPOSED_SALE, "securitiesClassTitle"): "title",
     ("brokerOrMarketmakerDetails", "name"): "broker",
-    (_SALE, "noOfUnitsSold"): "units",
-    (_SALE, "aggregateMarketValue"): "value",
-    (_SALE, "noOfUnitsOutstanding"): "outstanding",
-    (_SALE, "approxSaleDate"): "date",
-    (_SALE, "securitiesExchangeName"): "exchange",
+    (_PROPOSED_SALE, "noOfUnitsSold"): "units",
+    (_PROPOSED_SALE, "aggregateMarketValue"): "value",
+    (_PROPOSED_SALE, "noOfUnitsOutstanding"): "outstanding",
+    (_PROPOSED_SALE, "approxSaleDate"): "date",
+    (_PROPOSED_SALE, "securitiesExchangeName"): "exchange",
     (_LOT, "securitiesClassTitle"): "title",
     (_LOT, "acquiredDate"): "acquired",
     (_LOT, "natureOfAcquisitionTransaction"): "nature",
@@ -49,16 +55,19 @@ _NAMES: dict[ElementPath, str] = {
     (_LOT, "paymentDate"): "paid",
     (_LOT, "natureOfPayment"): "payment",
     ("sellerDetails", "name"): "seller",
-    (_SOLD, "securitiesClassTitle"): "title",
-    (_SOLD, "saleDate"): "date",
-    (_SOLD, "amountOfSecuritiesSold"): "units",
-    (_SOLD, "grossProceeds"): "proceeds",
+    (_PAST_SALE, "securitiesClassTitle"): "title",
+    (_PAST_SALE, "saleDate"): "date",
+    (_PAST_SALE, "amountOfSecuritiesSold"): "units",
+    (_PAST_SALE, "grossProceeds"): "proceeds",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedSale:
-    """Securities of one class that are to be sold by one broker; ``value`` is in dollars, numbers are decimal texts."""
+    """Securities of one class that one broker is to sell.
+
+    Numbers are decimal texts, ``market_value`` is in dollars.
+    """
 
     title: str | None
     broker: str | None
@@ -71,7 +80,10 @@ class ProposedSale:
 
 @dataclass(frozen=True, slots=True)
 class SaleLot:
-    """How securities that are to be sold were acquired; ``donor_acquired`` is the day of whoever gave them."""
+    """The acquisition of securities that are to be sold.
+
+    ``donor_acquisition_date`` is the day on which the giver of a gift had acquired them.
+    """
 
     title: str | None
     acquisition_date: str | None
@@ -86,7 +98,7 @@ class SaleLot:
 
 @dataclass(frozen=True, slots=True)
 class PastSale:
-    """What was sold in the three months before; ``proceeds`` in dollars."""
+    """A sale in the three months before the notice. ``gross_proceeds`` is in dollars."""
 
     seller: str | None
     title: str | None
@@ -97,10 +109,10 @@ class PastSale:
 
 @dataclass(frozen=True, slots=True)
 class SaleNotice:
-    """A Form 144. Dates are ISO, CIKs have 10 digits; what is not said is None.
+    """A Form 144. Dates are ISO dates, CIKs have ten digits, None stands for anything that the document leaves out.
 
-    ``filer_cik`` is whose credentials filed it: the seller's, who is otherwise known by name only. ``plans`` are the
-    days on which plans under Rule 10b5-1 were adopted, ``nothing_sold`` says that there is no past sale.
+    ``filer_cik`` is the CIK whose credentials were used: mostly the seller's, of whom the document has only the name.
+    ``plan_adoption_dates`` are the days on which plans under Rule 10b5-1 were adopted.
     """
 
     form: str
@@ -120,76 +132,78 @@ class SaleNotice:
     plan_adoption_dates: tuple[str, ...]
 
 
-def parse(data: bytes, file: str) -> SaleNotice:
-    """The notice that a document is.
+def parse(content: bytes, file: str) -> SaleNotice:
+    """Return the notice in a document.
 
-    ParseError for what is not well-formed, of another form or namespace, a test filing, without its issuer, its seller
-    or any sale, and for a figure or date that is none.
+    Raise ParseError if the document is not well-formed, is of another form or namespace, is a test filing, lacks its
+    issuer, its seller or any sale, or has an invalid number or date.
     """
-    reader = OnlineFormReader(file, _SPACES, _NAMES, _GROUPS)
-    reader.read(data.strip())
-    said = FormTexts(file, reader.leaves)
-    form = (said.text("form") or "").upper()
+    reader = OnlineFormReader(file, _NAMESPACES, _NAMES, _GROUPS)
+    reader.read(content.strip())
+    texts = FormTexts(file, reader.texts)
+    form = (texts.text("form") or "").upper()
     if form not in FORM_TYPES:
         raise ParseError(file, "submissionType", f"{form[:40]!r} is not one of {', '.join(FORM_TYPES)}")
-    if (said.text("live") or "LIVE").upper() != "LIVE":
+    if (texts.text("live") or "LIVE").upper() != "LIVE":
         raise ParseError(file, "liveTestFlag", "is a test filing")
     if not reader.groups["sales"]:
         raise ParseError(file, "", "names no securities that are to be sold")
-
-    def each(name: str) -> list[FormTexts]:
-        return [FormTexts(file, one, f"{name} {number}") for number, one in enumerate(reader.groups[name], 1)]
-
     return SaleNotice(
         form=form,
-        filer_cik=said.filer(),
-        previous_accession=identifiers.parse_accession(said.text("previous") or ""),
-        issuer_cik=said.needed("issuer_cik", said.cik("issuer_cik")),
-        issuer_name=said.needed("issuer_name", said.text("issuer_name")),
-        file_number=said.text("file_number"),
-        seller=said.needed("seller", said.text("seller")),
-        relationships=said.all("relationships"),
-        sales=tuple(_sale(one) for one in each("sales")),
-        lots=tuple(_lot(one) for one in each("lots")),
-        past_sales=tuple(_sold(one) for one in each("sold")),
-        reports_no_past_sales=said.truth("nothing_sold"),
-        remarks=said.text("remarks"),
-        notice_date=said.date("signed"),
-        plan_adoption_dates=said.dates("plans"),
+        filer_cik=texts.filer_cik(),
+        previous_accession=identifiers.parse_accession(texts.text("previous") or ""),
+        issuer_cik=texts.require("issuer_cik", texts.cik("issuer_cik")),
+        issuer_name=texts.require("issuer_name", texts.text("issuer_name")),
+        file_number=texts.text("file_number"),
+        seller=texts.require("seller", texts.text("seller")),
+        relationships=texts.list_texts("relationships"),
+        sales=tuple(map(_build_proposed_sale, _list_groups(reader, "sales"))),
+        lots=tuple(map(_build_lot, _list_groups(reader, "lots"))),
+        past_sales=tuple(map(_build_past_sale, _list_groups(reader, "sold"))),
+        reports_no_past_sales=texts.boolean("nothing_sold"),
+        remarks=texts.text("remarks"),
+        notice_date=texts.date("signed"),
+        plan_adoption_dates=texts.list_dates("plans"),
     )
 
 
-def _sale(said: FormTexts) -> ProposedSale:
+def _list_groups(reader: OnlineFormReader, name: str) -> list[FormTexts]:
+    """Return the texts of each group. Errors call them "sales 1", "sales 2", ..."""
+    groups = enumerate(reader.groups[name], 1)
+    return [FormTexts(reader.file, texts, f"{name} {number}") for number, texts in groups]
+
+
+def _build_proposed_sale(texts: FormTexts) -> ProposedSale:
     return ProposedSale(
-        title=said.text("title"),
-        broker=said.text("broker"),
-        units=said.number("units"),
-        market_value=said.number("value"),
-        units_outstanding=said.number("outstanding"),
-        sale_date=said.date("date"),
-        exchange=said.text("exchange"),
+        title=texts.text("title"),
+        broker=texts.text("broker"),
+        units=texts.number("units"),
+        market_value=texts.number("value"),
+        units_outstanding=texts.number("outstanding"),
+        sale_date=texts.date("date"),
+        exchange=texts.text("exchange"),
     )
 
 
-def _lot(said: FormTexts) -> SaleLot:
+def _build_lot(texts: FormTexts) -> SaleLot:
     return SaleLot(
-        title=said.text("title"),
-        acquisition_date=said.date("acquired"),
-        acquisition_nature=said.text("nature"),
-        acquired_from=said.text("from_whom"),
-        is_gift=said.truth("gift"),
-        donor_acquisition_date=said.date("donor_acquired"),
-        units=said.number("units"),
-        payment_date=said.date("paid"),
-        payment_nature=said.text("payment"),
+        title=texts.text("title"),
+        acquisition_date=texts.date("acquired"),
+        acquisition_nature=texts.text("nature"),
+        acquired_from=texts.text("from_whom"),
+        is_gift=texts.boolean("gift"),
+        donor_acquisition_date=texts.date("donor_acquired"),
+        units=texts.number("units"),
+        payment_date=texts.date("paid"),
+        payment_nature=texts.text("payment"),
     )
 
 
-def _sold(said: FormTexts) -> PastSale:
+def _build_past_sale(texts: FormTexts) -> PastSale:
     return PastSale(
-        seller=said.text("seller"),
-        title=said.text("title"),
-        sale_date=said.date("date"),
-        units=said.number("units"),
-        gross_proceeds=said.number("proceeds"),
+        seller=texts.text("seller"),
+        title=texts.text("title"),
+        sale_date=texts.date("date"),
+        units=texts.number("units"),
+        gross_proceeds=texts.number("proceeds"),
     )

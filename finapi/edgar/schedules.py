@@ -1,9 +1,11 @@
-"""Schedules 13D and 13G (and their amendments) as values: the XML that EDGAR takes since December 18, 2024.
+"""The parser of Schedules 13D and 13G and their amendments (XML since December 18, 2024).
 
-Both are one form to a reader, with other names for the same things. Every reporting person has figures of its own;
-joint filers and members of a group mostly report the same shares, so that nothing here may be added up. Amendments may
-leave out whatever did not change. Source: EDGAR Schedule 13D and 13G XML Technical Specification, and what public
-readers of these filings met in them (``issuerCusips`` of the later schema, two spellings of CIK, empty items).
+The two schedules contain the same facts under different element names, so one parser reads both. Each reporting person
+on the cover has figures of its own. Joint filers and members of a group mostly report the same shares, so the figures
+of the persons must not be added up. An amendment may leave out everything that did not change.
+
+Source: EDGAR Schedule 13D and 13G XML Technical Specification, and variations found in real filings: ``issuerCusips``
+of the later schema, two spellings of CIK, empty items.
 """
 
 from __future__ import annotations
@@ -15,17 +17,20 @@ from finapi.edgar import cusip, identifiers
 from finapi.edgar.online_forms import ElementPath, FormTexts, OnlineFormReader
 
 XML_FORM_TYPES = ("SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A")
-# Before, with no document in XML.
+# The form types before December 2024. Their filings contain no XML.
 TEXT_FORM_TYPES = ("SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A")
 ALL_FORM_TYPES = (*XML_FORM_TYPES, *TEXT_FORM_TYPES)
 
-_SPACES = tuple(f"http://www.sec.gov/edgar/schedule13{letter}" for letter in "DdGg")
+_NAMESPACES = tuple(f"http://www.sec.gov/edgar/schedule13{letter}" for letter in "DdGg")
 
-_PERSON_D, _PERSON_G = "reportingPersonInfo", "coverPageHeaderReportingPersonDetails"
+_PERSON_D = "reportingPersonInfo"
+_PERSON_G = "coverPageHeaderReportingPersonDetails"
+_GROUPS = {_PERSON_D: "persons", _PERSON_G: "persons"}
+
 _POWERS_G = "reportingPersonBeneficiallyOwnedNumberOfShares"
 _POWERS = ("soleVotingPower", "sharedVotingPower", "soleDispositivePower", "sharedDispositivePower")
-# What is said of a person: the names of a 13D and of a 13G.
-_OF_PERSON = {
+# Elements of a reporting person, those of 13D and of 13G.
+_PERSON_NAMES = {
     "reportingPersonCIK": "cik",
     "reportingPersonCik": "cik",
     "reportingCik": "cik",
@@ -45,7 +50,6 @@ _OF_PERSON = {
     "typeOfReportingPerson": "types",
     "commentContent": "comment",
     "comments": "comment",
-    **{power: power for power in _POWERS},
 }
 _NAMES: dict[ElementPath, str] = {
     ("headerData", "submissionType"): "form",
@@ -71,19 +75,24 @@ _NAMES: dict[ElementPath, str] = {
     ("item6", "contractDescription"): "contracts",
     ("item8", "identificationAndClassificationOfGroupMembers"): "group_members",
     ("item9", "groupDissolutionNotice"): "dissolution",
-    **{(person, element): name for person in (_PERSON_D, _PERSON_G) for element, name in _OF_PERSON.items()},
-    **{(_POWERS_G, power): power for power in _POWERS},
 }
-_GROUPS = {_PERSON_D: "persons", _PERSON_G: "persons"}
+for _person in (_PERSON_D, _PERSON_G):
+    for _element, _name in _PERSON_NAMES.items():
+        _NAMES[_person, _element] = _name
+# A 13D has the powers in the person, a 13G in an element of their own inside of it.
+for _parent in (_PERSON_D, _PERSON_G, _POWERS_G):
+    for _power in _POWERS:
+        _NAMES[_parent, _power] = _power
 
 
 @dataclass(frozen=True, slots=True)
 class ReportingPerson:
-    """One person on the cover: what it says of itself.
+    """One reporting person on the cover. Numbers are decimal texts, None stands for anything that is left out.
 
-    Numbers are decimal texts, ``percent`` of the class; what is not said is None. ``member`` is "a" of a group or "b",
-    which disclaims being one. ``excludes``: certain shares are left out of ``shares``. ``types`` are the codes of the
-    form (IN a person, IA an adviser, HC a parent ...), ``funds`` those of where the money came from.
+    ``group_membership`` is "a" for a member of a group and "b" for a person who disclaims to be one. ``shares`` is
+    the aggregate amount owned, without certain shares if ``excludes_certain_shares``. ``person_types`` are the codes of
+    the form (IN individual, IA investment adviser, HC parent holding company ...), ``fund_sources`` the codes of the
+    source of the money.
     """
 
     name: str
@@ -105,10 +114,11 @@ class ReportingPerson:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A Schedule 13D or 13G. Dates are ISO, CIKs have 10 digits; what is not said is None.
+    """A Schedule 13D or 13G. Dates are ISO dates, CIKs have ten digits, None stands for anything that is left out.
 
-    ``filer_cik`` is whose credentials filed it, ``previous`` the accession number that an amendment names. ``cusips``
-    are those that read as one. The items are their texts; ``five_or_less`` is Item 5 of a 13G, the end of a report.
+    ``filer_cik`` is the CIK whose credentials were used. ``previous_accession`` is the filing that an amendment names.
+    ``cusips`` are the valid ones. The texts of the items follow from ``source_of_funds`` (Item 3) to ``dissolution``
+    (Item 9). ``is_five_percent_or_less`` is Item 5 of a 13G: the persons no longer have to report.
     """
 
     form: str
@@ -131,78 +141,79 @@ class Schedule:
     is_five_percent_or_less: bool | None
 
 
-def parse(data: bytes, file: str) -> Schedule:
-    """The schedule that a document is.
+def parse(content: bytes, file: str) -> Schedule:
+    """Return the schedule in a document.
 
-    ParseError for what is not well-formed, of another form or namespace, a test filing, without its issuer or any
-    person, and for a figure or date that is none.
+    Raise ParseError if the document is not well-formed, is of another form or namespace, is a test filing, lacks its
+    issuer or any person, or has an invalid number or date.
     """
-    reader = OnlineFormReader(file, _SPACES, _NAMES, _GROUPS)
-    reader.read(data.strip())
-    said = FormTexts(file, reader.leaves)
-    form = (said.text("form") or "").upper()
+    reader = OnlineFormReader(file, _NAMESPACES, _NAMES, _GROUPS)
+    reader.read(content.strip())
+    texts = FormTexts(file, reader.texts)
+    form = (texts.text("form") or "").upper()
     if form not in XML_FORM_TYPES:
         raise ParseError(file, "submissionType", f"{form[:40]!r} is not one of {', '.join(XML_FORM_TYPES)}")
-    if (said.text("live") or "LIVE").upper() != "LIVE":
+    if (texts.text("live") or "LIVE").upper() != "LIVE":
         raise ParseError(file, "liveTestFlag", "is a test filing")
     if not reader.groups["persons"]:
         raise ParseError(file, "", "names no reporting person")
+    persons = []
+    for number, person_texts in enumerate(reader.groups["persons"], 1):
+        persons.append(_build_person(FormTexts(file, person_texts, f"reporting person {number}")))
     return Schedule(
         form=form,
-        filer_cik=said.filer(),
-        previous_accession=identifiers.parse_accession(said.text("previous") or ""),
-        amendment_number=said.whole("amendment"),
-        event_date=said.date("event"),
-        issuer_cik=said.needed("issuer_cik", said.cik("issuer_cik")),
-        issuer_name=said.needed("issuer_name", said.text("issuer_name")),
-        cusips=_cusips(said.all("cusips")),
-        rules=said.all("rules"),
-        persons=tuple(
-            _person(FormTexts(file, one, f"reporting person {number}"))
-            for number, one in enumerate(reader.groups["persons"], 1)
-        ),
-        is_five_percent_or_less=said.truth("five_or_less"),
-        class_title=said.text("title"),
-        source_of_funds=said.text("funds_source"),
-        purpose=said.text("purpose"),
-        transactions=said.text("transactions"),
-        contracts=said.text("contracts"),
-        group_members=said.text("group_members"),
-        dissolution=said.text("dissolution"),
+        filer_cik=texts.filer_cik(),
+        previous_accession=identifiers.parse_accession(texts.text("previous") or ""),
+        amendment_number=texts.integer("amendment"),
+        class_title=texts.text("title"),
+        event_date=texts.date("event"),
+        issuer_cik=texts.require("issuer_cik", texts.cik("issuer_cik")),
+        issuer_name=texts.require("issuer_name", texts.text("issuer_name")),
+        cusips=_list_valid_cusips(texts.list_texts("cusips")),
+        rules=texts.list_texts("rules"),
+        persons=tuple(persons),
+        source_of_funds=texts.text("funds_source"),
+        purpose=texts.text("purpose"),
+        transactions=texts.text("transactions"),
+        contracts=texts.text("contracts"),
+        group_members=texts.text("group_members"),
+        dissolution=texts.text("dissolution"),
+        is_five_percent_or_less=texts.boolean("five_or_less"),
     )
 
 
-def _cusips(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """The CUSIPs among what is written in their place: many issuers have none, and filers say so in words."""
-    found = []
+def _list_valid_cusips(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the CUSIPs among the texts. Many issuers have none, and filers then write words such as "None"."""
+    numbers = []
     for text in texts:
         try:
             number = cusip.normalise(text)
         except ValueError:
             continue
-        if len(number) == 9 and any(one.isdigit() for one in number) and number.strip("0"):
-            found.append(number)
-    return tuple(dict.fromkeys(found))
+        has_digit = any(character.isdigit() for character in number)
+        if len(number) == 9 and has_digit and number.strip("0"):
+            numbers.append(number)
+    return tuple(dict.fromkeys(numbers))
 
 
-def _person(said: FormTexts) -> ReportingPerson:
-    member = (said.text("member") or "").lower() or None
-    if member not in (None, "a", "b"):
-        raise said.wrong("member", f"{member[:20]!r} is neither a nor b")
+def _build_person(texts: FormTexts) -> ReportingPerson:
+    membership = (texts.text("member") or "").lower() or None
+    if membership not in (None, "a", "b"):
+        raise texts.build_error("member", f"{membership[:20]!r} is neither a nor b")
     return ReportingPerson(
-        name=said.needed("name", said.text("name")),
-        cik=said.cik("cik"),
-        has_no_cik=said.truth("no_cik"),
-        group_membership=member,
-        citizenship=said.text("citizenship"),
-        sole_voting=said.number("soleVotingPower"),
-        shared_voting=said.number("sharedVotingPower"),
-        sole_dispositive=said.number("soleDispositivePower"),
-        shared_dispositive=said.number("sharedDispositivePower"),
-        shares=said.number("shares"),
-        excludes_certain_shares=said.truth("excludes"),
-        percent_of_class=said.number("percent"),
-        person_types=said.all("types"),
-        fund_sources=said.all("funds"),
-        comment=said.text("comment"),
+        name=texts.require("name", texts.text("name")),
+        cik=texts.cik("cik"),
+        has_no_cik=texts.boolean("no_cik"),
+        group_membership=membership,
+        citizenship=texts.text("citizenship"),
+        sole_voting=texts.number("soleVotingPower"),
+        shared_voting=texts.number("sharedVotingPower"),
+        sole_dispositive=texts.number("soleDispositivePower"),
+        shared_dispositive=texts.number("sharedDispositivePower"),
+        shares=texts.number("shares"),
+        excludes_certain_shares=texts.boolean("excludes"),
+        percent_of_class=texts.number("percent"),
+        person_types=texts.list_texts("types"),
+        fund_sources=texts.list_texts("funds"),
+        comment=texts.text("comment"),
     )

@@ -1,12 +1,19 @@
-"""A company and the list of its filings: ``CIK##########.json`` of data.sec.gov/submissions, and older pages.
+"""The parser of a company's list of filings: ``CIK##########.json`` of data.sec.gov/submissions, and its older pages.
 
-The list is columnar: one array for each field, all of one length. About the newest 1,000 filings stand in the
-file itself; the pages in ``filings.files`` hold the rest as bare arrays.
+The list is columnar, with one array for each field and all arrays of the same length::
 
-``acceptanceDateTime`` ends in Z and is UTC for most companies. For others (Apple, Siemens) it is the clock
-of New York with a Z behind it: ``0000320193-22-000061`` reads 18:30:57 both here and in its SGML header,
-which is Eastern. Which of the two a file uses is told from the hours in which EDGAR accepts filings; times
-are returned in UTC either way.
+    {"cik": "320193", "name": "Apple Inc.", "tickers": ["AAPL"], "filings": {
+        "recent": {"accessionNumber": ["0000320193-25-000057", ...], "form": ["10-Q", ...], ...},
+        "files": [{"name": "CIK0000320193-submissions-001.json", "filingCount": 1180, ...}]}}
+
+About the newest 1,000 filings are in the file itself. The older pages that ``files`` names have the rest as bare
+arrays.
+
+``acceptanceDateTime`` ends in Z and is UTC for most companies. For others (Apple, Siemens) it is the clock of New York
+with a Z: filing 0000320193-22-000061 has 18:30:57 both in the list and in its SGML header, which is in Eastern time.
+Nothing in the file says which of the two it uses. It is inferred from the hours in which EDGAR accepts filings: a row
+that would be impossible on one clock is a vote for the other (:func:`_detect_clock`). The times that are returned are
+in UTC in any case.
 """
 
 from __future__ import annotations
@@ -14,18 +21,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from finapi.core import days
 from finapi.core.errors import ParseError
-from finapi.edgar import identifiers, tickers
-from finapi.edgar.sgml import eastern_offset
+from finapi.edgar import eastern_time, identifiers, tickers
 
+# "unproven" if no filing proves which clock it is. The times are then read as UTC.
 AcceptanceClock = Literal["utc", "eastern", "unproven"]
 _T = TypeVar("_T")
 
-_COLUMNS = (
+_REQUIRED_COLUMNS = (
     "accessionNumber",
     "filingDate",
     "reportDate",
@@ -37,30 +44,36 @@ _COLUMNS = (
     "isXBRL",
     "isInlineXBRL",
 )
-_DESCRIPTIVE_COLUMNS = ("primaryDocDescription", "act", "fileNumber", "filmNumber")
-_STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{3})?Z")
-_ACCESSION_SHAPE, _STAMP_SHAPE = "0000000000-00-000000", "0000-00-00T00:00:00.000Z"
-_ANY_DIGIT = str.maketrans("123456789", "000000000")
-_PLAIN = {str, int, type(None)}
+_OPTIONAL_COLUMNS = ("primaryDocDescription", "act", "fileNumber", "filmNumber")
+
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{3})?Z")
+# Accession numbers and times with 0 for each digit.
+_ACCESSION_SHAPE = "0000000000-00-000000"
+_TIME_SHAPE = "0000-00-00T00:00:00.000Z"
+_DIGITS_TO_ZERO = str.maketrans("123456789", "000000000")
+_PLAIN_TYPES = {str, int, type(None)}
 _PAGE_NAME = re.compile(r"CIK([0-9]{10})-submissions-[0-9]{3}\.json")
 _MONTH_DAY = re.compile(r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
+_MAX_SIZE = 1 << 50
 
-# EDGAR accepts filings from 06:00 to 22:00 Eastern; what comes after 17:30 is dated the next working day,
-# save the ownership forms. Source: Regulation S-T, rules 12 and 13.
-_OPENS, _CLOSES, _DAY_ENDS = (6, 0), (22, 0), (17, 31)
-_DATED_SAME_DAY = {"3", "4", "5", "3/A", "4/A", "5/A", "144", "144/A"}
-_FIRST_YEAR = 1993  # of EDGAR
-_MADE_BY_THE_SEC = ("99999999", "00000000")  # orders, letters and scanned paper keep no hours
+# EDGAR accepts filings from 06:00 to 22:00 Eastern. Anything after 17:30 gets the date of the next working day, except
+# for ownership forms. Source: Regulation S-T, rules 12 and 13.
+_OPENING_TIME = (6, 0)
+_CLOSING_TIME = (22, 0)
+_DAY_END = (17, 31)
+_FORMS_DATED_SAME_DAY = {"3", "4", "5", "3/A", "4/A", "5/A", "144", "144/A"}
+_FIRST_YEAR = 1993  # The first filings on EDGAR.
+# Prefixes of accession numbers that the SEC itself creates (orders, letters, scanned paper), at any hour.
+_SEC_ACCESSIONS = ("99999999", "00000000")
 
 
 class ListedFiling(NamedTuple):
-    """One row of the list.
+    """A row of the list. None stands for anything that is empty.
 
-    ``accession`` with dashes; ``filed`` and ``report_date`` ISO dates; ``accepted`` in UTC,
-    ``YYYY-MM-DDTHH:MM:SS.mmmZ`` (midnight Eastern before about 2002, when only the day is known);
-    ``items`` of an 8-K by number; ``size`` in bytes of the full submission. ``primary_document`` is
-    relative to the filing's folder and may name a rendering: ``xslF345X05/form4.xml`` is the HTML of
-    ``form4.xml``. What is empty is None.
+    ``accession`` has dashes. ``filed`` and ``report_date`` are ISO dates. ``accepted`` is in UTC,
+    ``YYYY-MM-DDTHH:MM:SS.mmmZ``; before about 2002 only the day is known, and it is midnight Eastern. ``items`` are the
+    item numbers of an 8-K. ``size`` is the bytes of the full submission. ``primary_document`` is relative to the
+    filing's folder and may be a rendering: ``xslF345X05/form4.xml`` is the HTML of ``form4.xml``.
     """
 
     accession: str
@@ -81,7 +94,7 @@ class ListedFiling(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A ticker, folded, and the exchange that lists it (None where the SEC names none)."""
+    """A normalised ticker and the exchange that lists it, None if the SEC names none."""
 
     ticker: str
     exchange: str | None
@@ -89,7 +102,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class FormerCompanyName:
-    """A name borne before: ISO dates of the first and the last filing under it, None when absent."""
+    """A former name with the ISO dates of the first and the last filing under it."""
 
     name: str
     first_filed: str | None
@@ -98,7 +111,7 @@ class FormerCompanyName:
 
 @dataclass(frozen=True, slots=True)
 class OlderPage:
-    """A page with the rest of the list: a file name below the same address, how many filings, of which days."""
+    """A page with older filings: its file name, at the same address, and the number and days of its filings."""
 
     name: str
     filing_count: int | None
@@ -108,11 +121,10 @@ class OlderPage:
 
 @dataclass(frozen=True, slots=True)
 class CompanySubmissions:
-    """A company or person and its filings, newest first as given.
+    """A company or person and its filings, newest first as in the file.
 
-    ``cik`` has 10 digits; ``fiscal_year_end`` is MMDD, None when absent or no day of a year;
-    ``acceptance_clock`` is how the source's times were read: "unproven" is UTC for want of a filing that could
-    tell.
+    ``cik`` has ten digits. ``fiscal_year_end`` is MMDD, or None if it is missing or not a day of a year.
+    ``acceptance_clock`` is the clock of the times in the file.
     """
 
     cik: str
@@ -129,181 +141,209 @@ class CompanySubmissions:
     acceptance_clock: AcceptanceClock
 
 
-def parse_company(data: bytes, file: str) -> CompanySubmissions:
+def parse_company(content: bytes, file: str) -> CompanySubmissions:
     """Return a company and its newest filings from ``CIK##########.json``.
 
-    Raises ParseError, naming the JSON path, for a missing or misshapen member and for columns that differ in
-    length.
+    Raise ParseError, with the JSON path, if a member is missing or invalid, or if columns differ in length.
     """
-    document = _object(identifiers.parse_json(data, file), "$", file)
-    filings = _object(document.get("filings"), "$.filings", file)
-    recent = _object(filings.get("recent"), "$.filings.recent", file)
-    rows, clock = _rows(recent, "$.filings.recent", file, "unproven")
-    number = document.get("cik")
+    document = _require_object(identifiers.parse_json(content, file), "$", file)
+    filings = _require_object(document.get("filings"), "$.filings", file)
+    recent = _require_object(filings.get("recent"), "$.filings.recent", file)
+    rows, clock = _build_rows(recent, "$.filings.recent", file, "unproven")
+    cik = document.get("cik")
     try:
-        cik = identifiers.parse_cik(number if isinstance(number, str | int) else "")
+        padded_cik = identifiers.parse_cik(cik if isinstance(cik, str | int) else "")
     except ValueError as error:
         raise ParseError(file, "$.cik", str(error)) from None
-    name = _text(document, "name", "$", file)
+    name = _get_text(document, "name", "$", file)
     if name is None:
         raise ParseError(file, "$.name", "missing")
-    year_end = _text(document, "fiscalYearEnd", "$", file)
+    year_end = _get_text(document, "fiscalYearEnd", "$", file)
     return CompanySubmissions(
-        cik=cik,
+        cik=padded_cik,
         name=name,
-        entity_type=_text(document, "entityType", "$", file),
-        sic=_text(document, "sic", "$", file),
-        sic_description=_text(document, "sicDescription", "$", file),
+        entity_type=_get_text(document, "entityType", "$", file),
+        sic=_get_text(document, "sic", "$", file),
+        sic_description=_get_text(document, "sicDescription", "$", file),
         fiscal_year_end=year_end if year_end and _MONTH_DAY.fullmatch(year_end) else None,
-        state=_text(document, "stateOfIncorporation", "$", file),
-        listings=_listings(document, file),
-        former_names=_former_names(document, file),
+        state=_get_text(document, "stateOfIncorporation", "$", file),
+        listings=_build_listings(document, file),
+        former_names=_build_former_names(document, file),
         filings=tuple(rows),
-        older_pages=_older_pages(filings, file),
+        older_pages=_build_older_pages(filings, file),
         acceptance_clock=clock,
     )
 
 
-def parse_older_page(data: bytes, file: str, clock: AcceptanceClock = "unproven") -> list[ListedFiling]:
+def parse_older_page(content: bytes, file: str, clock: AcceptanceClock = "unproven") -> list[ListedFiling]:
     """Return the filings of an older page, ``CIK##########-submissions-###.json``.
 
-    ``clock`` is the ``acceptance_clock`` of the company's own file; without it, or when that was unproven,
-    the page's own rows decide. Raises ParseError as :func:`company` does.
+    ``clock`` is the ``acceptance_clock`` of the company's own file. If it is unproven, the rows of the page decide.
+    Raise ParseError as :func:`parse_company` does.
     """
-    return _rows(_object(identifiers.parse_json(data, file), "$", file), "$", file, clock)[0]
+    page = _require_object(identifiers.parse_json(content, file), "$", file)
+    rows, _ = _build_rows(page, "$", file, clock)
+    return rows
 
 
-def _rows(
+def find_cik_of_older_page(name: str) -> int | None:
+    """Return the CIK in the file name of an older page, which the page itself does not contain, or None."""
+    match = _PAGE_NAME.search(name)
+    return int(match[1]) if match and int(match[1]) else None
+
+
+# ---- the columns
+
+
+def _build_rows(
     table: dict[str, Any], path: str, file: str, clock: AcceptanceClock
 ) -> tuple[list[ListedFiling], AcceptanceClock]:
+    """Return the filings of a columnar table, and the clock that its times were read by."""
     _check_columns(table, path, file)
-    count = len(table["accessionNumber"])
+    row_count = len(table["accessionNumber"])
 
-    def column(name: str, convert: Callable[[Any], _T]) -> list[_T]:
-        return _column(table.get(name, [None] * count), convert, f"{path}.{name}", file)
+    def convert_column(name: str, convert: Callable[[Any], _T]) -> list[_T]:
+        return _convert_distinct(table.get(name, [None] * row_count), convert, f"{path}.{name}", file)
 
     accessions = table["accessionNumber"]
-    if not _shaped(accessions, _ACCESSION_SHAPE):
-        accessions = column("accessionNumber", _accession)
-    forms = column("form", _required_text)
-    filed = column("filingDate", _required_date)
-    stamps = _stamps(table["acceptanceDateTime"], f"{path}.acceptanceDateTime", file)
+    if not _have_shape(accessions, _ACCESSION_SHAPE):
+        accessions = convert_column("accessionNumber", _require_accession)
+    forms = convert_column("form", _require_text)
+    filed_days = convert_column("filingDate", _require_day)
+    times = _parse_times(table["acceptanceDateTime"], f"{path}.acceptanceDateTime", file)
     if clock == "unproven":
-        clock = _clock(accessions, forms, filed, stamps)
-    in_utc = _utc_of_eastern if clock == "eastern" else _utc_of_utc
+        clock = _detect_clock(accessions, forms, filed_days, times)
+    format_time = _format_eastern_time if clock == "eastern" else _format_utc_time
+    # In the order of ListedFiling. Most values occur many times in their column and are converted once.
     columns = zip(
         accessions,
         forms,
-        filed,
-        column("reportDate", _optional_date),
-        _each(stamps, in_utc, f"{path}.acceptanceDateTime", file),
-        column("primaryDocument", _optional_text),
-        column("primaryDocDescription", _optional_text),
-        column("items", _items),
-        column("size", _size),
-        column("isXBRL", _flag),
-        column("isInlineXBRL", _flag),
-        column("act", _optional_text),
-        column("fileNumber", _optional_text),
-        column("filmNumber", _optional_text),
+        filed_days,
+        convert_column("reportDate", _optional_day),
+        _convert_each(times, format_time, f"{path}.acceptanceDateTime", file),
+        convert_column("primaryDocument", _optional_text),
+        convert_column("primaryDocDescription", _optional_text),
+        convert_column("items", _parse_items),
+        convert_column("size", _require_size),
+        convert_column("isXBRL", _require_flag),
+        convert_column("isInlineXBRL", _require_flag),
+        convert_column("act", _optional_text),
+        convert_column("fileNumber", _optional_text),
+        convert_column("filmNumber", _optional_text),
         strict=True,
     )
     return list(map(ListedFiling._make, columns)), clock
 
 
 def _check_columns(table: dict[str, Any], path: str, file: str) -> None:
-    for name in _COLUMNS:
+    for name in _REQUIRED_COLUMNS:
         if not isinstance(table.get(name), list):
             raise ParseError(file, f"{path}.{name}", "missing or not a list")
-    count = len(table["accessionNumber"])
-    for name, values in table.items():
-        if isinstance(values, list) and len(values) != count:
-            raise ParseError(file, f"{path}.{name}", f"{len(values)} values beside {count} accession numbers")
-        if name in _DESCRIPTIVE_COLUMNS and not isinstance(values, list):
+    row_count = len(table["accessionNumber"])
+    for name, column in table.items():
+        if isinstance(column, list) and len(column) != row_count:
+            raise ParseError(file, f"{path}.{name}", f"{len(column)} values beside {row_count} accession numbers")
+        if name in _OPTIONAL_COLUMNS and not isinstance(column, list):
             raise ParseError(file, f"{path}.{name}", "not a list")
 
 
-def _column(values: Sequence[Any], convert: Callable[[Any], _T], path: str, file: str) -> list[_T]:
-    """The converted values. Columns repeat theirs: each distinct one is converted once."""
-    # Others may be equal and yet not the same: true and 1.
-    if _PLAIN.issuperset(map(type, values)):
+def _convert_distinct(column: Sequence[Any], convert: Callable[[Any], _T], path: str, file: str) -> list[_T]:
+    """Return the converted values of a column. Columns repeat their values, so convert each distinct one once.
+
+    Values of other types could be equal without being the same, such as true and 1.
+    """
+    if _PLAIN_TYPES.issuperset(map(type, column)):
         try:
-            converted = {value: convert(value) for value in set(values)}
+            converted = {value: convert(value) for value in set(column)}
         except (ValueError, OverflowError):
-            pass  # read once more, in order: the refusal names the first
+            pass  # Convert again, in order: the error names the first invalid value.
         else:
-            return [converted[value] for value in values]
-    return _each(values, convert, path, file)
+            return [converted[value] for value in column]
+    return _convert_each(column, convert, path, file)
 
 
-def _each(values: Sequence[Any], convert: Callable[[Any], _T], path: str, file: str) -> list[_T]:
+def _convert_each(column: Sequence[Any], convert: Callable[[Any], _T], path: str, file: str) -> list[_T]:
     converted: list[_T] = []
     try:
-        converted.extend(map(convert, values))
+        converted.extend(map(convert, column))
     except (ValueError, OverflowError) as error:
+        # extend() has appended the values before the invalid one.
         raise ParseError(file, f"{path}[{len(converted)}]", str(error)) from None
     return converted
 
 
-def _shaped(values: Sequence[Any], shape: str) -> bool:
-    """Whether every value is ``shape`` with any digits for its zeros: all are looked at in one pass."""
+def _have_shape(column: Sequence[Any], shape: str) -> bool:
+    """Return True if every value is ``shape`` with any digits for its zeros. All are checked in one pass."""
     try:
-        return "\n".join(values).translate(_ANY_DIGIT) == "\n".join([shape] * len(values))
+        return "\n".join(column).translate(_DIGITS_TO_ZERO) == "\n".join([shape] * len(column))
     except TypeError:
-        return False  # not all are texts
+        return False  # Not all are texts.
 
 
-def _stamps(values: Sequence[Any], path: str, file: str) -> list[datetime | None]:
-    if _shaped(values, _STAMP_SHAPE):
+def _parse_times(column: Sequence[Any], path: str, file: str) -> list[datetime | None]:
+    if _have_shape(column, _TIME_SHAPE):
         try:
-            return [datetime.fromisoformat(text[:-1]) for text in values]
+            return [datetime.fromisoformat(text[:-1]) for text in column]
         except ValueError:
-            pass  # as in _column
-    return _each(values, _stamp, path, file)
+            pass  # Convert again, in order: the error names the first invalid value.
+    return _convert_each(column, _optional_time, path, file)
 
 
-def _clock(
-    accessions: Sequence[str], forms: Sequence[str], filed: Sequence[str], stamps: Sequence[datetime | None]
+# ---- the clock of the acceptance times
+
+
+def _detect_clock(
+    accessions: Sequence[str], forms: Sequence[str], filed_days: Sequence[str], times: Sequence[datetime | None]
 ) -> AcceptanceClock:
-    """The clock that the rows were written by: each row impossible in one of the two votes for the other."""
-    votes = 0
-    for number, form, day, stamp in zip(accessions, forms, filed, stamps, strict=True):
-        if stamp is None or stamp.year < _FIRST_YEAR or number.startswith(_MADE_BY_THE_SEC):
+    """Return the clock of the rows. A row that is impossible on one of the two clocks is a vote for the other."""
+    eastern_votes = 0
+    for accession, form, filed, time in zip(accessions, forms, filed_days, times, strict=True):
+        if time is None or time.year < _FIRST_YEAR or accession.startswith(_SEC_ACCESSIONS):
             continue
-        # EDGAR accepts on any day by either clock from 11:00 to 16:59, and to 20:59 if that is UTC (16:59 in New York).
-        if not 11 <= stamp.hour < 17:
-            votes += _plausible(stamp, form, day) - (11 <= stamp.hour < 21 or _plausible(_eastern(stamp), form, day))
-    return "unproven" if votes == 0 else "eastern" if votes > 0 else "utc"
+        # From 11:00 to 16:59 both are possible. From 11:00 to 20:59 UTC is, as it is at most 16:59 in New York.
+        if 11 <= time.hour < 17:
+            continue
+        fits_eastern = _is_plausible(time, form, filed)
+        fits_utc = 11 <= time.hour < 21 or _is_plausible(eastern_time.from_utc(time), form, filed)
+        eastern_votes += fits_eastern - fits_utc
+    if eastern_votes == 0:
+        return "unproven"
+    return "eastern" if eastern_votes > 0 else "utc"
 
 
-def _plausible(local: datetime, form: str, filed: str) -> bool:
-    """Whether EDGAR, seen in its own time zone, could have accepted this and given it that date."""
-    time = (local.hour, local.minute)
-    if time >= _DAY_ENDS and form not in _DATED_SAME_DAY and local.date().isoformat() == filed:
-        return False  # after the end of that day
+def _is_plausible(local: datetime, form: str, filed: str) -> bool:
+    """Return True if EDGAR can have accepted a filing at this Eastern time and given it this filing date."""
+    time_of_day = (local.hour, local.minute)
+    is_filed_that_day = local.date().isoformat() == filed
+    if time_of_day >= _DAY_END and form not in _FORMS_DATED_SAME_DAY and is_filed_that_day:
+        return False
     # At midnight only the day is known.
-    return _OPENS <= time < _CLOSES or (*time, local.second) == (0, 0, 0)
+    is_midnight = (*time_of_day, local.second) == (0, 0, 0)
+    return is_midnight or _OPENING_TIME <= time_of_day < _CLOSING_TIME
 
 
-def _eastern(moment: datetime) -> datetime:
-    """The Eastern wall clock at a UTC time, both naive."""
-    local = moment - timedelta(hours=4)
-    return local if eastern_offset(local) == timedelta(hours=4) else local - timedelta(hours=1)
+def _format_eastern_time(time: datetime | None) -> str | None:
+    return _format_utc_time(time + eastern_time.get_offset(time)) if time else None
 
 
-def _utc_of_eastern(stamp: datetime | None) -> str | None:
-    return _utc_of_utc(stamp + eastern_offset(stamp)) if stamp else None
+def _format_utc_time(time: datetime | None) -> str | None:
+    return f"{time.isoformat(timespec='milliseconds')}Z" if time else None
 
 
-def _utc_of_utc(stamp: datetime | None) -> str | None:
-    return f"{stamp.isoformat(timespec='milliseconds')}Z" if stamp else None
+# ---- single values; each function raises ValueError if the value is not valid
 
 
-def _accession(value: Any) -> str:
-    number = identifiers.parse_accession(value) if isinstance(value, str) else None
-    if number is None:
+def _require_accession(value: Any) -> str:
+    accession = identifiers.parse_accession(value) if isinstance(value, str) else None
+    if accession is None:
         raise ValueError(f"{str(value)[:40]!r} is not an accession number")
-    return number
+    return accession
+
+
+def _require_text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("not a text, or empty")
+    return value
 
 
 def _optional_text(value: Any) -> str | None:
@@ -312,106 +352,111 @@ def _optional_text(value: Any) -> str | None:
     return value or None
 
 
-def _required_text(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError("not a text, or empty")
-    return value
+def _require_day(value: Any) -> str:
+    return days.validate(_require_text(value))
 
 
-def _required_date(value: Any) -> str:
-    return days.validate(_required_text(value))
-
-
-def _optional_date(value: Any) -> str | None:
+def _optional_day(value: Any) -> str | None:
     text = _optional_text(value)
     return days.validate(text) if text else None
 
 
-def _stamp(value: Any) -> datetime | None:
+def _optional_time(value: Any) -> datetime | None:
     text = _optional_text(value)
     if text is None:
         return None
-    if not _STAMP.fullmatch(text):
+    if not _TIME.fullmatch(text):
         raise ValueError(f"{text[:40]!r} is not a time YYYY-MM-DDTHH:MM:SS.mmmZ")
     return datetime.fromisoformat(text[:-1])
 
 
-def _items(value: Any) -> tuple[str, ...]:
-    text = _optional_text(value)
-    return tuple(filter(None, map(str.strip, text.split(",")))) if text else ()
+def _parse_items(value: Any) -> tuple[str, ...]:
+    """Return the items of ``2.02,9.01``."""
+    text = _optional_text(value) or ""
+    items = (item.strip() for item in text.split(","))
+    return tuple(item for item in items if item)
 
 
-def _size(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 50:
+def _require_size(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MAX_SIZE:
         raise ValueError("not a number of bytes")
     return value
 
 
-def _flag(value: Any) -> bool:
+def _require_flag(value: Any) -> bool:
     if not isinstance(value, int) or value not in (0, 1):
         raise ValueError("neither 0 nor 1")
     return bool(value)
 
 
-def _object(value: Any, path: str, file: str) -> dict[str, Any]:
+# ---- the rest of the document
+
+
+def _require_object(value: Any, path: str, file: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ParseError(file, path, "missing or not an object")
     return value
 
 
-def _list(container: dict[str, Any], key: str, path: str, file: str) -> list[Any]:
+def _get_list(container: dict[str, Any], key: str, path: str, file: str) -> list[Any]:
     value = container.get(key)
     if not isinstance(value, list | None):
         raise ParseError(file, f"{path}.{key}", "not a list")
     return value or []
 
 
-def _text(container: dict[str, Any], key: str, path: str, file: str) -> str | None:
-    return _column([container.get(key)], _optional_text, f"{path}.{key}", file)[0]
+def _get_text(container: dict[str, Any], key: str, path: str, file: str) -> str | None:
+    return _get(container, key, _optional_text, path, file)
 
 
-def _listings(document: dict[str, Any], file: str) -> tuple[Listing, ...]:
-    symbols = _column(_list(document, "tickers", "$", file), _required_text, "$.tickers", file)
-    exchanges = _column(_list(document, "exchanges", "$", file), _optional_text, "$.exchanges", file)
+def _get(container: dict[str, Any], key: str, convert: Callable[[Any], _T], path: str, file: str) -> _T:
+    """Return a converted member of an object. Errors name it as the first value of a column, ``$.name[0]``."""
+    return _convert_each([container.get(key)], convert, f"{path}.{key}", file)[0]
+
+
+def _build_listings(document: dict[str, Any], file: str) -> tuple[Listing, ...]:
+    symbols = _convert_distinct(_get_list(document, "tickers", "$", file), _require_text, "$.tickers", file)
+    exchanges = _convert_distinct(_get_list(document, "exchanges", "$", file), _optional_text, "$.exchanges", file)
     if exchanges and len(exchanges) != len(symbols):
         raise ParseError(file, "$.exchanges", f"{len(exchanges)} exchanges beside {len(symbols)} tickers")
-    folded = _column(symbols, tickers.normalise, "$.tickers", file)
-    return tuple(map(Listing, folded, exchanges or [None] * len(folded)))
+    normalised = _convert_distinct(symbols, tickers.normalise, "$.tickers", file)
+    return tuple(map(Listing, normalised, exchanges or [None] * len(normalised)))
 
 
-def _former_names(document: dict[str, Any], file: str) -> tuple[FormerCompanyName, ...]:
-    names = []
-    for number, entry in enumerate(_list(document, "formerNames", "$", file)):
-        path = f"$.formerNames[{number}]"
-        member = _object(entry, path, file)
-        name, first, last = (_text(member, key, path, file) for key in ("name", "from", "to"))
+def _build_former_names(document: dict[str, Any], file: str) -> tuple[FormerCompanyName, ...]:
+    former_names = []
+    for index, entry in enumerate(_get_list(document, "formerNames", "$", file)):
+        path = f"$.formerNames[{index}]"
+        member = _require_object(entry, path, file)
+        name = _get_text(member, "name", path, file)
+        first_time = _get_text(member, "from", path, file)
+        last_time = _get_text(member, "to", path, file)
         if name is None:
             raise ParseError(file, f"{path}.name", "missing")
-        # The times are midnight, of Greenwich or of New York: the day is the same.
-        days = (first and first[:10], last and last[:10])
-        names.append(FormerCompanyName(name, *_column(days, _optional_date, path, file)))
-    return tuple(names)
+        # The times are midnight, in UTC or in New York. The day is the same.
+        first_day = first_time and first_time[:10]
+        last_day = last_time and last_time[:10]
+        first_filed, last_filed = _convert_each([first_day, last_day], _optional_day, path, file)
+        former_names.append(FormerCompanyName(name=name, first_filed=first_filed, last_filed=last_filed))
+    return tuple(former_names)
 
 
-def _older_pages(filings: dict[str, Any], file: str) -> tuple[OlderPage, ...]:
+def _build_older_pages(filings: dict[str, Any], file: str) -> tuple[OlderPage, ...]:
     pages = []
-    for number, entry in enumerate(_list(filings, "files", "$.filings", file)):
-        path = f"$.filings.files[{number}]"
-        member = _object(entry, path, file)
-        name = _text(member, "name", path, file)
-        # The name becomes part of an address: nothing but this pattern may.
+    for index, entry in enumerate(_get_list(filings, "files", "$.filings", file)):
+        path = f"$.filings.files[{index}]"
+        member = _require_object(entry, path, file)
+        name = _get_text(member, "name", path, file)
+        # The name becomes part of a URL, so accept nothing but this pattern.
         if name is None or not _PAGE_NAME.fullmatch(name):
             raise ParseError(file, f"{path}.name", "not the name of an older page")
-        count = member.get("filingCount")
-        holds = _column([count], _size, f"{path}.filingCount", file)[0] if count is not None else None
-        first, last = (
-            _column([member.get(key)], _optional_date, f"{path}.{key}", file)[0] for key in ("filingFrom", "filingTo")
+        has_count = member.get("filingCount") is not None
+        pages.append(
+            OlderPage(
+                name=name,
+                filing_count=_get(member, "filingCount", _require_size, path, file) if has_count else None,
+                first_filed=_get(member, "filingFrom", _optional_day, path, file),
+                last_filed=_get(member, "filingTo", _optional_day, path, file),
+            )
         )
-        pages.append(OlderPage(name, holds, first, last))
     return tuple(pages)
-
-
-def find_cik_of_older_page(name: str) -> int | None:
-    """The CIK whose older page a file of this name is: the page itself does not say it. None for other names."""
-    found = _PAGE_NAME.search(name)
-    return int(found[1]) if found and int(found[1]) else None

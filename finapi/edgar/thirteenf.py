@@ -1,45 +1,64 @@
-"""Form 13F as XML: the cover (``edgarSubmission``) and the information table, as values.
+"""The parser of Form 13F: the cover page (root ``edgarSubmission``) and the information table.
 
-Prefixes and default namespaces vary from one filing agent to the next, so that elements are known by their
-local names and where they stand. Source: EDGAR Form 13F XML Technical Specification, and the files.
+The table has one ``infoTable`` element for each position that the manager reports::
+
+    <infoTable>
+      <nameOfIssuer>APPLE INC</nameOfIssuer><titleOfClass>COM</titleOfClass><cusip>037833100</cusip>
+      <value>2500</value>
+      <shrsOrPrnAmt><sshPrnamt>10</sshPrnamt><sshPrnamtType>SH</sshPrnamtType></shrsOrPrnAmt>
+      <investmentDiscretion>SOLE</investmentDiscretion>
+      <votingAuthority><Sole>10</Sole><Shared>0</Shared><None>0</None></votingAuthority>
+    </infoTable>
+
+Prefixes and default namespaces vary from one filing agent to the next, so elements are identified by their local names
+and by their parents.
+
+There are two readers of tables. Almost every table is plain: no attributes, comments or references but ``&amp;`` in
+its rows, ASCII, and the elements in the order of the schema. A regular expression reads such rows in a quarter of the
+time of the XML reader. All other tables are left to the XML reader, which also reports their errors. To be
+sure that a plain table is well-formed around its rows, the XML reader parses it with only the first of them.
+
+Source: EDGAR Form 13F XML Technical Specification, and real filings.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache, partial
 from sys import intern
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from finapi.core.errors import ParseError
 from finapi.edgar import cusip, identifiers, xml_reader
 
 # Rows of one table. The largest on EDGAR have some 25,000.
 MAX_ROWS = 250_000
-# Managers on one cover. The largest real lists have a few hundred.
+# Managers on one cover. The longest real lists have a few hundred.
 MAX_MANAGERS = 10_000
-# Dollars, shares or votes of a whole table. All the stocks of the world are worth some 10^14 dollars; a sum of
-# thousands of such tables still fits the 64 bits of the store.
+# Dollars, shares or votes of a table. All the stocks of the world are worth some 10^14 dollars, and a sum of thousands
+# of such tables still fits into the 64 bits of the store.
 MAX_TOTAL = 10**15
 
 COVER_NAMESPACE = "http://www.sec.gov/edgar/thirteenffiler"
 TABLE_NAMESPACE = "http://www.sec.gov/edgar/document/thirteenf/informationtable"
 
-RESTATEMENT, NEW_HOLDINGS = "RESTATEMENT", "NEW HOLDINGS"
+RESTATEMENT = "RESTATEMENT"
+NEW_HOLDINGS = "NEW HOLDINGS"
 FORM_TYPES = ("13F-HR", "13F-HR/A", "13F-NT", "13F-NT/A")
 
-_DIGITS = len(str(MAX_TOTAL))
+MAX_TEXT = 1_000  # Characters of a name, a number or a date.
+
+_MAX_DIGITS = len(str(MAX_TOTAL))
 _NUMBER = re.compile(r"([0-9]{1,16})(?:\.0*)?")
 _US_DATE = re.compile(r"([0-9]{2})-([0-9]{2})-([0-9]{4})")
-_MAX_SHORT = 1_000  # characters of a name, a number or a date
 
 
 @dataclass(frozen=True, slots=True)
 class Manager:
-    """Another manager on a cover; ``number`` is the one that rows of the table refer to, None in a notice."""
+    """Another manager on a cover. ``number`` is the one that rows of the table refer to, None in a notice."""
 
     number: int | None
     name: str
@@ -49,10 +68,10 @@ class Manager:
 
 @dataclass(frozen=True, slots=True)
 class CoverPage:
-    """What a 13F says of itself. Dates are ISO, ``cik`` has 10 digits; what is not said is None.
+    """The cover of a 13F. Dates are ISO dates, ``cik`` has ten digits, None stands for anything that is left out.
 
-    ``value_total`` is in the filing's own unit, dollars or thousands: the document does not say which.
-    ``reported_by`` are the managers that report for this one, ``included`` those whose holdings are in here.
+    ``value_total`` is in the unit of the filing, dollars or thousands of dollars. The document does not say which.
+    ``reporting_managers`` report the holdings of this manager, ``included_managers`` have their holdings in this table.
     """
 
     form: str
@@ -75,20 +94,21 @@ class CoverPage:
 
     @property
     def is_notice(self) -> bool:
-        """Whether it says only that others report: a 13F-NT has no table."""
+        """Return True for a 13F-NT, which has no table: other managers report the holdings."""
         return self.form.startswith("13F-NT")
 
     @property
     def is_amendment(self) -> bool:
-        """Whether it amends an earlier report of the same quarter."""
+        """Return True if this amends an earlier report of the same quarter."""
         return self.form.endswith("/A")
 
 
 class Holding(NamedTuple):
-    """One row of the table, in the filing's own unit of value.
+    """One row of the table. ``value`` is in the unit of the filing.
 
-    ``amount_type`` is SH (shares) or PRN (principal, in dollars); ``put_call`` is Put, Call or None;
-    ``managers`` are the numbers of the cover's list, as written.
+    ``amount_type`` is SH (shares) or PRN (principal, in dollars), ``put_call`` is Put, Call or None.
+    ``manager_numbers`` refer to the managers on the cover, as the filer wrote them ("1,4"). The voting fields are the
+    numbers of shares with sole, shared and no voting authority.
     """
 
     issuer: str
@@ -106,174 +126,204 @@ class Holding(NamedTuple):
     no_voting: int | None
 
 
-def parse_cover(data: bytes, file: str) -> CoverPage:
-    """The cover of a 13F-HR or 13F-NT, or of an amendment; ParseError for anything else and for a test filing."""
+def parse_cover(content: bytes, file: str) -> CoverPage:
+    """Return the cover of a 13F-HR, a 13F-NT or an amendment. Raise ParseError for other documents and test filings."""
     reader = _CoverReader(file)
-    reader.read(data.strip())
-    return _as_cover(reader)
+    reader.read(content.strip())
+    return _build_cover(reader)
 
 
-def parse_table(data: bytes, file: str) -> list[Holding]:
-    """The rows of an information table in its order; ParseError names the row that cannot be read."""
-    data = data.strip()
-    rows = _plain_rows(data)
-    if rows is None:
-        reader = _InformationTableReader(file)
-        reader.read(data)
-        rows = reader.rows
-    return rows
+def parse_table(content: bytes, file: str) -> list[Holding]:
+    """Return the rows of an information table in document order. Raise ParseError, with the row, if one is invalid."""
+    rows = parse_plain_table(content)
+    return parse_table_as_xml(content, file) if rows is None else rows
+
+
+def parse_table_as_xml(content: bytes, file: str) -> list[Holding]:
+    """Return the rows of any information table as :func:`parse_table` does, but without the regular expression."""
+    reader = _TableReader(file)
+    reader.read(content.strip())
+    return reader.rows
 
 
 # ---- the cover
 
-_LEAVES_OF = {
-    "headerData": "submissionType",
-    "filerInfo": "liveTestFlag periodOfReport",
-    "credentials": "cik",
-    "coverPage": "reportCalendarOrQuarter isAmendment amendmentNo reportType form13FFileNumber",
-    "amendmentInfo": "amendmentType",
-    "filingManager": "name",
-    "address": "street1 street2 city stateOrCountry zipCode",
-    "signatureBlock": "name title signatureDate",
-    "summaryPage": "tableEntryTotal tableValueTotal isConfidentialOmitted",
+_COVER_ELEMENTS = {
+    ("headerData", "submissionType"),
+    ("filerInfo", "liveTestFlag"),
+    ("filerInfo", "periodOfReport"),
+    ("credentials", "cik"),
+    ("coverPage", "reportCalendarOrQuarter"),
+    ("coverPage", "isAmendment"),
+    ("coverPage", "amendmentNo"),
+    ("coverPage", "reportType"),
+    ("coverPage", "form13FFileNumber"),
+    ("amendmentInfo", "amendmentType"),
+    ("filingManager", "name"),
+    ("address", "street1"),
+    ("address", "street2"),
+    ("address", "city"),
+    ("address", "stateOrCountry"),
+    ("address", "zipCode"),
+    ("signatureBlock", "name"),
+    ("signatureBlock", "title"),
+    ("signatureBlock", "signatureDate"),
+    ("summaryPage", "tableEntryTotal"),
+    ("summaryPage", "tableValueTotal"),
+    ("summaryPage", "isConfidentialOmitted"),
 }
-_SHORT_LEAVES = {(parent, leaf) for parent, leaves in _LEAVES_OF.items() for leaf in leaves.split()}
-_MANAGER_LEAVES = {"cik", "form13FFileNumber", "name"}
-_ADDRESS = ("street1", "street2", "city", "stateOrCountry", "zipCode")
+_MANAGER_ELEMENTS = {"cik", "form13FFileNumber", "name"}
+_ADDRESS_ELEMENTS = ("street1", "street2", "city", "stateOrCountry", "zipCode")
 
 
 class _CoverReader(xml_reader.XmlReader):
-    """Collects the leaves that are known, by the element they stand in."""
+    """Collects the texts of the cover by the local names of an element's parent and of the element.
+
+    ``otherManager`` elements outside of ``otherManager2`` are managers that report for this one. An ``otherManager2``
+    has a number and, in an ``otherManager``, a manager whose holdings are included.
+    """
 
     def __init__(self, file: str) -> None:
         super().__init__(file)
-        self.opens = {
+        self.open_handlers = {
             f"{COVER_NAMESPACE} edgarSubmission": _CoverReader.open_other,
             "edgarSubmission": _CoverReader.open_other,
         }
-        self.leaves: dict[tuple[str, str], str] = {}
-        self.reported_by: list[dict[str, str]] = []
-        self.included: list[dict[str, str]] = []
-        self._open: list[str] = []
+        self.texts: dict[tuple[str, str], str] = {}
+        self.reporting_managers: list[dict[str, str]] = []
+        self.included_managers: list[dict[str, str]] = []
+        self._open_elements: list[str] = []
 
     def open_other(self, name: str, attributes: xml_reader.Attributes) -> None:
-        here = xml_reader.local_name(name)
-        parent = self._open[-1] if self._open else ""
-        if (parent, here) in _SHORT_LEAVES:
-            self.collect(partial(self._leaf_of, parent, here), limit=_MAX_SHORT)
+        """Collect the text of a known element, begin a manager, or look into any other element."""
+        element = xml_reader.local_name(name)
+        parent = self._open_elements[-1] if self._open_elements else ""
+        if (parent, element) in _COVER_ELEMENTS:
+            self.collect_text(partial(self._set_text, parent, element), max_characters=MAX_TEXT)
             return
-        if parent == "otherManager" and here in _MANAGER_LEAVES:
-            self.collect(partial(self._of_manager, here), limit=_MAX_SHORT)
+        if parent == "otherManager" and element in _MANAGER_ELEMENTS:
+            self.collect_text(partial(self._set_manager_text, element), max_characters=MAX_TEXT)
             return
-        if (parent, here) == ("otherManager2", "sequenceNumber"):
-            self.collect(partial(self._of_manager, "number"), limit=_MAX_SHORT)
+        if (parent, element) == ("otherManager2", "sequenceNumber"):
+            self.collect_text(partial(self._set_manager_text, "number"), max_characters=MAX_TEXT)
             return
-        if here == "otherManager2" or (here == "otherManager" and parent != "otherManager2"):
-            self._begin_manager(here)
-        self._open.append(here)
-        self.on_close(self._closed)
+        if element == "otherManager2":
+            self._begin_manager(self.included_managers)
+        elif element == "otherManager" and parent != "otherManager2":
+            self._begin_manager(self.reporting_managers)
+        self._open_elements.append(element)
+        self.call_on_close(self._close_other)
 
-    def _closed(self) -> None:
-        self._open.pop()
+    def _close_other(self) -> None:
+        self._open_elements.pop()
 
-    def _begin_manager(self, element: str) -> None:
-        if len(self.included) + len(self.reported_by) >= MAX_MANAGERS:
+    def _begin_manager(self, managers: list[dict[str, str]]) -> None:
+        if len(self.included_managers) + len(self.reporting_managers) >= MAX_MANAGERS:
             raise self.build_error(f"more than {MAX_MANAGERS} managers")
-        (self.included if element == "otherManager2" else self.reported_by).append({})
+        managers.append({})
 
-    def _of_manager(self, key: str, text: str) -> None:
-        listed = self.included if "otherManager2" in self._open else self.reported_by
-        listed[-1][key] = " ".join(text.split())
+    def _set_manager_text(self, key: str, text: str) -> None:
+        is_included = "otherManager2" in self._open_elements
+        managers = self.included_managers if is_included else self.reporting_managers
+        managers[-1][key] = " ".join(text.split())
 
-    def _leaf_of(self, parent: str, here: str, text: str) -> None:
-        if self.leaves.setdefault((parent, here), (value := " ".join(text.split()))) != value:
-            raise self.build_error(f"{here} occurs twice with different values")
+    def _set_text(self, parent: str, element: str, text: str) -> None:
+        words = " ".join(text.split())
+        if self.texts.setdefault((parent, element), words) != words:
+            raise self.build_error(f"{element} occurs twice with different values")
 
 
-def _as_cover(reader: _CoverReader) -> CoverPage:
-    file, leaf = reader.file, reader.leaves.get
-    form = leaf(("headerData", "submissionType"), "").upper()
+def _build_cover(reader: _CoverReader) -> CoverPage:
+    file = reader.file
+    get_text = reader.texts.get
+    form = get_text(("headerData", "submissionType"), "").upper()
     if form not in FORM_TYPES:
         raise ParseError(file, "submissionType", f"{form[:40]!r} is not one of {', '.join(FORM_TYPES)}")
-    if leaf(("filerInfo", "liveTestFlag"), "LIVE").upper() != "LIVE":
+    if get_text(("filerInfo", "liveTestFlag"), "LIVE").upper() != "LIVE":
         raise ParseError(file, "liveTestFlag", "is a test filing")
-    kind = leaf(("amendmentInfo", "amendmentType"), "").upper() or None
-    if kind not in (None, RESTATEMENT, NEW_HOLDINGS):
-        raise ParseError(file, "amendmentType", f"{kind[:40]!r} is neither {RESTATEMENT} nor {NEW_HOLDINGS}")
-    period = leaf(("filerInfo", "periodOfReport")) or leaf(("coverPage", "reportCalendarOrQuarter"))
-    address = [leaf(("address", part)) for part in _ADDRESS]
+    amendment_type = get_text(("amendmentInfo", "amendmentType"), "").upper() or None
+    if amendment_type not in (None, RESTATEMENT, NEW_HOLDINGS):
+        reason = f"{amendment_type[:40]!r} is neither {RESTATEMENT} nor {NEW_HOLDINGS}"
+        raise ParseError(file, "amendmentType", reason)
+    cik = get_text(("credentials", "cik"), "")
+    period = get_text(("filerInfo", "periodOfReport")) or get_text(("coverPage", "reportCalendarOrQuarter")) or ""
+    address = [get_text(("address", element)) for element in _ADDRESS_ELEMENTS]
+    omitted = get_text(("summaryPage", "isConfidentialOmitted"), "").lower()
     return CoverPage(
         form=form,
-        cik=_checked(file, "cik", identifiers.parse_cik, leaf(("credentials", "cik"), "")),
-        period=_checked(file, "periodOfReport", _iso, period or ""),
-        report_type=leaf(("coverPage", "reportType")) or None,
-        amendment_type=kind if form.endswith("/A") else None,
-        amendment_number=_whole(file, "amendmentNo", leaf(("coverPage", "amendmentNo"))) or 0,
-        name=_named(file, leaf(("filingManager", "name"))),
+        cik=_parse_text(file, "cik", identifiers.parse_cik, cik),
+        period=_parse_text(file, "periodOfReport", _parse_date, period),
+        report_type=get_text(("coverPage", "reportType")) or None,
+        amendment_type=amendment_type if form.endswith("/A") else None,
+        amendment_number=_parse_integer(file, "amendmentNo", get_text(("coverPage", "amendmentNo"))) or 0,
+        name=_require_name(file, get_text(("filingManager", "name"))),
         address=", ".join(filter(None, address)) or None,
-        file_number=leaf(("coverPage", "form13FFileNumber")) or None,
-        signer=leaf(("signatureBlock", "name")) or None,
-        signer_title=leaf(("signatureBlock", "title")) or None,
-        signed=_date_or_none(leaf(("signatureBlock", "signatureDate"))),
-        entry_total=_whole(file, "tableEntryTotal", leaf(("summaryPage", "tableEntryTotal"))),
-        value_total=_whole(file, "tableValueTotal", leaf(("summaryPage", "tableValueTotal"))),
-        confidential_omitted=leaf(("summaryPage", "isConfidentialOmitted"), "").lower() in ("true", "1", "y", "yes"),
-        reporting_managers=tuple(_manager(file, one) for one in reader.reported_by if one),
-        included_managers=tuple(_manager(file, one) for one in reader.included if one),
+        file_number=get_text(("coverPage", "form13FFileNumber")) or None,
+        signer=get_text(("signatureBlock", "name")) or None,
+        signer_title=get_text(("signatureBlock", "title")) or None,
+        signed=_parse_date_or_none(get_text(("signatureBlock", "signatureDate"))),
+        entry_total=_parse_integer(file, "tableEntryTotal", get_text(("summaryPage", "tableEntryTotal"))),
+        value_total=_parse_integer(file, "tableValueTotal", get_text(("summaryPage", "tableValueTotal"))),
+        confidential_omitted=omitted in ("true", "1", "y", "yes"),
+        reporting_managers=tuple(_build_manager(file, texts) for texts in reader.reporting_managers if texts),
+        included_managers=tuple(_build_manager(file, texts) for texts in reader.included_managers if texts),
     )
 
 
-def _checked(file: str, place: str, reader: Callable[[str], str], text: str) -> str:
+def _build_manager(file: str, texts: dict[str, str]) -> Manager:
+    cik = texts.get("cik", "")
+    is_valid_cik = re.fullmatch("[0-9]{1,10}", cik) and int(cik)
+    return Manager(
+        number=_parse_integer(file, "sequenceNumber", texts.get("number")),
+        name=texts.get("name", ""),
+        cik=cik.zfill(10) if is_valid_cik else None,
+        file_number=texts.get("form13FFileNumber") or None,
+    )
+
+
+def _parse_text(file: str, place: str, parse: Callable[[str], str], text: str) -> str:
     try:
-        return reader(text)
+        return parse(text)
     except ValueError as error:
         raise ParseError(file, place, str(error)) from None
 
 
-def _iso(text: str) -> str:
-    """``12-31-2021`` as an ISO date; ValueError for anything else."""
-    found = _US_DATE.fullmatch(text)
-    if found is None:
+def _parse_date(text: str) -> str:
+    """Return ``12-31-2021`` as an ISO date. Raise ValueError for any other text."""
+    match = _US_DATE.fullmatch(text)
+    if match is None:
         raise ValueError(f"{text[:40]!r} is not a date MM-DD-YYYY")
-    return date(int(found[3]), int(found[1]), int(found[2])).isoformat()
+    month, day, year = match.groups()
+    return date(int(year), int(month), int(day)).isoformat()
 
 
-def _date_or_none(text: str | None) -> str | None:
-    # Typed by the signer and held against nothing: a date that is none is no evidence, and no reason to refuse.
+def _parse_date_or_none(text: str | None) -> str | None:
+    """Return the date of a signature, or None if it is invalid: signers type it, and EDGAR does not check it."""
     try:
-        return _iso(text or "")
+        return _parse_date(text or "")
     except ValueError:
         return None
 
 
-def _whole(file: str, place: str, text: str | None) -> int | None:
+def _parse_integer(file: str, place: str, text: str | None) -> int | None:
     if not text:
         return None
-    found = _NUMBER.fullmatch(text)
-    if found is None or int(found[1]) > MAX_TOTAL:
+    match = _NUMBER.fullmatch(text)
+    if match is None or int(match[1]) > MAX_TOTAL:
         raise ParseError(file, place, f"{text[:40]!r} is not a whole number up to {MAX_TOTAL}")
-    return int(found[1])
+    return int(match[1])
 
 
-def _named(file: str, name: str | None) -> str:
+def _require_name(file: str, name: str | None) -> str:
     if not name:
         raise ParseError(file, "filingManager", "the manager has no name")
     return name
 
 
-def _manager(file: str, said: dict[str, str]) -> Manager:
-    number = said.get("cik")
-    return Manager(
-        number=_whole(file, "sequenceNumber", said.get("number")),
-        name=said.get("name", ""),
-        cik=number.zfill(10) if number and re.fullmatch("[0-9]{1,10}", number) and int(number) else None,
-        file_number=said.get("form13FFileNumber") or None,
-    )
+# ---- the table, read by the XML reader
 
-
-# ---- the table
-
-_ROW_LEAVES = {
+# The elements of a row that have a text, with the name of that text.
+_ROW_ELEMENTS = {
     "nameOfIssuer": "issuer",
     "titleOfClass": "title",
     "cusip": "cusip",
@@ -288,232 +338,284 @@ _ROW_LEAVES = {
     "Shared": "shared",
     "None": "none",
 }
-_TYPES = ("SH", "PRN")
-_PLAIN_TYPES = {one: one for one in _TYPES}
-# Tables name the same securities, of some 25,000 that there are.
-_cusip = lru_cache(maxsize=1 << 14)(cusip.normalise)
-_OPTIONS = {"put": "Put", "call": "Call", "": None}
+_AMOUNT_TYPES = ("SH", "PRN")
+_PUT_CALLS = {"put": "Put", "call": "Call", "": None}
 
 
-# Elements of a row as they are mostly called, with the key of their text; "" has none of its own.
-_KEYS = {
-    name: key
-    for element, key in {**_ROW_LEAVES, "shrsOrPrnAmt": "", "votingAuthority": ""}.items()
-    for name in (f"{TABLE_NAMESPACE} {element}", element)
-}
+def _build_text_names() -> dict[str, str]:
+    """Return the text name of each element of a row, "" for those without text, by the usual expanded names."""
+    text_names = {}
+    for element, text_name in {**_ROW_ELEMENTS, "shrsOrPrnAmt": "", "votingAuthority": ""}.items():
+        text_names[f"{TABLE_NAMESPACE} {element}"] = text_name
+        text_names[element] = text_name
+    return text_names
 
 
-# A table whose rows have no attributes, comments or references but &amp; and are in ASCII, with their elements in the
-# order of the schema, as almost all are: its rows are read by a pattern in a quarter of the time. Anything else in a
-# row, whether it is allowed or not, is left to the XML reader.
-_PLAIN = bytes([*b"\t\n\r", *range(32, 127)])
-_PLAIN_SHORT = 200  # characters of a text, as the SEC's schema has them: longer ones would fill the caches
-_PORTION = 1_000_000  # characters of rows that are read at once: as tuples of texts they take four times as much
-# The prefix stands in the pattern of a row many times.
+_TEXT_NAMES = _build_text_names()
+# There are some 25,000 securities, and all tables name the same ones.
+_normalise_cusip = lru_cache(maxsize=1 << 14)(cusip.normalise)
+
+
+class _TableReader(xml_reader.XmlReader):
+    """Builds a Holding from each row.
+
+    A table is nothing but rows with at least ten texts each. Within a row this class replaces the parser's handlers
+    with its own, which do less.
+    """
+
+    def __init__(self, file: str) -> None:
+        super().__init__(file)
+        self.open_handlers = {
+            f"{TABLE_NAMESPACE} informationTable": _TableReader.open_other,
+            "informationTable": _TableReader.open_other,
+        }
+        self.rows: list[Holding] = []
+        self._value_sum = 0
+        self._amount_sum = 0
+        # The row that is open: its texts by name, and its depth.
+        self._row: dict[str, str] = {}
+        self._row_depth = 0
+        # The name of the text that is open, or "", and its pieces.
+        self._text_name = ""
+        self._row_text = ""
+
+    def open_other(self, name: str, attributes: xml_reader.Attributes) -> None:
+        """Begin a row, or look into any other element."""
+        if xml_reader.local_name(name) != "infoTable":
+            return
+        if len(self.rows) >= MAX_ROWS:
+            raise self.build_error(f"more than {MAX_ROWS} rows")
+        self._row = {}
+        self._row_depth = self.depth
+        self.parser.StartElementHandler = self._open_in_row
+        self.parser.EndElementHandler = self._close_in_row
+        self.parser.CharacterDataHandler = self._append_row_text
+
+    def _open_in_row(self, name: str, attributes: xml_reader.Attributes) -> None:
+        if self._text_name:
+            self.refuse_inner_element(name, attributes)
+        self.depth += 1
+        if self.depth > xml_reader.MAX_DEPTH:
+            raise self.build_depth_error()
+        text_name = _TEXT_NAMES.get(name)
+        if text_name is None:
+            element = xml_reader.local_name(name)
+            if element == "infoTable":
+                raise self._build_row_error("a row inside a row")
+            text_name = _ROW_ELEMENTS.get(element, "")
+        self._text_name = text_name
+        self._row_text = ""
+
+    def _append_row_text(self, piece: str) -> None:
+        if self._text_name:
+            self._row_text += piece
+            if len(self._row_text) > MAX_TEXT:
+                self.refuse_long_text()
+
+    def _close_in_row(self, name: str) -> None:
+        text_name = self._text_name
+        if text_name:
+            text = self._row_text
+            if text_name in self._row:
+                text = self._join_repeated_text(text_name, name, text)
+            self._row[text_name] = text if text.isalnum() else " ".join(text.split())
+            self._text_name = ""
+        elif self.depth == self._row_depth:
+            self._close_row()
+            self.restore_handlers()
+        self.depth -= 1
+
+    def _join_repeated_text(self, text_name: str, element: str, text: str) -> str:
+        """Return the text of an element that occurs again. Only the managers of a row may be in several elements."""
+        if text_name != "managers":
+            raise self._build_row_error(f"{xml_reader.local_name(element)} occurs twice")
+        text = f"{self._row[text_name]},{text}"
+        if len(text) > MAX_TEXT:
+            raise self._build_row_error("more managers than a row can have")
+        return text
+
+    def _close_row(self) -> None:
+        holding = self._build_holding(self._row)
+        self._value_sum += holding.value
+        self._amount_sum += holding.amount
+        if self._value_sum > MAX_TOTAL or self._amount_sum > MAX_TOTAL:
+            raise self._build_row_error(f"the table's total exceeds {MAX_TOTAL}")
+        self.rows.append(holding)
+
+    def _build_holding(self, row: dict[str, str]) -> Holding:
+        get_text = row.get
+        issuer = get_text("issuer")
+        amount_type = get_text("amount_type", "").upper()
+        put_call = get_text("put_call", "").lower()
+        if not issuer:
+            raise self._build_row_error("nameOfIssuer is missing")
+        if amount_type not in _AMOUNT_TYPES:
+            raise self._build_row_error(f"sshPrnamtType {amount_type[:20]!r} is neither SH nor PRN")
+        if put_call not in _PUT_CALLS:
+            raise self._build_row_error(f"putCall {put_call[:20]!r} is neither Put nor Call")
+        try:
+            cusip_number = _normalise_cusip(get_text("cusip", ""))
+        except ValueError as error:
+            raise self._build_row_error(str(error)) from None
+        discretion = get_text("discretion")
+        managers = get_text("managers")
+        # Names and words repeat from row to row and from table to table: intern them.
+        return Holding(
+            issuer=intern(issuer),
+            title=intern(get_text("title", "")),
+            cusip=cusip_number,
+            figi=get_text("figi") or None,
+            value=self._parse_number("value", get_text("value", "")),
+            amount=self._parse_number("amount", get_text("amount", "")),
+            amount_type=intern(amount_type),
+            put_call=_PUT_CALLS[put_call],
+            discretion=intern(discretion.upper()) if discretion else None,
+            manager_numbers=intern(managers) if managers else None,
+            sole_voting=self._parse_votes("sole", get_text("sole")),
+            shared_voting=self._parse_votes("shared", get_text("shared")),
+            no_voting=self._parse_votes("none", get_text("none")),
+        )
+
+    def _parse_votes(self, name: str, text: str | None) -> int | None:
+        return self._parse_number(name, text) if text else None
+
+    def _parse_number(self, name: str, text: str) -> int:
+        if text.isascii() and text.isdigit() and len(text) < _MAX_DIGITS:
+            return int(text)
+        match = _NUMBER.fullmatch(text)
+        if match is None or int(match[1]) > MAX_TOTAL:
+            raise self._build_row_error(f"{name} {text[:40]!r} is not a whole number up to {MAX_TOTAL}")
+        return int(match[1])
+
+    def _build_row_error(self, reason: str) -> ParseError:
+        return self.build_error(f"row {len(self.rows) + 1}: {reason}")
+
+
+# ---- the table, read by a regular expression
+
+_PLAIN_BYTES = bytes([*b"\t\n\r", *range(32, 127)])
+# Characters of a text, the limit of the SEC's schema. Longer texts would fill the caches.
+MAX_PLAIN_TEXT = 200
+# Characters of rows that are matched at a time. As tuples of texts they take four times as much memory.
+PORTION_CHARACTERS = 1_000_000
 _FIRST_ROW = re.compile(r"<(\w{1,20}:)?infoTable>")
 _BLANKS = re.compile(r"\s*")
+_PLAIN_AMOUNT_TYPES = {amount_type: amount_type for amount_type in _AMOUNT_TYPES}
+
+
+def parse_plain_table(content: bytes) -> list[Holding] | None:
+    """Return the rows of a plain information table, or None for any other document, valid or not."""
+    content = content.strip()
+    has_other_bytes = bool(content.translate(None, _PLAIN_BYTES))
+    if len(content) > xml_reader.MAX_BYTES or has_other_bytes or b"]]>" in content:
+        return None
+    text = content.decode("ascii")
+    first_row = _FIRST_ROW.search(text)
+    if first_row is None:
+        return None
+    start = first_row.start()
+    end = text.rfind("</")
+    # Read the document without all rows but the first. If these rows were in a comment, or if their prefix were not
+    # declared, the reader would not find exactly this row, or refuse the document.
+    reader = _TableReader("")
+    try:
+        rows, second_row = _parse_plain_rows(text, start, end, _build_row_pattern(first_row[1] or ""))
+        reader.read(content[:second_row] + content[end:])
+    except (ValueError, KeyError, ParseError):
+        return None
+    if not 0 < len(rows) <= MAX_ROWS or reader.rows != rows[:1]:
+        return None
+    value_sum = sum([row.value for row in rows])
+    amount_sum = sum([row.amount for row in rows])
+    return rows if max(value_sum, amount_sum) <= MAX_TOTAL else None
 
 
 @lru_cache(maxsize=32)
-def _plain_row(prefix: str) -> re.Pattern[str]:
-    """The pattern of a row: all of it, then its texts in the order of :class:`Holding`."""
+def _build_row_pattern(prefix: str) -> re.Pattern[str]:
+    """Return the pattern of a row. Group 1 is the complete row, the others are its texts in the order of Holding.
 
-    # No text that may be blank stands beside blanks: there would be too many ways to part them.
-    def leaf(name: str, text: str = f"([^<]{{0,{_PLAIN_SHORT}}})") -> str:
+    ``prefix`` ("" or "ns1:") is part of the pattern, many times.
+    """
+
+    # A text that may be blank is never next to optional blanks: there would be too many ways to divide the blanks
+    # between them.
+    def leaf(name: str, text: str = f"([^<]{{0,{MAX_PLAIN_TEXT}}})") -> str:
         return rf"<{prefix}{name}>{text}</{prefix}{name}>\s*"
 
-    def inside(name: str, *leaves: str) -> str:
+    def container(name: str, *leaves: str) -> str:
         return rf"<{prefix}{name}>\s*{''.join(leaves)}</{prefix}{name}>\s*"
 
     def optional(name: str) -> str:
         return rf"(?:{leaf(name)}|<{prefix}{name}/>\s*)?"
 
-    number = r"\s*([0-9]{1,15})\s*"  # below MAX_TOTAL
-    votes = [leaf(name, number) for name in ("Sole", "Shared", "None")]
-    parts = [leaf("nameOfIssuer"), leaf("titleOfClass"), leaf("cusip"), optional("figi"), leaf("value", number)]
-    parts += [inside("shrsOrPrnAmt", leaf("sshPrnamt", number), leaf("sshPrnamtType")), optional("putCall")]
-    parts += [leaf("investmentDiscretion"), optional("otherManager"), inside("votingAuthority", *votes)]
-    return re.compile(f"({inside('infoTable', *parts)})")
+    number = r"\s*([0-9]{1,15})\s*"  # Below MAX_TOTAL.
+    row = container(
+        "infoTable",
+        leaf("nameOfIssuer"),
+        leaf("titleOfClass"),
+        leaf("cusip"),
+        optional("figi"),
+        leaf("value", number),
+        container("shrsOrPrnAmt", leaf("sshPrnamt", number), leaf("sshPrnamtType")),
+        optional("putCall"),
+        leaf("investmentDiscretion"),
+        optional("otherManager"),
+        container("votingAuthority", leaf("Sole", number), leaf("Shared", number), leaf("None", number)),
+    )
+    return re.compile(f"({row})")
+
+
+def _parse_plain_rows(text: str, start: int, end: int, row_pattern: re.Pattern[str]) -> tuple[list[Holding], int]:
+    """Return the rows in text[start:end] and the offset of the second one.
+
+    Raise ValueError if there is anything else than rows, and ValueError or KeyError if a text is not valid.
+    """
+    rows: list[Holding] = []
+    position = start
+    second_row = start
+    while position < end and len(rows) <= MAX_ROWS:
+        row_texts = row_pattern.findall(text, position, min(position + PORTION_CHARACTERS, end))
+        matched = "".join([texts[0] for texts in row_texts])
+        # findall skips anything that is not a row.
+        if not row_texts or not text.startswith(matched, position):
+            raise ValueError("no row")
+        if not rows:
+            second_row = start + len(row_texts[0][0])
+        rows += map(_build_plain_holding, row_texts)
+        blanks = _BLANKS.match(text, position + len(matched), end)
+        position = blanks.end() if blanks else end
+    return rows, second_row
+
+
+def _build_plain_holding(row_texts: tuple[str, ...]) -> Holding:
+    """Return the row of these texts, its groups in the pattern. Raise ValueError or KeyError if one is not valid."""
+    _, issuer, title, number, figi, value, amount, amount_type, put_call, discretion, managers, sole, shared, none = (
+        row_texts
+    )
+    issuer_name = _parse_plain_text(issuer)
+    if not issuer_name:
+        raise ValueError("no name")
+    return Holding(
+        issuer=issuer_name,
+        title=_parse_plain_text(title),
+        cusip=_normalise_cusip(number),
+        figi=_parse_plain_text(figi) or None,
+        value=int(value),
+        amount=int(amount),
+        amount_type=_PLAIN_AMOUNT_TYPES[amount_type.strip().upper()],
+        put_call=_PUT_CALLS[put_call.strip().lower()] if put_call else None,
+        discretion=_parse_plain_text(discretion).upper() or None,
+        manager_numbers=_parse_plain_text(managers) or None,
+        sole_voting=int(sole),
+        shared_voting=int(shared),
+        no_voting=int(none),
+    )
 
 
 @lru_cache(maxsize=1 << 14)
-def _plain_text(text: str) -> str:
-    """A text without the blanks around and between its words; ValueError where it has references to resolve."""
+def _parse_plain_text(text: str) -> str:
+    """Return a text with single spaces between words. Raise ValueError if it has references other than ``&amp;``."""
     words = " ".join(text.split()).replace("&amp;", "\0")
     if "&" in words:
         raise ValueError("a reference")
     return words.replace("\0", "&")
-
-
-def _plain_rows(data: bytes) -> list[Holding] | None:
-    """The rows of a table that is written so plainly that a pattern reads them; None of any other."""
-    if len(data) > xml_reader.MAX_BYTES or data.translate(None, _PLAIN) or b"]]>" in data:
-        return None
-    text = data.decode("ascii")
-    first = _FIRST_ROW.search(text)
-    if first is None:
-        return None
-    start, end = first.start(), text.rfind("</")
-    # The table is one with only the first row: rows in a comment or with a prefix that nothing declares are none.
-    frame = _InformationTableReader("")
-    try:
-        rows, second = _rows_between(text, start, end, _plain_row(first[1] or ""))
-        frame.read(data[:second] + data[end:])
-    except (ValueError, KeyError, ParseError):
-        return None
-    totals = sum([row.value for row in rows]), sum([row.amount for row in rows])
-    fits = 0 < len(rows) <= MAX_ROWS and max(totals) <= MAX_TOTAL
-    return rows if fits and frame.rows == rows[:1] else None
-
-
-def _rows_between(text: str, start: int, end: int, row: re.Pattern[str]) -> tuple[list[Holding], int]:
-    """The rows that are all that there is between two places, and where the second begins; ValueError or KeyError
-    where there is more, or a text that is none of its column's."""
-    rows: list[Holding] = []
-    place = second = start
-    while place < end and len(rows) <= MAX_ROWS:
-        found = row.findall(text, place, min(place + _PORTION, end))
-        read = "".join([one[0] for one in found])
-        if not found or not text.startswith(read, place):
-            raise ValueError("no row")
-        if not rows:
-            second = start + len(found[0][0])
-        rows += _holdings(found)
-        blanks = _BLANKS.match(text, place + len(read), end)
-        place = blanks.end() if blanks else end
-    return rows, second
-
-
-def _holdings(found: Sequence[tuple[str, ...]]) -> list[Holding]:
-    """Rows, made column by column; ValueError or KeyError of a text that is none of its column's."""
-    _, issuers, titles, cusips, figis, values, amounts, kinds, options, how, managers, *votes = zip(*found, strict=True)
-    columns: list[list[Any]] = [[*map(_plain_text, texts)] for texts in (issuers, titles)]
-    columns += [[*map(_cusip, cusips)], [_plain_text(one) or None for one in figis]]
-    columns += [[*map(int, values)], [*map(int, amounts)]]
-    columns += [
-        [_PLAIN_TYPES[one.strip().upper()] for one in kinds],
-        [_OPTIONS[one.strip().lower()] for one in options],
-    ]
-    columns += [[_plain_text(one).upper() or None for one in how], [_plain_text(one) or None for one in managers]]
-    columns += [[*map(int, texts)] for texts in votes]
-    if not all(columns[0]):
-        raise ValueError("no name")
-    return [*map(Holding._make, zip(*columns, strict=True))]
-
-
-class _InformationTableReader(xml_reader.XmlReader):
-    """Makes a Holding of each row when it ends. A table has ten texts a row and nothing else: inside of a row they are
-    taken from the parser directly.
-    """
-
-    def __init__(self, file: str) -> None:
-        super().__init__(file)
-        self.opens = {
-            f"{TABLE_NAMESPACE} informationTable": _InformationTableReader.open_other,
-            "informationTable": _InformationTableReader.open_other,
-        }
-        self.rows: list[Holding] = []
-        self._row: dict[str, str] = {}
-        self._key = self._piece = ""  # what is being read
-        self._row_depth = self._values = self._amounts = 0
-
-    def open_other(self, name: str, attributes: xml_reader.Attributes) -> None:
-        if xml_reader.local_name(name) != "infoTable":
-            return
-        if len(self.rows) >= MAX_ROWS:
-            raise self.build_error(f"more than {MAX_ROWS} rows")
-        self._row, self._row_depth = {}, self.depth
-        self.parser.StartElementHandler = self._open_in_row
-        self.parser.EndElementHandler = self._close_in_row
-        self.parser.CharacterDataHandler = self._text_in_row
-
-    def _open_in_row(self, name: str, attributes: xml_reader.Attributes) -> None:
-        if self._key:
-            self._no_inner(name, attributes)
-        self.depth += 1
-        if self.depth > xml_reader.MAX_DEPTH:
-            raise self.build_depth_error()
-        key = _KEYS.get(name)
-        if key is None:
-            here = xml_reader.local_name(name)
-            if here == "infoTable":
-                raise self._in_row("a row inside a row")
-            key = _ROW_LEAVES.get(here, "")
-        self._key, self._piece = key, ""
-
-    def _text_in_row(self, piece: str) -> None:
-        if self._key:
-            self._piece += piece
-            if len(self._piece) > _MAX_SHORT:
-                self.refuse_long_text()
-
-    def _close_in_row(self, name: str) -> None:
-        key, text = self._key, self._piece
-        if key:
-            if key in self._row:
-                text = self._again(key, name, text)
-            self._row[key] = text if text.isalnum() else " ".join(text.split())
-            self._key = ""
-        elif self.depth == self._row_depth:
-            self._end_of_row()
-            self.restore_handlers()
-        self.depth -= 1
-
-    def _again(self, key: str, name: str, text: str) -> str:
-        if key != "managers":
-            raise self._in_row(f"{xml_reader.local_name(name)} occurs twice")
-        text = f"{self._row[key]},{text}"
-        if len(text) > _MAX_SHORT:
-            raise self._in_row("more managers than a row can have")
-        return text
-
-    def _end_of_row(self) -> None:
-        holding = self._holding(self._row)
-        self._values += holding.value
-        self._amounts += holding.amount
-        if self._values > MAX_TOTAL or self._amounts > MAX_TOTAL:
-            raise self._in_row(f"the table's total exceeds {MAX_TOTAL}")
-        self.rows.append(holding)
-
-    def _holding(self, row: dict[str, str]) -> Holding:
-        told = row.get
-        issuer, kind, option = told("issuer"), told("amount_type", "").upper(), told("put_call", "").lower()
-        if not issuer:
-            raise self._in_row("nameOfIssuer is missing")
-        if kind not in _TYPES:
-            raise self._in_row(f"sshPrnamtType {kind[:20]!r} is neither SH nor PRN")
-        if option not in _OPTIONS:
-            raise self._in_row(f"putCall {option[:20]!r} is neither Put nor Call")
-        try:
-            number = _cusip(told("cusip", ""))
-        except ValueError as error:
-            raise self._in_row(str(error)) from None
-        discretion, managers = told("discretion"), told("managers")
-        sole, shared, none = told("sole"), told("shared"), told("none")
-        # Names and words repeat from row to row, and from table to table.
-        return Holding(
-            intern(issuer),
-            intern(told("title", "")),
-            number,
-            told("figi") or None,
-            self._number("value", told("value", "")),
-            self._number("amount", told("amount", "")),
-            intern(kind),
-            _OPTIONS[option],
-            intern(discretion.upper()) if discretion else None,
-            intern(managers) if managers else None,
-            self._number("sole", sole) if sole else None,
-            self._number("shared", shared) if shared else None,
-            self._number("none", none) if none else None,
-        )
-
-    def _number(self, key: str, text: str) -> int:
-        if text.isascii() and text.isdigit() and len(text) < _DIGITS:
-            return int(text)
-        found = _NUMBER.fullmatch(text)
-        if found is None or int(found[1]) > MAX_TOTAL:
-            raise self._in_row(f"{key} {text[:40]!r} is not a whole number up to {MAX_TOTAL}")
-        return int(found[1])
-
-    def _in_row(self, reason: str) -> ParseError:
-        return self.build_error(f"row {len(self.rows) + 1}: {reason}")

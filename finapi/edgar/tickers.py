@@ -1,4 +1,8 @@
-"""The SEC's lists of tickers: ``company_tickers.json`` and ``company_tickers_exchange.json``."""
+"""Ticker symbols, and the SEC's lists of them: ``company_tickers.json`` and ``company_tickers_exchange.json``.
+
+The first list is an object of objects, ``{"0": {"cik_str": 320193, "ticker": "AAPL", "title": "Apple Inc."}, ...}``.
+The second is a table, ``{"fields": ["cik", "name", "ticker", "exchange"], "data": [[320193, ...], ...]}``.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,14 @@ from typing import Any, NamedTuple
 from finapi.core.errors import ParseError
 from finapi.edgar import identifiers
 
-_FOLDED = re.compile(r"(?=-*[A-Z0-9])[A-Z0-9-]{1,12}")
-_TO_HYPHEN = str.maketrans("./ ", "---")
+_TICKER = re.compile(r"(?=-*[A-Z0-9])[A-Z0-9-]{1,12}")
+_SEPARATORS = str.maketrans("./ ", "---")
 
 
 class TickerRow(NamedTuple):
-    """One row: ``cik`` 10 digits, ``ticker`` folded, ``exchange`` None where the list gives none.
+    """A row of a list. The CIK has ten digits. Several tickers may have the same CIK.
 
-    Several tickers may share a CIK.
+    ``ticker`` is normalised. ``exchange`` is None if the list does not name one.
     """
 
     cik: str
@@ -24,61 +28,64 @@ class TickerRow(NamedTuple):
     exchange: str | None
 
 
-def normalise_prefix(text: str) -> str:
-    """What a text is as the beginning of a ticker, as finapi writes them; nothing is refused."""
-    return text.strip().upper().translate(_TO_HYPHEN)
-
-
 def normalise(ticker: str) -> str:
-    """Return a ticker as finapi writes it: upper case, ``.`` ``/`` and space as ``-`` (``BRK-B``).
+    """Return a ticker as finapi writes it: in upper case, with ``-`` for ``.``, ``/`` and space (``BRK-B``).
 
-    Raises ValueError for what is not 1 to 12 characters of A-Z, 0-9 and ``-`` then, or only ``-``.
+    Raise ValueError unless the result is 1 to 12 characters of A-Z, 0-9 and ``-``, and not only ``-``.
     """
-    # isascii first: upper() would make plain letters of a long s or a dotless i.
-    folded = ticker.upper().translate(_TO_HYPHEN) if ticker.isascii() else ""
-    if not _FOLDED.fullmatch(folded):
+    # Check isascii() first: upper() turns a long s and a dotless i into ASCII letters.
+    normalised = ticker.upper().translate(_SEPARATORS) if ticker.isascii() else ""
+    if not _TICKER.fullmatch(normalised):
         raise ValueError(f"{ticker[:40]!r} is not a ticker")
-    return folded
+    return normalised
 
 
-def parse_company_tickers(data: bytes, file: str) -> list[TickerRow]:
-    """Return the rows of either list, in its order.
+def normalise_prefix(text: str) -> str:
+    """Return the beginning of a ticker, such as a search term, as finapi writes it. Accept any text."""
+    return text.strip().upper().translate(_SEPARATORS)
 
-    Raises ParseError, naming the row, for JSON of another shape, a missing name, what is no CIK or no ticker.
+
+def parse_company_tickers(content: bytes, file: str) -> list[TickerRow]:
+    """Return the rows of either list in its order.
+
+    Raise ParseError, with the place of the row, for JSON of another shape, a missing name, or an invalid CIK or ticker.
     """
-    document = identifiers.parse_json(data, file)
+    document = identifiers.parse_json(content, file)
     if not isinstance(document, dict):
         raise ParseError(file, "$", "not an object")
     if "fields" in document:
-        return _from_table(document, file)
-    return [_row(entry, "cik_str", "title", f"$[{key!r}]", file) for key, entry in document.items()]
+        return _parse_table(document, file)
+    return [_build_row(entry, "cik_str", "title", f"$[{key!r}]", file) for key, entry in document.items()]
 
 
-def _from_table(document: dict[str, Any], file: str) -> list[TickerRow]:
-    fields, rows = document["fields"], document.get("data")
+def _parse_table(document: dict[str, Any], file: str) -> list[TickerRow]:
+    fields = document["fields"]
+    records = document.get("data")
     if not isinstance(fields, list) or not all(isinstance(name, str) for name in fields):
         raise ParseError(file, "$.fields", "not a list of names")
-    if not isinstance(rows, list):
+    if not isinstance(records, list):
         raise ParseError(file, "$.data", "not a list")
-    tickers = []
-    for number, values in enumerate(rows):
-        place = f"$.data[{number}]"
-        if not isinstance(values, list) or len(values) != len(fields):
+    rows = []
+    for index, record in enumerate(records):
+        place = f"$.data[{index}]"
+        if not isinstance(record, list) or len(record) != len(fields):
             raise ParseError(file, place, f"not a list of {len(fields)} values")
-        tickers.append(_row(dict(zip(fields, values, strict=True)), "cik", "name", place, file))
-    return tickers
+        rows.append(_build_row(dict(zip(fields, record, strict=True)), "cik", "name", place, file))
+    return rows
 
 
-def _row(entry: Any, cik_key: str, name_key: str, place: str, file: str) -> TickerRow:
-    if not isinstance(entry, dict):
+def _build_row(record: Any, cik_key: str, name_key: str, place: str, file: str) -> TickerRow:
+    if not isinstance(record, dict):
         raise ParseError(file, place, "not an object")
-    number, ticker, name = entry.get(cik_key), entry.get("ticker"), entry.get(name_key)
-    exchange = entry.get("exchange")
+    cik = record.get(cik_key)
+    ticker = record.get("ticker")
+    name = record.get(name_key)
+    exchange = record.get("exchange")
     if not isinstance(ticker, str) or not isinstance(name, str):
         raise ParseError(file, place, f"ticker or {name_key} is not a text")
-    if not isinstance(exchange, str | None) or not isinstance(number, str | int):
+    if not isinstance(exchange, str | None) or not isinstance(cik, str | int):
         raise ParseError(file, place, f"exchange or {cik_key} is of the wrong type")
     try:
-        return TickerRow(identifiers.parse_cik(number), normalise(ticker), name, exchange or None)
+        return TickerRow(cik=identifiers.parse_cik(cik), ticker=normalise(ticker), name=name, exchange=exchange or None)
     except ValueError as error:
         raise ParseError(file, place, str(error)) from None

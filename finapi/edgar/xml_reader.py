@@ -1,8 +1,23 @@
-"""One streaming pass over an XML document that nobody vouches for.
+"""A streaming reader for XML documents from untrusted sources.
 
-A format derives a :class:`XmlReader`: a table of element names and methods, swapped as the reader moves from one
-part of the document to another. There is no tree: ``xml.etree`` needs about as long for Apple's 10-Q before
-the first value is read, and it expands entities before anyone can refuse them.
+A parser of one SEC format derives a class from :class:`XmlReader`. The class has a table from element names to
+methods. The reader goes through the document once and calls the method of each element that it meets. The method may
+replace the table, so that the same element name can mean different things in different parts of the document::
+
+    class Names(XmlReader):
+        def __init__(self, file: str) -> None:
+            super().__init__(file)
+            self.names: list[str] = []
+            self.open_handlers = {"owners": Names.open_root}
+
+        def open_root(self, name: str, attributes: Attributes) -> None:
+            self.open_handlers = {"name": Names.open_name}
+
+        def open_name(self, name: str, attributes: Attributes) -> None:
+            self.collect_text(self.names.append)
+
+No tree is built: ``xml.etree`` takes about as long for Apple's 10-Q before the first value can be read as this reader
+takes for all of them, and it expands entities before a document type declaration can be refused.
 """
 
 from __future__ import annotations
@@ -11,248 +26,263 @@ from collections.abc import Callable
 from pyexpat import ErrorString, ExpatError, ParserCreate
 from typing import Any, NoReturn
 
-from finapi.core import stopping
 from finapi.core.errors import ParseError
 
 # Bytes of one document. The largest instances on EDGAR are about 100 MB (funds and asset-backed issuers).
 MAX_BYTES = 256_000_000
 
-# Open elements. XBRL needs 6, the ownership and 13F forms fewer than 10; the rest is for XHTML in footnotes.
-# Each costs expat some 150 bytes, so an unbounded depth would turn 256 MB of "<a>" into gigabytes.
+# Elements that are open at the same time. XBRL needs 6, the ownership and 13F forms fewer than 10. The rest is for
+# XHTML in footnotes. Each costs expat some 150 bytes, so without a bound 256 MB of "<a>" would take gigabytes.
 MAX_DEPTH = 100
 
-# Bytes of one tag, comment or processing instruction. Expat before 2.6 reads an unfinished one again from its
-# start with every chunk (CVE-2023-52425), which is quadratic in this number. Real tags stay below 5,000.
+# Bytes of one tag, comment or processing instruction. Expat before 2.6 reads an unfinished one again from its start
+# with every chunk (CVE-2023-52425), which is quadratic in this number. Real tags stay below 5,000 bytes.
 MAX_TAG_BYTES = 1_000_000
 
-# Bytes before the root element: XML declaration and comments, a few hundred in real documents.
+# Bytes before the root element: the XML declaration and comments. Real documents have a few hundred.
 MAX_PROLOG_BYTES = 65_536
 
-# Bytes given to expat at a time. When a handler raises, pyexpat still parses the rest of what it was given,
-# with its handlers removed; of "<a><a>..." that takes 10 MB. In smaller pieces expat spends more time on
-# counting lines. Before the root the piece is too small for the entities of a DTD to grow.
+# Bytes passed to expat at a time. After a handler raised, pyexpat still parses the rest of the chunk, with the handlers
+# removed, which takes 10 MB for a chunk of "<a><a>...". In smaller chunks expat spends more time on counting lines.
+# Chunks before the root element are so small that the entities of a document type declaration cannot grow.
 CHUNK_BYTES = 262_144
 PROLOG_CHUNK_BYTES = 1_024
 
-# Characters of one text that a format reads as a value; labels and definitions stay below 10,000.
+# Characters of one text that a parser collects. Labels and definitions stay below 10,000.
 MAX_TEXT_CHARACTERS = 100_000
 
-# Bytes. Expat reports a text line by line and entity by entity; pyexpat joins the parts up to this size.
-# Small, because a text that is longer than wanted is noticed when the buffer is full.
+# Expat reports a text line by line and entity by entity, and pyexpat joins the pieces up to this size. The buffer is
+# small because a text that is too long is noticed only when the buffer is full.
 TEXT_BUFFER_BYTES = 2_048
 
-# What expat decodes by itself. For any other name pyexpat would import a codec of the document's choosing.
+# Encodings that expat decodes itself. For any other name pyexpat would import a Python codec that the document chooses.
 ENCODINGS = frozenset({"UTF-8", "UTF-16", "UTF-16LE", "UTF-16BE", "US-ASCII", "ISO-8859-1"})
 
 Attributes = dict[str, str]
-# A method of a reader, taken from its class: a table of bound methods would keep the reader, and what it has
-# read, in memory until the garbage collector comes by.
+# A method of a reader, taken from its class. A table of bound methods would be a reference cycle: the reader and all
+# that it has read would stay in memory until the garbage collector runs.
 OpenHandler = Callable[[Any, str, Attributes], None]
 
 
 def local_name(name: str) -> str:
-    """The local part of an expanded name ``URI local``."""
+    """Return the local part of an expanded name ``URI local``."""
     return name.rpartition(" ")[2]
 
 
-def _nowhere(text: str) -> None:
-    """Where a text goes that nobody collects."""
+def _discard_text(text: str) -> None:
+    """Ignore a text. This is the callback while no text is collected."""
 
 
 class XmlReader:
-    """Reads one document, calling a method for each element that the format listens to.
+    """A reader of one document that calls a method for each element that the parser wants.
 
-    ``opens`` maps expanded names (``"URI local"``, or the bare name without a namespace) to methods of the
-    class, which get the name and the attributes; at first it lists the root elements that are accepted. An
-    element not in it goes to :meth:`other`. ``depth`` counts the open elements, 1 at the root. The methods may
-    replace ``opens``, and call :meth:`on_close`, :meth:`collect` or :meth:`skip` for the element being opened.
+    ``open_handlers`` maps expanded names (``"URI local"``, or the bare name of an element without a namespace) to
+    methods of the class, which receive the name and the attributes. When the document is opened, it lists the root
+    elements that are accepted. Elements that are not in it go to :meth:`open_other`. ``depth`` is the number of open
+    elements, 1 at the root. The methods may replace ``open_handlers``, and they may call :meth:`call_on_close`,
+    :meth:`collect_text` or :meth:`skip_element` for the element that is being opened.
     """
 
     def __init__(self, file: str) -> None:
         self.file = file
         self.depth = 0
-        self.opens: dict[str, OpenHandler] = {}
-        self._rooted = False
-        self._closes: dict[int, Callable[[], None]] = {}
+        self.open_handlers: dict[str, OpenHandler] = {}
+        self._has_root = False
+        self._close_callbacks: dict[int, Callable[[], None]] = {}
+        # The element whose text is collected or whose content is skipped.
+        self._leaf_depth = 0
         self._text = ""
-        self._room = 0
-        self._leaf = 0
-        self._then: Callable[[str], None] = _nowhere
-        self._long: Callable[[], None] | None = None
+        self._characters_left = 0
+        self._on_text: Callable[[str], None] = _discard_text
+        self._on_long_text: Callable[[], None] | None = None
         self.parser = ParserCreate(None, " ")
         self.parser.buffer_size = TEXT_BUFFER_BYTES
         self.parser.buffer_text = True
 
-    def read(self, data: bytes) -> None:
-        """Goes through the whole document; a reader reads once.
+    def read(self, content: bytes) -> None:
+        """Go through the document. A reader can be used once.
 
-        ParseError: the document is not well-formed, cut off, not in one of ``ENCODINGS`` or over one of the
-        limits above; it has a DTD (so there are no entities, and nothing outside the document is ever looked
-        at); its root is another one; or the format refused something. UTF-16 needs its byte order mark.
+        Raise ParseError if the document is not well-formed, is cut off, is not in one of ``ENCODINGS``, exceeds one of
+        the limits above, has a document type declaration or an unexpected root element, or if a handler refused it.
+        Without a document type declaration there are no entities, and nothing outside of the document is ever read.
+        UTF-16 needs its byte order mark.
         """
-        if len(data) > MAX_BYTES:
-            raise ParseError(self.file, "", f"{len(data)} bytes, more than the {MAX_BYTES} that are read")
+        if len(content) > MAX_BYTES:
+            raise ParseError(self.file, "", f"{len(content)} bytes, more than the {MAX_BYTES} that are read")
         parser = self.parser
-        parser.XmlDeclHandler = self._declared
-        parser.StartDoctypeDeclHandler = self._doctype
-        parser.StartElementHandler = self._root
-        parser.EndElementHandler = self._end
+        parser.XmlDeclHandler = self._check_encoding
+        parser.StartDoctypeDeclHandler = self._refuse_doctype
+        parser.StartElementHandler = self._open_root
+        parser.EndElementHandler = self._close_element
         try:
-            self._feed(data)
+            self._feed(content)
         except ExpatError as error:
             place = f"line {error.lineno}, column {error.offset + 1}"
             raise ParseError(self.file, place, ErrorString(error.code) or "not XML") from None
         finally:
-            # The same for these: the parser's handlers are methods of this object.
-            self._closes.clear()
-            self._then, self._long = _nowhere, None
+            # The parser's handlers and the callbacks are bound methods of this object. Break the reference cycles.
+            self._close_callbacks.clear()
+            self._on_text = _discard_text
+            self._on_long_text = None
             del self.parser
 
-    def _feed(self, data: bytes) -> None:
-        parser, view, position, last = self.parser, memoryview(data), 0, False
-        while not last:
-            stopping.check()
-            chunk = CHUNK_BYTES if self._rooted else PROLOG_CHUNK_BYTES
-            last = position + chunk >= len(data)
-            parser.Parse(view[position : position + chunk], last)
-            position += chunk
+    def _feed(self, content: bytes) -> None:
+        parser = self.parser
+        view = memoryview(content)
+        position = 0
+        is_last = False
+        while not is_last:
+            chunk_bytes = CHUNK_BYTES if self._has_root else PROLOG_CHUNK_BYTES
+            is_last = position + chunk_bytes >= len(content)
+            parser.Parse(view[position : position + chunk_bytes], is_last)
+            position += chunk_bytes
             if position - parser.CurrentByteIndex > MAX_TAG_BYTES + CHUNK_BYTES:
                 raise self.build_error(f"a tag or comment of more than {MAX_TAG_BYTES} bytes")
-            if position >= MAX_PROLOG_BYTES and not self._rooted:
+            if position >= MAX_PROLOG_BYTES and not self._has_root:
                 raise self.build_error(f"no root element in the first {MAX_PROLOG_BYTES} bytes")
 
-    # For the formats.
+    # ---- for derived classes
 
     def build_error(self, reason: str) -> ParseError:
-        """The error to raise for what is being read, with its line and column (both from 1)."""
+        """Return a ParseError with the current line and column, both counted from 1."""
         place = f"line {self.parser.CurrentLineNumber}, column {self.parser.CurrentColumnNumber + 1}"
         return ParseError(self.file, place, reason)
 
+    def build_depth_error(self) -> ParseError:
+        """Return a ParseError for an element that is nested too deep."""
+        return self.build_error(f"more than {MAX_DEPTH} elements inside each other")
+
+    def refuse_long_text(self) -> NoReturn:
+        """Raise a ParseError for a text that is too long."""
+        raise self.build_error("a text is longer than this reader accepts")
+
+    def refuse_inner_element(self, name: str, attributes: Attributes) -> NoReturn:
+        """Raise a ParseError for an element inside of an element that may have only text."""
+        raise self.build_error(f"element {local_name(name)[:40]} where only text is allowed")
+
     def get_required(self, attributes: Attributes, name: str) -> str:
-        """The value of an attribute that must be there; ParseError when it is not."""
+        """Return the value of an attribute. Raise ParseError if it is missing."""
         value = attributes.get(name)
         if value is None:
             raise self.build_error(f"attribute {local_name(name)} is missing")
         return value
 
-    def refuse_long_text(self) -> NoReturn:
-        """Refuses a text for its length."""
-        raise self.build_error("a text is longer than this reader accepts")
-
-    def build_depth_error(self) -> ParseError:
-        """The error to raise for an element that is nested too deep."""
-        return self.build_error(f"more than {MAX_DEPTH} elements inside each other")
-
     def restore_handlers(self) -> None:
-        """Gives the parser this class's handlers: of elements, of no text."""
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
+        """Make the parser call this class's element handlers again, and none for text."""
+        self.parser.StartElementHandler = self._open_element
+        self.parser.EndElementHandler = self._close_element
         self.parser.CharacterDataHandler = None
 
     def open_other(self, name: str, attributes: Attributes) -> None:
-        """An element that is not in ``opens``: here it is passed over, while its children are looked at."""
+        """Handle an element that is not in ``open_handlers``. By default it is ignored, but its children are read."""
 
-    def on_close(self, then: Callable[[], None]) -> None:
-        """Calls ``then`` when the element being opened is closed."""
-        self._closes[self.depth] = then
+    def call_on_close(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` when the element that is being opened is closed."""
+        self._close_callbacks[self.depth] = callback
 
-    def skip(self) -> None:
-        """Passes over everything inside the element being opened."""
-        self._leaf = self.depth
-        self.parser.StartElementHandler = self._inner
-        self.parser.EndElementHandler = self._end_of_skip
+    def skip_element(self) -> None:
+        """Ignore everything inside of the element that is being opened."""
+        self._leaf_depth = self.depth
+        self.parser.StartElementHandler = self._open_inner_element
+        self.parser.EndElementHandler = self._close_skipped_element
 
-    def collect(
+    def collect_text(
         self,
-        then: Callable[[str], None],
-        long: Callable[[], None] | None = None,
-        limit: int = MAX_TEXT_CHARACTERS,
-        mixed: bool = False,
+        on_text: Callable[[str], None],
+        on_long_text: Callable[[], None] | None = None,
+        max_characters: int = MAX_TEXT_CHARACTERS,
+        allow_elements: bool = False,
     ) -> None:
-        """Calls ``then`` with the text of the element being opened, once it is closed.
+        """Call ``on_text`` with the text of the element that is being opened, when it is closed.
 
-        A text of more than ``limit`` characters is not kept: ``long`` is called in place of ``then``, or
-        without one it is a ParseError. So is an element inside, unless ``mixed``: then its text counts.
+        If the text has more than ``max_characters``, it is dropped and ``on_long_text`` is called instead. Without
+        ``on_long_text`` this is a ParseError. An inner element is a ParseError too, unless ``allow_elements`` is
+        set: then the text inside of it is included.
         """
-        self._text, self._room, self._then, self._long = "", limit, then, long
-        self._leaf = self.depth
+        self._text = ""
+        self._characters_left = max_characters
+        self._on_text = on_text
+        self._on_long_text = on_long_text
+        self._leaf_depth = self.depth
         parser = self.parser
-        parser.StartElementHandler = self._inner if mixed else self._no_inner
-        parser.EndElementHandler = self._end_of_text
-        parser.CharacterDataHandler = self._characters
+        parser.StartElementHandler = self._open_inner_element if allow_elements else self.refuse_inner_element
+        parser.EndElementHandler = self._close_text_element
+        parser.CharacterDataHandler = self._append_text
 
-    # The handlers. Text is listened to only while someone collects it.
+    # ---- handlers of the parser; the one for text is set only while a text is collected
 
-    def _declared(self, version: str, encoding: str | None, standalone: int) -> None:
+    def _check_encoding(self, version: str, encoding: str | None, standalone: int) -> None:
         if encoding is not None and encoding.upper() not in ENCODINGS:
             raise self.build_error(f"encoding {encoding[:40]} is not one of {', '.join(sorted(ENCODINGS))}")
 
-    def _doctype(self, name: str, system: str | None, public: str | None, has_subset: bool) -> None:
+    def _refuse_doctype(self, name: str, system: str | None, public: str | None, has_subset: bool) -> None:
         raise self.build_error("a document type declaration, which no SEC format allows")
 
-    def _root(self, name: str, attributes: Attributes) -> None:
-        if name not in self.opens:
-            wanted = " or ".join(local_name(known) for known in self.opens)
-            own = next((known for known in self.opens if local_name(known) == local_name(name)), None)
-            if own is not None:
-                spaces = [one.rpartition(" ")[0][:100] for one in (name, own)]
-                given, wanted = (f"the namespace {spaces[0]}" if spaces[0] else "no namespace", spaces[1] or "none")
-                raise self.build_error(f"{local_name(name)[:40]} is of {given}, not of {wanted}")
-            raise self.build_error(f"the root element is {local_name(name)[:40]}, not {wanted}")
-        self._rooted = True
-        self.parser.StartElementHandler = self._start
-        self._start(name, attributes)
+    def _open_root(self, name: str, attributes: Attributes) -> None:
+        if name not in self.open_handlers:
+            raise self._build_root_error(name)
+        self._has_root = True
+        self.parser.StartElementHandler = self._open_element
+        self._open_element(name, attributes)
 
-    def _start(self, name: str, attributes: Attributes) -> None:
+    def _build_root_error(self, name: str) -> ParseError:
+        local = local_name(name)
+        for accepted in self.open_handlers:
+            if local_name(accepted) == local:
+                uri = name.rpartition(" ")[0][:100]
+                accepted_uri = accepted.rpartition(" ")[0][:100]
+                namespace = f"the namespace {uri}" if uri else "no namespace"
+                return self.build_error(f"{local[:40]} is of {namespace}, not of {accepted_uri or 'none'}")
+        accepted_names = " or ".join(map(local_name, self.open_handlers))
+        return self.build_error(f"the root element is {local[:40]}, not {accepted_names}")
+
+    def _open_element(self, name: str, attributes: Attributes) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.build_depth_error()
-        opened = self.opens.get(name)
-        if opened is None:
+        handler = self.open_handlers.get(name)
+        if handler is None:
             self.open_other(name, attributes)
         else:
-            opened(self, name, attributes)
+            handler(self, name, attributes)
 
-    def _end(self, name: str) -> None:
-        closed = self._closes.pop(self.depth, None)
-        if closed is not None:
-            closed()
+    def _close_element(self, name: str) -> None:
+        callback = self._close_callbacks.pop(self.depth, None)
+        if callback is not None:
+            callback()
         self.depth -= 1
 
-    def _inner(self, name: str, attributes: Attributes) -> None:
+    def _open_inner_element(self, name: str, attributes: Attributes) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.build_depth_error()
 
-    def _no_inner(self, name: str, attributes: Attributes) -> NoReturn:
-        raise self.build_error(f"element {local_name(name)[:40]} where only text is allowed")
-
-    def _characters(self, piece: str) -> None:
-        # The handler stays until the end of the element: taking it off in here, pyexpat would hand over the
+    def _append_text(self, piece: str) -> None:
+        # This handler stays set until the element is closed: if it were removed in here, pyexpat would report the
         # same piece again.
-        self._room -= len(piece)
-        if self._room >= 0:
+        self._characters_left -= len(piece)
+        if self._characters_left >= 0:
             self._text += piece
-        elif self._long is None:
+        elif self._on_long_text is None:
             self.refuse_long_text()
         else:
             self._text = ""
 
-    def _end_of_text(self, name: str) -> None:
-        if self.depth != self._leaf:
+    def _close_text_element(self, name: str) -> None:
+        if self.depth != self._leaf_depth:
             self.depth -= 1
             return
         self.restore_handlers()
-        if self._room >= 0:
-            self._then(self._text)
-        elif self._long is not None:
-            self._long()
-        self._end(name)
+        if self._characters_left >= 0:
+            self._on_text(self._text)
+        elif self._on_long_text is not None:
+            self._on_long_text()
+        self._close_element(name)
 
-    def _end_of_skip(self, name: str) -> None:
-        if self.depth == self._leaf:
-            self.parser.StartElementHandler = self._start
-            self.parser.EndElementHandler = self._end
-            self._end(name)
+    def _close_skipped_element(self, name: str) -> None:
+        if self.depth == self._leaf_depth:
+            self.parser.StartElementHandler = self._open_element
+            self.parser.EndElementHandler = self._close_element
+            self._close_element(name)
         else:
             self.depth -= 1

@@ -1,4 +1,4 @@
-"""What kind of document some bytes are."""
+"""The detection of document kinds: samples of each, real documents, hostile bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from finapi.edgar import form_families
 from finapi.edgar.document_kinds import detect_kind
-from tests.conftest import SHARED
+from tests.conftest import SHARED, needs_shared
 from tests.support import schedule_xml
 
 KINDS = form_families.DOCUMENT_KINDS | {
@@ -128,8 +128,8 @@ SAMPLES: list[tuple[bytes, str]] = [
     (b"{", "unknown"),
 ]
 
-# The kind that SOURCES.tsv names, as finapi names it; the others depend on the file's name.
-OF_SOURCE = {
+# The kinds in SOURCES.tsv with finapi's names for them. For the others, see KIND_BY_NAME.
+KIND_BY_SOURCE = {
     "companyfacts": "companyfacts",
     "companyfacts (trimmed)": "companyfacts",
     "submissions": "submissions",
@@ -160,7 +160,7 @@ OF_SOURCE = {
     "full submission .txt": "full-submission",
     "full submission .txt (.nc feed form)": "full-submission",
 }
-OF_NAME = {
+KIND_BY_NAME = {
     "FilingSummary.xml": "filing-summary",
     "MetaLinks.json": "metalinks",
     "sub.txt": "fsds-sub",
@@ -170,29 +170,30 @@ OF_NAME = {
 }
 
 
-def sources() -> list[tuple[str, str]]:
-    table = EDGAR / "SOURCES.tsv"
-    if not table.exists():
-        return []
-    rows = [line.split("\t") for line in table.read_text(encoding="utf-8").splitlines()[1:]]
-    return [(row[0], OF_NAME.get(row[0].rpartition("/")[2]) or OF_SOURCE[row[1]]) for row in rows]
+def list_real_documents() -> list[tuple[str, str]]:
+    """Return the path and the expected kind of each real document."""
+    documents = []
+    for line in (EDGAR / "SOURCES.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        path, source = line.split("\t")[:2]
+        name = path.rpartition("/")[2]
+        documents.append((path, KIND_BY_NAME.get(name) or KIND_BY_SOURCE[source]))
+    return documents
 
 
 @pytest.mark.parametrize(("data", "expected"), SAMPLES)
-def test_kind_is_told_from_the_content(data: bytes, expected: str) -> None:
+def test_kind_is_detected_from_the_content(data: bytes, expected: str) -> None:
     assert detect_kind(data, "") == expected
     assert detect_kind(data, "misleading_pre.xml") == ("xbrl-presentation" if b"referenceLink" in data else expected)
 
 
-def test_every_real_document_is_recognised_without_its_name() -> None:
-    if not EDGAR.exists():
-        pytest.skip(f"{EDGAR} is not here")
-    found = [(path, detect_kind((EDGAR / path).read_bytes(), "")) for path, _ in sources()]
-    assert len(found) > 100
-    assert found == sources()
+@needs_shared
+def test_every_real_document_is_detected_without_its_name() -> None:
+    expected = list_real_documents()
+    assert len(expected) > 100
+    assert [(path, detect_kind((EDGAR / path).read_bytes(), "")) for path, _ in expected] == expected
 
 
-def test_linkbase_is_recognised_behind_many_role_references() -> None:
+def test_linkbase_is_detected_behind_many_role_references() -> None:
     references = b'<link:roleRef roleURI="http://a/role/AReallyLongRoleNameToFillThePrefix"/>\n' * 1500
     assert len(references) > 64 * 1024
     assert detect_kind(LINKBASE % (references + b"<link:definitionLink/>"), "x") == "xbrl-definition"
@@ -208,7 +209,7 @@ def test_linkbase_is_recognised_behind_many_role_references() -> None:
         ("a.xml", "xbrl-linkbase"),
     ],
 )
-def test_name_decides_where_a_linkbase_shows_no_link(name: str, expected: str) -> None:
+def test_name_decides_if_a_linkbase_has_no_link(name: str, expected: str) -> None:
     assert detect_kind(LINKBASE % b"", name) == expected
 
 
@@ -232,7 +233,7 @@ def test_every_kind_has_a_sample() -> None:
     ],
     ids=range(10),
 )
-def test_hostile_megabytes_are_a_kind_too(data: bytes) -> None:
+def test_hostile_megabytes_have_a_kind(data: bytes) -> None:
     assert detect_kind(data, "x") in KINDS
 
 
@@ -241,6 +242,6 @@ def test_hostile_megabytes_are_a_kind_too(data: bytes) -> None:
 @given(data=st.data())
 def test_damaged_bytes_never_raise(data: st.DataObject) -> None:
     text = bytearray(data.draw(st.sampled_from([sample for sample, _ in SAMPLES])))
-    at = data.draw(st.integers(0, len(text)))
-    text[at : at + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))
+    start = data.draw(st.integers(0, len(text)))
+    text[start : start + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))
     assert detect_kind(bytes(text), data.draw(st.text(max_size=9))) in KINDS

@@ -1,4 +1,4 @@
-"""The feed of what EDGAR has just accepted: filings out of entries, and nothing out of what is no feed."""
+"""The parser of EDGAR's feed of new filings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ACCESSION = "0000320193-26-000001"
 FEEDS = SHARED / "edgar" / "feeds"
 
 
-def test_the_parties_of_a_filing_are_one_filing() -> None:
+def test_entries_of_a_filing_are_merged() -> None:
     data = feed(
         entry(ACCESSION, form="4", cik=1214156, name="COOK TIMOTHY D", role="Reporting"),
         entry(ACCESSION, form="4", role="Issuer"),
@@ -43,11 +43,11 @@ def test_the_parties_of_a_filing_are_one_filing() -> None:
     )
 
 
-def test_a_page_may_be_empty() -> None:
+def test_page_may_be_empty() -> None:
     assert getcurrent.parse_page(feed(), "f") == FeedPage((), 0)
 
 
-def test_names_hold_what_they_hold() -> None:
+def test_name_may_contain_the_separators_of_a_title() -> None:
     name = "Société Générale - X (Y) &amp; Co. (0000000001)"
     (filing,) = getcurrent.parse_page(feed(entry(ACCESSION, form="SC 13D/A", name=name)), "f").filings
     assert filing.parties == (FeedParty(320193, "Société Générale - X (Y) & Co. (0000000001)", "Filer"),)
@@ -61,7 +61,7 @@ def test_names_hold_what_they_hold() -> None:
         ("2025-12-31T23:30:00-05:00", "2026-01-01T04:30:00.000Z"),
     ],
 )
-def test_times_carry_their_offset(accepted: str, utc: str) -> None:
+def test_times_are_converted_to_utc(accepted: str, utc: str) -> None:
     (filing,) = getcurrent.parse_page(feed(entry(ACCESSION, accepted=accepted)), "f").filings
     assert filing.accepted == utc
 
@@ -83,22 +83,22 @@ def test_times_carry_their_offset(accepted: str, utc: str) -> None:
         (feed(*[entry(f"0000320193-26-{number:06}") for number in range(1001)]), "more than 1000 entries"),
     ],
 )
-def test_what_is_no_feed_is_refused(data: bytes, reason: str) -> None:
+def test_invalid_feed_is_refused(data: bytes, reason: str) -> None:
     with pytest.raises(ParseError, match=reason) as caught:
         getcurrent.parse_page(data, "the feed")
     assert caught.value.file == "the feed"
 
 
-def test_an_entry_that_cannot_be_read_keeps_no_other_from_being_read() -> None:
-    wrong = entry("0000320193-26-000002").replace("(Filer)", "")
-    page = getcurrent.parse_page(feed(entry(ACCESSION), wrong, entry("0000320193-26-000003")), "f")
+def test_invalid_entry_is_left_out() -> None:
+    invalid_entry = entry("0000320193-26-000002").replace("(Filer)", "")
+    page = getcurrent.parse_page(feed(entry(ACCESSION), invalid_entry, entry("0000320193-26-000003")), "f")
     assert [filing.accession for filing in page.filings] == [ACCESSION, "0000320193-26-000003"]
     assert page.entry_count == 3
     (error,) = page.entry_errors
     assert error.reason == "an entry whose title, id or filing date is not in this feed's format"
 
 
-def test_entries_that_cannot_be_read_count_against_the_most_that_a_page_may_have(
+def test_invalid_entries_count_towards_the_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     entries = [entry(f"0000320193-26-{number:06}") for number in range(1, 5)]
@@ -110,7 +110,7 @@ def test_entries_that_cannot_be_read_count_against_the_most_that_a_page_may_have
 
 
 # Distinct accession numbers among the 100 entries of each page, counted with grep.
-RECORDED = {
+FILING_COUNTS = {
     "getcurrent_20251212T180234_start0.atom": 47,
     "getcurrent_20251212T180331_start0.atom": 50,
     "getcurrent_20251212T180331_start100.atom": 63,
@@ -120,20 +120,20 @@ RECORDED = {
 
 
 @needs_shared
-@pytest.mark.parametrize(("name", "filings"), RECORDED.items())
-def test_recorded_pages(name: str, filings: int) -> None:
+@pytest.mark.parametrize(("name", "filings"), FILING_COUNTS.items())
+def test_recorded_page_has_its_filings(name: str, filings: int) -> None:
     data = (FEEDS / name).read_bytes()
     page = getcurrent.parse_page(data, name)
     numbers = {part.split(b"<")[0] for part in data.split(b"accession-number=")[1:]}
     assert (page.entry_count, len(page.filings)) == (100, filings)
     assert {filing.accession.encode() for filing in page.filings} == numbers
-    # Some parties stand twice on a page.
+    # Some parties are listed twice on a page.
     assert filings < sum(len(filing.parties) for filing in page.filings) <= 100
     assert all(filing.accepted.startswith("2025-12-12T") for filing in page.filings)
 
 
 @needs_shared
-def test_a_recorded_filing_read_by_hand() -> None:
+def test_recorded_filing_has_its_values() -> None:
     data = (FEEDS / "getcurrent_20251212T180331_start0.atom").read_bytes()
     assert getcurrent.parse_page(data, "f").filings[0] == FeedFiling(
         "0002063236-25-000004",

@@ -1,4 +1,4 @@
-"""The SEC's quarterly insider data sets, read back as forms."""
+"""The parser of the SEC's insider transactions data sets."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from finapi.edgar.insider_sets import FiledForm
 from tests.support.ownership_xml import ACCESSION, data_set, files_of, table
 
 
-def read(**changed: bytes) -> list[FiledForm | ParseError]:
-    tables = {name: data for name, data in data_set(**changed).items() if data}
+def parse(**changed: bytes) -> list[FiledForm | ParseError]:
+    """Parse the sample data set with other tables. An empty table is left out."""
+    tables = {name: content for name, content in data_set(**changed).items() if content}
     return list(insider_sets.iter_forms(tables, files_of(tables)))
 
 
-def test_a_filing_is_put_together_from_its_tables() -> None:
-    (filed,) = read()
+def test_form_is_built_from_its_tables() -> None:
+    (filed,) = parse()
     assert isinstance(filed, FiledForm)
     form = filed.form
     assert (filed.accession, filed.filed) == (ACCESSION, "2025-03-05")
     assert (form.form, form.period, form.issuer_cik, form.symbol) == ("4", "2025-03-03", "0001234567", "BRK-B")
     assert form.rule_10b5_1 is False
-    assert [(one.cik, one.is_director, one.is_officer, one.is_ten_percent_owner) for one in form.owners] == [
+    assert [(owner.cik, owner.is_director, owner.is_officer, owner.is_ten_percent_owner) for owner in form.owners] == [
         ("0000000101", True, True, False),
         ("0000000103", False, False, True),
     ]
     assert form.footnotes == (("F1", "Paid with an old lamp."), ("F2", "The Wick Trust."))
 
 
-def test_rows_stand_by_their_keys_transactions_before_holdings() -> None:
-    (filed,) = read()
+def test_rows_are_ordered_by_table_and_key() -> None:
+    (filed,) = parse()
     assert isinstance(filed, FiledForm)
     rows = filed.form.rows
     assert [(row.is_derivative, row.is_transaction, row.shares, row.price, row.following_shares) for row in rows] == [
@@ -45,11 +46,11 @@ def test_rows_stand_by_their_keys_transactions_before_holdings() -> None:
     ]
     assert rows[1].list_footnote_ids("price") == ("F1",)
     assert rows[2].list_footnote_ids("nature") == ("F2", "F1")
-    # The column is written EXCERCISE_DATE in one table and EXERCISE_DATE in the other.
+    # The column is spelt EXCERCISE_DATE in one table and EXERCISE_DATE in the other.
     assert (rows[3].exercise_date, rows[3].expiration_date) == ("2026-03-03", "2035-03-03")
 
 
-def test_columns_that_a_quarter_lacks_are_none() -> None:
+def test_missing_columns_are_none() -> None:
     row = {
         "FILING_DATE": "05-MAR-2009",
         "PERIOD_OF_REPORT": "03-MAR-2009",
@@ -57,40 +58,40 @@ def test_columns_that_a_quarter_lacks_are_none() -> None:
         "ISSUERCIK": "1234567",
         "ISSUERNAME": "Brook Lamps Inc.",
     }
-    (filed,) = read(submission=table("submission", row, without="AFF10B5ONE"))
+    (filed,) = parse(submission=table("submission", row, without="AFF10B5ONE"))
     assert isinstance(filed, FiledForm)
     assert filed.form.rule_10b5_1 is None
 
 
-def test_a_table_may_be_its_columns_alone_and_without_an_end() -> None:
+def test_table_may_have_no_rows_and_no_line_end() -> None:
     columns = data_set()[insider_sets.SUBMISSION].split(b"\n")[0]
     for end in (b"", b"\n", b"\r\n"):
-        assert read(submission=columns + end) == []
+        assert parse(submission=columns + end) == []
     with pytest.raises(ParseError, match="line 1: the column ACCESSION_NUMBER is missing"):
-        read(submission=b"\n" + data_set()[insider_sets.SUBMISSION])
+        parse(submission=b"\n" + data_set()[insider_sets.SUBMISSION])
 
 
-def test_more_rows_than_any_quarter_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = data_set()
-    most = max(len(rows.splitlines()) - 1 for rows in tables.values())
-    monkeypatch.setattr(insider_sets, "MAX_ROWS", most)
-    assert len(read()) == 1
-    monkeypatch.setattr(insider_sets, "MAX_ROWS", most - 1)
-    with pytest.raises(ParseError, match=f"more than {most - 1} rows"):
-        read()
+    row_count = max(len(rows.splitlines()) - 1 for rows in tables.values())
+    monkeypatch.setattr(insider_sets, "MAX_ROWS", row_count)
+    assert len(parse()) == 1
+    monkeypatch.setattr(insider_sets, "MAX_ROWS", row_count - 1)
+    with pytest.raises(ParseError, match=f"more than {row_count - 1} rows"):
+        parse()
 
 
-def test_a_filing_that_cannot_be_read_does_not_keep_the_others() -> None:
-    good = {
+def test_invalid_form_is_an_error_among_the_others() -> None:
+    valid_row = {
         "FILING_DATE": "05-MAR-2025",
         "PERIOD_OF_REPORT": "03-MAR-2025",
         "DOCUMENT_TYPE": "4",
         "ISSUERCIK": "1234567",
         "ISSUERNAME": "Brook Lamps Inc.",
     }
-    bad = {**good, "ACCESSION_NUMBER": "0001234567-25-000011", "FILING_DATE": "05-MAI-2025"}
-    orphan = {**good, "ACCESSION_NUMBER": "0001234567-25-000012"}
-    first, second, third = read(submission=table("submission", good, bad, orphan))
+    invalid_row = {**valid_row, "ACCESSION_NUMBER": "0001234567-25-000011", "FILING_DATE": "05-MAI-2025"}
+    row_without_owner = {**valid_row, "ACCESSION_NUMBER": "0001234567-25-000012"}
+    first, second, third = parse(submission=table("submission", valid_row, invalid_row, row_without_owner))
     assert isinstance(first, FiledForm)
     assert isinstance(second, ParseError)
     assert (second.place, second.reason) == ("0001234567-25-000011", "FILING_DATE: '05-MAI-2025' is not a date")
@@ -99,24 +100,24 @@ def test_a_filing_that_cannot_be_read_does_not_keep_the_others() -> None:
 
 
 @pytest.mark.parametrize("number", ["\x85", "0001234567-25", "0001234567_25_000011"])
-def test_a_row_without_an_accession_number_is_refused_once(number: str) -> None:
+def test_rows_without_accession_numbers_are_one_error(number: str) -> None:
     row = {"ACCESSION_NUMBER": number, "DOCUMENT_TYPE": "4"}
-    good = data_set()["submission"]
-    first, second = read(submission=good + table("submission", row, row).partition(b"\n")[2])
+    submissions = data_set()["submission"]
+    first, second = parse(submission=submissions + table("submission", row, row).partition(b"\n")[2])
     assert isinstance(first, FiledForm)
     assert isinstance(second, ParseError)
     assert second.reason == "is not an accession number"
 
 
 @pytest.mark.slow
-def test_rows_that_belong_to_no_filing_take_no_memory() -> None:
+def test_rows_of_no_form_take_no_memory() -> None:
     tables = {**data_set(), "owner": data_set()["owner"] + b".\n" * 100_000}
     tracemalloc.start()
     (filed,) = insider_sets.iter_forms(tables, files_of(tables))
-    most = tracemalloc.get_traced_memory()[1]
+    peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert isinstance(filed, FiledForm)
-    assert most < 200_000
+    assert peak < 200_000
 
 
 @pytest.mark.parametrize(
@@ -127,9 +128,9 @@ def test_rows_that_belong_to_no_filing_take_no_memory() -> None:
         ({"footnotes": b"FOOTNOTE_ID\tACCESSION_NUMBER\n"}, "the first column is not ACCESSION_NUMBER"),
     ],
 )
-def test_a_set_that_is_none_is_refused(changed: dict[str, bytes], reason: str) -> None:
+def test_incomplete_set_is_refused(changed: dict[str, bytes], reason: str) -> None:
     with pytest.raises(ParseError) as caught:
-        read(**changed)
+        parse(**changed)
     assert caught.value.reason == reason
 
 
@@ -143,23 +144,23 @@ def test_a_set_that_is_none_is_refused(changed: dict[str, bytes], reason: str) -
         ("SECURITY_TITLE", "", "a row without SECURITY_TITLE"),
     ],
 )
-def test_a_wrong_cell_refuses_its_filing(column: str, value: str, reason: str) -> None:
+def test_invalid_cell_is_an_error_of_its_form(column: str, value: str, reason: str) -> None:
     row = {"NONDERIV_TRANS_SK": "1", "SECURITY_TITLE": "Common Stock", column: value}
-    (found,) = read(nonderiv_trans=table("nonderiv-trans", row))
-    assert isinstance(found, ParseError)
-    assert found.reason == reason
+    (error,) = parse(nonderiv_trans=table("nonderiv-trans", row))
+    assert isinstance(error, ParseError)
+    assert error.reason == reason
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_damaged_tables_are_read_or_refused(data: st.DataObject) -> None:
+def test_damaged_tables_are_parsed_or_refused(data: st.DataObject) -> None:
     tables = data_set()
     name = data.draw(st.sampled_from(sorted(tables)))
     damaged = bytearray(tables[name])
-    at = data.draw(st.integers(0, len(damaged)))
-    damaged[at : at + data.draw(st.integers(0, 20))] = data.draw(st.binary(max_size=12))
+    start = data.draw(st.integers(0, len(damaged)))
+    damaged[start : start + data.draw(st.integers(0, 20))] = data.draw(st.binary(max_size=12))
     try:
-        found = read(**{name: bytes(damaged)})
+        outcomes = parse(**{name: bytes(damaged)})
     except ParseError:
         return
-    assert all(isinstance(one, FiledForm | ParseError) for one in found)
+    assert all(isinstance(outcome, FiledForm | ParseError) for outcome in outcomes)

@@ -1,4 +1,4 @@
-"""The SEC's lists of tickers, and how a ticker is folded."""
+"""The SEC's lists of tickers, and the spelling of tickers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
-from finapi.edgar.tickers import TickerRow, normalise, parse_company_tickers
+from finapi.edgar.tickers import TickerRow, normalise, normalise_prefix, parse_company_tickers
 from tests.conftest import SHARED
 
 EDGAR = SHARED / "edgar"
@@ -22,7 +22,7 @@ TABLE = b"""{"fields":["cik","name","ticker","exchange"],
 
 
 @pytest.mark.parametrize(
-    ("ticker", "folded"),
+    ("ticker", "normalised"),
     [
         ("aapl", "AAPL"),
         ("brk.b", "BRK-B"),
@@ -32,33 +32,37 @@ TABLE = b"""{"fields":["cik","name","ticker","exchange"],
         ("0A5J", "0A5J"),
     ],
 )
-def test_ticker_folds_case_and_separators(ticker: str, folded: str) -> None:
-    assert normalise(ticker) == folded
+def test_case_and_separators_are_normalised(ticker: str, normalised: str) -> None:
+    assert normalise(ticker) == normalised
 
 
 @pytest.mark.parametrize(
     "ticker", ["", "A" * 13, "AA\nPL", "AAPL\n", "AA_PL", "AÄPL", "ſ", "ı", "ß", "A\0", "ＡＡＰＬ", "'; --", "a:b"]
 )
-def test_what_is_no_ticker_is_refused(ticker: str) -> None:
+def test_other_text_is_not_a_ticker(ticker: str) -> None:
     with pytest.raises(ValueError, match="is not a ticker"):
         normalise(ticker)
 
 
-def test_list_gives_its_rows_in_order() -> None:
+def test_prefix_of_a_ticker_may_be_any_text() -> None:
+    assert [normalise_prefix(text) for text in (" brk.", "", "a_b")] == ["BRK-", "", "A_B"]
+
+
+def test_rows_of_the_list_are_in_order() -> None:
     assert parse_company_tickers(LIST, "company_tickers.json") == [
         TickerRow("0001067983", "BRK-B", "BERKSHIRE HATHAWAY INC", None),
         TickerRow("0001067983", "BRK-A", "BERKSHIRE HATHAWAY INC", None),
     ]
 
 
-def test_table_with_exchanges_gives_its_rows_in_order() -> None:
+def test_rows_of_the_table_with_exchanges_are_in_order() -> None:
     assert parse_company_tickers(TABLE, "company_tickers_exchange.json") == [
         TickerRow("0001067983", "BRK-B", "BERKSHIRE HATHAWAY INC", "NYSE"),
         TickerRow("0000001750", "AIR", "AAR CORP", None),
     ]
 
 
-def test_columns_of_the_table_are_read_by_name() -> None:
+def test_columns_of_the_table_are_found_by_name() -> None:
     table = b'{"data":[["Nasdaq","AAPL",320193,"Apple Inc."]],"fields":["exchange","ticker","cik","name"]}'
     assert parse_company_tickers(table, "t.json") == [TickerRow("0000320193", "AAPL", "Apple Inc.", "Nasdaq")]
 
@@ -97,7 +101,7 @@ def test_list_cut_off_at_any_offset_is_refused() -> None:
                 parse_company_tickers(text[:offset], "t.json")
 
 
-def test_real_list_gives_9610_tickers() -> None:
+def test_real_list_has_9610_tickers() -> None:
     path = EDGAR / "company_tickers.json"
     if not path.exists():
         pytest.skip(f"{path} is not here")
@@ -111,7 +115,7 @@ def test_real_list_gives_9610_tickers() -> None:
 
 @settings(max_examples=200, deadline=None, database=None)
 @given(st.text(max_size=15))
-def test_folded_ticker_folds_to_itself(text: str) -> None:
+def test_normalised_ticker_does_not_change(text: str) -> None:
     with suppress(ValueError):
         assert normalise(normalise(text)) == normalise(text)
 
@@ -133,13 +137,13 @@ JSON = st.recursive(
         | st.fixed_dictionaries({"cik_str": JSON, "ticker": JSON}),
     )
 )
-def test_any_json_is_read_or_refused(document: object) -> None:
+def test_any_json_is_parsed_or_refused(document: object) -> None:
     with suppress(ParseError):
         parse_company_tickers(json.dumps(document).encode(), "t.json")
 
 
 @settings(max_examples=200, deadline=None, database=None)
 @given(st.sampled_from([LIST, TABLE]), st.integers(0, 150), st.integers(0, 10), st.binary(max_size=6))
-def test_damaged_list_is_read_or_refused(text: bytes, at: int, length: int, piece: bytes) -> None:
+def test_damaged_list_is_parsed_or_refused(text: bytes, start: int, length: int, piece: bytes) -> None:
     with suppress(ParseError):
-        parse_company_tickers(text[:at] + piece + text[at + length :], "t.json")
+        parse_company_tickers(text[:start] + piece + text[start + length :], "t.json")

@@ -26,10 +26,10 @@ class Notes(XmlReader):
         self.others: list[str] = []
         self.long = 0
         self.closed: list[int] = []
-        self.opens = {"urn:n notes": Notes.open_root}
+        self.open_handlers = {"urn:n notes": Notes.open_root}
 
     def open_root(self, name: str, attributes: Attributes) -> None:
-        self.opens = {
+        self.open_handlers = {
             "urn:n note": Notes.open_note,
             "urn:n rich": Notes.open_rich,
             "urn:n short": Notes.open_short,
@@ -38,20 +38,20 @@ class Notes(XmlReader):
         }
 
     def open_note(self, name: str, attributes: Attributes) -> None:
-        self.collect(self.notes.append)
+        self.collect_text(self.notes.append)
 
     def open_rich(self, name: str, attributes: Attributes) -> None:
-        self.collect(self.notes.append, mixed=True)
+        self.collect_text(self.notes.append, allow_elements=True)
 
     def open_short(self, name: str, attributes: Attributes) -> None:
-        self.collect(self.notes.append, self.count_long, limit=10)
+        self.collect_text(self.notes.append, self.count_long, max_characters=10)
 
     def open_private(self, name: str, attributes: Attributes) -> None:
-        self.skip()
+        self.skip_element()
 
     def open_group(self, name: str, attributes: Attributes) -> None:
         self.get_required(attributes, "id")
-        self.on_close(self.close_group)
+        self.call_on_close(self.close_group)
 
     def close_group(self) -> None:
         self.closed.append(self.depth)

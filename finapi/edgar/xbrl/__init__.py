@@ -1,14 +1,16 @@
-"""The XBRL of a filing, as values: instance, schema, linkbases, and what their names and roles mean.
+"""The parsers of a filing's XBRL: the instance, the filer's schema and the linkbases, and the meaning of label roles.
 
-A filing is an instance (the facts), the filer's schema (sections and own elements) and linkbases that refer
-to elements by id; :func:`concept_name` leads from such an id to the concept of the facts. Sources: XBRL 2.1,
-XBRL Dimensions 1.0, the link role registry, and the EDGAR Filer Manual, volume II, chapter 6.
+The instance has the facts. The schema has the sections of the filing and the concepts that the filer defined. The
+linkbases refer to concepts by the ids of their elements, and :func:`resolve_concept` leads from such an id to the name
+of the concept in the facts. Sources: XBRL 2.1, XBRL Dimensions 1.0, the link role registry, and the EDGAR Filer Manual,
+volume II, chapter 6.
 """
 
 from __future__ import annotations
 
 from finapi.edgar.xbrl.filer_schema import LinkbaseRef, Schema, SchemaElement, parse_schema
 from finapi.edgar.xbrl.instance import TEXT_LIMIT, Instance, InstanceContext, InstanceFact, parse_instance
+from finapi.edgar.xbrl.label_roles import STANDARD_LABEL, find_label, get_label_kind, is_negated
 from finapi.edgar.xbrl.linkbases import (
     CalculationArc,
     DefinitionArc,
@@ -19,7 +21,7 @@ from finapi.edgar.xbrl.linkbases import (
     parse_presentation,
     select_effective_arcs,
 )
-from finapi.edgar.xbrl.qnames import STANDARD_LABEL, find_label, get_label_kind, is_negated, resolve_concept
+from finapi.edgar.xbrl.qnames import resolve_concept
 
 __all__ = [
     "STANDARD_LABEL",

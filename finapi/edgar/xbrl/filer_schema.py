@@ -1,11 +1,21 @@
-"""A filer's XBRL schema: the sections of the filing and the elements of the filer's own."""
+"""The parser of a filer's XBRL schema: the sections of the filing, and the elements that the filer defined.
+
+A ``roleType`` gives a section its title, an ``element`` defines a concept of the filer's own::
+
+    <link:roleType roleURI="http://www.apple.com/role/Cover" id="Cover">
+      <link:definition>0000001 - Document - Cover</link:definition>
+    </link:roleType>
+    <xs:element id="aapl_TermDebt" name="TermDebt" type="xbrli:monetaryItemType" xbrli:periodType="instant" .../>
+
+``linkbaseRef`` elements say where the linkbases are.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from finapi.edgar.xbrl.qnames import LINK, XBRLI, XLINK, Names
+from finapi.edgar.xbrl.qnames import LINK, XBRLI, XLINK, QNameResolver
 from finapi.edgar.xml_reader import Attributes, OpenHandler, XmlReader
 
 _XS = "http://www.w3.org/2001/XMLSchema"
@@ -17,10 +27,10 @@ _PERIOD_TYPES: dict[str | None, PeriodType | None] = {None: None, "instant": "in
 
 
 class SchemaElement(NamedTuple):
-    """One declared element; ``type`` and ``substitution`` are the local parts of their names.
+    """An element that the filer defined. ``type`` and ``substitution`` are the local parts of their names.
 
-    ``type`` is ``monetaryItemType``, ``domainItemType``, ``textBlockItemType``, ...; ``substitution`` is
-    ``item``, ``hypercubeItem`` or ``dimensionItem``; both are empty where the schema says nothing.
+    ``type`` is ``monetaryItemType``, ``domainItemType``, ``textBlockItemType``, ...; ``substitution`` is ``item``,
+    ``hypercubeItem`` or ``dimensionItem``. Both are "" if the schema leaves them out.
     """
 
     name: str
@@ -32,7 +42,7 @@ class SchemaElement(NamedTuple):
 
 
 class LinkbaseRef(NamedTuple):
-    """Where a linkbase is, relative to the schema, and the role that says which kind (empty: any kind)."""
+    """The address of a linkbase, relative to the schema, and the role that says its kind ("" for any kind)."""
 
     href: str
     role: str
@@ -40,9 +50,10 @@ class LinkbaseRef(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """``roles`` maps role URIs to definitions ("0000003 - Statement - ..."), ``elements`` ids to elements.
+    """A filer's schema.
 
-    ``prefix`` is what the schema binds to its target namespace, as it stands in the element names.
+    ``roles`` maps role URIs to definitions ("0000003 - Statement - ..."), ``elements`` maps ids to elements.
+    ``prefix`` is the one of the target namespace, which the names of the elements have.
     """
 
     namespace: str
@@ -52,14 +63,14 @@ class Schema:
     linkbase_refs: list[LinkbaseRef]
 
 
-def parse_schema(data: bytes, file: str) -> Schema:
-    """The roles, the elements with an id, and the linkbase references of a schema.
+def parse_schema(content: bytes, file: str) -> Schema:
+    """Return the roles, the elements with an id, and the linkbase references of a schema.
 
-    Linkbases embedded in the schema are read by giving the same bytes to the linkbase functions.
-    ParseError: not a schema, two elements with one id, a role type without its URI.
+    A schema may have linkbases embedded in it. Pass the same bytes to the functions for linkbases to parse those.
+    Raise ParseError if the document is not a schema, if two elements have the same id, or if a role type has no URI.
     """
     reader = _SchemaReader(file)
-    reader.read(data)
+    reader.read(content)
     return Schema(
         namespace=reader.namespace,
         prefix=reader.prefix,
@@ -72,22 +83,23 @@ def parse_schema(data: bytes, file: str) -> Schema:
 class _SchemaReader(XmlReader):
     def __init__(self, file: str) -> None:
         super().__init__(file)
-        self.names = Names(self)
-        self.namespace = self.prefix = ""
+        self.names = QNameResolver(self)
+        self.namespace = ""
+        self.prefix = ""
         self.roles: dict[str, str] = {}
         self.elements: dict[str, SchemaElement] = {}
         self.linkbase_refs: list[LinkbaseRef] = []
-        self._role = ""
-        self.opens = _ROOT
+        self._role_uri = ""
+        self.open_handlers = _DOCUMENT_HANDLERS
 
     def open_root(self, name: str, attributes: Attributes) -> None:
-        self.opens = _AT_ROOT
+        self.open_handlers = _ROOT_HANDLERS
         self.namespace = attributes.get("targetNamespace", "")
-        self.prefix = self.names.prefix(self.namespace)
+        self.prefix = self.names.get_prefix(self.namespace)
 
     def open_element(self, name: str, attributes: Attributes) -> None:
         element_id = attributes.get("id")
-        # Deeper ones are parts of complex types; those without an id cannot be the target of a locator.
+        # Nested elements are parts of complex types. A locator cannot refer to an element without an id.
         if self.depth != 2 or element_id is None:
             return
         if element_id in self.elements:
@@ -96,9 +108,9 @@ class _SchemaReader(XmlReader):
         period_type = attributes.get(f"{XBRLI} periodType")
         if balance not in _BALANCES or period_type not in _PERIOD_TYPES:
             raise self.build_error(f"element {element_id[:80]!r} has an unknown balance or period type")
-        own = self.get_required(attributes, "name")
+        local_name = self.get_required(attributes, "name")
         self.elements[element_id] = SchemaElement(
-            name=f"{self.prefix}:{own}" if self.prefix else own,
+            name=f"{self.prefix}:{local_name}" if self.prefix else local_name,
             balance=_BALANCES[balance],
             period_type=_PERIOD_TYPES[period_type],
             is_abstract=attributes.get("abstract") in ("true", "1"),
@@ -107,30 +119,29 @@ class _SchemaReader(XmlReader):
         )
 
     def open_role_type(self, name: str, attributes: Attributes) -> None:
-        self._role = self.get_required(attributes, "roleURI")
-        self.roles[self._role] = ""
-        self.opens = _IN_ROLE_TYPE
-        self.on_close(self._close_role_type)
+        self._role_uri = self.get_required(attributes, "roleURI")
+        self.roles[self._role_uri] = ""
+        self.open_handlers = _ROLE_TYPE_HANDLERS
+        self.call_on_close(self._close_role_type)
 
     def _close_role_type(self) -> None:
-        self.opens = _AT_ROOT
+        self.open_handlers = _ROOT_HANDLERS
 
     def open_definition(self, name: str, attributes: Attributes) -> None:
-        self.collect(self._close_definition, mixed=True)
+        self.collect_text(self._set_definition, allow_elements=True)
 
-    def _close_definition(self, text: str) -> None:
-        self.roles[self._role] = " ".join(text.split())
+    def _set_definition(self, text: str) -> None:
+        self.roles[self._role_uri] = " ".join(text.split())
 
     def open_linkbase_ref(self, name: str, attributes: Attributes) -> None:
         href = self.get_required(attributes, f"{XLINK} href")
-        self.linkbase_refs.append(LinkbaseRef(href, attributes.get(f"{XLINK} role", "")))
+        self.linkbase_refs.append(LinkbaseRef(href=href, role=attributes.get(f"{XLINK} role", "")))
 
 
-# What is looked at where.
-_ROOT: dict[str, OpenHandler] = {f"{_XS} schema": _SchemaReader.open_root}
-_AT_ROOT: dict[str, OpenHandler] = {
+_DOCUMENT_HANDLERS: dict[str, OpenHandler] = {f"{_XS} schema": _SchemaReader.open_root}
+_ROOT_HANDLERS: dict[str, OpenHandler] = {
     f"{_XS} element": _SchemaReader.open_element,
     f"{LINK} roleType": _SchemaReader.open_role_type,
     f"{LINK} linkbaseRef": _SchemaReader.open_linkbase_ref,
 }
-_IN_ROLE_TYPE: dict[str, OpenHandler] = {f"{LINK} definition": _SchemaReader.open_definition}
+_ROLE_TYPE_HANDLERS: dict[str, OpenHandler] = {f"{LINK} definition": _SchemaReader.open_definition}

@@ -1,4 +1,17 @@
-"""XBRL instances: the facts of a filing, with their periods, dimensions and units."""
+"""The parser of XBRL instances: the facts of a filing, with their periods, dimensions and units.
+
+A fact is an element whose attributes refer to a context (whose figure, when, and of which part) and, if it is a number,
+to a unit::
+
+    <xbrli:context id="c-1">
+      <xbrli:entity><xbrli:identifier scheme="http://www.sec.gov/CIK">0000320193</xbrli:identifier></xbrli:entity>
+      <xbrli:period><xbrli:instant>2023-09-30</xbrli:instant></xbrli:period>
+    </xbrli:context>
+    <xbrli:unit id="usd"><xbrli:measure>iso4217:USD</xbrli:measure></xbrli:unit>
+    <us-gaap:Assets contextRef="c-1" unitRef="usd" decimals="-6">352583000000</us-gaap:Assets>
+
+Contexts and units may come after the facts that refer to them, so references are checked at the end.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +23,13 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from finapi.core.errors import ParseError
-from finapi.edgar.xbrl.qnames import LINK, NUMBER, XBRLI, XLINK, XSI, Names
+from finapi.edgar.xbrl.qnames import LINK, NUMBER, XBRLI, XLINK, XSI, QNameResolver
 from finapi.edgar.xml_reader import Attributes, OpenHandler, XmlReader, local_name
 
-# Characters. A fact with a longer text is a note block; the service serves figures and not notes.
+# Characters. A fact with a longer text is a note. finapi serves figures, not notes.
 TEXT_LIMIT = 1_000
 
-# XML's white space; the stricter reading, because str.strip() would also take a no-break space for it.
-_SPACE = " \t\r\n"
+_SPACE = " \t\r\n"  # White space in XML. str.strip() would also strip a no-break space.
 _NIL = f"{XSI} nil"
 _TRUE = frozenset({"true", "1"})
 _XBRLDI = "http://xbrl.org/2006/xbrldi"
@@ -29,11 +41,11 @@ _CIK = re.compile(r"[0-9]{1,10}")
 
 
 class InstanceContext(NamedTuple):
-    """Of whom, when and of which part a fact speaks.
+    """The entity, the period and the dimensions of facts.
 
-    ``cik`` has ten digits (an identifier of another scheme is kept as it stands). ``start`` and ``end`` are
-    ISO dates, both days included; ``start`` is None for an instant, which is the end of the day ``end``.
-    ``dims`` are pairs of axis and member, sorted: QNames, and for a typed member the text of its element.
+    ``cik`` has ten digits; an identifier of another scheme is unchanged. ``start`` and ``end`` are the ISO dates of the
+    first and the last day. ``start`` is None for an instant, which is the end of the day ``end``. ``dimensions`` are
+    pairs of axis and member, sorted. A member is a name, or for a typed dimension the text of its element.
     """
 
     id: str
@@ -44,10 +56,10 @@ class InstanceContext(NamedTuple):
 
 
 class InstanceFact(NamedTuple):
-    """One tagged value; ``context`` and ``unit`` are ids in the instance.
+    """A tagged value. ``context`` and ``unit`` are ids in the instance.
 
-    A fact with a unit is numeric and its ``value`` is a decimal number as tagged, never scaled or negated; a
-    fact without is a text. ``value`` is None when ``nil``; ``decimals`` is an integer as text, ``INF``, None.
+    A fact with a unit is numeric: its ``value`` is a decimal number as tagged, never scaled or negated. A fact without
+    a unit is a text. The value of a nil fact is None. ``decimals`` is an integer as text, ``INF`` or None.
     """
 
     concept: str
@@ -60,10 +72,10 @@ class InstanceFact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """What one instance holds: ``contexts`` and ``units`` by id, ``facts`` in document order.
+    """The contents of an instance: ``contexts`` and ``units`` by id, ``facts`` in document order.
 
-    A unit reads ``USD``, ``shares``, ``USD/shares``, ``USD/EUR*shares``. ``namespaces`` maps the prefixes of
-    the document to URIs; ``long_texts`` counts the facts left out for their length.
+    A unit is written as ``USD``, ``shares``, ``USD/shares``, ``USD/EUR*shares``. ``namespaces`` maps the prefixes of
+    the document to URIs. ``long_text_count`` is the number of facts that were left out for their length.
     """
 
     contexts: dict[str, InstanceContext]
@@ -74,49 +86,55 @@ class Instance:
     long_text_count: int
 
 
-def parse_instance(data: bytes, file: str) -> Instance:
-    """The contexts, units and facts of an XBRL instance, as tagged; ``file`` is named in errors.
+def parse_instance(content: bytes, file: str) -> Instance:
+    """Return the contexts, units and facts of an XBRL instance, as tagged. ``file`` is named in errors.
 
-    Duplicate facts are kept. Footnotes are ignored. A ``precision`` becomes the ``decimals`` that XBRL 2.1
-    (4.6.6) infers from it. A midnight counts as the end of the day before, at the end of a period and for an
-    instant (4.7.2).
+    Duplicate facts are kept, footnotes are ignored. A ``precision`` is converted to ``decimals`` (XBRL 2.1, 4.6.6). For
+    an instant and the end of a period, midnight is the end of the day before (4.7.2).
 
-    ParseError: not an instance; a fact without its context or unit, or a numeric one that is not a decimal
-    number; two contexts or units with one id; a name whose prefix is not declared; and what EDGAR does not
-    accept and could only be guessed at: tuples, periods of ``forever``, times of day other than midnight,
-    contexts with parts that are not dimensions.
+    Raise ParseError if
+
+    - the document is not an instance,
+    - a fact lacks its context or unit, or a numeric fact is not a decimal number,
+    - two contexts or units have the same id, or a name has a prefix that is not declared,
+    - it has tuples, periods of ``forever``, times of day other than midnight, or contexts with anything other than
+      dimensions. EDGAR does not accept these, and their meaning would have to be guessed.
     """
     reader = _InstanceReader(file)
-    reader.read(data)
+    reader.read(content)
     reader.check_references()
     return Instance(
         contexts=reader.contexts,
         units=reader.units,
         facts=reader.facts,
-        namespaces=reader.names.declared,
+        namespaces=reader.names.namespaces,
         schema_refs=reader.schema_refs,
-        long_text_count=reader.long_texts,
+        long_text_count=reader.long_text_count,
     )
 
 
-def _day(text: str, begins: bool) -> str | None:
-    """The ISO date of a period's first day (``begins``) or last day; None when the text is no such moment."""
+def _parse_day(text: str, is_start: bool) -> str | None:
+    """Return the ISO date of a period's first day (``is_start``) or last day, or None if the text is not valid."""
     moment = _MOMENT.fullmatch(text)
     if moment is None:
         return None
+    hour = moment[2]
     try:
         day = date.fromisoformat(moment[1])
-        if begins and moment[2] == "24":
+        if is_start and hour == "24":
             day += timedelta(days=1)
-        elif not begins and moment[2] == "00":
+        elif not is_start and hour == "00":
             day -= timedelta(days=1)
     except (ValueError, OverflowError):
         return None
     return day.isoformat()
 
 
-def _decimals_of(value: str, precision: str) -> str | None:
-    """XBRL 2.1, 4.6.6: a precision of 0 says nothing about the value; a zero is exact."""
+def _compute_decimals(value: str, precision: str) -> str | None:
+    """Return the decimals for a number of significant digits (XBRL 2.1, 4.6.6).
+
+    Zero is exact. A precision of 0 says nothing about the value.
+    """
     number = Decimal(value)
     if precision == "INF" or not number:
         return "INF"
@@ -127,232 +145,263 @@ def _decimals_of(value: str, precision: str) -> str | None:
 class _InstanceReader(XmlReader):
     def __init__(self, file: str) -> None:
         super().__init__(file)
-        self.opens = _ROOT
-        self.names = Names(self)
+        self.open_handlers = _DOCUMENT_HANDLERS
+        self.names = QNameResolver(self)
         self.contexts: dict[str, InstanceContext] = {}
         self.units: dict[str, str] = {}
         self.facts: list[InstanceFact] = []
         self.schema_refs: list[str] = []
-        self.long_texts = 0
+        self.long_text_count = 0
 
-        # What is being read.
+        # The fact that is open.
         self._concept = ""
-        self._attributes: Attributes = {}
-        self._id = self._scheme = self._axis = ""
+        self._fact_attributes: Attributes = {}
+        # The context or unit that is open.
+        self._id = ""
+        self._identifier_scheme = ""
         self._cik: str | None = None
         self._start_day: str | None = None
         self._end_day: str | None = None
-        self._dims: list[tuple[str, str]] = []
-        self._measures: tuple[list[str], list[str]] = ([], [])
-        self._below = 0
+        self._axis = ""
+        self._dimensions: list[tuple[str, str]] = []
+        self._numerator: list[str] = []
+        self._denominator: list[str] = []
+        self._has_denominator = False
 
-        # The ids in use, each with the place of its first use. The facts share these texts and those of
-        # decimals: 150 MB less for a million facts.
+        # The ids that facts refer to, each with the place of its first use. Facts share the texts of ids and decimals,
+        # which saves 150 MB for a million facts.
         self._context_refs: dict[str, tuple[str, str]] = {}
         self._unit_refs: dict[str, tuple[str, str]] = {}
         self._decimals: dict[str | None, str] = {}
         self._days: dict[tuple[str, bool], str] = {}
 
     def check_references(self) -> None:
-        self._check("context", self._context_refs, self.contexts)
-        self._check("unit", self._unit_refs, self.units)
+        """Raise ParseError if a fact refers to a context or unit that does not exist."""
+        self._check_ids("context", self._context_refs, self.contexts)
+        self._check_ids("unit", self._unit_refs, self.units)
 
-    def _check(self, kind: str, refs: dict[str, tuple[str, str]], known: Container[str]) -> None:
+    def _check_ids(self, kind: str, refs: dict[str, tuple[str, str]], existing: Container[str]) -> None:
         for ref, place in refs.values():
-            if ref not in known:
+            if ref not in existing:
                 raise ParseError(self.file, place, f"there is no {kind} {ref[:80]!r}")
 
     def open_root(self, name: str, attributes: Attributes) -> None:
-        self.opens = _AT_ROOT
+        self.open_handlers = _ROOT_HANDLERS
 
-    def open_wrapper(self, name: str, attributes: Attributes) -> None:
+    def open_container(self, name: str, attributes: Attributes) -> None:
         pass
 
-    def open_unwanted(self, name: str, attributes: Attributes) -> None:
-        self.skip()
+    def open_ignored(self, name: str, attributes: Attributes) -> None:
+        self.skip_element()
 
     def open_schema_ref(self, name: str, attributes: Attributes) -> None:
         self.schema_refs.append(self.get_required(attributes, f"{XLINK} href"))
-        self.skip()
+        self.skip_element()
+
+    # ---- facts
 
     def open_other(self, name: str, attributes: Attributes) -> None:
-        if self.opens is not _AT_ROOT:
+        """Begin a fact: any element below the root that is not in the table of handlers."""
+        if self.open_handlers is not _ROOT_HANDLERS:
             raise self.build_error(f"element {local_name(name)[:80]} inside a context or unit")
         if "contextRef" not in attributes:
             raise self.build_error(f"element {local_name(name)[:80]} is not a fact (tuples are not read)")
-        self._concept = self.names.of_element(name)
-        self._attributes = attributes
-        self.collect(self._close_fact, None if "unitRef" in attributes else self._close_long_text, TEXT_LIMIT)
+        self._concept = self.names.resolve_element(name)
+        self._fact_attributes = attributes
+        # A number that is too long is an error, a text that is too long is a note.
+        on_long_text = None if "unitRef" in attributes else self._count_long_text
+        self.collect_text(self._add_fact, on_long_text, TEXT_LIMIT)
 
-    # Facts.
+    def _count_long_text(self) -> None:
+        self._add_reference(self._context_refs, self._fact_attributes["contextRef"])
+        self.long_text_count += 1
 
-    def _close_long_text(self) -> None:
-        self._shared(self._context_refs, self._attributes["contextRef"])
-        self.long_texts += 1
-
-    def _close_fact(self, text: str) -> None:
-        attributes = self._attributes
-        context = self._shared(self._context_refs, attributes["contextRef"])
+    def _add_fact(self, text: str) -> None:
+        attributes = self._fact_attributes
+        context = self._add_reference(self._context_refs, attributes["contextRef"])
         value = None if attributes.get(_NIL) in _TRUE else text
-        unit = decimals = None
+        unit = None
+        decimals = None
         if "unitRef" in attributes:
-            unit = self._shared(self._unit_refs, attributes["unitRef"])
+            unit = self._add_reference(self._unit_refs, attributes["unitRef"])
             if value is not None:
                 value = value.strip(_SPACE)
                 if NUMBER.fullmatch(value) is None:
                     raise self.build_error(f"{self._concept} is not a decimal number: {value[:40]!r}")
             decimals = self._decimals.get(attributes.get("decimals"))
             if decimals is None:
-                decimals = self._accuracy(value)
-        self.facts.append(InstanceFact(self._concept, context, unit, decimals, value, value is None))
+                decimals = self._parse_decimals(value)
+        self.facts.append(
+            InstanceFact(
+                concept=self._concept,
+                context=context,
+                unit=unit,
+                decimals=decimals,
+                value=value,
+                is_nil=value is None,
+            )
+        )
 
-    def _accuracy(self, value: str | None) -> str | None:
-        """Decimals seen for the first time, or inferred from a precision."""
-        decimals = self._attributes.get("decimals")
+    def _parse_decimals(self, value: str | None) -> str | None:
+        """Return decimals that occur for the first time, or those that follow from a precision."""
+        decimals = self._fact_attributes.get("decimals")
         if decimals is not None:
             if _DECIMALS.fullmatch(decimals) is None:
                 raise self.build_error(f"decimals is not a number: {decimals[:40]!r}")
             return self._decimals.setdefault(decimals, decimals)
-        precision = self._attributes.get("precision")
+        precision = self._fact_attributes.get("precision")
         if precision is None or value is None:
             return None
         if _PRECISION.fullmatch(precision) is None:
             raise self.build_error(f"precision is not a number: {precision[:40]!r}")
-        return _decimals_of(value, precision)
+        return _compute_decimals(value, precision)
 
-    def _shared(self, refs: dict[str, tuple[str, str]], ref: str) -> str:
-        known = refs.get(ref)
-        if known is None:
-            known = refs[ref] = (ref, f"line {self.parser.CurrentLineNumber}, {self._concept}")
-        return known[0]
+    def _add_reference(self, refs: dict[str, tuple[str, str]], ref: str) -> str:
+        """Remember a reference to check. Return the text of its first use."""
+        first_use = refs.get(ref)
+        if first_use is None:
+            first_use = refs[ref] = (ref, f"line {self.parser.CurrentLineNumber}, {self._concept}")
+        return first_use[0]
 
-    # Contexts.
+    # ---- contexts
 
     def open_context(self, name: str, attributes: Attributes) -> None:
-        self._id = self._new_id(attributes, self.contexts)
-        self._cik = self._start_day = self._end_day = None
-        self._dims = []
-        self.opens = _IN_CONTEXT
-        self.on_close(self._close_context)
+        self._id = self._get_new_id(attributes, self.contexts)
+        self._cik = None
+        self._start_day = None
+        self._end_day = None
+        self._dimensions = []
+        self.open_handlers = _CONTEXT_HANDLERS
+        self.call_on_close(self._close_context)
 
-    def _new_id(self, attributes: Attributes, known: Container[str]) -> str:
-        new = self.get_required(attributes, "id")
-        if new in known:
-            raise self.build_error(f"id {new[:80]!r} is used twice")
-        return new
+    def _get_new_id(self, attributes: Attributes, existing: Container[str]) -> str:
+        new_id = self.get_required(attributes, "id")
+        if new_id in existing:
+            raise self.build_error(f"id {new_id[:80]!r} is used twice")
+        return new_id
 
     def _close_context(self) -> None:
-        self.opens = _AT_ROOT
+        self.open_handlers = _ROOT_HANDLERS
         if self._cik is None or self._end_day is None:
             raise self.build_error(f"context {self._id[:80]!r} has no identifier or no period with an end")
         if self._start_day is not None and self._start_day > self._end_day:
             raise self.build_error(f"context {self._id[:80]!r} ends before it starts")
-        if len({axis for axis, _ in self._dims}) < len(self._dims):
+        if len(dict(self._dimensions)) < len(self._dimensions):
             raise self.build_error(f"context {self._id[:80]!r} has one axis twice")
-        dims = tuple(sorted(self._dims))
-        self.contexts[self._id] = InstanceContext(self._id, self._cik, self._start_day, self._end_day, dims)
+        self.contexts[self._id] = InstanceContext(
+            id=self._id,
+            cik=self._cik,
+            start=self._start_day,
+            end=self._end_day,
+            dimensions=tuple(sorted(self._dimensions)),
+        )
 
     def open_identifier(self, name: str, attributes: Attributes) -> None:
-        self._scheme = attributes.get("scheme", "")
-        self.collect(self._close_identifier)
+        self._identifier_scheme = attributes.get("scheme", "")
+        self.collect_text(self._set_identifier)
 
-    def _close_identifier(self, text: str) -> None:
+    def _set_identifier(self, text: str) -> None:
         text = text.strip(_SPACE)
-        self._cik = text.zfill(10) if self._scheme == _CIK_SCHEME and _CIK.fullmatch(text) else text
+        is_cik = self._identifier_scheme == _CIK_SCHEME and _CIK.fullmatch(text)
+        self._cik = text.zfill(10) if is_cik else text
 
     def open_start(self, name: str, attributes: Attributes) -> None:
-        self.collect(self._close_start)
+        self.collect_text(self._set_start)
 
-    def _close_start(self, text: str) -> None:
-        self._start_day = self._date(text, begins=True)
+    def _set_start(self, text: str) -> None:
+        self._start_day = self._get_day(text, is_start=True)
 
     def open_end(self, name: str, attributes: Attributes) -> None:
-        self.collect(self._close_end)
+        self.collect_text(self._set_end)
 
-    def _close_end(self, text: str) -> None:
-        self._end_day = self._date(text, begins=False)
+    def _set_end(self, text: str) -> None:
+        self._end_day = self._get_day(text, is_start=False)
 
-    def _date(self, text: str, begins: bool) -> str:
-        day = self._days.get((text, begins))
+    def _get_day(self, text: str, is_start: bool) -> str:
+        day = self._days.get((text, is_start))
         if day is None:
-            day = _day(text.strip(_SPACE), begins)
+            day = _parse_day(text.strip(_SPACE), is_start)
             if day is None:
                 raise self.build_error(f"not a date: {text[:40]!r}")
-            self._days[text, begins] = day
+            self._days[text, is_start] = day
         return day
 
-    def open_explicit(self, name: str, attributes: Attributes) -> None:
-        self._axis = self._qname(self.get_required(attributes, "dimension"))
-        self.collect(self._close_explicit)
+    def open_explicit_member(self, name: str, attributes: Attributes) -> None:
+        self._axis = self._resolve_name(self.get_required(attributes, "dimension"))
+        self.collect_text(self._add_explicit_member)
 
-    def _close_explicit(self, text: str) -> None:
-        self._dims.append((self._axis, self._qname(text)))
+    def _add_explicit_member(self, text: str) -> None:
+        self._dimensions.append((self._axis, self._resolve_name(text)))
 
-    def open_typed(self, name: str, attributes: Attributes) -> None:
-        self._axis = self._qname(self.get_required(attributes, "dimension"))
-        self.collect(self._close_typed, mixed=True)
+    def open_typed_member(self, name: str, attributes: Attributes) -> None:
+        self._axis = self._resolve_name(self.get_required(attributes, "dimension"))
+        self.collect_text(self._add_typed_member, allow_elements=True)
 
-    def _close_typed(self, text: str) -> None:
-        self._dims.append((self._axis, text.strip(_SPACE)))
+    def _add_typed_member(self, text: str) -> None:
+        self._dimensions.append((self._axis, text.strip(_SPACE)))
 
-    def _qname(self, text: str) -> str:
-        name = self.names.of_text(text)
+    def _resolve_name(self, text: str) -> str:
+        name = self.names.resolve_text(text)
         if name is None:
             raise self.build_error(f"no name with a prefix in scope: {text[:80]!r}")
         return name
 
-    # Units.
+    # ---- units
 
     def open_unit(self, name: str, attributes: Attributes) -> None:
-        self._id = self._new_id(attributes, self.units)
-        self._measures = ([], [])
-        self._below = 0
-        self.opens = _IN_UNIT
-        self.on_close(self._close_unit)
+        self._id = self._get_new_id(attributes, self.units)
+        self._numerator = []
+        self._denominator = []
+        self._has_denominator = False
+        self.open_handlers = _UNIT_HANDLERS
+        self.call_on_close(self._close_unit)
 
     def open_denominator(self, name: str, attributes: Attributes) -> None:
-        self._below = 1
+        self._has_denominator = True
 
     def open_measure(self, name: str, attributes: Attributes) -> None:
-        self.collect(self._close_measure)
+        self.collect_text(self._add_measure)
 
-    def _close_measure(self, text: str) -> None:
-        self._measures[self._below].append(self._qname(text).rpartition(":")[2])
+    def _add_measure(self, text: str) -> None:
+        measures = self._denominator if self._has_denominator else self._numerator
+        measures.append(self._resolve_name(text).rpartition(":")[2])
 
     def _close_unit(self) -> None:
-        self.opens = _AT_ROOT
-        above, below = self._measures
-        if not above or bool(below) != bool(self._below):
+        self.open_handlers = _ROOT_HANDLERS
+        if not self._numerator or bool(self._denominator) != self._has_denominator:
             raise self.build_error(f"unit {self._id[:80]!r} lacks a measure")
-        self.units[self._id] = "/".join("*".join(part) for part in (above, below) if part)
+        unit = "*".join(self._numerator)
+        if self._denominator:
+            unit += "/" + "*".join(self._denominator)
+        self.units[self._id] = unit
 
 
-# What may stand where.
-_ROOT: dict[str, OpenHandler] = {f"{XBRLI} xbrl": _InstanceReader.open_root}
-_AT_ROOT: dict[str, OpenHandler] = {
+# The elements that are expected in each part of the document.
+_DOCUMENT_HANDLERS: dict[str, OpenHandler] = {f"{XBRLI} xbrl": _InstanceReader.open_root}
+_ROOT_HANDLERS: dict[str, OpenHandler] = {
     f"{XBRLI} context": _InstanceReader.open_context,
     f"{XBRLI} unit": _InstanceReader.open_unit,
     f"{LINK} schemaRef": _InstanceReader.open_schema_ref,
-    f"{LINK} linkbaseRef": _InstanceReader.open_unwanted,
-    f"{LINK} roleRef": _InstanceReader.open_unwanted,
-    f"{LINK} arcroleRef": _InstanceReader.open_unwanted,
-    f"{LINK} footnoteLink": _InstanceReader.open_unwanted,
+    f"{LINK} linkbaseRef": _InstanceReader.open_ignored,
+    f"{LINK} roleRef": _InstanceReader.open_ignored,
+    f"{LINK} arcroleRef": _InstanceReader.open_ignored,
+    f"{LINK} footnoteLink": _InstanceReader.open_ignored,
 }
-_IN_CONTEXT: dict[str, OpenHandler] = {
-    f"{XBRLI} entity": _InstanceReader.open_wrapper,
+_CONTEXT_HANDLERS: dict[str, OpenHandler] = {
+    f"{XBRLI} entity": _InstanceReader.open_container,
     f"{XBRLI} identifier": _InstanceReader.open_identifier,
-    f"{XBRLI} segment": _InstanceReader.open_wrapper,
-    f"{XBRLI} scenario": _InstanceReader.open_wrapper,
-    f"{XBRLI} period": _InstanceReader.open_wrapper,
+    f"{XBRLI} segment": _InstanceReader.open_container,
+    f"{XBRLI} scenario": _InstanceReader.open_container,
+    f"{XBRLI} period": _InstanceReader.open_container,
     f"{XBRLI} startDate": _InstanceReader.open_start,
     f"{XBRLI} endDate": _InstanceReader.open_end,
     f"{XBRLI} instant": _InstanceReader.open_end,
-    f"{_XBRLDI} explicitMember": _InstanceReader.open_explicit,
-    f"{_XBRLDI} typedMember": _InstanceReader.open_typed,
+    f"{_XBRLDI} explicitMember": _InstanceReader.open_explicit_member,
+    f"{_XBRLDI} typedMember": _InstanceReader.open_typed_member,
 }
-_IN_UNIT: dict[str, OpenHandler] = {
-    f"{XBRLI} divide": _InstanceReader.open_wrapper,
-    f"{XBRLI} unitNumerator": _InstanceReader.open_wrapper,
+_UNIT_HANDLERS: dict[str, OpenHandler] = {
+    f"{XBRLI} divide": _InstanceReader.open_container,
+    f"{XBRLI} unitNumerator": _InstanceReader.open_container,
     f"{XBRLI} unitDenominator": _InstanceReader.open_denominator,
     f"{XBRLI} measure": _InstanceReader.open_measure,
 }

@@ -11,7 +11,7 @@ from typing import Any
 
 from finapi.app import App
 from finapi.core.errors import ParseError
-from finapi.edgar import companyfacts, cusip, form_indexes, getcurrent, sgml, submissions, tickers
+from finapi.edgar import companyfacts, cusip_lists, form_indexes, getcurrent, sgml, submissions, tickers
 from finapi.market.documents import families, filings, metadata, outcomes
 from finapi.market.documents.outcomes import Outcome, format_reason
 from finapi.market.documents.sources import Document
@@ -165,8 +165,8 @@ PARSERS: dict[str, Callable[[Document], Put]] = {
     "company-tickers": _company_tickers,
     "companyfacts": _companyfacts,
     "cusip-mapping": _cusip_mapping,
-    "fails-to-deliver": partial(_cusips, parse=cusip.parse_fails_to_deliver, put=cusip_map.put_failed),
-    "13f-list": partial(_cusips, parse=cusip.parse_13f_list, put=cusip_map.put_listed),
+    "fails-to-deliver": partial(_cusips, parse=cusip_lists.parse_fails_to_deliver, put=cusip_map.put_failed),
+    "13f-list": partial(_cusips, parse=cusip_lists.parse_13f_list, put=cusip_map.put_listed),
 }
 
 # Those that are lists of a company's filings.

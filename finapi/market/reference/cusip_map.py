@@ -15,7 +15,7 @@ from typing import NamedTuple
 from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.edgar import cusip, identifiers, tickers
-from finapi.edgar.cusip import FailedSecurity, ListedSecurity
+from finapi.edgar.cusip_lists import FailedSecurity, ListedSecurity
 from finapi.market.reference import csv_rows, issuers, securities
 from finapi.store.db import Transaction
 

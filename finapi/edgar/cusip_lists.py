@@ -1,0 +1,143 @@
+"""The parsers of the SEC's two files that name securities by CUSIP.
+
+Fails-to-deliver (``cnsfails*.txt``) has one line for each security and settlement day, with columns between bars::
+
+    SETTLEMENT DATE|CUSIP|SYMBOL|QUANTITY (FAILS)|DESCRIPTION|PRICE
+    20260401|037833100|AAPL|1200|APPLE INC|201.50
+
+The list of 13F securities (``13flist*.txt``) has one line of at most 80 characters for each security, with the CUSIP in
+columns 1 to 9, the issuer in 11 to 40, the title in 41 to 67 and the status from column 68 on.
+
+A line that cannot be parsed is left out, and a message names it. The other lines are returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from finapi.core import days
+from finapi.core.errors import ParseError
+from finapi.edgar import cusip, tickers
+
+FAILS_TO_DELIVER_HEADER = b"SETTLEMENT DATE|CUSIP|SYMBOL|"
+_TRAILER = "Trailer "
+
+_MIN_LINE_LENGTH = 41
+_MAX_LINE_LENGTH = 80
+_OPTION_TITLES = {"CALL", "PUT"}
+_STATUSES = {"": "listed", "*A*": "added", "*D*": "deleted", "ADDED": "added", "DELETED": "deleted"}
+
+MAX_ROWS = 2_000_000
+# Lines that are named one by one in the messages.
+MAX_NAMED_LINES = 10
+
+
+class FailedSecurity(NamedTuple):
+    """A security that failed to be delivered, with its name and its symbol, as the SEC writes it (``BRKB``).
+
+    ``as_of`` is the settlement day of the line that they are from.
+    """
+
+    cusip: str
+    symbol: str
+    name: str
+    as_of: str
+
+
+class ListedSecurity(NamedTuple):
+    """A security in the list of 13F securities. ``status`` is listed, added or deleted."""
+
+    cusip: str
+    issuer: str
+    title: str
+    status: str
+
+
+def is_13f_list_line(line: bytes) -> bool:
+    """Return True if a line is from the list of 13F securities."""
+    text = line.rstrip(b"\r\n").decode("latin-1")
+    # Newer lists have the type of the security in the last columns, older lists end with the status.
+    if not _MIN_LINE_LENGTH <= len(text) <= _MAX_LINE_LENGTH:
+        return False
+    try:
+        return text[9] in " *" and text[10] != " " and cusip.validate(text[:9]) == text[:9]
+    except ValueError:
+        return False
+
+
+def parse_fails_to_deliver(content: bytes, file: str) -> tuple[list[FailedSecurity], list[str]]:
+    """Return the securities of a fails-to-deliver file, each from its latest line, and messages about invalid lines.
+
+    Raise ParseError if the file has too many lines.
+    """
+    securities: dict[str, FailedSecurity] = {}
+
+    def parse_line(line: str) -> None:
+        if line.count("|") < 4:
+            raise ValueError("has fewer than 5 columns")
+        day, number, symbol, _, name, *_ = line.split("|")
+        security = FailedSecurity(
+            as_of=days.validate(f"{day[:4]}-{day[4:6]}-{day[6:]}"),
+            cusip=cusip.validate(number),
+            symbol=tickers.normalise(symbol.strip()),
+            name=name.strip()[:200],
+        )
+        previous = securities.get(security.cusip)
+        if previous is None or previous.as_of <= security.as_of:
+            securities[security.cusip] = security
+
+    messages = _parse_lines(content, file, parse_line, header_lines=1)
+    return list(securities.values()), messages
+
+
+def parse_13f_list(content: bytes, file: str) -> tuple[list[ListedSecurity], list[str]]:
+    """Return the securities of a list of 13F securities, without options, and messages about invalid lines.
+
+    Raise ParseError if the file has too many lines.
+    """
+    securities: dict[str, ListedSecurity] = {}
+
+    def parse_line(line: str) -> None:
+        issuer = line[10:40].strip()
+        title = line[40:67].strip()
+        if title.upper() in _OPTION_TITLES:
+            return  # The SEC made up CUSIPs for options.
+        status = _STATUSES.get(line[67:78].strip())
+        if status is None or not issuer:
+            raise ValueError("not a line of the list")
+        number = cusip.validate(line[:9])
+        securities[number] = ListedSecurity(cusip=number, issuer=issuer, title=title, status=status)
+
+    messages = _parse_lines(content, file, parse_line, header_lines=0)
+    return list(securities.values()), messages
+
+
+def _parse_lines(content: bytes, file: str, parse_line: Callable[[str], None], header_lines: int) -> list[str]:
+    """Call ``parse_line`` for every line. Return the number of lines that it refused, and the reasons for the first."""
+    messages: list[str] = []
+    refused_count = 0
+    for number, line in _iter_lines(content):
+        if number <= header_lines or not line.strip() or line.startswith(_TRAILER):
+            continue
+        if number > MAX_ROWS:
+            raise ParseError(file, f"line {number}", f"more than {MAX_ROWS} lines")
+        try:
+            parse_line(line)
+        except ValueError as error:
+            refused_count += 1
+            if refused_count <= MAX_NAMED_LINES:
+                messages.append(f"line {number}: {error}")
+    return [f"{refused_count} rows are left out", *messages] if refused_count else []
+
+
+def _iter_lines(content: bytes) -> Iterator[tuple[int, str]]:
+    """Yield the lines with their numbers, without a list of all of them in memory."""
+    position = 0
+    number = 0
+    while position < len(content):
+        end = content.find(b"\n", position)
+        end = len(content) if end < 0 else end
+        number += 1
+        yield number, content[position:end].rstrip(b"\r").decode("latin-1")
+        position = end + 1
