@@ -1,4 +1,4 @@
-"""Ownership forms as values: figures of real forms read by eye, and everything that is refused."""
+"""The parser of ownership forms: real forms read by eye, samples, and refusals."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.support import ownership_xml as forms
 FOLDER = SHARED / "edgar" / "ownership"
 
 
-def real(name: str) -> OwnershipForm:
-    """The form of a real document whose name begins so."""
+def parse_real(name: str) -> OwnershipForm:
+    """Return the form of the real document whose file name begins with ``name``."""
     (path,) = FOLDER.glob(f"{name}*")
     data = path.read_bytes()
     if path.suffix == ".txt":
@@ -29,8 +29,8 @@ def real(name: str) -> OwnershipForm:
 
 @needs_shared
 def test_joint_owners_of_one_sale() -> None:
-    form = real("form4_0000927066_berkshire")
-    assert [(one.cik, one.name, one.is_ten_percent_owner, one.is_officer) for one in form.owners] == [
+    form = parse_real("form4_0000927066_berkshire")
+    assert [(owner.cik, owner.name, owner.is_ten_percent_owner, owner.is_officer) for owner in form.owners] == [
         ("0001067983", "BERKSHIRE HATHAWAY INC", True, False),
         ("0000315090", "BUFFETT WARREN E", True, False),
     ]
@@ -48,8 +48,8 @@ def test_joint_owners_of_one_sale() -> None:
 
 
 @needs_shared
-def test_prices_that_only_a_footnote_tells_are_none() -> None:
-    form = real("form4_0000320193_newstead")
+def test_price_in_a_footnote_is_none() -> None:
+    form = parse_real("form4_0000320193_newstead")
     assert [(row.is_derivative, row.code, row.shares, row.price) for row in form.rows] == [
         (False, "M", "30104", None),
         (False, "F", "16238", "296.42"),
@@ -62,14 +62,14 @@ def test_prices_that_only_a_footnote_tells_are_none() -> None:
     assert (owner.is_officer, owner.officer_title, owner.is_director) == (True, "SVP, GC and Secretary", None)
 
 
-def test_a_footnote_that_a_cell_names_twice_is_named_once() -> None:
+def test_repeated_footnote_of_a_cell_is_listed_once() -> None:
     data = forms.form(forms.transaction(price_notes="F2 F1 F2"), footnotes={"F1": "One.", "F2": "Two."})
     assert ("price", ("F2", "F1")) in ownership_forms.parse(data, "form.xml").rows[0].footnote_ids
 
 
 @needs_shared
-def test_derivative_holdings_of_a_form_3() -> None:
-    form = real("form3_0000320193_newstead")
+def test_form_3_with_derivative_holdings() -> None:
+    form = parse_real("form3_0000320193_newstead")
     assert [(row.is_transaction, row.title, row.underlying_shares) for row in form.rows] == [
         (False, "Restricted Stock Unit", "301040"),
         (False, "Restricted Stock Unit", "48871"),
@@ -79,15 +79,15 @@ def test_derivative_holdings_of_a_form_3() -> None:
 
 
 @needs_shared
-def test_a_form_3_without_securities() -> None:
-    form = real("form3_0000867773_hegde")
+def test_form_3_without_securities() -> None:
+    form = parse_real("form3_0000867773_hegde")
     assert (form.form, form.no_securities_owned, form.rows) == ("3", True, ())
     assert (form.owners[0].name, form.owners[0].is_director) == ("Hegde Vinayak", True)
 
 
 @needs_shared
-def test_a_gift_to_a_trust_in_an_amendment() -> None:
-    form = real("form4A_0000707549_ahmed")
+def test_amendment_with_a_gift_to_a_trust() -> None:
+    form = parse_real("form4A_0000707549_ahmed")
     assert (form.form, form.original_date, form.period) == ("4/A", "2024-11-04", "2024-11-04")
     assert [
         (row.code, row.shares, row.price, row.acquired_disposed, row.following_shares, row.direct_or_indirect)
@@ -97,8 +97,8 @@ def test_a_gift_to_a_trust_in_an_amendment() -> None:
 
 
 @needs_shared
-def test_seven_sales_under_a_plan_before_there_was_a_box() -> None:
-    form = real("form4_0000320193_adams")
+def test_sales_under_a_plan_before_the_checkbox() -> None:
+    form = parse_real("form4_0000320193_adams")
     assert [(row.shares, row.price, row.following_shares) for row in form.rows] == [
         ("9136", "159.94", "468198"),
         ("5316", "160.82", "462882"),
@@ -114,8 +114,8 @@ def test_seven_sales_under_a_plan_before_there_was_a_box() -> None:
 
 
 @needs_shared
-def test_an_exercise_its_sales_and_eight_holdings() -> None:
-    form = real("form4_0001640147_scarpelli")
+def test_exercise_with_sales_and_eight_holdings() -> None:
+    form = parse_real("form4_0001640147_scarpelli")
     kinds = [(row.is_derivative, row.is_transaction) for row in form.rows]
     assert (kinds.count((False, True)), kinds.count((False, False)), kinds.count((True, True))) == (6, 8, 1)
     assert [row.following_shares for row in form.rows if not row.is_transaction] == [
@@ -130,14 +130,14 @@ def test_an_exercise_its_sales_and_eight_holdings() -> None:
     ]
     option = form.rows[-1]
     assert (option.exercise_price, option.expiration_date) == ("8.88", "2029-08-26")
-    # Written 200000.0.
+    # The document has 200000.0.
     assert option.underlying_shares == "200000"
     assert len(form.footnotes) == 16
 
 
 @needs_shared
-def test_an_inheritance_on_a_form_5() -> None:
-    form = real("form5_0000320193_wagner")
+def test_form_5_with_an_inheritance() -> None:
+    form = parse_real("form5_0000320193_wagner")
     assert [(row.is_transaction, row.code, row.shares, row.following_shares) for row in form.rows] == [
         (True, "W", "42", "6042"),
         (False, None, None, "60975"),
@@ -146,45 +146,45 @@ def test_an_inheritance_on_a_form_5() -> None:
 
 
 @needs_shared
-def test_a_form_with_both_tables_and_empty_flags() -> None:
-    form = real("form4_0000933972_374water")
+def test_form_with_both_tables_and_empty_flags() -> None:
+    form = parse_real("form4_0000933972_374water")
     assert [(row.is_derivative, row.shares, row.exercise_price, row.following_shares) for row in form.rows] == [
         (False, "757756", None, "757756"),
         (True, "757576", "0.33", "757756"),
     ]
 
 
-# ---- what a form may look like
+# ---- samples
 
 
-def parsed(*rows: str, **options: object) -> OwnershipForm:
+def parse_sample(*rows: str, **options: object) -> OwnershipForm:
     return ownership_forms.parse(forms.form(*rows, **options), "form.xml")  # type: ignore[arg-type]
 
 
-def test_an_empty_element_says_nothing() -> None:
+def test_empty_element_is_none() -> None:
     data = forms.form(forms.transaction()).replace(b"<remarks></remarks>", b"<remarks/>")
     form = ownership_forms.parse(data.replace(b"<value>10.00</value>", b"<value> </value>"), "form.xml")
     assert (form.remarks, form.rows[0].price) == (None, None)
 
 
-def test_zero_is_zero_and_nothing_is_none() -> None:
-    assert parsed(forms.transaction("G", price="0")).rows[0].price == "0"
-    assert parsed(forms.transaction("G", price=None)).rows[0].price is None
+def test_zero_price_differs_from_a_missing_one() -> None:
+    assert parse_sample(forms.transaction("G", price="0")).rows[0].price == "0"
+    assert parse_sample(forms.transaction("G", price=None)).rows[0].price is None
 
 
 @pytest.mark.parametrize(
-    ("written", "read"),
+    ("text", "number"),
     [("200000.0", "200000"), (".5", "0.5"), ("12.3400", "12.34"), ("0.00", "0"), ("-3", "-3"), ("007", "7")],
 )
-def test_numbers_are_plain(written: str, read: str) -> None:
-    assert parsed(forms.transaction(shares=written)).rows[0].shares == read
+def test_numbers_are_normalised(text: str, number: str) -> None:
+    assert parse_sample(forms.transaction(shares=text)).rows[0].shares == number
 
 
-def test_dates_lose_their_time_zone() -> None:
-    assert parsed(forms.transaction(date="2005-06-07-05:00")).rows[0].date == "2005-06-07"
+def test_time_zone_of_a_date_is_dropped() -> None:
+    assert parse_sample(forms.transaction(date="2005-06-07-05:00")).rows[0].date == "2005-06-07"
 
 
-def test_the_first_signature_stands_for_all() -> None:
+def test_first_of_several_signatures_is_used() -> None:
     second = (
         b"<ownerSignature><signatureName>/s/ B</signatureName><signatureDate>2025-03-06</signatureDate>"
         b"</ownerSignature></ownershipDocument>"
@@ -219,7 +219,7 @@ def test_the_first_signature_stands_for_all() -> None:
         (b"<?xml", b"<!DOCTYPE a><?xml", "a document type declaration, which no SEC format allows"),
     ],
 )
-def test_refusals_name_what_is_wrong(old: bytes, new: bytes, reason: str) -> None:
+def test_invalid_form_is_refused_with_the_reason(old: bytes, new: bytes, reason: str) -> None:
     data = forms.form(forms.transaction())
     assert old in data
     with pytest.raises(ParseError) as caught:
@@ -228,14 +228,14 @@ def test_refusals_name_what_is_wrong(old: bytes, new: bytes, reason: str) -> Non
     assert caught.value.file == "form.xml"
 
 
-def test_a_form_without_owners_is_refused() -> None:
+def test_form_without_owners_is_refused() -> None:
     data = forms.form().replace(forms.owner().encode(), b"")
     with pytest.raises(ParseError, match="has no reportingOwner"):
         ownership_forms.parse(data, "form.xml")
 
 
 @pytest.mark.parametrize("cut", range(1, 30))
-def test_a_form_cut_off_anywhere_is_refused(cut: int) -> None:
+def test_truncated_form_is_refused(cut: int) -> None:
     data = forms.form(forms.transaction(), forms.holding(), footnotes={"F1": "A note."})
     with pytest.raises(ParseError):
         ownership_forms.parse(data[: len(data) * cut // 30], "form.xml")
@@ -248,14 +248,14 @@ def test_a_form_cut_off_anywhere_is_refused(cut: int) -> None:
         ("<footnotes/>" + '<footnote id="F{}">a</footnote>', "1000 footnotes"),
     ],
 )
-def test_more_than_any_form_has_is_refused(rows: str, reason: str) -> None:
-    many = "".join(rows.format(number) for number in range(1_001))
-    data = forms.form().replace(b"<footnotes></footnotes>", b"").replace(b"<remarks>", many.encode() + b"<remarks>")
+def test_form_with_far_too_many_elements_is_refused(rows: str, reason: str) -> None:
+    elements = "".join(rows.format(number) for number in range(1_001)).encode()
+    data = forms.form().replace(b"<footnotes></footnotes>", b"").replace(b"<remarks>", elements + b"<remarks>")
     with pytest.raises(ParseError, match=f"more than {reason}"):
         ownership_forms.parse(data, "form.xml")
 
 
-def test_a_form_takes_at_most_twenty_times_its_size() -> None:
+def test_memory_stays_below_twenty_times_the_form() -> None:
     row = "<nonDerivativeHolding><securityTitle><value>a</value></securityTitle></nonDerivativeHolding>"
     data = forms.form().replace(b"<remarks>", (row * 499).encode() + b"<remarks>")
     tracemalloc.start()
@@ -278,15 +278,13 @@ FORM = forms.form(
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
-def test_a_damaged_form_is_read_or_refused(data: st.DataObject) -> None:
-    """Bytes changed, doubled and left out anywhere: never anything but a form or a ParseError."""
+def test_damaged_form_is_parsed_or_refused(data: st.DataObject) -> None:
     damaged = bytearray(FORM)
     for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, len(damaged)))
-        length = data.draw(st.integers(0, 40))
-        what = data.draw(st.sampled_from(("cut", "put", "double")))
-        piece = bytes(damaged[at : at + length])
-        damaged[at : at + length] = {"cut": b"", "put": data.draw(st.binary(max_size=20)), "double": piece * 2}[what]
+        start = data.draw(st.integers(0, len(damaged)))
+        end = start + data.draw(st.integers(0, 40))
+        piece = bytes(damaged[start:end])
+        damaged[start:end] = data.draw(st.sampled_from((b"", piece * 2)) | st.binary(max_size=20))
     try:
         form = ownership_forms.parse(bytes(damaged), "form.xml")
     except ParseError:
@@ -296,7 +294,7 @@ def test_a_damaged_form_is_read_or_refused(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize(
-    ("most", "made", "reason"),
+    ("limit", "build_form", "reason"),
     [
         (100, lambda count: forms.form(forms.transaction(), owners=(forms.owner(),) * count), "100 owners"),
         (500, lambda count: forms.form(*[forms.transaction()] * count), "500 rows"),
@@ -308,10 +306,10 @@ def test_a_damaged_form_is_read_or_refused(data: st.DataObject) -> None:
         ),
     ],
 )
-def test_as_many_as_are_taken_are_read_and_one_more_is_refused(most: int, made: Any, reason: str) -> None:
-    assert ownership_forms.parse(made(most), "form.xml").owners
+def test_limit_is_accepted_and_one_more_is_refused(limit: int, build_form: Any, reason: str) -> None:
+    assert ownership_forms.parse(build_form(limit), "form.xml").owners
     with pytest.raises(ParseError) as caught:
-        ownership_forms.parse(made(most + 1), "form.xml")
+        ownership_forms.parse(build_form(limit + 1), "form.xml")
     assert caught.value.reason == f"more than {reason}"
 
 

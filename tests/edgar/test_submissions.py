@@ -1,4 +1,4 @@
-"""Companies and their lists of filings, as data.sec.gov gives them."""
+"""The parser of a company's list of filings."""
 
 from __future__ import annotations
 
@@ -71,25 +71,25 @@ COMPANY: dict[str, Any] = {
 }
 
 
-def text(document: Any) -> bytes:
+def encode(document: Any) -> bytes:
     return json.dumps(document).encode()
 
 
 def with_member(path: str, value: Any) -> bytes:
-    """The sample with one member replaced, or removed when the value is Ellipsis."""
-    document = json.loads(text(COMPANY))
-    *parents, last = path.split(".")
-    place = document
+    """Return the sample with one member replaced, or removed if the value is Ellipsis."""
+    document = json.loads(encode(COMPANY))
+    *parents, key = path.split(".")
+    container = document
     for name in parents:
-        place = place[name]
+        container = container[name]
     if value is ...:
-        del place[last]
+        del container[key]
     else:
-        place[last] = value
-    return text(document)
+        container[key] = value
+    return encode(document)
 
 
-def real(path: str) -> bytes:
+def read_real(path: str) -> bytes:
     if not (EDGAR / path).exists():
         pytest.skip(f"{EDGAR / path} is not here")
     return (EDGAR / path).read_bytes()
@@ -98,18 +98,18 @@ def real(path: str) -> bytes:
 # --- the sample
 
 
-def test_company_is_read() -> None:
-    found = parse_company(text(COMPANY), "c.json")
-    assert (found.cik, found.name, found.entity_type) == ("0000001750", "AAR CORP", "operating")
-    assert (found.sic, found.sic_description, found.state) == ("3720", "Aircraft & Parts", "DE")
-    assert found.fiscal_year_end == "0531"
-    assert found.listings == (Listing("AIR", "NYSE"), Listing("AIR-W", None))
-    assert found.former_names == (FormerCompanyName("ALLEN AIRCRAFT RADIO INC", "1995-01-10", "1997-07-28"),)
-    assert [page.name for page in found.older_pages] == ["CIK0000001750-submissions-001.json"]
+def test_company_has_its_values() -> None:
+    company = parse_company(encode(COMPANY), "c.json")
+    assert (company.cik, company.name, company.entity_type) == ("0000001750", "AAR CORP", "operating")
+    assert (company.sic, company.sic_description, company.state) == ("3720", "Aircraft & Parts", "DE")
+    assert company.fiscal_year_end == "0531"
+    assert company.listings == (Listing("AIR", "NYSE"), Listing("AIR-W", None))
+    assert company.former_names == (FormerCompanyName("ALLEN AIRCRAFT RADIO INC", "1995-01-10", "1997-07-28"),)
+    assert [page.name for page in company.older_pages] == ["CIK0000001750-submissions-001.json"]
 
 
-def test_filings_are_read_row_by_row() -> None:
-    assert parse_company(text(COMPANY), "c.json").filings == (
+def test_filings_are_the_rows_of_the_columns() -> None:
+    assert parse_company(encode(COMPANY), "c.json").filings == (
         ListedFiling(
             accession="0001234567-24-000012",
             form="8-K",
@@ -145,8 +145,8 @@ def test_filings_are_read_row_by_row() -> None:
     )
 
 
-def test_older_page_gives_the_same_rows() -> None:
-    assert tuple(parse_older_page(text(COLUMNS), "p.json")) == parse_company(text(COMPANY), "c.json").filings
+def test_older_page_has_the_same_rows() -> None:
+    assert tuple(parse_older_page(encode(COLUMNS), "p.json")) == parse_company(encode(COMPANY), "c.json").filings
 
 
 @pytest.mark.parametrize("cik", ["1750", "0000001750", 1750])
@@ -154,7 +154,7 @@ def test_cik_may_be_padded_bare_or_a_number(cik: str | int) -> None:
     assert parse_company(with_member("cik", cik), "c.json").cik == "0000001750"
 
 
-def test_person_without_tickers_year_end_or_former_names_is_read() -> None:
+def test_person_may_have_no_tickers_and_former_names() -> None:
     person: dict[str, Any] = {
         "cik": "315090",
         "name": "BUFFETT WARREN E",
@@ -162,59 +162,60 @@ def test_person_without_tickers_year_end_or_former_names_is_read() -> None:
         "fiscalYearEnd": None,
         "tickers": [],
     }
-    found = parse_company(text({**person, "filings": {"recent": COLUMNS, "files": []}}), "c.json")
-    assert (found.sic, found.fiscal_year_end, found.entity_type, found.state) == (None, None, None, None)
-    assert (found.listings, found.former_names, found.older_pages) == ((), (), ())
+    company = parse_company(encode({**person, "filings": {"recent": COLUMNS, "files": []}}), "c.json")
+    assert (company.sic, company.fiscal_year_end, company.entity_type, company.state) == (None, None, None, None)
+    assert (company.listings, company.former_names, company.older_pages) == ((), (), ())
 
 
-def test_exchanges_may_be_null_altogether() -> None:
-    found = parse_company(with_member("exchanges", None), "c.json")
-    assert found.listings == (Listing("AIR", None), Listing("AIR-W", None))
+def test_exchanges_may_be_null() -> None:
+    company = parse_company(with_member("exchanges", None), "c.json")
+    assert company.listings == (Listing("AIR", None), Listing("AIR-W", None))
 
 
 def test_descriptive_columns_may_be_missing() -> None:
-    few = {name: column for name, column in COLUMNS.items() if name not in {"act", "fileNumber", "filmNumber"}}
-    assert parse_older_page(text(few), "p.json")[0].act is None
+    columns = {name: column for name, column in COLUMNS.items() if name not in {"act", "fileNumber", "filmNumber"}}
+    assert parse_older_page(encode(columns), "p.json")[0].act is None
 
 
 def test_company_without_filings_is_read() -> None:
-    found = parse_company(with_member("filings.recent", {name: [] for name in COLUMNS}), "c.json")
-    assert found.filings == ()
-    assert found.acceptance_clock == "unproven"
+    company = parse_company(with_member("filings.recent", {name: [] for name in COLUMNS}), "c.json")
+    assert company.filings == ()
+    assert company.acceptance_clock == "unproven"
 
 
-# --- which clock the acceptance times are of
+# --- the clock of the acceptance times
 
 
-def rows(*times: tuple[str, str, str]) -> bytes:
+def build_page(*times: tuple[str, str, str]) -> bytes:
+    """Return an older page with a filing for each form, filing date and acceptance time."""
     count = len(times)
     table: dict[str, list[Any]] = {name: [column[1]] * count for name, column in COLUMNS.items()}
     table["form"] = [form for form, _, _ in times]
     table["filingDate"] = [day for _, day, _ in times]
     table["acceptanceDateTime"] = [f"{time}.000Z" for _, _, time in times]
-    return text(table)
+    return encode(table)
 
 
-def test_time_at_which_edgar_is_closed_shows_an_eastern_clock() -> None:
+def test_impossible_utc_time_proves_an_eastern_clock() -> None:
     # Read as UTC the first would be 01:01 in New York.
-    page = rows(("10-Q", "2026-01-30", "2026-01-30T06:01:32"), ("8-K", "2025-07-31", "2025-07-31T16:30:00"))
+    page = build_page(("10-Q", "2026-01-30", "2026-01-30T06:01:32"), ("8-K", "2025-07-31", "2025-07-31T16:30:00"))
     assert [row.accepted for row in parse_older_page(page, "p")] == [
         "2026-01-30T11:01:32.000Z",
         "2025-07-31T20:30:00.000Z",
     ]
 
 
-def test_time_after_hours_shows_a_utc_clock() -> None:
+def test_impossible_eastern_time_proves_a_utc_clock() -> None:
     # Read as Eastern, 21:11 would have been filed as of the next day.
-    page = rows(("10-Q", "2026-01-28", "2026-01-28T21:11:41"), ("4", "2026-01-28", "2026-01-28T15:00:00"))
+    page = build_page(("10-Q", "2026-01-28", "2026-01-28T21:11:41"), ("4", "2026-01-28", "2026-01-28T15:00:00"))
     assert [row.accepted for row in parse_older_page(page, "p")] == [
         "2026-01-28T21:11:41.000Z",
         "2026-01-28T15:00:00.000Z",
     ]
 
 
-def test_midnight_in_new_york_shows_a_utc_clock() -> None:
-    page = rows(("SC 13D", "1996-04-12", "1996-04-12T04:00:00"), ("SC 13G", "1996-02-12", "1996-02-12T05:00:00"))
+def test_midnight_in_new_york_proves_a_utc_clock() -> None:
+    page = build_page(("SC 13D", "1996-04-12", "1996-04-12T04:00:00"), ("SC 13G", "1996-02-12", "1996-02-12T05:00:00"))
     assert parse_older_page(page, "p")[0].accepted == "1996-04-12T04:00:00.000Z"
 
 
@@ -228,8 +229,8 @@ def test_midnight_in_new_york_shows_a_utc_clock() -> None:
         ("2024-01-30T11:00:00", "2024-01-30T11:00:00.000Z"),
     ],
 )
-def test_one_time_shows_the_clock_from_the_minute_at_which_edgar_opens(time: str, accepted: str) -> None:
-    assert [row.accepted for row in parse_older_page(rows(("8-K", time[:10], time)), "p")] == [accepted]
+def test_clock_is_proven_by_the_opening_minute_of_edgar(time: str, accepted: str) -> None:
+    assert [row.accepted for row in parse_older_page(build_page(("8-K", time[:10], time)), "p")] == [accepted]
 
 
 @pytest.mark.parametrize(
@@ -240,31 +241,31 @@ def test_one_time_shows_the_clock_from_the_minute_at_which_edgar_opens(time: str
         ("CIK0000320193.json", None),
     ],
 )
-def test_an_older_page_is_of_the_company_that_its_name_says(name: str, cik: int | None) -> None:
+def test_cik_of_an_older_page_is_in_its_name(name: str, cik: int | None) -> None:
     assert find_cik_of_older_page(name) == cik
 
 
-def test_a_size_is_a_number_of_bytes_from_none_on() -> None:
-    found = parse_company(with_member("filings.recent.size", [0, (1 << 50) - 1]), "c.json")
-    assert [row.size for row in found.filings] == [0, (1 << 50) - 1]
+def test_size_may_be_zero() -> None:
+    company = parse_company(with_member("filings.recent.size", [0, (1 << 50) - 1]), "c.json")
+    assert [row.size for row in company.filings] == [0, (1 << 50) - 1]
 
 
-def test_papers_of_the_sec_itself_prove_nothing() -> None:
-    table = json.loads(rows(("EFFECT", "2024-05-06", "2024-05-06T04:15:33")))
+def test_documents_of_the_sec_prove_no_clock() -> None:
+    table = json.loads(build_page(("EFFECT", "2024-05-06", "2024-05-06T04:15:33")))
     table["accessionNumber"] = ["9999999995-24-001395"]
-    found = parse_company(with_member("filings.recent", table), "c.json")
-    assert found.acceptance_clock == "unproven"
-    assert found.filings[0].accepted == "2024-05-06T04:15:33.000Z"
+    company = parse_company(with_member("filings.recent", table), "c.json")
+    assert company.acceptance_clock == "unproven"
+    assert company.filings[0].accepted == "2024-05-06T04:15:33.000Z"
 
 
-def test_a_time_before_edgar_proves_nothing() -> None:
+def test_time_before_edgar_proves_no_clock() -> None:
     # In New York it was 1986 still, for which no rule of daylight saving time is known.
-    page = rows(("8-K", "1987-01-01", "1987-01-01T01:00:00"))
+    page = build_page(("8-K", "1987-01-01", "1987-01-01T01:00:00"))
     assert parse_older_page(page, "p")[0].accepted == "1987-01-01T01:00:00.000Z"
 
 
-def test_a_value_that_repeats_is_refused_where_it_first_stands() -> None:
-    page = rows(*[("4", "2024-02-01", "2024-02-01T15:00:00")] * 3)
+def test_error_names_the_first_of_repeated_values() -> None:
+    page = build_page(*[("4", "2024-02-01", "2024-02-01T15:00:00")] * 3)
     for name, value in (
         ("size", True),
         ("reportDate", "2024-02-30"),
@@ -272,36 +273,36 @@ def test_a_value_that_repeats_is_refused_where_it_first_stands() -> None:
     ):
         table = json.loads(page)
         table[name][1:] = [value, value]
-        with pytest.raises(ParseError) as raised:
-            parse_older_page(text(table), "p")
-        assert raised.value.place == f"$.{name}[1]"
+        with pytest.raises(ParseError) as caught:
+            parse_older_page(encode(table), "p")
+        assert caught.value.place == f"$.{name}[1]"
 
 
 @pytest.mark.parametrize(
     "values",
     [
-        # As many lines as two numbers are, in one value.
+        # One value with as many lines as two numbers.
         ["0001234567-24-000012\n0001234567-24-000013", ""],
         ["0001234567-24-000012\n", "0001234567-24-000013"],
         ["\u0660001234567-24-000012", "0001234567-24-000013"],
     ],
 )
-def test_accession_numbers_are_each_a_number_though_all_are_looked_at_at_once(values: list[str]) -> None:
-    table = json.loads(rows(*[("4", "2024-02-01", "2024-02-01T15:00:00")] * 2))
+def test_each_accession_number_is_validated(values: list[str]) -> None:
+    table = json.loads(build_page(*[("4", "2024-02-01", "2024-02-01T15:00:00")] * 2))
     table["accessionNumber"] = values
-    with pytest.raises(ParseError) as raised:
-        parse_older_page(text(table), "p")
-    assert raised.value.place == "$.accessionNumber[0]"
+    with pytest.raises(ParseError) as caught:
+        parse_older_page(encode(table), "p")
+    assert caught.value.place == "$.accessionNumber[0]"
 
 
-def test_accession_numbers_without_dashes_are_read_beside_others() -> None:
-    table = json.loads(rows(*[("4", "2024-02-01", "2024-02-01T15:00:00")] * 2))
+def test_accession_numbers_may_lack_dashes() -> None:
+    table = json.loads(build_page(*[("4", "2024-02-01", "2024-02-01T15:00:00")] * 2))
     table["accessionNumber"] = ["000123456724000012", "0001234567-24-000013"]
-    assert [row.accession[-2:] for row in parse_older_page(text(table), "p")] == ["12", "13"]
+    assert [row.accession[-2:] for row in parse_older_page(encode(table), "p")] == ["12", "13"]
 
 
-def test_older_page_follows_the_clock_of_the_company() -> None:
-    page = rows(("4", "2024-02-01", "2024-02-01T15:00:00"))
+def test_older_page_uses_the_clock_of_the_company() -> None:
+    page = build_page(("4", "2024-02-01", "2024-02-01T15:00:00"))
     assert parse_older_page(page, "p")[0].accepted == "2024-02-01T15:00:00.000Z"
     assert parse_older_page(page, "p", "eastern")[0].accepted == "2024-02-01T20:00:00.000Z"
     assert parse_older_page(page, "p", "utc")[0].accepted == "2024-02-01T15:00:00.000Z"
@@ -365,14 +366,14 @@ def test_older_page_follows_the_clock_of_the_company() -> None:
         ("filings.files", [{}], "$.filings.files[0].name"),
     ],
 )
-def test_misshapen_member_is_refused_with_its_path(path: str, value: Any, place: str) -> None:
-    with pytest.raises(ParseError) as raised:
+def test_invalid_member_is_refused_with_its_path(path: str, value: Any, place: str) -> None:
+    with pytest.raises(ParseError) as caught:
         parse_company(with_member(path, value), "c.json")
-    assert (raised.value.file, raised.value.place) == ("c.json", place)
+    assert (caught.value.file, caught.value.place) == ("c.json", place)
 
 
 @pytest.mark.parametrize("value", ["0000", "1301", "0532", "12-31", "12311"])
-def test_year_end_that_is_no_day_is_absent(value: str) -> None:
+def test_invalid_year_end_is_none(value: str) -> None:
     assert parse_company(with_member("fiscalYearEnd", value), "c.json").fiscal_year_end is None
 
 
@@ -401,11 +402,11 @@ def test_garbage_is_refused(garbage: bytes) -> None:
         parse_older_page(garbage, "p.json")
 
 
-def test_document_cut_off_at_any_offset_is_refused() -> None:
-    whole = text(COMPANY)
-    for offset in range(len(whole)):
+def test_truncated_document_is_refused() -> None:
+    document = encode(COMPANY)
+    for offset in range(len(document)):
         with pytest.raises(ParseError):
-            parse_company(whole[:offset], "c.json")
+            parse_company(document[:offset], "c.json")
 
 
 # --- real files
@@ -425,46 +426,48 @@ def test_document_cut_off_at_any_offset_is_refused() -> None:
         ("submissions_older_vintage/CIK0000789019.json", "MICROSOFT CORP", 1006, 1, 2, "utc"),
     ],
 )
-def test_real_company_is_read(path: str, name: str, filings: int, tickers: int, pages: int, clock: str) -> None:
-    found = parse_company(real(path), path)
-    assert found.cik in path
-    assert found.name == name
-    assert (len(found.filings), len(found.listings), len(found.older_pages)) == (filings, tickers, pages)
-    assert found.acceptance_clock == clock
+def test_real_company_has_its_values(path: str, name: str, filings: int, tickers: int, pages: int, clock: str) -> None:
+    company = parse_company(read_real(path), path)
+    assert company.cik in path
+    assert company.name == name
+    assert (len(company.filings), len(company.listings), len(company.older_pages)) == (filings, tickers, pages)
+    assert company.acceptance_clock == clock
 
 
 def test_real_fannie_mae_has_sixteen_tickers() -> None:
-    found = parse_company(real("submissions/CIK0000310522.json"), "c.json")
-    assert len(found.listings) == 16
-    assert found.listings[0] == Listing("FNMA", "OTC")
-    assert (found.cik, found.sic, found.fiscal_year_end, found.state) == ("0000310522", "6111", "1231", None)
-    assert found.former_names == (
+    company = parse_company(read_real("submissions/CIK0000310522.json"), "c.json")
+    assert len(company.listings) == 16
+    assert company.listings[0] == Listing("FNMA", "OTC")
+    assert (company.cik, company.sic, company.fiscal_year_end, company.state) == ("0000310522", "6111", "1231", None)
+    assert company.former_names == (
         FormerCompanyName("FEDERAL NATIONAL MORTGAGE ASSOCIATION", "1995-01-10", "2003-02-13"),
     )
-    assert found.older_pages[0] == OlderPage("CIK0000310522-submissions-001.json", 2053, "2020-11-13", "2024-02-10")
+    assert company.older_pages[0] == OlderPage("CIK0000310522-submissions-001.json", 2053, "2020-11-13", "2024-02-10")
 
 
-def test_real_apple_rows_are_the_filings() -> None:
-    by_accession = {row.accession: row for row in parse_company(real("submissions/CIK0000320193.json"), "c").filings}
+def test_real_apple_filing_has_its_values() -> None:
+    by_accession = {
+        row.accession: row for row in parse_company(read_real("submissions/CIK0000320193.json"), "c").filings
+    }
     report = by_accession["0000320193-25-000057"]
     assert (report.form, report.filed, report.report_date) == ("10-Q", "2025-05-02", "2025-03-29")
     assert (report.is_xbrl, report.is_inline_xbrl) == (True, True)
     assert report.primary_document == "aapl-20250329.htm"
 
 
-def test_real_acceptance_time_of_apple_is_that_of_the_submission_header() -> None:
-    form_4 = parse_header(real("ownership/form4_0000320193_adams_0000320193-22-000061.txt"), "a.txt")
+def test_real_acceptance_time_equals_that_of_the_header() -> None:
+    form_4 = parse_header(read_real("ownership/form4_0000320193_adams_0000320193-22-000061.txt"), "a.txt")
     for path in ("submissions/CIK0000320193.json", "submissions_older_vintage/CIK0000320193.json"):
-        rows_of = {row.accession: row.accepted for row in parse_company(real(path), path).filings}
+        rows_of = {row.accession: row.accepted for row in parse_company(read_real(path), path).filings}
         assert rows_of["0000320193-22-000061"] == form_4.accepted == "2022-05-06T22:30:57.000Z"
 
 
-def test_real_older_page_of_tesla_is_read() -> None:
-    found = parse_older_page(real("submissions/CIK0001318605-submissions-001.json"), "p.json")
-    assert len(found) == 720
-    assert (found[0].accession, found[0].filed, found[0].form) == ("0000950103-18-001851", "2018-02-12", "SC 13G/A")
-    assert found[0].accepted == "2018-02-12T11:01:27.000Z"
-    assert found[-1].filed == "2005-02-17"
+def test_real_older_page_has_its_filings() -> None:
+    page = parse_older_page(read_real("submissions/CIK0001318605-submissions-001.json"), "p.json")
+    assert len(page) == 720
+    assert (page[0].accession, page[0].filed, page[0].form) == ("0000950103-18-001851", "2018-02-12", "SC 13G/A")
+    assert page[0].accepted == "2018-02-12T11:01:27.000Z"
+    assert page[-1].filed == "2005-02-17"
 
 
 # --- damaged files
@@ -484,14 +487,14 @@ PATHS = [
 
 @settings(max_examples=400, deadline=None, database=None)
 @given(st.sampled_from(PATHS), ANYTHING | st.tuples(ANYTHING, ANYTHING))
-def test_any_value_in_any_member_is_read_or_refused(path: str, value: Any) -> None:
+def test_any_value_in_any_member_is_parsed_or_refused(path: str, value: Any) -> None:
     with suppress(ParseError):
         parse_company(with_member(path, value), "c.json")
 
 
 @settings(max_examples=300, deadline=None, database=None)
-@given(st.integers(0, len(text(COMPANY))), st.integers(0, 20), st.binary(max_size=8))
-def test_damaged_document_is_read_or_refused(at: int, length: int, piece: bytes) -> None:
-    whole = text(COMPANY)
+@given(st.integers(0, len(encode(COMPANY))), st.integers(0, 20), st.binary(max_size=8))
+def test_damaged_document_is_parsed_or_refused(start: int, length: int, piece: bytes) -> None:
+    document = encode(COMPANY)
     with suppress(ParseError):
-        parse_company(whole[:at] + piece + whole[at + length :], "c.json")
+        parse_company(document[:start] + piece + document[start + length :], "c.json")

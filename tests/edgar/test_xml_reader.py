@@ -18,7 +18,7 @@ from finapi.edgar.xml_reader import Attributes, XmlReader
 
 
 class Notes(XmlReader):
-    """A small format: the texts of <note>, the names of other elements, and nothing inside <private>."""
+    """A parser of a small format: the texts of <note>, the names of other elements, nothing inside of <private>."""
 
     def __init__(self) -> None:
         super().__init__("notes.xml")
@@ -69,8 +69,8 @@ def read(text: str | bytes) -> Notes:
     return reader
 
 
-def read_or_refused(data: bytes) -> str:
-    """The place of the refusal; empty for a document that is read."""
+def find_error_place(data: bytes) -> str:
+    """Return the place of the error, or "" if the document is valid."""
     try:
         read(data)
     except ParseError as error:
@@ -78,7 +78,7 @@ def read_or_refused(data: bytes) -> str:
     return ""
 
 
-def refused(text: str | bytes) -> ParseError:
+def get_error(text: str | bytes) -> ParseError:
     with pytest.raises(ParseError) as caught:
         read(text)
     assert caught.value.file == "notes.xml"
@@ -89,10 +89,10 @@ def notes(inside: str) -> str:
     return f'<notes xmlns="urn:n">{inside}</notes>'
 
 
-# What a format gets.
+# ---- events
 
 
-def test_text_of_an_element_is_collected_with_its_character_references_resolved() -> None:
+def test_character_references_are_resolved() -> None:
     assert read(notes("<note>a &amp; b&#x20AC;<!-- c --><![CDATA[<d>]]></note>")).notes == ["a & b€<d>"]
 
 
@@ -104,40 +104,40 @@ def test_empty_element_has_an_empty_text() -> None:
     assert read(notes("<note/>")).notes == [""]
 
 
-def test_text_of_exactly_the_limit_is_kept_and_one_more_is_not() -> None:
+def test_text_of_the_limit_is_collected_and_one_more_is_not() -> None:
     reader = read(notes(f"<short>{'é' * 10}</short><short>{'é' * 11}</short><note>after</note>"))
     assert (reader.notes, reader.long) == (["é" * 10, "after"], 1)
 
 
-def test_text_that_comes_in_several_buffers_is_joined() -> None:
+def test_text_in_several_buffers_is_joined() -> None:
     text = "abc\n" * 5_000
     assert read(notes(f"<note>{text}</note>")).notes == [text]
 
 
 def test_element_inside_a_text_is_refused() -> None:
-    assert refused(notes("<note>a<b/></note>")).reason == "element b where only text is allowed"
+    assert get_error(notes("<note>a<b/></note>")).reason == "element b where only text is allowed"
 
 
-def test_element_inside_a_mixed_text_adds_its_text_and_is_not_looked_at() -> None:
+def test_text_of_an_inner_element_may_be_included() -> None:
     reader = read(notes("<rich>a<note>b<i>c</i></note>d</rich><note>e</note>"))
     assert (reader.notes, reader.others) == (["abcd", "e"], [])
 
 
-def test_elements_inside_a_skipped_one_are_not_looked_at() -> None:
+def test_elements_inside_a_skipped_one_are_ignored() -> None:
     reader = read(notes("<private><note>a</note><private/></private><note>b</note>"))
     assert (reader.notes, reader.others) == (["b"], [])
 
 
-def test_closing_is_reported_at_the_depth_of_the_element() -> None:
+def test_close_callback_runs_at_the_depth_of_the_element() -> None:
     assert read(notes('<group id="1"><group id="2"><note/></group></group>')).closed == [3, 2]
 
 
-def test_unknown_elements_are_reported_with_their_namespace_and_their_children_are_seen() -> None:
+def test_unknown_elements_are_reported_with_their_namespace() -> None:
     reader = read(notes('<x xmlns="urn:x"><y xmlns=""/></x><z><note>a</note></z>'))
     assert (reader.others, reader.notes) == (["urn:x x", "y", "urn:n z"], ["a"])
 
 
-def test_reader_and_parser_are_gone_without_a_garbage_collection() -> None:
+def test_reader_is_freed_without_garbage_collection() -> None:
     reader = read(notes("<note>a</note>"))
     gone = weakref.ref(reader)
     gc.disable()
@@ -148,67 +148,67 @@ def test_reader_and_parser_are_gone_without_a_garbage_collection() -> None:
         gc.enable()
 
 
-# Errors.
+# ---- errors
 
 
 def test_error_names_file_line_and_column() -> None:
-    assert str(refused(notes("\n  <note>a</nope>"))) == "notes.xml: line 2, column 12: mismatched tag"
+    assert str(get_error(notes("\n  <note>a</nope>"))) == "notes.xml: line 2, column 12: mismatched tag"
 
 
-def test_error_of_a_format_names_line_and_column_of_the_element() -> None:
-    assert str(refused(notes("\n  <group/>"))) == "notes.xml: line 2, column 3: attribute id is missing"
+def test_error_of_a_parser_names_line_and_column() -> None:
+    assert str(get_error(notes("\n  <group/>"))) == "notes.xml: line 2, column 3: attribute id is missing"
 
 
 def test_other_root_is_refused() -> None:
-    assert refused('<note xmlns="urn:n"/>').reason == "the root element is note, not notes"
+    assert get_error('<note xmlns="urn:n"/>').reason == "the root element is note, not notes"
 
 
 def test_root_of_another_namespace_is_refused() -> None:
-    error = refused('<notes xmlns="urn:other"/>')
+    error = get_error('<notes xmlns="urn:other"/>')
     assert (error.place, error.reason) == ("line 1, column 1", "notes is of the namespace urn:other, not of urn:n")
-    assert refused("<notes/>").reason == "notes is of no namespace, not of urn:n"
+    assert get_error("<notes/>").reason == "notes is of no namespace, not of urn:n"
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n", "hello", "\x00", "PK\x03\x04", "<", "{}", "<!-- -->"])
-def test_what_is_not_xml_is_refused(text: str) -> None:
-    refused(text)
+def test_other_bytes_are_refused(text: str) -> None:
+    get_error(text)
 
 
-def test_every_prefix_of_a_document_is_refused() -> None:
-    whole = (
+def test_truncated_document_is_refused() -> None:
+    document = (
         '<?xml version="1.0" encoding="UTF-8"?><!-- c -->\n'
         + notes('<note>é&#233;<![CDATA[x]]></note><group id="1"><rich>a<b/>c</rich></group>\n<?p i?>')
     ).encode()
-    assert read(whole).notes == ["ééx", "ac"]
-    for length in range(len(whole)):
-        refused(whole[:length])
+    assert read(document).notes == ["ééx", "ac"]
+    for length in range(len(document)):
+        get_error(document[:length])
 
 
 def test_nul_is_refused() -> None:
-    assert refused(notes("<note>a\x00b</note>")).reason == "not well-formed (invalid token)"
+    assert get_error(notes("<note>a\x00b</note>")).reason == "not well-formed (invalid token)"
 
 
 def test_bytes_that_are_not_utf8_are_refused() -> None:
-    assert refused(notes("<note>\xe9</note>").encode("latin-1")).reason == "not well-formed (invalid token)"
+    assert get_error(notes("<note>\xe9</note>").encode("latin-1")).reason == "not well-formed (invalid token)"
 
 
 def test_undeclared_entity_is_refused() -> None:
-    assert refused(notes("<note>&nbsp;</note>")).reason == "undefined entity"
+    assert get_error(notes("<note>&nbsp;</note>")).reason == "undefined entity"
 
 
 def test_second_root_is_refused() -> None:
-    assert refused(notes("") * 2).reason == "junk after document element"
+    assert get_error(notes("") * 2).reason == "junk after document element"
 
 
 def test_undeclared_prefix_is_refused() -> None:
-    assert refused(notes("<a:b/>")).reason == "unbound prefix"
+    assert get_error(notes("<a:b/>")).reason == "unbound prefix"
 
 
-# Encodings.
+# ---- encodings
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "iso-8859-1", "utf-16"])
-def test_encoding_that_expat_knows_is_read(encoding: str) -> None:
+def test_encoding_that_expat_supports_is_read(encoding: str) -> None:
     declared = encoding.removesuffix("-sig")
     text = f'<?xml version="1.0" encoding="{declared}"?>' + notes("<note>é</note>")
     assert read(text.encode(encoding)).notes == ["é"]
@@ -220,22 +220,22 @@ def test_utf16_with_byte_order_mark_is_read(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["windows-1252", "utf-7", "utf-32", "idna", "rot13", "x" * 1000])
-def test_encoding_that_expat_does_not_know_is_refused(encoding: str) -> None:
-    error = refused(f'<?xml version="1.0" encoding="{encoding}"?>' + notes(""))
+def test_other_encoding_is_refused(encoding: str) -> None:
+    error = get_error(f'<?xml version="1.0" encoding="{encoding}"?>' + notes(""))
     assert error.reason.startswith(f"encoding {encoding[:40]} is not one of ISO-8859-1, ")
 
 
 def test_utf32_is_refused() -> None:
-    refused(notes("<note/>").encode("utf-32"))
+    get_error(notes("<note/>").encode("utf-32"))
 
 
 @pytest.mark.parametrize("order", ["le", "be"])
 def test_unpaired_surrogate_is_refused(order: str) -> None:
     for broken in ("\udc00", "\udc00\ud800"):
-        refused(("\ufeff" + notes(f"<note>{broken}</note>")).encode(f"utf-16-{order}", "surrogatepass"))
+        get_error(("\ufeff" + notes(f"<note>{broken}</note>")).encode(f"utf-16-{order}", "surrogatepass"))
 
 
-# Document types and entities.
+# ---- document types and entities
 
 LAUGHS = (
     '<!DOCTYPE notes [<!ENTITY a "ha">'
@@ -264,16 +264,16 @@ LATE = f"<!--{' ' * 3_000}-->" + LAUGHS
     ids=["plain", "system", "public", "laughs", "quadratic", "external", "parameter", "late"],
 )
 def test_document_type_is_refused(text: str) -> None:
-    assert refused(text).reason == "a document type declaration, which no SEC format allows"
+    assert get_error(text).reason == "a document type declaration, which no SEC format allows"
 
 
 def test_document_type_in_utf16_is_refused() -> None:
-    error = refused(("\ufeff" + LAUGHS).encode("utf-16-le"))
+    error = get_error(("\ufeff" + LAUGHS).encode("utf-16-le"))
     assert error.reason == "a document type declaration, which no SEC format allows"
 
 
-def cost(work: Callable[[], object]) -> float:
-    """Megabytes of Python's memory (expat's is among it) at the peak."""
+def measure_peak_megabytes(work: Callable[[], object]) -> float:
+    """Return the megabytes of Python's memory at the peak, including expat's."""
     tracemalloc.start()
     try:
         work()
@@ -283,38 +283,38 @@ def cost(work: Callable[[], object]) -> float:
 
 
 @pytest.mark.parametrize("text", [LAUGHS, QUADRATIC, LATE], ids=["laughs", "quadratic", "late"])
-def test_entity_bomb_costs_nothing(text: str) -> None:
+def test_entity_bomb_takes_no_memory(text: str) -> None:
     data = text.encode()
-    assert cost(lambda: refused(data)) < 20
+    assert measure_peak_megabytes(lambda: get_error(data)) < 20
 
 
-# Limits.
+# ---- limits
 
 
-def test_document_of_a_hundred_levels_is_read_and_one_more_is_refused() -> None:
+def test_hundred_levels_are_read_and_one_more_is_refused() -> None:
     inner = xml_reader.MAX_DEPTH - 1
     assert len(read(notes("<a>" * inner + "</a>" * inner)).others) == inner
-    error = refused(notes("<a>" * (inner + 1) + "</a>" * (inner + 1)))
+    error = get_error(notes("<a>" * (inner + 1) + "</a>" * (inner + 1)))
     assert error.reason == "more than 100 elements inside each other"
 
 
 @pytest.mark.parametrize("opened", ["", "<rich>", "<private>"], ids=["elements", "text", "skipped"])
-def test_a_million_levels_are_refused_at_once(opened: str) -> None:
+def test_million_levels_are_refused_in_little_memory(opened: str) -> None:
     data = notes(" " * 70_000 + opened + "<a>" * 1_000_000).encode()
-    error = refused(data)
+    error = get_error(data)
     assert error.reason == "more than 100 elements inside each other"
-    assert cost(lambda: refused(data)) < 20
+    assert measure_peak_megabytes(lambda: get_error(data)) < 20
 
 
-def test_long_text_that_nobody_wants_takes_no_memory() -> None:
+def test_long_text_that_is_dropped_takes_no_memory() -> None:
     data = notes(f"<note>a</note>{'x' * 20_000_000}<short>{'y' * 20_000_000}</short>").encode()
-    assert cost(lambda: read(data)) < 5
+    assert measure_peak_megabytes(lambda: read(data)) < 5
 
 
-def test_long_text_that_is_wanted_is_refused_at_once() -> None:
+def test_long_text_is_refused_in_little_memory() -> None:
     data = notes(f"<note>{'x' * 20_000_000}</note>").encode()
-    assert refused(data).reason == "a text is longer than this reader accepts"
-    assert cost(lambda: refused(data)) < 5
+    assert get_error(data).reason == "a text is longer than this reader accepts"
+    assert measure_peak_megabytes(lambda: get_error(data)) < 5
 
 
 @pytest.mark.parametrize(
@@ -322,10 +322,10 @@ def test_long_text_that_is_wanted_is_refused_at_once() -> None:
     [("<a b='", "'/>"), ("<!--", "-->"), ("<?p ", "?>"), ("<", "/>")],
     ids=["attribute", "comment", "instruction", "name"],
 )
-def test_tag_or_comment_of_twenty_megabytes_is_refused_without_quadratic_work(before: str, after: str) -> None:
+def test_tag_or_comment_of_twenty_megabytes_is_refused(before: str, after: str) -> None:
     data = notes(before + "x" * 20_000_000 + after).encode()
-    assert refused(data).reason == "a tag or comment of more than 1000000 bytes"
-    assert cost(lambda: refused(data)) < 5
+    assert get_error(data).reason == "a tag or comment of more than 1000000 bytes"
+    assert measure_peak_megabytes(lambda: get_error(data)) < 5
 
 
 def test_tag_of_half_a_megabyte_is_read() -> None:
@@ -337,22 +337,22 @@ def test_fifty_thousand_attributes_are_read() -> None:
 
 
 def test_repeated_attribute_is_refused() -> None:
-    assert refused(notes('<a b="1" b="2"/>')).reason == "duplicate attribute"
+    assert get_error(notes('<a b="1" b="2"/>')).reason == "duplicate attribute"
 
 
 @pytest.mark.parametrize("before", ["<!-- c -->" * 10_000, " " * 100_000, f"<!--{' ' * 100_000}-->"])
 def test_root_must_open_within_64_kilobytes(before: str) -> None:
     reason = "no root element in the first 65536 bytes"
-    assert refused(before + notes("")).reason == reason
+    assert get_error(before + notes("")).reason == reason
 
 
 def test_comment_of_thirty_kilobytes_before_the_root_is_read() -> None:
     assert read(f"<!--{' ' * 30_000}-->" + notes("<note>a</note>")).notes == ["a"]
 
 
-def test_document_over_the_byte_limit_is_refused_without_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_document_over_the_byte_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xml_reader, "MAX_BYTES", 100)
-    assert str(refused(" " * 101)) == "notes.xml: 101 bytes, more than the 100 that are read"
+    assert str(get_error(" " * 101)) == "notes.xml: 101 bytes, more than the 100 that are read"
     assert read(notes(" " * (100 - len(notes("")))).encode()).notes == []
 
 
@@ -360,7 +360,7 @@ def test_limit_is_above_the_largest_real_instances() -> None:
     assert xml_reader.MAX_BYTES == 256_000_000
 
 
-# Fuzz.
+# ---- damaged documents
 
 SAMPLE = (
     '<?xml version="1.0" encoding="utf-8"?>'
@@ -375,21 +375,21 @@ SAMPLE = (
         st.tuples(st.integers(0, len(SAMPLE) - 1), st.binary(max_size=3), st.integers(0, 3)), min_size=1, max_size=5
     )
 )
-def test_mutated_document_is_read_or_refused(edits: list[tuple[int, bytes, int]]) -> None:
+def test_mutated_document_is_parsed_or_refused(edits: list[tuple[int, bytes, int]]) -> None:
     data = SAMPLE
     for position, new, removed in edits:
         data = data[:position] + new + data[position + removed :]
-    assert re.fullmatch(r"(line \d+, column \d+)?", read_or_refused(data))
+    assert re.fullmatch(r"(line \d+, column \d+)?", find_error_place(data))
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from([b"", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"<?xml "]), st.binary(max_size=200))
-def test_random_bytes_are_refused(start: bytes, rest: bytes) -> None:
-    refused(start + rest)
+def test_random_bytes_are_refused(prefix: bytes, content: bytes) -> None:
+    get_error(prefix + content)
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(st.characters(), max_size=50), st.sampled_from(["utf-16-le", "utf-16-be"]))
-def test_any_utf16_text_is_read_or_refused(text: str, encoding: str) -> None:
+def test_any_utf16_text_is_parsed_or_refused(text: str, encoding: str) -> None:
     data = ("\ufeff" + notes(f"<note>{text}</note>")).encode(encoding, "surrogatepass")
-    assert re.fullmatch(r"(line \d+, column \d+)?", read_or_refused(data))
+    assert re.fullmatch(r"(line \d+, column \d+)?", find_error_place(data))
