@@ -40,6 +40,8 @@ LIFTED: dict[str, Any] = {
             "insider_per_minute_free",
             "insider_per_minute_paid",
             "sql_per_minute",
+            "sql_cpu_per_minute",
+            "refunded_cpu_per_minute",
             "app_per_minute",
             "app_per_hour",
             "register_per_hour_per_ip",

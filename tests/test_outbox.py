@@ -46,7 +46,7 @@ from tests.test_outbox import FILED
 with open_app(Config(data_dir=Path(sys.argv[1]))) as app:
     setattr(outbox, sys.argv[2], lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     with app.db.write() as tx:
-        filings.put(tx, FILED, NOW)
+        filings.upsert(tx, FILED, NOW)
 """
 
 

@@ -319,7 +319,7 @@ def test_a_server_starts_and_answers_without_what_no_call_has_asked_for(tmp_path
         "cli._build_parser(['serve']).parse_args(['serve', '--port', '0'])\n"
         "server.SETTLE_SECONDS = 1e6\n"
         f"config = Config(port=0, data_dir=Path({str(tmp_path / 'data')!r}))\n"
-        "with server.running(config, lambda *told: 0) as one, create_connection((b'127.0.0.1', one.port)) as to:\n"
+        "with server.run_server(config, lambda *told: 0) as one, create_connection((b'127.0.0.1', one.port)) as to:\n"
         "    to.sendall(b'GET /api/v1/policy HTTP/1.0\\r\\n\\r\\n')\n"
         f"    print(to.recv(12), [name for name in sys.modules if name.startswith({late!r})])"
     )
