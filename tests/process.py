@@ -84,7 +84,8 @@ from finapi.market.financials import metric_mapping
 from finapi.store import schema
 for found in pkgutil.walk_packages(finapi.__path__, "finapi."):
     # psycopg is not everywhere, and no command without accounts_url loads it.
-    if not found.name.startswith(("finapi.testing", "finapi.__main__", "finapi.store.postgres")):
+    needs_psycopg = found.name in ("finapi.store.postgres", "finapi.store.account_changes")
+    if not needs_psycopg and not found.name.startswith(("finapi.testing", "finapi.__main__")):
         importlib.import_module(found.name)
 metric_mapping.get_mapping()
 schema.empty()

@@ -26,6 +26,7 @@ from collections.abc import Callable
 from pyexpat import ErrorString, ExpatError, ParserCreate
 from typing import Any, NoReturn
 
+from finapi.core import stopping
 from finapi.core.errors import ParseError
 
 # Bytes of one document. The largest instances on EDGAR are about 100 MB (funds and asset-backed issuers).
@@ -132,6 +133,7 @@ class XmlReader:
         position = 0
         is_last = False
         while not is_last:
+            stopping.check()
             chunk_bytes = CHUNK_BYTES if self._has_root else PROLOG_CHUNK_BYTES
             is_last = position + chunk_bytes >= len(content)
             parser.Parse(view[position : position + chunk_bytes], is_last)
