@@ -28,6 +28,9 @@ READ, INSERT, UPDATE, DELETE = 20, 18, 23, 9
 _PACKAGE = Path(__file__).parents[1] / "finapi"
 
 
+original_empty = schema.empty
+
+
 def add_migrations(monkeypatch: pytest.MonkeyPatch, directory: Path, files: Mapping[str, str]) -> None:
     """Add migrations, by their paths in ``sql``: the SQL files are copied to a new ``directory`` and read there."""
     root = sql_files._root()
@@ -37,9 +40,23 @@ def add_migrations(monkeypatch: pytest.MonkeyPatch, directory: Path, files: Mapp
         (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).write_text(script)
     monkeypatch.setattr(sql_files, "_root", lambda: directory)
-    for function in ("migrations", "empty"):
-        # Not what the cache has of the SQL files before.
-        monkeypatch.setattr(schema, function, cache(getattr(schema, function).__wrapped__))
+    # Not what the caches have of the SQL files before.
+    monkeypatch.setattr(schema, "migrations", cache(schema.migrations.__wrapped__))
+    monkeypatch.setattr(schema, "empty", _CachedEmpty())
+
+
+class _CachedEmpty:
+    """``schema.empty`` with a cache of its own, whose connection is closed when the test is over."""
+
+    def __init__(self) -> None:
+        self._create = cache(original_empty.__wrapped__)
+
+    def __call__(self) -> sqlite3.Connection:
+        return self._create()
+
+    def __del__(self) -> None:
+        if self._create.cache_info().currsize:
+            self._create().close()
 
 
 @cache
