@@ -69,9 +69,9 @@ def table(document: dict[str, Any]) -> str:
 def reference() -> str:
     """``docs/API.md`` with its table of calls, in the order of the route table."""
     before, _, after = REFERENCE.read_text("utf-8").partition(HEAD)
-    rest = after[after.index("\n\n") :]
-    rows = (f"| `{one.method} {one.path}` | {one.cost} | {one.summary} |" for one in ROUTES if not one.page)
-    return before + HEAD + "\n".join(rows) + rest
+    _, separator, text_after_table = after.partition("\n\n")
+    rows = [f"| `{route.method} {route.path}` | {route.cost} | {route.summary} |" for route in ROUTES if not route.page]
+    return before + HEAD + "\n".join(rows) + (separator + text_after_table or "\n")
 
 
 if __name__ == "__main__":
