@@ -40,7 +40,7 @@ TESTS = {
     "market/financials/fact_book": f"tests/test_fact_book.py tests/test_faces.py {SERIES}",
     "market/holdings/value_units": "tests/test_value_units.py tests/test_holdings.py",
     "market/holdings/positions": "tests/test_positions.py tests/test_holdings.py tests/api/test_form13f_api.py",
-    "market/insiders/positions": "tests/test_insider_rules.py tests/api/test_insiders_api.py",
+    "market/insiders/form_positions": "tests/market/insiders/test_rules.py tests/web/insiders/test_insiders_api.py",
     "edgar/thirteenf": "tests/edgar/test_thirteenf.py",
     "edgar/ownership_forms": "tests/edgar/test_ownership_forms.py",
     "edgar/sgml": "tests/edgar/test_sgml.py",

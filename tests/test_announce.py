@@ -18,7 +18,7 @@ from finapi.edgar.form_families import OWNERSHIP
 from finapi.market.documents import announce, filing_rows, filings, metadata
 from finapi.market.documents.identify import Given
 from finapi.market.documents.metadata import FilingMetadata, Party
-from finapi.market.insiders import store
+from finapi.market.insiders import insider_store
 from finapi.market.intake import ingest
 from tests.api import ACCESSION, put, report
 from tests.conftest import NOW
@@ -288,7 +288,9 @@ def test_a_webhook_never_gives_the_time_of_the_ingest_as_that_of_the_filing(
     users.update(app, user.id, {"webhook_url": "https://93.184.216.34/", "webhook_topics": list(users.TOPICS)}, NOW)
     form = ownership_forms.parse(ownership_xml.form(ownership_xml.transaction()), "0001234567-26-000006")
     with app.db.write() as tx:
-        store.put(tx, form, FilingMetadata("0001234567-26-000006", metadata.DOCUMENT, filed_at=filed_at), NOW)
+        insider_store.upsert_form(
+            tx, form, FilingMetadata("0001234567-26-000006", metadata.DOCUMENT, filed_at=filed_at), NOW
+        )
     (sent,) = outbox(app, user)
     assert sent["payload"]["filed_at"] == told_at
 
@@ -302,7 +304,7 @@ def test_of_what_only_a_list_names_a_week_is_news() -> None:
 def test_a_form_of_insiders_without_a_date_is_announced_as_other_documents_are(app: App) -> None:
     form = ownership_forms.parse(ownership_xml.form(ownership_xml.transaction()), "0001234567-26-000006")
     with app.db.write() as tx:
-        store.put(tx, form, FilingMetadata("0001234567-26-000006", metadata.DOCUMENT), NOW)
+        insider_store.upsert_form(tx, form, FilingMetadata("0001234567-26-000006", metadata.DOCUMENT), NOW)
     assert types(app) == ["new_filing"]
     ((_, data),) = told(app, events.INSIDER_FEED)
     assert (data["accession_number"], data["filed_at"]) == ("0001234567-26-000006", None)

@@ -61,7 +61,7 @@ XBRL = FormFamily(
 )
 OWNERSHIP = FormFamily(
     name="insiders",
-    module="finapi.market.insiders.intake",
+    module="finapi.market.insiders.insider_intake",
     kinds=("ownership",),
     required_kinds=("ownership",),
     roots=(RootElement(b"ownershipDocument", "ownership"),),

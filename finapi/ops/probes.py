@@ -117,8 +117,8 @@ def probe_insiders(app: App) -> None:
             return
         from finapi.market.insiders import trades
 
-        page = trades.latest(tx, trades.TradeFilters(limit=1))
-        rows = trades.objects(tx, page.ids)
+        page = trades.list_latest(tx, trades.TradeFilters(limit=1))
+        rows = trades.build_transactions(tx, page.ids)
     if len(rows) != len(page.ids):
         raise ProbeError("wrong", "the newest transaction is listed but cannot be read")
 

@@ -28,7 +28,7 @@ from finapi.edgar import sale_notices
 from finapi.edgar import schedules as parser
 from finapi.market.documents import metadata
 from finapi.market.documents.metadata import FilingMetadata
-from finapi.market.insiders import store as insiders
+from finapi.market.insiders import insider_store as insiders
 from finapi.market.ownership import notices
 from finapi.market.ownership import store as ownership
 from finapi.market.reference import bulk
@@ -69,7 +69,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
         for number, (kind, filed) in enumerate([("4", "2025-03-05"), ("3", "2025-03-06"), ("5", "2025-03-07")], 1):
             accession = f"0000000101-25-0001{number:02}"
             document = insider_forms.parse(forms.form(forms.transaction(), kind=kind), accession)
-            insiders.put(tx, document, FilingMetadata(accession, metadata.DOCUMENT, filed_at=filed), NOW)
+            insiders.upsert_form(tx, document, FilingMetadata(accession, metadata.DOCUMENT, filed_at=filed), NOW)
         told = FilingMetadata("0000000101-25-000001", metadata.DOCUMENT, filed_at="2025-04-14")
         notices.put(tx, sale_notices.parse(schedule_xml.notice(), told.accession), told, NOW)
         told = FilingMetadata("0000000103-25-000001", metadata.DOCUMENT, filed_at="2025-01-15")

@@ -14,15 +14,15 @@ from finapi.app import App
 from finapi.edgar import ownership_forms, submissions
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.filings import lists
-from finapi.market.insiders import store
+from finapi.market.insiders import insider_store
 from finapi.market.prices import price_csv, prices
 from tests.api.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
-from tests.api.test_insider_windows import announced
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.holdings import submission, take
 from tests.support import thirteenf_xml as made
 from tests.support.ownership_xml import ANN, BEN, form, owner, transaction
+from tests.web.insiders.test_trade_windows import announced
 
 BOOK = (Path(__file__).parents[2] / "docs" / "COOKBOOK.md").read_text(encoding="utf-8")
 CALLS = re.findall(r"^    GET (\S+)$", BOOK, flags=re.MULTILINE)
@@ -61,7 +61,9 @@ def api(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFactor
         ):
             accession = f"0000320193-25-{number:06}"
             document = ownership_forms.parse(form(row, period="2025-11-10", owners=(who,), issuer=APPLE), accession)
-            store.put(tx, document, FilingMetadata(accession, DOCUMENT, filed_at=f"2025-11-1{number + 2}"), NOW)
+            insider_store.upsert_form(
+                tx, document, FilingMetadata(accession, DOCUMENT, filed_at=f"2025-11-1{number + 2}"), NOW
+            )
         lists.put_submissions(tx, submissions.parse_company(TOLD.encode(), "f"), NOW)
         closes = b"Date,Close\n2025-11-10,100\n2025-11-11,103\n"
         prices.put(tx, price_csv.parse(closes, "prices.csv", "prices.csv"), closes, "AAPL")

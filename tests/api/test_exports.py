@@ -30,9 +30,9 @@ from finapi.web.http.params import OFFSET, limit_param
 from finapi.web.http.route import Route
 from finapi.web.http.schema import answer, part
 from tests.api import ledger
-from tests.api.test_insiders_api import put_market
 from tests.client import Answer, Client
 from tests.conftest import ACCOUNTS, NOW
+from tests.web.insiders.test_insiders_api import put_market
 
 LATEST = "/api/v1/insiders/transactions/latest"
 COUNT = 25

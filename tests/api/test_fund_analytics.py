@@ -16,7 +16,7 @@ from finapi.edgar import ownership_forms
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.holdings import analytics, performance
 from finapi.market.holdings.signals import LEAN
-from finapi.market.insiders import store
+from finapi.market.insiders import insider_store
 from finapi.web.routes import ROUTES
 from tests.api.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 from tests.client import Client
@@ -390,7 +390,7 @@ def bought(app: App, *trades: tuple[int, str, tuple[str, str]]) -> None:
             row = transaction("P", str(shares), "200", date=day, after="20000")
             document = form(row, period=day, owners=(owner(who),), issuer=("0000320193", "Apple Inc.", "AAPL"))
             filed = FilingMetadata(accession, DOCUMENT, filed_at="2026-01-15")
-            store.put(tx, ownership_forms.parse(document, accession), filed, NOW)
+            insider_store.upsert_form(tx, ownership_forms.parse(document, accession), filed, NOW)
 
 
 def test_what_funds_and_insiders_bought_at_once(app: App, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from finapi.app import App
 from finapi.edgar import ownership_forms, sale_notices
 from finapi.edgar import schedules as parser
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
-from finapi.market.insiders import store as insiders
+from finapi.market.insiders import insider_store as insiders
 from finapi.market.ownership import holders, notices, store
 from finapi.market.prices import price_csv, prices
 from finapi.market.reference import companies
@@ -100,7 +100,7 @@ def stored(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFac
     with app.db.write() as tx:
         for data, accession, day in schedules:
             store.put(tx, parser.parse(data, "f"), filed(accession, day), NOW)
-        insiders.put(tx, ownership_forms.parse(trade, "f"), filed("0000000101-25-000001", "2025-03-05"), NOW)
+        insiders.upsert_form(tx, ownership_forms.parse(trade, "f"), filed("0000000101-25-000001", "2025-03-05"), NOW)
         notice = sale_notices.parse(made.notice(issuer=APPLE), "f")
         notices.put(tx, notice, filed("0000000101-25-000002", "2025-04-14"), NOW)
     return app
@@ -389,7 +389,7 @@ def test_a_form_of_two_classes_has_no_figure_of_shares_and_says_why(client: Clie
         owners=(forms.owner(forms.BEN),),
     )
     with app.db.write() as tx:
-        insiders.put(tx, ownership_forms.parse(two, "f"), filed("0000000102-25-000077", "2025-06-04"), NOW)
+        insiders.upsert_form(tx, ownership_forms.parse(two, "f"), filed("0000000102-25-000077", "2025-06-04"), NOW)
     found = get(client, "/positions/102/issuer/320193")
     assert (found["currentShares"], found["currentPercent"], found["sharesSource"]) == (None, None, "form_4")
     assert found["gaps"] == {"currentShares": "several_classes", "currentPercent": "no_figure_of_shares"}

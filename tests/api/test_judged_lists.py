@@ -17,7 +17,7 @@ from finapi.app import App
 from finapi.edgar import cusip, ownership_forms, sale_notices
 from finapi.edgar import schedules as parser
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
-from finapi.market.insiders import store as insiders
+from finapi.market.insiders import insider_store as insiders
 from finapi.market.ownership import notices, store
 from finapi.market.prices import price_csv, prices
 from finapi.market.reference import companies
@@ -579,7 +579,7 @@ def test_holders_over_all_forms_are_a_filter_over_all(app: App, client: Client, 
                 one["form_13dg"] += 1
             else:
                 form = ownership_xml.form(ownership_xml.transaction(), owners=(ownership_xml.owner(who),))
-                insiders.put(tx, ownership_forms.parse(form, accession), filed_at, NOW)
+                insiders.upsert_form(tx, ownership_forms.parse(form, accession), filed_at, NOW)
                 one["form_4"] += 1
     client.key = user.api_key
 

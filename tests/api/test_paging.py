@@ -26,13 +26,13 @@ from finapi.web.http.params import MAX_FREE_OFFSET
 from finapi.web.http.route import Route
 from finapi.web.openapi import document
 from finapi.web.routes import ROUTES
-from tests.api.test_insiders_api import put_market
 from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED, ONE_OF, RECEIVER, World
 from tests.holdings import june, others, september, submission, take
 from tests.support import schedule_xml
 from tests.support.thirteenf_xml import ALLY, APPLE, MICROSOFT
+from tests.web.insiders.test_insiders_api import put_market
 
 PATHS = document("", ROUTES)["paths"]
 ROUTE_OF = {PATHS[one.path][one.method.lower()]["operationId"]: one for one in ROUTES if one.shape and not one.page}

@@ -11,7 +11,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.edgar import ownership_forms
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
-from finapi.market.insiders import store
+from finapi.market.insiders import insider_store
 from finapi.market.reference import companies
 from finapi.web.http.route import INSIDERS
 from tests.client import Client
@@ -31,7 +31,7 @@ def put(api: Client, *documents: bytes, filed: str | None = FILED, accession: st
     for number, data in enumerate(documents, 1):
         filing = FilingMetadata(accession.format(number), DOCUMENT, filed_at=filed)
         with api.app.db.write() as tx:
-            store.put(tx, ownership_forms.parse(data, "form.xml"), filing, NOW)
+            insider_store.upsert_form(tx, ownership_forms.parse(data, "form.xml"), filing, NOW)
 
 
 def get(api: Client, path: str, **query: Any) -> Any:

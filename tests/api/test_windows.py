@@ -18,15 +18,15 @@ from finapi.core.config import Config
 from finapi.edgar import ownership_forms
 from finapi.market.documents import filings as documents
 from finapi.market.documents.metadata import DOCUMENT, LISTED, FilingMetadata, Party
-from finapi.market.insiders import store
+from finapi.market.insiders import insider_store
 from finapi.web.http.route import INSIDERS
-from tests.api.test_insiders_api import get, put_market, shares
 from tests.api.test_paging import PATHS, ROUTE_OF, rows_of
 from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED, ONE_OF, World, example_call
 from tests.holdings import june, take
 from tests.support.ownership_xml import BEN, form, owner, transaction
+from tests.web.insiders.test_insiders_api import get, put_market, shares
 
 TRADES = "/transactions/by-ticker/BRK-B"
 # As the parameters of a call leave them: what it used.
@@ -48,7 +48,7 @@ def stored(make_stored: Callable[..., App]) -> App:
     ]
     with app.db.write() as tx:
         for data, accession, filed in forms:
-            store.put(
+            insider_store.upsert_form(
                 tx, ownership_forms.parse(data, accession), FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW
             )
         tx._connection.execute("UPDATE insider_transactions SET date = NULL WHERE shares = '9'")

@@ -27,7 +27,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.edgar.ownership_forms import Owner, OwnershipForm, OwnershipRow
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
-from finapi.market.insiders import store
+from finapi.market.insiders import insider_store
 from finapi.market.reference import companies
 from tests.client import Client
 
@@ -170,7 +170,7 @@ def fill(app: App, transactions: int) -> list[float]:
         started = time.process_time()
         with app.db.write() as tx:
             for form, filed in portion:
-                store.put(tx, form, filed, NOW)
+                insider_store.upsert_form(tx, form, filed, NOW)
         portion.clear()
         took[min(stored * 10 // transactions, 9)] += time.process_time() - started
 

@@ -14,7 +14,7 @@ _ENOUGH, _ENOUGH_OF_FEWER = 5, 6
 _CONSIDERED = 1_000
 
 
-def restated(earlier: Sequence[OwnershipRow], later: Sequence[OwnershipRow]) -> dict[int, int]:
+def match_restated_rows(earlier: Sequence[OwnershipRow], later: Sequence[OwnershipRow]) -> dict[int, int]:
     """Place of a row in ``earlier`` to the place of the row in ``later`` that restates it.
 
     A row restates one at most, the most alike first, shares held after it among what is alike; a transaction never
@@ -49,7 +49,7 @@ def _compared(row: OwnershipRow) -> _Compared:
     """The table of a row, and what of it is compared with its weight; the weights add up to seven."""
     if row.is_transaction:
         things: tuple[object, ...] = (
-            fold(row.title),
+            fold_title(row.title),
             row.date,
             row.code,
             row.acquired_disposed,
@@ -60,8 +60,8 @@ def _compared(row: OwnershipRow) -> _Compared:
         return row[:2], tuple((1, thing) for thing in things)
     # Holdings have fewer things: what is held counts less than what it is and in whose hands.
     return row[:2], (
-        (3, fold(row.title)),
-        (2, (row.direct_or_indirect, fold(row.nature))),
+        (3, fold_title(row.title)),
+        (2, (row.direct_or_indirect, fold_title(row.nature))),
         (1, row.following_shares),
         (1, (row.exercise_price, row.expiration_date)),
     )
@@ -74,7 +74,7 @@ def _alike(one: _Compared, other: _Compared) -> int:
     return sum(mine[0] for mine, theirs in zip(one[1], other[1], strict=True) if mine == theirs)
 
 
-def fold(text: str | None) -> str:
+def fold_title(text: str | None) -> str:
     """A title or nature without what is written differently each time: case, marks, the par value."""
     plain = (text or "").casefold()
     for cut in (", par", " par value", ", $", " $", ", no par"):

@@ -13,7 +13,7 @@ MONDAY, THURSDAY = 0, 3
 _JUNETEENTH_SINCE = 2021  # Public Law 117-17
 
 
-def between(start: date, end: date) -> int:
+def count_between(start: date, end: date) -> int:
     """How many business days lie after ``start`` up to and with ``end``; 0 when ``end`` is not later."""
     if end <= start:
         return 0
@@ -28,7 +28,7 @@ def is_business_day(day: date) -> bool:
     return day.weekday() < 5 and day not in holidays(day.year)
 
 
-def on_or_after(day: date) -> date:
+def first_on_or_after(day: date) -> date:
     """This day, or the next business day (Rule 0-3 of the Exchange Act: a due date moves to it)."""
     while not is_business_day(day):
         day += timedelta(1)

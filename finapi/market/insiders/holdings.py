@@ -9,7 +9,7 @@ from typing import Annotated, TypedDict
 
 from finapi.core import days
 from finapi.core.records import Date, build_record
-from finapi.market.insiders import names, store, titles, trades
+from finapi.market.insiders import insider_store, names, titles, trades
 from finapi.market.insiders.trades import FigureMarks, FormOwner, InsiderTransaction
 from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
@@ -114,27 +114,27 @@ class InsiderProfile(names.InsiderName):
     recent_transactions: list[InsiderTransaction]
 
 
-def of_issuer(tx: Transaction, issuer: int, until: str = LATEST) -> list[Row]:
+def list_by_issuer(tx: Transaction, issuer: int, until: str = LATEST) -> list[Row]:
     """Positions in a company's securities, a joint one once, those of the latest day first."""
     return tx.list_rows("holdings_of_issuer", issuer=issuer, until=until)
 
 
-def of_insider(tx: Transaction, insider: int, issuer: int | None = None, until: str = LATEST) -> list[Row]:
+def list_by_insider(tx: Transaction, insider: int, issuer: int | None = None, until: str = LATEST) -> list[Row]:
     """An insider's positions, company by company."""
     return tx.list_rows("holdings_of_insider", insider=insider, issuer=issuer, until=until)
 
 
-def of_everybody(tx: Transaction, until: str, limit: int, offset: int) -> list[Row]:
+def list_all(tx: Transaction, until: str, limit: int, offset: int) -> list[Row]:
     """Everybody's positions as of a day, by issuer and insider."""
     return tx.list_rows("holdings_of_everybody", until=until, limit=limit, offset=offset)
 
 
-def insiders_of_issuer(tx: Transaction, issuer: int) -> int:
+def count_insiders(tx: Transaction, issuer: int) -> int:
     """How many insiders have reported holdings in a company's securities."""
     return int(tx.find_value("count_insiders_of_issuer", issuer=issuer))
 
 
-def objects(tx: Transaction, rows: Sequence[Row], *, insider: int | None = None) -> list[InsiderHolding]:
+def build_holdings(tx: Transaction, rows: Sequence[Row], *, insider: int | None = None) -> list[InsiderHolding]:
     """The positions as answers show them.
 
     ``total_beneficial_ownership`` sums all vehicles of the same class and form; a derivative has none.
@@ -142,23 +142,23 @@ def objects(tx: Transaction, rows: Sequence[Row], *, insider: int | None = None)
     """
     ids = {row["form_id"] for row in rows}
     forms = {form["id"]: form for form in tx.list_rows("holding_forms", forms=json.dumps(sorted(ids)))}
-    owners = trades.owners_of(tx, ids)
-    sums = trades.amounts(tx, {row["under"] for row in rows})
+    owners = trades.list_owners_by_form(tx, ids)
+    sums = trades.sum_amounts(tx, {row["under"] for row in rows})
     return [_holding(row, forms[row["form_id"]], owners[row["form_id"]], sums, insider) for row in rows]
 
 
 def _holding(
     row: Row, form: Row, owners: list[FormOwner], sums: dict[tuple[int, str], Decimal | None], insider: int | None
 ) -> InsiderHolding:
-    shown = trades.shown_owner(owners, insider)
+    shown = trades.choose_owner(owners, insider)
     sector, industry = sectors.for_sic(form["sic"])
     marks = {}
     if row["amount_owned"] is None:
-        marks["amount_owned"] = trades.absent(json.loads(row["amount_notes"] or "[]"))
+        marks["amount_owned"] = trades.build_absent_mark(json.loads(row["amount_notes"] or "[]"))
     total = None if row["is_derivative"] else sums[(row["under"], row["class"])]
     if total is None:
         reason = "not_of_derivatives" if row["is_derivative"] else "amount_missing"
-        marks["total_beneficial_ownership"] = trades.absent(reason=reason)
+        marks["total_beneficial_ownership"] = trades.build_absent_mark(reason=reason)
     return build_record(
         InsiderHolding,
         row,
@@ -176,7 +176,7 @@ def _holding(
     )
 
 
-def summary(rows: Sequence[Row]) -> ShareSums:
+def sum_shares(rows: Sequence[Row]) -> ShareSums:
     """The sums of positions by class; derivatives and amounts that are not given are left out."""
     sums: dict[tuple[int, str], ClassSums] = {}
     for row in rows:
@@ -200,7 +200,7 @@ _NOTHING: ClassSums = {
 }
 
 
-def by_company(rows: Sequence[Row]) -> dict[str, list[Row]]:
+def group_by_company(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """An insider's positions by the issuer's CIK, padded."""
     found: dict[str, list[Row]] = {}
     for row in rows:
@@ -208,7 +208,7 @@ def by_company(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return found
 
 
-def vehicles(rows: Sequence[Row]) -> list[OwnershipVehicle]:
+def list_vehicles(rows: Sequence[Row]) -> list[OwnershipVehicle]:
     """In whose hands an insider's shares of one company are."""
     return [
         build_record(
@@ -224,42 +224,42 @@ def vehicles(rows: Sequence[Row]) -> list[OwnershipVehicle]:
     ]
 
 
-def profile(tx: Transaction, insider: int, today: int) -> InsiderProfile:
+def build_profile(tx: Transaction, insider: int, today: int) -> InsiderProfile:
     """An insider's roles, holdings and trades; NOT_FOUND for an unknown one.
 
     Figures of the last 365 days are of forms filed since ``today``, the day's number, less 365.
     """
-    named = names.named(tx, insider)
-    rows = of_insider(tx, insider)
+    named = names.get_insider(tx, insider)
+    rows = list_by_insider(tx, insider)
     companies: dict[str, _CompanyOwnership] = {
-        issuer: {"total_beneficial_ownership": summary(held)["total_beneficial"], "vehicles": vehicles(held)}
-        for issuer, held in by_company(rows).items()
+        issuer: {"total_beneficial_ownership": sum_shares(held)["total_beneficial"], "vehicles": list_vehicles(held)}
+        for issuer, held in group_by_company(rows).items()
     }
     roles: dict[bool, list[_InsiderRole]] = {True: [], False: []}
     for row in tx.list_rows("roles_of_insider", insider=insider):
         held = companies.get(row["issuer_cik"])
         total = held["total_beneficial_ownership"] if held else None
-        names_of_roles = role_names(row["bits"], row["title"])
-        ended = store.unpacked(row["body"]).not_subject_to_section_16
+        names_of_roles = list_role_names(row["bits"], row["title"])
+        ended = insider_store.decode_form(row["body"]).not_subject_to_section_16
         current = not ended and days.number(row["as_of"]) > today - _ROLE_DAYS
         roles[current].append(build_record(_InsiderRole, row, roles=names_of_roles, total_beneficial_ownership=total))
     year = tx.find_row("year_of_insider", insider=insider, since=today - 365)
     assert year is not None
-    recent = trades.of_insider(tx, insider, trades.TradeFilters(limit=_RECENT)).ids
+    recent = trades.list_by_insider(tx, insider, trades.TradeFilters(limit=_RECENT)).ids
     return build_record(
         InsiderProfile,
         year,
         **named,
         current_roles=roles[True],
         former_roles=roles[False],
-        ownership_summary={**summary(rows), "companies": companies},
-        recent_transactions=trades.objects(tx, recent, insider=insider),
+        ownership_summary={**sum_shares(rows), "companies": companies},
+        recent_transactions=trades.build_transactions(tx, recent, insider=insider),
     )
 
 
-def role_names(bits: int, title: str | None) -> list[str]:
+def list_role_names(bits: int, title: str | None) -> list[str]:
     """The relationships of an owner in words, the officer's title among them."""
-    known = titles.title(title) if bits & titles.OFFICER else None
+    known = titles.parse_title(title) if bits & titles.OFFICER else None
     named = (
         (titles.DIRECTOR, "Director"),
         (titles.OFFICER, known.name if known else "Officer"),

@@ -7,13 +7,13 @@ from typing import NamedTuple, TypedDict
 
 from finapi.core.errors import ApiError
 from finapi.core.records import build_record
-from finapi.market.insiders import store
+from finapi.market.insiders import insider_store
 from finapi.store.db import Transaction
 
 INSIDERS, ISSUERS = 0, 1
 
 # How many names with one word are looked at; a more common word must stand with a rarer one.
-_MOST_WITH_WORD = 2_000
+MAX_NAMES_WITH_WORD = 2_000
 
 
 class NameMatches(NamedTuple):
@@ -21,7 +21,7 @@ class NameMatches(NamedTuple):
 
     insiders: list[int]
     issuers: list[int]
-    cut: bool
+    is_truncated: bool
 
 
 class InsiderName(TypedDict):
@@ -32,20 +32,20 @@ class InsiderName(TypedDict):
     is_entity: bool
 
 
-class InsiderOfCompanies(InsiderName):
+class InsiderWithCompanies(InsiderName):
     """An insider with the number of companies that the forms are about."""
 
     total_companies: int
 
 
-class InsiderFound(InsiderName):
+class InsiderMatch(InsiderName):
     """An insider with the companies of the latest forms."""
 
     latest_company: str | None
     active_tickers: list[str]
 
 
-def matching(tx: Transaction, query: str, most: int) -> NameMatches:
+def find_matches(tx: Transaction, query: str, limit: int) -> NameMatches:
     """Insiders and issuers whose names have every word of ``query``, or one that begins with it; ``most`` of a kind.
 
     A CIK finds its insider and its issuer.
@@ -54,8 +54,8 @@ def matching(tx: Transaction, query: str, most: int) -> NameMatches:
     if cik is not None:
         insiders = [cik] if tx.find_value("insider_name", cik=cik) is not None else []
         return NameMatches(insiders, [cik], False)
-    insiders, cut = _with_words(tx, INSIDERS, query, most)
-    issuers, cut_too = _with_words(tx, ISSUERS, query, most)
+    insiders, cut = _with_words(tx, INSIDERS, query, limit)
+    issuers, cut_too = _with_words(tx, ISSUERS, query, limit)
     return NameMatches(insiders, issuers, cut or cut_too)
 
 
@@ -68,11 +68,13 @@ def _with_words(tx: Transaction, kind: int, query: str, most: int) -> tuple[list
     found: set[int] | None = None
     cut = False
     # The longest word first: it narrows most.
-    for word in sorted(store.words(query), key=len, reverse=True):
+    for word in sorted(insider_store.split_words(query), key=len, reverse=True):
         known = None if found is None else json.dumps(sorted(found))
         after = word + "\U0010ffff"
-        rows = tx.list_rows("names_with_word", kind=kind, word=word, after=after, known=known, limit=_MOST_WITH_WORD)
-        cut = cut or len(rows) == _MOST_WITH_WORD
+        rows = tx.list_rows(
+            "names_with_word", kind=kind, word=word, after=after, known=known, limit=MAX_NAMES_WITH_WORD
+        )
+        cut = cut or len(rows) == MAX_NAMES_WITH_WORD
         found = {row["cik"] for row in rows}
         if not found:
             break
@@ -80,31 +82,31 @@ def _with_words(tx: Transaction, kind: int, query: str, most: int) -> tuple[list
     return ranked[:most], cut or len(ranked) > most
 
 
-def named(tx: Transaction, cik: int) -> InsiderOfCompanies:
+def get_insider(tx: Transaction, cik: int) -> InsiderWithCompanies:
     """What an insider is called; NOT_FOUND for an unknown one."""
     row = tx.find_row("insider_named", cik=cik)
     if row is None:
         raise ApiError("NOT_FOUND", "finapi knows no insider with this CIK.")
-    return build_record(InsiderOfCompanies, row)
+    return build_record(InsiderWithCompanies, row)
 
 
-class InsidersFound(NamedTuple):
+class InsiderPage(NamedTuple):
     """A page of insiders, how many there are, and whether a word begins more names than are looked at."""
 
-    page: list[InsiderFound]
+    insiders: list[InsiderMatch]
     total: int
-    cut: bool
+    is_truncated: bool
 
 
-def search(tx: Transaction, query: str, limit: int, offset: int) -> InsidersFound:
+def search_insiders(tx: Transaction, query: str, limit: int, offset: int) -> InsiderPage:
     """Insiders whose names match, the most recently active first."""
     cik = _cik(query)
-    known, cut = ([cik], False) if cik is not None else _with_words(tx, INSIDERS, query, _MOST_WITH_WORD)
+    known, cut = ([cik], False) if cik is not None else _with_words(tx, INSIDERS, query, MAX_NAMES_WITH_WORD)
     rows, total = tx.list_page("insiders_active", {"ciks": json.dumps(known), "limit": limit, "offset": offset})
     found = []
     for row in rows:
         issuers = tx.list_rows("issuers_of_insider", insider=int(row["cik"]))
         latest = issuers[0]["name"] if issuers else None
         tickers = [one["ticker"] for one in issuers if one["ticker"]]
-        found.append(build_record(InsiderFound, row, latest_company=latest, active_tickers=tickers))
-    return InsidersFound(found, total, cut)
+        found.append(build_record(InsiderMatch, row, latest_company=latest, active_tickers=tickers))
+    return InsiderPage(found, total, cut)

@@ -17,10 +17,10 @@ from finapi.market.insiders import business_days
 
 STANDARD_TYPES = ("purchase", "sale", "grant", "exercise", "gift", "other")
 _TYPE_OF = {"P": "purchase", "S": "sale", "A": "grant", "G": "gift", **dict.fromkeys("MXOC", "exercise")}
-EXERCISES = ("M", "X", "O")
+EXERCISE_CODES = ("M", "X", "O")
 
 # General Instruction 8 of Form 4, in our words.
-DESCRIPTIONS = {
+CODE_DESCRIPTIONS = {
     "P": "Purchase in the market or privately",
     "S": "Sale in the market or privately",
     "V": "Reported earlier than required",
@@ -62,7 +62,7 @@ _EXERCISE = re.compile(r"\bexercis", re.IGNORECASE)
 
 # Dollars: more than any company is worth. What is beyond is a slip of the filer's, and many of them must still
 # have a sum that SQLite's integers hold.
-LARGEST_VALUE = 10_000_000_000_000
+MAX_VALUE = 10_000_000_000_000
 
 # A two-day duty since the Sarbanes-Oxley Act; before it the form was due on the 10th of the next month.
 _TWO_DAYS_SINCE = date(2002, 8, 29)
@@ -76,7 +76,7 @@ _NEVER = "2199-12-31"  # the last day of a form whose filing day is not known
 _FIRST_DAY = date(1934, 6, 6)  # of Section 16: what is dated before it is a slip of the filer's
 
 
-class TradeFacts(NamedTuple):
+class TradeTraits(NamedTuple):
     """What is concluded of one transaction. ``value`` is in whole dollars, None when it cannot be computed;
     ``plan_source`` is checkbox, footnote, remarks or not_stated.
     """
@@ -86,16 +86,16 @@ class TradeFacts(NamedTuple):
     value: int | None
     rule_10b5_1: bool
     plan_source: str
-    cashless: bool
-    sell_to_cover: bool
+    is_cashless: bool
+    is_sell_to_cover: bool
 
 
-def standard_type(code: str | None) -> str:
+def get_standard_type(code: str | None) -> str:
     """One of :data:`STANDARD_TYPES` for a transaction code."""
     return _TYPE_OF.get(code or "", "other")
 
 
-def facts(form: OwnershipForm) -> list[TradeFacts]:
+def derive_traits(form: OwnershipForm) -> list[TradeTraits]:
     """The conclusions for each transaction of a form, in the order of its transactions."""
     # Each footnote is read once, however many rows refer to it.
     meanings = {one: _meaning(text) for one, text in form.footnotes}
@@ -103,13 +103,13 @@ def facts(form: OwnershipForm) -> list[TradeFacts]:
     said = [set().union(*(meanings.get(one, ()) for one in row.list_footnote_ids())) for row in rows]
     plans, cashless = _plans(form, said), _cashless(rows)
     return [
-        TradeFacts(
-            standard_type(row.code),
+        TradeTraits(
+            get_standard_type(row.code),
             # A derivative is no trade in the market, and neither is anything but a purchase or a sale.
             0
             if row.is_derivative
             else {("P", "A"): 1, ("S", "D"): -1}.get((row.code or "", row.acquired_disposed or ""), 0),
-            value(row),
+            compute_value(row),
             *plans[place],
             "cashless" in said[place] or cashless[place],
             row.code == "S" and "to cover" in said[place],
@@ -118,7 +118,7 @@ def facts(form: OwnershipForm) -> list[TradeFacts]:
     ]
 
 
-def value(row: OwnershipRow) -> int | None:
+def compute_value(row: OwnershipRow) -> int | None:
     """Shares times price (or the total that is given) in whole dollars, halves to even; None without them."""
     if row.shares is not None and row.price is not None:
         exact = Decimal(row.shares) * Decimal(row.price)
@@ -127,7 +127,7 @@ def value(row: OwnershipRow) -> int | None:
     else:
         return None
     whole = int(exact.to_integral_value(ROUND_HALF_EVEN))
-    return whole if abs(whole) <= LARGEST_VALUE else None
+    return whole if abs(whole) <= MAX_VALUE else None
 
 
 def usable_date(text: str | None, last: str | None = None) -> str | None:
@@ -135,7 +135,7 @@ def usable_date(text: str | None, last: str | None = None) -> str | None:
     return text if text is not None and date.fromisoformat(text) >= _FIRST_DAY and text <= (last or _NEVER) else None
 
 
-def believed(row: OwnershipRow, last: str | None) -> tuple[OwnershipRow, dict[str, str]]:
+def remove_impossible_values(row: OwnershipRow, last: str | None) -> tuple[OwnershipRow, dict[str, str]]:
     """A row without what cannot be, and why by its field: amounts below zero, a day after ``last`` (the filing's)."""
     wrong = {field: "negative" for field in ("shares", "price", "following_shares") if _below_zero(getattr(row, field))}
     if row.date is not None and usable_date(row.date, last) is None:
@@ -148,7 +148,7 @@ def _below_zero(text: str | None) -> bool:
     return text is not None and text.startswith("-")
 
 
-def lateness(form: OwnershipForm, filed_at: str | None) -> tuple[bool | None, int | None]:
+def compute_lateness(form: OwnershipForm, filed_at: str | None) -> tuple[bool | None, int | None]:
     """Whether a form was filed too late, and business days from what it reports to its filing.
 
     (None, None) for amendments and where a date is missing: they are not judged.
@@ -159,11 +159,11 @@ def lateness(form: OwnershipForm, filed_at: str | None) -> tuple[bool | None, in
     base = form.form[0]
     if base == "4":
         event = _first_due(form, event)
-    days = business_days.between(event, filed)
+    days = business_days.count_between(event, filed)
     if base == "3":
-        return filed > business_days.on_or_after(event + timedelta(FORM_3_DAYS)), days
+        return filed > business_days.first_on_or_after(event + timedelta(FORM_3_DAYS)), days
     if base == "5":
-        return filed > business_days.on_or_after(event + timedelta(FORM_5_DAYS)), days
+        return filed > business_days.first_on_or_after(event + timedelta(FORM_5_DAYS)), days
     if event < _TWO_DAYS_SINCE:
         return None, days
     return days > FORM_4_DAYS, days
@@ -215,7 +215,7 @@ def _plans(form: OwnershipForm, said: Sequence[set[str]]) -> list[tuple[bool, st
 def _cashless(rows: Sequence[OwnershipRow]) -> list[bool]:
     """Exercises for a price, and same-day sales of no more than the shares that they brought."""
     keys = [(row.date, (row.title or "").casefold()) for row in rows]
-    paid = [row.code in EXERCISES and Decimal(row.price or 0) > 0 for row in rows]
+    paid = [row.code in EXERCISE_CODES and Decimal(row.price or 0) > 0 for row in rows]
     exercised: dict[tuple[str | None, str], Decimal] = defaultdict(Decimal)
     sold: dict[tuple[str | None, str], Decimal] = defaultdict(Decimal)
     for row, key, bought in zip(rows, keys, paid, strict=True):

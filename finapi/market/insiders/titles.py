@@ -23,8 +23,8 @@ class Title(NamedTuple):
     name: str
     category: str
     rank: int
-    c_suite: bool
-    named: bool | None
+    is_c_suite: bool
+    is_named_executive: bool | None
 
 
 _CHIEFS = {
@@ -111,14 +111,14 @@ _ENTITY = re.compile(
 
 
 @lru_cache(maxsize=4096)
-def title(text: str | None) -> Title | None:
+def parse_title(text: str | None) -> Title | None:
     """The standard form of an officer's title; None without one."""
     if text is None:
         return None
     return next((found for pattern, found in _TITLES if pattern.search(text[:200])), _OTHER_OFFICER)
 
 
-def owners(form: OwnershipForm) -> list[Owner]:
+def list_owners(form: OwnershipForm) -> list[Owner]:
     """The owners of a form, each once; a title that refers to the remarks is what they say, where that is a title."""
     distinct = list({owner.cik: owner for owner in reversed(form.owners)}.values())[::-1]
     if len(distinct) > 1 or not _ELSEWHERE.fullmatch(distinct[0].officer_title or ""):
@@ -129,7 +129,7 @@ def owners(form: OwnershipForm) -> list[Owner]:
 
 
 def _is_title(text: str) -> bool:
-    return len(text) <= 200 and title(text) not in (None, _OTHER_OFFICER)
+    return len(text) <= 200 and parse_title(text) not in (None, _OTHER_OFFICER)
 
 
 def is_entity(owner: Owner) -> bool:
@@ -139,7 +139,7 @@ def is_entity(owner: Owner) -> bool:
     return bool(_ENTITY.search(owner.name or ""))
 
 
-def roles(owners: Iterable[Owner]) -> int:
+def combine_roles(owners: Iterable[Owner]) -> int:
     """The relationships that any of these owners has, as bits."""
     bits = 0
     for owner in owners:
@@ -147,6 +147,6 @@ def roles(owners: Iterable[Owner]) -> int:
         bits |= OFFICER if owner.is_officer else 0
         bits |= TEN_PERCENT if owner.is_ten_percent_owner else 0
         bits |= OTHER if owner.is_other else 0
-        known = title(owner.officer_title)
-        bits |= C_SUITE if owner.is_officer and known is not None and known.c_suite else 0
+        known = parse_title(owner.officer_title)
+        bits |= C_SUITE if owner.is_officer and known is not None and known.is_c_suite else 0
     return bits

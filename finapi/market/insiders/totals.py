@@ -82,7 +82,7 @@ class IssuerInSector(IssuerName):
 _NO_TRADES: dict[str, int | None] = {**dict.fromkeys(TradeSums.__annotations__, 0), "latest_transaction_date": None}
 
 
-def of_issuer(tx: Transaction, issuer: int, filters: TradeFilters) -> TradeSums:
+def compute_issuer_sums(tx: Transaction, issuer: int, filters: TradeFilters) -> TradeSums:
     """The sums of one company."""
     row = tx.find_row("sums_by_issuer", _values(filters, issuer))
     return _sums(_NO_TRADES if row is None else dict(row))
@@ -107,12 +107,12 @@ class SummedIssuer(NamedTuple):
         value: int = self.row["total_buy_value"] - self.row["total_sell_value"]
         return value
 
-    def sums(self) -> TradeSums:
+    def build_sums(self) -> TradeSums:
         """All of them."""
         return _sums(dict(self.row))
 
 
-def by_issuer(tx: Transaction, filters: TradeFilters) -> list[SummedIssuer]:
+def list_issuer_sums(tx: Transaction, filters: TradeFilters) -> list[SummedIssuer]:
     """The sums of every company with trades."""
     return [SummedIssuer(row["issuer_cik"], row) for row in tx.list_rows("sums_by_issuer", _values(filters))]
 
@@ -163,7 +163,7 @@ class TradeGroup(TypedDict):
     net_value: int
 
 
-def by_group(tx: Transaction, filters: TradeFilters, *, by_industry: bool) -> list[TradeGroup]:
+def list_group_sums(tx: Transaction, filters: TradeFilters, *, by_industry: bool) -> list[TradeGroup]:
     """Sums by sector or industry.
 
     Here every kind of transaction is counted; buys and sells are the market trades among them. Companies
@@ -196,13 +196,13 @@ class InsiderCluster(IssuerInSector):
     last_filed: Date | None
 
 
-def clusters(
-    tx: Transaction, filters: TradeFilters, min_insiders: int, least: int | None = None, issuer: int | None = None
+def list_clusters(
+    tx: Transaction, filters: TradeFilters, min_insiders: int, min_value: int | None = None, issuer: int | None = None
 ) -> list[InsiderCluster]:
     """Companies in which at least so many insiders bought, or sold, for ``least`` dollars; the most insiders first."""
     values = _values(filters, issuer)
-    rows = tx.list_rows("clusters", values, min_insiders=min_insiders, least=least)
-    issuers = issuers_named(tx, [row["issuer_cik"] for row in rows])
+    rows = tx.list_rows("clusters", values, min_insiders=min_insiders, least=min_value)
+    issuers = get_issuers(tx, [row["issuer_cik"] for row in rows])
     places = json.dumps([[row["issuer_cik"], row["direction"], row["first_day"], row["last_day"]] for row in rows])
     traded: list[list[Row]] = [[] for _ in rows]
     for trade in tx.list_rows("trades_of_clusters", values, clusters=places):
@@ -230,7 +230,7 @@ def _cluster(row: Row, traded: Sequence[Row], issuer: IssuerInSector) -> Insider
     )
 
 
-def issuers_named(tx: Transaction, ciks: Sequence[int]) -> dict[int, IssuerInSector]:
+def get_issuers(tx: Transaction, ciks: Sequence[int]) -> dict[int, IssuerInSector]:
     """How answers name these companies, by CIK."""
     found = {}
     for row in tx.list_rows("issuers_named", ciks=json.dumps(sorted(set(ciks)))):
@@ -295,7 +295,7 @@ class MarketOverview(TypedDict):
     recent_clusters: list[_RecentCluster]
 
 
-def overview(tx: Transaction, since: int, period_days: int | None) -> MarketOverview:
+def build_overview(tx: Transaction, since: int, period_days: int | None) -> MarketOverview:
     """The market as a whole since a filing day, so many days ago."""
     by_day = tx.list_rows("trade_days", since=since)
     large = [row["id"] for row in tx.list_rows("largest_trades", since=since, limit=10)]
@@ -317,7 +317,7 @@ def overview(tx: Transaction, since: int, period_days: int | None) -> MarketOver
                 value=one["transaction_value"],
                 insider=one["insider_name"],
             )
-            for one in trades.objects(tx, large)
+            for one in trades.build_transactions(tx, large)
         ],
         "daily_trend": [build_record(_TradeDay, row, date=_day(row["filed_day"])) for row in by_day],
         "top_insiders": [build_record(_TopInsider, row) for row in tx.list_rows("top_insiders", since=since, limit=10)],
@@ -330,7 +330,7 @@ def overview(tx: Transaction, since: int, period_days: int | None) -> MarketOver
                 last_active=one["last_filed"],
                 type=one["cluster_type"],
             )
-            for one in clusters(tx, TradeFilters(10, since=since), 3)
+            for one in list_clusters(tx, TradeFilters(10, since=since), 3)
         ],
     }
 

@@ -11,8 +11,8 @@ from typing import Annotated, Any, NamedTuple, TypedDict
 from finapi.core.records import Date, OneOf, Time, build_record
 from finapi.edgar.ownership_forms import FORM_TYPES
 from finapi.market.insiders import titles
-from finapi.market.insiders.amendments import fold
-from finapi.market.insiders.rules import DESCRIPTIONS, STANDARD_TYPES
+from finapi.market.insiders.amendments import fold_title
+from finapi.market.insiders.rules import CODE_DESCRIPTIONS, STANDARD_TYPES
 from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
 
@@ -23,7 +23,7 @@ _LARGEST = 2**62
 LAST_DAY = 10**9
 
 # So many transactions are sorted sooner than they are looked for in the order of a list.
-_FEW = 20_000
+MAX_SORTED_TRADES = 20_000
 
 _COMMON = re.compile(r"\b(?:common|ordinary)\b|^class \w+ (?:stock|shares?)|^(?:stock|shares?)$")
 _NOT_COMMON = re.compile(r"\b(?:preferred|options?|warrants?|units?|notes?|rights?|phantom)\b")
@@ -86,7 +86,7 @@ class TradeFilters(NamedTuple):
     dedup: bool = False
 
 
-def cursor(text: str | None) -> InsiderCursor:
+def parse_cursor(text: str | None) -> InsiderCursor:
     """The row that a cursor names; the beginning of a list for None; ValueError for any other text."""
     if text is None:
         return InsiderCursor()
@@ -96,9 +96,9 @@ def cursor(text: str | None) -> InsiderCursor:
     return InsiderCursor(*parts)
 
 
-def latest(tx: Transaction, filters: TradeFilters, *, counted: bool = True) -> IdPage:
+def list_latest(tx: Transaction, filters: TradeFilters, *, counted: bool = True) -> IdPage:
     """The newest transactions by filing day."""
-    by = narrowest(filters, "industry", "sector", "type", "codes")
+    by = find_narrowest(filters, "industry", "sector", "type", "codes")
     if by == "codes" and len(filters.codes or "") != 1:
         by = "all"
     few = _few(tx, filters, "date", "value")
@@ -106,27 +106,27 @@ def latest(tx: Transaction, filters: TradeFilters, *, counted: bool = True) -> I
     return _page(tx, query, filters, count=_counts(filters, query, by), counted=counted, direction=None)
 
 
-def of_issuer(tx: Transaction, issuer: int, filters: TradeFilters) -> IdPage:
+def list_by_issuer(tx: Transaction, issuer: int, filters: TradeFilters) -> IdPage:
     """The newest transactions in a company's securities."""
     # Without repeats, to count would cost as much as to show them all.
     count = None if filters.dedup else "count_trades_of_issuer"
     return _page(tx, "trades_of_issuer", filters, count=count, issuer=issuer)
 
 
-def of_insider(tx: Transaction, insider: int, filters: TradeFilters) -> IdPage:
+def list_by_insider(tx: Transaction, insider: int, filters: TradeFilters) -> IdPage:
     """The newest transactions that an insider reported, alone or with others."""
     count = None if filters.dedup else "count_trades_of_insider"
     return _page(tx, "trades_of_insider", filters, count=count, insider=insider)
 
 
-def top(tx: Transaction, direction: int, filters: TradeFilters, *, counted: bool = True) -> IdPage:
+def list_largest(tx: Transaction, direction: int, filters: TradeFilters, *, counted: bool = True) -> IdPage:
     """The purchases or sales of the greatest value, the greatest first."""
-    by = narrowest(filters, "industry", "sector")
+    by = find_narrowest(filters, "industry", "sector")
     query = _few(tx, filters, "date", "filing_day") or f"top_trades_of_{by}"
     return _page(tx, query, filters, count=_counts(filters, query, by), counted=counted, direction=direction)
 
 
-def of_any(tx: Transaction, insiders: Sequence[int], issuers: Sequence[int], filters: TradeFilters) -> IdPage:
+def list_by_parties(tx: Transaction, insiders: Sequence[int], issuers: Sequence[int], filters: TradeFilters) -> IdPage:
     """The newest transactions of any of these insiders or in the securities of any of these issuers."""
     return _page(tx, "trades_of_any", filters, **_ciks(insiders, issuers))
 
@@ -139,9 +139,11 @@ def _few(tx: Transaction, filters: TradeFilters, *indexes: str) -> str | None:
         "value": filters.min_value is not None,
     }
     asked = [name for name in indexes if given[name]]
-    found = {name: tx.find_value(f"how_few_trades_by_{name}", filters._asdict(), few=_FEW) for name in asked}
+    found = {
+        name: tx.find_value(f"how_few_trades_by_{name}", filters._asdict(), few=MAX_SORTED_TRADES) for name in asked
+    }
     best = min(found, key=found.__getitem__, default="")
-    return f"few_trades_by_{best}" if best and found[best] < _FEW else None
+    return f"few_trades_by_{best}" if best and found[best] < MAX_SORTED_TRADES else None
 
 
 # What a query that counts a list tells apart, beside where a page begins.
@@ -161,17 +163,19 @@ def _counts(filters: TradeFilters, query: str, by: str) -> str | None:
     return f"count_{query}" if query.endswith(f"_of_{by}") and given <= told | {"limit", "offset", "cursor"} else None
 
 
-def undated(tx: Transaction, filters: TradeFilters, *, issuer: int | None = None, directed: bool = False) -> int:
+def count_undated(tx: Transaction, filters: TradeFilters, *, issuer: int | None = None, directed: bool = False) -> int:
     """How many transactions of a company, or of all, windows leave out for lack of a date; ``directed``: of P and S."""
     return int(tx.find_value("undated_trades", filters._asdict(), issuer=issuer, directed=directed))
 
 
-def undated_of_insider(tx: Transaction, insider: int, filters: TradeFilters) -> int:
+def count_undated_by_insider(tx: Transaction, insider: int, filters: TradeFilters) -> int:
     """The same of an insider's."""
     return int(tx.find_value("undated_trades_of_insider", filters._asdict(), insider=insider))
 
 
-def undated_of_any(tx: Transaction, insiders: Sequence[int], issuers: Sequence[int], filters: TradeFilters) -> int:
+def count_undated_by_parties(
+    tx: Transaction, insiders: Sequence[int], issuers: Sequence[int], filters: TradeFilters
+) -> int:
     """The same of what :func:`of_any` finds."""
     return int(tx.find_value("undated_trades_of_any", filters._asdict(), **_ciks(insiders, issuers)))
 
@@ -186,12 +190,12 @@ def _page(
     place = filters.cursor
     if not more.get("direction") and filters.until < place.day:
         place = InsiderCursor(place.value, filters.until)
-    found = page(tx, query, {**filters._asdict(), **place._asdict(), **more}, count if counted else None)
+    found = read_id_page(tx, query, {**filters._asdict(), **place._asdict(), **more}, count if counted else None)
     ends = found.next_cursor is None and filters.cursor == InsiderCursor() and (found.ids or not filters.offset)
     return found._replace(total=filters.offset + len(found.ids)) if counted and count is None and ends else found
 
 
-def page(tx: Transaction, query: str, values: Mapping[str, Any], count: str | None) -> IdPage:
+def read_id_page(tx: Transaction, query: str, values: Mapping[str, Any], count: str | None) -> IdPage:
     """The first ``limit`` rows that a query finds behind a cursor, counted by the query ``count``."""
     rows = tx.list_rows(query, values, limit=values["limit"] + 1)
     shown, after = rows[: values["limit"]], None
@@ -200,7 +204,7 @@ def page(tx: Transaction, query: str, values: Mapping[str, Any], count: str | No
     return IdPage([row["id"] for row in shown], after, tx.find_value(count, values) if count else None)
 
 
-def narrowest(filters: NamedTuple, *names: str) -> str:
+def find_narrowest(filters: NamedTuple, *names: str) -> str:
     """The first of these filters that is given, whose index a list is read from; "all" when none is."""
     return next((name for name in names if getattr(filters, name) is not None), "all")
 
@@ -295,7 +299,7 @@ class InsiderTransaction(TypedDict):
     marks: FigureMarks
 
 
-def objects(
+def build_transactions(
     tx: Transaction, ids: Sequence[int], *, insider: int | None = None, collapse: bool = False
 ) -> list[InsiderTransaction]:
     """The transactions of these ids in this order.
@@ -306,32 +310,32 @@ def objects(
     """
     rows = tx.list_rows("trades_by_id", ids=json.dumps(list(ids)))
     forms = {row["form_id"] for row in rows}
-    owners, held = owners_of(tx, forms), amounts(tx, forms)
+    owners, held = list_owners_by_form(tx, forms), sum_amounts(tx, forms)
     return [_transaction(row, owners[row["form_id"]], held, insider, collapse=collapse) for row in rows]
 
 
-def owners_of(tx: Transaction, forms: Iterable[int]) -> dict[int, list[FormOwner]]:
+def list_owners_by_form(tx: Transaction, forms: Iterable[int]) -> dict[int, list[FormOwner]]:
     """The owners of each of these forms, in the form's order."""
     found: dict[int, list[FormOwner]] = {}
     for row in tx.list_rows("owners_of_forms", forms=json.dumps(sorted(forms))):
-        title = titles.title(row["officer_title"])
+        title = titles.parse_title(row["officer_title"])
         owner = build_record(FormOwner, row, officer_title_standardized=title.name if title else None)
         found.setdefault(row["form_id"], []).append(owner)
     return found
 
 
-def shown_owner(owners: Sequence[FormOwner], insider: int | None) -> FormOwner:
+def choose_owner(owners: Sequence[FormOwner], insider: int | None) -> FormOwner:
     """The owner that a row is about: ``insider`` where it is one of them, else the first."""
     return next((one for one in owners if insider is not None and int(one["cik"]) == insider), owners[0])
 
 
-def next_earnings(tx: Transaction, asked: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+def find_next_earnings(tx: Transaction, asked: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """The first day after a day, within a year, on which a company filed an item 2.02, by its CIK and that day."""
     rows = tx.list_rows("next_earnings", asked=json.dumps(sorted(set(asked))))
     return {(row["issuer"], row["day"]): row["filed_at"] for row in rows if row["filed_at"] is not None}
 
 
-def amounts(tx: Transaction, forms: Iterable[int]) -> dict[tuple[int, str], Decimal | None]:
+def sum_amounts(tx: Transaction, forms: Iterable[int]) -> dict[tuple[int, str], Decimal | None]:
     """Shares held of a class after each of these forms, over all vehicles; None where one gives no amount."""
     held: dict[tuple[int, str], Decimal | None] = {}
     for row in tx.list_rows("amounts_under_forms", forms=json.dumps(sorted(forms))):
@@ -349,12 +353,12 @@ def _transaction(
     *,
     collapse: bool,
 ) -> InsiderTransaction:
-    cls = fold(row["security_type"])
+    cls = fold_title(row["security_type"])
     sector, industry = sectors.for_sic(row["sic"])
     return build_record(
         InsiderTransaction,
         row,
-        transaction_description=DESCRIPTIONS.get(row["transaction_code"]),
+        transaction_description=CODE_DESCRIPTIONS.get(row["transaction_code"]),
         total_beneficial_ownership=held.get((row["form_id"], cls)),
         is_common_stock=not row["is_derivative"] and bool(_COMMON.search(cls)) and not _NOT_COMMON.search(cls),
         **_insider(owners, insider, collapse=collapse),
@@ -367,9 +371,9 @@ def _transaction(
 
 
 def _insider(owners: list[FormOwner], insider: int | None, *, collapse: bool) -> dict[str, Any]:
-    shown = shown_owner(owners, insider)
+    shown = choose_owner(owners, insider)
     named = owners if collapse else [shown]
-    title = titles.title(shown["title"] if shown["is_officer"] else None)
+    title = titles.parse_title(shown["title"] if shown["is_officer"] else None)
     is_officer = any(one["is_officer"] for one in named)
     return {
         **shown,
@@ -384,7 +388,7 @@ def _insider(owners: list[FormOwner], insider: int | None, *, collapse: bool) ->
         "seniority_rank": title.rank if title else None,
         "title_category": title.category if title else None,
         "is_section_16_officer": is_officer,
-        "is_named_executive_officer": title.named if title else None,
+        "is_named_executive_officer": title.is_named_executive if title else None,
     }
 
 
@@ -402,17 +406,22 @@ def _marks(row: Row) -> dict[str, FigureMark]:
     # Of each figure its footnotes, or why what the form says of it is not believed.
     notes: dict[str, list[str] | str] = json.loads(row["figure_notes"]) if row["figure_notes"] else {}
     said = {figure: notes.get(stored, []) for figure, stored in _FIGURES.items() if row[figure] is None}
-    marks = {figure: absent(reason=one) if isinstance(one, str) else absent(one) for figure, one in said.items()}
+    marks = {
+        figure: build_absent_mark(reason=one) if isinstance(one, str) else build_absent_mark(one)
+        for figure, one in said.items()
+    }
     if row["transaction_value"] is None:
         lacking = next((figure for figure in ("shares", "price_per_share") if figure in marks), None)
-        marks["transaction_value"] = absent(reason=f"{lacking}_missing" if lacking else "out_of_range")
+        marks["transaction_value"] = build_absent_mark(reason=f"{lacking}_missing" if lacking else "out_of_range")
     if row["percent_of_holding"] is None:
         missing = [figure for figure in ("shares", "shares_owned_following") if figure in marks]
-        marks["percent_of_holding"] = absent(reason=f"{missing[0]}_missing" if missing else "nothing_held_before")
+        marks["percent_of_holding"] = build_absent_mark(
+            reason=f"{missing[0]}_missing" if missing else "nothing_held_before"
+        )
     return marks
 
 
-def absent(footnotes: Iterable[str] = (), *, reason: str | None = None) -> FigureMark:
+def build_absent_mark(footnotes: Iterable[str] = (), *, reason: str | None = None) -> FigureMark:
     """The mark of a figure that is null: why (by default what its footnotes imply), and its footnotes."""
     notes = list(footnotes)
     reason = reason or ("only_in_footnote" if notes else "not_reported")

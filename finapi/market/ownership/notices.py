@@ -22,7 +22,7 @@ from finapi.market.documents.identify import Subject
 from finapi.market.documents.metadata import DOCUMENT, RANKS, FilingMetadata, Party, is_unfiled
 from finapi.market.documents.outcomes import UNDATED
 from finapi.market.documents.packed import reader
-from finapi.market.insiders.positions import day_number
+from finapi.market.insiders.form_positions import filing_day_number
 from finapi.market.ownership.store import filing_number
 from finapi.market.reference import companies
 from finapi.store import heartbeats
@@ -128,7 +128,7 @@ def _insert(tx: Transaction, notice: SaleNotice, filed: FilingMetadata, text: by
         filer_cik=filer,
         seller=notice.seller,
         filed_at=filed.filed_at,
-        filed_day=day_number(filed.filed_at),
+        filed_day=filing_day_number(filed.filed_at),
         sale_date=_first_day(notice),
         document=filed.primary_document,
         body=zlib.compress(text),

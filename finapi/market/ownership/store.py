@@ -22,7 +22,7 @@ from finapi.edgar.sgml import SubmissionHeader
 from finapi.market.documents import announce, filings, identify
 from finapi.market.documents.identify import Subject
 from finapi.market.documents.metadata import DOCUMENT, HEADER, RANKS, UNFILED, FilingMetadata, Party, is_unfiled, number
-from finapi.market.insiders.positions import day_number
+from finapi.market.insiders.form_positions import filing_day_number
 from finapi.market.ownership import bodies, holders, purposes
 from finapi.market.ownership import filings as lists
 from finapi.market.reference import companies
@@ -133,7 +133,7 @@ def _gives_way(held: Row, filed: FilingMetadata, content: bytes, source: int) ->
 def _insert(
     tx: Transaction, schedule: Schedule, filed: FilingMetadata, text: bytes, source: int, now: datetime
 ) -> None:
-    filing, day, issuer = filing_number(filed.accession), day_number(filed.filed_at), int(schedule.issuer_cik)
+    filing, day, issuer = filing_number(filed.accession), filing_day_number(filed.filed_at), int(schedule.issuer_cik)
     companies.put_name(tx, issuer, schedule.issuer_name, companies.FROM_FILING_LIST, filed.filed_at or "")
     parties = _parties(schedule)
     if source == FROM_HEADER:

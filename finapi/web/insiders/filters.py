@@ -27,12 +27,12 @@ Row = TypeVar("Row")
 MAX_DAYS = 36_500
 
 
-def flag(name: str, help: str, default: bool | None = False) -> Param:
+def flag_param(name: str, help: str, default: bool | None = False) -> Param:
     """A parameter that is true or false."""
     return Param(name, "boolean", default=default, help=help, example="true")
 
 
-def window(
+def window_param(
     name: str, default: int | None, help: str, *, least: int = 0, most: int = MAX_DAYS, example: str = "30"
 ) -> Param:
     """A number of days up to today."""
@@ -49,34 +49,34 @@ def window(
     )
 
 
-def filed_days(default: int) -> Param:
+def filing_window_param(default: int) -> Param:
     """The window of filing days."""
     help = (
         f"Only filings of the last N days; {default} unless another window is given. "
         "Filings without a date appear only with 36500."
     )
-    return window("filed_at_days", default, help)
+    return window_param("filed_at_days", default, help)
 
 
 LIMIT = params.limit_param(50, 500)
 CURSOR = params.cursor_param("0_20454_112760225001055_1", "(?:-?[0-9]{1,19}_){3}-?[0-9]{1,19}")
-PLACE = params.cursor_param("50", "[0-9]{1,9}")
-OF_COMPANY = Param("ticker", "ticker", help="Only this company: ticker (any spelling) or CIK.", example="AAPL")
+POSITION_CURSOR = params.cursor_param("50", "[0-9]{1,9}")
+COMPANY_PARAM = Param("ticker", "ticker", help="Only this company: ticker (any spelling) or CIK.", example="AAPL")
 TYPE = Param("standard_type", allowed=STANDARD_TYPES, help="Only this kind.", example="purchase")
 SECTOR = Param("sector", help="SIC division, by name or letter.", example="Manufacturing")
 INDUSTRY = Param("industry", help="SIC major group, by name or two digits.", example="Machinery and Computer Equipment")
-OUTCOME = flag(
+INCLUDE_OUTCOME = flag_param(
     "include_outcome", "Add the share's later returns, where prices are held, and the date of the next earnings."
 )
-OWNERS = (
-    flag("dedup_owners", "Leave out a trade that other owners reported before, on a form of their own."),
-    flag("collapse_joint_filers", "Name all owners of a joint filing, with the roles of any of them."),
+OWNER_PARAMS = (
+    flag_param("dedup_owners", "Leave out a trade that other owners reported before, on a form of their own."),
+    flag_param("collapse_joint_filers", "Name all owners of a joint filing, with the roles of any of them."),
 )
-TOTAL = flag("include_total", "Also count all rows.", default=True)
-TRADE_DAYS = window("transaction_days", None, "Only transactions of the last N days.")
-NO_PLAN = flag("exclude_10b5_1", "Exclude transactions under Rule 10b5-1 plans.")
-NO_CASHLESS = flag("exclude_cashless", "Exclude cashless exercises.")
-NO_COVER = flag("exclude_sell_to_cover", "Exclude sales to cover taxes.")
+INCLUDE_TOTAL = flag_param("include_total", "Also count all rows.", default=True)
+TRADE_DAYS = window_param("transaction_days", None, "Only transactions of the last N days.")
+NO_PLAN = flag_param("exclude_10b5_1", "Exclude transactions under Rule 10b5-1 plans.")
+NO_CASHLESS = flag_param("exclude_cashless", "Exclude cashless exercises.")
+NO_COVER = flag_param("exclude_sell_to_cover", "Exclude sales to cover taxes.")
 MIN_VALUE = Param("min_value", "number", help="Minimum value in dollars.", example="100000")
 MAX_VALUE = Param("max_value", "number", help="Maximum value in dollars.", example="5000000")
 THRESHOLDS = (
@@ -108,8 +108,8 @@ _ROLES = (
     ("is_ten_percent_owner", TEN_PERCENT, "owners of ten per cent"),
     ("is_c_suite", C_SUITE, "the C-suite"),
 )
-ROLES = tuple(flag(name, f"true: only {whom}. false: all others.", None) for name, _, whom in _ROLES)
-ABSOLUTE = (
+ROLES = tuple(flag_param(name, f"true: only {whom}. false: all others.", None) for name, _, whom in _ROLES)
+DATE_PARAMS = (
     Param("from_date", "date", is_window=True, help="First day of transactions.", example="2025-01-01"),
     Param("to_date", "date", is_window=True, help="Last day of transactions.", example="2025-12-31"),
     Param("filed_from", "date", is_window=True, help="First day of filing.", example="2025-01-01"),
@@ -123,8 +123,8 @@ ABSOLUTE = (
     ),
 )
 # What every list and sum of transactions is narrowed by.
-NARROW = (
-    *ABSOLUTE,
+TRADE_PARAMS = (
+    *DATE_PARAMS,
     CODE,
     ACQUIRED,
     *THRESHOLDS,
@@ -138,7 +138,7 @@ NARROW = (
     INDUSTRY,
 )
 # Windows by name, as meta tells them.
-DAYS: dict[str, Any] = {one.name: Date | None for one in ABSOLUTE}
+DAYS: dict[str, Any] = {one.name: Date | None for one in DATE_PARAMS}
 WINDOWS: dict[str, Any] = {"filed_at_days": int | None, "transaction_days": int | None, **DAYS}
 
 
@@ -156,7 +156,7 @@ _AS_GIVEN: dict[str, tuple[str, Any]] = {
 }
 
 
-def of(call: Call, *, whole: bool = False) -> TradeFilters:
+def build_trade_filters(call: Call, *, whole: bool = False) -> TradeFilters:
     """What the parameters of a call narrow transactions to; with ``whole`` those of all companies."""
     given = call.params.get
     starts, ends = _traded(call)
@@ -164,10 +164,13 @@ def of(call: Call, *, whole: bool = False) -> TradeFilters:
     narrow = TradeFilters(
         **bounds,
         **{name: given(*asked) for name, asked in _AS_GIVEN.items()},
-        cursor=cursor(call.params),
-        sector=sector(call.params),
-        industry=industry(call.params),
-        since=max(since(call.now, given("filed_at_days")), _number(given("filed_from"), 1 if given("filed_to") else 0)),
+        cursor=parse_cursor(call.params),
+        sector=parse_sector(call.params),
+        industry=parse_industry(call.params),
+        since=max(
+            first_filing_day(call.now, given("filed_at_days")),
+            _number(given("filed_from"), 1 if given("filed_to") else 0),
+        ),
         until=_number(given("filed_to"), trades.LAST_DAY),
         date_from=max(starts, default=None),
         date_to=min(ends, default=None),
@@ -184,7 +187,7 @@ def of(call: Call, *, whole: bool = False) -> TradeFilters:
 
 # No index finds these: they are looked for in the transactions of so many days. The last is no number of shares.
 _SCANNING = ("min_shares", "max_shares", "min_percent", "max_percent", "earnings_within")
-SCANNED = 366
+MAX_SCANNED_DAYS = 366
 
 
 def _traded(call: Call) -> tuple[list[str], list[str]]:
@@ -192,18 +195,22 @@ def _traded(call: Call) -> tuple[list[str], list[str]]:
     given = call.params.get
     quarter = given("quarter")
     first, last = quarters.days(quarter) if quarter else (None, None)
-    starts = (given("from_date"), day_before(call.now, given("transaction_days")), first)
+    starts = (given("from_date"), date_days_ago(call.now, given("transaction_days")), first)
     return [day for day in starts if day], [day for day in (given("to_date"), last) if day]
 
 
 def _check_span(call: Call, narrow: TradeFilters) -> None:
     name = next((name for name in _SCANNING if call.params[name] is not None), None)
-    if name and span(call.now, narrow) > SCANNED:
-        said = f"{name} of all companies wants a window of at most {SCANNED} days: from_date, filed_from or quarter."
-        raise invalid_param(name, said, expected=f"a window of at most {SCANNED} days")
+    if name and count_days(call.now, narrow) > MAX_SCANNED_DAYS:
+        raise invalid_param(
+            name,
+            f"{name} of all companies wants a window of at most {MAX_SCANNED_DAYS} days: "
+            "from_date, filed_from or quarter.",
+            expected=f"a window of at most {MAX_SCANNED_DAYS} days",
+        )
 
 
-def span(now: datetime, narrow: TradeFilters) -> int:
+def count_days(now: datetime, narrow: TradeFilters) -> int:
     """How many days a list is narrowed to, of filing or of transactions, whichever are fewer."""
     today = now.date().isoformat()
     filed = min(narrow.until, days.number(today)) - narrow.since
@@ -216,30 +223,30 @@ def _number(day: str | None, otherwise: int) -> int:
     return otherwise if day is None else max(1, days.number(day))
 
 
-def cursor(given: Mapping[str, Any]) -> InsiderCursor:
+def parse_cursor(given: Mapping[str, Any]) -> InsiderCursor:
     """The row behind which the page begins."""
     try:
-        return trades.cursor(given.get("cursor"))
+        return trades.parse_cursor(given.get("cursor"))
     except ValueError:
         raise params.invalid_cursor() from None
 
 
-def sector(given: Mapping[str, Any]) -> str | None:
+def parse_sector(given: Mapping[str, Any]) -> str | None:
     """The letter of the division that the parameter ``sector`` names; INVALID_PARAM for an unknown one."""
     return sectors.division(given["sector"]) if given.get("sector") is not None else None
 
 
-def industry(given: Mapping[str, Any]) -> int | None:
+def parse_industry(given: Mapping[str, Any]) -> int | None:
     """The number of the major group that the parameter ``industry`` names; INVALID_PARAM for an unknown one."""
     return sectors.group(given["industry"]) if given.get("industry") is not None else None
 
 
-def since(now: datetime, window: int | None) -> int:
+def first_filing_day(now: datetime, window: int | None) -> int:
     """The filing day (by number) that a window of days begins with; 0, all of them, without one."""
     return 0 if window is None or window >= MAX_DAYS else max(1, days.number(now.date().isoformat()) - window)
 
 
-def day_before(now: datetime, window: int | None) -> str | None:
+def date_days_ago(now: datetime, window: int | None) -> str | None:
     """The date so many days ago; None without a window."""
     return None if window is None or window >= MAX_DAYS else (now.date() - timedelta(window)).isoformat()
 
@@ -261,27 +268,27 @@ class InsiderPaging(TypedDict):
 COMPANY = part(ticker=str | None, name=str, cik=str)
 
 
-def cut(call: Call, rows: Sequence[Row]) -> tuple[Sequence[Row], dict[str, Any]]:
+def slice_page(call: Call, rows: Sequence[Row]) -> tuple[Sequence[Row], dict[str, Any]]:
     """The page of a list that is there as a whole, and its limit, offset, has_more and, if it takes one, cursor."""
-    limit, first = call.params["limit"], place(call)
+    limit, first = call.params["limit"], page_start(call)
     more = len(rows) > first + limit
     paging: dict[str, Any] = {"limit": limit, "offset": call.params["offset"], "has_more": more}
     if "cursor" in call.params:
-        paging["next_cursor"] = following(call, more=more)
+        paging["next_cursor"] = next_cursor(call, more=more)
     return rows[first : first + limit], paging
 
 
-def place(call: Call) -> int:
+def page_start(call: Call) -> int:
     """How many rows precede the page of a list without an order that a cursor could name: its cursor is their count."""
     return int(call.params.get("cursor") or 0) + int(call.params["offset"])
 
 
-def following(call: Call, *, more: bool) -> str | None:
+def next_cursor(call: Call, *, more: bool) -> str | None:
     """The cursor of the next page of such a list."""
-    return str(place(call) + call.params["limit"]) if more else None
+    return str(page_start(call) + call.params["limit"]) if more else None
 
 
-def pagination(call: Call, page: IdPage) -> InsiderPaging:
+def build_paging(call: Call, page: IdPage) -> InsiderPaging:
     """Where a page of ids stands."""
     return {
         "total": page.total,
@@ -292,6 +299,6 @@ def pagination(call: Call, page: IdPage) -> InsiderPaging:
     }
 
 
-def named(company: Company) -> dict[str, str | None]:
+def build_company(company: Company) -> dict[str, str | None]:
     """How a list names the company that it is about."""
     return {"ticker": company.ticker, "name": company.name, "cik": company.padded_cik}

@@ -42,7 +42,7 @@ _GROUP_SORTS = ("abs_net_value", "net_value", "buy_value", "sell_value", "transa
 
 def _window(name: str, default: int, *, least: int = 0, example: str = "30") -> Param:
     help = f"Only filings of the last N days, at most {MAX_SUMMED}; {default} unless another window is given."
-    return filters.window(name, default, help, least=least, most=MAX_SUMMED, example=example)
+    return filters.window_param(name, default, help, least=least, most=MAX_SUMMED, example=example)
 
 
 def _bound(name: str, help: str) -> Param:
@@ -57,7 +57,7 @@ def _least(name: str, default: int, help: str) -> Param:
 
 # Sums are of purchases and sales in the market: neither codes nor kinds narrow them.
 _DIRECTED = (
-    *filters.ABSOLUTE,
+    *filters.DATE_PARAMS,
     *filters.THRESHOLDS,
     filters.EARNINGS,
     *filters.ROLES,
@@ -69,7 +69,7 @@ _DIRECTED = (
 )
 SUMMARY_PARAMS = (
     TICKER,
-    filters.filed_days(7),
+    filters.filing_window_param(7),
     TRADE_DAYS,
     replace(TRADE_DAYS, name="days", help="The same as transaction_days."),
     *(one for one in _DIRECTED if one not in (SECTOR, INDUSTRY)),
@@ -83,7 +83,7 @@ SCREEN_PARAMS = (
     _bound("net_value_lt", "Only below this net_value."),
     _least("min_transactions", 1, "Minimum number of trades."),
     _least("min_insiders", 1, "Minimum number of insiders."),
-    filters.flag("csuite_only", "Only trades of the C-suite."),
+    filters.flag_param("csuite_only", "Only trades of the C-suite."),
     *_DIRECTED,
     params.limit_param(100, 500),
     OFFSET,
@@ -92,7 +92,7 @@ SCREEN_PARAMS = (
 CLUSTER_PARAMS = (
     _window("days", 30),
     TRADE_DAYS,
-    filters.OF_COMPANY,
+    filters.COMPANY_PARAM,
     _least("min_insiders", 3, "Minimum number of insiders."),
     params.limit_param(MAX_CLUSTERS, MAX_CLUSTERS, "Clusters"),
     OFFSET,
@@ -115,7 +115,7 @@ GROUP_PARAMS = (
     ),
     _window("filed_at_days", 30),
     TRADE_DAYS,
-    *filters.NARROW,
+    *filters.TRADE_PARAMS,
     params.limit_param(50, 500),
     OFFSET,
     Param(
@@ -179,31 +179,31 @@ SIGNALS = part(
 )
 
 
-def summary(call: Call) -> Response:
+def get_summary(call: Call) -> Response:
     """The sums of one company."""
     given = call.params
     days = given["transaction_days"] if given["transaction_days"] is not None else given["days"]
-    narrow = filters.of(call._replace(params={**given, "transaction_days": days}))
+    narrow = filters.build_trade_filters(call._replace(params={**given, "transaction_days": days}))
     with call.app.db.read() as tx:
         company = companies.find(tx, given["ticker"])
-        sums = totals.of_issuer(tx, company.cik, narrow)
-        windows = call.build_window_meta(trades.undated(tx, narrow, issuer=company.cik, directed=True))
+        sums = totals.compute_issuer_sums(tx, company.cik, narrow)
+        windows = call.build_window_meta(trades.count_undated(tx, narrow, issuer=company.cik, directed=True))
     name: IssuerName = {"ticker": company.ticker, "company_name": company.name, "issuer_cik": company.padded_cik}
     return call.success({**name, **sums}, {**windows, "transaction_days": days, "days": days})
 
 
-def screen(call: Call) -> Response:
+def screen_companies(call: Call) -> Response:
     """Companies by what their insiders did."""
     call, narrow = _bounded(call)
     given = call.params
     narrow = narrow._replace(with_roles=narrow.with_roles | (C_SUITE if given["csuite_only"] else 0))
     with call.app.db.read() as tx:
-        found = [one for one in totals.by_issuer(tx, narrow) if _passes(one, given)]
+        found = [one for one in totals.list_issuer_sums(tx, narrow) if _passes(one, given)]
         found.sort(key=lambda one: (_sorting(one, given["sort_by"]), one.cik), reverse=True)
-        page, paging = filters.cut(call, found)
-        issuers = totals.issuers_named(tx, [one.cik for one in page])
-        windows = call.build_window_meta(trades.undated(tx, narrow, directed=True))
-    rows: list[ScreenedIssuer] = [{**issuers[one.cik], **one.sums()} for one in page]
+        page, paging = filters.slice_page(call, found)
+        issuers = totals.get_issuers(tx, [one.cik for one in page])
+        windows = call.build_window_meta(trades.count_undated(tx, narrow, directed=True))
+    rows: list[ScreenedIssuer] = [{**issuers[one.cik], **one.build_sums()} for one in page]
     meta = {
         **windows,
         "total_results": len(found),
@@ -216,7 +216,7 @@ def screen(call: Call) -> Response:
     return call.render_requested_table(rows, meta) or call.bare_object({"results": rows, "meta": meta})
 
 
-def clusters(call: Call) -> Response:
+def list_clusters(call: Call) -> Response:
     """Companies in which several insiders bought, or several sold."""
     ticker = call.params["ticker"]
     call, narrow = _bounded(call, "days", of_all=ticker is None)
@@ -224,20 +224,20 @@ def clusters(call: Call) -> Response:
     least, narrow = narrow.min_value, narrow._replace(min_value=None)
     with call.app.db.read() as tx:
         issuer = companies.find(tx, ticker).cik if ticker else None
-        found = totals.clusters(tx, narrow, call.params["min_insiders"], least, issuer)
-        windows = call.build_window_meta(trades.undated(tx, narrow, issuer=issuer, directed=True))
+        found = totals.list_clusters(tx, narrow, call.params["min_insiders"], least, issuer)
+        windows = call.build_window_meta(trades.count_undated(tx, narrow, issuer=issuer, directed=True))
     return call.bare_rows(found, windows)
 
 
-def by_sector(call: Call) -> Response:
+def list_groups(call: Call) -> Response:
     """Sums by sector or industry."""
     call, narrow = _bounded(call)
     given = call.params
     with call.app.db.read() as tx:
-        found = totals.by_group(tx, narrow, by_industry=given["group_by"] == "industry")
-        windows = call.build_window_meta(trades.undated(tx, narrow))
+        found = totals.list_group_sums(tx, narrow, by_industry=given["group_by"] == "industry")
+        windows = call.build_window_meta(trades.count_undated(tx, narrow))
     found.sort(key=lambda one: (_group_sorting(one, given["sort_by"]), one["group"] or ""), reverse=True)
-    page, paging = filters.cut(call, found)
+    page, paging = filters.slice_page(call, found)
     return call.success_rows(page, {"total": len(found), **paging, "group_by": given["group_by"], **windows})
 
 
@@ -249,13 +249,13 @@ def _bounded(call: Call, filed_days: str = "filed_at_days", *, of_all: bool = Tr
     transactions are summed when no days are given.
     """
     given = call.params
-    windows = (*(one.name for one in filters.ABSOLUTE), "transaction_days", filed_days)
+    windows = (*(one.name for one in filters.DATE_PARAMS), "transaction_days", filed_days)
     if of_all and given["transaction_days"] is not None and given[filed_days] is None:
         call = call._replace(params={**given, filed_days: min(given["transaction_days"], MAX_SUMMED)})
-    narrow = filters.of(call)
-    narrow = narrow._replace(since=max(narrow.since, filters.since(call.now, call.params[filed_days])))
+    narrow = filters.build_trade_filters(call)
+    narrow = narrow._replace(since=max(narrow.since, filters.first_filing_day(call.now, call.params[filed_days])))
     asked = next((name for name in windows if given[name] is not None), None)
-    if of_all and asked is not None and filters.span(call.now, narrow) > MAX_SUMMED:
+    if of_all and asked is not None and filters.count_days(call.now, narrow) > MAX_SUMMED:
         said = (
             f"Sums over all companies cover at most {MAX_SUMMED} days of filing or of transactions: ask for one window "
             "after the other, or for one company by ticker where the call takes one."
@@ -264,13 +264,13 @@ def _bounded(call: Call, filed_days: str = "filed_at_days", *, of_all: bool = Tr
     return call, narrow
 
 
-def signals(call: Call) -> Response:
+def list_signals(call: Call) -> Response:
     """The clusters of the last thirty days, purchases and sales apart, the greatest value first."""
-    since = filters.since(call.now, SIGNAL_DAYS)
+    since = filters.first_filing_day(call.now, SIGNAL_DAYS)
     narrow = TradeFilters(MAX_CLUSTERS, since=since, no_plan=True, no_cashless=True, no_cover=True)
     with call.app.db.read() as tx:
-        found = totals.clusters(tx, narrow, SIGNAL_INSIDERS)
-        undated = trades.undated(tx, narrow, directed=True)
+        found = totals.list_clusters(tx, narrow, SIGNAL_INSIDERS)
+        undated = trades.count_undated(tx, narrow, directed=True)
     found.sort(key=lambda one: (-one["total_value"], one["issuer_cik"]))
     sides = {
         side: [
@@ -289,13 +289,13 @@ def signals(call: Call) -> Response:
     return call.bare_object({**sides, "meta": meta})
 
 
-def stats(call: Call) -> Response:
+def get_market_stats(call: Call) -> Response:
     """The whole market in the last days."""
     days = call.params["days"]
-    since = filters.since(call.now, days)
+    since = filters.first_filing_day(call.now, days)
     with call.app.db.read() as tx:
-        market = totals.overview(tx, since, days)
-        windows = call.build_window_meta(trades.undated(tx, TradeFilters(since=since), directed=True))
+        market = totals.build_overview(tx, since, days)
+        windows = call.build_window_meta(trades.count_undated(tx, TradeFilters(since=since), directed=True))
     return call.bare_object({**market, **windows})
 
 

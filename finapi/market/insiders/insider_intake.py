@@ -16,25 +16,25 @@ from finapi.market.documents.families import Family
 from finapi.market.documents.metadata import DOCUMENT, INDEX, FilingMetadata
 from finapi.market.documents.outcomes import UNDATED, Outcome, format_reason
 from finapi.market.documents.sources import Document
-from finapi.market.insiders import store
+from finapi.market.insiders import insider_store
 from finapi.market.reference import companies
 from finapi.store.db import Transaction
 
 # The kinds of a data set's tables begin with this.
-TABLE = "insider-set-"
+TABLE_PREFIX = "insider-set-"
 
 # Filings of a data set in one transaction: each on its own costs a commit, all together would hold the writer.
 _PORTION = 200
 
 
-def data_set(app: App, documents: Sequence[Document], only: Set[int] | None = None) -> Iterator[Outcome]:
+def store_data_set(app: App, documents: Sequence[Document], only: Set[int] | None = None) -> Iterator[Outcome]:
     """Store the filings of a quarterly data set, given as its tables, or those about some issuers; the outcomes."""
     by_kind = {document.kind: document for document in documents}
     if len(by_kind) < len(documents):
         for document in documents:
             yield outcomes.refuse(document, "two tables of one kind lie here: a folder holds one data set")
         return
-    named = {kind.removeprefix(TABLE): document for kind, document in by_kind.items()}
+    named = {kind.removeprefix(TABLE_PREFIX): document for kind, document in by_kind.items()}
     stored = held = refused = 0
     try:
         tables = {name: document.read() for name, document in named.items()}
@@ -45,7 +45,9 @@ def data_set(app: App, documents: Sequence[Document], only: Set[int] | None = No
             read = [one for one in portion if not isinstance(one, ParseError)]
             right = [one for one in read if only is None or int(one.form.issuer_cik) in only]
             for error in wrong:
-                yield Outcome(error.file, TABLE + insider_sets.SUBMISSION, "refused", format_reason(error), error.place)
+                yield Outcome(
+                    error.file, TABLE_PREFIX + insider_sets.SUBMISSION, "refused", format_reason(error), error.place
+                )
             fresh = _store(app, right)
             stored, held, refused = stored + fresh, held + len(right) - fresh, refused + len(wrong)
             documents[0].entry.moved("filings", stored + held + refused, 0)
@@ -62,7 +64,8 @@ def _store(app: App, portion: list[insider_sets.FiledForm]) -> int:
     now = app.clock.now()
     with app.db.write() as tx:
         return sum(
-            store.put(tx, one.form, FilingMetadata(one.accession, INDEX, filed_at=one.filed), now) for one in portion
+            insider_store.upsert_form(tx, one.form, FilingMetadata(one.accession, INDEX, filed_at=one.filed), now)
+            for one in portion
         )
 
 
@@ -71,16 +74,16 @@ def _pack_rows(tx: Transaction) -> Iterator[tuple[OwnershipForm, FilingMetadata,
     for row in tx.list_rows("insider_forms_to_pack"):
         filed = FilingMetadata(
             row["accession"],
-            INDEX if row["source"] == store.FROM_SET else DOCUMENT,
+            INDEX if row["source"] == insider_store.FROM_SET else DOCUMENT,
             filed_at=row["filed_at"],
             accepted_at=row["accepted_at"],
             primary_document=row["document"],
         )
-        yield store.unpacked(row["body"]), filed, row["sic"]
+        yield insider_store.decode_form(row["body"]), filed, row["sic"]
 
 
 def _pack_put(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, sic: int | None, now: datetime) -> bool:
-    stored = store.put(tx, form, filed, now)
+    stored = insider_store.upsert_form(tx, form, filed, now)
     if sic is not None:
         # Of no day and no rank: whatever else tells of the company knows better.
         companies.put_attributes(tx, int(form.issuer_cik), companies.Attributes(sic=sic), 0, "")
@@ -91,12 +94,12 @@ FAMILY = Family(
     content=OwnershipForm,
     group=lambda documents: ([document] for document in documents),
     read=lambda documents: ownership_forms.parse(documents[0].read(), documents[0].path),
-    subject=store.subject,
-    put=store.put,
+    subject=insider_store.build_subject,
+    put=insider_store.upsert_form,
     note=lambda form, filed: None if filed.filed_at else UNDATED,
     primary=True,
-    finish=store.settle,
-    data_set=data_set,
+    finish=insider_store.complete_undated_forms,
+    data_set=store_data_set,
     pack_rows=_pack_rows,
     pack_put=_pack_put,
 )

@@ -16,14 +16,14 @@ from finapi.store.db import Transaction
 
 MAX_COUNTED = 10_000  # beyond it the total says "gte"
 # Forms that a query looks at when neither a party nor an accession number narrows it, and tests of all of them.
-MAX_LOOKED, MAX_TESTS = 300_000, 1_000_000
+MAX_SEARCHED_FORMS, MAX_TESTS = 300_000, 1_000_000
 _NAMES = 200  # insiders, and issuers, whose names match that are looked at
 _LAST_DAY = 10**9
 
 Range = tuple[int, int]
 
 
-def filings(tx: Transaction, text: str, start: int, size: int) -> tuple[list[int], int, bool]:
+def find_forms(tx: Transaction, text: str, start: int, size: int) -> tuple[list[int], int, bool]:
     """Ids of the filings that a query finds, newest first; how many there are, and whether that is exact.
 
     INVALID_PARAM for a query that cannot be read, an unknown field or a value that is not of its type.
@@ -46,7 +46,7 @@ def filings(tx: Transaction, text: str, start: int, size: int) -> tuple[list[int
             wide.append(choice)
     if wide:
         since, until = _filed_between(wide)
-        looked = min(MAX_LOOKED, MAX_TESTS // sum(map(len, wide)))
+        looked = min(MAX_SEARCHED_FORMS, MAX_TESTS // sum(map(len, wide)))
         bound = tx.find_value("form_day_looked_to", since=since, until=until, looked=looked)
         cut.append(bound is not None)
         look("forms_of_query", wide, since=since if bound is None else bound, until=until)
@@ -90,8 +90,8 @@ def _fields(tx: Transaction, cut: list[bool]) -> dict[str, QueryField]:
     def word(text: str, *, forms: bool = True) -> Condition:
         if forms and text.upper() in ownership_forms.FORM_TYPES:
             return {"forms": [text.upper()]}
-        matches = names.matching(tx, text, _NAMES)
-        cut.append(matches.cut)
+        matches = names.find_matches(tx, text, _NAMES)
+        cut.append(matches.is_truncated)
         issuers = {*matches.issuers, *(ticker(text)["issuers"] if forms else ())}
         return {"issuers": sorted(issuers), "insiders": matches.insiders}
 

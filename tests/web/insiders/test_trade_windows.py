@@ -20,16 +20,16 @@ from finapi.core.config import Config
 from finapi.edgar import ownership_forms, submissions
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.filings import lists
-from finapi.market.insiders import store
+from finapi.market.insiders import insider_store
 from finapi.market.insiders import trades as stored
 from finapi.market.prices import price_csv, prices
 from finapi.web.http.route import INSIDERS
-from tests.api import test_insiders_api as plain
-from tests.api.test_insiders_api import CEO, OTHER, put_market, shares
 from tests.client import Client
 from tests.conftest import NOW
 from tests.support import ownership_xml as forms
 from tests.support.ownership_xml import ANN, BEN, FUND, form, owner, transaction
+from tests.web.insiders import test_insiders_api as plain
+from tests.web.insiders.test_insiders_api import CEO, OTHER, put_market, shares
 
 
 def announced() -> bytes:
@@ -245,7 +245,7 @@ def made_up(app: App, count: int = 120) -> None:
             accession = f"{issuer[0]}-26-{number + 1:06}"
             filed = str(day + timedelta(chance.choice((1, 2, 2, 40))))
             document = ownership_forms.parse(form(*rows, period=str(day), owners=who, issuer=issuer), accession)
-            store.put(tx, document, FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
+            insider_store.upsert_form(tx, document, FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
         tx.run("bump_data_version")
 
 
@@ -323,7 +323,7 @@ def test_pages_are_what_a_filter_over_all_rows_gives(api: Client, market: App, m
     greatest = sorted(newest, key=lambda row: row["transaction_value"] or -1, reverse=True)
     assert len(newest) > 200
     for number, triple in enumerate(triples()):
-        monkeypatch.setattr(stored, "_FEW", (0, 20_000)[number % 2])
+        monkeypatch.setattr(stored, "MAX_SORTED_TRADES", (0, 20_000)[number % 2])
         holds = [WINDOWS[triple[0]], FILTERS[triple[1]], FILTERS[triple[2]]]
         query = "&".join(triple)
 

@@ -16,10 +16,10 @@ from finapi.edgar import ownership_forms
 from finapi.market.documents.identify import Given
 from finapi.market.documents.metadata import DOCUMENT, INDEX, FilingMetadata
 from finapi.market.documents.outcomes import Outcome
-from finapi.market.insiders import amendments, holdings, store
-from finapi.market.insiders import forms as insider_filings
+from finapi.market.insiders import amendments, holdings, insider_store
+from finapi.market.insiders import insider_forms as insider_filings
 from finapi.market.insiders import trades as insider_trades
-from finapi.market.insiders.forms import FormFilters
+from finapi.market.insiders.insider_forms import FormFilters
 from finapi.market.insiders.trades import InsiderTransaction, TradeFilters
 from finapi.market.intake import ingest
 from finapi.market.reference import companies
@@ -33,13 +33,13 @@ FIRST, SECOND, THIRD = "0001234567-25-000001", "0001234567-25-000002", "00012345
 def put(app: App, data: bytes, accession: str = FIRST, filed: str | None = "2025-03-05", **more: Any) -> bool:
     filing = FilingMetadata(accession, more.pop("evidence", DOCUMENT), filed_at=filed, **more)
     with app.db.write() as tx:
-        return store.put(tx, ownership_forms.parse(data, "form.xml"), filing, NOW)
+        return insider_store.upsert_form(tx, ownership_forms.parse(data, "form.xml"), filing, NOW)
 
 
 def trades(app: App, **narrow: Any) -> list[InsiderTransaction]:
     with app.db.read() as tx:
-        page = insider_trades.latest(tx, TradeFilters(limit=100, **narrow))
-        return insider_trades.objects(tx, page.ids)
+        page = insider_trades.list_latest(tx, TradeFilters(limit=100, **narrow))
+        return insider_trades.build_transactions(tx, page.ids)
 
 
 def figures(app: App) -> list[tuple[str, Any, Any]]:
@@ -50,12 +50,12 @@ def figures(app: App) -> list[tuple[str, Any, Any]]:
 def everything(app: App) -> dict[str, Any]:
     """What answers show of a store: all but when it was stored."""
     with app.db.read() as tx:
-        ids = insider_trades.latest(tx, TradeFilters(limit=100)).ids
-        shown = insider_trades.objects(tx, ids)
-        held = holdings.objects(tx, holdings.of_everybody(tx, "2030-01-01", 100, 0))
-        listed = insider_filings.latest(tx, FormFilters(limit=100)).ids
-        filings = insider_filings.objects(tx, listed)
-        told = [insider_filings.form(tx, one["accession_number"]) for one in filings]
+        ids = insider_trades.list_latest(tx, TradeFilters(limit=100)).ids
+        shown = insider_trades.build_transactions(tx, ids)
+        held = holdings.build_holdings(tx, holdings.list_all(tx, "2030-01-01", 100, 0))
+        listed = insider_filings.list_latest(tx, FormFilters(limit=100)).ids
+        filings = insider_filings.build_filings(tx, listed)
+        told = [insider_filings.find_form(tx, one["accession_number"]) for one in filings]
         for one in told:
             assert one is not None
             one["processingMetadata"]["createdAt"] = one["processingMetadata"]["updatedAt"] = ""
@@ -76,9 +76,9 @@ def test_a_joint_filing_is_one_transaction_of_several_owners(app: App) -> None:
     assert (one["insider_name"], one["owner_count"]) == ("Wick Capital LP", 2)
     assert [owner["name"] for owner in one["owners"]] == ["Wick Capital LP", "Lamp Ann"]
     with app.db.read() as tx:
-        page = insider_trades.of_insider(tx, int(forms.ANN[0]), TradeFilters(limit=5))
-        (hers,) = insider_trades.objects(tx, page.ids, insider=int(forms.ANN[0]))
-        (both,) = insider_trades.objects(tx, page.ids, collapse=True)
+        page = insider_trades.list_by_insider(tx, int(forms.ANN[0]), TradeFilters(limit=5))
+        (hers,) = insider_trades.build_transactions(tx, page.ids, insider=int(forms.ANN[0]))
+        (both,) = insider_trades.build_transactions(tx, page.ids, collapse=True)
     assert page.total == 1
     assert (hers["insider_name"], hers["is_director"], hers["is_ten_percent_owner"]) == ("Lamp Ann", True, False)
     assert both["insider_name"] == "Wick Capital LP; Lamp Ann"
@@ -147,7 +147,7 @@ def test_of_two_sales_of_a_day_the_one_with_the_same_shares_after_it_is_replaced
     put(app, amendment(forms.transaction("S", "60", "12", after="850"), *more), SECOND, "2025-03-20")
     assert [one for one in figures(app) if one[1] != 5] == [(SECOND, 60, 12), (FIRST, 100, 10)]
     with app.db.read() as tx:
-        told = insider_filings.form(tx, FIRST)
+        told = insider_filings.find_form(tx, FIRST)
     assert told is not None
     # The form's own view says of each row what the list does.
     rows = told["nonDerivativeTable"]["transactions"]
@@ -160,8 +160,8 @@ def test_an_amendment_that_restates_everything_supersedes_the_form(app: App) -> 
     put(app, amendment(*rows), SECOND, "2025-03-20")
     assert figures(app) == [(SECOND, 55, 12), (SECOND, 100, 10)]
     with app.db.read() as tx:
-        told = insider_filings.form(tx, FIRST)
-        newer = insider_filings.form(tx, SECOND)
+        told = insider_filings.find_form(tx, FIRST)
+        newer = insider_filings.find_form(tx, SECOND)
     assert told is not None
     assert newer is not None
     assert (told["isSuperseded"], newer["isSuperseded"]) == (True, False)
@@ -199,7 +199,7 @@ def test_holdings_that_an_amendment_leaves_alone_stand_beside_it(app: App) -> No
     put(app, forms.form(forms.transaction("S", after="900"), forms.holding("500", "By trust")))
     put(app, amendment(forms.transaction("S", after="950")), SECOND, "2025-03-20")
     with app.db.read() as tx:
-        held = holdings.of_insider(tx, int(forms.ANN[0]))
+        held = holdings.list_by_insider(tx, int(forms.ANN[0]))
     assert sorted(row["amount_owned"] for row in held) == ["500", "950"]
 
 
@@ -208,8 +208,8 @@ def test_what_two_amendments_leave_alone_stands_beside_the_second(app: App) -> N
     put(app, amendment(forms.transaction("S", after="950")), SECOND, "2025-03-20")
     put(app, amendment(forms.transaction("S", after="960")), THIRD, "2025-03-21")
     with app.db.read() as tx:
-        held = holdings.of_insider(tx, int(forms.ANN[0]))
-        (shown,) = {one["total_beneficial_ownership"] for one in holdings.objects(tx, held)}
+        held = holdings.list_by_insider(tx, int(forms.ANN[0]))
+        (shown,) = {one["total_beneficial_ownership"] for one in holdings.build_holdings(tx, held)}
     assert sorted(row["amount_owned"] for row in held) == ["500", "960"]
     assert shown == 1460
 
@@ -348,13 +348,13 @@ def test_the_newest_form_names_the_insider(app: App) -> None:
     ],
 )
 def test_symbols_as_filers_write_them(written: str | None, ticker: str | None) -> None:
-    assert store.symbol(written) == ticker
+    assert insider_store.normalise_symbol(written) == ticker
 
 
 def test_rows_of_other_tables_are_never_restated() -> None:
     rows = ownership_forms.parse(forms.form(forms.transaction(), forms.holding()), "x").rows
-    assert amendments.restated(rows[:1], rows[1:]) == {}
-    assert amendments.restated(rows, rows) == {0: 0, 1: 1}
+    assert amendments.match_restated_rows(rows[:1], rows[1:]) == {}
+    assert amendments.match_restated_rows(rows, rows) == {0: 0, 1: 1}
 
 
 # ---- ingest

@@ -6,7 +6,7 @@ from finapi.core import days
 from finapi.core.records import Date
 from finapi.market.insiders import holdings, names
 from finapi.market.insiders.holdings import InsiderHolding, InsiderProfile, OwnershipVehicle, ShareSums
-from finapi.market.insiders.names import InsiderFound, InsiderOfCompanies
+from finapi.market.insiders.names import InsiderMatch, InsiderWithCompanies
 from finapi.market.reference import companies
 from finapi.web.http import params
 from finapi.web.http.call import Call
@@ -14,18 +14,18 @@ from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, TICKER, Param, path_param
 from finapi.web.http.schema import answer, part
 from finapi.web.insiders import filters
-from finapi.web.insiders.filters import COMPANY, LIMIT, PLACE, InsiderPaging
-from finapi.web.insiders.trades import INSIDER
+from finapi.web.insiders.filters import COMPANY, LIMIT, POSITION_CURSOR, InsiderPaging
+from finapi.web.insiders.insider_trades import INSIDER
 
-TICKER_PARAMS = (TICKER, LIMIT, OFFSET, PLACE)
-INSIDER_PARAMS = (INSIDER, LIMIT, OFFSET, PLACE)
+TICKER_PARAMS = (TICKER, LIMIT, OFFSET, POSITION_CURSOR)
+INSIDER_PARAMS = (INSIDER, LIMIT, OFFSET, POSITION_CURSOR)
 SNAPSHOT_PARAMS = (
     path_param("snapshot_date", "date", help="As of this day.", example="2025-12-31"),
-    filters.OF_COMPANY,
+    filters.COMPANY_PARAM,
     Param("insider_cik", "cik", help="Only this insider.", example="0000315090"),
     params.limit_param(100, 500),
     OFFSET,
-    PLACE,
+    POSITION_CURSOR,
 )
 PROFILE_PARAMS = (path_param("insider_cik", "cik", help="The insider's CIK.", example="0000315090"),)
 SEARCH_PARAMS = (
@@ -52,80 +52,80 @@ HOLDINGS_OF_ISSUER = answer(
 )
 HOLDINGS_OF_INSIDER = answer(
     data=list[InsiderHolding],
-    meta=part(pagination=InsiderPaging, insider=InsiderOfCompanies, ownership_summary=dict[str, HoldingsOfCompany]),
+    meta=part(pagination=InsiderPaging, insider=InsiderWithCompanies, ownership_summary=dict[str, HoldingsOfCompany]),
 )
 SNAPSHOT = answer(data=list[InsiderHolding], meta=part(snapshot_date=Date, pagination=InsiderPaging))
-NAMES_FOUND = list[InsiderFound]
+NAMES_FOUND = list[InsiderMatch]
 PROFILE = InsiderProfile
 
 
-def of_ticker(call: Call) -> Response:
+def list_by_ticker(call: Call) -> Response:
     """Positions in a company's securities, by the latest forms."""
     with call.app.db.read() as tx:
         company = companies.find(tx, call.params["ticker"])
-        held = holdings.of_issuer(tx, company.cik)
-        page, paging = filters.cut(call, held)
-        shown = holdings.objects(tx, page)
-        insiders = holdings.insiders_of_issuer(tx, company.cik)
+        held = holdings.list_by_issuer(tx, company.cik)
+        page, paging = filters.slice_page(call, held)
+        shown = holdings.build_holdings(tx, page)
+        insiders = holdings.count_insiders(tx, company.cik)
     meta = {
         "pagination": {"total": len(held), **paging},
-        "company": filters.named(company),
-        "summary": {"total_insiders": insiders, **holdings.summary(held)},
+        "company": filters.build_company(company),
+        "summary": {"total_insiders": insiders, **holdings.sum_shares(held)},
     }
     return call.success_rows(shown, meta)
 
 
-def of_insider(call: Call) -> Response:
+def list_by_insider(call: Call) -> Response:
     """An insider's positions, company by company."""
     insider = call.params["cik"]
     with call.app.db.read() as tx:
-        named = names.named(tx, insider)
-        held = holdings.of_insider(tx, insider)
-        page, paging = filters.cut(call, held)
-        shown = holdings.objects(tx, page, insider=insider)
+        named = names.get_insider(tx, insider)
+        held = holdings.list_by_insider(tx, insider)
+        page, paging = filters.slice_page(call, held)
+        shown = holdings.build_holdings(tx, page, insider=insider)
     meta = {
         "pagination": {"total": len(held), **paging},
         "insider": named,
         "ownership_summary": {
-            issuer: {**holdings.summary(theirs), "ownership_vehicles": holdings.vehicles(theirs)}
-            for issuer, theirs in holdings.by_company(held).items()
+            issuer: {**holdings.sum_shares(theirs), "ownership_vehicles": holdings.list_vehicles(theirs)}
+            for issuer, theirs in holdings.group_by_company(held).items()
         },
     }
     return call.success_rows(shown, meta)
 
 
-def snapshot(call: Call) -> Response:
+def list_snapshot(call: Call) -> Response:
     """Positions as of a day: what the latest form that reports that day or an earlier one says."""
     until, insider, ticker = (call.params[name] for name in ("snapshot_date", "insider_cik", "ticker"))
-    limit, offset, first = call.params["limit"], call.params["offset"], filters.place(call)
+    limit, offset, first = call.params["limit"], call.params["offset"], filters.page_start(call)
     with call.app.db.read() as tx:
         issuer = companies.find(tx, ticker).cik if ticker else None
         if insider is not None:
-            held = holdings.of_insider(tx, insider, issuer, until)
+            held = holdings.list_by_insider(tx, insider, issuer, until)
         elif issuer is not None:
-            held = holdings.of_issuer(tx, issuer, until)
+            held = holdings.list_by_issuer(tx, issuer, until)
         else:
-            held = holdings.of_everybody(tx, until, limit + 1, first)
+            held = holdings.list_all(tx, until, limit + 1, first)
         everybody = insider is None and issuer is None
         page, total = (held, None) if everybody else (held[first:], len(held))
-        shown = holdings.objects(tx, page[:limit], insider=insider)
+        shown = holdings.build_holdings(tx, page[:limit], insider=insider)
     more = len(page) > limit
     paging = {"total": total, "limit": limit, "offset": offset, "has_more": more}
-    paging |= {"next_cursor": filters.following(call, more=more)}
+    paging |= {"next_cursor": filters.next_cursor(call, more=more)}
     return call.success_rows(shown, {"snapshot_date": until, "pagination": paging})
 
 
-def profile(call: Call) -> Response:
+def get_profile(call: Call) -> Response:
     """An insider: roles, holdings, the last year and the last transactions."""
     with call.app.db.read() as tx:
-        found = holdings.profile(tx, call.params["insider_cik"], days.number(call.now.date().isoformat()))
+        found = holdings.build_profile(tx, call.params["insider_cik"], days.number(call.now.date().isoformat()))
     return call.bare_object(found)
 
 
-def search(call: Call) -> Response:
+def search_insiders(call: Call) -> Response:
     """Insiders by name; the headers tell how many there are, and whether more have such a name than are looked at."""
     limit, offset = call.params["limit"], call.params["offset"]
     with call.app.db.read() as tx:
-        found = names.search(tx, call.params["query"], limit, offset)
+        found = names.search_insiders(tx, call.params["query"], limit, offset)
     more = offset + limit < found.total
-    return call.bare_rows(found.page, {"total": found.total, "has_more": more, "matches_cut": found.cut})
+    return call.bare_rows(found.insiders, {"total": found.total, "has_more": more, "matches_cut": found.is_truncated})

@@ -9,8 +9,8 @@ import pytest
 from finapi.core.errors import ApiError
 from finapi.edgar import ownership_forms
 from finapi.edgar.ownership_forms import OwnershipForm
-from finapi.market.insiders import business_days, positions, rules, titles
-from finapi.market.insiders.rules import TradeFacts
+from finapi.market.insiders import business_days, form_positions, rules, titles
+from finapi.market.insiders.rules import TradeTraits
 from finapi.market.reference import sectors
 from tests.support import ownership_xml as forms
 
@@ -19,8 +19,8 @@ def form(*rows: str, **options: object) -> OwnershipForm:
     return ownership_forms.parse(forms.form(*rows, **options), "form.xml")  # type: ignore[arg-type]
 
 
-def facts(*rows: str, **options: object) -> list[TradeFacts]:
-    return rules.facts(form(*rows, **options))
+def facts(*rows: str, **options: object) -> list[TradeTraits]:
+    return rules.derive_traits(form(*rows, **options))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def facts(*rows: str, **options: object) -> list[TradeFacts]:
     ],
 )
 def test_standard_types(code: str | None, kind: str) -> None:
-    assert rules.standard_type(code) == kind
+    assert rules.get_standard_type(code) == kind
 
 
 def test_only_purchases_and_sales_of_shares_are_trades_in_the_market() -> None:
@@ -133,7 +133,7 @@ def test_an_exercise_with_sales_of_no_more_on_the_day_is_cashless() -> None:
         forms.transaction("S", "40", "11"),
         forms.transaction("M", "100", "0", derivative="2.50"),
     )
-    assert [one.cashless for one in told] == [True, True, True, False]
+    assert [one.is_cashless for one in told] == [True, True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -146,12 +146,12 @@ def test_an_exercise_with_sales_of_no_more_on_the_day_is_cashless() -> None:
     ],
 )
 def test_what_is_no_cashless_exercise(rows: tuple[str, ...], why: str) -> None:
-    assert [one.cashless for one in facts(*rows)] == [False, False], why
+    assert [one.is_cashless for one in facts(*rows)] == [False, False], why
 
 
 def test_words_tell_of_a_cashless_exercise() -> None:
     told = facts(forms.transaction("S", notes="F1"), footnotes={"F1": "Sold in a cashless exercise of options."})
-    assert told[0].cashless is True
+    assert told[0].is_cashless is True
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_words_tell_of_a_cashless_exercise() -> None:
     ],
 )
 def test_sales_to_cover_taxes(code: str, text: str, is_so: bool) -> None:
-    assert facts(forms.transaction(code, notes="F1"), footnotes={"F1": text})[0].sell_to_cover is is_so
+    assert facts(forms.transaction(code, notes="F1"), footnotes={"F1": text})[0].is_sell_to_cover is is_so
 
 
 # ---- lateness
@@ -191,19 +191,19 @@ def test_sales_to_cover_taxes(code: str, text: str, is_so: bool) -> None:
 )
 def test_when_a_form_is_late(kind: str, day: str, filed: str, late: bool | None, days: int | None) -> None:
     told = form(forms.transaction(date=day), kind=kind, period=day)
-    assert rules.lateness(told, filed) == (late, days)
+    assert rules.compute_lateness(told, filed) == (late, days)
 
 
 def test_what_need_not_be_reported_in_two_days_makes_no_form_late() -> None:
     early = forms.transaction("A", date="2025-01-10", timeliness="E")
     told = form(early, forms.transaction(date="2025-03-03"), period="2025-01-10")
-    assert rules.lateness(told, "2025-03-05") == (False, 2)
+    assert rules.compute_lateness(told, "2025-03-05") == (False, 2)
     gift = form(forms.transaction("G", date="2022-01-10"), forms.transaction(date="2022-03-03"), period="2022-01-10")
-    assert rules.lateness(gift, "2022-03-07") == (False, 2)
+    assert rules.compute_lateness(gift, "2022-03-07") == (False, 2)
 
 
 def test_without_a_filing_date_nothing_is_late() -> None:
-    assert rules.lateness(form(forms.transaction()), None) == (None, None)
+    assert rules.compute_lateness(form(forms.transaction()), None) == (None, None)
 
 
 def test_a_year_before_section_16_is_no_date() -> None:
@@ -237,8 +237,8 @@ def test_business_days_between_are_those_that_counting_finds() -> None:
     for length in range(0, 800, 7):
         end = start + timedelta(length)
         counted = sum(business_days.is_business_day(start + timedelta(n)) for n in range(1, length + 1))
-        assert business_days.between(start, end) == counted
-    assert business_days.between(start, start - timedelta(1)) == 0
+        assert business_days.count_between(start, end) == counted
+    assert business_days.count_between(start, start - timedelta(1)) == 0
 
 
 # ---- who is who
@@ -261,15 +261,15 @@ def test_business_days_between_are_those_that_counting_finds() -> None:
     ],
 )
 def test_titles_have_a_standard_form(text: str, name: str, c_suite: bool, rank: int) -> None:
-    found = titles.title(text)
+    found = titles.parse_title(text)
     assert found is not None
-    assert (found.name, found.c_suite, found.rank) == (name, c_suite, rank)
+    assert (found.name, found.is_c_suite, found.rank) == (name, c_suite, rank)
 
 
 def test_only_two_offices_make_a_named_executive_officer_for_certain() -> None:
-    told = [titles.title(text) for text in ("CEO", "CFO", "COO")]
-    assert [one.named for one in told if one] == [True, True, None]
-    assert titles.title(None) is None
+    told = [titles.parse_title(text) for text in ("CEO", "CFO", "COO")]
+    assert [one.is_named_executive for one in told if one] == [True, True, None]
+    assert titles.parse_title(None) is None
 
 
 @pytest.mark.parametrize(
@@ -324,20 +324,22 @@ def test_the_last_transaction_of_a_vehicle_tells_what_it_holds() -> None:
         forms.transaction("G", "50", "0", sign="A", after="550", hands="I", nature="By trust", nature_notes="F1"),
         forms.holding("70", notes="F2"),
     )
-    held = positions.of(told.rows)
+    held = form_positions.list_positions(told.rows)
     assert [(one.seq, one.ownership, one.amount) for one in held] == [(1, "D", "800"), (3, "I", "550"), (4, "I", "70")]
 
 
 def test_a_position_without_an_amount_has_none() -> None:
-    (held,) = positions.of(form(forms.transaction(after=None)).rows)
+    (held,) = form_positions.list_positions(form(forms.transaction(after=None)).rows)
     assert held.amount is None
 
 
 def test_footnotes_of_an_amount_are_kept_where_there_is_none() -> None:
     row = form(forms.transaction(after="90")).rows[0]
     noted = row._replace(footnote_ids=(*row.footnote_ids, ("following_shares", ("F1",))))
-    assert [one.notes for one in positions.of([noted])] == [()]
-    assert [one.notes for one in positions.of([noted._replace(following_shares=None)])] == [("F1",)]
+    assert [one.footnote_ids for one in form_positions.list_positions([noted])] == [()]
+    assert [one.footnote_ids for one in form_positions.list_positions([noted._replace(following_shares=None)])] == [
+        ("F1",)
+    ]
 
 
 def test_two_grants_of_one_title_are_two_positions() -> None:
@@ -345,18 +347,18 @@ def test_two_grants_of_one_title_are_two_positions() -> None:
         forms.transaction("M", "10", None, derivative="2.5", after="90"),
         forms.transaction("M", "10", None, derivative="3.5", after="40"),
     )
-    assert [one.amount for one in positions.of(told.rows)] == ["90", "40"]
+    assert [one.amount for one in form_positions.list_positions(told.rows)] == ["90", "40"]
 
 
 def test_shares_behind_a_derivative_that_is_held_stand_for_its_amount() -> None:
     (row,) = form(forms.transaction("M", "10", None, derivative="2.5", after=None)).rows
     row = row._replace(underlying_shares="300")
-    assert [one.amount for one in positions.of([row])] == [None]
-    assert [one.amount for one in positions.of([row._replace(is_transaction=False)])] == ["300"]
+    assert [one.amount for one in form_positions.list_positions([row])] == [None]
+    assert [one.amount for one in form_positions.list_positions([row._replace(is_transaction=False)])] == ["300"]
 
 
 @pytest.mark.parametrize(
     ("day", "number"), [(None, 0), ("1969-12-31", 0), ("1970-01-01", 0), ("1970-01-02", 1), ("2026-01-31", 20484)]
 )
 def test_days_are_counted_from_1970(day: str | None, number: int) -> None:
-    assert positions.day_number(day) == number
+    assert form_positions.filing_day_number(day) == number

@@ -5,9 +5,9 @@ from __future__ import annotations
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, Object
 from finapi.edgar.ownership_forms import FORM_TYPES
-from finapi.market.insiders import forms
-from finapi.market.insiders.forms import FormAsFiled, FormFilters, InsiderFiling
-from finapi.market.insiders.positions import day_number
+from finapi.market.insiders import insider_forms
+from finapi.market.insiders.form_positions import filing_day_number
+from finapi.market.insiders.insider_forms import FormAsFiled, FormFilters, InsiderFiling
 from finapi.market.reference import companies
 from finapi.market.reference.companies import Company
 from finapi.web.http.call import Call
@@ -27,7 +27,7 @@ LATEST_PARAMS = (
     OFFSET,
     CURSOR,
     _FORM,
-    filters.OF_COMPANY,
+    filters.COMPANY_PARAM,
     *_WINDOW,
     Param("is_amendment", "boolean", help="Only amendments (true) or originals (false).", example="true"),
     filters.SECTOR,
@@ -55,34 +55,34 @@ FILINGS_OF_ISSUER = answer(
 FORM = answer(data=FormAsFiled, meta=Object)
 
 
-def latest(call: Call) -> Response:
+def list_latest(call: Call) -> Response:
     """Newest filings of forms 3, 4 and 5."""
     ticker = call.params["ticker"]
     with call.app.db.read() as tx:
         narrow = _filters(call, companies.find(tx, ticker) if ticker else None)
-        page = forms.latest(tx, narrow)
-        rows = forms.objects(tx, page.ids)
-        windows = call.build_window_meta(forms.undated(tx, narrow))
-    return call.success_rows(rows, {"pagination": filters.pagination(call, page), **windows})
+        page = insider_forms.list_latest(tx, narrow)
+        rows = insider_forms.build_filings(tx, page.ids)
+        windows = call.build_window_meta(insider_forms.count_undated(tx, narrow))
+    return call.success_rows(rows, {"pagination": filters.build_paging(call, page), **windows})
 
 
-def of_ticker(call: Call) -> Response:
+def list_by_ticker(call: Call) -> Response:
     """Newest filings about a company."""
     with call.app.db.read() as tx:
         company = companies.find(tx, call.params["ticker"])
         narrow = _filters(call, company)
-        page = forms.latest(tx, narrow)
-        rows = forms.objects(tx, page.ids)
-        windows = call.build_window_meta(forms.undated(tx, narrow))
-    meta = {"pagination": filters.pagination(call, page), "company": filters.named(company), **windows}
+        page = insider_forms.list_latest(tx, narrow)
+        rows = insider_forms.build_filings(tx, page.ids)
+        windows = call.build_window_meta(insider_forms.count_undated(tx, narrow))
+    meta = {"pagination": filters.build_paging(call, page), "company": filters.build_company(company), **windows}
     return call.success_rows(rows, meta)
 
 
-def form(call: Call) -> Response:
+def get_form(call: Call) -> Response:
     """One form with both tables and every footnote."""
     accession = call.params["accession_number"]
     with call.app.db.read() as tx:
-        found = forms.form(tx, accession)
+        found = insider_forms.find_form(tx, accession)
     if found is None:
         raise ApiError("NOT_FOUND", f"finapi has no ownership form {accession}.")
     return call.success(found, {})
@@ -94,14 +94,14 @@ def _filters(call: Call, company: Company | None) -> FormFilters:
     return FormFilters(
         limit=params["limit"],
         offset=params["offset"],
-        cursor=filters.cursor(params),
+        cursor=filters.parse_cursor(params),
         type=params["form_type"],
         issuer=company.cik if company else None,
         insider=params.get("insider_cik"),
         # Day 0 is that of forms whose filing day is unknown: it is before no day.
-        since=day_number(first) if first else 1 if last else None,
-        until=day_number(last) if last else None,
+        since=filing_day_number(first) if first else 1 if last else None,
+        until=filing_day_number(last) if last else None,
         amendment=params.get("is_amendment"),
-        sector=filters.sector(params),
-        industry=filters.industry(params),
+        sector=filters.parse_sector(params),
+        industry=filters.parse_industry(params),
     )

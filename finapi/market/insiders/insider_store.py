@@ -24,7 +24,7 @@ from finapi.edgar.ownership_forms import Owner, OwnershipForm, OwnershipRow
 from finapi.market.documents import announce, filings, identify, metadata
 from finapi.market.documents.identify import Subject
 from finapi.market.documents.metadata import DOCUMENT, INDEX, UNFILED, FilingMetadata, Party, is_unfiled
-from finapi.market.insiders import amendments, positions, rules, titles, trades
+from finapi.market.insiders import amendments, form_positions, rules, titles, trades
 from finapi.market.reference import companies
 from finapi.store import heartbeats
 from finapi.store.db import Row as DbRow
@@ -36,7 +36,7 @@ FROM_SET, FROM_DOCUMENT = 0, 1
 FROM_FORM = companies.FROM_FILING_LIST
 
 # What insider.transaction.created tells of a transaction, beside its filing (DECISIONS 9).
-PAYLOAD = (
+EVENT_MEMBERS = (
     "ticker",
     "issuer_cik",
     "insider_name",
@@ -61,8 +61,10 @@ _OF_ROW = attrgetter(
     "nature",
     "direct_or_indirect",
 )
-_OF_FACTS = attrgetter("standard_type", "direction", "value", "rule_10b5_1", "plan_source", "cashless", "sell_to_cover")
-_OF_POSITION = attrgetter("cls", "title", "derivative", "ownership", "nature", "vehicle", "amount")
+_OF_FACTS = attrgetter(
+    "standard_type", "direction", "value", "rule_10b5_1", "plan_source", "is_cashless", "is_sell_to_cover"
+)
+_OF_POSITION = attrgetter("security_class", "title", "is_derivative", "ownership", "nature", "vehicle", "amount")
 
 # Forms that amendments may join; an insider has a handful of one period.
 _LINKED = 100
@@ -70,14 +72,14 @@ _LINKED = 100
 _NO_TICKER = frozenset(("NONE", "N-A", "NA", "NULL", "NOT-APPLICABLE", "UNKNOWN", "TBD", "PRIVATE"))
 
 
-def put(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: datetime) -> bool:
+def upsert_form(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: datetime) -> bool:
     """Store a form under its filing; False when it is held already and nothing new is told.
 
     Everything happens in the caller's transaction: the form is stored whole or not at all.
     """
     # A data set does not tell how transactions and holdings alternate: both sources number rows alike.
     form = replace(form, rows=tuple(sorted(form.rows, key=lambda row: (row.is_derivative, not row.is_transaction))))
-    text = encoded(form)
+    text = encode_form(form)
     content = hashlib.sha256(text).digest()
     if filed.filed_at is None:
         filed = replace(filed, filed_at=tx.find_value("filing_times", accession=filed.accession))
@@ -95,7 +97,7 @@ def put(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: dateti
         # A report whose accession number was not known is announced when the number is.
         new = is_unfiled(held["accession"])
     _insert(tx, form, filed, text, now)
-    for number in (form_id(filed.accession), *sorted(touched)):
+    for number in (derive_form_id(filed.accession), *sorted(touched)):
         _settle_amendments(tx, number)
     tx.run("bump_data_version")
     if new:
@@ -105,7 +107,7 @@ def put(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: dateti
     return True
 
 
-def settle(tx: Transaction, now: datetime) -> int:
+def complete_undated_forms(tx: Transaction, now: datetime) -> int:
     """Complete forms whose filing or day was unknown. Return how many were settled.
 
     A stop ends it after a document; the rest is still noted as undated.
@@ -114,25 +116,25 @@ def settle(tx: Transaction, now: datetime) -> int:
     for row in tx.list_rows("undated_insider_forms"):
         if stopping.is_requested():
             break
-        form = unpacked(row["body"])
+        form = decode_form(row["body"])
         accession = row["accession"]
         if is_unfiled(accession):
-            accession = identify.listed(tx, subject(form)) or accession
+            accession = identify.listed(tx, build_subject(form)) or accession
         filed_at = tx.find_value("filing_times", accession=accession)
         if filed_at is not None:
             evidence = INDEX if row["source"] == FROM_SET else DOCUMENT
             filed = FilingMetadata(accession, evidence, filed_at=filed_at, primary_document=row["document"])
-            settled += put(tx, form, filed, now)
+            settled += upsert_form(tx, form, filed, now)
     return settled
 
 
-def subject(form: OwnershipForm) -> Subject:
+def build_subject(form: OwnershipForm) -> Subject:
     """What a form says of its filing: the issuer, then the owners, may be those whose lists name it."""
     ciks = [int(form.issuer_cik), *(int(owner.cik) for owner in form.owners)]
-    return Subject(ciks, form.form, form.period, hashlib.sha256(encoded(form)).digest())
+    return Subject(ciks, form.form, form.period, hashlib.sha256(encode_form(form)).digest())
 
 
-def encoded(form: OwnershipForm) -> bytes:
+def encode_form(form: OwnershipForm) -> bytes:
     """A form as JSON: its fields by name, rows as lists."""
     # Not dataclasses.asdict, which copies every value on its way and takes ten times as long.
     values: dict[str, Any] = {name: getattr(form, name) for name in OwnershipForm.__slots__}
@@ -140,7 +142,7 @@ def encoded(form: OwnershipForm) -> bytes:
     return json.dumps(values, separators=(",", ":")).encode()
 
 
-def unpacked(body: bytes) -> OwnershipForm:
+def decode_form(body: bytes) -> OwnershipForm:
     """The form of stored bytes."""
     values = json.loads(zlib.decompress(body))
     values["owners"] = tuple(Owner(**owner) for owner in values["owners"])
@@ -151,7 +153,7 @@ def unpacked(body: bytes) -> OwnershipForm:
     return OwnershipForm(**values)
 
 
-def form_id(accession: str) -> int:
+def derive_form_id(accession: str) -> int:
     """The number by which a form is stored: of its accession number, or below zero of its hash."""
     if is_unfiled(accession):
         return -1 - int(accession.removeprefix(UNFILED)[:15], 16)
@@ -173,28 +175,28 @@ def _source(filed: FilingMetadata) -> int:
 
 
 def _insert(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, text: bytes, now: datetime) -> None:
-    day = positions.day_number(filed.filed_at)
-    number = form_id(filed.accession)
+    day = form_positions.filing_day_number(filed.filed_at)
+    number = derive_form_id(filed.accession)
     issuer, as_of = int(form.issuer_cik), filed.filed_at or ""
-    ticker = symbol(form.symbol)
+    ticker = normalise_symbol(form.symbol)
     companies.put_name(tx, issuer, form.issuer_name, FROM_FORM, as_of)
     companies.put_tickers(tx, issuer, [(ticker, None)] if ticker else [], FROM_FORM, as_of)
-    named = [(word, 1, issuer) for word in words(f"{form.issuer_name} {ticker or ''}")]
+    named = [(word, 1, issuer) for word in split_words(f"{form.issuer_name} {ticker or ''}")]
     if not is_unfiled(filed.accession):
         _put_filing(tx, form, filed, now)
     sic = tx.find_value("company_sic", cik=issuer)
     _insert_form(tx, form, filed, text, sic, now)
-    for position, owner in enumerate(titles.owners(form)):
+    for position, owner in enumerate(titles.list_owners(form)):
         cik, name = int(owner.cik), owner.name or f"CIK {owner.cik}"
         tx.run("put_insider", cik=cik, name=name, is_entity=titles.is_entity(owner), day=day, form=number)
-        named += [(word, 0, cik) for word in words(name)]
+        named += [(word, 0, cik) for word in split_words(name)]
         tx.run(
             "insert_insider_form_owner",
             owner_cik=cik,
             filed_day=day,
             form_id=number,
             position=position,
-            roles=titles.roles([owner]),
+            roles=titles.combine_roles([owner]),
             title=owner.officer_title,
             other=owner.other_text,
         )
@@ -209,12 +211,12 @@ def _insert(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, text: b
 def _insert_form(
     tx: Transaction, form: OwnershipForm, filed: FilingMetadata, text: bytes, sic: int | None, now: datetime
 ) -> None:
-    late, days = rules.lateness(form, filed.filed_at)
+    late, days = rules.compute_lateness(form, filed.filed_at)
     tables = [(row.is_derivative, row.is_transaction) for row in form.rows]
     tx.run(
         "insert_insider_form",
         {name: getattr(form, name) for name in ("symbol", "form", "period", "original_date")},
-        id=form_id(filed.accession),
+        id=derive_form_id(filed.accession),
         accession=filed.accession,
         content=hashlib.sha256(text).digest(),
         source=_source(filed),
@@ -224,14 +226,14 @@ def _insert_form(
         base=form.form[0],
         is_amendment=form.form.endswith("/A"),
         filed_at=filed.filed_at,
-        filed_day=positions.day_number(filed.filed_at),
-        as_of=positions.as_of(form, filed.filed_at),
+        filed_day=form_positions.filing_day_number(filed.filed_at),
+        as_of=form_positions.latest_reported_day(form, filed.filed_at),
         is_late=late,
         business_days=days,
-        roles=titles.roles(titles.owners(form)),
+        roles=titles.combine_roles(titles.list_owners(form)),
         document=filed.primary_document,
         stored_at=iso(now),
-        owner_count=len(titles.owners(form)),
+        owner_count=len(titles.list_owners(form)),
         nonderiv_trans=tables.count((False, True)),
         nonderiv_holdings=tables.count((False, False)),
         deriv_trans=tables.count((True, True)),
@@ -240,12 +242,12 @@ def _insert_form(
     )
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words by which a name is found: letters and digits in lower case, each once."""
     return list(dict.fromkeys(re.findall(r"[^\W_]+", text.casefold())))[:20]
 
 
-def symbol(text: str | None) -> str | None:
+def normalise_symbol(text: str | None) -> str | None:
     """The ticker that a form gives, folded; None for none, for several and for what is no ticker."""
     if text is None:
         return None
@@ -264,7 +266,7 @@ def _put_filing(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now
         INDEX if _source(filed) == FROM_SET else DOCUMENT,
         (
             Party(int(form.issuer_cik), metadata.RANKS["issuer"], form.issuer_name),
-            *(Party(int(one.cik), rank, one.name) for one in titles.owners(form)),
+            *(Party(int(one.cik), rank, one.name) for one in titles.list_owners(form)),
         ),
         form=form.form,
         period_of_report=form.period,
@@ -276,10 +278,10 @@ def _put_filing(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now
 
 
 def _transactions(form: OwnershipForm, filed: FilingMetadata, sic: int | None) -> list[tuple[Any, ...]]:
-    number, day = form_id(filed.accession), positions.day_number(filed.filed_at)
-    judged = [rules.believed(row, filed.filed_at) for row in form.rows]
-    facts = rules.facts(replace(form, rows=tuple(row for row, _ in judged)))
-    roles, owner, issuer = titles.roles(titles.owners(form)), int(form.owners[0].cik), int(form.issuer_cik)
+    number, day = derive_form_id(filed.accession), form_positions.filing_day_number(filed.filed_at)
+    judged = [rules.remove_impossible_values(row, filed.filed_at) for row in form.rows]
+    facts = rules.derive_traits(replace(form, rows=tuple(row for row, _ in judged)))
+    roles, owner, issuer = titles.combine_roles(titles.list_owners(form)), int(form.owners[0].cik), int(form.issuer_cik)
     found: list[tuple[Any, ...]] = []
     for seq, (row, wrong) in enumerate(judged, 1):
         if not row.is_transaction:
@@ -302,18 +304,21 @@ def _figure_notes(row: OwnershipRow, wrong: Mapping[str, str]) -> str | None:
 
 def _trade(form: OwnershipForm, row: OwnershipRow) -> int:
     """A number that is the same for the same trade in two forms."""
-    said = (form.issuer_cik, row.is_derivative, amendments.fold(row.title), row.date, row.code)
+    said = (form.issuer_cik, row.is_derivative, amendments.fold_title(row.title), row.date, row.code)
     text = repr((*said, row.acquired_disposed, row.shares, row.price))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big", signed=True)
 
 
 def _insert_positions(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, number: int, day: int) -> None:
-    held = positions.of(form.rows)
-    rows = [(number, one.seq, number, *_OF_POSITION(one), json.dumps(one.notes) if one.notes else None) for one in held]
+    held = form_positions.list_positions(form.rows)
+    rows = [
+        (number, one.seq, number, *_OF_POSITION(one), json.dumps(one.footnote_ids) if one.footnote_ids else None)
+        for one in held
+    ]
     tx.insert_rows("insert_insider_positions", rows)
-    as_of, issuer = positions.as_of(form, filed.filed_at), int(form.issuer_cik)
-    for derivative, cls in sorted({(one.derivative, one.cls) for one in held}):
-        for owner in titles.owners(form):
+    as_of, issuer = form_positions.latest_reported_day(form, filed.filed_at), int(form.issuer_cik)
+    for derivative, cls in sorted({(one.is_derivative, one.security_class) for one in held}):
+        for owner in titles.list_owners(form):
             cik = int(owner.cik)
             tx.run("put_insider_stake", issuer_cik=issuer, owner_cik=cik, derivative=derivative, cls=cls)
             stake = tx.find_value("insider_stake_id", issuer_cik=issuer, owner_cik=cik, derivative=derivative, cls=cls)
@@ -323,14 +328,14 @@ def _insert_positions(tx: Transaction, form: OwnershipForm, filed: FilingMetadat
 def _announce(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: datetime) -> None:
     if _source(filed) == FROM_SET and not announce.is_recent(now, filed.filed_at):
         return  # history, which is not worth putting together what nobody will be told
-    ids = [row["id"] for row in tx.list_rows("transactions_of_form", form_id=form_id(filed.accession))]
+    ids = [row["id"] for row in tx.list_rows("transactions_of_form", form_id=derive_form_id(filed.accession))]
     news = [
         announce.News(
             {**transaction, "accession_number": filed.accession},
-            {name: transaction.get(name) for name in PAYLOAD},
+            {name: transaction.get(name) for name in EVENT_MEMBERS},
             f"{filed.accession}/{number}",
         )
-        for number, transaction in enumerate(trades.objects(tx, ids))
+        for number, transaction in enumerate(trades.build_transactions(tx, ids))
     ]
     announce.inside(tx, now, OWNERSHIP, filed.accession, news)
 
@@ -344,7 +349,7 @@ def _settle_amendments(tx: Transaction, number: int) -> None:
     if not any(row["is_amendment"] for row in linked):
         return
     order = sorted(linked, key=lambda row: (row["filed_day"], row["id"]))
-    forms = {row["id"]: unpacked(row["body"]) for row in order}
+    forms = {row["id"]: decode_form(row["body"]) for row in order}
     for row in order:
         tx.run("reset_superseded_transactions", form_id=row["id"])
         tx.run("reset_superseded_positions", form_id=row["id"])
@@ -365,12 +370,12 @@ def _restate(
 ) -> list[tuple[int, int]]:
     """Mark what an amendment restates; the rows that stand after it, its own not among them."""
     rows = forms[later].rows
-    taken = amendments.restated([forms[one].rows[place] for one, place in live], rows)
+    taken = amendments.match_restated_rows([forms[one].rows[place] for one, place in live], rows)
     gone: dict[int, list[int]] = {}
     for place in taken:
         one, within = live[place]
         gone.setdefault(one, []).append(within + 1)
-    vehicles = json.dumps(sorted({one.vehicle for one in positions.of(rows)}))
+    vehicles = json.dumps(sorted({one.vehicle for one in form_positions.list_positions(rows)}))
     for earlier, places in gone.items():
         seqs = json.dumps(sorted(places))
         tx.run("supersede_transactions", form_id=earlier, by=later, seqs=seqs)

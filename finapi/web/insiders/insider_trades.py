@@ -9,9 +9,9 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 from finapi.core import days
 from finapi.core.errors import invalid_param
 from finapi.core.records import Date
-from finapi.market.insiders import forms, names, query, trades
-from finapi.market.insiders.forms import PlainForm
-from finapi.market.insiders.names import InsiderOfCompanies
+from finapi.market.insiders import form_query, insider_forms, names, trades
+from finapi.market.insiders.insider_forms import PlainForm
+from finapi.market.insiders.names import InsiderWithCompanies
 from finapi.market.insiders.trades import IdPage, InsiderTransaction, TradeFilters
 from finapi.market.prices import returns
 from finapi.market.prices.returns import Returns
@@ -22,20 +22,28 @@ from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, TICKER, Field, Param, path_param
 from finapi.web.http.schema import answer, part, with_windows
 from finapi.web.insiders import filters
-from finapi.web.insiders.filters import CURSOR, LIMIT, OUTCOME, OWNERS, TOTAL, TRADE_DAYS, InsiderPaging
+from finapi.web.insiders.filters import (
+    CURSOR,
+    INCLUDE_OUTCOME,
+    INCLUDE_TOTAL,
+    LIMIT,
+    OWNER_PARAMS,
+    TRADE_DAYS,
+    InsiderPaging,
+)
 
 _MATCHES = 25  # insiders and issuers of a search whose transactions are looked at
 
 # What is kept until the data change has no window that ends today.
-_LIST = (LIMIT, OFFSET, CURSOR, *filters.NARROW, *OWNERS, OUTCOME)
+_LIST = (LIMIT, OFFSET, CURSOR, *filters.TRADE_PARAMS, *OWNER_PARAMS, INCLUDE_OUTCOME)
 _DIRECTION = Param("direction", default="BUY", allowed=("BUY", "SELL"), help="Purchases or sales.", example="BUY")
 _NAME = Param("query", help="Words of an insider's or company's name, a ticker or CIK.", example="Buffett")
-LATEST_PARAMS = (*_LIST, TOTAL)
-TICKER_PARAMS = (TICKER, filters.filed_days(7), TRADE_DAYS, *_LIST)
+LATEST_PARAMS = (*_LIST, INCLUDE_TOTAL)
+TICKER_PARAMS = (TICKER, filters.filing_window_param(7), TRADE_DAYS, *_LIST)
 INSIDER = path_param("cik", "cik", help="The insider's CIK.", example="0000315090")
 INSIDER_PARAMS = (INSIDER, *_LIST)
-SEARCH_PARAMS = (_NAME, filters.filed_days(7), TRADE_DAYS, *_LIST)
-TOP_PARAMS = (_DIRECTION, *_LIST, TOTAL)
+SEARCH_PARAMS = (_NAME, filters.filing_window_param(7), TRADE_DAYS, *_LIST)
+TOP_PARAMS = (_DIRECTION, *_LIST, INCLUDE_TOTAL)
 QUERY_BODY = (
     Field(
         "query",
@@ -83,7 +91,7 @@ TRADES = answer(data=list[TransactionInList], meta=with_windows(pagination=Insid
 TRADES_OF_ISSUER = answer(data=list[TransactionInList], meta=with_windows(pagination=InsiderPaging, **filters.WINDOWS))
 TRADES_OF_INSIDER = answer(
     data=list[TransactionInList],
-    meta=with_windows(pagination=InsiderPaging, insider=InsiderOfCompanies, **filters.DAYS),
+    meta=with_windows(pagination=InsiderPaging, insider=InsiderWithCompanies, **filters.DAYS),
 )
 TRADES_FOUND = answer(
     data=list[TransactionInList],
@@ -102,47 +110,47 @@ TRADES_FOUND = answer(
 QUERY = part(total=part(value=int, relation=Literal["eq", "gte"]), transactions=list[PlainForm])
 
 
-def latest(call: Call) -> Response:
+def list_latest(call: Call) -> Response:
     """The newest transactions by filing day."""
     counted = call.params["include_total"]
-    return _listed(call, lambda tx, narrow: trades.latest(tx, narrow, counted=counted))
+    return _listed(call, lambda tx, narrow: trades.list_latest(tx, narrow, counted=counted))
 
 
-def of_ticker(call: Call) -> Response:
+def list_by_ticker(call: Call) -> Response:
     """The newest transactions in a company's securities."""
-    narrow = filters.of(call)
+    narrow = filters.build_trade_filters(call)
     with call.app.db.read() as tx:
         issuer = companies.find(tx, call.params["ticker"]).cik
-        page = trades.of_issuer(tx, issuer, narrow)
+        page = trades.list_by_issuer(tx, issuer, narrow)
         rows = _rows(tx, call, page)
-        windows = call.build_window_meta(trades.undated(tx, narrow, issuer=issuer))
-    return call.success_rows(rows, {"pagination": filters.pagination(call, page), **windows})
+        windows = call.build_window_meta(trades.count_undated(tx, narrow, issuer=issuer))
+    return call.success_rows(rows, {"pagination": filters.build_paging(call, page), **windows})
 
 
-def top(call: Call) -> Response:
+def list_largest(call: Call) -> Response:
     """The purchases or sales of the greatest value."""
     direction = trades.BUY if call.params["direction"] == "BUY" else trades.SELL
     counted = call.params["include_total"]
-    return _listed(call, lambda tx, narrow: trades.top(tx, direction, narrow, counted=counted), directed=True)
+    return _listed(call, lambda tx, narrow: trades.list_largest(tx, direction, narrow, counted=counted), directed=True)
 
 
 def _listed(call: Call, find: Callable[[Transaction, TradeFilters], IdPage], *, directed: bool = False) -> Response:
-    narrow = filters.of(call, whole=True)
+    narrow = filters.build_trade_filters(call, whole=True)
     with call.app.db.read() as tx:
         page = find(tx, narrow)
         rows = _rows(tx, call, page)
-        windows = call.build_window_meta(trades.undated(tx, narrow, directed=directed))
-    return call.success_rows(rows, {"pagination": filters.pagination(call, page), **windows})
+        windows = call.build_window_meta(trades.count_undated(tx, narrow, directed=directed))
+    return call.success_rows(rows, {"pagination": filters.build_paging(call, page), **windows})
 
 
 def _rows(tx: Transaction, call: Call, page: IdPage, insider: int | None = None) -> Sequence[InsiderTransaction]:
     """The rows of a page, each with its outcome where that is asked for."""
-    rows = trades.objects(tx, page.ids, insider=insider, collapse=call.params["collapse_joint_filers"])
+    rows = trades.build_transactions(tx, page.ids, insider=insider, collapse=call.params["collapse_joint_filers"])
     if not call.params["include_outcome"]:
         return rows
     dated = [(row, row["transaction_date"]) for row in rows]
     became = returns.after(tx, [(row["ticker"], day) for row, day in dated if row["ticker"] and day])
-    earnings = trades.next_earnings(tx, [(row["issuer_cik"], day) for row, day in dated if day])
+    earnings = trades.find_next_earnings(tx, [(row["issuer_cik"], day) for row, day in dated if day])
     return [TransactionInList(**row, outcome=_outcome(row, became, earnings)) for row in rows]
 
 
@@ -170,27 +178,27 @@ def _outcome(
     }
 
 
-def of_insider(call: Call) -> Response:
+def list_by_insider(call: Call) -> Response:
     """The newest transactions of an insider."""
-    insider, narrow = call.params["cik"], filters.of(call)
+    insider, narrow = call.params["cik"], filters.build_trade_filters(call)
     with call.app.db.read() as tx:
-        named = names.named(tx, insider)
-        page = trades.of_insider(tx, insider, narrow)
+        named = names.get_insider(tx, insider)
+        page = trades.list_by_insider(tx, insider, narrow)
         rows = _rows(tx, call, page, insider)
-        windows = call.build_window_meta(trades.undated_of_insider(tx, insider, narrow))
-    return call.success_rows(rows, {"pagination": filters.pagination(call, page), "insider": named, **windows})
+        windows = call.build_window_meta(trades.count_undated_by_insider(tx, insider, narrow))
+    return call.success_rows(rows, {"pagination": filters.build_paging(call, page), "insider": named, **windows})
 
 
-def search(call: Call) -> Response:
+def search_transactions(call: Call) -> Response:
     """Transactions of insiders and in companies whose names match; of all without a name."""
     words = call.params["query"]
-    narrow = filters.of(call, whole=words is None)
+    narrow = filters.build_trade_filters(call, whole=words is None)
     with call.app.db.read() as tx:
-        matches = names.matching(tx, words, _MATCHES) if words is not None else None
+        matches = names.find_matches(tx, words, _MATCHES) if words is not None else None
         found = (matches.insiders, matches.issuers) if matches else None
-        page = trades.of_any(tx, *found, narrow) if found else trades.latest(tx, narrow)
+        page = trades.list_by_parties(tx, *found, narrow) if found else trades.list_latest(tx, narrow)
         rows = _rows(tx, call, page)
-        undated = trades.undated_of_any(tx, *found, narrow) if found else trades.undated(tx, narrow)
+        undated = trades.count_undated_by_parties(tx, *found, narrow) if found else trades.count_undated(tx, narrow)
     meta = {
         **call.build_window_meta(undated),
         "total": page.total,
@@ -199,7 +207,7 @@ def search(call: Call) -> Response:
         "next_cursor": page.next_cursor,
         "matched_insiders": len(matches.insiders) if matches else None,
         "matched_issuers": len(matches.issuers) if matches else None,
-        "matches_cut": matches is not None and matches.cut,
+        "matches_cut": matches is not None and matches.is_truncated,
     }
     return call.success_rows(rows, meta)
 
@@ -210,6 +218,6 @@ def query_forms(call: Call) -> Response:
     if call.body.get("sort", ("", True))[1] is False:
         raise invalid_param("sort", "Ascending order is not supported; forms come newest first.", allowed=["desc"])
     with call.app.db.read() as tx:
-        ids, total, exact = query.filings(tx, call.body["query"], start, size)
-        found = forms.plain(tx, ids)
+        ids, total, exact = form_query.find_forms(tx, call.body["query"], start, size)
+        found = insider_forms.list_plain_forms(tx, ids)
     return call.bare_object({"total": {"value": total, "relation": "eq" if exact else "gte"}, "transactions": found})

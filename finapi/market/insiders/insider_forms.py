@@ -11,8 +11,15 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from finapi.core.records import Date, InlineObject, OneOf, Time, Url, build_record
 from finapi.edgar.ownership_forms import FORM_TYPES, Owner, OwnershipForm, OwnershipRow
-from finapi.market.insiders import store
-from finapi.market.insiders.trades import FigureMark, IdPage, InsiderCursor, absent, narrowest, page
+from finapi.market.insiders import insider_store
+from finapi.market.insiders.trades import (
+    FigureMark,
+    IdPage,
+    InsiderCursor,
+    build_absent_mark,
+    find_narrowest,
+    read_id_page,
+)
 from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
 
@@ -36,31 +43,31 @@ class FormFilters(NamedTuple):
     amendment: bool | None = None
 
 
-def query(filters: FormFilters) -> str:
+def choose_query(filters: FormFilters) -> str:
     """The name of the query that reads a list from the index of the filter that narrows it most."""
-    by = narrowest(filters, "insider", "issuer", "industry", "sector", "type")
+    by = find_narrowest(filters, "insider", "issuer", "industry", "sector", "type")
     return f"insider_filings_of_{by}"
 
 
-def values(filters: FormFilters) -> dict[str, Any]:
+def build_query_values(filters: FormFilters) -> dict[str, Any]:
     """The values of that query."""
     return {**filters._asdict(), **filters.cursor._asdict()}
 
 
-def undated(tx: Transaction, filters: FormFilters) -> int:
+def count_undated(tx: Transaction, filters: FormFilters) -> int:
     """How many filings a window leaves out because their day is not known, up to :data:`MAX_UNDATED`."""
     if filters.since is None and filters.until is None:
         return 0
     # Day 0 is that of forms whose filing day is not known.
     without = filters._replace(limit=MAX_UNDATED, offset=0, cursor=InsiderCursor(), since=0, until=0)
-    return len(tx.list_rows(query(without), values(without)))
+    return len(tx.list_rows(choose_query(without), build_query_values(without)))
 
 
-def latest(tx: Transaction, filters: FormFilters) -> IdPage:
+def list_latest(tx: Transaction, filters: FormFilters) -> IdPage:
     """The newest filings by filing day; those of a sector or industry, and amendments, are not counted."""
-    by = narrowest(filters, "issuer", "sector", "industry", "amendment", "type")
+    by = find_narrowest(filters, "issuer", "sector", "industry", "amendment", "type")
     count = f"count_insider_filings_of_{by}" if by in ("issuer", "type", "all") else None
-    return page(tx, query(filters), values(filters), count)
+    return read_id_page(tx, choose_query(filters), build_query_values(filters), count)
 
 
 class _FiledIssuer(TypedDict):
@@ -95,7 +102,7 @@ class InsiderFiling(TypedDict):
     index_url: Url | None
 
 
-def objects(tx: Transaction, ids: Sequence[int]) -> list[InsiderFiling]:
+def build_filings(tx: Transaction, ids: Sequence[int]) -> list[InsiderFiling]:
     """Filings as lists show them, in the order of ``ids``."""
     return [_filing(row) for row in tx.list_rows("insider_filings_by_id", ids=json.dumps(list(ids)))]
 
@@ -352,13 +359,13 @@ class PlainForm(_FormHead):
     ownerSignatureNameDate: Date | None
 
 
-def form(tx: Transaction, accession: str) -> FormAsFiled | None:
+def find_form(tx: Transaction, accession: str) -> FormAsFiled | None:
     """One form as it was filed; None when it is not held."""
     found = tx.find_value("insider_form_of", accession=accession)
     if found is None:
         return None
     (row,) = tx.list_rows("insider_forms_by_id", ids=json.dumps([found]))
-    held = store.unpacked(row["body"])
+    held = insider_store.decode_form(row["body"])
     restated = {one["seq"] for one in tx.list_rows("superseded_rows", form_id=found)}
     index, xml = _links(row)
     return build_record(
@@ -381,10 +388,10 @@ def form(tx: Transaction, accession: str) -> FormAsFiled | None:
     )
 
 
-def plain(tx: Transaction, ids: Sequence[int]) -> list[PlainForm]:
+def list_plain_forms(tx: Transaction, ids: Sequence[int]) -> list[PlainForm]:
     """Forms in plain values, in the order of ``ids``."""
     return [
-        _plain(row, store.unpacked(row["body"]))
+        _plain(row, insider_store.decode_form(row["body"]))
         for row in tx.list_rows("insider_forms_by_id", ids=json.dumps(list(ids)))
     ]
 
@@ -437,7 +444,7 @@ def _cell(restated: set[int], row: OwnershipRow, seq: int, field: str) -> Any:
     notes = list(row.list_footnote_ids(field))
     if field not in _FIGURES:
         return {"value": value, "footnotes": notes}
-    return {"value": value, "footnotes": notes, "mark": absent(notes) if value is None else None}
+    return {"value": value, "footnotes": notes, "mark": build_absent_mark(notes) if value is None else None}
 
 
 def _plain_value(row: OwnershipRow, seq: int, field: str) -> Any:

@@ -7,7 +7,7 @@ from datetime import date
 from typing import NamedTuple
 
 from finapi.edgar.ownership_forms import OwnershipForm, OwnershipRow
-from finapi.market.insiders.amendments import fold
+from finapi.market.insiders.amendments import fold_title
 from finapi.market.insiders.rules import usable_date
 
 
@@ -18,24 +18,24 @@ class Position(NamedTuple):
     """
 
     seq: int
-    cls: str
+    security_class: str
     title: str | None
-    derivative: bool
+    is_derivative: bool
     ownership: str | None
     nature: str | None
     vehicle: str
     amount: str | None
-    notes: tuple[str, ...]
+    footnote_ids: tuple[str, ...]
 
 
-def as_of(form: OwnershipForm, filed_at: str | None) -> str:
+def latest_reported_day(form: OwnershipForm, filed_at: str | None) -> str:
     """The latest day that a form tells of: its period or its last transaction, never after its filing."""
     days = [form.period, *(day for row in form.rows if row.is_transaction and (day := usable_date(row.date)))]
     known = [day for day in days if filed_at is None or day <= filed_at]
     return max(known, default=form.period)
 
 
-def of(rows: Sequence[OwnershipRow]) -> list[Position]:
+def list_positions(rows: Sequence[OwnershipRow]) -> list[Position]:
     """The positions after the last row: of several transactions of one vehicle that of the last one stands.
 
     ``rows`` are transactions before holdings, as the tables are stored. A holding that repeats the vehicle of
@@ -62,7 +62,7 @@ def _position(seq: int, row: OwnershipRow) -> Position:
         amount = row.underlying_shares
     return Position(
         seq,
-        fold(row.title),
+        fold_title(row.title),
         row.title,
         row.is_derivative,
         row.direct_or_indirect,
@@ -81,19 +81,19 @@ def _vehicle(row: OwnershipRow) -> tuple[str, ...]:
             row.exercise_price,
             row.exercise_date,
             row.expiration_date,
-            fold(row.underlying_title),
+            fold_title(row.underlying_title),
             *row.list_footnote_ids("exercise_price", "exercise_date", "expiration_date"),
         )
     return (
         "d" if row.is_derivative else "n",
-        fold(row.title),
+        fold_title(row.title),
         row.direct_or_indirect or "",
-        fold(row.nature),
+        fold_title(row.nature),
         *row.list_footnote_ids("nature", "direct_or_indirect"),
         *(term or "" for term in terms),
     )
 
 
-def day_number(text: str | None) -> int:
+def filing_day_number(text: str | None) -> int:
     """Days since 1970-01-01, 0 for no day (and for days before)."""
     return 0 if text is None else max(0, (date.fromisoformat(text) - date(1970, 1, 1)).days)

@@ -20,8 +20,8 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.edgar import ownership_forms
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
-from finapi.market.insiders import names, store
-from finapi.market.insiders import query as insider_query
+from finapi.market.insiders import form_query as insider_query
+from finapi.market.insiders import insider_store, names
 from finapi.market.reference import companies
 from finapi.web.http.route import INSIDERS
 from finapi.web.router import Router
@@ -103,7 +103,7 @@ def put_market(app: App) -> None:
     """Store the market made by hand."""
     for data, accession, filed in MARKET:
         with app.db.write() as tx:
-            store.put(
+            insider_store.upsert_form(
                 tx, ownership_forms.parse(data, accession), FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW
             )
     with app.db.write() as tx:
@@ -396,7 +396,7 @@ def test_insiders_by_name_are_paged_and_it_is_said_where_names_are_cut(
     assert [one.headers["x-has-more"] for one in (first, second)] == ["true", "false"]
     assert (second.headers["x-total-count"], "x-window" in second.headers) == ("3", False)
     assert api.get(path + "&offset=3").json == []
-    monkeypatch.setattr(names, "_MOST_WITH_WORD", 2)
+    monkeypatch.setattr(names, "MAX_NAMES_WITH_WORD", 2)
     cut = api.get(path.replace("limit=2", "limit=1"))
     assert (cut.headers["x-total-count"], cut.headers["x-window"]) == ("2", "matches_cut=true")
 
@@ -435,7 +435,7 @@ def test_filings_are_narrowed(api: Client, path: str, query: dict[str, Any], fou
 def test_a_form_whose_filing_day_is_unknown_was_filed_before_no_day(api: Client, market: App) -> None:
     with market.db.write() as tx:
         told = ownership_forms.parse(form(transaction("G"), period="2025-10-01"), "x")
-        store.put(tx, told, FilingMetadata("0001234567-25-000009", DOCUMENT, filed_at=None), NOW)
+        insider_store.upsert_form(tx, told, FilingMetadata("0001234567-25-000009", DOCUMENT, filed_at=None), NOW)
     for path in ("/filings/latest", "/filings/by-ticker/BRK-B"):
         assert [row["filed_at"] for row in get(api, path)["data"]][-1] is None
         before = get(api, path, to_date="2025-12-31")
@@ -545,7 +545,7 @@ def test_a_query_that_is_none_is_refused(api: Client, text: str) -> None:
 
 
 def test_a_query_that_looked_at_some_forms_only_says_at_least(market: App, api: Client, monkeypatch: Any) -> None:
-    monkeypatch.setattr(insider_query, "MAX_LOOKED", 2)
+    monkeypatch.setattr(insider_query, "MAX_SEARCHED_FORMS", 2)
     # A day is looked at whole.
     answer = query(api, "transactionCode:P").json
     assert ([row["accessionNo"][-1] for row in answer["transactions"]], answer["total"]) == (
@@ -803,5 +803,7 @@ def test_an_answer_has_a_tag_until_something_is_new(api: Client, market: App) ->
     assert api.get(INSIDERS + "/filings/latest", headers={"If-None-Match": tag}).status == 304
     with market.db.write() as tx:
         told = ownership_forms.parse(form(transaction("G"), period="2026-01-30"), "x")
-        store.put(tx, told, FilingMetadata("0001234567-26-000009", DOCUMENT, filed_at="2026-01-30"), NOW)
+        insider_store.upsert_form(
+            tx, told, FilingMetadata("0001234567-26-000009", DOCUMENT, filed_at="2026-01-30"), NOW
+        )
     assert api.get(INSIDERS + "/filings/latest", headers={"If-None-Match": tag}).status == 200

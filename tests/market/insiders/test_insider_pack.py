@@ -15,7 +15,7 @@ from finapi.edgar import ownership_forms
 from finapi.edgar.form_families import OWNERSHIP
 from finapi.market.documents import packed
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
-from finapi.market.insiders import store
+from finapi.market.insiders import insider_store
 from finapi.web.http.route import INSIDERS
 from tests.client import Client
 from tests.conftest import NOW
@@ -27,7 +27,7 @@ MAGIC = b"finapi-pack 2 insiders\n"
 def test_a_pack_holds_what_was_stored(app: App, make_app: Callable[..., App]) -> None:
     told = ownership_forms.parse(forms.form(forms.transaction(), forms.holding()), "form.xml")
     with app.db.write() as tx:
-        store.put(tx, told, FilingMetadata(forms.ACCESSION, DOCUMENT, filed_at="2025-03-05"), NOW)
+        insider_store.upsert_form(tx, told, FilingMetadata(forms.ACCESSION, DOCUMENT, filed_at="2025-03-05"), NOW)
     with app.db.read() as tx:
         data = packed.dump(tx, OWNERSHIP)
     other = make_app()
@@ -57,7 +57,7 @@ def test_what_is_no_pack_is_refused(app: App, damaged: bytes, reason: str) -> No
 def test_a_line_that_the_database_refuses_names_the_constraint(app: App, make_app: Callable[..., App]) -> None:
     form = ownership_forms.parse(forms.form(forms.transaction()), "form.xml")
     with app.db.write() as tx:
-        store.put(tx, form, FilingMetadata(forms.ACCESSION, DOCUMENT, filed_at="2025-03-05"), NOW)
+        insider_store.upsert_form(tx, form, FilingMetadata(forms.ACCESSION, DOCUMENT, filed_at="2025-03-05"), NOW)
     with app.db.read() as tx:
         line = zlib.decompress(packed.dump(tx, OWNERSHIP)[len(MAGIC) :])
     data = MAGIC + zlib.compress(line.replace(b'"Brook Lamps Inc."', b"null"))
