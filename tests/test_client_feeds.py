@@ -228,9 +228,9 @@ def test_docs_clients_does_what_it_says(server: FinapiServer, monkeypatch: pytes
     held["feed"].close()
     assert held["newest"].year >= 2025
     assert {"8-K", "10-Q"} <= held["forms"]
-    assert held["told"][:2] == (404, "UNKNOWN_TICKER")
+    assert held["details"][:2] == (404, "UNKNOWN_TICKER")
     assert held["event"]["data"]["ticker"] == "AAPL"
-    assert held["left"] > 0
+    assert held["tokens"] > 0
 
 
 def test_the_same_over_connections_that_stay_open(world: FixtureWorld) -> None:
