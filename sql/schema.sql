@@ -1659,7 +1659,7 @@ CREATE TABLE securities (
     issuer_key     TEXT NOT NULL,
     -- Letter of the share class.
     class_letter   TEXT,
-    -- Kind of security: Stocks, ETFs ... (market/reference/issuers.py).
+    -- Kind of security: Stocks, ETFs ... (market/reference/issuer_names.py).
     security_group TEXT NOT NULL,
     -- The ticker concluded from evidence. NULL: unknown.
     ticker         TEXT,

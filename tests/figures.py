@@ -16,7 +16,7 @@ from finapi.market.financials.faces import FaceRow, Faces, SumRow
 from finapi.market.financials.fact_book import FactRow, SourceFiling
 from finapi.market.financials.periods import Period
 from finapi.market.financials.series_rows import FigureSeries
-from finapi.market.statements import factsets
+from finapi.market.statements import fact_sets
 
 # concept, start (None: an instant), end, value, filing
 Fact = tuple[str, str | None, str, str, str]
@@ -93,4 +93,4 @@ def document(cik: int, name: str, facts: Iterable[tuple[str, str, dict[str, Any]
 def store(app: App, data: bytes) -> None:
     """Put a companyfacts document into the store."""
     with app.db.write() as tx:
-        factsets.put_companyfacts(tx, companyfacts.parse(data, "test.json"), app.clock.now())
+        fact_sets.upsert_companyfacts(tx, companyfacts.parse(data, "test.json"), app.clock.now())

@@ -259,7 +259,7 @@ TARGETS = {
         lambda: _files("sgml/*", "index/*", "feeds/*", "ownership/*", "thirteenf/*", "fsds_slices/*/*.txt"),
     ),
     "price_csv": Target(lambda data: price_csv.parse(data, "f", "brk-b.csv"), lambda: list(PRICES)),
-    "cusip_map": Target(lambda data: cusip_map.parse(data, "f"), lambda: list(MAPPINGS)),
+    "cusip_map": Target(lambda data: cusip_map.parse_mappings(data, "f"), lambda: list(MAPPINGS)),
     "getcurrent": Target(
         lambda data: getcurrent.parse_page(data, "f"),
         lambda: _with_shorter(_files("feeds/*.atom"), lambda data: _fewer(data, b"entry", 6)),

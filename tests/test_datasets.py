@@ -22,7 +22,7 @@ from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.financials import company_books
 from finapi.market.intake import ingest
-from finapi.market.statements import as_filed, datasets, facts
+from finapi.market.statements import filed_facts, filed_statements, statement_set_intake
 from tests.measure import agreement
 from tests.support.statement_set_tables import ADSH, LINES, NUM, NUMBERS, PRE, SUB, TAGS, folder, table, tables, zipped
 
@@ -35,16 +35,16 @@ def take(app: App, *paths: Path) -> list[Outcome]:
     return outcomes
 
 
-def of(app: App, **question: Any) -> list[facts.FiledFact]:
+def of(app: App, **question: Any) -> list[filed_facts.FiledFact]:
     with app.db.read() as tx:
-        return facts.of_company(tx, GOLDMAN, **question)
+        return filed_facts.list_company_facts(tx, GOLDMAN, **question)
 
 
 def served(app: App, accession: str = ADSH, *, whole: bool = True) -> dict[str, Any]:
     with app.db.read() as tx:
-        report = as_filed.report_of_filing(tx, accession)
+        report = filed_statements.find_report_by_accession(tx, accession)
         assert report is not None
-        return as_filed.of_report(tx, report, consolidated_only=whole)[0]
+        return filed_statements.read_statements(tx, report, consolidated_only=whole)[0]
 
 
 def version(app: App) -> int:
@@ -66,7 +66,9 @@ def test_figures_are_those_of_the_rows(app: App, quarter: Path) -> None:
         (kind, "ingested", "1 filings: 1 ingested, 0 held already") for kind in XBRL.data_set_kinds
     }
     assert of(app, concepts=["us-gaap:Revenues"]) == [
-        facts.FiledFact("us-gaap:Revenues", "USD", start, "2009-06-30", value, None, ADSH, "10-Q", "2009-08-05", "fsds")
+        filed_facts.FiledFact(
+            "us-gaap:Revenues", "USD", start, "2009-06-30", value, None, ADSH, "10-Q", "2009-08-05", "fsds"
+        )
         for start, value in (("2009-01-01", "23186000000"), ("2009-04-01", "13761000000"))
     ]
 
@@ -219,9 +221,9 @@ def test_figures_of_a_filing_that_tells_everything_of_the_parent_are_those_of_th
     take(app, folder(tmp_path / "set", tables(num=[row | {"coreg": "ParentCompany"} for row in NUMBERS])))
     with app.db.read() as tx:
         book = company_books.load(tx, GOLDMAN).book
-        held = as_filed.report_of_filing(tx, ADSH)
+        held = filed_statements.find_report_by_accession(tx, ADSH)
         assert held is not None
-        assert as_filed.entity_of(tx, held) == {"LegalEntity": "ParentCompany"}
+        assert filed_statements.find_consolidated_dimension(tx, held) == {"LegalEntity": "ParentCompany"}
     ((_, told),) = [(key, found) for key, found in book.vintages["us-gaap:Assets"].items() if key[0] == 14425]
     assert told[0].value == "889544000000"
 
@@ -532,14 +534,14 @@ def test_nothing_is_left_in_the_temporary_directory(
 
 
 def test_filing_larger_than_any_is_refused(app: App, quarter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(datasets, "MAX_SHARE", 100)
+    monkeypatch.setattr(statement_set_intake, "MAX_SHARE", 100)
     assert "more rows for one filing" in str(take(app, quarter)[0].reason)
 
 
 def test_filings_are_dealt_to_files_and_all_found_again(
     app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(datasets, "SHARE", 500)
+    monkeypatch.setattr(statement_set_intake, "SHARE", 500)
     numbers = [f"0000950123-09-{n:06}" for n in range(40)]
     place = folder(
         tmp_path / "set",

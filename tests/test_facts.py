@@ -14,8 +14,8 @@ from finapi.app import App
 from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
-from finapi.market.statements import facts
-from finapi.market.statements.facts import FiledFact
+from finapi.market.statements import filed_facts
+from finapi.market.statements.filed_facts import FiledFact
 
 FILING = Path(__file__).parent / "filings" / "nflx-10q-20100930"
 NFLX = "0001193125-10-999999"
@@ -74,7 +74,7 @@ def put(app: App, tmp_path: Path) -> Callable[..., list[Outcome]]:
 
 def of(app: App, cik: int = APPLE, **question: Any) -> list[FiledFact]:
     with app.db.read() as tx:
-        return facts.of_company(tx, cik, **question)
+        return filed_facts.list_company_facts(tx, cik, **question)
 
 
 def version(app: App) -> int:
@@ -199,8 +199,8 @@ def test_filing_date_of_companyfacts_is_the_filing_s_where_nothing_else_tells(
 def test_facts_of_a_filing_have_their_dimensions(app: App, put: Callable[..., Any]) -> None:
     put(FILING)
     with app.db.read() as tx:
-        ((_, found),) = facts.of_sets(tx, facts.sets_of(tx, accession=NFLX))
-        assert facts.sets_of(tx, accession="0000000000-00-000000") == []
+        ((_, found),) = filed_facts.iter_facts_by_set(tx, filed_facts.list_fact_sets(tx, accession=NFLX))
+        assert filed_facts.list_fact_sets(tx, accession="0000000000-00-000000") == []
     assert {fact.accession for fact in found} == {NFLX}
     assert [fact for fact in found if not fact.dims] == of(app, 1065280)
 

@@ -382,13 +382,13 @@ def test_an_index_with_a_broken_line_stores_nothing(app: App, document: Any) -> 
 
 def put_tickers(app: App, cik: int, *tickers: str, source: int = companies.FROM_SUBMISSIONS, as_of: str = "") -> None:
     with app.db.write() as tx:
-        companies.put_name(tx, cik, f"Company {cik}", companies.FROM_COVER, "")
-        companies.put_tickers(tx, cik, [(one, None) for one in tickers], source, as_of)
+        companies.upsert_name(tx, cik, f"Company {cik}", companies.FROM_COVER, "")
+        companies.upsert_tickers(tx, cik, [(one, None) for one in tickers], source, as_of)
 
 
 def found(app: App, text: str) -> tuple[int, str | None]:
     with app.db.read() as tx:
-        company = companies.find(tx, text)
+        company = companies.resolve(tx, text)
     return company.cik, company.ticker
 
 
@@ -429,7 +429,7 @@ def test_a_ticker_that_was_given_up_is_its_new_bearers(app: App, newest_first: b
     assert found(app, "fb") == (99, "FB")
     assert found(app, "1326801") == (1326801, "META")
     with app.db.read() as tx:
-        assert [(one["cik"], one["current"]) for one in companies.holders(tx, "FB")] == [
+        assert [(one["cik"], one["current"]) for one in companies.list_ticker_holders(tx, "FB")] == [
             ("0000000099", True),
             ("0001326801", False),
         ]
@@ -443,11 +443,11 @@ def test_a_company_that_gave_its_ticker_up_is_found_by_it_while_nobody_else_bear
 
 def test_former_names_are_told_once_each(app: App) -> None:
     with app.db.write() as tx:
-        companies.put_unnamed(tx, 1750)
+        companies.insert_unnamed(tx, 1750)
         for first, last in ((None, "2001-01-01"), ("1994-01-01", "2001-01-01"), ("1994-01-01", "2001-01-01")):
-            companies.put_former_name(tx, 1750, "OLD LAMP CO", first, last)
-        companies.put_former_name(tx, 1750, "OLDER LAMP CO", None, "1990-01-01")
-        assert companies.former_names(tx, 1750) == [
+            companies.insert_former_name(tx, 1750, "OLD LAMP CO", first, last)
+        companies.insert_former_name(tx, 1750, "OLDER LAMP CO", None, "1990-01-01")
+        assert companies.list_former_names(tx, 1750) == [
             {"name": "OLD LAMP CO", "from_date": "1994-01-01", "to_date": "2001-01-01"},
             {"name": "OLDER LAMP CO", "from_date": None, "to_date": "1990-01-01"},
         ]
@@ -526,7 +526,9 @@ def test_a_full_submission_is_a_filing_with_its_documents_and_its_primary_text(a
     with app.db.read() as tx:
         # Latin-1 as the 1990s wrote it, told apart and kept as UTF-8.
         assert contents.primary(tx, outcome.accession) == contents.Text("text", "Lamps café went on.".encode())
-        assert companies.former_names(tx, 1750) == [{"name": "OLD LAMP CO", "from_date": None, "to_date": "1997-01-01"}]
+        assert companies.list_former_names(tx, 1750) == [
+            {"name": "OLD LAMP CO", "from_date": None, "to_date": "1997-01-01"}
+        ]
     assert [one.outcome for one in run(app, document("full.txt", FULL))] == ["unchanged"]
 
 

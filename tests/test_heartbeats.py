@@ -13,7 +13,7 @@ from finapi.core.clock import FixedClock
 from finapi.market.demo import data
 from finapi.market.documents.identify import Given
 from finapi.market.intake import ingest
-from finapi.market.statements import intake
+from finapi.market.statements import xbrl_intake
 from finapi.store import heartbeats
 from finapi.store.db import ConstraintError
 from finapi.store.heartbeats import Heartbeat
@@ -123,14 +123,14 @@ def test_a_document_arrives_when_it_is_stored_and_never_again(
 
 
 def test_an_arrival_is_of_the_transaction_that_stores(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = intake.FAMILY.put
+    stored = xbrl_intake.FAMILY.put
 
     def breaks(*given: object) -> bool:
         stored(*given)  # type: ignore[arg-type]
         heartbeats.record_arrival(given[0], "filing", NOW)  # type: ignore[arg-type]
         raise RuntimeError("after the last row")
 
-    monkeypatch.setattr(intake, "FAMILY", replace(intake.FAMILY, put=breaks))
+    monkeypatch.setattr(xbrl_intake, "FAMILY", replace(xbrl_intake.FAMILY, put=breaks))
     assert ingested(app) == 0
     assert set(freshness(app).values()) == {None}
 

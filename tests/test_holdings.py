@@ -17,7 +17,7 @@ from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.holdings import funds
 from finapi.market.intake import ingest
-from finapi.market.reference import companies, cusip_map, issuers, securities
+from finapi.market.reference import companies, cusip_map, issuer_names, securities
 from tests import holdings as ours
 from tests.conftest import SHARED, needs_shared
 from tests.holdings import FUND, accession, stored, submission, take
@@ -375,7 +375,7 @@ def test_the_feeds_are_told_once(app: App, tmp_path: Path) -> None:
 
 def known(app: App, number: str) -> tuple[str | None, int | None, str | None]:
     with app.db.read() as tx:
-        found = securities.by_cusip(tx, number)
+        found = securities.find_by_cusip(tx, number)
     assert found is not None
     return found["ticker"], int(found["cik"]) if found["cik"] else None, found["evidence"]
 
@@ -454,10 +454,10 @@ def test_names_abbreviations_and_classes_tell_the_ticker(
 def test_a_former_name_counts_where_nobody_has_it_today(app: App, tmp_path: Path) -> None:
     def listed(cik: int, name: str, former: str | None = None) -> None:
         with app.db.write() as tx:
-            companies.put_name(tx, cik, name, companies.FROM_LIST, "")
-            companies.put_tickers(tx, cik, [(f"T{cik}", None)], companies.FROM_LIST)
+            companies.upsert_name(tx, cik, name, companies.FROM_LIST, "")
+            companies.upsert_tickers(tx, cik, [(f"T{cik}", None)], companies.FROM_LIST)
             if former:
-                companies.put_former_name(tx, cik, former, None, None)
+                companies.insert_former_name(tx, cik, former, None, None)
 
     listed(1, "Meta Platforms, Inc.", "Facebook Inc")
     row = made.row(made.APPLE, 10, 1, nameOfIssuer="FACEBOOK INC", titleOfClass="CL A")
@@ -549,7 +549,7 @@ def test_the_list_of_13f_securities_names_a_cusip_that_no_report_has(app: App, t
     assert known(app, made.APPLE) == ("AAPL", 320193, "13f_list")
     assert known(app, made.ALLY) == ("ALLY", 40729, "13f_list")
     with app.db.read() as tx:
-        assert securities.by_cusip(tx, "037833900") is securities.by_cusip(tx, made.MICROSOFT) is None
+        assert securities.find_by_cusip(tx, "037833900") is securities.find_by_cusip(tx, made.MICROSOFT) is None
     assert [one.outcome for one in take(app, tmp_path, listed)] == ["unchanged"]
 
 
@@ -590,7 +590,7 @@ def test_cusips_follow_each_other_and_a_circle_ends(app: App, tmp_path: Path) ->
     rows = header + b"037833100,594918104,2024-05-01,merger\n594918104,02005N100,2025-05-01,split\n"
     take(app, tmp_path, rows)
     with app.db.read() as tx:
-        links = securities.chain(tx, made.MICROSOFT)
+        links = securities.list_successor_chain(tx, made.MICROSOFT)
     assert [(one["cusip"], one["effective_date"], one["reason"]) for one in links] == [
         (made.APPLE, None, None),
         (made.MICROSOFT, "2024-05-01", "merger"),
@@ -598,7 +598,7 @@ def test_cusips_follow_each_other_and_a_circle_ends(app: App, tmp_path: Path) ->
     ]
     take(app, tmp_path, b"cusip,successor\n02005N100,037833100\n")
     with app.db.read() as tx:
-        assert sorted(one["cusip"] for one in securities.chain(tx, made.MICROSOFT)) == sorted(
+        assert sorted(one["cusip"] for one in securities.list_successor_chain(tx, made.MICROSOFT)) == sorted(
             [made.APPLE, made.MICROSOFT, made.ALLY]
         )
 
@@ -615,12 +615,12 @@ def test_cusips_follow_each_other_and_a_circle_ends(app: App, tmp_path: Path) ->
 )
 def test_a_mapping_that_is_none_is_refused(data: bytes, place: str, reason: str) -> None:
     with pytest.raises(ParseError) as caught:
-        cusip_map.parse(data, "map.csv")
+        cusip_map.parse_mappings(data, "map.csv")
     assert (caught.value.place, caught.value.reason) == (place, reason)
 
 
 def test_of_rows_that_cannot_be_read_the_first_ten_are_kept_and_the_rest_counted() -> None:
-    rows, left_out = cusip_map.parse(b"cusip,ticker\n" + b"1\n" * 5_000, "map.csv")
+    rows, left_out = cusip_map.parse_mappings(b"cusip,ticker\n" + b"1\n" * 5_000, "map.csv")
     assert (rows, left_out.count, len(left_out.first)) == ([], 5_000, 10)
     assert str(left_out).startswith("5000 rows are left out: line 2: ")
 
@@ -636,12 +636,12 @@ def test_of_rows_that_cannot_be_read_the_first_ten_are_kept_and_the_rest_counted
     ],
 )
 def test_names_of_one_company_have_one_key(one: str, other: str) -> None:
-    assert issuers.key(one) == issuers.key(other)
+    assert issuer_names.build_key(one) == issuer_names.build_key(other)
 
 
 def test_names_of_different_companies_have_different_keys() -> None:
-    assert issuers.key("Apple Hospitality REIT, Inc.") != issuers.key("Apple Inc.")
-    assert issuers.key("THE COMPANY INC") != ""
+    assert issuer_names.build_key("Apple Hospitality REIT, Inc.") != issuer_names.build_key("Apple Inc.")
+    assert issuer_names.build_key("THE COMPANY INC") != ""
 
 
 @pytest.mark.parametrize(
@@ -657,13 +657,13 @@ def test_names_of_different_companies_have_different_keys() -> None:
     ],
 )
 def test_a_security_is_grouped_by_its_class(issuer: str, title: str, group: str) -> None:
-    assert issuers.group(issuer, title) == group
+    assert issuer_names.classify_security(issuer, title) == group
 
 
 def test_the_letter_of_a_class() -> None:
-    assert issuers.class_letter("CL B NEW") == "B"
-    assert issuers.class_letter("CAP STK CL C") == "C"
-    assert issuers.class_letter("COM") is None
+    assert issuer_names.find_class_letter("CL B NEW") == "B"
+    assert issuer_names.find_class_letter("CAP STK CL C") == "C"
+    assert issuer_names.find_class_letter("COM") is None
 
 
 def test_a_refused_submission_leaves_nothing_behind(app: App, tmp_path: Path) -> None:

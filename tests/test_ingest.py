@@ -18,7 +18,7 @@ from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
 from finapi.market.reference import companies
-from finapi.market.statements import as_filed
+from finapi.market.statements import filed_statements
 from tests.edgar_server import entry, feed
 
 FILING = Path(__file__).parent / "filings" / "nflx-10q-20100930"
@@ -64,9 +64,9 @@ def run(app: App, *paths: Path, given: Given | None = None) -> dict[str, Outcome
     return {Path(outcome.path).name: outcome for outcome in outcomes}
 
 
-def quarter(app: App, **question: Any) -> as_filed.FiledReport | None:
+def quarter(app: App, **question: Any) -> filed_statements.FiledReport | None:
     with app.db.read() as tx:
-        return as_filed.find_report(tx, 1065280, period="Q", **question)
+        return filed_statements.find_report(tx, 1065280, period="Q", **question)
 
 
 def count(app: App, query: str) -> Any:
@@ -111,7 +111,7 @@ def test_a_filing_is_stored_with_what_it_says_of_itself(app: App) -> None:
         "Q3",
     )
     with app.db.read() as tx:
-        company = companies.find(tx, "nflx")
+        company = companies.resolve(tx, "nflx")
     assert (company.padded_cik, company.name, company.ticker) == ("0001065280", "NETFLIX INC", "NFLX")
 
 
@@ -147,7 +147,7 @@ def test_the_negated_role_of_2010_is_shown_and_the_value_stays_as_tagged(app: Ap
     report = quarter(app)
     assert report is not None
     with app.db.read() as tx:
-        income = as_filed.of_report(tx, report, ["income"])[0]["income"]
+        income = filed_statements.read_statements(tx, report, ["income"])[0]["income"]
     row = next(row for row in income["rows"] if row["concept"] == "us-gaap:InterestExpense")
     assert row == {
         "concept": "us-gaap:InterestExpense",
@@ -169,7 +169,7 @@ def test_of_two_values_for_one_cell_the_more_precise_is_served(app: App) -> None
     report = quarter(app)
     assert report is not None
     with app.db.read() as tx:
-        income = as_filed.of_report(tx, report, ["income"])[0]["income"]
+        income = filed_statements.read_statements(tx, report, ["income"])[0]["income"]
     assert income["rows"][1]["values"] == ["553219000", "423120000", "1566703000"]
 
 
@@ -178,7 +178,7 @@ def test_empty_cells_say_why_they_are_empty(app: App) -> None:
     report = quarter(app)
     assert report is not None
     with app.db.read() as tx:
-        balance = as_filed.of_report(tx, report, ["balance"])[0]["balance"]
+        balance = filed_statements.read_statements(tx, report, ["balance"])[0]["balance"]
     row = balance["rows"][-1]
     assert (row["label"], row["values"]) == ("Commitments and contingencies", [None, None])
     assert row["marks"] == [{"status": "nil", "reason": "reported_nil"}, {"status": "absent", "reason": "not_reported"}]
@@ -189,7 +189,7 @@ def test_opening_and_closing_cash_stand_in_the_column_that_they_open_and_close(a
     report = quarter(app)
     assert report is not None
     with app.db.read() as tx:
-        cash = as_filed.of_report(tx, report, ["cash-flow"])[0]["cash-flow"]
+        cash = filed_statements.read_statements(tx, report, ["cash-flow"])[0]["cash-flow"]
     assert [(column["start_date"], column["end_date"]) for column in cash["columns"]] == [("2010-01-01", "2010-09-30")]
     assert [row["values"] for row in cash["rows"]] == [[], ["-21116000"], ["134224000"], ["113108000"]]
 
@@ -199,7 +199,7 @@ def test_headings_without_figures_below_them_are_left_out(app: App) -> None:
     report = quarter(app)
     assert report is not None
     with app.db.read() as tx:
-        income = as_filed.of_report(tx, report, ["income"])[0]["income"]
+        income = filed_statements.read_statements(tx, report, ["income"])[0]["income"]
     assert [row["concept"] for row in income["rows"] if row["abstract"]] == [
         "us-gaap:IncomeStatementAbstract",
         "us-gaap:NonoperatingIncomeExpenseAbstract",
@@ -334,7 +334,7 @@ def test_of_one_filing_ingested_in_two_states_the_fuller_is_served_in_either_ord
         report = quarter(app)
         assert report is not None
         with app.db.read() as tx:
-            income = as_filed.of_report(tx, report, ["income"])[0]["income"]
+            income = filed_statements.read_statements(tx, report, ["income"])[0]["income"]
         assert income["definition"] == "103 - Statement - Consolidated Statements of Operations"
 
 
@@ -445,7 +445,7 @@ def test_two_filings_in_one_folder_are_two_filings(app: App, copy: Callable[...,
         (folder / file.name.replace("20100930", "20100630")).write_text(text)
     assert {outcome.outcome for outcome in run(app, folder).values()} == {"ingested"}
     with app.db.read() as tx:
-        held = as_filed.periods_held(tx, 1065280)
+        held = filed_statements.list_stored_periods(tx, 1065280)
     assert held == [
         {"form_type": "10-Q", "period_of_report": "2010-09-30"},
         {"form_type": "10-Q", "period_of_report": "2010-06-30"},
@@ -462,7 +462,7 @@ def test_company_tickers_name_companies_and_better_sources_win(app: App, tmp_pat
     run(app, FILING)
     run(app, listed)
     with app.db.read() as tx:
-        company = companies.find(tx, "nflx.w")
+        company = companies.resolve(tx, "nflx.w")
     assert (company.cik, company.name) == (1065280, "NETFLIX INC")
 
 
@@ -491,8 +491,8 @@ def test_a_filing_of_one_company_under_the_accession_of_another_stays_with_its_o
     (tmp_path / "list.json").write_text(json.dumps(SUBMISSIONS))
     run(app, tmp_path / "list.json")
     with app.db.read() as tx:
-        by_accession = as_filed.report_of_filing(tx, ACCESSION)
-        theirs = as_filed.find_report(tx, 666, period="Q")
+        by_accession = filed_statements.find_report_by_accession(tx, ACCESSION)
+        theirs = filed_statements.find_report(tx, 666, period="Q")
     assert by_accession == quarter(app)
     assert by_accession is not None
     assert by_accession.cik == 1065280
@@ -504,7 +504,7 @@ def test_a_name_of_an_unknown_day_never_outranks_a_filed_one(app: App, copy: Cal
     run(app, FILING, given=Given(ACCESSION, "2010-10-27"))
     run(app, copy("renamed", xml=("NETFLIX INC", "ZZZ RENAMED")))
     with app.db.read() as tx:
-        assert companies.find(tx, "NFLX").name == "NETFLIX INC"
+        assert companies.resolve(tx, "NFLX").name == "NETFLIX INC"
 
 
 @pytest.mark.parametrize(
@@ -619,7 +619,13 @@ def test_a_pack_holds_everything_and_loads_into_the_same_answers(make_app: Calla
         report = quarter(app)
         assert report is not None
         with app.db.read() as tx:
-            answers.append((report.accession, report.filed_at, as_filed.of_report(tx, report, consolidated_only=False)))
+            answers.append(
+                (
+                    report.accession,
+                    report.filed_at,
+                    filed_statements.read_statements(tx, report, consolidated_only=False),
+                )
+            )
         with app.db.read() as tx:
             assert packed.dump(tx, XBRL) == data
     assert answers[0] == answers[1]
@@ -686,14 +692,14 @@ def test_of_lists_of_filings_the_broken_one_alone_is_refused(app: App, tmp_path:
 def test_of_lists_of_filings_the_one_that_cannot_be_stored_alone_is_refused(
     app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = companies.put_attributes
+    put = companies.update_attributes
 
     def failing(tx: Any, cik: int, *told: Any) -> bool:
         if cik == 2:
             raise RuntimeError("a mistake of ours")
         return put(tx, cik, *told)
 
-    monkeypatch.setattr(companies, "put_attributes", failing)
+    monkeypatch.setattr(companies, "update_attributes", failing)
     found = run(app, *lists_of_filings(tmp_path))
     assert [one.outcome for one in found.values()] == ["ingested", "refused", "ingested"]
     with app.db.read() as tx:

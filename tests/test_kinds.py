@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from finapi.market.statements import kinds
+from finapi.market.statements import statement_kinds
 
 
 @pytest.mark.parametrize(
@@ -36,22 +36,22 @@ from finapi.market.statements import kinds
     ],
 )
 def test_the_title_in_the_definition_names_the_kind(title: str, kind: str) -> None:
-    assert kinds.kind_of("http://x.com/role/R2", f"0000003 - Statement - {title}", "Abstract") == kind
+    assert statement_kinds.find_kind("http://x.com/role/R2", f"0000003 - Statement - {title}", "Abstract") == kind
 
 
 @pytest.mark.parametrize(
     "definition", ["0002 -Statement- Balance Sheets", "0002 \u2013 statement \u2013 BALANCE SHEETS"]
 )
 def test_blanks_dashes_and_capitals_of_a_definition_do_not_matter(definition: str) -> None:
-    assert kinds.kind_of("http://x.com/role/R2", definition, "Abstract") == "balance"
+    assert statement_kinds.find_kind("http://x.com/role/R2", definition, "Abstract") == "balance"
 
 
 def test_the_only_statement_of_a_filer_is_the_income_statement_whatever_it_is_called() -> None:
     everything = {"ifrs-full:Revenue", "ifrs-full:ComprehensiveIncome"}
     rest = {"us-gaap:ComprehensiveIncomeNetOfTax", "us-gaap:NetIncomeLoss"}
-    assert kinds.settled([("comprehensive-income", everything), (None, ())]) == ["income", None]
-    assert kinds.settled([("comprehensive-income", rest)]) == ["comprehensive-income"]
-    assert kinds.settled([("income", everything), ("comprehensive-income", everything)]) == [
+    assert statement_kinds.resolve_kinds([("comprehensive-income", everything), (None, ())]) == ["income", None]
+    assert statement_kinds.resolve_kinds([("comprehensive-income", rest)]) == ["comprehensive-income"]
+    assert statement_kinds.resolve_kinds([("income", everything), ("comprehensive-income", everything)]) == [
         "income",
         "comprehensive-income",
     ]
@@ -59,7 +59,7 @@ def test_the_only_statement_of_a_filer_is_the_income_statement_whatever_it_is_ca
 
 @pytest.mark.parametrize("definition", ["0000014 - Disclosure - Balance Sheet Details", "0001 - Document - Cover"])
 def test_notes_and_covers_are_no_statements(definition: str) -> None:
-    assert kinds.kind_of("http://x.com/role/BalanceSheets", definition, "Abstract") is None
+    assert statement_kinds.find_kind("http://x.com/role/BalanceSheets", definition, "Abstract") is None
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_notes_and_covers_are_no_statements(definition: str) -> None:
     ],
 )
 def test_without_a_schema_the_uri_and_the_root_tell(uri: str, root: str, kind: str | None) -> None:
-    assert kinds.kind_of(f"http://{uri}", "", root) == kind
+    assert statement_kinds.find_kind(f"http://{uri}", "", root) == kind
 
 
 def test_slots_are_named_after_the_statement() -> None:
-    assert kinds.slot_of("income") == "StatementsOfIncome"
-    assert kinds.slot_of("balance-parenthetical") == "StatementsOfFinancialPositionParenthetical"
+    assert statement_kinds.get_slot("income") == "StatementsOfIncome"
+    assert statement_kinds.get_slot("balance-parenthetical") == "StatementsOfFinancialPositionParenthetical"

@@ -85,7 +85,7 @@ def two(app: App) -> App:
     for cik, name, revenue in ((SEVEN, "Seventy-Seven Corp", 1000), (EIGHT, "Eighty-Eight Inc", 3000)):
         store(app, document(cik, name, [fact for one in range(2020, 2024) for fact in year(cik, one, revenue + one)]))
     with app.db.write() as tx:
-        companies.put_tickers(tx, SEVEN, [("SEV", None)], companies.FROM_LIST)
+        companies.upsert_tickers(tx, SEVEN, [("SEV", None)], companies.FROM_LIST)
     return app
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from finapi.market.statements import layout
 from finapi.market.statements.layout import (
-    AS_IT_IS,
-    CLOSES,
+    AS_DATED,
+    CLOSING,
     HEADING,
     ITEM,
-    OPENS,
+    OPENING,
     STRUCTURE,
     Context,
     Dimensions,
@@ -28,7 +28,7 @@ Q3_BEFORE: Period = ("2009-07-01", "2009-09-30")
 NINE_MONTHS: Period = ("2010-01-01", "2010-09-30")
 
 
-def line(concept: str, nature: int = ITEM, placement: int = AS_IT_IS) -> Line:
+def line(concept: str, nature: int = ITEM, placement: int = AS_DATED) -> Line:
     return Line(concept, 0, nature, None, None, placement, False, None)
 
 
@@ -47,7 +47,7 @@ def columns(
             index[period, dims] = len(contexts)
             contexts.append(Context(len(contexts) + 1, *period, dims))
     placed = {concept: [index[place] for place in places] for concept, places in facts.items()}
-    chosen = layout.columns(sections, contexts, placed, defaults or {})
+    chosen = layout.choose_columns(sections, contexts, placed, defaults or {})
     return [[((column.start, column.end), column.dims) for column in found] for found in chosen]
 
 
@@ -66,7 +66,7 @@ def test_sections_that_are_no_statements_have_no_columns() -> None:
 
 
 def test_an_instant_stands_in_the_durations_that_it_opens_and_closes() -> None:
-    cash = statement("cash-flow", line("Change"), line("Cash", placement=OPENS), line("Cash", placement=CLOSES))
+    cash = statement("cash-flow", line("Change"), line("Cash", placement=OPENING), line("Cash", placement=CLOSING))
     facts = {"Change": periods(Q3), "Cash": periods((None, "2010-06-30"), (None, "2010-09-30"), (None, "2008-01-01"))}
     assert columns(cash, facts=facts) == [periods(Q3)]
 
@@ -79,7 +79,7 @@ def test_an_unlabelled_instant_stands_in_the_duration_that_ends_on_its_day() -> 
 
 def test_balances_that_only_flowed_through_from_the_statement_of_equity_are_no_columns() -> None:
     balance = statement("balance", line("Assets"), line("Equity"))
-    equity = statement("equity", line("Equity", placement=OPENS), line("Equity", placement=CLOSES), line("Change"))
+    equity = statement("equity", line("Equity", placement=OPENING), line("Equity", placement=CLOSING), line("Change"))
     facts = {
         "Assets": periods((None, "2010-09-30")),
         "Equity": periods((None, "2010-09-30"), (None, "2010-06-30")),
@@ -108,7 +108,7 @@ def test_a_short_period_with_few_lines_is_a_stray_in_cash_flows() -> None:
 
 
 def test_a_period_without_both_balances_is_a_stray_in_changes_in_equity() -> None:
-    equity = statement("equity", line("Equity", placement=OPENS), line("Equity", placement=CLOSES), line("Issued"))
+    equity = statement("equity", line("Equity", placement=OPENING), line("Equity", placement=CLOSING), line("Issued"))
     since_2008: Period = ("2008-02-01", "2010-09-30")
     facts = {
         "Equity": periods((None, "2009-12-31"), (None, "2010-09-30")),
@@ -154,23 +154,23 @@ def test_a_parent_only_schedule_does_not_show_the_group() -> None:
 
 
 def test_the_column_names_the_context_of_its_own_period() -> None:
-    cash = statement("cash-flow", line("Cash", placement=CLOSES), line("Change"))
+    cash = statement("cash-flow", line("Cash", placement=CLOSING), line("Change"))
     contexts = [Context(7, None, "2010-09-30", ()), Context(9, *Q3, ())]
-    chosen = layout.columns([cash], contexts, {"Cash": [0], "Change": [1]}, {})
+    chosen = layout.choose_columns([cash], contexts, {"Cash": [0], "Change": [1]}, {})
     assert [column.context_seq for column in chosen[0]] == [9]
 
 
 def test_a_statement_of_more_periods_than_any_has_is_refused() -> None:
     days = [(date(2010, 1, 1) + timedelta(days=number)).isoformat() for number in range(layout.MAX_PERIODS + 1)]
     income = statement("income", line("Revenues"), line("Shares"))
-    with pytest.raises(layout.TooWide, match="role"):
+    with pytest.raises(layout.StatementTooWideError, match="role"):
         columns(income, facts={"Revenues": periods(*((day, "2011-12-31") for day in days))})
-    with pytest.raises(layout.TooWide, match="role"):
+    with pytest.raises(layout.StatementTooWideError, match="role"):
         columns(income, facts={"Shares": periods(*((None, day) for day in days))})
 
 
 def test_months_are_counted_to_the_nearest() -> None:
-    assert layout.months((None, "2010-09-30")) == 0
-    assert layout.months(("2024-12-29", "2025-03-29")) == 3
-    assert layout.months(("2022-09-25", "2023-09-30")) == 12
-    assert layout.months(("2023-07-01", "2023-07-21")) == 1
+    assert layout.count_months((None, "2010-09-30")) == 0
+    assert layout.count_months(("2024-12-29", "2025-03-29")) == 3
+    assert layout.count_months(("2022-09-25", "2023-09-30")) == 12
+    assert layout.count_months(("2023-07-01", "2023-07-21")) == 1

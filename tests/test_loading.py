@@ -26,7 +26,7 @@ from finapi.market.intake import ingest, loading
 from finapi.market.intake.gateway import Gateway
 from finapi.market.intake.loading import FACTS, SUBMISSIONS, TICKERS, Loader
 from finapi.market.intake.poller import document_path
-from finapi.market.statements import facts
+from finapi.market.statements import filed_facts
 from finapi.verbs.load_verb import _build_wait
 from finapi.verbs.verb import ProgressBar, format_duration
 from tests.edgar_server import AGENT, FakeEdgar, Page, fake_edgar, full_submission
@@ -133,7 +133,7 @@ class Load:
 
 def held(app: App, cik: int) -> list[str]:
     with app.db.read() as tx:
-        return [str(fact.value) for fact in facts.of_company(tx, cik, concepts=["us-gaap:Assets"])]
+        return [str(fact.value) for fact in filed_facts.list_company_facts(tx, cik, concepts=["us-gaap:Assets"])]
 
 
 def test_the_companies_named_are_loaded_from_the_bulk_files_and_no_other(

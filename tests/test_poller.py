@@ -51,8 +51,8 @@ def app(make_app: Callable[..., App], edgar: FakeEdgar) -> App:
     # Nothing is missing of the days before, unless a test says so.
     with made.db.write() as tx:
         tx.run("put_poll_state", name="indexed_through", value="2026-01-31")
-        companies.put_name(tx, APPLE, "Apple Inc.", companies.FROM_SUBMISSIONS, "2025-01-01")
-        companies.put_tickers(tx, APPLE, [("AAPL", "Nasdaq")], companies.FROM_SUBMISSIONS)
+        companies.upsert_name(tx, APPLE, "Apple Inc.", companies.FROM_SUBMISSIONS, "2025-01-01")
+        companies.upsert_tickers(tx, APPLE, [("AAPL", "Nasdaq")], companies.FROM_SUBMISSIONS)
     return made
 
 

@@ -42,8 +42,8 @@ def parsed(text: str, name: str = "AAPL.csv") -> price_csv.Prices:
 def run(app: App, tmp_path: Path) -> Any:
     with app.db.write() as tx:
         for cik, ticker in enumerate(("AAPL", "BRK-B", "IBM", "INTC", "MSFT"), 1):
-            companies.put_name(tx, cik, ticker, companies.FROM_LIST, "")
-            companies.put_tickers(tx, cik, [(ticker, None)], companies.FROM_LIST)
+            companies.upsert_name(tx, cik, ticker, companies.FROM_LIST, "")
+            companies.upsert_tickers(tx, cik, [(ticker, None)], companies.FROM_LIST)
 
     def ingested(text: str, name: str = "AAPL.csv", *, ticker: str | None = None) -> Outcome:
         (tmp_path / name).write_text(text)

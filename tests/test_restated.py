@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from finapi.app import App
-from finapi.market.statements import restated as restated_figures
+from finapi.market.statements import restatements as restated_figures
 from tests.api import ACCESSION, put, report
 from tests.test_announce import told
 

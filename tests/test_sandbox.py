@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from finapi.core.clock import FixedClock
 from finapi.core.cpu_allowance import CpuAllowance
 from finapi.core.errors import ApiError
-from finapi.market.reference.views import VIEWS
+from finapi.market.reference.sql_views import VIEWS
 from finapi.store import db as database
 from finapi.store import sandbox as sandboxes
 from finapi.store.sandbox import CPU_USED, FUNCTIONS, MAX_TEXT, Budget, QueryResult, Sandbox

@@ -36,8 +36,8 @@ def app(make_app: Callable[..., App]) -> App:
     # A fresh target id each time, and the same ones in every run.
     object.__setattr__(made, "random_bytes", lambda size: next(numbers).to_bytes(size))
     with made.db.write() as tx:
-        companies.put_name(tx, APPLE, "Apple Inc.", companies.FROM_SUBMISSIONS, "2026-01-01")
-        companies.put_tickers(tx, APPLE, [("AAPL", "Nasdaq")], companies.FROM_SUBMISSIONS)
+        companies.upsert_name(tx, APPLE, "Apple Inc.", companies.FROM_SUBMISSIONS, "2026-01-01")
+        companies.upsert_tickers(tx, APPLE, [("AAPL", "Nasdaq")], companies.FROM_SUBMISSIONS)
     return made
 
 

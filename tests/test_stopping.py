@@ -370,7 +370,7 @@ def test_every_reader_of_long_documents_looks_for_a_stop() -> None:
 
     for read in (
         lambda: thirteenf.parse_table(b"<informationTable/>", "t.xml"),
-        lambda: list(csv_rows.records(b"a,b\n1,2\n", "x.csv")),
+        lambda: list(csv_rows.iter_rows(b"a,b\n1,2\n", "x.csv")),
         lambda: list(sources.held("x.tsv", "x.tsv", b"a\nb\n").lines()),
     ):
         with pytest.raises(WorkStopped):

@@ -44,7 +44,7 @@ class FormFamily(NamedTuple):
 
 XBRL = FormFamily(
     name="reports",
-    module="finapi.market.statements.intake",
+    module="finapi.market.statements.xbrl_intake",
     kinds=(
         "xbrl-instance",
         "xbrl-schema",

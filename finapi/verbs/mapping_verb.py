@@ -93,9 +93,9 @@ def _companies(app: App, listed: str | None, directory: str, say: Say) -> Iterat
 
     with app.db.read() as tx:
         if listed is not None:
-            found = [companies.find(tx, text) for text in read_company_names(directory, listed)]
+            found = [companies.resolve(tx, text) for text in read_company_names(directory, listed)]
         else:
-            found = [companies.by_cik(tx, cik) for cik in company_books.list_ciks(tx)]
+            found = [companies.get_by_cik(tx, cik) for cik in company_books.list_ciks(tx)]
     for number, one in enumerate(found, 1):
         say("progress", f"{number} of {len(found)} companies")
         yield one.cik, one.ticker or one.name

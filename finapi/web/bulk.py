@@ -12,8 +12,8 @@ from finapi.app import App
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Time
-from finapi.market.reference import bulk
-from finapi.market.reference.bulk import DATASETS, Dataset, FiledPeriod
+from finapi.market.reference import bulk_datasets
+from finapi.market.reference.bulk_datasets import DATASETS, Dataset, FiledPeriod
 from finapi.store.file_cache import BuiltFile
 from finapi.web.exports import StreamedExport
 from finapi.web.http.call import Call
@@ -28,7 +28,7 @@ KINDS = {"csv": CSV, "ndjson": NDJSON}
 BATCH = 1_000  # rows in memory at a time
 CHUNK = 1 << 18  # bytes of a file that are read at a time
 
-NAME = rf"(?:{'|'.join(DATASETS)})-{bulk.PERIOD}\.(?:csv|ndjson)\.gz"
+NAME = rf"(?:{'|'.join(DATASETS)})-{bulk_datasets.PERIOD_PATTERN}\.(?:csv|ndjson)\.gz"
 EXPECTED = "DATASET-PERIOD.csv.gz or .ndjson.gz, PERIOD a day (2026-01-30), month (2026-01) or quarter (2026q1)"
 
 
@@ -237,10 +237,10 @@ def _account_of(call: Call) -> tuple[str, int]:
 
 def _period(text: str, call: Call, param: str) -> FiledPeriod:
     try:
-        period = bulk.period_of(text)
+        period = bulk_datasets.parse_period(text)
     except ValueError:
         raise invalid_param(param, f"There is no such period: {text}.", expected=EXPECTED) from None
-    if not bulk.has_begun(period, call.now):
+    if not bulk_datasets.has_begun(period, call.now):
         raise ApiError("NOT_FOUND", f"The period {text} has not begun.")
     return period
 
@@ -265,8 +265,8 @@ def _shard(place: int, one: PeriodFile) -> FactsShard:
 
 def _listed(name: str, made: BuiltFile) -> PeriodFile:
     dataset, text, kind = _parts(name)
-    period = bulk.period_of(text)
-    over = bulk.is_over(period, made.built_at)
+    period = bulk_datasets.parse_period(text)
+    over = bulk_datasets.is_over(period, made.built_at)
     return {
         "dataset": dataset,
         "filename": name,
@@ -286,7 +286,7 @@ def _listed(name: str, made: BuiltFile) -> PeriodFile:
 def _pieces(app: App, dataset: Dataset, period: FiledPeriod, kind: str) -> Iterator[tuple[bytes, int]]:
     """The table in pieces, all of one moment of the data, each with the number of its rows."""
     with app.db.read() as tx:
-        rows, head = bulk.rows_of(tx, dataset, period), True
+        rows, head = bulk_datasets.iter_rows(tx, dataset, period), True
         while batch := [dict(row) for row in islice(rows, BATCH)]:
             for piece in iter_table_chunks(kind, dataset.columns, batch, with_header=head):
                 yield piece, len(batch)

@@ -1,4 +1,4 @@
-"""The SQL proxy over HTTP: one SELECT over the views of ``market/reference/views.py``."""
+"""The SQL proxy over HTTP: one SELECT over the views of ``market/reference/sql_views.py``."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, Literal, TypedDict
 
 from finapi.core.clock import iso
 from finapi.core.records import Object, Time
-from finapi.market.reference import views
+from finapi.market.reference import sql_views
 from finapi.store.sandbox import FUNCTIONS
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Field
 from finapi.web.http.route import FlatTable
 
-VIEWS = frozenset(views.VIEWS)
+VIEWS = frozenset(sql_views.VIEWS)
 
 BODY = (
     Field(
@@ -23,7 +23,7 @@ BODY = (
         required=True,
         help=(
             "One SELECT, perhaps after WITH, without recursion, comments and quoted names, "
-            f"over these views: {views.described()}. "
+            f"over these views: {sql_views.describe_views()}. "
             f"Functions: {', '.join(sorted(FUNCTIONS))}."
         ),
         example="SELECT symbol, close FROM price WHERE symbol = 'AAPL' ORDER BY date DESC LIMIT 5",

@@ -12,20 +12,20 @@ from wsgiref.validate import validator
 
 from finapi.app import App
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
-from finapi.market.statements import store
+from finapi.market.statements import report_store
+from finapi.market.statements.filed_report import Cover, Fact, Report
 from finapi.market.statements.layout import (
-    AS_IT_IS,
-    CLOSES,
+    AS_DATED,
+    CLOSING,
     HEADING,
     ITEM,
-    OPENS,
+    OPENING,
     STRUCTURE,
     Column,
     Context,
     Line,
     Section,
 )
-from finapi.market.statements.report import Cover, Fact, Report
 from finapi.web.application import WsgiApp
 from finapi.web.http.route import Route
 from tests.client import Client, ledger_sum
@@ -84,15 +84,15 @@ YEAR_2023 = Column(2, "2023-01-01", "2023-12-31", ())
 
 def item(concept: str, depth: int, label: str, balance: str | None = None, **changes: Any) -> Line:
     """A line that can hold figures, with its standard label."""
-    return Line(concept, depth, ITEM, label, None, AS_IT_IS, False, balance)._replace(**changes)
+    return Line(concept, depth, ITEM, label, None, AS_DATED, False, balance)._replace(**changes)
 
 
 def heading(concept: str, depth: int, label: str) -> Line:
-    return Line(concept, depth, HEADING, label, None, AS_IT_IS, False, None)
+    return Line(concept, depth, HEADING, label, None, AS_DATED, False, None)
 
 
 def structure(concept: str, depth: int) -> Line:
-    return Line(concept, depth, STRUCTURE, None, None, AS_IT_IS, False, None)
+    return Line(concept, depth, STRUCTURE, None, None, AS_DATED, False, None)
 
 
 INCOME = Section(
@@ -143,9 +143,9 @@ CASH_FLOW = Section(
     "0000004 - Statement - CONSOLIDATED STATEMENTS OF CASH FLOWS",
     "cash-flow",
     (
-        item("us-gaap:Cash", 0, "Cash, beginning", "debit", placement=OPENS, label_role=LABELS + "periodStartLabel"),
+        item("us-gaap:Cash", 0, "Cash, beginning", "debit", placement=OPENING, label_role=LABELS + "periodStartLabel"),
         item("us-gaap:CashPeriodIncrease", 0, "Increase", "debit"),
-        item("us-gaap:Cash", 0, "Cash, end", "debit", placement=CLOSES, label_role=LABELS + "periodEndLabel"),
+        item("us-gaap:Cash", 0, "Cash, end", "debit", placement=CLOSING, label_role=LABELS + "periodEndLabel"),
     ),
     (YEAR_2024, YEAR_2023),
     (),
@@ -185,7 +185,9 @@ def report(*, documents: int = 6, revenue: str = "1000000", **cover: Any) -> Rep
 def put(app: App, made: Report, accession: str = ACCESSION, filed_at: str | None = "2025-02-01") -> bool:
     """Store a report as an ingest does."""
     with app.db.write() as tx:
-        return store.put(tx, made, FilingMetadata(accession, DOCUMENT, filed_at=filed_at), app.clock.now())
+        return report_store.upsert_report(
+            tx, made, FilingMetadata(accession, DOCUMENT, filed_at=filed_at), app.clock.now()
+        )
 
 
 def client_of(app: App, key: str | None, *routes: Route) -> Client:

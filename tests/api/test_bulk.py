@@ -31,7 +31,7 @@ from finapi.market.documents.metadata import FilingMetadata
 from finapi.market.insiders import insider_store as insiders
 from finapi.market.ownership import notices
 from finapi.market.ownership import store as ownership
-from finapi.market.reference import bulk
+from finapi.market.reference import bulk_datasets
 from finapi.store import file_cache
 from finapi.store.copies import MarketCopy
 from finapi.store.file_cache import LIFETIME_FACTOR, BuildContent, BuiltFile, FileCache
@@ -109,12 +109,12 @@ VIEWS = {
 }
 
 
-@pytest.mark.parametrize("dataset", bulk.DATASETS)
+@pytest.mark.parametrize("dataset", bulk_datasets.DATASETS)
 def test_a_file_has_the_rows_of_its_dataset_by_day_month_and_quarter(api: Client, dataset: str) -> None:
     day, *longer = DAYS[dataset]
     rows = lines(api.get(f"{BULK}/{dataset}-{day}.ndjson.gz"))
     assert {str(row["filed_at"])[:10] for row in rows} == {day}
-    assert {tuple(row) for row in rows} == {bulk.DATASETS[dataset].columns}
+    assert {tuple(row) for row in rows} == {bulk_datasets.DATASETS[dataset].columns}
     with api.app.db.read() as tx:
         count = tx._connection.execute(f"SELECT count(*) FROM {VIEWS[dataset]}", [day]).fetchone()[0]
     assert len(rows) == count > 0
@@ -239,10 +239,12 @@ def test_the_python_client_gives_the_bytes_of_a_file(api: Client) -> None:
 
 def test_a_copy_of_the_market_data_gives_the_rows_too(tmp_path: Path, stored: App) -> None:
     (tmp_path / "finapi.db").write_bytes(stored.db.image())
-    copy, period = MarketCopy(tmp_path / "finapi.db"), bulk.period_of("2025q1")
+    copy, period = MarketCopy(tmp_path / "finapi.db"), bulk_datasets.parse_period("2025q1")
     with copy.read() as theirs, stored.db.read() as ours:
-        rows = [tuple(row) for row in bulk.rows_of(theirs, bulk.DATASETS["facts"], period)]
-        assert rows == [tuple(row) for row in bulk.rows_of(ours, bulk.DATASETS["facts"], period)] != []
+        rows = [tuple(row) for row in bulk_datasets.iter_rows(theirs, bulk_datasets.DATASETS["facts"], period)]
+        assert (
+            rows == [tuple(row) for row in bulk_datasets.iter_rows(ours, bulk_datasets.DATASETS["facts"], period)] != []
+        )
     copy.close()
 
 
@@ -328,7 +330,7 @@ def test_a_failure_while_it_is_made_is_refunded_and_leaves_nothing(
         raise OSError(28, "No space left on device")
         yield
 
-    monkeypatch.setattr(bulk, "rows_of", broken)
+    monkeypatch.setattr(bulk_datasets, "iter_rows", broken)
     answer = api.get(f"{BULK}/facts-2025q1.csv.gz")
     assert (answer.status, answer.headers["retry-after"]) == (503, "30")
     assert balance(api.app, 1) == 500_000
@@ -651,11 +653,11 @@ def test_a_file_stays_readable_when_it_is_replaced_or_was_removed(tmp_path: Path
     ],
 )
 def test_a_period_has_these_days(text: str, first: tuple[int, int, int], last: tuple[int, int, int]) -> None:
-    assert bulk.period_of(text) == (date(*first), date(*last))
+    assert bulk_datasets.parse_period(text) == (date(*first), date(*last))
 
 
 @pytest.mark.parametrize(("hour", "over"), [(5, False), (6, True)])
 def test_a_day_is_over_when_edgar_takes_no_more_of_it(hour: int, over: bool) -> None:
     now = datetime(2026, 1, 31, hour, tzinfo=UTC)
-    assert bulk.is_over(bulk.period_of("2026-01-30"), now) is over
-    assert bulk.has_begun(bulk.period_of("2026-01-31"), now)
+    assert bulk_datasets.is_over(bulk_datasets.parse_period("2026-01-30"), now) is over
+    assert bulk_datasets.has_begun(bulk_datasets.parse_period("2026-01-31"), now)

@@ -38,8 +38,8 @@ def first(app: App, client: Client, user: NewUser, tmp_path: Path) -> Callable[[
     with app.db.write() as tx:
         # Companies without a ticker, which no list ranks.
         for cik, name in ((30, "APPLE ORCHARDS LP"), (31, "BERKSHIRE INCOME REALTY INC"), (32, "APPLE")):
-            companies.put_name(tx, cik, name, companies.FROM_FILING_LIST, "")
-        companies.put_former_name(tx, 1326801, "Facebook Inc", "2005-05-04", "2021-10-27")
+            companies.upsert_name(tx, cik, name, companies.FROM_FILING_LIST, "")
+        companies.insert_former_name(tx, 1326801, "Facebook Inc", "2005-05-04", "2021-10-27")
         tx.run("bump_data_version")
     client.key = user.api_key
     paths = {"search": ("/api/v1/xbrl/search", "data"), "autocomplete": ("/api/v1/tickers/autocomplete", "tickers")}

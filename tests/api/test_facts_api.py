@@ -20,7 +20,7 @@ from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
 from finapi.market.reference import companies
-from finapi.market.statements import facts, lookups
+from finapi.market.statements import company_coverage, filed_facts
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 from tests.conftest import NOW
@@ -97,8 +97,8 @@ def stored(make_stored: Callable[..., App], folder: Path) -> App:
     take(app, folder / "q.zip")
     take(app, FILING, given=Given(NFLX, "2010-10-27"))
     with app.db.write() as tx:
-        companies.put_tickers(tx, APPLE, [("AAPL", None)], companies.FROM_LIST)
-        companies.put_attributes(tx, APPLE, companies.Attributes(3571), 1, "")
+        companies.upsert_tickers(tx, APPLE, [("AAPL", None)], companies.FROM_LIST)
+        companies.update_attributes(tx, APPLE, companies.FiledAttributes(3571), 1, "")
     return app
 
 
@@ -286,13 +286,13 @@ def test_a_page_far_down_makes_no_facts_of_the_filings_before_it(
 ) -> None:
     company = {"ticker": "AAPL"} if path == "/facts" else {"cik": "320193"}
     whole = ask(path, query=company | query).json["data"]
-    read, of_sets = [], facts.of_sets
+    read, of_sets = [], filed_facts.iter_facts_by_set
 
     def seen(tx: Any, sets: Any, **options: Any) -> Any:
         read.extend(sets)
         return of_sets(tx, sets, **options)
 
-    monkeypatch.setattr(facts, "of_sets", seen)
+    monkeypatch.setattr(filed_facts, "iter_facts_by_set", seen)
     last = ask(path, query=company | query | {"offset": str(len(whole) - 1)}).json
     assert last["data"] == whole[-1:]
     assert len(read) == 1
@@ -451,7 +451,7 @@ def test_sums_that_mean_nothing_are_refused(ask: Ask, body: dict[str, Any]) -> N
     ],
 )
 def test_a_period_belongs_where_its_middle_lies(year: int, quarter: int | None, first: str, last: str) -> None:
-    begin, end = facts._middle_in(year, quarter)
+    begin, end = filed_facts._middle_in(year, quarter)
     assert (days.iso(begin), days.iso(end)) == (first, last)
 
 
@@ -513,7 +513,7 @@ def test_coverage_says_what_is_held_of_a_company(ask: Ask) -> None:
 
 def test_coverage_of_a_company_without_figures_is_listed(app: App, ask: Ask) -> None:
     with app.db.write() as tx:
-        companies.put_name(tx, 99, "Quiet Corp", companies.FROM_COVER, "")
+        companies.upsert_name(tx, 99, "Quiet Corp", companies.FROM_COVER, "")
     data = ask("/xbrl/coverage", query={"ticker": "99"}).json["data"]
     assert (data["covered"], data["phase"], data["stratum"], data["first_period"]) == (False, "listed", None, None)
     assert ask("/xbrl/coverage", query={"ticker": "NOPE"}).json["code"] == "UNKNOWN_TICKER"
@@ -570,13 +570,13 @@ def test_companies_are_found_by_ticker_name_and_cik(ask: Ask, text: str, found: 
 
 def test_a_company_with_several_tickers_is_found_once(app: App, ask: Ask) -> None:
     with app.db.write() as tx:
-        companies.put_tickers(tx, APPLE, [("AAPL", None), ("AAPL-B", None)], companies.FROM_LIST)
+        companies.upsert_tickers(tx, APPLE, [("AAPL", None), ("AAPL-B", None)], companies.FROM_LIST)
     assert [one["ticker"] for one in ask("/xbrl/search", query={"q": "aapl"}).json["data"]] == ["AAPL"]
 
 
 def test_a_company_with_figures_comes_before_one_without(app: App, ask: Ask) -> None:
     with app.db.write() as tx:
-        companies.put_name(tx, 1418121, "Apple Hospitality REIT", companies.FROM_COVER, "")
+        companies.upsert_name(tx, 1418121, "Apple Hospitality REIT", companies.FROM_COVER, "")
     found = ask("/xbrl/search", query={"q": "apple"}).json["data"]
     assert [one["company"] for one in found] == ["Apple Inc.", "Apple Hospitality REIT"]
 
@@ -597,13 +597,13 @@ def test_answers_are_the_same_in_any_order_of_ingest(make_app: Callable[..., App
         app = make_app()
         take(app, *order)
         with app.db.read() as tx:
-            concept, _ = facts.concept(tx, "NetIncomeLoss")
-            across = facts.by_concept(tx, concept, first=None, last=None, limit=10)
-            sums = facts.aggregate(tx, concept, (2009, None), (), None)
-            held = [lookups.coverage(tx, cik) for cik in (APPLE, OTHER, THIRD)]
-            sets = facts.sets_of(tx, accession=None, cik=APPLE, as_of=None, amendments="current")
-            page = facts.page(tx, sets, facts.FactFilters(dimensioned=True), limit=10, offset=0)
-            found.append((across, sums, held, page, lookups.search(tx, "co", 5, 0)))
+            concept, _ = filed_facts.get_concept(tx, "NetIncomeLoss")
+            across = filed_facts.list_concept_facts(tx, concept, first=None, last=None, limit=10)
+            sums = filed_facts.aggregate_concept(tx, concept, (2009, None), (), None)
+            held = [company_coverage.get_coverage(tx, cik) for cik in (APPLE, OTHER, THIRD)]
+            sets = filed_facts.list_fact_sets(tx, accession=None, cik=APPLE, as_of=None, amendments="current")
+            page = filed_facts.list_fact_page(tx, sets, filed_facts.FactFilters(dimensioned=True), limit=10, offset=0)
+            found.append((across, sums, held, page, company_coverage.search_companies(tx, "co", 5, 0)))
     assert found[0] == found[1] == found[2]
 
 

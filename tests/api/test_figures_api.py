@@ -14,7 +14,7 @@ from finapi.core.days import number as day_number
 from finapi.market.financials import ratios
 from finapi.market.prices import price_csv, prices
 from finapi.market.reference import companies
-from finapi.market.statements import factsets
+from finapi.market.statements import fact_sets
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 from tests.figures import document, store
@@ -231,16 +231,18 @@ def test_a_batch_that_cannot_be_asked_is_refused(caller: Client, body: dict[str,
 def with_segments(app: App, name: str = "us-gaap:Revenues", days: int = 365) -> None:
     """A figure of two regions in a report of the store, as its documents would say it."""
     with app.db.write() as tx:
-        sets = tx.list_rows("fact_sets_of_company", cik=77, source=factsets.COMPANYFACTS)
+        sets = tx.list_rows("fact_sets_of_company", cik=77, source=fact_sets.COMPANYFACTS)
         number = max(row["id"] for row in sets)
-        concept = factsets.ids(tx, "concept", [name])[name]
-        unit = factsets.ids(tx, "unit", ["USD"])["USD"]
+        concept = fact_sets.get_or_insert_ids(tx, "concept", [name])[name]
+        unit = fact_sets.get_or_insert_ids(tx, "unit", ["USD"])["USD"]
         end = day_number("2023-12-31")
         rows = []
         for member, value in (("country:US", "2000"), ("country:CN", "1023")):
             dims = json.dumps({"srt:StatementGeographicalAxis": member})
-            rows.append((factsets.ids(tx, "dimension", [dims])[dims], concept, end, days, unit, value, "0"))
-        factsets.insert(tx, [(number, *row) for row in rows])
+            rows.append(
+                (fact_sets.get_or_insert_ids(tx, "dimension", [dims])[dims], concept, end, days, unit, value, "0")
+            )
+        fact_sets.insert_facts(tx, [(number, *row) for row in rows])
         tx.run("bump_data_version")
 
 
@@ -339,7 +341,7 @@ def test_a_screen_works_out_again_only_what_has_changed(app: App, caller: Client
             prices.put(tx, price_csv.parse(data, "prices.csv", "SEV.csv"), data, "SEV")
 
     with app.db.write() as tx:
-        companies.put_tickers(tx, 77, [("SEV", None)], companies.FROM_LIST)
+        companies.upsert_tickers(tx, 77, [("SEV", None)], companies.FROM_LIST)
     before = caps()
     assert [one["market_cap"] for one in before.values()] == [None, None]
     priced(2, "2024-01-02")
@@ -397,7 +399,7 @@ def test_valuation_is_of_the_close_and_the_shares_of_the_cover_and_names_the_kin
     text = "ticker,date,close,source\nSSC,2023-12-28,4,x\nSSC,2023-12-29,5,x\nSSC,2024-01-02,9,x\n"
     data = text.replace(",x\n", f",{source}\n" if source == "synthetic" else ",\n").encode()
     with app.db.write() as tx:
-        companies.put_tickers(tx, 77, [("SSC", None)], companies.FROM_LIST, "2025-01-01")
+        companies.upsert_tickers(tx, 77, [("SSC", None)], companies.FROM_LIST, "2025-01-01")
         prices.put(tx, price_csv.parse(data, "prices.csv", "prices.csv"), data)
     answer = asked(caller, "companies/77/valuation", {"years": "1"})
     cells = {one["metric"]: one for one in answer["data"]}

@@ -12,7 +12,7 @@ import pytest
 
 from finapi.accounts import users
 from finapi.app import App
-from finapi.market.reference.share_splits import PRICES, LikelySplit, Worth
+from finapi.market.reference.share_splits import FROM_PRICES, HoldingValue, LikelySplit
 from finapi.web.financials import screen
 from tests import holdings as ours
 from tests.client import Client
@@ -166,21 +166,21 @@ def likely(factor: str, *, placed: bool = False, source: str = LAST) -> LikelySp
 @pytest.mark.parametrize(
     ("split", "before", "now", "lies"),
     [
-        (likely("4"), Worth(1000, 10), Worth(1000, 40), True),
-        (likely("4"), Worth(1000, 10), Worth(1300, 40), True),  # and a good quarter
-        (likely("4"), Worth(1000, 10), Worth(900, 10), False),
-        (likely("4", placed=True), Worth(1000, 10), Worth(900, 10), False),
-        (likely("0.1"), Worth(100, 100), Worth(60, 10), True),
-        (likely("0.1"), Worth(100, 100), Worth(200, 100), False),
+        (likely("4"), HoldingValue(1000, 10), HoldingValue(1000, 40), True),
+        (likely("4"), HoldingValue(1000, 10), HoldingValue(1300, 40), True),  # and a good quarter
+        (likely("4"), HoldingValue(1000, 10), HoldingValue(900, 10), False),
+        (likely("4", placed=True), HoldingValue(1000, 10), HoldingValue(900, 10), False),
+        (likely("0.1"), HoldingValue(100, 100), HoldingValue(60, 10), True),
+        (likely("0.1"), HoldingValue(100, 100), HoldingValue(200, 100), False),
         # Without prices only the day says it; nor do prices of a split that moves them no more than markets do.
-        (likely("4", placed=True), Worth(1000, 10), Worth(0, 0), True),
-        (likely("4"), Worth(1000, 10), Worth(0, 0), False),
-        (likely("1.5"), Worth(150, 10), Worth(100, 10), False),
-        (likely("1.5", placed=True), Worth(150, 10), Worth(160, 10), True),
-        (likely("4", source=PRICES, placed=True), Worth(1000, 10), Worth(4000, 40), True),
+        (likely("4", placed=True), HoldingValue(1000, 10), HoldingValue(0, 0), True),
+        (likely("4"), HoldingValue(1000, 10), HoldingValue(0, 0), False),
+        (likely("1.5"), HoldingValue(150, 10), HoldingValue(100, 10), False),
+        (likely("1.5", placed=True), HoldingValue(150, 10), HoldingValue(160, 10), True),
+        (likely("4", source=FROM_PRICES, placed=True), HoldingValue(1000, 10), HoldingValue(4000, 40), True),
     ],
 )
 def test_what_a_holding_was_worth_says_whether_a_split_is_in_it(
-    split: LikelySplit, before: Worth, now: Worth, lies: bool
+    split: LikelySplit, before: HoldingValue, now: HoldingValue, lies: bool
 ) -> None:
-    assert split.lies_between(before, now) is lies
+    assert split.is_between(before, now) is lies

@@ -57,9 +57,9 @@ NEWEST = ["-000006", "-000005", "-000004", "-000003", "-000002", "-000001", "-00
 def ask(app: App, client: Client, user: NewUser) -> Any:
     with app.db.write() as tx:
         for cik, name, ticker in ((LAMP, "Lamp Corp", "LMP-B"), (RIVER, "River Corp", "RVR")):
-            companies.put_name(tx, cik, name, companies.FROM_COVER, "")
-            companies.put_tickers(tx, cik, [(ticker, None)], companies.FROM_LIST)
-        companies.put_former_name(tx, LAMP, "Old Lamp Co", "1994-01-01", "2001-01-01")
+            companies.upsert_name(tx, cik, name, companies.FROM_COVER, "")
+            companies.upsert_tickers(tx, cik, [(ticker, None)], companies.FROM_LIST)
+        companies.insert_former_name(tx, LAMP, "Old Lamp Co", "1994-01-01", "2001-01-01")
         for one in TOLD:
             filings.upsert(tx, one, app.clock.now())
         tx.run("bump_data_version")
@@ -259,7 +259,7 @@ def test_a_ticker_that_nobody_bears_is_404_and_free(ask: Any) -> None:
 
 def test_the_company_asked_for_is_named_with_its_history(app: App, ask: Any) -> None:
     with app.db.write() as tx:
-        companies.put_tickers(tx, RIVER, [("LMP-B", None)], companies.FROM_COVER, "1999-01-01")
+        companies.upsert_tickers(tx, RIVER, [("LMP-B", None)], companies.FROM_COVER, "1999-01-01")
     meta = ask(ticker="LMP.B").json["meta"]
     assert {name: meta[name] for name in ("requested_ticker", "primary_ticker", "cik", "company")} == {
         "requested_ticker": "LMP.B",
@@ -274,7 +274,7 @@ def test_the_company_asked_for_is_named_with_its_history(app: App, ask: Any) -> 
 
 def test_an_ambiguous_ticker_is_answered_with_its_candidates(app: App, ask: Any) -> None:
     with app.db.write() as tx:
-        companies.put_tickers(tx, RIVER, [("LMP-B", None)], companies.FROM_LIST)
+        companies.upsert_tickers(tx, RIVER, [("LMP-B", None)], companies.FROM_LIST)
     answer = ask(ticker="LMP-B")
     assert (answer.status, answer.json["details"]["allowed"]) == (400, ["0000001750", "0000001751"])
 

@@ -144,7 +144,7 @@ def known(app: App) -> list[Known]:
     chance, found = random.Random(20), list[Known]()
     with app.db.write() as tx:
         for cik, name in NAMES_OF.items():
-            companies.put_name(tx, cik, name, companies.FROM_COVER, "")
+            companies.upsert_name(tx, cik, name, companies.FROM_COVER, "")
         for number in range(1, 101):
             one: Known = {
                 "number": number,

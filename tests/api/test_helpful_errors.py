@@ -30,7 +30,7 @@ def app(make_app: Callable[..., App]) -> App:
             (1, "APLE", "Hospitality"),
             (2, "BRK-B", "Berkshire"),
         ):
-            companies.put_name(tx, cik, name, companies.FROM_LIST, "2026-01-01")
+            companies.upsert_name(tx, cik, name, companies.FROM_LIST, "2026-01-01")
             tx.run("put_ticker", ticker=ticker, cik=cik, exchange=None, source=2, position=cik, as_of="2026-01-01")
     return app
 

@@ -50,9 +50,9 @@ def stored(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFac
     """Apple, of 10,000 shares: two managers, one of whom files a 13G too, a group of two, an insider and a notice."""
     app = make_stored()
     with app.db.write() as tx:
-        companies.put_name(tx, 320193, "Apple Inc.", companies.FROM_LIST, "")
-        companies.put_tickers(tx, 320193, [("AAPL", None)], companies.FROM_LIST)
-        companies.put_attributes(tx, 320193, companies.Attributes(sic=3571), 1, "2025-01-01")
+        companies.upsert_name(tx, 320193, "Apple Inc.", companies.FROM_LIST, "")
+        companies.upsert_tickers(tx, 320193, [("AAPL", None)], companies.FROM_LIST)
+        companies.update_attributes(tx, 320193, companies.FiledAttributes(sic=3571), 1, "2025-01-01")
     mapping = b"cusip,ticker\n" + thirteenf_xml.APPLE.encode() + b",AAPL\n"
     take(app, tmp_path_factory.mktemp("forms"), mapping, june(), september(), others())
     figures.store(
@@ -311,8 +311,8 @@ def test_a_position_is_never_a_sum_of_forms(client: Client) -> None:
 
 def test_what_a_manager_no_longer_reports_is_none_and_is_no_holding(client: Client, app: App, tmp_path: Path) -> None:
     with app.db.write() as tx:
-        companies.put_name(tx, 40729, "Ally Financial Inc.", companies.FROM_LIST, "")
-        companies.put_tickers(tx, 40729, [("ALLY", None)], companies.FROM_LIST)
+        companies.upsert_name(tx, 40729, "Ally Financial Inc.", companies.FROM_LIST, "")
+        companies.upsert_tickers(tx, 40729, [("ALLY", None)], companies.FROM_LIST)
     take(app, tmp_path, b"cusip,ticker\n" + thirteenf_xml.ALLY.encode() + b",ALLY\n")
     found = get(client, f"/positions/{LAMP}/issuer/40729")
     assert (found["currentShares"], found["asOf"]) == (0, "2025-09-30T00:00:00.000Z")

@@ -36,8 +36,8 @@ def app(make_app: Callable[..., App]) -> App:
     """An app with one user whose wallet holds one dollar, and with one sniper slot."""
     app = make_app(**{**ACCOUNTS, "app_per_minute": 1_000, "sniper_slots": 1})
     with app.db.write() as tx:
-        companies.put_name(tx, 1234567, "BROOK LAMPS INC", companies.FROM_SUBMISSIONS, "2026-01-01")
-        companies.put_tickers(tx, 1234567, [("BRK-B", "NYSE")], companies.FROM_SUBMISSIONS)
+        companies.upsert_name(tx, 1234567, "BROOK LAMPS INC", companies.FROM_SUBMISSIONS, "2026-01-01")
+        companies.upsert_tickers(tx, 1234567, [("BRK-B", "NYSE")], companies.FROM_SUBMISSIONS)
     users.create(app, "ann@example.com", "pro", NOW, password=PASSWORD)
     users.add_credit(app, "ann@example.com", 100, NOW)
     return app

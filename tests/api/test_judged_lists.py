@@ -254,8 +254,8 @@ def test_holders_and_funds_are_a_filter_over_all(app: App, client: Client, user:
             one["value"] = sum(row[1] for row in rows)
         known.append(one)
     with app.db.write() as tx:
-        companies.put_name(tx, 320193, "APPLE INC", companies.FROM_LIST, "")
-        companies.put_tickers(tx, 320193, [("AAPL", None)], companies.FROM_LIST)
+        companies.upsert_name(tx, 320193, "APPLE INC", companies.FROM_LIST, "")
+        companies.upsert_tickers(tx, 320193, [("AAPL", None)], companies.FROM_LIST)
     take(app, tmp_path, b"cusip,ticker\n" + thirteenf_xml.APPLE.encode() + b",AAPL\n", *papers)
     client.key = user.api_key
     statuses = ("new", "increased", "decreased", "unchanged", "closed")
@@ -350,10 +350,12 @@ def market(app: App, client: Client, user: NewUser, tmp_path: Path) -> list[Know
     with app.db.write() as tx:
         for number, one in enumerate(papers[:24]):
             one |= {"ticker": f"T{number}", "sic": chance.choice([*SICS])}
-            companies.put_name(tx, 500 + number, one["name"], companies.FROM_LIST, "")
-            companies.put_tickers(tx, 500 + number, [(one["ticker"], None)], companies.FROM_LIST)
+            companies.upsert_name(tx, 500 + number, one["name"], companies.FROM_LIST, "")
+            companies.upsert_tickers(tx, 500 + number, [(one["ticker"], None)], companies.FROM_LIST)
             if one["sic"]:
-                companies.put_attributes(tx, 500 + number, companies.Attributes(sic=one["sic"]), 2, "2025-01-01")
+                companies.update_attributes(
+                    tx, 500 + number, companies.FiledAttributes(sic=one["sic"]), 2, "2025-01-01"
+                )
     mapping = "cusip,ticker\n" + "".join(f"{one['key']},{one['ticker']}\n" for one in papers[:24])
     reports = list[bytes]()
     for fund in range(1, 10):
@@ -462,7 +464,7 @@ def test_notices_of_sale_are_a_filter_over_all(app: App, client: Client, user: N
             notices.put(tx, sale_notices.parse(paper, one["key"]), told, NOW)
             known.append(one)
         for cik, ticker in ((1234567, "LAMP"), (777, "SHDE")):
-            companies.put_tickers(tx, cik, [(ticker, None)], companies.FROM_FILING_LIST, "2025-01-01")
+            companies.upsert_tickers(tx, cik, [(ticker, None)], companies.FROM_FILING_LIST, "2025-01-01")
     client.key = user.api_key
     choices: Choices = {
         "from_date": {day(28): lambda row: row["day"] >= day(28), day(50): lambda row: row["day"] >= day(50)},

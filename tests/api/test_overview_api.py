@@ -25,8 +25,8 @@ PATH = "/api/v1/tickers/seven/overview"
 def caller(app: App, user: users.NewUser) -> Client:
     store(app, document(77, "Seventy-Seven Corp", [*year(77, 2022, 800), *year(77, 2023, 1000)]))
     with app.db.write() as tx:
-        companies.put_tickers(tx, 77, [("SEVEN", None)], FROM_LIST)
-        companies.put_attributes(tx, 77, companies.Attributes(sic=3571), 2, "2024-01-01")
+        companies.upsert_tickers(tx, 77, [("SEVEN", None)], FROM_LIST)
+        companies.update_attributes(tx, 77, companies.FiledAttributes(sic=3571), 2, "2024-01-01")
         tx.run("bump_data_version")
     return Client(app, user.api_key)
 
@@ -120,7 +120,7 @@ def test_a_price_that_is_too_old_is_said_with_its_date(caller: Client, app: App)
 
 def test_a_company_without_figures_and_one_that_is_unknown_say_so(caller: Client, app: App) -> None:
     with app.db.write() as tx:
-        companies.put_name(tx, 99, "No Figures Inc", FROM_LIST, "")
-        companies.put_tickers(tx, 99, [("NONE", None)], FROM_LIST)
+        companies.upsert_name(tx, 99, "No Figures Inc", FROM_LIST, "")
+        companies.upsert_tickers(tx, 99, [("NONE", None)], FROM_LIST)
     assert caller.get("/api/v1/tickers/none/overview").verdict[:2] == (404, "NOT_COVERED")
     assert caller.get("/api/v1/tickers/nobody/overview").verdict[:2] == (404, "UNKNOWN_TICKER")

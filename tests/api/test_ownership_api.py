@@ -59,7 +59,7 @@ def stored(make_stored: Callable[..., App]) -> App:
         header = sgml.parse_header(HEADER, "f")
         filings.upsert(tx, metadata.from_header(header, None), NOW)
         families.put_header(tx, header, NOW)
-        companies.put_tickers(tx, 1234567, [("LAMP", None)], companies.FROM_FILING_LIST, "2025-01-01")
+        companies.upsert_tickers(tx, 1234567, [("LAMP", None)], companies.FROM_FILING_LIST, "2025-01-01")
         for number, units in enumerate(("5000", "10"), 1):
             notice = sale_notices.parse(made.notice(made.sale(units)), "f")
             filed = FilingMetadata(f"0000000101-25-{number:06}", DOCUMENT, filed_at=f"2025-04-{13 + number}")

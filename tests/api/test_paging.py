@@ -141,8 +141,8 @@ class Lists:
             stake = schedule_xml.d(schedule_xml.person(member="a"), cusip=MICROSOFT, issuer=chips, event="02/10/2025")
             told = FilingMetadata("0000000102-25-900001", metadata.DOCUMENT, filed_at="2025-02-11")
             store.put(tx, parser.parse(stake, told.accession), told, NOW)
-            companies.put_attributes(tx, 789019, companies.Attributes(sic=7372), 2, "2026-01-01")
-            companies.put_tickers(tx, 789019, [("CHIP", None)], 0, "2026-01-01")
+            companies.update_attributes(tx, 789019, companies.FiledAttributes(sic=7372), 2, "2026-01-01")
+            companies.upsert_tickers(tx, 789019, [("CHIP", None)], 0, "2026-01-01")
             # Two classes of shares of one company.
             tx._connection.execute("UPDATE securities SET cik = 320193 WHERE cusip LIKE '02079K%'")
             # What the funds traded is of the company whose insiders bought.

@@ -27,9 +27,9 @@ DAYS = """date,open,close,volume,split,dividend
 def ask(app: App, client: Client, user: NewUser) -> Any:
     with app.db.write() as tx:
         prices.put(tx, price_csv.parse(DAYS.encode(), "f", "brk.b.csv"), DAYS.encode(), "BRK-B")
-        companies.put_name(tx, 1067983, "Berkshire", companies.FROM_COVER, "")
-        companies.put_tickers(tx, 1067983, [("BRK-B", None)], companies.FROM_LIST)
-        companies.put_name(tx, 1, "Quiet Corp", companies.FROM_COVER, "")
+        companies.upsert_name(tx, 1067983, "Berkshire", companies.FROM_COVER, "")
+        companies.upsert_tickers(tx, 1067983, [("BRK-B", None)], companies.FROM_LIST)
+        companies.upsert_name(tx, 1, "Quiet Corp", companies.FROM_COVER, "")
     client.key = user.api_key
     return lambda ticker, **options: client.get(PATH + ticker, **options)
 

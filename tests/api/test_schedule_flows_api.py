@@ -37,9 +37,9 @@ def put(app: App, data: bytes, accession: str, day: str | None) -> None:
 def client(app: App) -> Client:
     """About Apple a 13G, and a 13D of two persons whose amendment has 200 shares and two points less."""
     with app.db.write() as tx:
-        companies.put_name(tx, 320193, "Apple Inc.", companies.FROM_LIST, "")
-        companies.put_tickers(tx, 320193, [("AAPL", None)], companies.FROM_LIST)
-        companies.put_attributes(tx, 320193, companies.Attributes(sic=3571), 1, "2025-01-01")
+        companies.upsert_name(tx, 320193, "Apple Inc.", companies.FROM_LIST, "")
+        companies.upsert_tickers(tx, 320193, [("AAPL", None)], companies.FROM_LIST)
+        companies.update_attributes(tx, 320193, companies.FiledAttributes(sic=3571), 1, "2025-01-01")
     about: dict[str, Any] = {"issuer": APPLE, "cusip": APPLE[2]}
     fund = made.person(made.FUND, "12", "0.12", schedule="G")
     put(app, made.g(fund, filer=made.FUND[0], **about), "0000000104-25-000001", "2025-08-14")
@@ -198,9 +198,9 @@ def test_groups_of_random_filters_are_a_filter_over_all(make_app: Callable[..., 
         for number in range(9):
             cik, sector = 8_000 + number, [*sectors][number % 3]
             names[f"T{number}"] = cik, sector
-            companies.put_name(tx, cik, f"Issuer {number}", companies.FROM_LIST, "")
-            companies.put_tickers(tx, cik, [(f"T{number}", None)], companies.FROM_LIST)
-            companies.put_attributes(tx, cik, companies.Attributes(sic=sectors[sector]), 1, "2025-01-01")
+            companies.upsert_name(tx, cik, f"Issuer {number}", companies.FROM_LIST, "")
+            companies.upsert_tickers(tx, cik, [(f"T{number}", None)], companies.FROM_LIST)
+            companies.update_attributes(tx, cik, companies.FiledAttributes(sic=sectors[sector]), 1, "2025-01-01")
     known: list[tuple[str, Told]] = []
     last: dict[tuple[str, int], Decimal] = {}
     for number in range(160):

@@ -30,8 +30,8 @@ WIRE = SHARED / "contract" / "wire.json"
 def app(make_app: Callable[..., App]) -> App:
     made = make_app(webhook_allow=("127.0.0.0/8",), password_profile="cheap")
     with made.db.write() as tx:
-        companies.put_name(tx, 1067983, "BERKSHIRE HATHAWAY INC", companies.FROM_SUBMISSIONS, "2026-01-01")
-        companies.put_tickers(tx, 1067983, [("BRK-B", "NYSE")], companies.FROM_SUBMISSIONS)
+        companies.upsert_name(tx, 1067983, "BERKSHIRE HATHAWAY INC", companies.FROM_SUBMISSIONS, "2026-01-01")
+        companies.upsert_tickers(tx, 1067983, [("BRK-B", "NYSE")], companies.FROM_SUBMISSIONS)
     return made
 
 

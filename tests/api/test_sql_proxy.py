@@ -10,7 +10,7 @@ import pytest
 from finapi.accounts.users import NewUser
 from finapi.app import App
 from finapi.market.prices import price_csv, prices
-from finapi.market.reference.views import VIEWS
+from finapi.market.reference.sql_views import VIEWS
 from finapi.web.openapi import document
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client

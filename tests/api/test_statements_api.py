@@ -350,8 +350,8 @@ def test_what_is_no_ticker_is_a_wrong_parameter(client: Client, ticker: str) -> 
 
 def test_a_ticker_that_moved_is_the_company_that_has_it_now(app: App, client: Client) -> None:
     with app.db.write() as tx:
-        companies.put_name(tx, 7654321, "River Lamps Inc.", companies.FROM_LIST_TITLE, "")
-        companies.put_tickers(tx, 7654321, [("BRK-A", "NYSE")], companies.FROM_LIST)
+        companies.upsert_name(tx, 7654321, "River Lamps Inc.", companies.FROM_LIST_TITLE, "")
+        companies.upsert_tickers(tx, 7654321, [("BRK-A", "NYSE")], companies.FROM_LIST)
     details = refused(client.get("/api/v1/xbrl/companies/BRK-A/statements"), 404, "NOT_COVERED")
     assert details == {"cik": "0007654321", "covered_periods": []}
     assert ok(client.get(COMPANY))["meta"]["cik"] == "0001234567"

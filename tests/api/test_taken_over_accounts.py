@@ -33,8 +33,8 @@ FORM = {"CONTENT_TYPE": "application/x-www-form-urlencoded"}
 def app(make_app: Callable[..., App]) -> App:
     app = make_app(**{**ACCOUNTS, "webhook_allow": ("127.0.0.0/8",)})
     with app.db.write() as tx:
-        companies.put_name(tx, 320193, "Apple Inc.", companies.FROM_SUBMISSIONS, "2026-01-01")
-        companies.put_tickers(tx, 320193, [("AAPL", "Nasdaq")], companies.FROM_SUBMISSIONS)
+        companies.upsert_name(tx, 320193, "Apple Inc.", companies.FROM_SUBMISSIONS, "2026-01-01")
+        companies.upsert_tickers(tx, 320193, [("AAPL", "Nasdaq")], companies.FROM_SUBMISSIONS)
     return app
 
 

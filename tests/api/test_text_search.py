@@ -64,8 +64,8 @@ def keep(
 def find(app: App, client: Client, user: NewUser) -> Callable[..., Answer]:
     client.key = user.api_key
     with app.db.write() as tx:
-        companies.put_name(tx, LAMP, "Lamp Corp", companies.FROM_COVER, "")
-        companies.put_tickers(tx, LAMP, [("LMP", None)], companies.FROM_LIST)
+        companies.upsert_name(tx, LAMP, "Lamp Corp", companies.FROM_COVER, "")
+        companies.upsert_tickers(tx, LAMP, [("LMP", None)], companies.FROM_LIST)
     return lambda q, **query: client.get(PATH, query={"q": q, **query})
 
 

@@ -138,7 +138,7 @@ def test_sql_tells_the_transactions_and_tickers_of_the_lists(api: Client) -> Non
     put(api, form(transaction("P", "5", "2"), issuer=("0000000007", "Letters Inc", "LTRC")))
     put(api, form(transaction("S", "7", "3")), filed=None, accession="unfiled-00000000000000{:02}")
     with api.app.db.write() as tx:
-        companies.put_tickers(tx, 7, [("LTRL", None), ("LTRC", None)], companies.FROM_LIST)
+        companies.upsert_tickers(tx, 7, [("LTRL", None), ("LTRC", None)], companies.FROM_LIST)
         tx.run("bump_data_version")
     listed = get(api, "/transactions/latest", filed_at_days=3650, limit=10)["data"]
     listed += get(api, "/transactions/by-ticker/BRK-B")["data"]

@@ -109,7 +109,7 @@ def test_what_the_feed_tells_of_is_delivered_told_and_answered_alike(
     with app.db.write() as tx:
         tx.run("put_poll_state", name="indexed_through", value="2026-01-31")
         for cik in (320193, 1):
-            companies.put_unnamed(tx, cik)
+            companies.insert_unnamed(tx, cik)
         tx._connection.execute(
             "UPDATE users SET webhook_url = ?, webhook_topics = ?",
             [there.url, json.dumps([name for name in EVENTS if name != "finapi.test"])],

@@ -25,7 +25,7 @@ from finapi.app import App
 from finapi.core.config import Config
 from finapi.market.documents.identify import Given
 from finapi.market.intake import ingest
-from finapi.market.statements import facts
+from finapi.market.statements import filed_facts
 
 EDGAR = Path(__file__).parents[3] / "shared/edgar"
 APPLE = EDGAR / "companyfacts/CIK0000320193.json"
@@ -49,7 +49,7 @@ def _made(folder: Path) -> Path:
 
 def count(app: App, company: int) -> int:
     with app.db.read() as tx:
-        return len(facts.of_company(tx, company))
+        return len(filed_facts.list_company_facts(tx, company))
 
 
 def one_company(rounds: int) -> None:

@@ -127,10 +127,10 @@ def put_companies(app: App) -> None:
     """Store the companies of every second security, with tickers and industries."""
     with app.db.write() as tx:
         for index in range(0, SECURITIES, 2):
-            companies.put_name(tx, 5_000_000 + index, name(index).title(), companies.FROM_LIST, "")
-            companies.put_tickers(tx, 5_000_000 + index, [(f"T{index}", None)], companies.FROM_LIST)
-            told = companies.Attributes(SIC[index // 2 % len(SIC)])
-            companies.put_attributes(tx, 5_000_000 + index, told, 1, "")
+            companies.upsert_name(tx, 5_000_000 + index, name(index).title(), companies.FROM_LIST, "")
+            companies.upsert_tickers(tx, 5_000_000 + index, [(f"T{index}", None)], companies.FROM_LIST)
+            told = companies.FiledAttributes(SIC[index // 2 % len(SIC)])
+            companies.update_attributes(tx, 5_000_000 + index, told, 1, "")
 
 
 def fill(app: App, funds: int, rows: int, meter: Callable[[], float] = time.process_time) -> list[float]:

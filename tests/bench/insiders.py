@@ -184,7 +184,7 @@ def fill(app: App, transactions: int) -> list[float]:
     with app.db.write() as tx:
         for issuer in range(ISSUERS):
             sic = SICS[issuer % len(SICS)]
-            companies.put_attributes(tx, issuer + 1_000_000, companies.Attributes(sic=sic), 2, "2026-01-01")
+            companies.update_attributes(tx, issuer + 1_000_000, companies.FiledAttributes(sic=sic), 2, "2026-01-01")
     return took
 
 

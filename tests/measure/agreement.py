@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from finapi.core.days import shift
 from finapi.edgar.statement_sets import count_quarters
 from finapi.market.documents.sources import Entry
-from finapi.market.statements.datasets import NUM, PRE
+from finapi.market.statements.statement_set_intake import NUM, PRE
 
 KIND_OF = {"BS": "balance", "IS": "income", "CF": "cash-flow"}
 # What of a data set is compared; tables of these kinds must be there.

@@ -26,7 +26,7 @@ from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.metric_series import get_concept
 from finapi.market.financials.periods import Period
 from finapi.market.financials.series_rows import FigureSeries, RowView
-from finapi.market.statements.datasets import NUM, PRE, SUB
+from finapi.market.statements.statement_set_intake import NUM, PRE, SUB
 from tests.measure.agreement import rows_of
 
 # An amount below is one of a share, all others in full units.

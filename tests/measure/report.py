@@ -65,7 +65,7 @@ def _held(app: App, path: Path, tell: Callable[[str], None]) -> dict[int, tuple[
     ingest.run(app, [path], Given(), lambda outcome: tell(outcome.path))
     with app.db.read() as tx:
         ciks = company_books.list_ciks(tx)
-        return {cik: (companies.by_cik(tx, cik).name, company_books.load(tx, cik)) for cik in ciks}
+        return {cik: (companies.get_by_cik(tx, cik).name, company_books.load(tx, cik)) for cik in ciks}
 
 
 def printed_lines(path: Path, books: Mapping[int, CompanyBook]) -> dict[str, Any]:

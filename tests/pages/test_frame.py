@@ -131,8 +131,8 @@ def test_a_page_is_made_once_while_the_data_stand(public: Client, monkeypatch: p
     from finapi.web.pages import search
 
     made: list[Any] = []
-    found = search.lookups.search
-    monkeypatch.setattr(search.lookups, "search", lambda *args: made.append(args) or found(*args))
+    found = search.company_coverage.search_companies
+    monkeypatch.setattr(search.company_coverage, "search_companies", lambda *args: made.append(args) or found(*args))
     for _ in range(2):
         assert public.get("/search?q=apple").status == 200
     assert len(made) == 1

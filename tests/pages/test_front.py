@@ -76,8 +76,8 @@ def test_of_companies_alike_the_largest_comes_first(page: Client) -> None:
     try:
         with page.app.db.write() as tx:
             lists.put_company_tickers(tx, listed)
-            companies.put_name(tx, 7, "Apple Farms", companies.FROM_COVER, "")
-            companies.put_former_name(tx, 1065280, "Apple Discs", None, None)
+            companies.upsert_name(tx, 7, "Apple Farms", companies.FROM_COVER, "")
+            companies.insert_former_name(tx, 1065280, "Apple Discs", None, None)
             tx.run("bump_data_version")
             # The same list again changes nothing.
             assert lists.put_company_tickers(tx, listed) is False

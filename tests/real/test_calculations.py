@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import pytest
 
-from finapi.market.statements import intake
+from finapi.market.statements import xbrl_intake
+from finapi.market.statements.filed_report import Fact, Report
 from finapi.market.statements.layout import Context
-from finapi.market.statements.report import Fact, Report
 from tests.conftest import needs_shared
 from tests.real import AAPL_2023, AAPL_Q2_2025, AEON, NFLX_2010, NFLX_2024, service
 
@@ -95,7 +95,7 @@ def bindings(report: Report) -> Iterator[Binding]:
 @pytest.fixture(scope="module")
 def found() -> dict[str, list[Binding]]:
     with service(*FILINGS) as filings, filings.app.db.read() as tx:
-        reports = {filed.accession: report for report, filed, _ in intake.FAMILY.pack_rows(tx)}
+        reports = {filed.accession: report for report, filed, _ in xbrl_intake.FAMILY.pack_rows(tx)}
         return {folder: list(bindings(reports[filings.accessions[folder]])) for folder in FILINGS}
 
 

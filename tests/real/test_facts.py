@@ -23,8 +23,8 @@ from finapi.market.documents import sources
 from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
-from finapi.market.statements import facts
-from finapi.market.statements.facts import FiledFact
+from finapi.market.statements import filed_facts
+from finapi.market.statements.filed_facts import FiledFact
 from finapi.store.db import Transaction
 from tests.conftest import NOW, needs_shared
 from tests.measure import agreement
@@ -48,7 +48,7 @@ def held(*paths: Path) -> App:
 
 def of(app: App, cik: int, *concepts: str, **question: Any) -> list[FiledFact]:
     with app.db.read() as tx:
-        return facts.of_company(tx, cik, concepts=concepts or None, **question)
+        return filed_facts.list_company_facts(tx, cik, concepts=concepts or None, **question)
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_two_copies_in_any_order_make_the_same_facts(apple: App) -> None:
 
 
 def of_filing(tx: Transaction, accession: str) -> list[FiledFact]:
-    read = facts.of_sets(tx, facts.sets_of(tx, accession=accession))
+    read = filed_facts.iter_facts_by_set(tx, filed_facts.list_fact_sets(tx, accession=accession))
     return [fact for _, found in read for fact in found]
 
 

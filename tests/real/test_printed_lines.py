@@ -13,7 +13,7 @@ import pytest
 from finapi.edgar import document_kinds
 from finapi.market.documents import sources
 from finapi.market.documents.sources import Entry
-from finapi.market.statements.datasets import NUM
+from finapi.market.statements.statement_set_intake import NUM
 from tests.conftest import SHARED, needs_shared
 from tests.measure import printed
 from tests.measure.agreement import rows_of

@@ -18,8 +18,8 @@ from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.periods import Period
 from finapi.market.financials.series_rows import FigureSeries, RowView
 from finapi.market.intake import ingest
-from finapi.market.statements import as_filed
-from finapi.market.statements.as_filed import FiledStatement
+from finapi.market.statements import filed_statements
+from finapi.market.statements.filed_statements import FiledStatement
 from finapi.store.db import Transaction
 from tests.conftest import SHARED, needs_shared
 from tests.measure import printed
@@ -72,8 +72,8 @@ def figures(accession: str, rule: PrintedRule, statement: FiledStatement) -> Ite
 def printed_figures(tx: Transaction, cik: int, held: CompanyBook) -> Iterator[PrintedFigure]:
     """Every figure that a company's filings print on the lines that rules mean, on all pages of a statement."""
     for accession in {filing.accession for filing in held.book.filings}:
-        report = as_filed.report_of_filing(tx, accession)
-        statements = as_filed.of_report(tx, report)[0] if report is not None and report.cik == cik else {}
+        report = filed_statements.find_report_by_accession(tx, accession)
+        statements = filed_statements.read_statements(tx, report)[0] if report is not None and report.cik == cik else {}
         for rule in printed.RULES:
             if rule.metric not in printed._NOT_FOR.get(held.industry, ()):
                 for name, statement in statements.items():

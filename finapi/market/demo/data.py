@@ -12,7 +12,7 @@ from finapi.edgar.form_families import FAMILIES, XBRL
 from finapi.market.demo import quotes
 from finapi.market.documents import announce, filings, packed
 from finapi.market.documents.metadata import LISTED, SUBMISSIONS, FilingMetadata, Party
-from finapi.market.statements import factsets
+from finapi.market.statements import fact_sets
 
 LISTED_FILINGS = "filings.tsv"  # of Apple, from EDGAR's own list of submissions
 FACTS = "facts.pack"  # of Apple and Snowflake: python -m tests.demo_facts
@@ -53,5 +53,5 @@ def _load_facts(app: App, data: bytes) -> int:
     for line in zlib.decompress(data).splitlines():
         made = companyfacts.parse(line, FACTS)
         with app.db.write() as tx:
-            new += factsets.put_companyfacts(tx, made, app.clock.now())
+            new += fact_sets.upsert_companyfacts(tx, made, app.clock.now())
     return new

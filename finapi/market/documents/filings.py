@@ -67,9 +67,9 @@ def _put(tx: Transaction, told: FilingMetadata, now: datetime) -> Stored:
     ranks: dict[int, int] = {}
     for party in told.parties:
         if party.name is None:
-            companies.put_unnamed(tx, party.cik)
+            companies.insert_unnamed(tx, party.cik)
         else:
-            companies.put_name(tx, party.cik, party.name, companies.FROM_FILING_LIST, told.filed_at or "")
+            companies.upsert_name(tx, party.cik, party.name, companies.FROM_FILING_LIST, told.filed_at or "")
         # A company may stand twice: it is then what it is first of all.
         ranks[party.cik] = min(party.rank, ranks.get(party.cik, party.rank))
     held = tx.find_row("filing_row", accession=told.accession)
@@ -94,7 +94,7 @@ def upsert_listed(tx: Transaction, cik: int, told: Sequence[ListedFiling], now: 
 
     What :func:`put` does for each, with those that are new stored at once.
     """
-    companies.put_unnamed(tx, cik)
+    companies.insert_unnamed(tx, cik)
     held = _held(tx, [one.accession for one in told])
     # Of one that stands twice the first is stored at once.
     fresh = {one.accession: one for one in reversed(told) if one.accession not in held}

@@ -44,15 +44,15 @@ def put_submissions(tx: Transaction, company: submissions.CompanySubmissions, no
     """Store a submissions document: the company's attributes, names, tickers and list of filings."""
     cik = int(company.cik)
     as_of = max((filing.filed for filing in company.filings), default="")
-    changed = companies.put_name(tx, cik, company.name, companies.FROM_SUBMISSIONS, as_of)
-    attributes = companies.Attributes(
+    changed = companies.upsert_name(tx, cik, company.name, companies.FROM_SUBMISSIONS, as_of)
+    attributes = companies.FiledAttributes(
         int(company.sic) if company.sic else None, company.fiscal_year_end, company.state, company.entity_type
     )
-    changed |= companies.put_attributes(tx, cik, attributes, _FROM_SUBMISSIONS, as_of)
+    changed |= companies.update_attributes(tx, cik, attributes, _FROM_SUBMISSIONS, as_of)
     listed = [(item.ticker, item.exchange) for item in company.listings]
-    changed |= companies.put_tickers(tx, cik, listed, companies.FROM_SUBMISSIONS, as_of)
+    changed |= companies.upsert_tickers(tx, cik, listed, companies.FROM_SUBMISSIONS, as_of)
     for former in company.former_names:
-        changed |= companies.put_former_name(tx, cik, former.name, former.first_filed, former.last_filed)
+        changed |= companies.insert_former_name(tx, cik, former.name, former.first_filed, former.last_filed)
     for page in company.older_pages:
         changed |= (
             tx.run(
@@ -73,7 +73,7 @@ def put_older_page(
     tx: Transaction, name: str, cik: int, page: Iterable[submissions.ListedFiling], now: datetime
 ) -> bool:
     """Store an older page of a company's list; ``name`` is the page's file name."""
-    companies.put_unnamed(tx, cik)
+    companies.insert_unnamed(tx, cik)
     changed = tx.run("mark_page", name=name, cik=cik) > 0
     changed |= _put_filings(tx, cik, page, now)
     return families.settle(tx, now, cik) or changed
@@ -112,11 +112,11 @@ def put_company_tickers(tx: Transaction, listed: Iterable[tickers.TickerRow]) ->
     by_company: dict[int, list[tuple[str, str | None]]] = {}
     changed = False
     for row in listed:
-        changed |= companies.put_name(tx, int(row.cik), row.name, companies.FROM_LIST_TITLE, "")
+        changed |= companies.upsert_name(tx, int(row.cik), row.name, companies.FROM_LIST_TITLE, "")
         by_company.setdefault(int(row.cik), []).append((row.ticker, row.exchange))
     # The list stands in the order of size, which searches answer in.
     for place, (cik, theirs) in enumerate(by_company.items()):
-        changed |= companies.put_tickers(tx, cik, theirs, companies.FROM_LIST)
+        changed |= companies.upsert_tickers(tx, cik, theirs, companies.FROM_LIST)
         changed |= tx.run("put_list_place", cik=cik, place=place) > 0
     return changed
 
@@ -126,10 +126,12 @@ def put_parties(tx: Transaction, header: sgml.SubmissionHeader) -> bool:
     changed = False
     for party in header.parties:
         cik = int(party.cik)
-        told = companies.Attributes(int(party.sic) if party.sic else None, party.fiscal_year_end, party.state, None)
-        changed |= companies.put_attributes(tx, cik, told, _FROM_HEADER, header.filed)
+        told = companies.FiledAttributes(
+            int(party.sic) if party.sic else None, party.fiscal_year_end, party.state, None
+        )
+        changed |= companies.update_attributes(tx, cik, told, _FROM_HEADER, header.filed)
         for former in party.former_names:
-            changed |= companies.put_former_name(tx, cik, former.name, None, former.changed_on)
+            changed |= companies.insert_former_name(tx, cik, former.name, None, former.changed_on)
     return changed
 
 

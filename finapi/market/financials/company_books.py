@@ -13,7 +13,7 @@ from finapi.market.financials.faces import SECTION_KINDS, FaceRow, Faces, SumRow
 from finapi.market.financials.fact_book import FactBook, FactRow, SourceFiling
 from finapi.market.financials.metric_mapping import MetricMapping
 from finapi.market.financials.periods import Calendar
-from finapi.market.statements.factsets import COMPANYFACTS, SOURCES
+from finapi.market.statements.fact_sets import COMPANYFACTS, SOURCE_NAMES
 from finapi.store.db import Row, Transaction
 
 # Facts that begin before or end after these days are errors of their filers.
@@ -197,7 +197,7 @@ def _list_concept_ids(
     custom_set_ids = [
         fact_set_id
         for filing, fact_set_id in zip(filings, fact_set_ids, strict=True)
-        if filing.source != SOURCES[COMPANYFACTS]
+        if filing.source != SOURCE_NAMES[COMPANYFACTS]
     ]
     if custom_set_ids:
         for row in tx.list_rows("book_custom_concepts", sets=json.dumps(custom_set_ids)):
@@ -212,7 +212,7 @@ def _build_filing(row: Row) -> SourceFiling:
         accession=row["accession"],
         form=row["form"] or "",
         filed=row["filed_at"],
-        source=SOURCES[row["source"]],
+        source=SOURCE_NAMES[row["source"]],
         fiscal_year=row["fiscal_year"],
         fiscal_period=row["fiscal_period"],
         period_end=days.number(period_end) if period_end else None,

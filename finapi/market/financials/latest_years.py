@@ -148,7 +148,7 @@ def store(tx: Transaction, computed_years: Iterable[tuple[StoredYear, ComputedYe
         )
         if is_stored and year.book is not None:
             tx.insert_rows("upsert_stored_book", [(get_fingerprint(), year.book, company.cik, company.stamp)])
-            if share_splits.put_filed(tx, company.cik, year.splits):
+            if share_splits.replace_filed_splits(tx, company.cik, year.splits):
                 has_changed_splits = True
     return has_changed_splits
 

@@ -44,7 +44,7 @@ from finapi.market.financials.series_rows import (
 )
 from finapi.market.financials.splits import ShareSplit
 from finapi.market.financials.templates import Check, FailedCheck, FilledTemplate
-from finapi.market.statements.facts import Decimals, decimals_of
+from finapi.market.statements.filed_facts import Decimals, parse_decimals
 
 PROVENANCE_LEVELS = ("none", "summary", "full")
 LAST_QUARTERS = ("reported", "estimated")
@@ -541,7 +541,7 @@ def build_full_provenance(row: RowView, key: str, cell: Cell, totals: dict[str, 
     only = figure.operands[0] if figure and len(figure.operands) == 1 else None
     return {
         **build_provenance(row, key, cell, totals),
-        "decimals": decimals_of(only[2].decimals) if only else None,
+        "decimals": parse_decimals(only[2].decimals) if only else None,
         "filed_at": row.series.company_book.book.filings[figure.filing_index].filed if figure else None,
         "operands": [] if only and only[0] > 0 else list_operand_records(row, key, cell),
     }
@@ -591,7 +591,7 @@ def _fact_shown(row: RowView, period: PeriodKey, vintage: Vintage) -> FactRecord
         "value": to_json_number(Decimal(vintage.value)),
         "concept": vintage.concept,
         "unit": vintage.unit,
-        "decimals": decimals_of(vintage.decimals),
+        "decimals": parse_decimals(vintage.decimals),
         "start_date": iso(end - length + 1) if length else None,
         "end_date": iso(end),
         "accession": filing.accession,

@@ -15,7 +15,7 @@ from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.fact_book import COVER_SHARES, SourceFiling
 from finapi.market.financials.periods import SAME_DAYS, Period
 from finapi.market.financials.series_rows import FigureSeries
-from finapi.market.statements.facts import Decimals, decimals_of
+from finapi.market.statements.filed_facts import Decimals, parse_decimals
 from finapi.store.db import Row, Transaction
 
 CLASS_AXIS = "us-gaap:StatementClassOfStockAxis"
@@ -129,7 +129,7 @@ def _point(row: Row, period: Period, filings: Sequence[SourceFiling]) -> Segment
         "start_date": days.iso(end - length + 1) if length else None,
         "end_date": days.iso(end),
         "value": Decimal(row["value"]),
-        "decimals": decimals_of(row["decimals"]),
+        "decimals": parse_decimals(row["decimals"]),
         "unit": row["unit"],
         "concept": row["concept"],
         "is_extension": is_extension(row["concept"]),

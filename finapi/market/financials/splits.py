@@ -112,7 +112,7 @@ def _kept(split: ShareSplit) -> FiledSplit | None:
         # Tagged alone: some tag the day on which it was decided.
         day = days.number(split.date or split.since)
         after, until = days.iso(day - 1), days.iso(day + DATED)
-    if days.number(until) - days.number(after) > share_splits.FAR_APART:
+    if days.number(until) - days.number(after) > share_splits.MAX_RANGE_DAYS:
         return None
     return FiledSplit(format(split.factor.normalize(), "f"), split.date, after, until, split.filing.accession)
 

@@ -22,7 +22,7 @@ from finapi.market.holdings.doubts import Doubted, MarkedDoubt, OthersPrice
 from finapi.market.holdings.funds import FundQuarter, percent, price
 from finapi.market.holdings.positions import SplitSource
 from finapi.market.reference import sectors, share_splits
-from finapi.market.reference.share_splits import LikelySplit, Worth
+from finapi.market.reference.share_splits import HoldingValue, LikelySplit
 from finapi.store.db import Database, Row, Transaction
 from finapi.store.portions import write_in_portions
 
@@ -240,8 +240,12 @@ def _valued(row: tuple[Any, ...], period: str, splits: Mapping[int, Sequence[Row
     last, _, told = found.partition(" ")
     close, factor, source = Decimal(told), None, None
     if security_id in splits:
-        likely = (share_splits.likely(one, period, last) for one in splits[security_id] if one["after"] < last)
-        since: list[LikelySplit] = [one for one in likely if one.lies_between(Worth(value, shares), Worth(close, 1))]
+        likely = (
+            share_splits.build_likely_split(one, period, last) for one in splits[security_id] if one["after"] < last
+        )
+        since: list[LikelySplit] = [
+            one for one in likely if one.is_between(HoldingValue(value, shares), HoldingValue(close, 1))
+        ]
         factor = math.prod((one.factor for one in since), start=Decimal(1)) if since else None
         source = " ".join(dict.fromkeys(one.source for one in since)) or None
     shares = shares if factor is None else int((shares * factor).to_integral_value())

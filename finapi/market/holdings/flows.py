@@ -20,8 +20,8 @@ from finapi.edgar import cusip, tickers
 from finapi.market.holdings import doubts, positions, quarters
 from finapi.market.holdings.funds import bounded, percent, price
 from finapi.market.holdings.positions import Change, SplitSource
-from finapi.market.reference import companies, issuers, sectors, share_splits
-from finapi.market.reference.share_splits import LikelySplit, Worth
+from finapi.market.reference import companies, issuer_names, sectors, share_splits
+from finapi.market.reference.share_splits import HoldingValue, LikelySplit
 from finapi.store.db import Row, Transaction
 
 # Positions of several funds that one call adds up, and as many of the quarter before: the call is free.
@@ -78,7 +78,7 @@ def by_security(
 
     ``wanted`` holds filters, bounds, sort and page by the names of the endpoint's parameters.
     """
-    words = issuers.words(wanted["search"] or "")
+    words = issuer_names.list_words(wanted["search"] or "")
     if wanted["search"] is not None and not words:
         return [], 0
     values = {
@@ -98,8 +98,8 @@ def _groups(sector: str | None, industry: str | None) -> str | None:
     """The major groups of SIC codes that are wanted, as JSON; None for any."""
     if sector is None and industry is None:
         return None
-    wanted = None if sector is None else sectors.named(sector)
-    number = None if industry is None else sectors.group(industry)
+    wanted = None if sector is None else sectors.parse_sector(sector)
+    number = None if industry is None else sectors.parse_group(industry)
     found = [
         group
         for group in range(100)
@@ -181,7 +181,7 @@ def of_ticker(tx: Transaction, ticker: str) -> NamedSecurities:
 
 def no_cusip(tx: Transaction, ticker: str) -> ApiError:
     """NOT_COVERED for the ticker of a company; raises UNKNOWN_TICKER for a ticker of none."""
-    company = companies.find(tx, ticker)
+    company = companies.resolve(tx, ticker)
     details = {"ticker": ticker, "cik": company.padded_cik}
     return ApiError("NOT_COVERED", f"No CUSIP of {company.name} is known.", details=details)
 
@@ -479,7 +479,7 @@ def basket(tx: Transaction, ciks: Sequence[int], period: str, compared_with: str
         asked,
         _doubted(tx, filed, period),
         _doubted(tx, common, compared_with),
-        share_splits.of_quarter(tx, *sorted((compared_with, period))),
+        share_splits.get_for_quarter(tx, *sorted((compared_with, period))),
     )
 
 
@@ -492,9 +492,12 @@ def _doubted(tx: Transaction, ciks: Iterable[int], period: str) -> Mapping[int, 
 def _since_split(row: Row, likely: Sequence[LikelySplit], *, back: bool) -> tuple[int, Decimal | None]:
     if not likely:
         return row["common_shares"] - row["previous_shares"], None
-    now, held = Worth(row["common_value"], row["common_shares"]), Worth(row["previous"], row["previous_shares"])
+    now, held = (
+        HoldingValue(row["common_value"], row["common_shares"]),
+        HoldingValue(row["previous"], row["previous_shares"]),
+    )
     first, last = (now, held) if back else (held, now)
-    found = [one.factor for one in likely if one.lies_between(first, last)]
+    found = [one.factor for one in likely if one.is_between(first, last)]
     factor = math.prod(found, start=Decimal(1))
     factor = 1 / factor if back else factor
     change = now.shares - int((held.shares * factor).to_integral_value())

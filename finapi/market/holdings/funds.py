@@ -17,7 +17,7 @@ from finapi.edgar import cusip, tickers
 from finapi.market.holdings import doubts, positions, quarters
 from finapi.market.holdings.doubts import Doubted, DoubtedCount, DoubtedValue, DoubtSum, MarkedDoubt, OthersPrice
 from finapi.market.holdings.positions import Change, SplitSource
-from finapi.market.reference import issuers, sectors, share_splits
+from finapi.market.reference import issuer_names, sectors, share_splits
 from finapi.store.db import Row, Transaction
 
 SORTS = ("value", "shares", "name", "ticker", "change", "flow")
@@ -411,7 +411,7 @@ def history(tx: Transaction, cik: int, number: str) -> tuple[Row, list[Split], l
     rows = [] if security is None else tx.list_rows("position_history", cik=cik, security_id=security["id"])
     if security is None or not rows:
         raise ApiError("NOT_FOUND", "No 13F report by this manager in finapi lists this CUSIP.")
-    splits = [(one, _first_after(one, rows)) for one in share_splits.of_security(tx, security["id"])]
+    splits = [(one, _first_after(one, rows)) for one in share_splits.list_for_security(tx, security["id"])]
     splits = [(one, first) for one, first in splits if first > rows[-1]["quarter_date"]]
     shown: list[HistoryQuarter] = []
     for row in rows:
@@ -431,7 +431,7 @@ def _first_after(split: Row, rows: Sequence[Row]) -> str:
     that it may have been on."""
     counted = (row["quarter_date"] for row in rows if split["source"] in (row["split_source"] or "").split())
     day: str = split["date"] or split["until"]
-    return day if split["source"] == share_splits.PRICES else next(counted, day)
+    return day if split["source"] == share_splits.FROM_PRICES else next(counted, day)
 
 
 # ---- lists of funds and of filings
@@ -461,7 +461,7 @@ def search(tx: Transaction, q: str | None, limit: int, offset: int) -> tuple[lis
         found = [fund for fund in all_funds(tx, 1, int(q) - 1) if int(fund["cik"]) == int(q)]
         return found[offset:], len(found)
     else:
-        words = sorted(issuers.words(q), key=len, reverse=True)
+        words = sorted(issuer_names.list_words(q), key=len, reverse=True)
         if not words:
             return [], 0
         # The others as a pattern for GLOB over the name in capitals; they hold no wildcard.

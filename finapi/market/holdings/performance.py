@@ -18,7 +18,7 @@ from finapi.market.holdings.doubts import DoubtedCount, DoubtSum
 from finapi.market.holdings.funds import percent
 from finapi.market.prices import returns
 from finapi.market.prices.prices import PriceSeries
-from finapi.market.reference import issuers
+from finapi.market.reference import issuer_names
 from finapi.store.db import Row, Transaction
 
 # Of less than so many per cent of the value no return is concluded.
@@ -170,7 +170,7 @@ def is_held(tx: Transaction, period: str) -> bool:
 
 def leaderboard(tx: Transaction, period: str, wanted: Mapping[str, Any]) -> Leaderboard:
     """A page of a quarter's funds; ``wanted`` holds filters, sort and page by the endpoint's names."""
-    words = issuers.words(wanted["q"] or "")
+    words = issuer_names.list_words(wanted["q"] or "")
     values = {
         **wanted,
         "period": period,

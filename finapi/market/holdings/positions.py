@@ -15,7 +15,7 @@ from typing import Annotated, NamedTuple
 from finapi.core.records import OneOf
 from finapi.edgar.thirteenf import NEW_HOLDINGS
 from finapi.market.holdings.report import PRINCIPAL, SHARES
-from finapi.market.reference.share_splits import LikelySplit, Worth
+from finapi.market.reference.share_splits import HoldingValue, LikelySplit
 
 UNKNOWN, NEW, INCREASED, DECREASED, UNCHANGED, CLOSED = range(6)
 # Their names in answers; a change that is not known is a null.
@@ -175,8 +175,8 @@ def compared(
 
 def changed(row: ReportedRow, held: ReportedRow, likely: Sequence[LikelySplit]) -> FundPosition:
     """A row beside what was ``held`` of it a quarter before, in the shares that ``likely`` splits have made of them."""
-    between = Worth(held.value, held.shares), Worth(row.value, row.shares)
-    splits = [one for one in likely if row.kind != PRINCIPAL and one.lies_between(*between)]
+    between = HoldingValue(held.value, held.shares), HoldingValue(row.value, row.shares)
+    splits = [one for one in likely if row.kind != PRINCIPAL and one.is_between(*between)]
     shares, told, source = held.shares, None, None
     if splits:
         factor = math.prod((one.factor for one in splits), start=Decimal(1))

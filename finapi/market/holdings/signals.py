@@ -150,7 +150,7 @@ def _bucket(rows: Sequence[Row], doubted: DoubtSum) -> IndustryBucket:
         build_record(
             BucketSector,
             row,
-            sector=sectors.industry_of(row["sic_group"]),
+            sector=sectors.find_industry_name(row["sic_group"]),
             sic_group=f"{row['sic_group']:02}",
             fund_flow=row["flow"] if row["compared"] else None,
         )

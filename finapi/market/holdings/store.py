@@ -21,7 +21,7 @@ from finapi.market.documents.metadata import CLAIMED, DOCUMENT, FilingMetadata, 
 from finapi.market.holdings import funds, positions, quarters, value_units
 from finapi.market.holdings.positions import FundPosition, StandingReport
 from finapi.market.holdings.report import CALLS, PUTS, SHARES, HoldingsReport, kind_of
-from finapi.market.reference import companies, issuers, securities, share_splits
+from finapi.market.reference import companies, issuer_names, securities, share_splits
 from finapi.store.db import Row, Transaction
 
 # Positions of a table that are compared with those of other managers, and funds that one report makes doubtful.
@@ -43,7 +43,7 @@ def put(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, now: dat
     )
     if held is not None:
         return _take_over(tx, report, filed, held, now)
-    companies.put_name(tx, report.cik, report.cover.name, companies.FROM_COVER, filed.filed_at or "")
+    companies.upsert_name(tx, report.cik, report.cover.name, companies.FROM_COVER, filed.filed_at or "")
     # The row of the fund comes before those that refer to it.
     _put_fund(tx, report.cik, report.cover.name, f"{filed.filed_at or ''} {filed.accession}")
     report_id = _insert_report(tx, report, _put_filing(tx, report, filed, now))
@@ -102,7 +102,7 @@ def resplit(tx: Transaction, now: datetime, limit: int = -1) -> int:
     funds_changed: set[tuple[int, str]] = set()
     due = tx.list_rows("securities_resplit", limit=limit)
     done: list[tuple[int, str]] = []
-    found = {one: share_splits.of_quarter(tx, quarters.before(one), one) for one in {row["period"] for row in due}}
+    found = {one: share_splits.get_for_quarter(tx, quarters.before(one), one) for one in {row["period"] for row in due}}
     for one in due:
         if stopping.is_requested():
             break
@@ -209,7 +209,7 @@ def _refile(tx: Transaction, report_id: int, rows: _Rows | None = None) -> None:
     tx.run("set_value_unit", values, id=report_id)
     seen = f"{row['filed_at']} {row['accession']}"
     _put_fund(tx, row["cik"], row["name"], seen)
-    securities.report(tx, rows.names, seen)
+    securities.update_reported_names(tx, rows.names, seen)
 
 
 def _prices_told(
@@ -246,7 +246,7 @@ def _judge_others(tx: Transaction, report_id: int, cik: int, period: str, rows: 
 def _put_fund(tx: Transaction, cik: int, name: str, as_of: str) -> None:
     if tx.run("put_fund", cik=cik, name=name, as_of=as_of):
         tx.run("delete_fund_words", cik=cik)
-        tx.insert_rows("insert_fund_words", [(word, cik) for word in issuers.words(name)])
+        tx.insert_rows("insert_fund_words", [(word, cik) for word in issuer_names.list_words(name)])
 
 
 def _put_filing(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, now: datetime) -> int:
@@ -291,7 +291,7 @@ def _insert_rows(tx: Transaction, report: HoldingsReport, report_id: int) -> _Ro
     for row in report.rows:
         name = (row.issuer, row.title)
         first[row.cusip] = min(first.get(row.cusip, name), name)
-    ids = securities.ids(tx, first)
+    ids = securities.get_or_insert_ids(tx, first)
     rows = []
     for seq, row in enumerate(report.rows, 1):
         told = ids[row.cusip], name_ids[row.issuer, row.title], kind_of(row), int(row.amount_type == "PRN")
@@ -318,7 +318,7 @@ def _settle_quarter(tx: Transaction, cik: int, period: str) -> None:
     if standing:
         rows = (row for one in standing for row in tx.list_rows("holdings_of_report", report_id=one.report_id))
         united = positions.united(map(positions.ReportedRow._make, rows))
-        made = positions.compared(united, before, share_splits.of_quarter(tx, quarters.before(period), period))
+        made = positions.compared(united, before, share_splits.get_for_quarter(tx, quarters.before(period), period))
     _replace(tx, cik, period, made)
     tx.run("mark_fund_uncounted", cik=cik, period=period)
     tx.run("mark_fund_uncompared", cik=cik, period=period)

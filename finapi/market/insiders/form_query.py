@@ -78,7 +78,7 @@ def _fields(tx: Transaction, cut: list[bool]) -> dict[str, QueryField]:
 
     def ticker(text: str) -> Condition:
         try:
-            return {"issuers": [companies.find(tx, text, "query").cik]}
+            return {"issuers": [companies.resolve(tx, text, "query").cik]}
         except ApiError as error:
             if error.status != 404:
                 raise

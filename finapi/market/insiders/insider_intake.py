@@ -86,7 +86,7 @@ def _pack_put(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, sic: 
     stored = insider_store.upsert_form(tx, form, filed, now)
     if sic is not None:
         # Of no day and no rank: whatever else tells of the company knows better.
-        companies.put_attributes(tx, int(form.issuer_cik), companies.Attributes(sic=sic), 0, "")
+        companies.update_attributes(tx, int(form.issuer_cik), companies.FiledAttributes(sic=sic), 0, "")
     return stored
 
 

@@ -179,8 +179,8 @@ def _insert(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, text: b
     number = derive_form_id(filed.accession)
     issuer, as_of = int(form.issuer_cik), filed.filed_at or ""
     ticker = normalise_symbol(form.symbol)
-    companies.put_name(tx, issuer, form.issuer_name, FROM_FORM, as_of)
-    companies.put_tickers(tx, issuer, [(ticker, None)] if ticker else [], FROM_FORM, as_of)
+    companies.upsert_name(tx, issuer, form.issuer_name, FROM_FORM, as_of)
+    companies.upsert_tickers(tx, issuer, [(ticker, None)] if ticker else [], FROM_FORM, as_of)
     named = [(word, 1, issuer) for word in split_words(f"{form.issuer_name} {ticker or ''}")]
     if not is_unfiled(filed.accession):
         _put_filing(tx, form, filed, now)

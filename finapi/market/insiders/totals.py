@@ -169,7 +169,7 @@ def list_group_sums(tx: Transaction, filters: TradeFilters, *, by_industry: bool
     Here every kind of transaction is counted; buys and sells are the market trades among them. Companies
     without a SIC code stand together under the group None.
     """
-    name = sectors.industry_of if by_industry else sectors.sector_of
+    name = sectors.find_industry_name if by_industry else sectors.find_sector_name
     rows = tx.list_rows("sums_by_group", _values(filters), by_industry=by_industry)
     return [
         build_record(TradeGroup, row, group=name(row["grouped"]), net_value=row["buy_value"] - row["sell_value"])

@@ -31,7 +31,7 @@ KEEP = timedelta(days=60)  # how long what was fetched is remembered; far beyond
 
 def add(tx: Transaction, cik: int, now: datetime) -> bool:
     """Follow a company; False when it is followed already. One that is not known is called by its number."""
-    companies.put_unnamed(tx, cik)
+    companies.insert_unnamed(tx, cik)
     return tx.run("follow", cik=cik, now=iso(now)) > 0
 
 

@@ -422,4 +422,4 @@ def company(app: App, text: str) -> int:
     with app.db.read() as tx:
         if text.isascii() and text.isdigit() and len(text) <= 10:
             return int(text)
-        return companies.find(tx, text).cik
+        return companies.resolve(tx, text).cik

@@ -18,7 +18,7 @@ from finapi.market.documents.sources import Document
 from finapi.market.filings import lists
 from finapi.market.prices import price_csv, prices
 from finapi.market.reference import cusip_map
-from finapi.market.statements import factsets
+from finapi.market.statements import fact_sets
 from finapi.store import heartbeats
 from finapi.store.db import Transaction
 
@@ -91,8 +91,8 @@ def _company_tickers(document: Document) -> Put:
 
 
 def _cusip_mapping(document: Document) -> Put:
-    rows, left_out = cusip_map.parse(document.read(), document.path)
-    return _told(document, lambda tx, now: cusip_map.put(tx, rows) > 0, str(left_out) or None)
+    rows, left_out = cusip_map.parse_mappings(document.read(), document.path)
+    return _told(document, lambda tx, now: cusip_map.upsert_mappings(tx, rows) > 0, str(left_out) or None)
 
 
 def _cusips(document: Document, parse: Callable[[bytes, str], Any], put: Callable[[Transaction, Any], int]) -> Put:
@@ -145,7 +145,7 @@ def _companyfacts(document: Document) -> Put:
     made = companyfacts.parse(document.read(), document.path)
 
     def put(tx: Transaction, now: datetime) -> list[Outcome]:
-        stored = factsets.put_companyfacts(tx, made, now)
+        stored = fact_sets.upsert_companyfacts(tx, made, now)
         if stored:
             heartbeats.record_arrival(tx, "xbrl_run", now)
         notes = [] if stored else ["every figure of it is held already"]
@@ -165,8 +165,10 @@ PARSERS: dict[str, Callable[[Document], Put]] = {
     "company-tickers": _company_tickers,
     "companyfacts": _companyfacts,
     "cusip-mapping": _cusip_mapping,
-    "fails-to-deliver": partial(_cusips, parse=cusip_lists.parse_fails_to_deliver, put=cusip_map.put_failed),
-    "13f-list": partial(_cusips, parse=cusip_lists.parse_13f_list, put=cusip_map.put_listed),
+    "fails-to-deliver": partial(
+        _cusips, parse=cusip_lists.parse_fails_to_deliver, put=cusip_map.upsert_failed_securities
+    ),
+    "13f-list": partial(_cusips, parse=cusip_lists.parse_13f_list, put=cusip_map.upsert_listed_securities),
 }
 
 # Those that are lists of a company's filings.

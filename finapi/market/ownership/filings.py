@@ -163,7 +163,7 @@ def _shown(tx: Transaction, row: Row, splits: dict[str, list[Row]]) -> ScheduleF
     shares, had = (_number(row[name]) for name in ("shares", "prior_shares"))
     factor = None
     if shares is not None and had is not None and row["issuerTicker"]:
-        known = splits.setdefault(row["issuerTicker"], share_splits.of_ticker(tx, row["issuerTicker"]))
+        known = splits.setdefault(row["issuerTicker"], share_splits.list_for_ticker(tx, row["issuerTicker"]))
         factor = split_factor(known, row["prior_day"], row["day"])
     change = None if shares is None or had is None else shares - had * (factor or 1)
     points = None if percent is None or before is None else percent - before

@@ -174,7 +174,7 @@ def _flows(tx: Transaction, narrow: FlowFilters) -> Iterator[tuple[int, Decimal,
     for row in tx.list_rows("scheduled_flows", narrow._asdict()):
         had = Decimal(row["had"])
         if row["acted"]:
-            known = splits.setdefault(row["ticker"], share_splits.of_ticker(tx, row["ticker"]))
+            known = splits.setdefault(row["ticker"], share_splits.list_for_ticker(tx, row["ticker"]))
             had *= split_factor(known, row["prior_day"], row["day"]) or 1
         if Decimal(row["shares"]) != had:
             yield row["issuer_cik"], Decimal(row["shares"]) - had, row["close"]

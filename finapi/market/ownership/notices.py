@@ -108,7 +108,7 @@ def _gives_way(held: Row, filed: FilingMetadata, content: bytes) -> bool:
 def _insert(tx: Transaction, notice: SaleNotice, filed: FilingMetadata, text: bytes, now: datetime) -> None:
     number, issuer = filing_number(filed.accession), int(notice.issuer_cik)
     filer = int(notice.filer_cik) if notice.filer_cik and notice.filer_cik != notice.issuer_cik else None
-    companies.put_name(tx, issuer, notice.issuer_name, companies.FROM_FILING_LIST, filed.filed_at or "")
+    companies.upsert_name(tx, issuer, notice.issuer_name, companies.FROM_FILING_LIST, filed.filed_at or "")
     if not is_unfiled(filed.accession):
         parties = [Party(issuer, RANKS["subject"], notice.issuer_name)]
         # The credentials are the seller's, but a broker may have used its own: they give the seller no name.

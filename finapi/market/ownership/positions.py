@@ -195,7 +195,7 @@ class Divider:
         else:
             whole, day = classes[0]["shares_outstanding"], classes[0]["context_end_date"]
             self.counted = {"shares": whole, "day": day, "accession": filing.accession, "gap": None}
-        self._splits = share_splits.of_ticker(tx, ticker) if self.counted["shares"] else []
+        self._splits = share_splits.list_for_ticker(tx, ticker) if self.counted["shares"] else []
         self._factors: dict[str, Decimal | None] = {}
 
     def part(self, figure: ToldFigure, shares: Decimal | None) -> tuple[Decimal | None, str | None]:

@@ -134,7 +134,7 @@ def _insert(
     tx: Transaction, schedule: Schedule, filed: FilingMetadata, text: bytes, source: int, now: datetime
 ) -> None:
     filing, day, issuer = filing_number(filed.accession), filing_day_number(filed.filed_at), int(schedule.issuer_cik)
-    companies.put_name(tx, issuer, schedule.issuer_name, companies.FROM_FILING_LIST, filed.filed_at or "")
+    companies.upsert_name(tx, issuer, schedule.issuer_name, companies.FROM_FILING_LIST, filed.filed_at or "")
     parties = _parties(schedule)
     if source == FROM_HEADER:
         filings.upsert(tx, replace(filed, parties=parties, form=schedule.form), now, news=False)

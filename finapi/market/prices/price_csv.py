@@ -78,7 +78,7 @@ def parse(data: bytes, file: str, name: str) -> Prices:
     Raises ParseError for what is no CSV of prices: no date or no figure among the columns, a column twice, days that
     are written the other way round, or no row that is one.
     """
-    lines = csv_rows.records(data, file)
+    lines = csv_rows.iter_rows(data, file)
     header = next(lines, (1, []))[1]
     columns = _header(header, file)
     # The line in which the file was cut off, if it was: any line but the last has its end.

@@ -137,7 +137,7 @@ def find(tx: Transaction, text: str) -> PriceSeries | None:
     UNKNOWN_TICKER (404) when neither prices nor a company are known by it.
     """
     series = of_ticker(tx, text) if not text.isdigit() else None
-    return series or of_ticker(tx, companies.find(tx, text).ticker)
+    return series or of_ticker(tx, companies.resolve(tx, text).ticker)
 
 
 def of_ticker(tx: Transaction, ticker: str | None) -> PriceSeries | None:

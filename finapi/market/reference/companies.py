@@ -9,7 +9,7 @@ from finapi.core import suggestions
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, build_record
 from finapi.edgar import tickers
-from finapi.market.reference import issuers, securities
+from finapi.market.reference import issuer_names, securities
 from finapi.store.db import Row, Transaction
 
 # How far a name or a ticker is to be trusted, by where it is from.
@@ -33,7 +33,7 @@ class Company(NamedTuple):
         return f"{self.cik:010}"
 
 
-def find(tx: Transaction, text: str, name: str = "ticker") -> Company:
+def resolve(tx: Transaction, text: str, name: str = "ticker") -> Company:
     """The company of a ticker or a CIK; ``name`` is the parameter that gives it.
 
     UNKNOWN_TICKER (404) when there is none; INVALID_PARAM (400) with the candidates when several companies have the
@@ -60,7 +60,7 @@ def _unknown(tx: Transaction, text: str) -> ApiError:
     word = tickers.normalise_prefix(text)[: suggestions.MAX_WORD_LENGTH]
     near: list[str] = []
     if not word.isdigit():
-        key = issuers.stem(text)
+        key = issuer_names.build_stem(text)
         values = {"key": key, "end": key + "\uffff", "slips": json.dumps(suggestions.list_typos(word))}
         near = [row["ticker"] for row in tx.list_rows("tickers_near", values)]
     message = f"No company with the ticker or CIK {word} is known{suggestions.did_you_mean(near)}"
@@ -85,7 +85,7 @@ class FormerName(TypedDict):
     to_date: Date | None
 
 
-def holders(tx: Transaction, text: str) -> list[TickerHolder]:
+def list_ticker_holders(tx: Transaction, text: str) -> list[TickerHolder]:
     """The companies of a ticker in any spelling, the best first: those that have it, then those that had it."""
     return [build_record(TickerHolder, row) for row in _holders(tx, text, "ticker")]
 
@@ -104,18 +104,18 @@ def _holders(tx: Transaction, text: str, name: str) -> list[Row]:
     return rows
 
 
-def former_names(tx: Transaction, cik: int) -> list[FormerName]:
+def list_former_names(tx: Transaction, cik: int) -> list[FormerName]:
     """The former names of a company, the last one first."""
     return [build_record(FormerName, row) for row in tx.list_rows("former_names", cik=cik)]
 
 
-def by_cik(tx: Transaction, cik: int) -> Company:
+def get_by_cik(tx: Transaction, cik: int) -> Company:
     """The company of a CIK that is known to be there."""
     (row,) = tx.list_rows("company_by_cik", cik=cik)
     return Company(row["cik"], row["company_name"], row["ticker"])
 
 
-def put_name(tx: Transaction, cik: int, name: str, rank: int, as_of: str) -> bool:
+def upsert_name(tx: Transaction, cik: int, name: str, rank: int, as_of: str) -> bool:
     """Store a company's name, unless a better or later source gave another; whether it changed."""
     changed = tx.run("put_company_name", cik=cik, name=name, rank=rank, as_of=as_of) > 0
     _put_key(tx, cik, name, former=False)
@@ -123,18 +123,20 @@ def put_name(tx: Transaction, cik: int, name: str, rank: int, as_of: str) -> boo
 
 
 def _put_key(tx: Transaction, cik: int, name: str, *, former: bool) -> None:
-    key = issuers.key(name)
+    key = issuer_names.build_key(name)
     # A name without a letter that is read here has no key, and would be every such issuer's.
     if key and tx.run("put_company_key", cik=cik, key=key, former=former):
-        securities.settle_company(tx, cik, key)
+        securities.recompute_company_securities(tx, cik, key)
 
 
-def put_unnamed(tx: Transaction, cik: int) -> None:
+def insert_unnamed(tx: Transaction, cik: int) -> None:
     """Store a company under its number until a document names it."""
     tx.run("put_company_name", cik=cik, name=f"CIK {cik:010}", rank=_UNNAMED, as_of="")
 
 
-def put_tickers(tx: Transaction, cik: int, listed: list[tuple[str, str | None]], source: int, as_of: str = "") -> bool:
+def upsert_tickers(
+    tx: Transaction, cik: int, listed: list[tuple[str, str | None]], source: int, as_of: str = ""
+) -> bool:
     """Add tickers (with exchanges) of a company in their order, as they were on a day; whether any changed.
 
     A worse source changes none of a better; of equal sources the later one says where a ticker stands.
@@ -145,11 +147,11 @@ def put_tickers(tx: Transaction, cik: int, listed: list[tuple[str, str | None]],
             "put_ticker", ticker=ticker, cik=cik, exchange=exchange, source=source, position=position, as_of=as_of
         )
     if changed:
-        securities.settle_company(tx, cik)
+        securities.recompute_company_securities(tx, cik)
     return changed > 0
 
 
-class Attributes(NamedTuple):
+class FiledAttributes(NamedTuple):
     """What is known about a company besides its names; ``sic`` as a number, ``fiscal_year_end`` MMDD."""
 
     sic: int | None = None
@@ -166,18 +168,18 @@ class CompanyAttributes(NamedTuple):
     exchange: str | None
 
 
-def attributes(tx: Transaction, cik: int) -> CompanyAttributes:
+def get_attributes(tx: Transaction, cik: int) -> CompanyAttributes:
     """What the best source says about a company."""
     row = tx.find_row("company_attributes", cik=cik)
     return CompanyAttributes(None, None, None) if row is None else CompanyAttributes(*row)
 
 
-def put_attributes(tx: Transaction, cik: int, told: Attributes, rank: int, as_of: str) -> bool:
+def update_attributes(tx: Transaction, cik: int, told: FiledAttributes, rank: int, as_of: str) -> bool:
     """Store what the best and latest source says about a company; whether it changed."""
     return tx.run("put_company_attributes", told._asdict(), cik=cik, rank=rank, as_of=as_of) > 0
 
 
-def put_former_name(tx: Transaction, cik: int, name: str, first: str | None, last: str | None) -> bool:
+def insert_former_name(tx: Transaction, cik: int, name: str, first: str | None, last: str | None) -> bool:
     """Store a former name of a company, with the days of its first and last filing; whether it is new."""
     _put_key(tx, cik, name, former=True)
     return tx.run("put_former_name", cik=cik, name=name, from_date=first, to_date=last) > 0

@@ -10,13 +10,13 @@ from finapi.core import stopping
 from finapi.core.errors import ParseError
 
 # Characters of a line. A cell costs twenty times a character or more, so that a line is not to be all cells.
-LINE = 20_000
+MAX_LINE_CHARS = 20_000
 
 # A line with its end, also the last one without.
 _LINE = re.compile(r"[^\n]*\n|[^\n]+$")
 
 
-def records(data: bytes, file: str, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
+def iter_rows(data: bytes, file: str, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of its last line and the cells of every row that is not blank.
 
     Raises ParseError for what is not UTF-8, holds a NUL, has a line of more than :data:`LINE` characters, or with
@@ -43,6 +43,6 @@ def _lines(text: str, file: str) -> Iterator[str]:
     # Not io.StringIO, which takes four bytes for each of the file's.
     for number, found in enumerate(_LINE.finditer(text), 1):
         stopping.check()
-        if found.end() - found.start() > LINE:
-            raise ParseError(file, f"line {number}", f"a line of more than {LINE} characters")
+        if found.end() - found.start() > MAX_LINE_CHARS:
+            raise ParseError(file, f"line {number}", f"a line of more than {MAX_LINE_CHARS} characters")
         yield found[0]

@@ -16,7 +16,7 @@ from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.edgar import cusip, identifiers, tickers
 from finapi.edgar.cusip_lists import FailedSecurity, ListedSecurity
-from finapi.market.reference import csv_rows, issuers, securities
+from finapi.market.reference import csv_rows, issuer_names, securities
 from finapi.store.db import Transaction
 
 MAX_ROWS = 500_000
@@ -53,7 +53,7 @@ class CusipMapping(NamedTuple):
 
 
 @dataclass(slots=True)
-class LeftOut:
+class SkippedRows:
     """The rows that cannot be read: how many, and of the first ten the line and the reason."""
 
     count: int = 0
@@ -69,11 +69,11 @@ class LeftOut:
         return f"{self.count} rows are left out: " + "; ".join(self.first) if self.count else ""
 
 
-def parse(data: bytes, file: str) -> tuple[list[CusipMapping], LeftOut]:
+def parse_mappings(data: bytes, file: str) -> tuple[list[CusipMapping], SkippedRows]:
     """The rows, and those that cannot be read; ParseError for no such file."""
     rows: list[CusipMapping] = []
-    left_out = LeftOut()
-    lines = csv_rows.records(data, file, strict=True)
+    left_out = SkippedRows()
+    lines = csv_rows.iter_rows(data, file, strict=True)
     columns = _columns(next(lines, (1, []))[1], file)
     for number, cells in lines:
         if len(rows) >= MAX_ROWS:
@@ -85,7 +85,7 @@ def parse(data: bytes, file: str) -> tuple[list[CusipMapping], LeftOut]:
     return rows, left_out
 
 
-def put(tx: Transaction, rows: Iterable[CusipMapping]) -> int:
+def upsert_mappings(tx: Transaction, rows: Iterable[CusipMapping]) -> int:
     """Store the rows that are newer than what is known, and update their securities; how many were."""
     changed: dict[str, tuple[str, str | None]] = {}
     successors = []
@@ -94,11 +94,11 @@ def put(tx: Transaction, rows: Iterable[CusipMapping]) -> int:
             changed[row.cusip] = (row.issuer or "", row.security_group)
             if row.successor is not None:
                 successors.append(row.successor)
-    securities.name(tx, changed, successors)
+    securities.update_mapped_names(tx, changed, successors)
     return len(changed)
 
 
-def put_failed(tx: Transaction, rows: Sequence[FailedSecurity]) -> int:
+def upsert_failed_securities(tx: Transaction, rows: Sequence[FailedSecurity]) -> int:
     """Store the symbols of securities that failed to be delivered, and find their companies; how many are new or later.
 
     The SEC writes symbols without marks: the one ticker that is BRKB without its hyphen is meant, if one is.
@@ -113,15 +113,15 @@ def put_failed(tx: Transaction, rows: Sequence[FailedSecurity]) -> int:
             symbols.add(ticker)
     # Who bore a symbol before may have lost it.
     others = [row["cusip"] for row in tx.list_rows("same_symbol", tickers=json.dumps(sorted(symbols)))]
-    securities.name(tx, changed, others)
+    securities.update_mapped_names(tx, changed, others)
     return len(changed)
 
 
-def put_listed(tx: Transaction, rows: Sequence[ListedSecurity]) -> int:
+def upsert_listed_securities(tx: Transaction, rows: Sequence[ListedSecurity]) -> int:
     """Store what the list of 13F securities says: names and classes where no report has others; how many are new."""
     changed = [row for row in rows if tx.run("put_listed_security", cusip=row.cusip, status=row.status)]
-    securities.ids(tx, {row.cusip: (row.issuer, row.title) for row in changed})
-    securities.list_names(tx, [(row.cusip, row.issuer, row.title) for row in changed])
+    securities.get_or_insert_ids(tx, {row.cusip: (row.issuer, row.title) for row in changed})
+    securities.update_listed_names(tx, [(row.cusip, row.issuer, row.title) for row in changed])
     return len(changed)
 
 
@@ -141,8 +141,8 @@ def _row(cells: dict[str, str]) -> CusipMapping:
     if any(len(cell) > MAX_CELL or "\0" in cell for cell in cells.values()):
         raise ValueError(f"a cell of more than {MAX_CELL} characters, or with a NUL")
     group = cells.get("security_group") or None
-    if group is not None and group not in issuers.GROUPS:
-        raise ValueError(f"{group[:20]!r} is not one of {', '.join(issuers.GROUPS)}")
+    if group is not None and group not in issuer_names.GROUPS:
+        raise ValueError(f"{group[:20]!r} is not one of {', '.join(issuer_names.GROUPS)}")
     return CusipMapping(
         cusip=cusip.validate(cells.get("cusip", "")),
         ticker=tickers.normalise(cells["ticker"]) if cells.get("ticker") else None,

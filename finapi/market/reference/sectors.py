@@ -33,32 +33,32 @@ def for_group(group: int | None) -> tuple[str | None, str | None]:
     return (found.sector, found.name) if found else (None, None)
 
 
-def sector_of(letter: str | None) -> str | None:
+def find_sector_name(letter: str | None) -> str | None:
     """The name of a division's sector."""
     return next((one.sector for one in _groups().values() if one.division == letter), None)
 
 
-def industry_of(group: int | None) -> str | None:
+def find_industry_name(group: int | None) -> str | None:
     """The name of a major group's industry."""
     return for_group(group)[1]
 
 
-def division(text: str) -> str:
+def parse_division(text: str) -> str:
     """The letter of a sector that is given by name or letter, in any case; INVALID_PARAM for another."""
     return _sector(text).division
 
 
-def names(of: str = "sector") -> tuple[str, ...]:
+def list_names(of: str = "sector") -> tuple[str, ...]:
     """The names of all sectors, or (of "division") their letters."""
     return tuple(dict.fromkeys(getattr(one, of) for one in _groups().values()))
 
 
-def named(text: str) -> str:
+def parse_sector(text: str) -> str:
     """The name of a sector that is given so."""
     return _sector(text).sector
 
 
-def group(text: str) -> int:
+def parse_group(text: str) -> int:
     """The major group of an industry that is given by name or two digits; INVALID_PARAM for another."""
     wanted = text.strip().casefold()
     for one in _groups().values():
@@ -73,7 +73,7 @@ def _sector(text: str) -> Industry:
     for one in _groups().values():
         if wanted in (one.division.lower(), _squeezed(one.sector)):
             return one
-    raise invalid_param("sector", "Unknown sector.", allowed=list(names()))
+    raise invalid_param("sector", "Unknown sector.", allowed=list(list_names()))
 
 
 def _squeezed(text: str) -> str:

@@ -12,14 +12,14 @@ from typing import Any, TypedDict
 
 from finapi.core.records import Date, build_record
 from finapi.edgar import cusip, tickers
-from finapi.market.reference import issuers
+from finapi.market.reference import issuer_names
 from finapi.store.db import Row, Transaction
 
 # Longer than any real chain of successors.
 MAX_CHAIN = 50
 
 
-def ids(tx: Transaction, named: Mapping[str, tuple[str, str]]) -> dict[str, int]:
+def get_or_insert_ids(tx: Transaction, named: Mapping[str, tuple[str, str]]) -> dict[str, int]:
     """The ids of CUSIPs, made where they are new with the (issuer, class) given."""
     wanted = json.dumps(sorted(named))
     known: dict[str, int] = {row["cusip"]: row["id"] for row in tx.list_rows("security_ids", cusips=wanted)}
@@ -31,18 +31,18 @@ def ids(tx: Transaction, named: Mapping[str, tuple[str, str]]) -> dict[str, int]
     return known
 
 
-def _put_words(tx: Transaction, issuer_names: Mapping[int, str]) -> None:
+def _put_words(tx: Transaction, issuers_by_id: Mapping[int, str]) -> None:
     """Store the words by which the securities of some ids are searched."""
-    tx.insert_rows("delete_security_words", [(one,) for one in issuer_names])
-    _insert_words(tx, issuer_names)
+    tx.insert_rows("delete_security_words", [(one,) for one in issuers_by_id])
+    _insert_words(tx, issuers_by_id)
 
 
-def _insert_words(tx: Transaction, issuer_names: Mapping[int, str]) -> None:
-    words = [(word, one) for one, issuer in issuer_names.items() for word in issuers.words(issuer)]
+def _insert_words(tx: Transaction, issuers_by_id: Mapping[int, str]) -> None:
+    words = [(word, one) for one, issuer in issuers_by_id.items() for word in issuer_names.list_words(issuer)]
     tx.insert_rows("insert_security_words", words)
 
 
-def report(tx: Transaction, named: Iterable[tuple[str, str, str]], seen: str) -> None:
+def update_reported_names(tx: Transaction, named: Iterable[tuple[str, str, str]], seen: str) -> None:
     """Store names (CUSIP, issuer, class) as reported by a filing, unless a newer one reported others.
 
     ``seen`` is the filing's day and accession number.
@@ -69,23 +69,25 @@ def report(tx: Transaction, named: Iterable[tuple[str, str, str]], seen: str) ->
         tx.run("settle_securities", cusips=json.dumps(unlike))
 
 
-def name(tx: Transaction, named: Mapping[str, tuple[str, str | None]], successors: Iterable[str]) -> None:
+def update_mapped_names(
+    tx: Transaction, named: Mapping[str, tuple[str, str | None]], successors: Iterable[str]
+) -> None:
     """Store what a mapping says about CUSIPs (issuer, group), with their successors, and find their companies again.
 
     A name that a 13F table gave stays: it is what holders call the security. A mapped group counts, whatever the name.
     """
     numbers = dict.fromkeys([*named, *successors])
-    known = ids(tx, {number: (named.get(number, ("",))[0], "") for number in numbers})
+    known = get_or_insert_ids(tx, {number: (named.get(number, ("",))[0], "") for number in numbers})
     for number, (issuer, group) in named.items():
-        if tx.run("name_unseen_security", cusip=number, issuer=issuer, key=issuers.issuer_key(issuer)):
+        if tx.run("name_unseen_security", cusip=number, issuer=issuer, key=issuer_names.build_issuer_key(issuer)):
             _put_words(tx, {known[number]: issuer})
         (held,) = tx.list_rows("security", cusip=number)
-        meant = group or issuers.group(held["issuer"], held["title"])
+        meant = group or issuer_names.classify_security(held["issuer"], held["title"])
         tx.run("group_security", cusip=number, security_group=meant)
     tx.run("settle_securities", cusips=json.dumps(list(numbers)))
 
 
-def list_names(tx: Transaction, named: Sequence[tuple[str, str, str]]) -> None:
+def update_listed_names(tx: Transaction, named: Sequence[tuple[str, str, str]]) -> None:
     """Store names (CUSIP, issuer, class) of a list, where no filing told any, and find their companies again."""
     for values in named:
         names = ("cusip", "issuer", "title", "issuer_key", "class_letter", "security_group")
@@ -133,29 +135,29 @@ def _security(row: Row) -> Security:
     )
 
 
-def by_cusip(tx: Transaction, number: str) -> Security | None:
+def find_by_cusip(tx: Transaction, number: str) -> Security | None:
     """The security of a CUSIP, or None when no 13F report and no mapping names it."""
     row = tx.find_row("security", cusip=number)
     return None if row is None else _security(row)
 
 
-def by_ticker(tx: Transaction, ticker: str) -> list[Security]:
+def list_by_ticker(tx: Transaction, ticker: str) -> list[Security]:
     """The securities of a ticker, the one reported last first; at most 50."""
     return [_security(row) for row in tx.list_rows("securities_of_ticker", ticker=ticker)]
 
 
-def by_company(tx: Transaction, cik: int, limit: int, offset: int) -> list[Security]:
+def list_by_company(tx: Transaction, cik: int, limit: int, offset: int) -> list[Security]:
     """The securities of a company in the order of their CUSIPs."""
     return [_security(row) for row in tx.list_rows("securities_of_cik", cik=cik, limit=limit, offset=offset)]
 
 
-def by_issuer(tx: Transaction, cusip6: str, limit: int, offset: int) -> list[Security]:
+def list_by_issuer(tx: Transaction, cusip6: str, limit: int, offset: int) -> list[Security]:
     """The securities whose CUSIP begins with an issuer's six characters."""
     values = {"first": cusip6, "end": cusip6 + "\uffff", "limit": limit, "offset": offset}
     return [_security(row) for row in tx.list_rows("securities_of_cusip6", values)]
 
 
-def many(tx: Transaction, numbers: Sequence[str]) -> dict[str, Security]:
+def find_by_cusips(tx: Transaction, numbers: Sequence[str]) -> dict[str, Security]:
     """The securities of several CUSIPs by CUSIP, those that are known."""
     return {
         row["cusip"]: _security(row) for row in tx.list_rows("securities_of_cusips", cusips=json.dumps(list(numbers)))
@@ -167,7 +169,7 @@ def search(tx: Transaction, text: str, limit: int, offset: int) -> tuple[list[Se
 
     100 is a whole CUSIP or ticker, 90 the beginning of a ticker, 80 of a CUSIP, 70 of a name, 50 of a word of a name.
     """
-    words = issuers.words(text)
+    words = issuer_names.list_words(text)
     if not words:
         return [], 0
     longest = max(words, key=len)
@@ -198,7 +200,7 @@ class ChainLink(TypedDict):
     reason: str | None
 
 
-def chain(tx: Transaction, number: str) -> list[ChainLink]:
+def list_successor_chain(tx: Transaction, number: str) -> list[ChainLink]:
     """The CUSIPs that replaced each other up to and after this one, the oldest first, by the loaded mapping."""
 
     def follow(query: str, line: list[str], most: int) -> list[str]:
@@ -236,11 +238,11 @@ class TickerMatch(TypedDict):
     rank: int
 
 
-def complete(tx: Transaction, text: str, limit: int, offset: int) -> tuple[list[TickerMatch], int]:
+def search_tickers(tx: Transaction, text: str, limit: int, offset: int) -> tuple[list[TickerMatch], int]:
     """Tickers that begin with a text (score 100 when that is all of it, else 80), then by company name (50); a CIK has
     its company's (100). Among equals the order is that of the SEC's list, which is one of size.
     """
-    ticker, key, number = tickers.normalise_prefix(text), issuers.stem(text), text.strip()
+    ticker, key, number = tickers.normalise_prefix(text), issuer_names.build_stem(text), text.strip()
     values = {
         "cik": int(number) if number.isascii() and number.isdigit() and len(number) <= 10 else None,
         "ticker": ticker or "\uffff",
@@ -254,14 +256,14 @@ def complete(tx: Transaction, text: str, limit: int, offset: int) -> tuple[list[
     return [build_record(TickerMatch, row, rank=rank) for rank, row in enumerate(rows, offset + 1)], total
 
 
-def counts(tx: Transaction) -> dict[str, Any]:
+def count_securities(tx: Transaction) -> dict[str, Any]:
     """How many securities are known in all and by group, and for how many the ticker and the company are."""
     groups = {row["security_group"]: row["securities"] for row in tx.list_rows("count_security_groups")}
     (row,) = tx.list_rows("count_securities")
-    return {"groups": {name: groups.get(name, 0) for name in issuers.GROUPS}, **dict(row)}
+    return {"groups": {name: groups.get(name, 0) for name in issuer_names.GROUPS}, **dict(row)}
 
 
-def settle_company(tx: Transaction, cik: int, key: str | None = None) -> None:
+def recompute_company_securities(tx: Transaction, cik: int, key: str | None = None) -> None:
     """Find ticker and company again for the securities that may be this company's, now that more is known of it:
     ``key`` is a name that it bears too.
     """
@@ -277,4 +279,11 @@ def settle_company(tx: Transaction, cik: int, key: str | None = None) -> None:
 
 
 def _fresh(number: str, issuer: str, title: str) -> tuple[str | None, ...]:
-    return number, issuer, title, issuers.issuer_key(issuer), issuers.class_letter(title), issuers.group(issuer, title)
+    return (
+        number,
+        issuer,
+        title,
+        issuer_names.build_issuer_key(issuer),
+        issuer_names.find_class_letter(title),
+        issuer_names.classify_security(issuer, title),
+    )

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from finapi.store.db import Row, Transaction
 
-PRICES = "prices"
+FROM_PRICES = "prices"
 # A split of fewer than so many shares into one, or one into so many, moves a price as markets do.
 PLAIN = 2
 # Days between two filings of a split: further apart they do not tell when it was.
-FAR_APART = 730
+MAX_RANGE_DAYS = 730
 
 
 class FiledSplit(NamedTuple):
@@ -30,7 +30,7 @@ class FiledSplit(NamedTuple):
     accession: str
 
 
-class Worth(NamedTuple):
+class HoldingValue(NamedTuple):
     """Shares and what they are worth together."""
 
     value: int | Decimal
@@ -43,44 +43,44 @@ class LikelySplit(NamedTuple):
 
     factor: Decimal
     source: str
-    placed: bool
+    is_within_days: bool
 
-    def lies_between(self, before: Worth, now: Worth) -> bool:
+    def is_between(self, before: HoldingValue, now: HoldingValue) -> bool:
         """Whether it is in what became of a holding: prices near to its factor say so rather than days."""
-        if self.source == PRICES or 1 < self.factor * PLAIN < PLAIN * PLAIN:
-            return self.placed
+        if self.source == FROM_PRICES or 1 < self.factor * PLAIN < PLAIN * PLAIN:
+            return self.is_within_days
         if not (before.value and before.shares and now.value and now.shares):
-            return self.placed
+            return self.is_within_days
         fall = Decimal(before.value) * now.shares / (before.shares * Decimal(now.value))
         return fall**2 > self.factor if self.factor > 1 else fall**2 < self.factor
 
 
-def of_ticker(tx: Transaction, ticker: str | None) -> list[Row]:
+def list_for_ticker(tx: Transaction, ticker: str | None) -> list[Row]:
     """The splits of a ticker that files of prices tell, the newest first: ``date`` and ``value``."""
     return tx.list_rows("splits_of_ticker", ticker=ticker)
 
 
-def of_security(tx: Transaction, security_id: int) -> list[Row]:
+def list_for_security(tx: Transaction, security_id: int) -> list[Row]:
     """All splits of a security, the newest first: ``factor``, ``source``, ``date``, ``after`` and ``until``."""
     return tx.list_rows("splits_of_security", security_id=security_id)
 
 
-def of_quarter(tx: Transaction, before: str, period: str) -> dict[int, list[LikelySplit]]:
+def get_for_quarter(tx: Transaction, before: str, period: str) -> dict[int, list[LikelySplit]]:
     """The splits that may have been in a quarter, by the ids of securities."""
     found: dict[int, list[LikelySplit]] = {}
     for row in tx.list_rows("splits_of_quarter", before=before, period=period):
-        found.setdefault(row["security_id"], []).append(likely(row, before, period))
+        found.setdefault(row["security_id"], []).append(build_likely_split(row, before, period))
     return found
 
 
-def likely(row: Row, before: str, until: str) -> LikelySplit:
+def build_likely_split(row: Row, before: str, until: str) -> LikelySplit:
     """A split as one of the days after ``before`` up to ``until``."""
     first, last = (row["after"], row["until"]) if row["date"] is None else (row["date"], row["date"])
     placed = before < last <= until and (before <= first if row["date"] is None else True)
     return LikelySplit(Decimal(row["factor"]), row["source"], placed)
 
 
-def put_filed(tx: Transaction, cik: int, splits: Sequence[FiledSplit]) -> bool:
+def replace_filed_splits(tx: Transaction, cik: int, splits: Sequence[FiledSplit]) -> bool:
     """Keep what a company's filings tell of its splits instead of what they told; whether that is anything else."""
     held = [FiledSplit(*row) for row in tx.list_rows("filed_splits", cik=cik)]
     wanted = sorted({(one.until, one.factor): one for one in splits}.values(), key=lambda one: (one.until, one.factor))

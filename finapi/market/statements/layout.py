@@ -24,9 +24,9 @@ from typing import NamedTuple
 from finapi.core.days import count_days, number, shift
 
 ITEM, HEADING, STRUCTURE = 0, 1, 2
-AS_IT_IS, OPENS, CLOSES = 0, 1, 2
+AS_DATED, OPENING, CLOSING = 0, 1, 2
 
-DAYS_A_MONTH = 365.25 / 12
+DAYS_PER_MONTH = 365.25 / 12
 
 # Periods of one statement, and facts placed in them: real ones have some dozens, and some thousands. Comparing
 # every period with every other is for some hundreds at most.
@@ -36,7 +36,7 @@ MAX_PLACED = 100_000
 Period = tuple[str | None, str]
 
 
-class TooWide(ValueError):
+class StatementTooWideError(ValueError):
     """A statement with more periods than any real one has; the text is its role."""
 
 
@@ -93,7 +93,7 @@ class Section(NamedTuple):
     sums: Sequence[Sum]
 
 
-def columns(
+def choose_columns(
     sections: Sequence[Section],
     contexts: Sequence[Context],
     facts: Mapping[str, Sequence[int]],
@@ -197,18 +197,18 @@ class _Grid:
             closed.setdefault(period[1], []).append(period)
         placed = sum(map(len, periods.values()))
         if len(durations) > MAX_PERIODS:
-            raise TooWide(self.section.role_uri)
+            raise StatementTooWideError(self.section.role_uri)
         for placement, pairs in instants:
             for pair in pairs:
                 day = self._told.periods[pair[1]][1]
-                homes = (opened if placement == OPENS else closed).get(day, [])
-                if placement not in (OPENS, CLOSES) or not durations:
+                homes = (opened if placement == OPENING else closed).get(day, [])
+                if placement not in (OPENING, CLOSING) or not durations:
                     homes = homes or [(None, day)]
                 for period in homes:
                     periods.setdefault(period, set()).add(pair)
                     placed += 1
                 if placed > MAX_PLACED or len(periods) > MAX_PERIODS:
-                    raise TooWide(self.section.role_uri)
+                    raise StatementTooWideError(self.section.role_uri)
         return periods
 
     def _durations(self) -> tuple[dict[Period, set[Placed]], list[tuple[int, list[Placed]]]]:
@@ -260,15 +260,15 @@ class _Grid:
                 len(key[1]) > 0,
                 [(position.get(axis, 0), position.get(member, 0), member) for axis, member in key[1]],
                 # Shorter durations first, in one length the later first, then instants.
-                (key[0][0] is None, months(key[0]), -number(key[0][1]), -number(key[0][0]) if key[0][0] else 0),
+                (key[0][0] is None, count_months(key[0]), -number(key[0][1]), -number(key[0][0]) if key[0][0] else 0),
             ),
         )
         return [Column(found[key][1], *key[0], key[1]) for key in ordered]
 
 
-def months(period: Period) -> int:
+def count_months(period: Period) -> int:
     """How many months a period lasts, to the nearest; 0 for an instant."""
-    return round(count_days(*period) / DAYS_A_MONTH)
+    return round(count_days(*period) / DAYS_PER_MONTH)
 
 
 def _axes(section: Section, names: Collection[str]) -> dict[str, set[str]]:
@@ -301,6 +301,6 @@ def _drop(periods: dict[Period, set[Placed]], unwanted: Collection[Period]) -> N
 
 
 def _strays(periods: Mapping[Period, set[Placed]]) -> list[Period]:
-    longest = max(map(months, periods), default=0)
-    full = min((len(facts) for period, facts in periods.items() if months(period) == longest), default=0)
-    return [period for period, facts in periods.items() if months(period) < longest and len(facts) < full // 4]
+    longest = max(map(count_months, periods), default=0)
+    full = min((len(facts) for period, facts in periods.items() if count_months(period) == longest), default=0)
+    return [period for period, facts in periods.items() if count_months(period) < longest and len(facts) < full // 4]

@@ -120,7 +120,7 @@ def vectors(call: Call) -> Response:
 def _company(call: Call, text: str) -> sniper.WatchedCompany:
     with call.app.db.read() as tx:
         try:
-            company = companies.find(tx, text)
+            company = companies.resolve(tx, text)
         except ApiError as error:
             if error.code != "UNKNOWN_TICKER" or "ticker" not in call.body:
                 raise

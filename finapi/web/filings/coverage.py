@@ -7,8 +7,8 @@ from typing import TypedDict
 from finapi.core.errors import ApiError
 from finapi.core.records import Time
 from finapi.market.reference import companies
-from finapi.market.statements import as_filed, lookups
-from finapi.market.statements.lookups import CompanyFound, CompanyHeld, Coverage, ReportIndex
+from finapi.market.statements import company_coverage, filed_statements
+from finapi.market.statements.company_coverage import CompanyMatch, CompanyWithFacts, Coverage, ReportIndex
 from finapi.store import heartbeats
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -34,7 +34,7 @@ class CompanyCovered(TypedDict):
 class CompanyCoverage(CompanyCovered, Coverage):
     """How much of a company, or of all, is held, and a page of the companies themselves."""
 
-    companies: list[CompanyHeld]
+    companies: list[CompanyWithFacts]
 
 
 class CoverageMeta(TypedDict):
@@ -79,7 +79,7 @@ class NoMeta(TypedDict):
 
 INDEX = Envelope[ReportIndex, IndexMeta]
 COVERAGE = Envelope[CompanyCoverage, CoverageMeta]
-SEARCH = Envelope[list[CompanyFound], SearchMeta]
+SEARCH = Envelope[list[CompanyMatch], SearchMeta]
 HELD = Envelope[Held, NoMeta]
 
 INDEX_PARAMS = (ACCESSION,)
@@ -115,10 +115,10 @@ def of_filing(call: Call) -> Response:
     """The sections of a filing's XBRL, and which of them are statements that can be asked for."""
     accession = call.params["accession"]
     with call.app.db.read() as tx:
-        report = as_filed.report_of_filing(tx, accession)
+        report = filed_statements.find_report_by_accession(tx, accession)
         if report is None:
             raise ApiError("NOT_FOUND", f"finapi has no XBRL documents of filing {accession}.")
-        index = lookups.index(tx, report)
+        index = company_coverage.build_report_index(tx, report)
     meta: IndexMeta = {"report_count": len(index["reports"]), "assembled_count": len(index["assembled_statements"])}
     return call.success(index, meta)
 
@@ -129,12 +129,12 @@ def of_company(call: Call) -> Response:
     named: CompanyCovered = {"ticker": None, "company_name": None, "cik": None}
     with call.app.db.read() as tx:
         if call.params["ticker"] is None:
-            held, count = lookups.coverage_of_all(tx)
-            listed = lookups.covered(tx, None, **place)
+            held, count = company_coverage.get_total_coverage(tx)
+            listed = company_coverage.list_covered_companies(tx, None, **place)
         else:
-            company = companies.find(tx, call.params["ticker"])
-            held, count = lookups.coverage(tx, company.cik), 1
-            listed = lookups.covered(tx, company.cik, **place)
+            company = companies.resolve(tx, call.params["ticker"])
+            held, count = company_coverage.get_coverage(tx, company.cik), 1
+            listed = company_coverage.list_covered_companies(tx, company.cik, **place)
             named = {"ticker": company.ticker, "company_name": company.name, "cik": company.padded_cik}
     more = place["offset"] + place["limit"] < count
     return call.success({**named, **held, "companies": listed}, {"companies": count, **place, "has_more": more})
@@ -144,5 +144,5 @@ def search(call: Call) -> Response:
     """Companies by ticker, name or CIK, the likeliest first."""
     text = call.params["q"]
     with call.app.db.read() as tx:
-        found = lookups.search(tx, text, call.params["limit"], call.params["offset"])
+        found = company_coverage.search_companies(tx, text, call.params["limit"], call.params["offset"])
     return call.success_rows(found, {"count": len(found), "query": text})

@@ -272,7 +272,7 @@ def _companies(tx: Transaction, call: Call) -> list[companies.Company] | None:
     """The companies that ``ticker`` and ``cik`` both name; None when neither is given."""
     by_ticker, by_cik = call.params["ticker"], call.params["cik"]
     found = [
-        {company.cik: company for company in (companies.find(tx, str(word)) for word in words)}
+        {company.cik: company for company in (companies.resolve(tx, str(word)) for word in words)}
         for words in (by_ticker, by_cik)
         if words is not None
     ]
@@ -327,13 +327,13 @@ def _page(tx: Transaction, call: Call, question: Question) -> tuple[list[FilingR
 def _asked_for(tx: Transaction, call: Call, asked: list[companies.Company] | None) -> CompanyOfFilings:
     words = call.params["ticker"]
     company = asked[0] if asked and len(asked) == 1 else None
-    holders = companies.holders(tx, words[0]) if company and words and not words[0].isdigit() else []
+    holders = companies.list_ticker_holders(tx, words[0]) if company and words and not words[0].isdigit() else []
     return {
         "requested_ticker": ",".join(words) if words else None,
-        "primary_ticker": companies.by_cik(tx, company.cik).ticker if company else None,
+        "primary_ticker": companies.get_by_cik(tx, company.cik).ticker if company else None,
         "cik": company.padded_cik if company else None,
         "company": company.name if company else None,
-        "former_names": companies.former_names(tx, company.cik) if company else [],
+        "former_names": companies.list_former_names(tx, company.cik) if company else [],
         # Of a ticker that others bear or bore too: who, and who bears it today.
         "ticker_history": holders if len(holders) > 1 else [],
         "not_ingested": [page for one in asked or () for page in lists.not_ingested(tx, one.cik)],

@@ -9,8 +9,8 @@ from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date
 from finapi.market.filings import search
 from finapi.market.reference import companies, sectors
-from finapi.market.statements import facts
-from finapi.market.statements.facts import Aggregates, ConceptFact, FactFilters, ListedFact, XbrlFact
+from finapi.market.statements import filed_facts
+from finapi.market.statements.filed_facts import Aggregates, ConceptFact, FactFilters, ListedFact, XbrlFact
 from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -72,7 +72,7 @@ AGGREGATE_BODY = (
     Field(
         "sector",
         nullable=True,
-        allowed=(*sectors.names(), *sectors.names("division")),
+        allowed=(*sectors.list_names(), *sectors.list_names("division")),
         allows_others=True,
         help="A sector of the SIC, by name or letter.",
         example="D",
@@ -149,14 +149,20 @@ def of_xbrl(call: Call) -> Response:
         raise invalid_param("accession", "accession or cik is required.", expected="accession or cik")
     dimensioned = not params["consolidated_only"]
     place = {"limit": params["limit"], "offset": params["offset"]}
-    filters = FactFilters(facts.spellings(params["tag"]), dimensioned=dimensioned, dims=params["dims"] or ())
+    filters = FactFilters(
+        filed_facts.list_qualified_names(params["tag"]), dimensioned=dimensioned, dims=params["dims"] or ()
+    )
     with call.app.db.read() as tx:
-        sets = facts.sets_of(tx, accession=accession, cik=cik, as_of=params["as_of"], amendments=params["amendments"])
+        sets = filed_facts.list_fact_sets(
+            tx, accession=accession, cik=cik, as_of=params["as_of"], amendments=params["amendments"]
+        )
         if not sets:
             raise ApiError("NOT_FOUND", "finapi has no facts of this filing or company.")
-        found, more = facts.page(tx, sets, filters, **place)
+        found, more = filed_facts.list_fact_page(tx, sets, filters, **place)
     page = {**place, "has_more": more}
-    return call.success_rows([facts.xbrl_fact(*one) for one in found], {"pagination": page, "has_more": more})
+    return call.success_rows(
+        [filed_facts.build_xbrl_fact(*one) for one in found], {"pagination": page, "has_more": more}
+    )
 
 
 def listed(call: Call) -> Response:
@@ -166,17 +172,19 @@ def listed(call: Call) -> Response:
     if accession is None and params["ticker"] is None:
         raise invalid_param("ticker", "ticker or accession_number is required.", expected="AAPL")
     with call.app.db.read() as tx:
-        cik = None if params["ticker"] is None else companies.find(tx, params["ticker"]).cik
-        sets = facts.sets_of(tx, accession=accession, cik=cik)
+        cik = None if params["ticker"] is None else companies.resolve(tx, params["ticker"]).cik
+        sets = filed_facts.list_fact_sets(tx, accession=accession, cik=cik)
         form = (params["form_type"] or "").strip().upper()
         if form and search.form(tx, form) is None:
             raise invalid_param("form_type", "finapi knows no form with this name.", expected="10-K")
         sets = [one for one in sets if not form or one["form"] == form]
-        filters = FactFilters(facts.spellings(params["concept"]), params["date_from"], params["date_to"])
-        total = sum(facts.count(tx, one, filters) for one in sets)
-        found, more = facts.page(tx, sets, filters, **place)
+        filters = FactFilters(
+            filed_facts.list_qualified_names(params["concept"]), params["date_from"], params["date_to"]
+        )
+        total = sum(filed_facts.count_facts(tx, one, filters) for one in sets)
+        found, more = filed_facts.list_fact_page(tx, sets, filters, **place)
     meta = {"total": total, **place, "has_more": more, **call.build_window_meta()}
-    return call.success_rows([facts.listed_fact(fact) for _, fact in found], meta)
+    return call.success_rows([filed_facts.build_listed_fact(fact) for _, fact in found], meta)
 
 
 def by_concept(call: Call) -> Response:
@@ -185,17 +193,19 @@ def by_concept(call: Call) -> Response:
     first, last = params["date_from"], params["date_to"]
     limit, offset = params["limit"], params["offset"]
     with call.app.db.read() as tx:
-        concept_id, name = facts.concept(tx, params["concept"])
+        concept_id, name = filed_facts.get_concept(tx, params["concept"])
         if params["ticker"] is None:
-            found, total = facts.by_concept(tx, concept_id, first=first, last=last, limit=limit, offset=offset)
-            rows = [facts.concept_fact(companies.by_cik(tx, one.cik), one) for one in found]
+            found, total = filed_facts.list_concept_facts(
+                tx, concept_id, first=first, last=last, limit=limit, offset=offset
+            )
+            rows = [filed_facts.build_concept_fact(companies.get_by_cik(tx, one.cik), one) for one in found]
         else:
-            company = companies.find(tx, params["ticker"])
-            theirs = facts.of_company(tx, company.cik, concepts=[name])
+            company = companies.resolve(tx, params["ticker"])
+            theirs = filed_facts.list_company_facts(tx, company.cik, concepts=[name])
             theirs = [fact for fact in theirs if (first or "") <= fact.end <= (last or "9")]
             theirs.sort(key=lambda fact: fact.end, reverse=True)
             total = len(theirs)
-            rows = [facts.concept_fact(company, fact) for fact in theirs[offset : offset + limit]]
+            rows = [filed_facts.build_concept_fact(company, fact) for fact in theirs[offset : offset + limit]]
     more = offset + len(rows) < total
     meta = {"total": total, "limit": limit, "offset": offset, "has_more": more, **call.build_window_meta()}
     return call.success_members({"concept": name, "facts": rows, "meta": meta}, meta)
@@ -208,12 +218,12 @@ def aggregate(call: Call) -> Response:
     year, quarter = int(year.rstrip("-")), int(ended) if ended else None
     sector = body.get("sector")
     if sector is not None:
-        sector = sectors.named(sector)
+        sector = sectors.parse_sector(sector)
     asked = body.get("tickers") or []
     with call.app.db.read() as tx:
-        concept_id, name = facts.concept(tx, body["concept"])
+        concept_id, name = filed_facts.get_concept(tx, body["concept"])
         ciks = {_in_body(tx, text) for text in asked}
-        made = facts.aggregate(tx, concept_id, (year, quarter), ciks, sector)
+        made = filed_facts.aggregate_concept(tx, concept_id, (year, quarter), ciks, sector)
     period = f"{year}" if quarter is None else f"{year}Q{quarter}"
     meta: AggregateMeta = {
         "sector": sector,
@@ -222,12 +232,12 @@ def aggregate(call: Call) -> Response:
         "dominant_unit": made.unit,
         "excluded_count": made.excluded,
     }
-    return call.success_members({"concept": name, "period": period, "aggregates": made.sums, "meta": meta}, {})
+    return call.success_members({"concept": name, "period": period, "aggregates": made.aggregates, "meta": meta}, {})
 
 
 def _in_body(tx: Transaction, text: str) -> int:
     """DECISIONS 2: an unknown ticker in a body is a wrong parameter."""
     try:
-        return companies.find(tx, text).cik
+        return companies.resolve(tx, text).cik
     except ApiError as error:
         raise invalid_param("tickers", f"{text[:20]} is unknown.", expected="AAPL") from error

@@ -37,7 +37,7 @@ SHAPE = Envelope[CompanyOverview, OverviewMeta]
 def of_ticker(call: Call) -> Response:
     """The figures of a company's newest twelve months, each with its filing, or null with the reason."""
     with call.app.db.read() as tx:
-        company = companies.find(tx, call.params["ticker"])
+        company = companies.resolve(tx, call.params["ticker"])
         held = series.book_of(call, tx, company)
         row = company_overview.find_newest_row(held, series.price_of(tx, company))
         if row is None:

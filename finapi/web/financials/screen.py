@@ -123,7 +123,7 @@ def companies_by_ratio(call: Call) -> Response:
     with call.app.db.read() as tx:
         left_out: list[int] = []
         passed = islice(_passing(call.app, tx, _named(tx, params), bounds, left_out), first, first + size + 1)
-        page = [(companies.by_cik(tx, cik), year) for cik, year in passed]
+        page = [(companies.get_by_cik(tx, cik), year) for cik, year in passed]
         rows = [latest_years.build_screened(one, year, keys, series.price_source(tx, one)) for one, year in page[:size]]
     applied = {
         "grain": "company",
@@ -159,7 +159,7 @@ def _passing(
 
 def _named(tx: Transaction, params: Mapping[str, Any]) -> set[int] | None:
     named = [(text, name) for name in ("cik", "ticker") for text in params[name] or ()]
-    return {companies.find(tx, text, name).cik for text, name in named} if named else None
+    return {companies.resolve(tx, text, name).cik for text, name in named} if named else None
 
 
 def _refuse_many(due: int) -> None:
@@ -175,7 +175,7 @@ def _written(tx: Transaction, cik: int) -> str:
 
 def _made(tx: Transaction, cik: int) -> ComputedYear:
     """What is kept of a company: that it has no year, and why, where none can be made of its facts."""
-    company = companies.by_cik(tx, cik)
+    company = companies.get_by_cik(tx, cik)
     try:
         return latest_years.compute(tx, company, series.price_of(tx, company))
     except (ApiError, StoreUnavailableError, DatabaseError, MemoryError):
@@ -228,7 +228,7 @@ def valuation(call: Call) -> Response:
     question = SeriesQuery(params["period"], years=params["years"])
     check_query(question)
     with call.app.db.read() as tx:
-        company = companies.find(tx, params["id"], "id")
+        company = companies.resolve(tx, params["id"], "id")
         held = series.book_of(call, tx, company, params["as_of"])
         rows = FigureSeries(held, params["period"], params["basis"], series.price_of(tx, company))
         found: list[Valuation] = []

@@ -206,7 +206,7 @@ def selected(tx: Transaction, params: Mapping[str, Any]) -> Company:
     named = [params[name] for name in ("ticker", "cik") if params.get(name)]
     if not named:
         raise invalid_param("ticker", "A ticker or a cik is required.", expected="ticker or cik")
-    found = [companies.find(tx, str(one)) for one in named]
+    found = [companies.resolve(tx, str(one)) for one in named]
     if len({company.cik for company in found}) > 1:
         raise invalid_param("cik", "ticker and cik name different companies.", expected="one of them")
     return found[0]
@@ -265,7 +265,7 @@ def price_source(tx: Transaction, company: Company) -> str | None:
 
 def _series(call: Call, tx: Transaction, company: Company, question: SeriesQuery) -> tuple[dict[str, Any], SeriesMeta]:
     held = book_of(call, tx, company, question.as_of, question.currency)
-    told = share_splits.of_ticker(tx, company.ticker)
+    told = share_splits.list_for_ticker(tx, company.ticker)
     priced = [(one["date"], Decimal(one["value"])) for one in told if one["date"] <= (question.as_of or "9")]
     data, meta = metric_series.build_series(
         held, question, price_of(tx, company), price_source(tx, company), iter, priced
@@ -365,7 +365,7 @@ def _iter_books(
     """Yield the companies that have a series, each with its book."""
     for selector in selectors:
         with suppress(ApiError):
-            company = companies.find(tx, selector)
+            company = companies.resolve(tx, selector)
             yield company, book_of(call, tx, company, question.as_of, question.currency)
 
 
@@ -385,7 +385,7 @@ def _results(
 def _one_of_many(call: Call, tx: Transaction, selector: str, question: SeriesQuery) -> SeriesResult:
     made: Any = {"selector": selector, "status": "success", "data": None, "meta": None, "error": None}
     try:
-        made["data"], made["meta"] = _series(call, tx, companies.find(tx, selector), question)
+        made["data"], made["meta"] = _series(call, tx, companies.resolve(tx, selector), question)
     except ApiError as error:
         if error.code == "INVALID_PARAM" and (error.details or {}).get("param") != "ticker":
             # The question itself is wrong, for every company alike.

@@ -9,8 +9,8 @@ from finapi.core.clock import iso
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, Time, build_record
 from finapi.market.reference import companies
-from finapi.market.statements import as_filed, kinds
-from finapi.market.statements.as_filed import AbsentStatement, FiledReport, FiledStatement
+from finapi.market.statements import filed_statements, statement_kinds
+from finapi.market.statements.filed_statements import AbsentStatement, FiledReport, FiledStatement
 from finapi.store.db import Transaction
 from finapi.web.financials.company import AS_OF, BASIS
 from finapi.web.financials.company import names as company_names
@@ -24,8 +24,8 @@ _SHOWN = (
         "statement",
         "words",
         default=(),
-        allowed=kinds.KINDS,
-        aliases=kinds.CALLED,
+        allowed=statement_kinds.KINDS,
+        aliases=statement_kinds.KIND_ALIASES,
         example="income",
         help="Only these statements, by kind or slot.",
     ),
@@ -97,10 +97,13 @@ def of_company(call: Call) -> Response:
     params = call.params
     asked = {name: params[name] for name in ("period", "year", "as_of", "basis")}
     with call.app.db.read() as tx:
-        company = companies.find(tx, params["ticker"])
-        report = as_filed.find_report(tx, company.cik, form=params["form_type"], **asked)
+        company = companies.resolve(tx, params["ticker"])
+        report = filed_statements.find_report(tx, company.cik, form=params["form_type"], **asked)
         if report is None:
-            details = {"cik": company.padded_cik, "covered_periods": as_filed.periods_held(tx, company.cik)}
+            details = {
+                "cik": company.padded_cik,
+                "covered_periods": filed_statements.list_stored_periods(tx, company.cik),
+            }
             raise ApiError("NOT_COVERED", f"No {_wanted(params)} of {company.name} is available.", details=details)
         return _answer(call, company, report, tx)
 
@@ -109,15 +112,17 @@ def of_filing(call: Call) -> Response:
     """The statements of one filing by its accession number."""
     accession = call.params["accession"]
     with call.app.db.read() as tx:
-        report = as_filed.report_of_filing(tx, accession)
+        report = filed_statements.find_report_by_accession(tx, accession)
         if report is None:
             raise ApiError("NOT_FOUND", f"finapi has no XBRL documents of filing {accession}.")
-        return _answer(call, companies.by_cik(tx, report.cik), report, tx)
+        return _answer(call, companies.get_by_cik(tx, report.cik), report, tx)
 
 
 def _answer(call: Call, company: companies.Company, report: FiledReport, tx: Transaction) -> Response:
     consolidated = call.params["consolidated_only"]
-    held, absent = as_filed.of_report(tx, report, call.params["statement"], consolidated_only=consolidated)
+    held, absent = filed_statements.read_statements(
+        tx, report, call.params["statement"], consolidated_only=consolidated
+    )
     if not held:
         details = {"cik": company.padded_cik, "accession": report.accession, "absent": absent}
         raise ApiError("NOT_COVERED", f"{report.accession} has no such statement.", details=details)
@@ -129,10 +134,10 @@ def _answer(call: Call, company: companies.Company, report: FiledReport, tx: Tra
         resolved_accession=report.accession,
         covered=True,
         view="consolidated" if consolidated else "all",
-        engine_version=as_filed.ENGINE_VERSION,
+        engine_version=filed_statements.ENGINE_VERSION,
         generated_at=iso(call.now),
         statement_count=len(held),
-        entity=as_filed.entity_of(tx, report),
+        entity=filed_statements.find_consolidated_dimension(tx, report),
         absent=absent,
     )
     return call.success({"kind": "as_filed", **names, "statements": held}, meta)

@@ -56,7 +56,7 @@ SECURITY = Answer[Security]
 def lookup(call: Call) -> Response:
     """What finapi knows about one CUSIP."""
     with call.app.db.read() as tx:
-        return call.success_members(_known(securities.by_cusip(tx, call.params["cusip"])), {})
+        return call.success_members(_known(securities.find_by_cusip(tx, call.params["cusip"])), {})
 
 
 def _known(found: Security | None) -> Security:
@@ -69,7 +69,7 @@ def of_ticker(call: Call) -> Response:
     """The CUSIP of a ticker, the one reported last."""
     ticker = call.params["ticker"]
     with call.app.db.read() as tx:
-        found = securities.by_ticker(tx, ticker)
+        found = securities.list_by_ticker(tx, ticker)
         if not found:
             raise flows.no_cusip(tx, ticker)
     return call.success_members(found[0], {})
@@ -83,10 +83,10 @@ def of_company(call: Call) -> Response:
     """The CUSIPs of a company."""
     cik = call.params["cik"]
     with call.app.db.read() as tx:
-        if not securities.by_company(tx, cik, 1, 0):
+        if not securities.list_by_company(tx, cik, 1, 0):
             raise ApiError("NOT_FOUND", "finapi knows no CUSIP of this company.")
-        found = securities.by_company(tx, cik, *_place(call))
-        name = companies.by_cik(tx, cik).name
+        found = securities.list_by_company(tx, cik, *_place(call))
+        name = companies.get_by_cik(tx, cik).name
     return _page(call, found, cik=f"{cik:010}", issuer_name=name)
 
 
@@ -105,8 +105,8 @@ def of_issuer(call: Call) -> Response:
     """The CUSIPs that begin with the six characters of an issuer."""
     cusip6 = call.params["cusip6"].upper()
     with call.app.db.read() as tx:
-        first = next(iter(securities.by_issuer(tx, cusip6, 1, 0)), None)
-        found = securities.by_issuer(tx, cusip6, *_place(call))
+        first = next(iter(securities.list_by_issuer(tx, cusip6, 1, 0)), None)
+        found = securities.list_by_issuer(tx, cusip6, *_place(call))
     return _page(call, found, cusip6=cusip6, issuer_name=_known(first)["issuer_name"])
 
 
@@ -131,7 +131,7 @@ def batch(call: Call) -> Response:
     given = call.body["cusips"]
     checked = [_checked(text) for text in given]
     with call.app.db.read() as tx:
-        known = securities.many(tx, [number for number in checked if number])
+        known = securities.find_by_cusips(tx, [number for number in checked if number])
     results = [_result(text, number, known.get(number or "")) for text, number in zip(given, checked, strict=True)]
     resolved = sum(one["ticker"] is not None for one in results)
     meta = {"requested": len(results), "resolved": resolved, "unmapped": len(results) - resolved}
@@ -160,9 +160,9 @@ def chain(call: Call) -> Response:
     """The CUSIPs that replaced each other, by a loaded mapping."""
     number = call.params["cusip"]
     with call.app.db.read() as tx:
-        _known(securities.by_cusip(tx, number))
-        links = securities.chain(tx, number)
-        current = securities.by_cusip(tx, links[-1]["cusip"])
+        _known(securities.find_by_cusip(tx, number))
+        links = securities.list_successor_chain(tx, number)
+        current = securities.find_by_cusip(tx, links[-1]["cusip"])
     return call.success_members(
         {"cusip": number, "chain": links, "current_ticker": current["ticker"] if current else None}, {}
     )
@@ -195,7 +195,7 @@ STATS = answer(
 def stats(call: Call) -> Response:
     """How many CUSIPs finapi knows, and for how many the ticker."""
     with call.app.db.read() as tx:
-        counts = securities.counts(tx)
+        counts = securities.count_securities(tx)
     total, mapped = counts["total"], counts["mapped"]
     members = {
         "total_cusips": total,
@@ -217,6 +217,6 @@ def autocomplete(call: Call) -> Response:
     """Tickers that begin so, then tickers of companies whose name begins so; those of a CIK."""
     query, limit, offset = (call.params[name] for name in ("q", "limit", "offset"))
     with call.app.db.read() as tx:
-        rows, total = securities.complete(tx, query, limit, offset)
+        rows, total = securities.search_tickers(tx, query, limit, offset)
     meta = {"total": total, "query": query, "has_more": offset + limit < total}
     return call.success_members({"tickers": rows, "meta": meta}, meta)

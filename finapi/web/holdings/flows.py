@@ -15,7 +15,7 @@ from finapi.market.holdings.flows import BasketFund, BasketPosition, FilterRange
 from finapi.market.holdings.funds import QuarterMetadata
 from finapi.market.holdings.industries import IndustryTotals, Movers, QuarterSums, SectorFlow
 from finapi.market.holdings.positions import Change
-from finapi.market.reference import issuers, sectors, securities
+from finapi.market.reference import issuer_names, sectors, securities
 from finapi.store.db import Transaction
 from finapi.web.holdings.funds import PERIOD, SORT_ORDER, OffsetPage, paging
 from finapi.web.http.call import Call
@@ -84,7 +84,7 @@ BY_TICKER_PARAMS = (
     SORT_ORDER,
     limit_param(100, 500),
     OFFSET,
-    Param("security_group", allowed=issuers.GROUPS, help="Only this group.", example="Stocks"),
+    Param("security_group", allowed=issuer_names.GROUPS, help="Only this group.", example="Stocks"),
     Param("is_etf", "boolean", help="Only ETFs, or only others.", example="false"),
     Param("sector", help="Only companies of this sector.", example="Manufacturing"),
     Param("industry", help="Only companies of this industry.", example="35"),
@@ -259,7 +259,7 @@ def by_industry(call: Call) -> Response:
     """Industries of a quarter, each with its sector's sums."""
     params = call.params
     sums, movers, earlier, metadata = _sums(call)
-    wanted = None if params["sector"] is None else sectors.named(params["sector"])
+    wanted = None if params["sector"] is None else sectors.parse_sector(params["sector"])
     found = [one for one in sums.industries if wanted in (None, one.sector)]
     first = params["offset"]
     page = industries.ordered(found, params["sort_by"])[first : first + params["limit"]]
@@ -396,7 +396,7 @@ def search_holdings(call: Call) -> Response:
         period, _ = flows.totals(tx, wanted, call.params["period"])
         rows, total = flows.holders(tx, wanted, period, status="all", **place)
         doubted = flows.doubted_of(tx, wanted, period)
-        chain = securities.chain(tx, wanted.cusips[0])
+        chain = securities.list_successor_chain(tx, wanted.cusips[0])
     resolved = {
         "ticker": wanted.ticker,
         "cusip": wanted.cusips[0],

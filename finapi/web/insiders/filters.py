@@ -233,12 +233,12 @@ def parse_cursor(given: Mapping[str, Any]) -> InsiderCursor:
 
 def parse_sector(given: Mapping[str, Any]) -> str | None:
     """The letter of the division that the parameter ``sector`` names; INVALID_PARAM for an unknown one."""
-    return sectors.division(given["sector"]) if given.get("sector") is not None else None
+    return sectors.parse_division(given["sector"]) if given.get("sector") is not None else None
 
 
 def parse_industry(given: Mapping[str, Any]) -> int | None:
     """The number of the major group that the parameter ``industry`` names; INVALID_PARAM for an unknown one."""
-    return sectors.group(given["industry"]) if given.get("industry") is not None else None
+    return sectors.parse_group(given["industry"]) if given.get("industry") is not None else None
 
 
 def first_filing_day(now: datetime, window: int | None) -> int:

@@ -59,7 +59,7 @@ def list_latest(call: Call) -> Response:
     """Newest filings of forms 3, 4 and 5."""
     ticker = call.params["ticker"]
     with call.app.db.read() as tx:
-        narrow = _filters(call, companies.find(tx, ticker) if ticker else None)
+        narrow = _filters(call, companies.resolve(tx, ticker) if ticker else None)
         page = insider_forms.list_latest(tx, narrow)
         rows = insider_forms.build_filings(tx, page.ids)
         windows = call.build_window_meta(insider_forms.count_undated(tx, narrow))
@@ -69,7 +69,7 @@ def list_latest(call: Call) -> Response:
 def list_by_ticker(call: Call) -> Response:
     """Newest filings about a company."""
     with call.app.db.read() as tx:
-        company = companies.find(tx, call.params["ticker"])
+        company = companies.resolve(tx, call.params["ticker"])
         narrow = _filters(call, company)
         page = insider_forms.list_latest(tx, narrow)
         rows = insider_forms.build_filings(tx, page.ids)

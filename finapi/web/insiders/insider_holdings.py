@@ -62,7 +62,7 @@ PROFILE = InsiderProfile
 def list_by_ticker(call: Call) -> Response:
     """Positions in a company's securities, by the latest forms."""
     with call.app.db.read() as tx:
-        company = companies.find(tx, call.params["ticker"])
+        company = companies.resolve(tx, call.params["ticker"])
         held = holdings.list_by_issuer(tx, company.cik)
         page, paging = filters.slice_page(call, held)
         shown = holdings.build_holdings(tx, page)
@@ -99,7 +99,7 @@ def list_snapshot(call: Call) -> Response:
     until, insider, ticker = (call.params[name] for name in ("snapshot_date", "insider_cik", "ticker"))
     limit, offset, first = call.params["limit"], call.params["offset"], filters.page_start(call)
     with call.app.db.read() as tx:
-        issuer = companies.find(tx, ticker).cik if ticker else None
+        issuer = companies.resolve(tx, ticker).cik if ticker else None
         if insider is not None:
             held = holdings.list_by_insider(tx, insider, issuer, until)
         elif issuer is not None:

@@ -185,7 +185,7 @@ def get_summary(call: Call) -> Response:
     days = given["transaction_days"] if given["transaction_days"] is not None else given["days"]
     narrow = filters.build_trade_filters(call._replace(params={**given, "transaction_days": days}))
     with call.app.db.read() as tx:
-        company = companies.find(tx, given["ticker"])
+        company = companies.resolve(tx, given["ticker"])
         sums = totals.compute_issuer_sums(tx, company.cik, narrow)
         windows = call.build_window_meta(trades.count_undated(tx, narrow, issuer=company.cik, directed=True))
     name: IssuerName = {"ticker": company.ticker, "company_name": company.name, "issuer_cik": company.padded_cik}
@@ -223,7 +223,7 @@ def list_clusters(call: Call) -> Response:
     # A cluster's least value is that of all its trades.
     least, narrow = narrow.min_value, narrow._replace(min_value=None)
     with call.app.db.read() as tx:
-        issuer = companies.find(tx, ticker).cik if ticker else None
+        issuer = companies.resolve(tx, ticker).cik if ticker else None
         found = totals.list_clusters(tx, narrow, call.params["min_insiders"], least, issuer)
         windows = call.build_window_meta(trades.count_undated(tx, narrow, issuer=issuer, directed=True))
     return call.bare_rows(found, windows)

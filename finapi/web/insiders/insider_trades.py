@@ -120,7 +120,7 @@ def list_by_ticker(call: Call) -> Response:
     """The newest transactions in a company's securities."""
     narrow = filters.build_trade_filters(call)
     with call.app.db.read() as tx:
-        issuer = companies.find(tx, call.params["ticker"]).cik
+        issuer = companies.resolve(tx, call.params["ticker"]).cik
         page = trades.list_by_issuer(tx, issuer, narrow)
         rows = _rows(tx, call, page)
         windows = call.build_window_meta(trades.count_undated(tx, narrow, issuer=issuer))

@@ -219,7 +219,7 @@ def query(call: Call) -> Response:
 def _of_ticker(tx: Transaction, ticker: str | None) -> int | None:
     """The company of a ticker in a body: one that nobody has is a wrong parameter there."""
     try:
-        return None if ticker is None else companies.find(tx, ticker, "ticker").cik
+        return None if ticker is None else companies.resolve(tx, ticker, "ticker").cik
     except ApiError as error:
         if error.status != 404:
             raise
@@ -271,7 +271,7 @@ def detail(call: Call) -> Response:
 def summary(call: Call) -> Response:
     """Everybody who told of owning securities of a company, as last told."""
     with call.app.db.read() as tx:
-        company = companies.find(tx, str(call.params["cik"]), "cik")
+        company = companies.resolve(tx, str(call.params["cik"]), "cik")
         rows = stakes.of_issuer(tx, company.cik)
     members = {
         "issuerCik": company.padded_cik,
@@ -311,7 +311,7 @@ def _paging(call: Call, total: int) -> dict[str, Any]:
 
 def _filters(call: Call, tx: Transaction) -> ScheduleFilters:
     ticker = call.params.get("issuerTicker")
-    issuer = companies.find(tx, ticker, "issuerTicker").cik if ticker else None
+    issuer = companies.resolve(tx, ticker, "issuerTicker").cik if ticker else None
     given = call.params
     return _narrowed(tx, given, issuer)._replace(
         amendment=given.get("isAmendment"),

@@ -43,7 +43,7 @@ def listed(call: Call) -> Response:
     with call.app.db.read() as tx:
         ticker = params.get("ticker")
         narrow = NoticeFilters(
-            issuer=companies.find(tx, ticker).cik if ticker else None,
+            issuer=companies.resolve(tx, ticker).cik if ticker else None,
             filer=params.get("cik"),
             # Day 0 is that of notices whose day is unknown: it is before no day.
             since=max(1, days.number(first)) if first else 1 if last else 0,

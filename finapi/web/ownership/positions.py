@@ -79,7 +79,7 @@ def position(call: Call) -> Response:
     """What a holder has of an issuer."""
     params = call.params
     with call.app.db.read() as tx:
-        company = companies.find(tx, str(params["issuer_cik"]), "issuer_cik")
+        company = companies.resolve(tx, str(params["issuer_cik"]), "issuer_cik")
         row = owners.found(tx, params["holder_uuid"])
         found = positions.current(tx, row, company, params["asOfDate"] or LAST)
     return call.success_members({**found}, {})
@@ -90,7 +90,7 @@ def history(call: Call) -> Response:
     params = call.params
     asked = _asked(call, params["sourceType"])
     with call.app.db.read() as tx:
-        company = companies.find(tx, str(params["issuer_cik"]), "issuer_cik")
+        company = companies.resolve(tx, str(params["issuer_cik"]), "issuer_cik")
         row = owners.found(tx, params["holder_uuid"])
         rows, total = positions.history(tx, company.cik, row, asked)
     meta = {**paging(total, asked.limit, asked.offset)}
@@ -108,7 +108,7 @@ def holders(call: Call) -> Response:
     """Who has shares of an issuer, the most first."""
     place = {name: call.params[name] for name in ("limit", "offset")}
     with call.app.db.read() as tx:
-        company = companies.find(tx, str(call.params["issuer_cik"]), "issuer_cik")
+        company = companies.resolve(tx, str(call.params["issuer_cik"]), "issuer_cik")
         divider = positions.Divider(tx, company.cik, company.ticker)
         rows, total, day = positions.of_issuer(tx, company.cik, divider, **place)
     meta = {**paging(total, **place)}
@@ -128,7 +128,7 @@ def timeline(call: Call) -> Response:
     params = call.params
     asked = _asked(call, params["source"])
     with call.app.db.read() as tx:
-        company = companies.find(tx, str(params["issuer_cik"]), "issuer_cik")
+        company = companies.resolve(tx, str(params["issuer_cik"]), "issuer_cik")
         rows, total = positions.timeline(tx, company.cik, asked)
     meta = {**paging(total, asked.limit, asked.offset), "startDate": params["startDate"], "endDate": params["endDate"]}
     members = {"issuer_cik": company.padded_cik, "issuer_ticker": company.ticker, "events": rows, "meta": meta}
@@ -138,6 +138,6 @@ def timeline(call: Call) -> Response:
 def concentrated(call: Call) -> Response:
     """How the shares of an issuer are distributed."""
     with call.app.db.read() as tx:
-        company = companies.find(tx, str(call.params["cik"]), "cik")
+        company = companies.resolve(tx, str(call.params["cik"]), "cik")
         found = concentration.of_issuer(tx, company)
     return call.success_members({**found}, {})

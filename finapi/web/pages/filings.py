@@ -10,7 +10,7 @@ from xml.sax.saxutils import quoteattr
 
 from finapi.core.errors import ApiError
 from finapi.market.documents import contents
-from finapi.market.statements import as_filed
+from finapi.market.statements import filed_statements
 from finapi.web.html import figures, filed, frame
 from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
@@ -34,7 +34,7 @@ def show(call: Call) -> Response:
     accession = call.params["accession_number"]
     detail = ask("/sec/filings/{accession_number}", accession_number=accession)
     with call.app.db.read() as tx:
-        told = as_filed.report_of_filing(tx, accession) is not None
+        told = filed_statements.find_report_by_accession(tx, accession) is not None
     statements_asked = ask("/xbrl/filing/{accession}/statements", accession=accession)
     if told and call.params["format"] == "csv":
         return access.shown(call, [statements_asked.name], lambda: asked.as_csv(call, statements_asked))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from finapi.core.json import dumps
-from finapi.market.statements import lookups
-from finapi.market.statements.lookups import CompanyFound
+from finapi.market.statements import company_coverage
+from finapi.market.statements.company_coverage import CompanyMatch
 from finapi.web.html import figures, frame
 from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
@@ -81,14 +81,14 @@ def _nothing(text: str) -> Html | None:
     return h.p("No company, fund or insider has or had this ticker, CIK or name.", role="status")
 
 
-def _found(call: Call, most: int) -> list[CompanyFound]:
+def _found(call: Call, most: int) -> list[CompanyMatch]:
     text = call.params["q"].strip()
     if not text:
         return []
     with call.app.db.read() as tx:
-        return lookups.search(tx, text, most, 0)
+        return company_coverage.search_companies(tx, text, most, 0)
 
 
-def url_of(company: CompanyFound) -> str:
+def url_of(company: CompanyMatch) -> str:
     """The address of a company's page."""
     return f"/company/{quote(company['ticker'] or company['cik'], safe='')}"

@@ -296,7 +296,7 @@ def test_a_sic_code_that_comes_later_gives_the_sector(app: App) -> None:
     assert trades(app)[0]["sector"] is None
     assert trades(app, sector="D") == []
     with app.db.write() as tx:
-        companies.put_attributes(tx, int(forms.ISSUER), companies.Attributes(sic=3640), 2, "2025-01-01")
+        companies.update_attributes(tx, int(forms.ISSUER), companies.FiledAttributes(sic=3640), 2, "2025-01-01")
     assert {one["sector"] for one in trades(app, sector="D")} == {"Manufacturing"}
     assert len(trades(app, industry=36)) == 2
 
@@ -305,7 +305,7 @@ def test_a_restated_transaction_gets_the_sic_code_too(app: App) -> None:
     put(app, ORIGINAL)
     put(app, amendment(forms.transaction("S", "100", "12", after="900")), SECOND, "2025-03-10")
     with app.db.write() as tx:
-        companies.put_attributes(tx, int(forms.ISSUER), companies.Attributes(sic=3640), 2, "2025-01-01")
+        companies.update_attributes(tx, int(forms.ISSUER), companies.FiledAttributes(sic=3640), 2, "2025-01-01")
         rows = tx._connection.execute("SELECT superseded_by IS NULL, sic FROM insider_transactions ORDER BY id")
         assert [tuple(row) for row in rows] == [(0, 3640), (1, 3640), (1, 3640)]
 

@@ -288,7 +288,11 @@ def test_sectors_are_the_divisions_of_the_sic() -> None:
     assert sectors.for_sic(3571) == ("Manufacturing", "Machinery and Computer Equipment")
     assert sectors.for_sic(6022) == ("Finance, Insurance and Real Estate", "Depository Institutions")
     assert sectors.for_sic(None) == sectors.for_sic(1100) == (None, None)
-    assert (sectors.division("manufacturing"), sectors.division("d"), sectors.group("35")) == ("D", "D", 35)
+    assert (sectors.parse_division("manufacturing"), sectors.parse_division("d"), sectors.parse_group("35")) == (
+        "D",
+        "D",
+        35,
+    )
 
 
 @pytest.mark.parametrize(
@@ -304,12 +308,12 @@ def test_sectors_are_the_divisions_of_the_sic() -> None:
     ],
 )
 def test_sectors_are_taken_by_what_divisions_are_commonly_called(name: str, letter: str) -> None:
-    assert sectors.division(name) == letter
+    assert sectors.parse_division(name) == letter
 
 
 def test_an_unknown_sector_is_refused_with_the_list() -> None:
     with pytest.raises(ApiError) as caught:
-        sectors.division("Lamps")
+        sectors.parse_division("Lamps")
     assert caught.value.status == 400
     assert "Manufacturing" in caught.value.details["allowed"]  # type: ignore[index]
 

@@ -108,7 +108,7 @@ def put_market(app: App) -> None:
             )
     with app.db.write() as tx:
         for cik, sic in ((forms.ISSUER, 3640), (OTHER[0], 6022)):
-            companies.put_attributes(tx, int(cik), companies.Attributes(sic=sic), 2, "2026-01-01")
+            companies.update_attributes(tx, int(cik), companies.FiledAttributes(sic=sic), 2, "2026-01-01")
         tx.run("bump_data_version")
 
 

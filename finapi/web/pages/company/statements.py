@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from finapi.core.errors import ApiError
 from finapi.market.documents import filing_rows
 from finapi.market.filings import search
-from finapi.market.statements import as_filed
+from finapi.market.statements import filed_statements
 from finapi.web.html import figures
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
@@ -67,11 +67,11 @@ def show(call: Call) -> Response:
 def _asks(call: Call, one: ShownCompany) -> Sequence[Ask]:
     params = call.params
     with call.app.db.read() as tx:
-        held = as_filed.find_reports(
+        held = filed_statements.list_reports(
             tx, one.company.cik, int(params["reports"]), period=params["period"], as_of=one.as_of, basis=one.basis
         )
         kind = params["statement"]
-        held = [report for report in held if as_filed.of_report(tx, report, (kind,))[0]]
+        held = [report for report in held if filed_statements.read_statements(tx, report, (kind,))[0]]
     if not held:
         return (ask("/xbrl/companies/{ticker}/statements", ticker=one.named, period=params["period"], statement=kind),)
     return [ask("/xbrl/filing/{accession}/statements", accession=report.accession, statement=kind) for report in held]
@@ -105,11 +105,11 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
 
 def _not_loaded(call: Call, one: ShownCompany) -> Html | None:
     """The newest reports that are known of, but whose statements are not held."""
-    forms = as_filed.FORMS[call.params["period"]]
+    forms = filed_statements.FORMS_BY_PERIOD[call.params["period"]]
     with call.app.db.read() as tx:
         places = search.places(tx, search.Question((one.company.cik,), forms, last=one.as_of), search.Page(MOST))
         named = [search.accession_of(place) for place in places]
-        absent = [name for name in named if as_filed.report_of_filing(tx, name) is None]
+        absent = [name for name in named if filed_statements.find_report_by_accession(tx, name) is None]
         rows = filing_rows.rows(tx, absent)
     told = [
         [n and ", ", h.a(f"{row['form_type']} of {row['filed_date']}", href=f"/filing/{row['accession_number']}")]

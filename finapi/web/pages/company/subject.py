@@ -84,10 +84,10 @@ def of(call: Call) -> ShownCompany:
     """The company that the path names; UNKNOWN_TICKER (404) for none."""
     text = call.params["ticker"]
     with call.app.db.read() as tx:
-        company = companies.find(tx, text)
+        company = companies.resolve(tx, text)
         named = company.padded_cik if text.isdigit() or company.ticker is None else company.ticker
         newest = search.places(tx, search.Question((company.cik,)), search.Page(1))
-        told = companies.attributes(tx, company.cik)
+        told = companies.get_attributes(tx, company.cik)
         fund = funds.find_name(tx, company.cik) is not None
     as_of, basis = call.params.get("as_of"), call.params.get("basis", "latest")
     return ShownCompany(company, named, as_of, basis, told, newest[0].filed_at or None if newest else None, fund)

@@ -54,6 +54,6 @@ VIEWS: dict[str, tuple[str, str]] = {
 }
 
 
-def described() -> str:
+def describe_views() -> str:
     """The views as one text for the API's document."""
     return "; ".join(f"{name}({columns}): {what}" for name, (columns, what) in VIEWS.items())

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
 from finapi.core import days
-from finapi.market.reference.views import VIEWS
+from finapi.market.reference.sql_views import VIEWS
 from finapi.store.db import Row, Transaction
 
 
@@ -45,15 +45,15 @@ DATASETS = {
 }
 
 # 2026-01-30, 2026-01 or 2026q1, of the years that days of filing can have.
-PERIOD = r"(?:19|20)[0-9]{2}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12][0-9]|3[01]))?|q[1-4])"
+PERIOD_PATTERN = r"(?:19|20)[0-9]{2}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12][0-9]|3[01]))?|q[1-4])"
 
 # EDGAR takes filings until 22:00 in New York, which is the next day in UTC.
 DAY_ENDS = timedelta(hours=6)
 
 
-def period_of(text: str) -> FiledPeriod:
+def parse_period(text: str) -> FiledPeriod:
     """The days of ``2026-01-30``, ``2026-01`` or ``2026q1``; ValueError when it is none of these or no such day."""
-    if not re.fullmatch(PERIOD, text, re.ASCII):
+    if not re.fullmatch(PERIOD_PATTERN, text, re.ASCII):
         raise ValueError(text)
     if len(text) == len("2026-01-30"):
         day = date.fromisoformat(text)
@@ -74,7 +74,7 @@ def is_over(period: FiledPeriod, now: datetime) -> bool:
     return now >= datetime.combine(period.last + timedelta(days=1), time(), UTC) + DAY_ENDS
 
 
-def rows_of(tx: Transaction, dataset: Dataset, period: FiledPeriod) -> Iterator[Row]:
+def iter_rows(tx: Transaction, dataset: Dataset, period: FiledPeriod) -> Iterator[Row]:
     """Its rows by day of filing and accession number; of one filing at a time in memory."""
     first, last = period.first.isoformat(), period.last.isoformat()
     # Day 0 is that of forms whose day is not known.

@@ -70,9 +70,9 @@ SLOTS = {
     "other": "OtherStatements",
 }
 
-PARENTHETICAL = "-parenthetical"
+PARENTHETICAL_SUFFIX = "-parenthetical"
 
-KINDS = tuple(SLOTS) + tuple(kind + PARENTHETICAL for kind in SLOTS)
+KINDS = tuple(SLOTS) + tuple(kind + PARENTHETICAL_SUFFIX for kind in SLOTS)
 
 _CALLED = {
     "income": "StatementsOfOperations StatementsOfEarnings IncomeStatement",
@@ -82,15 +82,15 @@ _CALLED = {
     "equity": "StatementsOfShareholdersEquity StatementsOfEquity StatementsOfChangesInEquity",
 }
 # What else the kinds are called: their slots, and the names that filers give their statements.
-CALLED = tuple(
-    (name + suffix, kind + (PARENTHETICAL if suffix else ""))
+KIND_ALIASES = tuple(
+    (name + suffix, kind + (PARENTHETICAL_SUFFIX if suffix else ""))
     for suffix in ("", "Parenthetical")
     for kind, slot in SLOTS.items()
     for name in (slot, *_CALLED.get(kind, "").split())
 )
 
 
-def kind_of(role_uri: str, definition: str, root: str) -> str | None:
+def find_kind(role_uri: str, definition: str, root: str) -> str | None:
     """The kind of statement that a section is, or None for a cover page or a note.
 
     ``definition`` is empty without a schema; ``root`` is the local name of the section's first concept.
@@ -107,10 +107,10 @@ def kind_of(role_uri: str, definition: str, root: str) -> str | None:
     base = title.removesuffix("parenthetical").removesuffix("parentheticals")
     matches = [(found.start(), kind) for kind, words in _WORDS if (found := words.search(base))]
     kind = min(matches)[1] if matches else _ROOTS.get(root, "other")
-    return kind + (PARENTHETICAL if "parenthetical" in title else "")
+    return kind + (PARENTHETICAL_SUFFIX if "parenthetical" in title else "")
 
 
-def settled(sections: Sequence[tuple[str | None, Collection[str]]]) -> list[str | None]:
+def resolve_kinds(sections: Sequence[tuple[str | None, Collection[str]]]) -> list[str | None]:
     """The kinds of a filing's sections, given with their concepts, once all of them are known.
 
     A filer with one statement for everything may call it "of comprehensive income": when no section is the
@@ -125,9 +125,9 @@ def settled(sections: Sequence[tuple[str | None, Collection[str]]]) -> list[str 
     ]
 
 
-def slot_of(kind: str) -> str:
+def get_slot(kind: str) -> str:
     """The slot name of a kind: ``StatementsOfIncome``, ``StatementsOfIncomeParenthetical``."""
-    base = kind.removesuffix(PARENTHETICAL)
+    base = kind.removesuffix(PARENTHETICAL_SUFFIX)
     return SLOTS[base] + ("Parenthetical" if base != kind else "")
 
 

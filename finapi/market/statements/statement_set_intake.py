@@ -30,8 +30,8 @@ from finapi.market.documents.metadata import INDEX, FilingMetadata
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.documents.sources import MIB, Document, Entry
 from finapi.market.reference import companies
-from finapi.market.statements import factsets, kinds, layout, report, store
-from finapi.market.statements.factsets import FSDS, SOURCES
+from finapi.market.statements import fact_sets, filed_report, layout, report_store, statement_kinds
+from finapi.market.statements.fact_sets import FSDS, SOURCE_NAMES
 from finapi.store import heartbeats
 from finapi.store.db import Transaction
 
@@ -66,7 +66,7 @@ _IN_ORDER = attrgetter("report", "is_parenthetical", "line", "label", "concept")
 MAX_NAMED = 20  # refused filings that are named one by one
 
 
-class Result(NamedTuple):
+class IngestResult(NamedTuple):
     """What became of a filing: ``stored`` is None when it was refused, with the reason."""
 
     accession: str
@@ -74,7 +74,7 @@ class Result(NamedTuple):
     reason: str | None = None
 
 
-def put_quarter(app: App, documents: Sequence[Document], only: Set[int] | None = None) -> Iterator[Outcome]:
+def ingest_quarter(app: App, documents: Sequence[Document], only: Set[int] | None = None) -> Iterator[Outcome]:
     """Store a quarter given as its tables, or some companies' filings in it; what became of each table, and of filings
     that were refused one by one.
     """
@@ -86,7 +86,7 @@ def put_quarter(app: App, documents: Sequence[Document], only: Set[int] | None =
         problem = "the tables sub and num of a data set belong together, and one is missing"
     counts = {True: 0, False: 0, None: 0}
     try:
-        for result in ingest(app, by_kind, only) if problem is None else ():
+        for result in ingest_filings(app, by_kind, only) if problem is None else ():
             counts[result.stored] += 1
             if result.stored is None and counts[None] <= MAX_NAMED:
                 yield Outcome(by_kind[NUM].path, NUM, "refused", result.reason, result.accession)
@@ -102,7 +102,7 @@ def put_quarter(app: App, documents: Sequence[Document], only: Set[int] | None =
             yield outcomes.from_document(document, counts[True] > 0, summary)
 
 
-def ingest(app: App, tables: Mapping[str, Entry], only: Set[int] | None = None) -> Iterator[Result]:
+def ingest_filings(app: App, tables: Mapping[str, Entry], only: Set[int] | None = None) -> Iterator[IngestResult]:
     """Store the filings of a quarter, or those of some companies; ParseError when its tables cannot be read at all.
 
     ``tables`` are by kind; ``tag`` and ``pre`` may be missing: without the first no line has a balance, without
@@ -174,7 +174,7 @@ class _Readers:
         self._figures = statement_sets.NumReader(num, known)
         self._lines = None if pre is None else statement_sets.PreReader(pre, known)
 
-    def report(self, filing: SubRow, rows: Sequence[bytes]) -> report.Report | ParseError:
+    def report(self, filing: SubRow, rows: Sequence[bytes]) -> filed_report.Report | ParseError:
         """The report that a filing's rows of each table make, or why they make none."""
         try:
             texts = [
@@ -183,34 +183,34 @@ class _Readers:
             ]
             figures = self._figures.read_figures(texts[0])
             lines = self._lines.read_lines(texts[1]) if self._lines else []
-            return assembled(filing, figures, lines, self.tables[0].file, _digest(filing, texts))
+            return build_report(filing, figures, lines, self.tables[0].file, _digest(filing, texts))
         except ParseError as error:
             return error
 
 
-def _stored(app: App, some: Sequence[tuple[SubRow, report.Report | ParseError]]) -> Iterator[Result]:
+def _stored(app: App, some: Sequence[tuple[SubRow, filed_report.Report | ParseError]]) -> Iterator[IngestResult]:
     """Store filings in one transaction: a commit for each would be a third of the work."""
     now = app.clock.now()
     with app.db.write() as tx:
-        known: factsets.Known = {}
+        known: fact_sets.KnownIds = {}
         found = [_put(tx, filing, made, now, known) for filing, made in some]
     yield from found
 
 
 def _put(
-    tx: Transaction, filing: SubRow, made: report.Report | ParseError, now: datetime, known: factsets.Known
-) -> Result:
+    tx: Transaction, filing: SubRow, made: filed_report.Report | ParseError, now: datetime, known: fact_sets.KnownIds
+) -> IngestResult:
     if isinstance(made, ParseError):
-        return Result(filing.accession, None, outcomes.format_reason(made))
+        return IngestResult(filing.accession, None, outcomes.format_reason(made))
     filed = FilingMetadata(
         filing.accession, INDEX, form=filing.form, filed_at=filing.filed, accepted_at=filing.accepted
     )
-    stored = store.put(tx, made, filed, now, known)
-    told = companies.Attributes(filing.sic, filing.fiscal_year_end, filing.state)
-    companies.put_attributes(tx, filing.cik, told, 0, filing.filed)
+    stored = report_store.upsert_report(tx, made, filed, now, known)
+    told = companies.FiledAttributes(filing.sic, filing.fiscal_year_end, filing.state)
+    companies.update_attributes(tx, filing.cik, told, 0, filing.filed)
     if stored:
         heartbeats.record_arrival(tx, "xbrl_run", now)
-    return Result(filing.accession, stored)
+    return IngestResult(filing.accession, stored)
 
 
 def _digest(filing: SubRow, rows: Sequence[list[str]]) -> bytes:
@@ -219,26 +219,28 @@ def _digest(filing: SubRow, rows: Sequence[list[str]]) -> bytes:
     return hashlib.sha256((repr(filing) + "\n".join([*ordered, ""])).encode()).digest()
 
 
-def assembled(filing: SubRow, figures: Figures, lines: Sequence[PreRow], file: str, digest: bytes) -> report.Report:
+def build_report(
+    filing: SubRow, figures: Figures, lines: Sequence[PreRow], file: str, digest: bytes
+) -> filed_report.Report:
     """The report that a filing's rows make; ParseError when it is larger than any filing."""
     figures = _opened(figures, lines)
     # Sorted, so that the place of a row in its table means nothing.
     places = sorted(figures, key=lambda place: (place[1], place[0] or "", place[2]))
     contexts = [layout.Context(seq, *place) for seq, place in enumerate(places, 1)]
     values = [
-        report.Fact(concept, seq, unit, value, None)
+        filed_report.Fact(concept, seq, unit, value, None)
         for seq, place in enumerate(places)
         for (concept, unit), value in figures[place].items()
     ]
     reported = _Reported(figures)
     instants = reported.at({place for place in places if place[0] is None})
     instants -= reported.at({place for place in places if place[0] is not None})
-    sections = report.with_columns(file, _sections(lines, instants, reported), contexts, values, {})
-    return report.Report(
-        cover=report.Cover(
+    sections = filed_report.add_columns(file, _sections(lines, instants, reported), contexts, values, {})
+    return filed_report.Report(
+        cover=filed_report.Cover(
             filing.cik, filing.name, filing.form, filing.period, filing.fiscal_year, filing.fiscal_period, ()
         ),
-        source=SOURCES[FSDS],
+        source=SOURCE_NAMES[FSDS],
         sha256=digest,
         documents=0,
         contexts=contexts,
@@ -250,7 +252,7 @@ def assembled(filing: SubRow, figures: Figures, lines: Sequence[PreRow], file: s
 def _opened(figures: Figures, lines: Sequence[PreRow]) -> Figures:
     """Figures whose periods begin after the balance that opens them: that day is held, and the start is reckoned back
     from the end by whole quarters, which the years and quarters of so many weeks are not."""
-    cash = {line.concept for line in lines if line.stmt == "CF" and _said(line.label) == layout.OPENS}
+    cash = {line.concept for line in lines if line.stmt == "CF" and _said(line.label) == layout.OPENING}
     held = [(end, of_place) for (start, end, dims), of_place in figures.items() if start is None and not dims]
     balances = sorted(days.number(end) for end, of_place in held if any(concept in cash for concept, _ in of_place))
     starts: dict[tuple[str | None, str], str] = {}
@@ -267,7 +269,7 @@ def _with_parts(
     file: str,
     sections: Sequence[layout.Section],
     contexts: Sequence[layout.Context],
-    facts: Sequence[report.Fact],
+    facts: Sequence[filed_report.Fact],
     reported: _Reported,
 ) -> list[layout.Section]:
     """The sections with the dimensioned columns of lines that are only told with dimensions, in their own periods."""
@@ -281,7 +283,7 @@ def _with_parts(
         for found, section in pairs
     ]
     made = []
-    for (found, section), wide in zip(pairs, report.with_columns(file, wider, contexts, facts, {}), strict=True):
+    for (found, section), wide in zip(pairs, filed_report.add_columns(file, wider, contexts, facts, {}), strict=True):
         periods = {(column.start, column.end) for column in section.columns}
         parts = [column for column in wide.columns if column.dims and (column.start, column.end) in periods]
         whole = section._replace(lines=wide.lines, columns=[*section.columns, *parts])
@@ -325,10 +327,10 @@ def _sections(lines: Sequence[PreRow], instants: set[str], reported: _Reported) 
             kind = _unclassified(concepts)
             kind = kind if kind not in taken else "other"
         if kind is not None and parenthetical:
-            kind += kinds.PARENTHETICAL
+            kind += statement_kinds.PARENTHETICAL_SUFFIX
         made = [*_entities(concepts, reported), *_lines(of_page, instants)]
         sections.append(layout.Section("", "", kind, made, (), ()))
-    named = kinds.settled([(one.kind, {line.concept for line in one.lines}) for one in sections])
+    named = statement_kinds.resolve_kinds([(one.kind, {line.concept for line in one.lines}) for one in sections])
     return [section._replace(kind=kind) for section, kind in zip(sections, named, strict=True)]
 
 
@@ -364,7 +366,7 @@ def _axes(concepts: set[str], reported: _Reported, *, every: bool = False) -> li
         for axis, member in dims:
             axes.setdefault(axis, {})[member] = None
     names = [name for axis, members in axes.items() for name in (axis, *members)]
-    return [layout.Line(name, 0, layout.STRUCTURE, None, None, layout.AS_IT_IS, False, None) for name in names]
+    return [layout.Line(name, 0, layout.STRUCTURE, None, None, layout.AS_DATED, False, None) for name in names]
 
 
 def _lines(page: Sequence[PreRow], instants: set[str]) -> list[layout.Line]:
@@ -374,7 +376,7 @@ def _lines(page: Sequence[PreRow], instants: set[str]) -> list[layout.Line]:
             of_concept.setdefault(line.concept, []).append(line)
     made = []
     for line in page:
-        placement = _placement(line, of_concept[line.concept]) if line.concept in of_concept else layout.AS_IT_IS
+        placement = _placement(line, of_concept[line.concept]) if line.concept in of_concept else layout.AS_DATED
         label, balance = line.label or None, line.balance
         made.append(layout.Line(line.concept, 0, layout.ITEM, label, None, placement, line.is_negated, balance))
     return made
@@ -383,13 +385,13 @@ def _lines(page: Sequence[PreRow], instants: set[str]) -> list[layout.Line]:
 def _placement(line: PreRow, alike: Sequence[PreRow]) -> int:
     """Whether a balance opens or closes the period: by what its label says, else by which comes first."""
     said = _said(line.label)
-    if said != layout.AS_IT_IS or len(alike) == 1:
+    if said != layout.AS_DATED or len(alike) == 1:
         return said
-    return layout.OPENS if line is alike[0] else layout.CLOSES
+    return layout.OPENING if line is alike[0] else layout.CLOSING
 
 
 @lru_cache(maxsize=20_000)
 def _said(label: str) -> int:
     if _OPENING.search(label):
-        return layout.OPENS
-    return layout.CLOSES if _CLOSING.search(label) else layout.AS_IT_IS
+        return layout.OPENING
+    return layout.CLOSING if _CLOSING.search(label) else layout.AS_DATED

@@ -8,12 +8,12 @@ from typing import Annotated, Literal, TypedDict
 from finapi.core import days
 from finapi.core.records import Date, OneOf, build_record
 from finapi.edgar import tickers
-from finapi.market.statements import as_filed, facts, kinds
-from finapi.market.statements.factsets import SOURCES
+from finapi.market.statements import filed_facts, filed_statements, statement_kinds
+from finapi.market.statements.fact_sets import SOURCE_NAMES
 from finapi.store.db import Row, Transaction
 
 
-class CompanyFound(TypedDict):
+class CompanyMatch(TypedDict):
     """A company that a search found."""
 
     cik: str
@@ -21,7 +21,7 @@ class CompanyFound(TypedDict):
     company: str
 
 
-def search(tx: Transaction, text: str, limit: int, offset: int) -> list[CompanyFound]:
+def search_companies(tx: Transaction, text: str, limit: int, offset: int) -> list[CompanyMatch]:
     """Companies whose ticker, name or CIK is like a text, the likeliest first; each once."""
     folded = " ".join(text.lower().split())
     try:
@@ -31,7 +31,7 @@ def search(tx: Transaction, text: str, limit: int, offset: int) -> list[CompanyF
     number = int(folded) if folded.isascii() and folded.isdigit() and len(folded) <= 10 else -1
     like = re.sub(r"[\\%_]", r"\\\g<0>", folded)
     values = {"cik": number, "ticker": ticker, "text": folded, "like": f"%{like}%", "limit": limit, "offset": offset}
-    return [build_record(CompanyFound, row) for row in tx.list_rows("companies_like", values)]
+    return [build_record(CompanyMatch, row) for row in tx.list_rows("companies_like", values)]
 
 
 # ---- what is held
@@ -49,27 +49,27 @@ class Coverage(TypedDict):
     last_period: Date | None
 
 
-def coverage(tx: Transaction, cik: int) -> Coverage:
+def get_coverage(tx: Transaction, cik: int) -> Coverage:
     """How many filings of a company are held with figures, from which best source, and from when to when."""
     held = tx.find_row("coverage_of_company", cik=cik)
     periods = tx.find_row("periods_of_company", cik=cik)
     assert held is not None
     assert periods is not None
     made = _coverage(held["filings"], tx.find_value("filings_of_company", cik=cik))
-    made["stratum"] = SOURCES[held["source"]] if held["filings"] else None
+    made["stratum"] = SOURCE_NAMES[held["source"]] if held["filings"] else None
     made["first_period"] = None if periods["first"] is None else days.iso(periods["first"])
     made["last_period"] = None if periods["last"] is None else days.iso(periods["last"])
     return made
 
 
-def coverage_of_all(tx: Transaction) -> tuple[Coverage, int]:
+def get_total_coverage(tx: Transaction) -> tuple[Coverage, int]:
     """The same over every company that is held, and how many those are."""
     held = tx.find_row("coverage_of_all")
     assert held is not None
     return _coverage(held["filings"], tx.find_value("filings_of_all")), held["companies"]
 
 
-class CompanyHeld(TypedDict):
+class CompanyWithFacts(TypedDict):
     """A company of which figures are held."""
 
     ticker: str | None
@@ -78,10 +78,10 @@ class CompanyHeld(TypedDict):
     filings_indexed: int
 
 
-def covered(tx: Transaction, cik: int | None, limit: int, offset: int) -> list[CompanyHeld]:
+def list_covered_companies(tx: Transaction, cik: int | None, limit: int, offset: int) -> list[CompanyWithFacts]:
     """The companies of which figures are held, by CIK; of one alone, if it is one of them."""
     values = {"first": cik or 0, "last": cik or 10**10, "limit": limit, "offset": offset}
-    return [build_record(CompanyHeld, row) for row in tx.list_rows("covered_companies", values)]
+    return [build_record(CompanyWithFacts, row) for row in tx.list_rows("covered_companies", values)]
 
 
 def _coverage(indexed: int, total: int) -> Coverage:
@@ -132,7 +132,7 @@ class ReportIndex(TypedDict):
     assembled_statements: list[AssembledStatement]
 
 
-def index(tx: Transaction, held: as_filed.FiledReport) -> ReportIndex:
+def build_report_index(tx: Transaction, held: filed_statements.FiledReport) -> ReportIndex:
     """The sections of a report as ``/xbrl/filing/{accession}/index`` lists them."""
     filing = tx.find_row("filing_row", accession=held.accession)
     inline = filing["is_inline_xbrl"] if filing is not None else None
@@ -143,13 +143,13 @@ def index(tx: Transaction, held: as_filed.FiledReport) -> ReportIndex:
         "form_type": held.form_type,
         "period_of_report": held.period_of_report,
         "filed_at": held.filed_at,
-        "is_current": facts.is_current(tx, held.cik, held.accession),
+        "is_current": filed_facts.is_latest_report(tx, held.cik, held.accession),
         "packaging": held.source,
         "is_inline_xbrl": None if inline is None else bool(inline),
         "reports": [_section(row) for row in sections],
         "assembled_statements": [
             {
-                "slot": kinds.slot_of(row["kind"]),
+                "slot": statement_kinds.get_slot(row["kind"]),
                 "role_uri": row["role_uri"] or None,
                 "definition": row["definition"] or None,
                 "statement": row["kind"],
@@ -170,7 +170,7 @@ def _section(row: Row) -> FiledSection:
         "definition": row["definition"] or None,
         "group_type": group,
         "menu_category": _menu(group, parts[-1], row["kind"]),
-        "statement_slot": None if row["kind"] is None else kinds.slot_of(row["kind"]),
+        "statement_slot": None if row["kind"] is None else statement_kinds.get_slot(row["kind"]),
         # The SEC's pages are numbered by what its renderer shows, which the documents do not tell.
         "r_file": None,
     }

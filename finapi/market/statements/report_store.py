@@ -13,17 +13,17 @@ from finapi.core import days
 from finapi.market.documents import announce, filings, identify
 from finapi.market.documents.metadata import CLAIMED, DOCUMENT, LISTED, ROUNDED, FilingMetadata, Party, is_unfiled
 from finapi.market.reference import companies
-from finapi.market.statements import factsets, restated
+from finapi.market.statements import fact_sets, restatements
+from finapi.market.statements.filed_report import Report
 from finapi.market.statements.layout import Dimensions
-from finapi.market.statements.report import Report
 from finapi.store.db import Row, Transaction
 
 # Columns of insert_lines, in their order.
 _OF_LINE = attrgetter("depth", "nature", "label", "placement", "negated", "balance")
 
 
-def put(
-    tx: Transaction, report: Report, filed: FilingMetadata, now: datetime, known: factsets.Known | None = None
+def upsert_report(
+    tx: Transaction, report: Report, filed: FilingMetadata, now: datetime, known: fact_sets.KnownIds | None = None
 ) -> bool:
     """Store a report under its filing; False when the same documents are there already and nothing new is told.
 
@@ -37,24 +37,24 @@ def put(
         return _take_over(tx, report, filed, held, now)
     # A name of an unknown day never outranks another.
     as_of = filed.filed_at or ""
-    source = factsets.SOURCES.index(report.source)
+    source = fact_sets.SOURCE_NAMES.index(report.source)
     # The data sets write names in capitals.
-    rank = companies.FROM_FILING_LIST if source == factsets.FSDS else companies.FROM_COVER
-    companies.put_name(tx, cover.cik, cover.name, rank, as_of)
+    rank = companies.FROM_FILING_LIST if source == fact_sets.FSDS else companies.FROM_COVER
+    companies.upsert_name(tx, cover.cik, cover.name, rank, as_of)
     listed: list[tuple[str, str | None]] = [(ticker, None) for ticker in cover.tickers]
-    companies.put_tickers(tx, cover.cik, listed, companies.FROM_COVER, as_of)
+    companies.upsert_tickers(tx, cover.cik, listed, companies.FROM_COVER, as_of)
     filing_id = _put_filing(tx, report, filed, now).id
     report_id = _insert_report(tx, report, filing_id)
     ids = _ids(tx, report, known)
-    set_id = factsets.insert_set(tx, filing_id, cover.cik, source, report_id)
-    factsets.insert(tx, _rows(report, ids, set_id))
-    factsets.settle_whole(tx, set_id)
+    set_id = fact_sets.insert_fact_set(tx, filing_id, cover.cik, source, report_id)
+    fact_sets.insert_facts(tx, _rows(report, ids, set_id))
+    fact_sets.recompute_consolidated_dimension(tx, set_id)
     _insert_sections(tx, report, report_id, ids)
-    factsets.settle(tx, set_id)
+    fact_sets.recompute_hidden_facts(tx, set_id)
     tx.run("bump_data_version")
-    _announce(tx, filed.accession, now, listed=source == factsets.FSDS)
-    if filed.filed_at is not None and source != factsets.FSDS:
-        changes = restated.changes(
+    _announce(tx, filed.accession, now, listed=source == fact_sets.FSDS)
+    if filed.filed_at is not None and source != fact_sets.FSDS:
+        changes = restatements.list_restatements(
             tx, set_id=set_id, cik=cover.cik, filing_id=filing_id, filed=(filed.filed_at, filed.accession)
         )
         announce.restatement(tx, now, accession=filed.accession, changes=changes)
@@ -67,7 +67,7 @@ def _take_over(tx: Transaction, report: Report, filed: FilingMetadata, held: Row
         return False
     stored = _put_filing(tx, report, filed, now)
     if held["accession"] != filed.accession:
-        move(tx, held["id"], stored.id, filed.accession, now)
+        move_reports(tx, held["id"], stored.id, filed.accession, now)
         tx.run("delete_filing", id=held["id"])
     elif not stored.changed:
         return False
@@ -75,13 +75,13 @@ def _take_over(tx: Transaction, report: Report, filed: FilingMetadata, held: Row
     return True
 
 
-def move(tx: Transaction, unfiled_id: int, filing_id: int, accession: str, now: datetime) -> None:
+def move_reports(tx: Transaction, unfiled_id: int, filing_id: int, accession: str, now: datetime) -> None:
     """Put the reports of an unknown filing under the one that it turned out to be."""
     moved = tx.list_rows("fact_sets_in", filing_id=unfiled_id)
     tx.run("move_reports", filing_id=filing_id, unfiled_id=unfiled_id)
     tx.run("move_fact_sets", filing_id=filing_id, unfiled_id=unfiled_id)
     for row in moved:
-        factsets.settle(tx, row["id"])
+        fact_sets.recompute_hidden_facts(tx, row["id"])
     if moved:
         _announce(tx, accession, now)
 
@@ -92,7 +92,7 @@ def _announce(tx: Transaction, accession: str, now: datetime, *, listed: bool = 
         announce.data_ready(tx, now, accession=accession)
 
 
-def _rows(report: Report, ids: _Ids, set_id: int) -> list[factsets.Row]:
+def _rows(report: Report, ids: _Ids, set_id: int) -> list[fact_sets.FactRow]:
     places = [
         (ids.dimensions[_key(context.dims)], days.number(context.end), days.count_days(*context[1:3]))
         for context in report.contexts
@@ -108,7 +108,7 @@ def _rows(report: Report, ids: _Ids, set_id: int) -> list[factsets.Row]:
 def _put_filing(tx: Transaction, report: Report, filed: FilingMetadata, now: datetime) -> filings.Stored:
     """Upsert the filing; a data set's period, rounded to a month end, stands only where nothing else tells."""
     cover = report.cover
-    if report.source == factsets.SOURCES[factsets.FSDS]:
+    if report.source == fact_sets.SOURCE_NAMES[fact_sets.FSDS]:
         parties = (Party(cover.cik, LISTED),)
         inside = FilingMetadata("", ROUNDED, parties, period_of_report=cover.period_of_report, is_xbrl=1)
     else:
@@ -163,17 +163,19 @@ class _Ids(NamedTuple):
     label_roles: dict[str, int]
 
 
-def _ids(tx: Transaction, report: Report, known: factsets.Known | None) -> _Ids:
+def _ids(tx: Transaction, report: Report, known: fact_sets.KnownIds | None) -> _Ids:
     """The ids of a report's names, made where they are new."""
     lines = [line for section in report.sections for line in section.lines]
     sums = [sum for section in report.sections for sum in section.sums]
     concepts = {fact.concept for fact in report.facts} | {line.concept for line in lines}
     concepts.update(name for sum in sums for name in (sum.total, sum.item))
     return _Ids(
-        factsets.ids(tx, "concept", concepts, known),
-        factsets.ids(tx, "unit", {fact.unit for fact in report.facts}, known),
-        factsets.ids(tx, "dimension", {_key(context.dims) for context in report.contexts}, known),
-        factsets.ids(tx, "label_role", {line.label_role for line in lines if line.label_role is not None}, known),
+        fact_sets.get_or_insert_ids(tx, "concept", concepts, known),
+        fact_sets.get_or_insert_ids(tx, "unit", {fact.unit for fact in report.facts}, known),
+        fact_sets.get_or_insert_ids(tx, "dimension", {_key(context.dims) for context in report.contexts}, known),
+        fact_sets.get_or_insert_ids(
+            tx, "label_role", {line.label_role for line in lines if line.label_role is not None}, known
+        ),
     )
 
 

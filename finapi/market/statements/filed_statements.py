@@ -9,32 +9,32 @@ from typing import Any, Literal, NamedTuple, TypedDict
 
 from finapi.core.days import shift
 from finapi.core.records import Date, build_record
-from finapi.market.statements import kinds, layout
-from finapi.market.statements.facts import Decimals
-from finapi.market.statements.factsets import FSDS, SOURCES
+from finapi.market.statements import layout, statement_kinds
+from finapi.market.statements.fact_sets import FSDS, SOURCE_NAMES
+from finapi.market.statements.filed_facts import Decimals
 from finapi.store.db import Row, Transaction
 
-KINDS = kinds.KINDS
+KINDS = statement_kinds.KINDS
 
 # The rules that choose and arrange; raised when the same documents would be answered differently.
 ENGINE_VERSION = 1
 
 # DECISIONS 6: which forms a period means, amendments and transition reports included.
-FORMS = {
+FORMS_BY_PERIOD = {
     "A": ("10-K", "10-K/A", "10-KT", "10-KT/A", "10-K405", "10-K405/A", "20-F", "20-F/A", "40-F", "40-F/A"),
     "Q": ("10-Q", "10-Q/A", "10-QT", "10-QT/A"),
 }
 
 
-class Mark(TypedDict):
+class CellMark(TypedDict):
     """Why a cell has no value."""
 
     status: Literal["absent", "nil"]
     reason: str
 
 
-NOT_REPORTED: Mark = {"status": "absent", "reason": "not_reported"}
-REPORTED_NIL: Mark = {"status": "nil", "reason": "reported_nil"}
+NOT_REPORTED: CellMark = {"status": "absent", "reason": "not_reported"}
+REPORTED_NIL: CellMark = {"status": "nil", "reason": "reported_nil"}
 
 
 class FiledReport(NamedTuple):
@@ -74,7 +74,7 @@ class StatementRow(TypedDict):
     unit: str | None
     decimals: Decimals
     values: list[str | None]
-    marks: list[Mark | None]
+    marks: list[CellMark | None]
 
 
 class FiledStatement(TypedDict):
@@ -106,11 +106,11 @@ def find_report(
     basis: str = "latest",
 ) -> FiledReport | None:
     """The report with statements for the latest period that fits, or None (see :func:`find_reports`)."""
-    found = find_reports(tx, cik, 1, period=period, form=form, year=year, as_of=as_of, basis=basis)
+    found = list_reports(tx, cik, 1, period=period, form=form, year=year, as_of=as_of, basis=basis)
     return found[0] if found else None
 
 
-def find_reports(
+def list_reports(
     tx: Transaction,
     cik: int,
     most: int,
@@ -126,23 +126,23 @@ def find_reports(
     ``period`` is a key of :data:`FORMS`, narrowed by ``form``; ``year`` is the fiscal year as the company
     names it; ``as_of`` (ISO date) hides what was filed later; ``basis`` picks among filings of one period.
     """
-    forms = json.dumps([one for one in FORMS[period] if form is None or one == form.upper()])
+    forms = json.dumps([one for one in FORMS_BY_PERIOD[period] if form is None or one == form.upper()])
     asked = {"cik": cik, "forms": forms, "year": year, "as_of": as_of, "basis": basis}
     return [FiledReport(*row) for row in tx.list_rows("select_reports", asked, most=most)]
 
 
-def report_of_filing(tx: Transaction, accession: str) -> FiledReport | None:
+def find_report_by_accession(tx: Transaction, accession: str) -> FiledReport | None:
     """The report of an accession number (with dashes, or ``unfiled-...``), or None."""
     row = tx.find_row("report_of_filing", accession=accession)
     return None if row is None else FiledReport(*row)
 
 
-def periods_held(tx: Transaction, cik: int) -> list[dict[str, str]]:
+def list_stored_periods(tx: Transaction, cik: int) -> list[dict[str, str]]:
     """The forms and periods that are held of a company, newest first, at most 20."""
     return [dict(row) for row in tx.list_rows("periods_held", cik=cik)]
 
 
-def of_report(
+def read_statements(
     tx: Transaction, held: FiledReport, wanted: Sequence[str] = (), *, consolidated_only: bool = True
 ) -> tuple[dict[str, FiledStatement], list[AbsentStatement]]:
     """The statements of a report by kind, in the filing's order, and what is absent with its reason.
@@ -155,7 +155,7 @@ def of_report(
     whole = tx.find_value("report_whole", report_id=held.id) or 0
     asked = {"report_id": held.id, "dimensioned": not consolidated_only, "whole": whole}
     # A data set does not say which periods and members a page shows: a line that the filing tells in others is kept.
-    every = held.source == SOURCES[FSDS] and not consolidated_only
+    every = held.source == SOURCE_NAMES[FSDS] and not consolidated_only
     for section in tx.list_rows("statement_sections", report_id=held.id):
         kind = section["kind"]
         if wanted and kind not in wanted:
@@ -175,7 +175,7 @@ def of_report(
     ]
 
 
-def entity_of(tx: Transaction, held: FiledReport) -> dict[str, str] | None:
+def find_consolidated_dimension(tx: Transaction, held: FiledReport) -> dict[str, str] | None:
     """The axis and member under which a report tells the whole company, where it tells nothing without dimensions."""
     row = tx.find_row("report_whole", report_id=held.id)
     return None if row is None else json.loads(row["members"])
@@ -189,7 +189,7 @@ def _statement(tx: Transaction, section: Row, asked: dict[str, Any], *, every: b
         heading = line["nature"] == layout.HEADING
         rows.extend([_heading(line)] if heading else _item_rows(line, columns, facts, every=every))
     return {
-        "slot": kinds.slot_of(section["kind"]),
+        "slot": statement_kinds.get_slot(section["kind"]),
         "role_uri": section["role_uri"] or None,
         "definition": section["definition"] or None,
         "columns": [
@@ -220,7 +220,7 @@ class _Facts:
             column["end_date"],
             column["dimension_id"],
         )
-        if line["placement"] == layout.OPENS and start is not None:
+        if line["placement"] == layout.OPENING and start is not None:
             return self._facts.get((concept, None, shift(start, -1), dims), {})
         if start is not None:
             found = self._facts.get((concept, start, end, dims))

@@ -20,7 +20,7 @@ from finapi.core.records import Date, OneOf
 from finapi.edgar.xbrl.qnames import is_extension
 from finapi.market.reference import sectors
 from finapi.market.reference.companies import Company
-from finapi.market.statements.factsets import SOURCES
+from finapi.market.statements.fact_sets import SOURCE_NAMES
 from finapi.store.db import Row, Transaction
 
 Dimensions = tuple[tuple[str, str], ...]
@@ -138,12 +138,12 @@ class ConceptFact(FactCompany, FactValue):
 _NIL: NilMark = {"status": "nil", "reason": "reported_nil"}
 
 
-def decimals_of(text: str | None) -> Decimals:
+def parse_decimals(text: str | None) -> Decimals:
     """To how many decimal places a fact is exact, as answers say it."""
     return text if text is None or text == "INF" else int(text)
 
 
-def xbrl_fact(cik: int, fact: FiledFact) -> XbrlFact:
+def build_xbrl_fact(cik: int, fact: FiledFact) -> XbrlFact:
     """A fact of a company as ``/xbrl/facts`` answers it."""
     taxonomy, _, concept = fact.concept.partition(":")
     return {
@@ -155,7 +155,7 @@ def xbrl_fact(cik: int, fact: FiledFact) -> XbrlFact:
         "concept": concept or fact.concept,
         "value": None if fact.value is None else Decimal(fact.value),
         "mark": _NIL if fact.value is None else None,
-        "decimals": decimals_of(fact.decimals),
+        "decimals": parse_decimals(fact.decimals),
         "unit": fact.unit,
         "period": {"startDate": fact.start, "endDate": fact.end},
         "dimensions": [{"axis": axis, "member": member} for axis, member in fact.dims],
@@ -164,12 +164,12 @@ def xbrl_fact(cik: int, fact: FiledFact) -> XbrlFact:
     }
 
 
-def listed_fact(fact: FiledFact) -> ListedFact:
+def build_listed_fact(fact: FiledFact) -> ListedFact:
     """A fact as ``/facts`` answers it."""
     return {"concept_qualified_name": fact.concept, **_value(fact)}
 
 
-def concept_fact(company: Company, fact: FiledFact | CompanyFact) -> ConceptFact:
+def build_concept_fact(company: Company, fact: FiledFact | CompanyFact) -> ConceptFact:
     """A fact of a company as ``/facts/by-concept`` answers it."""
     return {"ticker": company.ticker, "cik": company.padded_cik, **_value(fact)}
 
@@ -190,7 +190,7 @@ def _value(fact: FiledFact | CompanyFact) -> FactValue:
 # ---- of a filing or a company
 
 
-def of_company(
+def list_company_facts(
     tx: Transaction,
     cik: int,
     *,
@@ -203,13 +203,13 @@ def of_company(
     In the order of filing (an unknown day last), then accession number, concept, unit and period. ``as_of`` (ISO date)
     leaves out what was filed later or on an unknown day; ``concepts`` keeps these only.
     """
-    sets = sets_of(tx, cik=cik, as_of=as_of)
+    sets = list_fact_sets(tx, cik=cik, as_of=as_of)
     sets.sort(key=lambda one: (one["filed_at"] is None, one["filed_at"], one["accession"]))
-    read = of_sets(tx, sets, concepts=concepts, dimensioned=dimensioned)
+    read = iter_facts_by_set(tx, sets, concepts=concepts, dimensioned=dimensioned)
     return [fact for _, facts in read for fact in facts if bool(fact.dims) == dimensioned]
 
 
-def of_sets(
+def iter_facts_by_set(
     tx: Transaction, sets: Iterable[Row], *, concepts: Iterable[str] | None = None, dimensioned: bool = True
 ) -> Iterator[tuple[Row, list[FiledFact]]]:
     """Each set with its figures, in the order of concept, unit, period and dimensions; those that have dimensions if
@@ -223,7 +223,7 @@ def of_sets(
         )
         if dimensioned:
             rows += tx.list_rows("dimensioned_facts", id=one["id"], concepts=wanted)
-        filing = one["accession"], one["form"], one["filed_at"], SOURCES[one["source"]]
+        filing = one["accession"], one["form"], one["filed_at"], SOURCE_NAMES[one["source"]]
         facts = [
             FiledFact(
                 concept[concept_id],
@@ -251,7 +251,7 @@ class _NamesById(dict[int, str]):
         return name
 
 
-def sets_of(
+def list_fact_sets(
     tx: Transaction,
     *,
     accession: str | None = None,
@@ -270,7 +270,7 @@ def sets_of(
     return [row for row in rows if row["accession"] in current]
 
 
-def is_current(tx: Transaction, cik: int, accession: str) -> bool:
+def is_latest_report(tx: Transaction, cik: int, accession: str) -> bool:
     """Whether no later report of the company is for the same period and of the same form, amended or not."""
     return accession in _current(tx.list_rows("fact_sets_of_cik", cik=cik, as_of=None))
 
@@ -297,13 +297,13 @@ class FactFilters(NamedTuple):
     dimensioned: bool = False
     dims: Sequence[str] = ()
 
-    def has(self, fact: FiledFact) -> bool:
+    def accepts(self, fact: FiledFact) -> bool:
         """Whether a fact of these concepts is wanted."""
         on_time = (self.first or "") <= fact.end <= (self.last or "~")
         return on_time and all(_has(fact, part) for part in self.dims)
 
 
-def count(tx: Transaction, one: Row, filters: FactFilters) -> int:
+def count_facts(tx: Transaction, one: Row, filters: FactFilters) -> int:
     """How many facts of a set are wanted, whatever their dimensions are."""
     wanted = None if filters.concepts is None else json.dumps(sorted(set(filters.concepts)))
     ends = {name: day and days.number(day) for name, day in (("first", filters.first), ("last", filters.last))}
@@ -311,7 +311,7 @@ def count(tx: Transaction, one: Row, filters: FactFilters) -> int:
     return found
 
 
-def page(
+def list_fact_page(
     tx: Transaction, sets: Iterable[Row], filters: FactFilters, *, limit: int, offset: int
 ) -> tuple[list[tuple[int, FiledFact]], bool]:
     """The facts of the sets in their order, from ``offset``, each with its CIK, and whether there are more.
@@ -320,11 +320,11 @@ def page(
     """
     found: list[tuple[int, FiledFact]] = []
     for one in sets:
-        if offset and not filters.dims and (passed := count(tx, one, filters)) <= offset:
+        if offset and not filters.dims and (passed := count_facts(tx, one, filters)) <= offset:
             offset -= passed
             continue
-        for _, facts in of_sets(tx, [one], concepts=filters.concepts, dimensioned=filters.dimensioned):
-            wanted = [(one["cik"], fact) for fact in facts if filters.has(fact)]
+        for _, facts in iter_facts_by_set(tx, [one], concepts=filters.concepts, dimensioned=filters.dimensioned):
+            wanted = [(one["cik"], fact) for fact in facts if filters.accepts(fact)]
             found += wanted[offset:]
             offset = max(0, offset - len(wanted))
         if len(found) > limit:
@@ -332,7 +332,7 @@ def page(
     return found[:limit], len(found) > limit
 
 
-def spellings(tags: Sequence[str] | None) -> list[str] | None:
+def list_qualified_names(tags: Sequence[str] | None) -> list[str] | None:
     """The full names that concepts given with or without a taxonomy may have, in order; None for no concepts."""
     prefixes = [f"{taxonomy}:" for taxonomy in (*TAXONOMIES, "ext")]
     return [name for tag in tags for name in ([tag] if ":" in tag else [p + tag for p in prefixes])] if tags else None
@@ -363,9 +363,9 @@ class CompanyFact(NamedTuple):
     value: str | None
 
 
-def concept(tx: Transaction, text: str) -> tuple[int, str]:
+def get_concept(tx: Transaction, text: str) -> tuple[int, str]:
     """The id and full name of a concept given with or without its taxonomy; NOT_FOUND when none is held."""
-    names = spellings([text]) or []
+    names = list_qualified_names([text]) or []
     rows = tx.list_rows("concepts_called", names=json.dumps(names))
     if not rows:
         raise ApiError("NOT_FOUND", "finapi has no fact of this concept.")
@@ -373,7 +373,7 @@ def concept(tx: Transaction, text: str) -> tuple[int, str]:
     return best["id"], best["name"]
 
 
-def by_concept(
+def list_concept_facts(
     tx: Transaction, concept_id: int, *, first: str | None, last: str | None, limit: int, offset: int = 0
 ) -> tuple[list[CompanyFact], int]:
     """A page of the figures of a concept, whosever, the latest first; how many there are in all between two days."""
@@ -418,11 +418,11 @@ class Aggregate(NamedTuple):
     """Sums in the unit that most companies use; ``excluded`` are companies that use only others."""
 
     unit: str | None
-    sums: Aggregates
+    aggregates: Aggregates
     excluded: int
 
 
-def aggregate(
+def aggregate_concept(
     tx: Transaction, concept_id: int, period: tuple[int, int | None], ciks: Collection[int], sector: str | None
 ) -> Aggregate:
     """One figure of each company for a calendar year, or a quarter of one, added up.

@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 XBRL, COMPANYFACTS, FSDS = 0, 1, 2
 # As answers name them.
-SOURCES = ("xbrl", "companyfacts", "fsds")
+SOURCE_NAMES = ("xbrl", "companyfacts", "fsds")
 
 # set, dimension, concept, end day, days, unit, value, decimals
-Row = tuple[int, int, int, int, int, int, str | None, str | None]
+FactRow = tuple[int, int, int, int, int, int, str | None, str | None]
 
 
-def insert_set(tx: Transaction, filing_id: int, cik: int, source: int, report_id: int | None = None) -> int:
+def insert_fact_set(tx: Transaction, filing_id: int, cik: int, source: int, report_id: int | None = None) -> int:
     """The id of a new set of facts."""
     return tx.insert_row("insert_fact_set", filing_id=filing_id, cik=cik, source=source, report_id=report_id)
 
 
-def insert(tx: Transaction, rows: list[Row]) -> None:
+def insert_facts(tx: Transaction, rows: list[FactRow]) -> None:
     """Add the facts of a new set, which are unlike each other in their first six members."""
     # Sorted by key: the table is clustered by it, so that every row is appended.
     rows.sort()
     tx.insert_rows("insert_facts", rows)
 
 
-def put_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> bool:
+def upsert_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> bool:
     """Store a companyfacts document; False when it says nothing that is not held.
 
     A later copy adds to an earlier one. Where two copies give one figure differently the longer text stands,
@@ -51,10 +51,10 @@ def put_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> 
         return False
     cik = document.cik
     latest = max(filed.filed for filed in document.filings.values())
-    companies.put_name(tx, cik, document.name, companies.FROM_COVER, latest)
+    companies.upsert_name(tx, cik, document.name, companies.FROM_COVER, latest)
     sets, new = _sets(tx, document, now)
-    concepts = ids(tx, "concept", {series.concept for series in document.concepts})
-    units = ids(tx, "unit", {series.unit for series in document.concepts})
+    concepts = get_or_insert_ids(tx, "concept", {series.concept for series in document.concepts})
+    units = get_or_insert_ids(tx, "unit", {series.unit for series in document.concepts})
     rows: list[tuple[int, int, int, int, int, str]] = []
     # In the order of the table within each filing, so that sorting by filing is all that is left.
     for series in sorted(document.concepts, key=lambda one: (concepts[one.concept], units[one.unit])):
@@ -67,7 +67,7 @@ def put_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> 
     wanted = json.dumps([*sets.values()])
     tx.run("count_sets", ids=wanted)
     for row in tx.list_rows("fact_sets_with_others", ids=wanted):
-        settle(tx, row["id"])
+        recompute_hidden_facts(tx, row["id"])
     if changed or new:
         tx.run("bump_data_version")
     return bool(changed or new)
@@ -93,12 +93,12 @@ def _held(tx: Transaction, cik: int) -> dict[str, int]:
     return {row["accession"]: row["id"] for row in tx.list_rows("fact_sets_of_company", cik=cik, source=COMPANYFACTS)}
 
 
-def settle_whole(tx: Transaction, set_id: int) -> None:
+def recompute_consolidated_dimension(tx: Transaction, set_id: int) -> None:
     """Find the dimension that is the whole company in a set: none, where anything is told without dimensions."""
     tx.run("settle_whole", id=set_id)
 
 
-def settle(tx: Transaction, set_id: int) -> None:
+def recompute_hidden_facts(tx: Transaction, set_id: int) -> None:
     """Let the best source speak for the filing and company of a set, hide what the others repeat, and count them."""
     beside = tx.list_rows("fact_sets_beside", id=set_id)
     best = beside[0]
@@ -114,10 +114,12 @@ def settle(tx: Transaction, set_id: int) -> None:
 
 
 # Ids by table and name that a transaction has met.
-Known = dict[str, dict[str, int]]
+KnownIds = dict[str, dict[str, int]]
 
 
-def ids(tx: Transaction, table: str, names: Iterable[str], known: Known | None = None) -> dict[str, int]:
+def get_or_insert_ids(
+    tx: Transaction, table: str, names: Iterable[str], known: KnownIds | None = None
+) -> dict[str, int]:
     """Ids of names in ``concepts``, ``units``, ``dimensions`` or ``label_roles``, made where new; the ``known`` too."""
     found = {} if known is None else known.setdefault(table, {})
     ordered: Sequence[str] = sorted(name for name in names if name not in found)

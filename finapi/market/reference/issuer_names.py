@@ -58,12 +58,12 @@ _SHARES = re.compile(
 _MAX_WORDS = 12
 
 
-def words(name: str) -> list[str]:
+def list_words(name: str) -> list[str]:
     """The words of a name in capitals, each once, punctuation gone; at most twelve."""
     return list(dict.fromkeys(_WORD.findall(name.upper().replace("'", "").replace(".", ""))))[:_MAX_WORDS]
 
 
-def key(name: str) -> str:
+def build_key(name: str) -> str:
     """What is left of a name without spaces, punctuation and tails, and after a space its legal form.
 
     "Amazon.com, Inc." and "AMAZON COM INC" have the same key; empty when nothing is left.
@@ -75,27 +75,27 @@ def key(name: str) -> str:
     return f"{''.join(kept or found)[:120]} {form}".strip()
 
 
-def issuer_key(name: str) -> str:
+def build_issuer_key(name: str) -> str:
     """The key of a name in a 13F table. With ``*`` at its end the name may have been cut there."""
     words = name.upper().replace(".", "").split()
     if len(name.rstrip()) < _CUT or words[-1] in _FORMS:
-        return key(name)
+        return build_key(name)
     cut_form = len(words) > 1 and any(form.startswith(words[-1]) for form in _FORMS)
-    return stem(" ".join(words[:-1] if cut_form else words)) + "*"
+    return build_stem(" ".join(words[:-1] if cut_form else words)) + "*"
 
 
-def stem(name: str) -> str:
+def build_stem(name: str) -> str:
     """The key of a name without its legal form."""
-    return key(name).partition(" ")[0]
+    return build_key(name).partition(" ")[0]
 
 
-def class_letter(title: str) -> str | None:
+def find_class_letter(title: str) -> str | None:
     """The letter of a share class: B of "CL B NEW" and of "CAP STK CL B"; None when the title has none."""
     found = _CLASS.search(title.upper())
     return found[1] if found else None
 
 
-def group(issuer: str, title: str) -> str:
+def classify_security(issuer: str, title: str) -> str:
     """Which of :data:`GROUPS` a security is of, by its class and its issuer's name."""
     title, issuer = title.upper(), issuer.upper()
     for name, pattern in _TITLES:

@@ -16,13 +16,13 @@ from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.core.files import get_package_folder
 from finapi.edgar import tickers, xbrl
-from finapi.market.statements import kinds, layout
+from finapi.market.statements import layout, statement_kinds
 from finapi.market.statements.layout import (
-    AS_IT_IS,
-    CLOSES,
+    AS_DATED,
+    CLOSING,
     HEADING,
     ITEM,
-    OPENS,
+    OPENING,
     STRUCTURE,
     Context,
     Dimensions,
@@ -32,14 +32,14 @@ from finapi.market.statements.layout import (
 )
 
 # A presentation network that repeats a subtree can unfold without end; real sections have up to 700 lines.
-MAX_LINES = 20_000
+MAX_SECTION_LINES = 20_000
 MAX_DEPTH = 100
-MAX_LINES_OF_ALL = 100_000  # of all sections; real filings have up to 10,000
+MAX_FILING_LINES = 100_000  # of all sections; real filings have up to 10,000
 MAX_CELLS = 200_000  # lines times columns of a statement; the widest real ones have a few thousand
 
 _YEARS = {str(year) for year in range(1900, 2201)}
 
-_PLACEMENT = {"periodStart": OPENS, "periodEnd": CLOSES}
+_PLACEMENT = {"periodStart": OPENING, "periodEnd": CLOSING}
 _STRUCTURE_NAMES = re.compile(r"(Table|Axis|Domain|Member|LineItems)$")
 _HEADING_NAMES = re.compile(r"(Abstract|RollForward)$")
 
@@ -92,7 +92,7 @@ class Documents(NamedTuple):
     labels: Mapping[str, Mapping[str, str]]
 
 
-def assemble(documents: Documents, *, sha256: bytes, count: int) -> Report:
+def build_report(documents: Documents, *, sha256: bytes, count: int) -> Report:
     """The report that the documents make; ParseError when they do not say whose or of when they are."""
     contexts, index_of = _merge_contexts(documents.file, documents.instance)
     facts = _merge_facts(documents.instance, index_of)
@@ -111,11 +111,11 @@ def assemble(documents: Documents, *, sha256: bytes, count: int) -> Report:
         documents=count,
         contexts=contexts,
         facts=facts,
-        sections=with_columns(documents.file, sections, contexts, facts, defaults),
+        sections=add_columns(documents.file, sections, contexts, facts, defaults),
     )
 
 
-def with_columns(
+def add_columns(
     file: str,
     sections: Sequence[Section],
     contexts: Sequence[Context],
@@ -128,8 +128,8 @@ def with_columns(
         if fact.unit:
             by_concept.setdefault(fact.concept, []).append(fact.context)
     try:
-        columns = layout.columns(sections, contexts, by_concept, defaults)
-    except layout.TooWide as error:
+        columns = layout.choose_columns(sections, contexts, by_concept, defaults)
+    except layout.StatementTooWideError as error:
         raise ParseError(file, f"role {error}", "has more columns than any statement") from None
     for section, chosen in zip(sections, columns, strict=True):
         if len(section.lines) * len(chosen) > MAX_CELLS:
@@ -138,7 +138,7 @@ def with_columns(
 
 
 @cache
-def us_gaap_balances() -> Mapping[str, str]:
+def load_us_gaap_balances() -> Mapping[str, str]:
     """The balance attribute of us-gaap elements by local name; filings do not repeat the taxonomy."""
     text = (get_package_folder("finapi.market.statements") / "balances.tsv").read_text(encoding="utf-8")
     return dict(line.split("\t") for line in text.splitlines() if not line.startswith("#"))
@@ -190,7 +190,7 @@ class _Names:
         self._elements = schema.elements if schema else {}
         self._prefixes = documents.instance.namespaces.keys()
         self._by_id: dict[str, str] = {}
-        self._balances = us_gaap_balances()
+        self._balances = load_us_gaap_balances()
         # Members need not be called so: country:US is one where a context says that it is.
         self._in_contexts = {
             name for context in documents.instance.contexts.values() for pair in context.dimensions for name in pair
@@ -235,17 +235,19 @@ def _sections(documents: Documents, names: _Names) -> list[Section]:
         definition = " ".join(roles.get(role, "").split())
         lines = _lines(documents, role, names)
         total += len(lines)
-        if total > MAX_LINES_OF_ALL:
+        if total > MAX_FILING_LINES:
             raise ParseError(documents.file, f"role {role}", "the presentation is longer than any filing's")
         sums = [
             Sum(names.concept(arc.source), names.concept(arc.target), str(arc.weight))
             for arc in sorted(documents.calculation.get(role, ()), key=lambda arc: arc.order)
         ]
-        kind = kinds.kind_of(role, definition, lines[0].concept.rpartition(":")[2]) if lines else None
+        kind = statement_kinds.find_kind(role, definition, lines[0].concept.rpartition(":")[2]) if lines else None
         sections.append(Section(role, definition, kind, lines, (), sums))
     # Without definitions every key is the same and the documents' order stands: sorting is stable.
     sections.sort(key=lambda section: section.definition)
-    named = kinds.settled([(section.kind, {line.concept for line in section.lines}) for section in sections])
+    named = statement_kinds.resolve_kinds(
+        [(section.kind, {line.concept for line in section.lines}) for section in sections]
+    )
     return [section._replace(kind=kind) for section, kind in zip(sections, named, strict=True)]
 
 
@@ -265,7 +267,7 @@ def _lines(documents: Documents, role: str, names: _Names) -> list[Line]:
     ]
     while stack:
         element, preferred, depth, above = stack.pop()
-        if element in above or len(above) > MAX_DEPTH or len(lines) >= MAX_LINES:
+        if element in above or len(above) > MAX_DEPTH or len(lines) >= MAX_SECTION_LINES:
             reason = "repeats itself" if element in above else "is deeper or longer than any statement"
             raise ParseError(documents.file, f"role {role}", f"the presentation tree {reason} at {element}")
         below = children.get(element, ())
@@ -284,7 +286,7 @@ def _line(documents: Documents, names: _Names, element: str, preferred: str | No
         nature=names.nature(element),
         label=xbrl.find_label(documents.labels.get(element, {}), preferred),
         label_role=preferred,
-        placement=_PLACEMENT.get(kind, AS_IT_IS),
+        placement=_PLACEMENT.get(kind, AS_DATED),
         negated=xbrl.is_negated(preferred),
         balance=names.balance(element),
     )

@@ -15,7 +15,9 @@ from finapi.core import days
 from finapi.store.db import Row, Transaction
 
 
-def changes(tx: Transaction, *, set_id: int, cik: int, filing_id: int, filed: tuple[str, str]) -> list[dict[str, Any]]:
+def list_restatements(
+    tx: Transaction, *, set_id: int, cik: int, filing_id: int, filed: tuple[str, str]
+) -> list[dict[str, Any]]:
     """The changed figures of a set of facts, as ``announce.restatement`` takes them.
 
     ``filed`` is the day and the accession number of the set's filing. Figures without dimensions only.

@@ -14,19 +14,19 @@ from finapi.market.documents.identify import Subject
 from finapi.market.documents.metadata import SUBMISSIONS, FilingMetadata
 from finapi.market.documents.outcomes import UNDATED
 from finapi.market.documents.sources import Document
-from finapi.market.statements import datasets, layout, report, store
+from finapi.market.statements import filed_report, layout, report_store, statement_set_intake
+from finapi.market.statements.filed_report import Cover, Fact, Report
 from finapi.market.statements.layout import Context, Line, Section, Sum
-from finapi.market.statements.report import Cover, Fact, Report
 from finapi.store.db import Row, Transaction
 
-INSTANCE = "xbrl-instance"
+INSTANCE_KIND = "xbrl-instance"
 _COVER = [name for name in Cover.__dataclass_fields__ if name != "tickers"]
 
 
-def group(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:
+def group_by_filing(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:
     """The documents filing by filing: all of a folder, or by the schema that each of several instances names."""
-    instances = [document for document in documents if document.kind == INSTANCE]
-    rest = [document for document in documents if document.kind != INSTANCE]
+    instances = [document for document in documents if document.kind == INSTANCE_KIND]
+    rest = [document for document in documents if document.kind != INSTANCE_KIND]
     if len(instances) < 2:
         yield documents
         return
@@ -44,9 +44,9 @@ def _stem(name: str) -> str:
     return name.partition(".")[0].removesuffix("_htm")
 
 
-def assemble(documents: Sequence[Document]) -> report.Report:
+def parse_report(documents: Sequence[Document]) -> filed_report.Report:
     """The report that a filing's documents make; each is parsed once."""
-    instances = [document for document in documents if document.kind == INSTANCE]
+    instances = [document for document in documents if document.kind == INSTANCE_KIND]
     if not instances:
         raise ParseError(documents[0].path, "", "an XBRL filing without its instance document")
     links: dict[str, dict[str, list[Any]]] = {"presentation": {}, "calculation": {}, "definition": {}}
@@ -61,7 +61,7 @@ def assemble(documents: Sequence[Document]) -> report.Report:
     for document in documents:
         data, path, kind = document.read(), document.path, document.kind
         digests.append(hashlib.sha256(data).digest())
-        if kind == INSTANCE:
+        if kind == INSTANCE_KIND:
             instance = xbrl.parse_instance(data, path)
         elif kind == "xbrl-schema":
             schema = xbrl.parse_schema(data, path)
@@ -79,8 +79,8 @@ def assemble(documents: Sequence[Document]) -> report.Report:
         name: {role: xbrl.select_effective_arcs(arcs) for role, arcs in by_role.items()}
         for name, by_role in links.items()
     }
-    return report.assemble(
-        report.Documents(instances[0].path, instance, schema, labels=labels, **effective),
+    return filed_report.build_report(
+        filed_report.Documents(instances[0].path, instance, schema, labels=labels, **effective),
         sha256=hashlib.sha256(b"".join(sorted(digests))).digest(),
         count=len(documents),
     )
@@ -144,24 +144,24 @@ def _dims(members: str) -> layout.Dimensions:
     return tuple(json.loads(members).items())
 
 
-def _subject(made: report.Report) -> Subject:
+def _subject(made: filed_report.Report) -> Subject:
     cover = made.cover
     return Subject((cover.cik,), cover.form, cover.period_of_report, made.sha256)
 
 
-def _note(made: report.Report, filed: FilingMetadata) -> str | None:
+def _note(made: filed_report.Report, filed: FilingMetadata) -> str | None:
     return None if filed.filed_at else UNDATED
 
 
 FAMILY = Family(
-    content=report.Report,
-    group=group,
-    read=assemble,
+    content=filed_report.Report,
+    group=group_by_filing,
+    read=parse_report,
     subject=_subject,
-    put=store.put,
+    put=report_store.upsert_report,
     note=_note,
-    move=store.move,
-    data_set=datasets.put_quarter,
+    move=report_store.move_reports,
+    data_set=statement_set_intake.ingest_quarter,
     pack_rows=_pack_rows,
     arrivals=("filing", "xbrl_run"),
 )
