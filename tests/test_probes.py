@@ -21,7 +21,7 @@ from finapi.ops import status, watchdog
 from finapi.server import Server, run_server
 from finapi.store import heartbeats
 from finapi.store.db import Database
-from finapi.web.html import frame
+from finapi.web.html import page_layout
 from tests import process
 from tests.process import eventually
 
@@ -226,7 +226,7 @@ def test_pages_whose_threads_are_all_held_are_down_until_they_are_free(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.polled()
-    held, busy, release = frame.as_html, threading.Semaphore(0), threading.Event()
+    held, busy, release = page_layout.build_html_response, threading.Semaphore(0), threading.Event()
 
     def hang(data: bytes, code: int = 200, *, secret: bool = False) -> Any:
         busy.release()
@@ -234,7 +234,7 @@ def test_pages_whose_threads_are_all_held_are_down_until_they_are_free(
         return held(data, code, secret=secret)
 
     address = ("127.0.0.1", service.server.port)
-    monkeypatch.setattr(frame, "as_html", hang)
+    monkeypatch.setattr(page_layout, "build_html_response", hang)
     callers = [threading.Thread(target=process.get, args=(address, "/")) for _ in range(2)]
     for caller in callers:
         caller.start()
@@ -259,7 +259,7 @@ def test_pages_that_fail_take_the_frontend_down_and_nothing_else(
 ) -> None:
     service.polled()
     with monkeypatch.context() as broken:
-        broken.setattr(frame, "as_html", lambda *_, **__: 1 / 0)
+        broken.setattr(page_layout, "build_html_response", lambda *_, **__: 1 / 0)
         service.clock.advance(60)
         service.polled()
         assert service.down(0) == {"frontend"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from finapi.web.html.tags import Html, element, h, html
+from finapi.web.html.tags import Html, build_element, h, join_html
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,8 @@ from finapi.web.html.tags import Html, element, h, html
         (h.rect(x=0, width=1.5), '<rect x="0" width="1.5"></rect>'),
         (h.svg(viewBox="0 0 1 1"), '<svg viewBox="0 0 1 1"></svg>'),
         (h.br(), "<br>"),
-        (html("<", h.b("x")), "&lt;<b>x</b>"),
-        (element("time", "x", datetime="2026"), '<time datetime="2026">x</time>'),
+        (join_html("<", h.b("x")), "&lt;<b>x</b>"),
+        (build_element("time", "x", datetime="2026"), '<time datetime="2026">x</time>'),
     ],
 )
 def test_an_element_is_written(made: Html, text: str) -> None:
@@ -33,9 +33,9 @@ def test_an_element_is_written(made: Html, text: str) -> None:
 
 
 def test_what_is_html_is_not_escaped_again_but_what_is_made_of_it_is() -> None:
-    assert html(html("<")) == "&lt;"
+    assert join_html(join_html("<")) == "&lt;"
     # A text that was put together is a text again.
-    assert html(h.b("x") + "<i>") == "&lt;b&gt;x&lt;/b&gt;&lt;i&gt;"
+    assert join_html(h.b("x") + "<i>") == "&lt;b&gt;x&lt;/b&gt;&lt;i&gt;"
 
 
 @pytest.mark.parametrize("child", [1.5, object(), True])

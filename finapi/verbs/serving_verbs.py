@@ -68,7 +68,7 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
 
     def prepare(app: App) -> dict[str, Any]:
         from finapi.accounts import invites, users
-        from finapi.web.pages import TRY_KEY
+        from finapi.web.pages import DEMO_KEY
 
         if polls:
             (config.data_dir / DEMO_ARCHIVE_DIRECTORY).mkdir(exist_ok=True)
@@ -78,7 +78,7 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
         mark, password = app.new_uuid()[:8], app.new_uuid()
         user = users.create(app, f"demo-{mark}@example.com", "pro", now, password=password)
         # Shown on the front page while the pages are public: whoever sees it may use it.
-        app.static_bodies[TRY_KEY] = user.api_key.encode()
+        app.static_bodies[DEMO_KEY] = user.api_key.encode()
         return {
             "api_key": user.api_key,
             "free_api_key": users.create(app, f"demo-free-{mark}@example.com", "free", now).api_key,

@@ -139,9 +139,9 @@ def authenticate(app: App, exchange: Exchange, route: Route, request: Request, n
         return exchange.caller
     if not route.page:
         return None
-    from finapi.web.pages import cookie
+    from finapi.web.pages import session_cookie
 
-    token = cookie.token_of(app, request)
+    token = session_cookie.find_session_token(app, request)
     if not token:
         return None
     # Only pages read the cookie, so that no form of another site reaches the API with it.

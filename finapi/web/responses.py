@@ -96,9 +96,9 @@ def build_error(app: App, exchange: Exchange, error: ApiError) -> Response:
     exchange.error_code = error.code
     request = exchange.request
     if request is not None and request.find_preferred_type(HTML) is not None:
-        from finapi.web.html import frame
+        from finapi.web.html import page_layout
 
-        page = frame.error_page(app.config, error, request.path, exchange.request_id)
+        page = page_layout.render_error_page(app.config, error, request.path, exchange.request_id)
         page.headers.update(error.headers)
         return page
     body: dict[str, Any] = {"status": "error", "error": error.code, "code": error.code, "message": error.message}

@@ -48,7 +48,7 @@ cusips = LazyModule("finapi.web.holdings.cusips")
 flows = LazyModule("finapi.web.holdings.flows")
 funds = LazyModule("finapi.web.holdings.funds")
 moves = LazyModule("finapi.web.holdings.moves")
-static = LazyModule("finapi.web.html.static")
+static_files = LazyModule("finapi.web.html.static_files")
 insider_filings = LazyModule("finapi.web.insiders.insider_filings")
 insider_holdings = LazyModule("finapi.web.insiders.insider_holdings")
 insider_totals = LazyModule("finapi.web.insiders.insider_totals")
@@ -58,27 +58,27 @@ schedule_flows = LazyModule("finapi.web.ownership.flows")
 sale_notices = LazyModule("finapi.web.ownership.notices")
 ownership = LazyModule("finapi.web.ownership.owners")
 held = LazyModule("finapi.web.ownership.positions")
-documents = LazyModule("finapi.web.pages.documents")
-front = LazyModule("finapi.web.pages.front")
+info_pages = LazyModule("finapi.web.pages.info_pages")
+front_page = LazyModule("finapi.web.pages.front_page")
 mail_links = LazyModule("finapi.web.pages.mail_links")
 market = LazyModule("finapi.web.pages.market")
-search = LazyModule("finapi.web.pages.search")
+search_page = LazyModule("finapi.web.pages.search_page")
 status_page = LazyModule("finapi.web.pages.status_page")
-filing_pages = LazyModule("finapi.web.pages.filings")
-texts_page = LazyModule("finapi.web.pages.texts")
-acting = LazyModule("finapi.web.pages.admin.acting")
-admin = LazyModule("finapi.web.pages.admin.shown")
-chart_set = LazyModule("finapi.web.pages.company.chart_set")
+filing_pages = LazyModule("finapi.web.pages.filing_pages")
+text_search_page = LazyModule("finapi.web.pages.text_search_page")
+admin_actions = LazyModule("finapi.web.pages.admin.admin_actions")
+admin_pages = LazyModule("finapi.web.pages.admin.admin_pages")
+charts_page = LazyModule("finapi.web.pages.company.charts_page")
 filing_list = LazyModule("finapi.web.pages.company.filing_list")
-owners = LazyModule("finapi.web.pages.company.owners")
-proof = LazyModule("finapi.web.pages.company.proof")
-segment_table = LazyModule("finapi.web.pages.company.segment_table")
-overview_page = LazyModule("finapi.web.pages.company.overview")
-series_page = LazyModule("finapi.web.pages.company.series")
-statements_page = LazyModule("finapi.web.pages.company.statements")
-docs = LazyModule("finapi.web.pages.docs.pages")
-own = LazyModule("finapi.web.pages.member.account")
-signing_in = LazyModule("finapi.web.pages.member.signing_in")
+owners_pages = LazyModule("finapi.web.pages.company.owners_pages")
+proof_page = LazyModule("finapi.web.pages.company.proof_page")
+segments_page = LazyModule("finapi.web.pages.company.segments_page")
+overview_page = LazyModule("finapi.web.pages.company.overview_page")
+series_page = LazyModule("finapi.web.pages.company.series_page")
+statements_page = LazyModule("finapi.web.pages.company.statements_page")
+docs_pages = LazyModule("finapi.web.pages.docs.docs_pages")
+account_pages = LazyModule("finapi.web.pages.member.account_pages")
+sign_in_pages = LazyModule("finapi.web.pages.member.sign_in_pages")
 
 
 def apply_costs(routes: Sequence[Route], own_costs: Iterable[tuple[str, int]]) -> Sequence[Route]:
@@ -123,23 +123,46 @@ ROUTES: tuple[Route, ...] = (
         shape=service("DOCUMENT"),
     ),
     Route("GET", "/metrics", service("figures"), auth="none", zone=None, summary="Figures for Prometheus", page=True),
-    _page("/", front("show"), "The front page"),
-    _page("/company/{ticker}", overview_page("show"), "The page of a company", overview_page("PARAMS")),
+    _page("/", front_page("show_front_page"), "The front page"),
+    _page("/company/{ticker}", overview_page("show_overview"), "The page of a company", overview_page("PARAMS")),
     _page(
-        "/company/{ticker}/statements", statements_page("show"), "Its statements as filed", statements_page("PARAMS")
+        "/company/{ticker}/statements",
+        statements_page("show_statements"),
+        "Its statements as filed",
+        statements_page("PARAMS"),
     ),
-    _page("/company/{ticker}/financials", series_page("show"), "Its standardised series", series_page("PARAMS")),
-    _page("/company/{ticker}/charts", chart_set("show"), "Charts of them", chart_set("PARAMS")),
-    _page("/company/{ticker}/filings", filing_list("show"), "Its filings", filing_list("PARAMS")),
-    _page("/company/{ticker}/insiders", owners("insiders"), "Its insiders' transactions", owners("INSIDER_PARAMS")),
-    _page("/company/{ticker}/holders", owners("holders"), "The funds that hold it", owners("HOLDER_PARAMS")),
-    _page("/company/{ticker}/segments", segment_table("show"), "Its segments", segment_table("PARAMS")),
-    _page("/company/{ticker}/proof/{metric}/{cell}", proof("show"), "The proof of a figure", proof("PARAMS")),
-    _page("/company/{ticker}/fact/{concept}", proof("fact"), "What was filed under a concept", proof("FACT_PARAMS")),
-    _page("/newest.json", front("newest"), "Newest filings"),
-    _page("/search", search("show"), "Companies found", search("PARAMS")),
-    _page("/search.json", search("suggest"), "The first of them", search("PARAMS")),
-    _page("/status", status_page("show"), "The page of the status"),
+    _page("/company/{ticker}/financials", series_page("show_series"), "Its standardised series", series_page("PARAMS")),
+    _page("/company/{ticker}/charts", charts_page("show_charts"), "Charts of them", charts_page("PARAMS")),
+    _page("/company/{ticker}/filings", filing_list("show_filings"), "Its filings", filing_list("PARAMS")),
+    _page(
+        "/company/{ticker}/insiders",
+        owners_pages("show_insiders"),
+        "Its insiders' transactions",
+        owners_pages("INSIDER_PARAMS"),
+    ),
+    _page(
+        "/company/{ticker}/holders",
+        owners_pages("show_holders"),
+        "The funds that hold it",
+        owners_pages("HOLDER_PARAMS"),
+    ),
+    _page("/company/{ticker}/segments", segments_page("show_segments"), "Its segments", segments_page("PARAMS")),
+    _page(
+        "/company/{ticker}/proof/{metric}/{cell}",
+        proof_page("show_proof"),
+        "The proof of a figure",
+        proof_page("PARAMS"),
+    ),
+    _page(
+        "/company/{ticker}/fact/{concept}",
+        proof_page("show_fact"),
+        "What was filed under a concept",
+        proof_page("FACT_PARAMS"),
+    ),
+    _page("/newest.json", front_page("show_newest_filings"), "Newest filings"),
+    _page("/search", search_page("show_search"), "Companies found", search_page("PARAMS")),
+    _page("/search.json", search_page("show_suggestions"), "The first of them", search_page("PARAMS")),
+    _page("/status", status_page("show_status"), "The page of the status"),
     _page("/status.rss", status("feed"), "Changes of status as RSS"),
     _page("/status/badge/{badge}", status("badge"), "A service's status as SVG", status("BADGE_PARAMS")),
     _page("/reset-password", mail_links("reset_password"), "The page for a new password"),
@@ -156,75 +179,86 @@ ROUTES: tuple[Route, ...] = (
     _page("/fund/{cik}", market("fund"), "The page of a fund", market("FUND_PARAMS")),
     _page("/insider/{cik}", market("insider"), "The page of an insider", market("INSIDER_PARAMS")),
     _page("/screen", market("screen"), "Screen companies by ratios", market("SCREEN_PARAMS")),
-    _page("/filing/{accession_number}", filing_pages("show"), "The page of a filing", filing_pages("PARAMS")),
+    _page("/filing/{accession_number}", filing_pages("show_filing"), "The page of a filing", filing_pages("PARAMS")),
     _page(
-        "/filing/{accession_number}/document", filing_pages("document"), "Its document", filing_pages("DOCUMENT_PARAMS")
+        "/filing/{accession_number}/document",
+        filing_pages("show_document"),
+        "Its document",
+        filing_pages("DOCUMENT_PARAMS"),
     ),
-    _page("/filings", filing_pages("latest"), "Filings", filing_pages("LIST_PARAMS")),
-    _page("/filings/text", texts_page("show"), "Full text search", texts_page("PARAMS")),
-    _page("/filings.atom", filing_pages("atom"), "Filings as an Atom feed", filing_pages("LIST_PARAMS")),
-    _page("/login", signing_in("login_page"), "Sign in"),
+    _page("/filings", filing_pages("show_filings"), "Filings", filing_pages("LIST_PARAMS")),
+    _page("/filings/text", text_search_page("show_text_search"), "Full text search", text_search_page("PARAMS")),
+    _page("/filings.atom", filing_pages("show_atom_feed"), "Filings as an Atom feed", filing_pages("LIST_PARAMS")),
+    _page("/login", sign_in_pages("show_login"), "Sign in"),
     Route(
         "POST",
         "/login",
-        signing_in("login"),
+        sign_in_pages("login"),
         auth="none",
         zone="app",
         summary="Submit the form",
         page=True,
         network_limit="login_network",
     ),
-    Route("POST", "/logout", signing_in("logout"), auth="none", zone="app", summary="Sign out", page=True),
-    _page("/register", signing_in("register_page"), "Register with an invite"),
+    Route("POST", "/logout", sign_in_pages("logout"), auth="none", zone="app", summary="Sign out", page=True),
+    _page("/register", sign_in_pages("show_register"), "Register with an invite"),
     Route(
-        "POST", "/register", signing_in("register"), auth="none", zone="register", summary="Submit the form", page=True
+        "POST",
+        "/register",
+        sign_in_pages("register"),
+        auth="none",
+        zone="register",
+        summary="Submit the form",
+        page=True,
     ),
-    _page("/forgot", signing_in("forgot_page"), "A forgotten password"),
-    Route("POST", "/forgot", signing_in("forgot"), auth="none", zone="app", summary="Submit the form", page=True),
-    _page("/account", own("show"), "The caller's account"),
-    _page("/account/webhooks", own("webhooks"), "Webhooks and targets of the account"),
+    _page("/forgot", sign_in_pages("show_forgot"), "A forgotten password"),
+    Route(
+        "POST", "/forgot", sign_in_pages("request_reset"), auth="none", zone="app", summary="Submit the form", page=True
+    ),
+    _page("/account", account_pages("show_account"), "The caller's account"),
+    _page("/account/webhooks", account_pages("show_webhooks"), "Webhooks and targets of the account"),
     Route(
         "POST",
         "/account/do/{action}",
-        own("act"),
+        account_pages("run_action"),
         auth="none",
         zone="app",
         summary="Submit a form",
-        params=own("ACTION_PARAMS"),
+        params=account_pages("ACTION_PARAMS"),
         page=True,
     ),
     Route(
         "POST",
         "/account/end-others",
-        own("end_others"),
+        account_pages("end_other_sessions"),
         auth="none",
         zone="app",
         summary="End all other sessions",
         page=True,
     ),
-    _page("/admin", admin("health"), "Component health"),
-    _page("/admin/accounts", admin("accounts"), "Accounts", admin("SEARCH_PARAMS")),
-    _page("/admin/accounts/{account}", admin("account"), "An account", admin("ACCOUNT_PARAMS")),
-    _page("/admin/invites", admin("codes"), "Invite codes"),
-    _page("/admin/intake", admin("intake"), "Ingested and refused documents"),
-    _page("/admin/deliveries", admin("deliveries"), "Failed deliveries"),
-    _page("/admin/audit", admin("log"), "Audit log", admin("AUDIT_PARAMS")),
+    _page("/admin", admin_pages("show_health"), "Component health"),
+    _page("/admin/accounts", admin_pages("show_accounts"), "Accounts", admin_pages("SEARCH_PARAMS")),
+    _page("/admin/accounts/{account}", admin_pages("show_account"), "An account", admin_pages("ACCOUNT_PARAMS")),
+    _page("/admin/invites", admin_pages("show_invites"), "Invite codes"),
+    _page("/admin/intake", admin_pages("show_intake"), "Ingested and refused documents"),
+    _page("/admin/deliveries", admin_pages("show_deliveries"), "Failed deliveries"),
+    _page("/admin/audit", admin_pages("show_audit_log"), "Audit log", admin_pages("AUDIT_PARAMS")),
     Route(
         "POST",
         "/admin/do/{action}",
-        acting("act"),
+        admin_actions("run_action"),
         auth="none",
         zone="app",
         summary="Submit a form",
-        params=acting("ACTION_PARAMS"),
+        params=admin_actions("ACTION_PARAMS"),
         page=True,
     ),
-    _page("/docs", docs("index"), "The documentation", docs("INDEX_PARAMS")),
-    _page("/docs/{name}", docs("guide"), "A guide", docs("NAME_PARAMS")),
-    _page("/docs/api/{name}", docs("operation"), "The reference of a call", docs("NAME_PARAMS")),
-    _page("/llms.txt", docs("models"), "Index for language models"),
-    _page("/plans", documents("plan_page"), "Plans"),
-    _page("/changelog", documents("changelog"), "Changelog"),
+    _page("/docs", docs_pages("show_index"), "The documentation", docs_pages("INDEX_PARAMS")),
+    _page("/docs/{name}", docs_pages("show_guide"), "A guide", docs_pages("NAME_PARAMS")),
+    _page("/docs/api/{name}", docs_pages("show_operation"), "The reference of a call", docs_pages("NAME_PARAMS")),
+    _page("/llms.txt", docs_pages("show_llms_txt"), "Index for language models"),
+    _page("/plans", info_pages("show_plans"), "Plans"),
+    _page("/changelog", info_pages("show_changelog"), "Changelog"),
     Route(
         "POST",
         "/api/mcp",
@@ -235,23 +269,31 @@ ROUTES: tuple[Route, ...] = (
         page=True,
         key_as_bearer=True,
     ),
-    _page("/integrations/mcp", documents("mcp"), "How to connect Model Context Protocol clients"),
+    _page("/integrations/mcp", info_pages("show_mcp"), "How to connect Model Context Protocol clients"),
     Route(
         "GET",
         "/static/{name}",
-        static("show"),
+        static_files("show_static_file"),
         auth="none",
         zone=None,
         summary="Static files",
-        params=static("PARAMS"),
+        params=static_files("PARAMS"),
         page=True,
     ),
-    Route("GET", "/favicon.ico", static("show"), auth="none", zone=None, summary="Icon", page=True),
-    Route("GET", "/robots.txt", documents("robots"), auth="none", zone=None, summary="Rules for crawlers", page=True),
+    Route("GET", "/favicon.ico", static_files("show_static_file"), auth="none", zone=None, summary="Icon", page=True),
+    Route(
+        "GET",
+        "/robots.txt",
+        info_pages("show_robots_txt"),
+        auth="none",
+        zone=None,
+        summary="Rules for crawlers",
+        page=True,
+    ),
     Route(
         "GET",
         "/.well-known/security.txt",
-        documents("security"),
+        info_pages("show_security_txt"),
         auth="none",
         zone=None,
         summary="Security contact (RFC 9116)",

@@ -16,7 +16,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.health import ProbeError
 from finapi.ops import watchdog
 from finapi.ops.probes import build_process_probes
-from finapi.web.pages.status_page import PLAYERS
+from finapi.web.pages.status_page import COMPONENT_DESCRIPTIONS
 from tests.client import Client
 from tests.conftest import NOW
 from tests.test_metrics import value
@@ -319,7 +319,7 @@ def test_a_page_is_html_that_lets_nothing_in(client: Client, part: Switch, path:
 def test_every_name_of_a_part_is_explained() -> None:
     from finapi.ops.status import ALIASES, SERVICES
 
-    assert set(PLAYERS) == set(SERVICES) - set(ALIASES)
+    assert set(COMPONENT_DESCRIPTIONS) == set(SERVICES) - set(ALIASES)
 
 
 def test_the_front_page_says_what_this_is_and_where_to_go(make_app: Callable[..., App]) -> None:

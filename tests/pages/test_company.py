@@ -17,9 +17,9 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.market.demo import data
-from finapi.web.html import charts, figures
-from finapi.web.pages.company import chart_set
-from finapi.web.pages.company.statements import joined
+from finapi.web.html import charts, html_tables
+from finapi.web.pages.company import charts_page
+from finapi.web.pages.company.statements_page import join_statements
 from tests.client import Client
 from tests.pages.conftest import HTML, NOW, row_of, rows_of, text_of
 
@@ -152,7 +152,7 @@ def test_periods_of_several_reports_stand_side_by_side() -> None:
     year = [("2024-01-01", "2024-12-31"), ("2023-01-01", "2023-12-31"), ("2022-01-01", "2022-12-31")]
     older = _filed("old", year[1:], [("A", ["5", "6"]), ("B", ["7", "8"]), ("C", ["4", "4"])])
     newer = _filed("new", year[:2], [("A", ["1", "2"]), ("C", ["3", None])])
-    columns, lines = joined([newer, older], "latest")
+    columns, lines = join_statements([newer, older], "latest")
     assert [(one.end[:4], one.accession) for one in columns] == [("2024", "new"), ("2023", "new"), ("2022", "old")]
     # A line that only the older report has stands where it stood there.
     assert [line.row["concept"] for line in lines] == ["A", "B", "C"]
@@ -162,13 +162,13 @@ def test_periods_of_several_reports_stand_side_by_side() -> None:
         [None, None, ("8", None)],
         [("3", None), (None, "reported_nil"), ("4", None)],
     ]
-    columns, _ = joined([newer, older], "original")
+    columns, _ = join_statements([newer, older], "original")
     assert [(one.end[:4], one.accession) for one in columns] == [("2024", "new"), ("2023", "old"), ("2022", "old")]
 
 
 def test_of_columns_that_end_together_the_shortest_is_shown() -> None:
     both = [("2024-10-01", "2024-12-31"), ("2024-07-01", "2024-12-31"), ("2023-10-01", "2023-12-31")]
-    columns, _ = joined([_filed("new", both, [("A", ["1", "2", "3"])])], "latest")
+    columns, _ = join_statements([_filed("new", both, [("A", ["1", "2", "3"])])], "latest")
     assert [one[:2] for one in columns] == [both[0], both[2]]
 
 
@@ -289,7 +289,7 @@ def test_a_balance_is_drawn_only_where_all_of_its_parts_are_known() -> None:
         {"fiscal_year": year, "fiscal_period": "FY", "metrics": dict(zip(names, map(_decimal, told), strict=True))}
         for year, told in years
     ]
-    (drawn,) = [one for one in chart_set.every(rows, "USD") if one]
+    (drawn,) = [one for one in charts_page.render_charts(rows, "USD") if one]
     titles = re.findall("<title>([^<]+)</title>", drawn)
     assert titles == ["Current liabilities, 2022: 1", "Other liabilities, 2022: 2", "Equity, 2022: 5"]
 
@@ -397,23 +397,25 @@ def test_a_page_that_is_asked_again_is_not_sent_again(page: Client) -> None:
     ],
 )
 def test_amounts_are_written_short(value: Decimal, written: str) -> None:
-    assert figures.short(value) == written
+    assert html_tables.format_short(value) == written
 
 
 @pytest.mark.parametrize(
     ("most", "places"), [(10**11, 6), (10**8, 6), (10**8 - 1, 3), (10**5, 3), (99_999, 0), (0, 0), (-(10**9), 6)]
 )
 def test_a_table_is_scaled_by_its_greatest_figure(most: int, places: int) -> None:
-    assert figures.scale([Decimal(most), None]).places == places
+    assert html_tables.choose_scale([Decimal(most), None]).places == places
 
 
 def test_what_would_be_rounded_to_nothing_keeps_a_digit() -> None:
-    assert figures.money(Decimal(400_000), figures.SCALES[0]) == "0.4"
-    assert figures.money(Decimal(-1_400_000), figures.SCALES[0]) == "(1)"
+    assert html_tables.format_money(Decimal(400_000), html_tables.SCALES[0]) == "0.4"
+    assert html_tables.format_money(Decimal(-1_400_000), html_tables.SCALES[0]) == "(1)"
 
 
 def test_bars_stand_on_nought_and_hang_below_it() -> None:
-    drawn = charts.bars("T", ["1", "2"], [charts.Drawn("A", [Decimal(10), Decimal(-10)], figures.short)])
+    drawn = charts.render_bar_chart(
+        "T", ["1", "2"], [charts.ChartSeries("A", [Decimal(10), Decimal(-10)], html_tables.format_short)]
+    )
     found = re.findall(r'<rect class="c1" x="[^"]+" y="([^"]+)" width="[^"]+" height="([^"]+)"><title>([^<]+)', drawn)
     assert [said for *_, said in found] == ["A, 1: 10", "A, 2: (10)"]
     (top, high, _), (under, _, _) = found
@@ -422,8 +424,12 @@ def test_bars_stand_on_nought_and_hang_below_it() -> None:
 
 @pytest.mark.parametrize("values", [[], [None, None], [Decimal(1)]])
 def test_a_chart_of_nothing_is_none(values: list[Decimal | None]) -> None:
-    series = charts.Drawn("A", values, figures.short)
-    assert charts.sparkline(values, "A") == ""
-    assert charts.days("T", "a", "b", series) == ""
+    series = charts.ChartSeries("A", values, html_tables.format_short)
+    assert charts.render_sparkline(values, "A") == ""
+    assert charts.render_daily_chart("T", "a", "b", series) == ""
     if not any(value is not None for value in values):
-        assert charts.bars("T", [""] * len(values), [series]) == charts.stacked("T", [""] * len(values), [series]) == ""
+        assert (
+            charts.render_bar_chart("T", [""] * len(values), [series])
+            == charts.render_stacked_chart("T", [""] * len(values), [series])
+            == ""
+        )

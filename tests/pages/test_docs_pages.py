@@ -11,10 +11,10 @@ import pytest
 
 from finapi.accounts import users
 from finapi.app import App
-from finapi.web.html.markdown import markdown
-from finapi.web.pages import front
-from finapi.web.pages.docs import pages as docs
-from finapi.web.pages.docs import reference
+from finapi.web.html.markdown import render_markdown
+from finapi.web.pages import front_page
+from finapi.web.pages.docs import api_reference
+from finapi.web.pages.docs import docs_pages as docs
 from finapi.web.routes import ROUTES
 from tests.client import Client
 from tests.pages.conftest import HTML, NOW, rows_of, text_of
@@ -37,14 +37,14 @@ def document(demo: App) -> Any:
 
 
 @pytest.fixture(scope="module")
-def calls(demo: App, document: Any) -> list[reference.Operation]:
+def calls(demo: App, document: Any) -> list[api_reference.Operation]:
     class Asked:
         routes = ROUTES
 
-    return [*reference.operations(Asked(), document).values()]  # type: ignore[arg-type]
+    return [*api_reference.index_operations(Asked(), document).values()]  # type: ignore[arg-type]
 
 
-def test_every_call_is_on_the_index_with_what_it_costs(page: Client, calls: list[reference.Operation]) -> None:
+def test_every_call_is_on_the_index_with_what_it_costs(page: Client, calls: list[api_reference.Operation]) -> None:
     body = text_of(page, "/docs")
     assert {one.path for one in calls} == {route.path for route in ROUTES if not route.page}
     for one in calls:
@@ -66,13 +66,13 @@ def test_the_reference_says_parameters_costs_members_and_errors(page: Client) ->
     assert '<form id="try" hidden data-method="GET">' in body
 
 
-def test_what_is_shown_works_when_pasted(page: Client, calls: list[reference.Operation]) -> None:
+def test_what_is_shown_works_when_pasted(page: Client, calls: list[api_reference.Operation]) -> None:
     user = users.create(page.app, "docs@example.com", "pro", NOW)
     wrong = {}
     for one in calls:
         keyed = any("key" in choice for choice in one.told["security"])
         if one.method == "GET" and (keyed or not one.told["security"]):
-            target, _ = reference.example(one)
+            target, _ = api_reference.build_example_call(one)
             page.app.limiters["app"].restore({})  # a minute has room for fewer calls than there are
             status = page.get(target, headers={"X-API-Key": user.api_key}).status
             if status not in (200, 302):
@@ -90,14 +90,14 @@ def test_snippets_hold_what_a_shell_and_two_languages_read(page: Client) -> None
 
 
 def test_a_demo_shows_its_own_key(page: Client) -> None:
-    page.app.static_bodies[front.TRY_KEY] = b"0123"
+    page.app.static_bodies[front_page.DEMO_KEY] = b"0123"
     try:
         with page.app.db.write() as tx:
             tx.run("bump_data_version")
         assert "X-API-Key: 0123" in text_of(page, "/docs/first-call")
         assert "X-API-Key: 0123" in text_of(page, "/docs/api/get_xbrl_timeseries.md")
     finally:
-        del page.app.static_bodies[front.TRY_KEY]
+        del page.app.static_bodies[front_page.DEMO_KEY]
         with page.app.db.write() as tx:
             tx.run("bump_data_version")
 
@@ -130,7 +130,7 @@ def test_the_search_finds_guides_and_calls_by_all_words(page: Client) -> None:
     assert "<script>" not in text_of(page, "/docs?q=%3Cscript%3E")
 
 
-def test_models_find_every_guide_and_call(page: Client, calls: list[reference.Operation]) -> None:
+def test_models_find_every_guide_and_call(page: Client, calls: list[api_reference.Operation]) -> None:
     answer = page.get("/llms.txt")
     text = answer.body.decode()
     assert text.startswith("# finapi\n\n> ")
@@ -159,11 +159,11 @@ def test_the_documentation_is_there_wherever_pages_are_for(make_app: Any) -> Non
     ],
 )
 def test_markdown_is_html_of_a_few_forms(text: str, shown: str) -> None:
-    assert markdown(text) == shown
+    assert render_markdown(text) == shown
 
 
 def test_a_table_of_markdown_keeps_its_bars() -> None:
-    made = markdown("| a | b |\n|---|---|\n| `x\\|y` | 2 |")
+    made = render_markdown("| a | b |\n|---|---|\n| `x\\|y` | 2 |")
     assert [[unescape(one) for one in row] for row in rows_of(made)] == [["a", "b"], ["x|y", "2"]]
 
 

@@ -10,7 +10,7 @@ import pytest
 from finapi.app import App
 from finapi.edgar import sgml
 from finapi.market.documents import contents, filings, metadata
-from finapi.web.html import filed
+from finapi.web.html import sanitizer
 from tests.client import Client
 from tests.pages.conftest import HTML, text_of
 from tests.test_filings import FULL
@@ -75,9 +75,9 @@ PICTURE = "data:image/png;base64,iVBORw0KGgo="
     ],
 )
 def test_nothing_is_left_that_runs_or_loads(text: str, left: str) -> None:
-    assert filed.inert(text) == left
+    assert sanitizer.sanitize_part(text) == left
     # What is written is written the same again: a browser reads it as it was meant.
-    assert filed.inert(left) == left
+    assert sanitizer.sanitize_part(left) == left
 
 
 @pytest.mark.parametrize(
@@ -99,19 +99,19 @@ def _steps(text: str) -> int:
             looked += (found if found >= 0 else len(self)) - start + 1
             return found
 
-    filed._written(Counted(text))
+    sanitizer._written(Counted(text))
     return looked
 
 
 def test_a_long_document_comes_in_parts_that_begin_at_a_tag(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filed, "PART", 100)
+    monkeypatch.setattr(sanitizer, "PART_CHARACTERS", 100)
     text = "".join(f"<p>{n:03}</p>" for n in range(50))
-    assert filed.parts(text) == 5
-    parts = [filed.inert(text, n) for n in range(1, 6)]
+    assert sanitizer.count_parts(text) == 5
+    parts = [sanitizer.sanitize_part(text, n) for n in range(1, 6)]
     assert "".join(parts) == text
     assert all(part.startswith(("<p>", "</p>")) and len(part) <= 112 for part in parts)
     # Without a tag it is cut all the same.
-    assert [len(filed.inert("x" * 250, n)) for n in (1, 2, 3)] == [100, 100, 50]
+    assert [len(sanitizer.sanitize_part("x" * 250, n)) for n in (1, 2, 3)] == [100, 100, 50]
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_the_page_of_a_filing_leads_to_its_documents_here_and_at_the_sec(kept: C
 
 
 def test_the_parts_of_a_long_document_are_named(kept: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filed, "PART", 60)
+    monkeypatch.setattr(sanitizer, "PART_CHARACTERS", 60)
     body = text_of(kept, f"/filing/{NUMBER}")
     assert f'<a href="/filing/{NUMBER}/document?part=2">part 2</a>' in body
     assert "<p>Part 2 of 2.</p>" in text_of(kept, f"/filing/{NUMBER}/document?part=2")

@@ -10,7 +10,7 @@ import pytest
 
 from finapi.accounts.users import NewUser
 from finapi.app import App
-from finapi.web.html import static
+from finapi.web.html import static_files
 from tests.client import Client
 
 HTML = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
@@ -71,9 +71,9 @@ def test_a_page_that_is_asked_for_again_keeps_its_policy(public: Client) -> None
 
 @pytest.mark.parametrize("name", ["style.css", "search.js", "favicon.svg"])
 def test_a_static_file_is_kept_for_ever_under_the_address_of_its_content(public: Client, name: str) -> None:
-    answer = public.get(static.url(name))
+    answer = public.get(static_files.get_static_url(name))
     assert (answer.status, answer.headers["cache-control"]) == (200, "public, max-age=31536000, immutable")
-    assert answer.headers["content-type"] == static.KINDS[name.rpartition(".")[2]]
+    assert answer.headers["content-type"] == static_files.CONTENT_TYPES[name.rpartition(".")[2]]
     assert public.get(f"/static/{name}").headers["cache-control"] == "public, max-age=3600"
     again = public.get(f"/static/{name}", headers={"If-None-Match": answer.headers["etag"]})
     assert (again.status, again.body) == (304, b"")
@@ -82,7 +82,7 @@ def test_a_static_file_is_kept_for_ever_under_the_address_of_its_content(public:
 def test_the_icon_is_found_where_browsers_look_for_it(public: Client) -> None:
     answer = public.get("/favicon.ico")
     assert (answer.status, answer.headers["content-type"]) == (200, "image/svg+xml")
-    assert answer.body == public.get(static.url("favicon.svg")).body
+    assert answer.body == public.get(static_files.get_static_url("favicon.svg")).body
 
 
 @pytest.mark.parametrize("name", ["..%2Ftags.py", "tags.py", "", ".", "style.css%00"])
@@ -91,13 +91,15 @@ def test_nothing_else_is_served_as_a_static_file(public: Client, name: str) -> N
 
 
 def test_our_scripts_are_small() -> None:
-    scripts = [one for name, one in static.files().items() if name.endswith(".js")]
+    scripts = [one for name, one in static_files.load_static_files().items() if name.endswith(".js")]
     assert sum(len(one.data) for one in scripts) <= 20 * 1024
 
 
 def test_a_page_names_its_static_files_by_their_content(public: Client) -> None:
     named = re.findall(r'(?:href|src)="(/static/[^"]+)"', public.get("/").body.decode())
-    assert named == [static.url(name) for name in ("style.css", "favicon.svg", "search.js", "copy.js", "live.js")]
+    assert named == [
+        static_files.get_static_url(name) for name in ("style.css", "favicon.svg", "search.js", "copy.js", "live.js")
+    ]
 
 
 # ---- who sees what
@@ -128,11 +130,13 @@ def test_a_page_is_asked_for_again_for_nothing(public: Client) -> None:
 
 
 def test_a_page_is_made_once_while_the_data_stand(public: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    from finapi.web.pages import search
+    from finapi.web.pages import search_page
 
     made: list[Any] = []
-    found = search.company_coverage.search_companies
-    monkeypatch.setattr(search.company_coverage, "search_companies", lambda *args: made.append(args) or found(*args))
+    found = search_page.company_coverage.search_companies
+    monkeypatch.setattr(
+        search_page.company_coverage, "search_companies", lambda *args: made.append(args) or found(*args)
+    )
     for _ in range(2):
         assert public.get("/search?q=apple").status == 200
     assert len(made) == 1

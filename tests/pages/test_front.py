@@ -13,7 +13,7 @@ from finapi.core.config import Config
 from finapi.edgar.tickers import TickerRow
 from finapi.market.filings import lists
 from finapi.market.reference import companies
-from finapi.web.pages import front
+from finapi.web.pages import front_page
 from tests.client import Client
 from tests.pages.conftest import NOW, rows_of, text_of
 
@@ -30,7 +30,7 @@ def test_the_front_page_says_what_is_held(page: Client) -> None:
 
 def test_the_newest_filings_stand_on_the_page_and_in_its_document(page: Client) -> None:
     filings = page.get("/newest.json").json["filings"]
-    assert len(filings) == front.NEWEST
+    assert len(filings) == front_page.MAX_NEWEST
     assert [one["filed"] for one in filings] == sorted((one["filed"] for one in filings), reverse=True)
     shown = re.findall(
         r'<tr><td><time datetime="([^"]+)">.*?</time></td><td><a href="([^"]+)">([^<]*)</a>', text_of(page, "/")
@@ -48,16 +48,16 @@ def test_the_document_is_asked_for_again_for_nothing_until_something_comes_in(pa
 
 def test_calls_carry_the_key_of_the_demo_and_nobody_elses(page: Client) -> None:
     assert text_of(page, "/").count("YOUR_KEY") == 3
-    page.app.static_bodies[front.TRY_KEY] = b"0123"
+    page.app.static_bodies[front_page.DEMO_KEY] = b"0123"
     try:
         assert text_of(page, "/").count("X-API-Key: 0123") == 3
     finally:
-        del page.app.static_bodies[front.TRY_KEY]
+        del page.app.static_bodies[front_page.DEMO_KEY]
 
 
 def test_a_host_for_members_shows_neither_filings_nor_a_key_to_strangers(demo: App) -> None:
     app = apps.create_in_memory(Config(), FixedClock(NOW))
-    app.static_bodies[front.TRY_KEY] = b"0123"
+    app.static_bodies[front_page.DEMO_KEY] = b"0123"
     body = text_of(Client(app), "/")
     assert "0123" not in body
     assert "Newest filings" not in body

@@ -363,11 +363,11 @@ def test_a_test_event_stands_among_the_deliveries_and_is_sent_again(ann: Visitor
 
 
 def test_what_a_receiver_answered_is_text(app: App, ann: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
-    from finapi.web.pages.member import account
+    from finapi.web.pages.member import account_pages
 
     attempt = {"started_at": "2026-01-31T12:00:00.000Z", "duration_ms": 5, "status_code": 500, "error": None}
     one: Any = {"attempt_count": 1, "attempts": [{**attempt, "response_body": "<script>x</script>"}]}
-    made = account._attempts(one)
+    made = account_pages._attempts(one)
     assert "&lt;script&gt;x" in made
     assert row_of(made, "2026-01-31 12:00")[:2] == ["5", "500"]
 

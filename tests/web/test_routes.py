@@ -242,7 +242,7 @@ def test_the_table_loads_no_handler_before_its_first_call() -> None:
         "print([one.handler.__module__ for one in ROUTES if one.path == '/plans'])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["[]", "['finapi.web.pages.documents']"]
+    assert done.stdout.splitlines() == ["[]", "['finapi.web.pages.info_pages']"]
 
 
 def test_statements_as_filed_load_no_series_and_no_parser() -> None:

@@ -9,7 +9,7 @@ from finapi.accounts import invites, recovery, sessions
 from finapi.accounts.users import User
 from finapi.core.errors import ApiError
 from finapi.delivery import credential_replacement
-from finapi.web.html.frame import problem
+from finapi.web.html.page_layout import render_problem_page
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Field, Param
@@ -103,7 +103,9 @@ def verify_email(call: Call) -> Response:
         recovery.verify_email(call.app, call.params["token"], call.now, follow=call.request.method != "HEAD")
     except ApiError as error:
         if browser and error.status < 500:
-            return problem(call, "Email not verified", f"{error.message} Log in to get a new one.", error.status)
+            return render_problem_page(
+                call, "Email not verified", f"{error.message} Log in to get a new one.", error.status
+            )
         raise
     if browser:
         return call.redirect(f"/email-verified?token={quote(call.params['token'])}")

@@ -11,15 +11,15 @@ from finapi.web.html.tags import NOTHING, Child, Html, h
 WIDTH, HEIGHT = 480, 210
 LEFT, RIGHT, TOP, BOTTOM = 58, 40, 10, 24
 
-Write = Callable[[Decimal], str]
+FormatNumber = Callable[[Decimal], str]
 
 
-class Drawn(NamedTuple):
+class ChartSeries(NamedTuple):
     """One series of a chart: its name, its values (oldest first) and how they are written."""
 
     name: str
     values: Sequence[Decimal | None]
-    write: Write
+    write: FormatNumber
 
 
 class Axis(NamedTuple):
@@ -61,7 +61,9 @@ def _ticks(axis: Axis) -> list[Decimal]:
     return [axis.least + step * n for n in range(int((axis.most - axis.least) / step) + 1)]
 
 
-def bars(title: str, labels: Sequence[str], columns: Sequence[Drawn], line: Drawn | None = None) -> Html:
+def render_bar_chart(
+    title: str, labels: Sequence[str], columns: Sequence[ChartSeries], line: ChartSeries | None = None
+) -> Html:
     """Bars side by side for each period, and a line over them on an axis of its own at the right."""
     if not any(value is not None for one in columns for value in one.values):
         return NOTHING
@@ -84,7 +86,7 @@ def bars(title: str, labels: Sequence[str], columns: Sequence[Drawn], line: Draw
     return _figure(title, [*columns, *([line] if line else [])], parts)
 
 
-def lines(title: str, labels: Sequence[str], series: Sequence[Drawn]) -> Html:
+def render_line_chart(title: str, labels: Sequence[str], series: Sequence[ChartSeries]) -> Html:
     """A line for each series, all on one axis."""
     if not any(value is not None for one in series for value in one.values):
         return NOTHING
@@ -94,7 +96,7 @@ def lines(title: str, labels: Sequence[str], series: Sequence[Drawn]) -> Html:
     return _figure(title, series, [_grid(axis, series[0].write), drawn, _along(labels, slot)])
 
 
-def stacked(title: str, labels: Sequence[str], series: Sequence[Drawn]) -> Html:
+def render_stacked_chart(title: str, labels: Sequence[str], series: Sequence[ChartSeries]) -> Html:
     """Bars of parts on top of each other; what is negative hangs below."""
     if not any(value is not None for one in series for value in one.values):
         return NOTHING
@@ -115,7 +117,9 @@ def stacked(title: str, labels: Sequence[str], series: Sequence[Drawn]) -> Html:
     return _figure(title, series, [_grid(axis, series[0].write), drawn, _along(labels, slot)])
 
 
-def days(title: str, first: str, last: str, series: Drawn, marks: Sequence[tuple[float, bool, str]] = ()) -> Html:
+def render_daily_chart(
+    title: str, first: str, last: str, series: ChartSeries, marks: Sequence[tuple[float, bool, str]] = ()
+) -> Html:
     """A line of many days; ``marks`` stand on it: where (0 to 1), whether up, and what they tell."""
     held = [value for value in series.values if value is not None]
     if len(held) < 2:
@@ -131,7 +135,7 @@ def days(title: str, first: str, last: str, series: Drawn, marks: Sequence[tuple
     return _figure(title, [series], [_grid(axis, series.write), line, signs, ends])
 
 
-def sparkline(values: Sequence[Decimal | None], told: str) -> Html:
+def render_sparkline(values: Sequence[Decimal | None], told: str) -> Html:
     """A line as high as a word, its last point marked."""
     held = [(n, value) for n, value in enumerate(values) if value is not None]
     if len(held) < 2:
@@ -152,19 +156,19 @@ def sparkline(values: Sequence[Decimal | None], told: str) -> Html:
     )
 
 
-def _figure(title: str, series: Sequence[Drawn], parts: Child) -> Html:
+def _figure(title: str, series: Sequence[ChartSeries], parts: Child) -> Html:
     keys = [h.span(one.name, class_=f"key c{n + 1}") for n, one in enumerate(series)]
     said = f"{title}: " + "; ".join(f"{one.name} {_last(one)}" for one in series)
     drawing = h.svg(parts, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=said)
     return h.figure(h.figcaption(h.b(title), " ", [[key, " "] for key in keys]), drawing, class_="chart")
 
 
-def _last(one: Drawn) -> str:
+def _last(one: ChartSeries) -> str:
     held = [value for value in one.values if value is not None]
     return f"from {one.write(held[0])} to {one.write(held[-1])}" if held else "unknown"
 
 
-def _told(label: str, one: Drawn, value: Decimal) -> str:
+def _told(label: str, one: ChartSeries, value: Decimal) -> str:
     return f"{one.name}, {label}: {one.write(value)}"
 
 
@@ -180,7 +184,7 @@ def _bar(x: float, wide: float, top: float, base: float, colour: str, told: str)
     )
 
 
-def _line(one: Drawn, labels: Sequence[str], slot: float, axis: Axis, colour: str) -> Html:
+def _line(one: ChartSeries, labels: Sequence[str], slot: float, axis: Axis, colour: str) -> Html:
     at = [
         (round(LEFT + slot * (n + 0.5), 1), value, labels[n]) for n, value in enumerate(one.values) if value is not None
     ]
@@ -191,7 +195,7 @@ def _line(one: Drawn, labels: Sequence[str], slot: float, axis: Axis, colour: st
     return h.g(h.polyline(points=" ".join(f"{x},{axis.y(value)}" for x, value, _ in at), class_=f"{colour} line"), dots)
 
 
-def _grid(axis: Axis, write: Write) -> list[Html]:
+def _grid(axis: Axis, write: FormatNumber) -> list[Html]:
     made = []
     for tick in _ticks(axis):
         y = axis.y(tick)

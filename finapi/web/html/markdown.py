@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from finapi.web.html.tags import Html, h, html
+from finapi.web.html.tags import Html, h, join_html
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)\s]+)\)")
 _CELL = re.compile(r"(?<!\\)\|")
 
 
-def markdown(text: str) -> Html:
+def render_markdown(text: str) -> Html:
     """The HTML of a text; what is none of these is shown as it stands."""
-    return html(*_blocks(text))
+    return join_html(*_blocks(text))
 
 
 def _blocks(text: str) -> Iterator[Html]:
@@ -32,30 +32,34 @@ def _prose(text: str) -> Iterator[Html]:
         if block.startswith("#"):
             level = len(block) - len(block.lstrip("#"))
             heading = block[level:].strip()
-            yield getattr(h, f"h{min(level, 3)}")(inline(heading), id=anchor(heading) if level > 1 else None)
+            yield getattr(h, f"h{min(level, 3)}")(
+                render_inline(heading), id=build_anchor(heading) if level > 1 else None
+            )
         elif block.startswith("- "):
-            yield h.ul([h.li(inline(item)) for item in re.split(r"^- ", block, flags=re.MULTILINE)[1:]])
+            yield h.ul([h.li(render_inline(item)) for item in re.split(r"^- ", block, flags=re.MULTILINE)[1:]])
         elif re.match(r"1\. ", block):
-            yield h.ol([h.li(inline(item)) for item in re.split(r"^[0-9]+\. ", block, flags=re.MULTILINE)[1:]])
+            yield h.ol([h.li(render_inline(item)) for item in re.split(r"^[0-9]+\. ", block, flags=re.MULTILINE)[1:]])
         elif block.startswith("|"):
             yield _table(block.splitlines(), heading)
         elif block:
-            yield h.p(inline(block))
+            yield h.p(render_inline(block))
 
 
 def _table(lines: list[str], said: str) -> Html:
     head, _, *rows = ([cell.strip().replace("\\|", "|") for cell in _CELL.split(line.strip()[1:-1])] for line in lines)
-    top = h.thead(h.tr([h.th(inline(cell), scope="col") for cell in head]))
-    body = [h.tr(h.th(inline(row[0]), scope="row"), [h.td(inline(cell)) for cell in row[1:]]) for row in rows]
+    top = h.thead(h.tr([h.th(render_inline(cell), scope="col") for cell in head]))
+    body = [
+        h.tr(h.th(render_inline(row[0]), scope="row"), [h.td(render_inline(cell)) for cell in row[1:]]) for row in rows
+    ]
     return h.div(h.table(top, h.tbody(body)), class_="scroll", tabindex=0, role="region", aria_label=said)
 
 
-def anchor(heading: str) -> str:
+def build_anchor(heading: str) -> str:
     """By what a heading is linked to."""
     return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
 
 
-def inline(text: str) -> Html:
+def render_inline(text: str) -> Html:
     """A run of text; a link leads to this host or to an address with https."""
     text, parts, at = " ".join(text.split()), list[Html | str](), 0
     for found in _INLINE.finditer(text):
@@ -68,4 +72,4 @@ def inline(text: str) -> Html:
         else:
             parts.append(h.a(said, href=to) if to.startswith(("/", "#", "https://")) and to[:2] != "//" else said)
         at = found.end()
-    return html(*parts, text[at:])
+    return join_html(*parts, text[at:])

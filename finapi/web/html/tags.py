@@ -8,14 +8,14 @@ from functools import cache, partial
 from html import escape
 from typing import Any
 
-VOID = frozenset(["br", "col", "hr", "input", "link", "meta"])
+VOID_ELEMENTS = frozenset(["br", "col", "hr", "input", "link", "meta"])
 _ELEMENTS = """
 a abbr article aside b body button caption code colgroup datalist dd details div dl dt em fieldset figcaption figure
 footer form h1 h2 h3 head header html label legend li main mark nav ol option output p pre script search section select
 small span strong sub summary sup table tbody td textarea tfoot th thead time title tr ul
 circle clipPath defs g line path polyline polygon rect svg text tspan
 """
-ELEMENTS = VOID.union(_ELEMENTS.split())
+ELEMENTS = VOID_ELEMENTS.union(_ELEMENTS.split())
 
 
 class Html(str):
@@ -30,12 +30,12 @@ Child = str | int | None | Iterable[Any]
 NOTHING = Html("")
 
 
-def html(*children: Child) -> Html:
+def join_html(*children: Child) -> Html:
     """The children one after the other, as HTML."""
     return Html(_inside(children))
 
 
-def element(name: str, /, *children: Child, **attributes: Any) -> Html:
+def build_element(name: str, /, *children: Child, **attributes: Any) -> Html:
     """An element. ``class_="x"`` is ``class``, ``aria_label`` is ``aria-label``; None and False leave one out."""
     head = "<" + name
     for key, value in attributes.items():
@@ -49,7 +49,7 @@ def element(name: str, /, *children: Child, **attributes: Any) -> Html:
         if _special(value):
             value = escape(value)
         head += f' {_attribute(key)}="{value}"'
-    return Html(f"{head}>" if name in VOID else f"{head}>{_inside(children)}</{name}>")
+    return Html(f"{head}>" if name in VOID_ELEMENTS else f"{head}>{_inside(children)}</{name}>")
 
 
 # What stands for itself in a text and in quotes; most values do.
@@ -86,7 +86,7 @@ class _Elements:
     def __getattr__(self, name: str) -> Callable[..., Html]:
         if name not in ELEMENTS:
             raise AttributeError(name)
-        made = partial(element, name)
+        made = partial(build_element, name)
         setattr(self, name, made)
         return made
 

@@ -13,9 +13,9 @@ from finapi.core.errors import ApiError
 from finapi.delivery import credential_replacement
 from finapi.delivery.credential_replacement import ReceiverSummary
 from finapi.web.accounts.auth import CREDENTIALS_REPLACED, RECEIVERS_REMOVED
-from finapi.web.html import figures
-from finapi.web.html.frame import page, problem
-from finapi.web.html.tags import Html, h, html
+from finapi.web.html import html_tables
+from finapi.web.html.page_layout import render_page, render_problem_page
+from finapi.web.html.tags import Html, h, join_html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 
@@ -44,10 +44,10 @@ def reset_password(call: Call) -> Response:
             reset = recovery.get_reset(call.app, tx, token, call.now)
             receivers = credential_replacement.summarise_receivers(tx, reset["user_id"])
     except ApiError as error:
-        return problem(call, TITLE, f"{error.message} Request a new one.", error.status)
+        return render_problem_page(call, TITLE, f"{error.message} Request a new one.", error.status)
     is_first = bool(reset["is_first"])
     form = ResetForm(token, reset["email"], is_first, is_first, receivers)
-    return page(call, TITLE, _render_form(form), secret=True)
+    return render_page(call, TITLE, _render_form(form), secret=True)
 
 
 def set_password(call: Call) -> Response:
@@ -72,10 +72,10 @@ def set_password(call: Call) -> Response:
         if error.status >= 500:
             raise
         if error.code != "INVALID_PARAM":
-            return problem(call, TITLE, f"{error.message} Request a new one.", error.status)
+            return render_problem_page(call, TITLE, f"{error.message} Request a new one.", error.status)
         form = ResetForm(token, reset["email"], replace_credentials, remove_receivers, receivers)
-        return problem(call, TITLE, error.message, error.status, _render_form(form, wrong=True))
-    return page(
+        return render_problem_page(call, TITLE, error.message, error.status, _render_form(form, wrong=True))
+    return render_page(
         call,
         "Password changed",
         h.p("Your password has been changed and every session has ended. Log in again."),
@@ -90,15 +90,17 @@ def email_verified(call: Call) -> Response:
     token = call.request.query.get("token", [""])[0]
     if not token:
         done = h.p("The link in the verification mail leads here. Follow it, then log in.")
-        return page(call, "Verify your email address", done, secret=True)
+        return render_page(call, "Verify your email address", done, secret=True)
     try:
         with call.app.accounts.read() as tx:
             verified = recovery.is_verified(call.app, tx, token, call.now)
     except ApiError as error:
-        return problem(call, "Email not verified", f"{error.message} Log in to get a new one.", error.status)
+        return render_problem_page(
+            call, "Email not verified", f"{error.message} Log in to get a new one.", error.status
+        )
     if not verified:
-        return problem(call, "Email not verified", "Follow the link in the mail first.", 400)
-    return page(call, "Email verified", h.p("Your email address is verified. You can log in now."), secret=True)
+        return render_problem_page(call, "Email not verified", "Follow the link in the mail first.", 400)
+    return render_page(call, "Email verified", h.p("Your email address is verified. You can log in now."), secret=True)
 
 
 def _render_form(form: ResetForm, *, wrong: bool = False) -> Html:
@@ -143,7 +145,7 @@ def _render_form(form: ResetForm, *, wrong: bool = False) -> Html:
 
 
 def _render_checkbox(name: str, label: str, ticked: bool, explanation: str) -> Html:
-    return html(
+    return join_html(
         h.label(h.input(type="checkbox", name=name, checked=ticked, aria_describedby=f"{name}-explained"), " ", label),
         h.p(explanation, id=f"{name}-explained", class_="quiet"),
     )
@@ -158,5 +160,5 @@ def _describe_receivers(receivers: ReceiverSummary) -> str:
     if receivers.hosts:
         parts.append(f"webhooks to {', '.join(receivers.hosts)}")
     if receivers.open_targets:
-        parts.append(figures.many(receivers.open_targets, "sniper target"))
+        parts.append(html_tables.format_count(receivers.open_targets, "sniper target"))
     return " and ".join(parts)

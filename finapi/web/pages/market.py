@@ -9,14 +9,14 @@ from urllib.parse import quote
 
 from finapi.core.errors import ApiError
 from finapi.web.financials import screen as screens
-from finapi.web.html import charts, figures, frame
+from finapi.web.html import charts, html_tables, page_layout
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import MANAGER, OFFSET, Param, path_param
-from finapi.web.pages import access, asked
-from finapi.web.pages.asked import FORMAT, Ask, ask, section
-from finapi.web.pages.company import filing_list, owners, series
+from finapi.web.pages import api_backed_pages, page_access
+from finapi.web.pages.api_backed_pages import FORMAT, ApiCall, build_api_call, render_section
+from finapi.web.pages.company import filing_list, owners_pages, series_page
 
 HELD, REPORTS, FOUND, FILTERS = 100, 40, 100, 3
 CHANGED = {"all": "All positions", "new": "New", "increased": "Increased", "decreased": "Decreased", "closed": "Closed"}
@@ -27,7 +27,7 @@ FUND_PARAMS = (
     OFFSET,
     FORMAT,
 )
-INSIDER_PARAMS = (path_param("cik", "cik"), *owners.INSIDER_PARAMS[-1:], FORMAT)
+INSIDER_PARAMS = (path_param("cik", "cik"), *owners_pages.INSIDER_PARAMS[-1:], FORMAT)
 RATIOS = tuple(sorted({param.name[:-3] for param in screens.PARAMS if param.name.endswith("_gt")}))
 SCREEN_PARAMS = (
     *(Param(f"ratio{n}", allowed=RATIOS, empty_is_default=True) for n in range(FILTERS)),
@@ -41,35 +41,37 @@ def fund(call: Call) -> Response:
     params, first = call.params, call.params["offset"] or None
     given = {"cik": params["cik"], "period": params["period"], "status": params["status"]}
     asks = (
-        ask("/form-13f/fund/{cik}", **given, limit=HELD, offset=first, include_options=True),
-        ask("/form-13f/fund/{cik}/periods", cik=given["cik"]),
-        ask("/form-13f/latest", cik=given["cik"], limit=REPORTS),
+        build_api_call("/form-13f/fund/{cik}", **given, limit=HELD, offset=first, include_options=True),
+        build_api_call("/form-13f/fund/{cik}/periods", cik=given["cik"]),
+        build_api_call("/form-13f/latest", cik=given["cik"], limit=REPORTS),
     )
-    return asked.shown(call, asks, lambda: _fund(call, asks))
+    return api_backed_pages.serve_api_page(call, asks, lambda: _fund(call, asks))
 
 
-def _fund(call: Call, asks: Sequence[Ask]) -> Response:
+def _fund(call: Call, asks: Sequence[ApiCall]) -> Response:
     try:
         data = asks[0].answer(call)
     except ApiError as error:
-        return asked.absent(call, error)
+        return api_backed_pages.render_missing_page(call, error)
     quarters, reports = asks[1].answer(call)["periods"], asks[2].answer(call)["data"]
     rows, meta = data["holdings"], data["meta"]
     known = meta["changes"]["available"]
     form = h.form(
-        figures.options("Quarter", "period", data["period"], {one: one for one in quarters}),
-        known and figures.options("Change", "status", call.params["status"], CHANGED),
+        html_tables.render_select("Quarter", "period", data["period"], {one: one for one in quarters}),
+        known and html_tables.render_select("Change", "status", call.params["status"], CHANGED),
         h.button("Show"),
         class_="filters",
     )
-    said = f"{figures.many(meta['pagination']['total'], 'position')} at {data['period']}, in dollars. "
+    said = f"{html_tables.format_count(meta['pagination']['total'], 'position')} at {data['period']}, in dollars. "
     said += f"Change since {meta['changes']['previous_period']}." if known else "Changes are not known."
-    table: Child = figures.grid(said, _HOLDINGS, rows) if rows else h.p("No positions with this change.", role="status")
-    more = filing_list.more(
+    table: Child = (
+        html_tables.render_grid(said, _HOLDINGS, rows) if rows else h.p("No positions with this change.", role="status")
+    )
+    more = filing_list.render_next_link(
         call, "More positions", offset=meta["pagination"]["has_more"] and call.params["offset"] + HELD
     )
-    source = asked.source(call, *asks, csv=filing_list.csv_of(call))
-    return frame.page(
+    source = api_backed_pages.render_source_note(call, *asks, csv=filing_list.get_csv_url(call))
+    return page_layout.render_page(
         call, data["fund"]["name"], _fund_facts(data, reports), form, table, more, _reports(reports), source, wide=True
     )
 
@@ -79,15 +81,15 @@ def _fund_facts(data: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]) -
     before = _values(reports).get(meta["changes"]["previous_period"])
     value = filing["table_value_total"] if filing["table_value_total"] is not None else meta["total_value_usd"]
     counts = ", ".join(f"{count:,} {said}" for said, count in meta["counts"].items() if count)
-    why = figures.Reasons.said(meta["changes"]["reason"] or "")[0].lower()
+    why = html_tables.ReasonLegend.said(meta["changes"]["reason"] or "")[0].lower()
     changed = counts if meta["changes"]["available"] else f"not known: {why}"
     entries, held = filing["table_entry_total"], filing["table_rows"]
     rows = f"{held:,} entries" if entries in (None, held) else f"{entries:,} entries, of which {held:,} are held"
-    return figures.facts(
+    return html_tables.render_description_list(
         [
             ("CIK", data["fund"]["cik"]),
-            ("Value", f"{figures.short(value)} dollars in {rows}"),
-            ("Change since the previous quarter", before and f"{figures.short(value - before)} dollars"),
+            ("Value", f"{html_tables.format_short(value)} dollars in {rows}"),
+            ("Change since the previous quarter", before and f"{html_tables.format_short(value - before)} dollars"),
             ("Positions", changed),
             ("Filing", h.a(filing["accession_no"], href=f"/filing/{filing['accession_no']}")),
             ("Filed", filing["filed_at"] or "unknown date"),
@@ -103,9 +105,9 @@ def _values(reports: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 def _reports(reports: Sequence[Mapping[str, Any]]) -> Html:
     values = [*_values(reports).items()][::-1]
-    drawn = charts.Drawn("Value", [Decimal(value) for _, value in values], figures.short)
-    chart = charts.bars("Value by quarter, dollars", [period[:7] for period, _ in values], [drawn])
-    columns: Sequence[figures.GridColumn] = (
+    drawn = charts.ChartSeries("Value", [Decimal(value) for _, value in values], html_tables.format_short)
+    chart = charts.render_bar_chart("Value by quarter, dollars", [period[:7] for period, _ in values], [drawn])
+    columns: Sequence[html_tables.GridColumn] = (
         ("Quarter", _quarter),
         "Filed=filed_at",
         "Form=form_type",
@@ -113,17 +115,17 @@ def _reports(reports: Sequence[Mapping[str, Any]]) -> Html:
         *(_counted(kind) for kind in ("new", "increased", "decreased", "closed")),
         ("Filing", _filing("accession_no")),
     )
-    table = figures.grid("Reports, newest first", columns, reports)
-    return section("Quarter by quarter", len(values) > 1 and h.div(chart, class_="charts"), table)
+    table = html_tables.render_grid("Reports, newest first", columns, reports)
+    return render_section("Quarter by quarter", len(values) > 1 and h.div(chart, class_="charts"), table)
 
 
 def _quarter(one: Mapping[str, Any]) -> Html:
     period = one["period_of_report"]
-    return figures.name(period, f"/fund/{one['cik']}?period={period}")
+    return html_tables.render_link_header(period, f"/fund/{one['cik']}?period={period}")
 
 
-def _counted(kind: str) -> figures.GridColumn:
-    return f">{kind.capitalize()}", lambda one: figures.number(one["analysis"][kind])
+def _counted(kind: str) -> html_tables.GridColumn:
+    return f">{kind.capitalize()}", lambda one: html_tables.render_number_cell(one["analysis"][kind])
 
 
 def _filing(member: str) -> Callable[[Mapping[str, Any]], Html]:
@@ -132,13 +134,20 @@ def _filing(member: str) -> Callable[[Mapping[str, Any]], Html]:
 
 def _issuer(one: Mapping[str, Any]) -> Child:
     name = one["name_of_issuer"]
-    return figures.name(name, f"/company/{quote(one['ticker'], safe='')}") if one["ticker"] else h.th(name, scope="row")
+    return (
+        html_tables.render_link_header(name, f"/company/{quote(one['ticker'], safe='')}")
+        if one["ticker"]
+        else h.th(name, scope="row")
+    )
 
 
-_HOLDINGS: Sequence[figures.GridColumn] = (
+_HOLDINGS: Sequence[html_tables.GridColumn] = (
     ("Issuer", _issuer),
     *("Class=title_of_class", "CUSIP=#cusip", "Option=put_call", ">Shares=shares", ">Value=value_usd"),
-    (">Of portfolio", lambda one: figures.number(one["pct_of_portfolio"], lambda value: f"{value:,.2f} %")),
+    (
+        ">Of portfolio",
+        lambda one: html_tables.render_number_cell(one["pct_of_portfolio"], lambda value: f"{value:,.2f} %"),
+    ),
     *(">Change=change_shares", "Status=status"),
     ("Filing", _filing("accession_no")),
 )
@@ -148,46 +157,60 @@ def insider(call: Call) -> Response:
     """The page at ``/insider/{cik}``: roles, holdings and transactions."""
     cik = call.params["cik"]
     asks = (
-        ask("/insiders/transactions/by-insider/{cik}", cik=cik, cursor=call.params["cursor"], limit=owners.TRADES),
-        ask("/insiders/insider/{insider_cik}", insider_cik=cik),
-        ask("/insiders/holdings/by-insider/{cik}", cik=cik, limit=HELD),
+        build_api_call(
+            "/insiders/transactions/by-insider/{cik}",
+            cik=cik,
+            cursor=call.params["cursor"],
+            limit=owners_pages.MAX_TRADES,
+        ),
+        build_api_call("/insiders/insider/{insider_cik}", insider_cik=cik),
+        build_api_call("/insiders/holdings/by-insider/{cik}", cik=cik, limit=HELD),
     )
-    return asked.shown(call, asks, lambda: _insider(call, asks))
+    return api_backed_pages.serve_api_page(call, asks, lambda: _insider(call, asks))
 
 
-def _insider(call: Call, asks: Sequence[Ask]) -> Response:
+def _insider(call: Call, asks: Sequence[ApiCall]) -> Response:
     try:
         traded = asks[0].answer(call)
     except ApiError as error:
-        return asked.absent(call, error)
+        return api_backed_pages.render_missing_page(call, error)
     one, held = asks[1].answer(call), asks[2].answer(call)["data"]
     year = [("Purchases in a year", one["total_buy_value_365d"]), ("Sales in a year", one["total_sell_value_365d"])]
-    dollars = [(said, f"{figures.short(value)} dollars") for said, value in year]
-    told = figures.facts([("CIK", one["cik"]), *dollars, ("Last trade", one["latest_transaction_date"])])
-    more = filing_list.more(call, "Older transactions", cursor=traded["meta"]["pagination"]["next_cursor"])
+    dollars = [(said, f"{html_tables.format_short(value)} dollars") for said, value in year]
+    told = html_tables.render_description_list(
+        [("CIK", one["cik"]), *dollars, ("Last trade", one["latest_transaction_date"])]
+    )
+    more = filing_list.render_next_link(call, "Older transactions", cursor=traded["meta"]["pagination"]["next_cursor"])
     none = h.p("No transactions.", class_="note", role="status")
     roles, former = one["current_roles"], one["former_roles"]
-    return frame.page(
+    return page_layout.render_page(
         call,
         one["name"],
         told,
-        roles and section("Companies", figures.grid("From the latest forms", _ROLES, roles)),
-        former and section("Companies before", figures.grid("Former roles, by the latest forms", _ROLES, former)),
-        section("Transactions", owners.trades_table(traded["data"], issuer=True) if traded["data"] else none, more),
-        held and section("Holdings", figures.grid("Holdings, by the latest forms", _OWNED, held)),
-        asked.source(call, *asks, csv=filing_list.csv_of(call)),
+        roles and render_section("Companies", html_tables.render_grid("From the latest forms", _ROLES, roles)),
+        former
+        and render_section(
+            "Companies before", html_tables.render_grid("Former roles, by the latest forms", _ROLES, former)
+        ),
+        render_section(
+            "Transactions",
+            owners_pages.render_trades_table(traded["data"], issuer=True) if traded["data"] else none,
+            more,
+        ),
+        held and render_section("Holdings", html_tables.render_grid("Holdings, by the latest forms", _OWNED, held)),
+        api_backed_pages.render_source_note(call, *asks, csv=filing_list.get_csv_url(call)),
         wide=True,
     )
 
 
-_ROLES: Sequence[figures.GridColumn] = (
-    ("Company", lambda row: figures.name(row["company"], f"/company/{row['issuer_cik']}")),
+_ROLES: Sequence[html_tables.GridColumn] = (
+    ("Company", lambda row: html_tables.render_link_header(row["company"], f"/company/{row['issuer_cik']}")),
     ("Role", lambda row: ", ".join(row["roles"])),
     ">Owns=total_beneficial_ownership",
     "As of=as_of",
 )
-_OWNED: Sequence[figures.GridColumn] = (
-    ("Company", lambda row: figures.name(row["company_name"], f"/company/{row['issuer_cik']}")),
+_OWNED: Sequence[html_tables.GridColumn] = (
+    ("Company", lambda row: html_tables.render_link_header(row["company_name"], f"/company/{row['issuer_cik']}")),
     *("Security=security_title", ">Shares=amount_owned", "Through=indirect_owner_name", "As of=reported_date"),
     ("Filing", _filing("accession_number")),
 )
@@ -202,17 +225,17 @@ def screen(call: Call) -> Response:
         for side, end in (("above", "gt"), ("below", "lt"))
         if params[f"ratio{n}"]
     }
-    asks = (ask("/xbrl/screen", **bounds, limit=FOUND),)
+    asks = (build_api_call("/xbrl/screen", **bounds, limit=FOUND),)
     if params["format"] == "csv":
-        return access.shown(call, [asks[0].name], lambda: _screen_csv(call, asks[0]))
-    return asked.shown(call, asks, lambda: _screen(call, asks[0]))
+        return page_access.serve_data_page(call, [asks[0].name], lambda: _screen_csv(call, asks[0]))
+    return api_backed_pages.serve_api_page(call, asks, lambda: _screen(call, asks[0]))
 
 
-def _screen(call: Call, one: Ask) -> Response:
-    labels = {"": "any", **{key: series.label(key) for key in RATIOS}}
+def _screen(call: Call, one: ApiCall) -> Response:
+    labels = {"": "any", **{key: series_page.get_metric_label(key) for key in RATIOS}}
     lines = [
         h.div(
-            figures.options("Ratio", f"ratio{n}", call.params[f"ratio{n}"] or "", labels),
+            html_tables.render_select("Ratio", f"ratio{n}", call.params[f"ratio{n}"] or "", labels),
             [_bound(call, side, n) for side in ("above", "below")],
             class_="filters",
         )
@@ -222,30 +245,33 @@ def _screen(call: Call, one: Ask) -> Response:
     hint = h.p("Margins, returns and growth are fractions: 0.15 is 15 %.", class_="quiet")
     answer = one.answer(call)
     keys = answer["meta"]["screen"]["metrics_returned"] if any(call.params[f"ratio{n}"] for n in range(FILTERS)) else []
-    company = ("Company", lambda row: figures.name(row["ticker"] or row["cik"], f"/company/{row['cik']}"))
+    company = (
+        "Company",
+        lambda row: html_tables.render_link_header(row["ticker"] or row["cik"], f"/company/{row['cik']}"),
+    )
     said = f"Companies found: {len(answer['data'])}. Of their last fiscal year."
-    table = figures.grid(said, (company, "Year to=period_end", *map(_ratio, keys)), answer["data"])
+    table = html_tables.render_grid(said, (company, "Year to=period_end", *map(_ratio, keys)), answer["data"])
     none = h.p("No company meets these conditions.", role="status")
-    source = asked.source(call, one, csv=filing_list.csv_of(call))
-    return frame.page(call, "Screen", form, hint, table if answer["data"] else none, source, wide=True)
+    source = api_backed_pages.render_source_note(call, one, csv=filing_list.get_csv_url(call))
+    return page_layout.render_page(call, "Screen", form, hint, table if answer["data"] else none, source, wide=True)
 
 
-def _ratio(key: str) -> figures.GridColumn:
+def _ratio(key: str) -> html_tables.GridColumn:
     def cell(row: Mapping[str, Any]) -> Html:
         value, proof = row["metrics"][key], f"/company/{row['cik']}/proof/{key}/A{row['period_end']}"
         if value is None:
-            return figures.number(None)
-        return h.td(h.a(series.written(key, value, figures.SCALES[0]), href=proof), class_="num")
+            return html_tables.render_number_cell(None)
+        return h.td(h.a(series_page.format_metric(key, value, html_tables.SCALES[0]), href=proof), class_="num")
 
-    return f">{series.label(key)}", cell
+    return f">{series_page.get_metric_label(key)}", cell
 
 
 def _bound(call: Call, side: str, n: int) -> Html:
-    return figures.entry(side.capitalize(), f"{side}{n}", call.params[f"{side}{n}"], "number", step="any")
+    return html_tables.render_input(side.capitalize(), f"{side}{n}", call.params[f"{side}{n}"], "number", step="any")
 
 
-def _screen_csv(call: Call, one: Ask) -> Response:
+def _screen_csv(call: Call, one: ApiCall) -> Response:
     answer = one.answer(call)
     keys = answer["meta"]["screen"]["metrics_returned"]
     rows = [{**row, **row["metrics"]} for row in answer["data"]]
-    return series.as_csv(["cik", "ticker", "period_end", "price_source", *keys], rows, one.target)
+    return series_page.serve_rows_as_csv(["cik", "ticker", "period_end", "price_source", *keys], rows, one.target)

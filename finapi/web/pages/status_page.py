@@ -11,13 +11,13 @@ from finapi.core.errors import ApiError
 from finapi.core.health import ComponentStatus
 from finapi.ops import status, watchdog
 from finapi.ops.watchdog import UPTIME_DAYS
-from finapi.web.html import frame
+from finapi.web.html import page_layout
 from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 
 # What plays each name here, for people.
-PLAYERS = {
+COMPONENT_DESCRIPTIONS = {
     "main_api": "the HTTP interface",
     "insider_api": "insider transactions",
     "postgres_db": "the store",
@@ -50,7 +50,7 @@ STEP, WIDTH, HEIGHT = 4, 3, 24
 BARS = {"good": 24, "fair": 16, "bad": 9}
 
 
-def show(call: Call) -> Response:
+def show_status(call: Call) -> Response:
     """The page at ``/status``, kept for 30 s or until a part changes over."""
     app = call.app
     try:
@@ -58,10 +58,10 @@ def show(call: Call) -> Response:
             app.clock.monotonic(), lambda: _page(app), tag=watchdog.is_stuck(app)
         )
     except ApiError as error:
-        response = frame.page(call, "Status", h.p(error.message, role="alert"), status=error.status)
+        response = page_layout.render_page(call, "Status", h.p(error.message, role="alert"), status=error.status)
         response.headers.update(error.headers)
         return response
-    return frame.as_html(kept)
+    return page_layout.build_html_response(kept)
 
 
 def _page(app: App) -> bytes:
@@ -78,7 +78,7 @@ def _page(app: App) -> bytes:
         if name in standings
     ]
     links = (("now", "/api/v1/status"), ("90 days", "/api/v1/status/history?days=90"), ("RSS", FEED), ("badge", BADGE))
-    return frame.document(
+    return page_layout.render_document(
         app.config,
         "Status",
         h.p(OVERALL[overall], h.small("As of ", _time(now)), class_=f"overall {overall}", role="status"),
@@ -105,7 +105,7 @@ def _page(app: App) -> bytes:
 
 def _part(name: str, standing: ComponentStatus, buckets: list[status.StatusBucket], today: date) -> Html:
     return h.li(
-        h.h2(name, h.small(PLAYERS.get(name, ""))),
+        h.h2(name, h.small(COMPONENT_DESCRIPTIONS.get(name, ""))),
         h.p(SAID[standing.status], class_="now"),
         standing.reason and h.p(standing.reason, class_="reason"),
         _bars(name, buckets, today),

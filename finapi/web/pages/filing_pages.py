@@ -11,43 +11,45 @@ from xml.sax.saxutils import quoteattr
 from finapi.core.errors import ApiError
 from finapi.market.documents import contents
 from finapi.market.statements import filed_statements
-from finapi.web.html import figures, filed, frame
+from finapi.web.html import html_tables, page_layout, sanitizer
 from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import ACCESSION_NUMBER, Param
-from finapi.web.pages import access, asked
-from finapi.web.pages.asked import FORMAT, Ask, ask, section
-from finapi.web.pages.company import filing_list, statements
+from finapi.web.pages import api_backed_pages, page_access
+from finapi.web.pages.api_backed_pages import FORMAT, ApiCall, build_api_call, render_section
+from finapi.web.pages.company import filing_list, statements_page
 
-PARAMS = (ACCESSION_NUMBER, Param("statement", default="income", allowed=tuple(statements.KINDS)), FORMAT)
+PARAMS = (ACCESSION_NUMBER, Param("statement", default="income", allowed=tuple(statements_page.STATEMENTS)), FORMAT)
 DOCUMENT_PARAMS = (ACCESSION_NUMBER, Param("part", "integer", default=1, minimum=1, maximum=1_000))
 LIST_PARAMS = (*filing_list.FILTERS, Param("ticker", "words", empty_is_default=True), FORMAT)
-ATOM = "/filings.atom"
+ATOM_PATH = "/filings.atom"
 
 # Of what a filer wrote nothing runs, loads or is framed, whatever is left of it.
-POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:"
+DOCUMENT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:"
 
 
-def show(call: Call) -> Response:
+def show_filing(call: Call) -> Response:
     """The page at ``/filing/{accession_number}``: its parties, documents and statements."""
     accession = call.params["accession_number"]
-    detail = ask("/sec/filings/{accession_number}", accession_number=accession)
+    detail = build_api_call("/sec/filings/{accession_number}", accession_number=accession)
     with call.app.db.read() as tx:
         told = filed_statements.find_report_by_accession(tx, accession) is not None
-    statements_asked = ask("/xbrl/filing/{accession}/statements", accession=accession)
+    statements_asked = build_api_call("/xbrl/filing/{accession}/statements", accession=accession)
     if told and call.params["format"] == "csv":
-        return access.shown(call, [statements_asked.name], lambda: asked.as_csv(call, statements_asked))
+        return page_access.serve_data_page(
+            call, [statements_asked.name], lambda: api_backed_pages.serve_csv(call, statements_asked)
+        )
     asks = (detail, statements_asked) if told else (detail,)  # most forms have no statements
-    return asked.shown(call, asks, lambda: _page(call, accession, asks))
+    return api_backed_pages.serve_api_page(call, asks, lambda: _page(call, accession, asks))
 
 
-def _page(call: Call, accession: str, asks: Sequence[Ask]) -> Response:
+def _page(call: Call, accession: str, asks: Sequence[ApiCall]) -> Response:
     try:
         one = asks[0].answer(call)["data"]
     except ApiError as error:
-        return asked.absent(call, error)
-    told = figures.facts(
+        return api_backed_pages.render_missing_page(call, error)
+    told = html_tables.render_description_list(
         [
             ("Parties", [[", " if n else "", _party(one, who)] for n, who in enumerate(one["parties"])]),
             *(("Filed", one["filed_date"]), ("Period", one["period_of_report"])),
@@ -58,9 +60,9 @@ def _page(call: Call, accession: str, asks: Sequence[Ask]) -> Response:
         ]
     )
     table = len(asks) > 1 and _statements(call, one["cik"], accession, asks[1])
-    source = asked.source(call, *asks, csv=filing_list.csv_of(call) if table else "")
+    source = api_backed_pages.render_source_note(call, *asks, csv=filing_list.get_csv_url(call) if table else "")
     title = f"{one['form_type'] or 'Filing'} of {one['entity_name']}"
-    return frame.page(call, title, told, _documents(one), table, source, wide=True)
+    return page_layout.render_page(call, title, told, _documents(one), table, source, wide=True)
 
 
 def _party(one: Any, who: Any) -> Html:
@@ -74,7 +76,7 @@ def _parts(call: Call, accession: str) -> Html | None:
     """The links to the parts of the document that is kept."""
     with call.app.db.read() as tx:
         kept = contents.primary(tx, accession)
-    many = filed.parts(kept.body.decode()) if kept and kept.media == "html" else 1
+    many = sanitizer.count_parts(kept.body.decode()) if kept and kept.media == "html" else 1
     names = [f"part {n}" for n in range(1, many + 1)] if many > 1 else ["the document"]
     to = f"/filing/{accession}/document"
     return h.span([[" " if n else "", h.a(name, href=f"{to}?part={n + 1}")] for n, name in enumerate(names)])
@@ -88,77 +90,86 @@ def _documents(one: Any) -> Html | None:
         to = f"{folder}/{quote(file['document'] or '')}"
         return h.a(file["document"], href=to, rel="noreferrer") if file["document"] else ""
 
-    size = (">Bytes", lambda file: figures.number(int(file["size"]) if file["size"] else None))
-    columns: Sequence[figures.GridColumn] = ("Type=*type", ("Document", at_sec), "Description=description", size)
+    size = (">Bytes", lambda file: html_tables.render_number_cell(int(file["size"]) if file["size"] else None))
+    columns: Sequence[html_tables.GridColumn] = ("Type=*type", ("Document", at_sec), "Description=description", size)
     return (
-        section("Documents", figures.grid(figures.many(len(documents), "document"), columns, documents))
+        render_section(
+            "Documents",
+            html_tables.render_grid(html_tables.format_count(len(documents), "document"), columns, documents),
+        )
         if documents
         else None
     )
 
 
-def _statements(call: Call, cik: str, accession: str, one: Ask) -> Html:
+def _statements(call: Call, cik: str, accession: str, one: ApiCall) -> Html:
     answer = one.answer(call)
     held = answer["data"]["statements"]
-    kinds = {key: said for key, said in statements.KINDS.items() if key in held}
+    kinds = {key: said for key, said in statements_page.STATEMENTS.items() if key in held}
     kind = call.params["statement"]
     kind = kind if kind in held else next(iter(kinds or held))
     views = [
         h.a(said, href=f"/filing/{accession}?statement={key}", aria_current="true" if key == kind else None)
         for key, said in kinds.items()
     ]
-    periods, lines = statements.joined([{**answer, "data": {"statements": {kind: held[kind]}}}], "latest", every=True)
-    table = statements.table(kinds.get(kind, kind), periods, lines, f"/company/{cik}/")
-    return section("Statements", h.div(h.nav(views, class_="choice", aria_label="Statement"), class_="views"), table)
+    periods, lines = statements_page.join_statements(
+        [{**answer, "data": {"statements": {kind: held[kind]}}}], "latest", every=True
+    )
+    table = statements_page.render_statement_table(kinds.get(kind, kind), periods, lines, f"/company/{cik}/")
+    return render_section(
+        "Statements", h.div(h.nav(views, class_="choice", aria_label="Statement"), class_="views"), table
+    )
 
 
-def document(call: Call) -> Response:
+def show_document(call: Call) -> Response:
     """The document of a filing as it is kept: nothing in it runs, or loads anything."""
-    text = ask("/sec/filings/{accession_number}/html", accession_number=call.params["accession_number"])
-    return asked.shown(call, (text,), lambda: _inert(call, text))
+    text = build_api_call("/sec/filings/{accession_number}/html", accession_number=call.params["accession_number"])
+    return api_backed_pages.serve_api_page(call, (text,), lambda: _inert(call, text))
 
 
-def _inert(call: Call, one: Ask) -> Response:
+def _inert(call: Call, one: ApiCall) -> Response:
     try:
         kept = one.response(call)
     except ApiError as error:
-        return asked.absent(call, error)
-    kept.headers["Content-Security-Policy"] = POLICY
+        return api_backed_pages.render_missing_page(call, error)
+    kept.headers["Content-Security-Policy"] = DOCUMENT_POLICY
     if not kept.content_type.startswith("text/html"):
         return kept
     text, part = kept.body.decode(), call.params["part"]
-    many = filed.parts(text)
+    many = sanitizer.count_parts(text)
     if part > many:
-        raise ApiError("NOT_FOUND", f"The document has {figures.many(many, 'part')}.")
+        raise ApiError("NOT_FOUND", f"The document has {html_tables.format_count(many, 'part')}.")
     said = f"<p>Part {part} of {many}.</p>" if many > 1 else ""
     title = escape(call.params["accession_number"])
     head = f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head><body>'
-    kept.body = f"{head}{said}{filed.inert(text, part)}{said}</body></html>\n".encode()
+    kept.body = f"{head}{said}{sanitizer.sanitize_part(text, part)}{said}</body></html>\n".encode()
     return kept
 
 
-def latest(call: Call) -> Response:
+def show_filings(call: Call) -> Response:
     """The page at ``/filings``, which renews itself."""
-    listed = filing_list.listed(call, ticker=call.params["ticker"])
-    return asked.shown(call, (listed,), lambda: _latest(call, listed))
+    listed = filing_list.build_list_call(call, ticker=call.params["ticker"])
+    return api_backed_pages.serve_api_page(call, (listed,), lambda: _latest(call, listed))
 
 
-def _latest(call: Call, listed: Ask) -> Response:
-    ticker = figures.entry("Tickers", "ticker", ",".join(call.params["ticker"] or ()), placeholder="AAPL,NFLX")
-    rows = filing_list.filtered(call, "/filings", listed.answer(call), ticker, filer=True)
-    source = asked.source(call, listed, csv=filing_list.csv_of(call))
+def _latest(call: Call, listed: ApiCall) -> Response:
+    ticker = html_tables.render_input(
+        "Tickers", "ticker", ",".join(call.params["ticker"] or ()), placeholder="AAPL,NFLX"
+    )
+    rows = filing_list.render_filtered_list(call, "/filings", listed.answer(call), ticker, filer=True)
+    source = api_backed_pages.render_source_note(call, listed, csv=filing_list.get_csv_url(call))
     # A member would pay for each time that it renews itself.
     live = call.app.config.pages == "public" and not call.params["cursor"]
     scripts = ("live.js",) if live else ()
-    words = h.p(h.a("Search their documents", href=filing_list.TEXT_SEARCH))
+    words = h.p(h.a("Search their documents", href=filing_list.TEXT_SEARCH_PATH))
     body = (words, h.div(rows, data_live=live), source)
-    return frame.page(call, "Filings", *body, wide=True, feed=ATOM, scripts=scripts)
+    return page_layout.render_page(call, "Filings", *body, wide=True, feed=ATOM_PATH, scripts=scripts)
 
 
-def atom(call: Call) -> Response:
+def show_atom_feed(call: Call) -> Response:
     """Newest filings as an Atom feed (RFC 4287), with the filters of the page."""
-    listed = filing_list.listed(call, ticker=call.params["ticker"])
-    return asked.shown(call, (listed,), lambda: _atom(call, listed.answer(call)["data"]))
+    listed = filing_list.build_list_call(call, ticker=call.params["ticker"])
+    return api_backed_pages.serve_api_page(call, (listed,), lambda: _atom(call, listed.answer(call)["data"]))
 
 
 def _atom(call: Call, rows: list[dict[str, Any]]) -> Response:
@@ -171,7 +182,7 @@ def _atom(call: Call, rows: list[dict[str, Any]]) -> Response:
         for one in rows
     )
     updated = max((one["accepted_at"] or one["first_seen_at"] for one in rows), default="1970-01-01T00:00:00Z")
-    head = f"<id>{escape(base)}{ATOM}</id><title>Filings</title><updated>{updated}</updated>"
+    head = f"<id>{escape(base)}{ATOM_PATH}</id><title>Filings</title><updated>{updated}</updated>"
     head += "<author><name>finapi</name></author>"
     text = f'<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">{head}{entries}</feed>\n'
     return Response(200, text.encode(), "application/atom+xml; charset=utf-8")

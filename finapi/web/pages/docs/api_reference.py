@@ -50,7 +50,7 @@ class Operation(NamedTuple):
         return str(self.told["tags"][0])
 
 
-def operations(call: Call, document: Mapping[str, Any]) -> dict[str, Operation]:
+def index_operations(call: Call, document: Mapping[str, Any]) -> dict[str, Operation]:
     """Every call by its id, in the order of the route table."""
     routes: dict[tuple[str, str], Route] = {(route.method, route.path): route for route in call.routes}
     found = [
@@ -62,7 +62,7 @@ def operations(call: Call, document: Mapping[str, Any]) -> dict[str, Operation]:
     return {one.id: one for one in found}
 
 
-def example(one: Operation) -> tuple[str, Any]:
+def build_example_call(one: Operation) -> tuple[str, Any]:
     """Path with query, and body or None, of a call that works on the demo's data."""
     path, query = one.path, {}
     params = [param for param in one.told.get("parameters", []) if "$ref" not in param]
@@ -77,7 +77,7 @@ def example(one: Operation) -> tuple[str, Any]:
     return path + (f"?{urlencode(query, safe=',')}" if query else ""), body and _example_of(body["content"])
 
 
-def markdown(one: Operation, document: Mapping[str, Any], base: str) -> str:
+def render_operation(one: Operation, document: Mapping[str, Any], base: str) -> str:
     """The page of a call."""
     told = one.told
     parts = [f"# {told['summary']}", f"`{one.method} {one.path}`"]
@@ -101,7 +101,7 @@ def markdown(one: Operation, document: Mapping[str, Any], base: str) -> str:
 
 
 def _snippets(one: Operation, base: str, keyed: bool, session: bool) -> Iterator[str]:
-    target, body = example(one)
+    target, body = build_example_call(one)
     header = ("Authorization", "Bearer YOUR_TOKEN") if session else ("X-API-Key", "YOUR_KEY")
     headers = dict([header] if keyed else []) | ({} if body is None else {"Content-Type": "application/json"})
     flags = [f"-H '{name}: {value}'" for name, value in headers.items()]

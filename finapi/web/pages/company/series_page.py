@@ -11,16 +11,16 @@ from typing import Any
 from finapi.core.errors import ApiError
 from finapi.market.financials import metric_dictionary
 from finapi.market.financials.series_rows import find_definition
-from finapi.web.html import figures
+from finapi.web.html import html_tables
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
 from finapi.web.http.tables import render_csv
-from finapi.web.pages import asked
-from finapi.web.pages.asked import Ask, ask
-from finapi.web.pages.company import subject
-from finapi.web.pages.company.subject import ShownCompany
+from finapi.web.pages import api_backed_pages
+from finapi.web.pages.api_backed_pages import ApiCall, build_api_call
+from finapi.web.pages.company import company_layout
+from finapi.web.pages.company.company_layout import CompanyView
 
 Row = Mapping[str, Any]
 
@@ -33,8 +33,8 @@ STATEMENTS = {
 }
 PERIODS = {"A": "Annual", "Q": "Quarterly", "TTM": "Twelve months"}
 PERIOD = Param("period", default="A", allowed=tuple(PERIODS))
-PARAMS = (*subject.PARAMS, PERIOD, Param("statement", default="income", allowed=tuple(STATEMENTS)))
-MOST = 10  # periods side by side
+PARAMS = (*company_layout.PARAMS, PERIOD, Param("statement", default="income", allowed=tuple(STATEMENTS)))
+MAX_PERIODS = 10  # periods side by side
 
 # Ratios that are read in per cent; the others are multiples, days or months.
 _PER_CENT = ("profitability", "returns", "growth")
@@ -46,35 +46,35 @@ _FOOTING = {
 }
 
 
-def show(call: Call) -> Response:
+def show_series(call: Call) -> Response:
     """The page at ``/company/{ticker}/financials``."""
-    return subject.shown(call, _asks, _page)
+    return company_layout.serve_tab(call, _asks, _page)
 
 
-def _asks(call: Call, one: ShownCompany) -> Sequence[Ask]:
+def _asks(call: Call, one: CompanyView) -> Sequence[ApiCall]:
     params = call.params
-    given = {"ticker": one.named, "period": params["period"], "limit": MOST, **one.when}
+    given = {"ticker": one.named, "period": params["period"], "limit": MAX_PERIODS, **one.when}
     if params["statement"] == "ratios":
-        return (ask("/xbrl/timeseries", **given, metrics=tuple(_ratios())),)
-    return (ask("/xbrl/timeseries", **given, template=True),)
+        return (build_api_call("/xbrl/timeseries", **given, metrics=tuple(_ratios())),)
+    return (build_api_call("/xbrl/timeseries", **given, template=True),)
 
 
-def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
+def _page(call: Call, one: CompanyView, asks: Sequence[ApiCall]) -> Response:
     params = call.params
     period, statement = params["period"], params["statement"]
     views = (
-        subject.choice(one, "financials", "Statement", statement, STATEMENTS, "statement", period=period),
-        subject.choice(one, "financials", "Period", period, PERIODS, "period", statement=statement),
+        company_layout.render_choice(one, "financials", "Statement", statement, STATEMENTS, "statement", period=period),
+        company_layout.render_choice(one, "financials", "Period", period, PERIODS, "period", statement=statement),
     )
     keep = ("period", "statement")
     try:
         answer = asks[0].answer(call)
     except ApiError as error:
-        return subject.not_held(call, one, "financials", error, keep)
+        return company_layout.render_missing_tab(call, one, "financials", error, keep)
     rows: list[Row] = answer["data"]["rows"]
     body: Child = h.p(
         f"No {PERIODS[period].lower()} period is held. ",
-        asked.how(subject.load_of(one) or ""),
+        api_backed_pages.render_load_hint(company_layout.get_load_argument(one) or ""),
         class_="note",
         role="status",
     )
@@ -82,14 +82,18 @@ def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
         body = _table(one, rows, statement, period, answer["data"]["reporting_currency"])
     made_up = answer["meta"]["price_source"] == "synthetic" and statement == "ratios"
     note = made_up and h.p("Prices are made up, and so are figures computed from them.", class_="quiet")
-    source = asked.source(call, *asks, csv=one.address("financials", period=period, statement=statement, format="csv"))
-    return subject.tab(call, one, "financials", h.div(*views, class_="views"), body, note, source, keep=keep)
+    source = api_backed_pages.render_source_note(
+        call, *asks, csv=one.address("financials", period=period, statement=statement, format="csv")
+    )
+    return company_layout.render_tab(
+        call, one, "financials", h.div(*views, class_="views"), body, note, source, keep=keep
+    )
 
 
-def _table(one: ShownCompany, rows: Sequence[Row], statement: str, period: str, currency: str) -> Html:
+def _table(one: CompanyView, rows: Sequence[Row], statement: str, period: str, currency: str) -> Html:
     lines = _lines(rows, statement)
     money = [row["metrics"].get(key) for row in rows for key, *_ in lines if _unit(key) == "currency"]
-    scale, reasons = figures.scale(money), figures.Reasons()
+    scale, reasons = html_tables.choose_scale(money), html_tables.ReasonLegend()
     made = []
     for key, label, level, ruled in lines:
         cells = [_cell(one, row, key, period, scale, reasons, statement) for row in rows]
@@ -98,7 +102,7 @@ def _table(one: ShownCompany, rows: Sequence[Row], statement: str, period: str, 
         name = h.th(label, scope="row", class_=f"l{level}" if level else None)
         made.append(h.tr(name, cells, class_="total" if ruled else None))
     head = [h.th("", h.span("Figure", class_="unseen"), scope="col")]
-    head += [h.th(period_name(row), h.small(row["period_end"]), scope="col") for row in rows]
+    head += [h.th(format_period(row), h.small(row["period_end"]), scope="col") for row in rows]
     said = STATEMENTS[statement]
     caption = (
         said if statement == "ratios" else f"{said}. {scale.of(currency)} and of shares, except per-share figures."
@@ -110,7 +114,7 @@ def _table(one: ShownCompany, rows: Sequence[Row], statement: str, period: str, 
     )
     note = next((text for status, text in reversed(_FOOTING.items()) if status in footing), "")
     return h.section(
-        figures.table(caption, head, made, class_="fig series", label=said),
+        html_tables.render_table(caption, head, made, class_="fig series", label=said),
         note and h.p(note, " Every figure links to its proof.", class_="quiet"),
         reasons.legend(),
     )
@@ -125,56 +129,68 @@ def _lines(rows: Sequence[Row], statement: str) -> list[tuple[str, str, int, boo
 
 
 def _cell(
-    one: ShownCompany, row: Row, key: str, period: str, scale: figures.Scale, reasons: figures.Reasons, statement: str
+    one: CompanyView,
+    row: Row,
+    key: str,
+    period: str,
+    scale: html_tables.Scale,
+    reasons: html_tables.ReasonLegend,
+    statement: str,
 ) -> Html:
     line = _filled(row, statement).get(key, {})
     value = row["metrics"].get(key, line.get("value"))
     if value is None:
         hole = row.get("holes", {}).get(key, {})
         return reasons.mark(hole.get("reason_code") or line.get("reason_code") or "not_reported")
-    text = written(key, value, scale)
+    text = format_metric(key, value, scale)
     # What a template leaves over beside its lines is no metric, and has no proof of its own.
     if find_definition(key) is None:
-        return figures.cell(text, value)
+        return html_tables.render_figure_cell(text, value)
     # Short, as there are hundreds: relative to this page.
-    return figures.cell(h.a(text, href=asked.with_query(proof_path(key, period, row), **one.when)), value)
+    return html_tables.render_figure_cell(
+        h.a(text, href=api_backed_pages.build_url(build_proof_path(key, period, row), **one.when)), value
+    )
 
 
 def _filled(row: Row, statement: str) -> dict[str, Any]:
     return {line["key"]: line for line in row.get("template", {}).get(statement, {"lines": []})["lines"]}
 
 
-def proof_path(key: str, period: str, row: Row) -> str:
+def build_proof_path(key: str, period: str, row: Row) -> str:
     """Where the proof of a cell stands, beside the other pages of the company: "proof/revenue/A2024FY"."""
     return f"proof/{key}/{period}{row['fiscal_year']}{row['fiscal_period']}"
 
 
-def period_name(row: Row) -> str:
+def format_period(row: Row) -> str:
     """How people name a period: "2024", "Q3 2024"."""
     of_year = row["fiscal_period"]
     return str(row["fiscal_year"]) if of_year == "FY" else f"{of_year} {row['fiscal_year']}"
 
 
-def label(key: str) -> str:
+def get_metric_label(key: str) -> str:
     """How a metric or ratio is called."""
     return getattr(find_definition(key), "label", key)
 
 
-def in_words(name: str) -> str:
+def split_camel_case(name: str) -> str:
     """The words of a name in capitals: "ProductOrService" as "Product or service", "IPhone" as "iPhone"."""
     words = re.findall(r"^I[A-Z][a-z]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name) or [name]
     words[0] = re.sub(r"^I(?=[A-Z][a-z])", "i", words[0])
     return " ".join([words[0], *(word if word.isupper() else word.lower() for word in words[1:])])
 
 
-def written(key: str, value: Decimal | int, scale: figures.Scale) -> str:
+def format_metric(key: str, value: Decimal | int, scale: html_tables.Scale) -> str:
     """A figure of a metric or ratio as it is read."""
     unit = _unit(key)
     if unit == "per_share":
-        return figures.share(value)
+        return html_tables.format_per_share(value)
     if unit == "ratio":
-        return figures.per_cent(value) if key in _shares_of_hundred() else figures.times(value)
-    return figures.money(value, scale) if unit in ("currency", "shares") else figures.whole(value)
+        return (
+            html_tables.format_percentage(value) if key in _shares_of_hundred() else html_tables.format_multiple(value)
+        )
+    return (
+        html_tables.format_money(value, scale) if unit in ("currency", "shares") else html_tables.format_number(value)
+    )
 
 
 def _unit(key: str) -> str:
@@ -195,6 +211,6 @@ def _shares_of_hundred() -> frozenset[str]:
     )
 
 
-def as_csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]], file: str) -> Response:
+def serve_rows_as_csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]], file: str) -> Response:
     """Rows as a file."""
-    return asked.a_file(Response(200, render_csv(names, rows), "text/csv; charset=utf-8"), file)
+    return api_backed_pages.name_download(Response(200, render_csv(names, rows), "text/csv; charset=utf-8"), file)

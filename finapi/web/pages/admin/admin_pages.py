@@ -10,16 +10,16 @@ from finapi.delivery import webhooks
 from finapi.market.intake import following
 from finapi.ops import status
 from finapi.store import heartbeats
-from finapi.web.html import figures, frame
-from finapi.web.html.figures import GridColumn
+from finapi.web.html import html_tables, page_layout
+from finapi.web.html.html_tables import GridColumn
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param, path_param
-from finapi.web.pages.admin.acting import done, field, for_admins, form
-from finapi.web.pages.asked import section, with_query
+from finapi.web.pages.admin.admin_actions import render_action_form, render_done_note, render_field, require_admin
+from finapi.web.pages.api_backed_pages import build_url, render_section
 
-PLACES = {
+TABS = {
     "/admin": "Health",
     "/admin/accounts": "Accounts",
     "/admin/invites": "Invites",
@@ -30,23 +30,23 @@ PLACES = {
 SEARCH_PARAMS = (Param("q", default="", empty_is_default=True),)
 ACCOUNT_PARAMS = (path_param("account"),)
 AUDIT_PARAMS = (Param("before", "integer", minimum=1),)
-SHOWN = 100
-DAYS = 30
+MAX_ROWS = 100
+USAGE_DAYS = 30
 
 
 def _page(call: Call, place: str, *body: Child, title: str = "") -> Response:
-    links = [h.a(said, href=to, aria_current="page" if to == place else None) for to, said in PLACES.items()]
+    links = [h.a(said, href=to, aria_current="page" if to == place else None) for to, said in TABS.items()]
     tabs = h.nav(links, class_="tabs", aria_label="Operators")
-    heading = h.header(h.h1(title or PLACES[place]), class_="subject")
-    return frame.page(call, title or PLACES[place], heading, tabs, done(call), *body, wide=True)
+    heading = h.header(h.h1(title or TABS[place]), class_="subject")
+    return page_layout.render_page(call, title or TABS[place], heading, tabs, render_done_note(call), *body, wide=True)
 
 
 def _list(said: str, columns: tuple[GridColumn, ...], rows: list[Any], none: str) -> Html:
-    return figures.grid(said, columns, rows) if rows else h.p(none, class_="quiet")
+    return html_tables.render_grid(said, columns, rows) if rows else h.p(none, class_="quiet")
 
 
-@for_admins
-def health(call: Call) -> Response:
+@require_admin
+def show_health(call: Call) -> Response:
     """The page at ``/admin``: the parts, what waits, and the size of the store."""
     app = call.app
     try:
@@ -60,15 +60,17 @@ def health(call: Call) -> Response:
         rows = audit.list_actions(tx, 10)
     waits = [(name.capitalize(), f"{number:,}") for name, number in {**waiting, "given up": given_up}.items()]
     sizes = {name: f"{size / 1e6:,.1f} MB" for name, size in app.db.sizes().items()}
-    size = figures.facts([("Database", sizes["pages"]), ("Unused", sizes["free"]), ("Log", sizes["wal"])], "held")
+    size = html_tables.render_description_list(
+        [("Database", sizes["pages"]), ("Unused", sizes["free"]), ("Log", sizes["wal"])], "held"
+    )
     columns = ("Part=*name", "State=status", "Why=reason", "Checked=@checked_at")
     return _page(
         call,
         "/admin",
-        section("Parts", _list("At the last check", columns, parts, "No check has run yet.")),
-        section("Waiting", figures.facts(waits, "held")),
-        section("Store", size),
-        section("Latest actions", _log(rows)),
+        render_section("Parts", _list("At the last check", columns, parts, "No check has run yet.")),
+        render_section("Waiting", html_tables.render_description_list(waits, "held")),
+        render_section("Store", size),
+        render_section("Latest actions", _log(rows)),
     )
 
 
@@ -77,17 +79,17 @@ def _part(one: Any) -> dict[str, Any]:
 
 
 def _account(email: str, uuid: str) -> Html:
-    return figures.name(email, f"/admin/accounts/{uuid}")
+    return html_tables.render_link_header(email, f"/admin/accounts/{uuid}")
 
 
-@for_admins
-def accounts(call: Call) -> Response:
+@require_admin
+def show_accounts(call: Call) -> Response:
     """The page at ``/admin/accounts``: the newest, or those that a part of an email finds."""
     text = call.params["q"]
     with call.app.accounts.read() as tx:
-        rows = users.list_users(tx, text, SHOWN)
+        rows = users.list_users(tx, text, MAX_ROWS)
     search = h.form(
-        figures.entry("Email or uuid", "q", text, "search", maxlength=200),
+        html_tables.render_input("Email or uuid", "q", text, "search", maxlength=200),
         h.button("Search"),
         method="get",
         action="/admin/accounts",
@@ -101,12 +103,12 @@ def accounts(call: Call) -> Response:
         "Type=usertype",
         "Since=@created_at",
     )
-    said = f"{len(rows)} accounts" if len(rows) < SHOWN else f"The newest {SHOWN}"
+    said = f"{len(rows)} accounts" if len(rows) < MAX_ROWS else f"The newest {MAX_ROWS}"
     return _page(call, "/admin/accounts", search, _list(said, columns, rows, "No account matches this email."))
 
 
-@for_admins
-def account(call: Call) -> Response:
+@require_admin
+def show_account(call: Call) -> Response:
     """The page of an account: what it has and spends, and what can be done with it."""
     uuid = call.params["account"]
     with call.app.accounts.read() as tx:
@@ -114,45 +116,49 @@ def account(call: Call) -> Response:
         row = users.list_users(tx, uuid, 1)[0]
     user_id = users.get_id(call.app, email)
     with call.app.accounts.read() as tx:
-        spent: list[Any] = list(billing.compute_spending(tx, user_id, DAYS, call.now)["top_endpoints"])
+        spent: list[Any] = list(billing.compute_spending(tx, user_id, USAGE_DAYS, call.now)["top_endpoints"])
     has = [
-        *(("Plan", row["plan"]), ("Tokens left", figures.whole(row["balance"] or 0)), ("State", row["state"])),
+        *(
+            ("Plan", row["plan"]),
+            ("Tokens left", html_tables.format_number(row["balance"] or 0)),
+            ("State", row["state"]),
+        ),
         *(("Wallet", f"{row['credit_balance']:,.2f} dollars"), ("Type", row["usertype"])),
         ("Since", row["created_at"][:10]),
     ]
     columns = ("Endpoint=#endpoint", ">Calls=calls", ">Tokens=tokens")
-    used = _list(f"The last {DAYS} days", columns, spent, "No tokens spent.")
-    body = (figures.facts(has, "held"), _forms(call, uuid, row), section("Usage", used))
+    used = _list(f"The last {USAGE_DAYS} days", columns, spent, "No tokens spent.")
+    body = (html_tables.render_description_list(has, "held"), _forms(call, uuid, row), render_section("Usage", used))
     return _page(call, "/admin/accounts", *body, title=email)
 
 
 def _forms(call: Call, uuid: str, row: Any) -> Html:
     choices = {plan: plan for plan in plans.build_catalogue(call.app.config)}
-    amount = field("Dollars", "amount", inputmode="decimal", pattern=r"[0-9]{1,9}(\.[0-9]{1,2})?", size=10)
+    amount = render_field("Dollars", "amount", inputmode="decimal", pattern=r"[0-9]{1,9}(\.[0-9]{1,2})?", size=10)
     ways: tuple[tuple[str, str, Child], ...] = (
         ("unlock", "Open it again", "") if row["state"] == "locked" else ("lock", "Lock", ""),
         ("revoke", "End its sessions, replace its key", ""),
-        ("plan", "Change the plan", figures.options("Plan", "plan", row["plan"], choices)),
+        ("plan", "Change the plan", html_tables.render_select("Plan", "plan", row["plan"], choices)),
         ("credit", "Add to the wallet", amount),
-        ("grant", "Grant tokens", field("Tokens", "tokens", type="number", min=1)),
+        ("grant", "Grant tokens", render_field("Tokens", "tokens", type="number", min=1)),
     )
-    forms = [form(call, name, said, fields, account=uuid) for name, said, fields in ways]
-    return section("Change", h.div(forms, class_="acts"))
+    forms = [render_action_form(call, name, said, fields, account=uuid) for name, said, fields in ways]
+    return render_section("Change", h.div(forms, class_="acts"))
 
 
-@for_admins
-def codes(call: Call) -> Response:
+@require_admin
+def show_invites(call: Call) -> Response:
     """The page at ``/admin/invites``."""
     with call.app.accounts.read() as tx:
-        rows = invites.list_invites(call.app, tx, call.now)[: -SHOWN - 1 : -1]
-    make = form(
+        rows = invites.list_invites(call.app, tx, call.now)[: -MAX_ROWS - 1 : -1]
+    make = render_action_form(
         call,
         "invite",
         "Make a code",
         h.label("Note ", h.input(name="note", maxlength=200)),
         h.label("Days until it expires (empty: never) ", h.input(name="days", type="number", min=1, max=3650)),
     )
-    revoke = form(call, "revoke-invite", "Revoke", field("Code", "code", autocomplete="off"))
+    revoke = render_action_form(call, "revoke-invite", "Revoke", render_field("Code", "code", autocomplete="off"))
     columns = (
         "Code=#code",
         "State=state",
@@ -163,17 +169,23 @@ def codes(call: Call) -> Response:
         "By=used_by",
     )
     listed = _list(f"The newest {len(rows)}", columns, rows, "No codes yet.")
-    return _page(call, "/admin/invites", section("New", make), section("Revoke", revoke), section("Codes", listed))
+    return _page(
+        call,
+        "/admin/invites",
+        render_section("New", make),
+        render_section("Revoke", revoke),
+        render_section("Codes", listed),
+    )
 
 
-@for_admins
-def intake(call: Call) -> Response:
+@require_admin
+def show_intake(call: Call) -> Response:
     """The page at ``/admin/intake``: the poller and what it stored last, and the documents that did not come."""
     every = call.app.config.poll_every
     with call.app.db.read() as tx:
         steps, times = heartbeats.get_heartbeats(tx), heartbeats.get_freshness(tx)
         states, followed = following.states(tx), len(following.listed(tx))
-        given_up, rows = following.given_up(tx), following.in_trouble(tx)[:SHOWN]
+        given_up, rows = following.given_up(tx), following.in_trouble(tx)[:MAX_ROWS]
     polls = f"The feed is read every {every:g} seconds." if every else "Polling is off (--poll-every SECONDS)."
     came = [(f"Last {kind.replace('_', ' ')}", (at or "never")[:16].replace("T", " ")) for kind, at in times.items()]
     beats = [{"name": one.name, "at": one.at, "ms": one.took_ms, "failure": one.failure} for one in steps.values()]
@@ -183,18 +195,18 @@ def intake(call: Call) -> Response:
     columns: tuple[GridColumn, ...] = (
         *("Filing=*accession", "Form=form", "CIK=cik", "State=state", ">Tries=tries"),
         *("Why=reason", "Given up=@given_up_at", "Next try=@next_try_at"),
-        ("Action", lambda one: form(call, "retry", "Retry", _hidden("accession", one["accession"]))),
+        ("Action", lambda one: render_action_form(call, "retry", "Retry", _hidden("accession", one["accession"]))),
     )
     said = f"{given_up:,} given up; the last {len(rows)} of those in trouble"
     marks = _list("Progress", ("Mark=*name", "At=value"), states, "Not started.")
     return _page(
         call,
         "/admin/intake",
-        section("Came in", figures.facts(came, "held"), last),
-        section("Poller", h.p(f"{polls} {followed:,} companies are followed."), marks),
-        section(
+        render_section("Came in", html_tables.render_description_list(came, "held"), last),
+        render_section("Poller", h.p(f"{polls} {followed:,} companies are followed."), marks),
+        render_section(
             "Refused and put off",
-            rows and form(call, "retry", "Retry all"),
+            rows and render_action_form(call, "retry", "Retry all"),
             _list(said, columns, rows, "No refused documents."),
         ),
         _refused_files(call),
@@ -203,29 +215,31 @@ def intake(call: Call) -> Response:
 
 def _refused_files(call: Call) -> Html:
     with call.app.db.read() as tx:
-        rows = following.refused_files(tx, SHOWN)
+        rows = following.refused_files(tx, MAX_ROWS)
     said, columns = (
         f"The last {len(rows)}, until they are ingested",
         ("File=path", "Kind=kind", "Why=reason", "When=@at"),
     )
-    return section("Files that finapi ingest refused", _list(said, columns, rows, "No refused files."))
+    return render_section("Files that finapi ingest refused", _list(said, columns, rows, "No refused files."))
 
 
 def _hidden(name: str, value: str) -> Html:
     return h.input(type="hidden", name=name, value=value)
 
 
-@for_admins
-def deliveries(call: Call) -> Response:
+@require_admin
+def show_deliveries(call: Call) -> Response:
     """The page at ``/admin/deliveries``: those that failed, of all accounts."""
     waiting = status.count_queued_work(call.app, call.now)["webhooks"]
     with call.app.accounts.read() as tx:
-        rows = webhooks.list_failed_deliveries(tx, SHOWN)
+        rows = webhooks.list_failed_deliveries(tx, MAX_ROWS)
 
     def again(one: Any) -> Child:
         if one["state"] != "dropped":
             return ""
-        return form(call, "redeliver", "Send again", _hidden("delivery_id", one["delivery_id"]), account=one["account"])
+        return render_action_form(
+            call, "redeliver", "Send again", _hidden("delivery_id", one["delivery_id"]), account=one["account"]
+        )
 
     columns: tuple[GridColumn, ...] = (
         ("Account", lambda one: _account(one["email"], one["account"])),
@@ -236,12 +250,12 @@ def deliveries(call: Call) -> Response:
     return _page(call, "/admin/deliveries", _list(said, columns, rows, f"No failed deliveries; {waiting:,} wait."))
 
 
-@for_admins
-def log(call: Call) -> Response:
+@require_admin
+def show_audit_log(call: Call) -> Response:
     """The page at ``/admin/audit``."""
     with call.app.accounts.read() as tx:
-        rows = audit.list_actions(tx, SHOWN, call.params["before"])
-    more = len(rows) == SHOWN and h.p(h.a("Older", href=with_query("/admin/audit", before=rows[-1]["id"])))
+        rows = audit.list_actions(tx, MAX_ROWS, call.params["before"])
+    more = len(rows) == MAX_ROWS and h.p(h.a("Older", href=build_url("/admin/audit", before=rows[-1]["id"])))
     return _page(call, "/admin/audit", _log(rows), more)
 
 

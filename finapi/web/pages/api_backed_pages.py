@@ -12,23 +12,23 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from finapi.core.errors import ApiError
-from finapi.web.html import figures, frame
-from finapi.web.html.tags import Child, Html, h, html
+from finapi.web.html import html_tables, page_layout
+from finapi.web.html.tags import Child, Html, h, join_html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param, parse_params
 from finapi.web.http.route import API, Route
 from finapi.web.http.tables import CSV
-from finapi.web.pages import access
+from finapi.web.pages import page_access
 
 # Every page of one table takes it.
 FORMAT = Param("format", default="html", allowed=("html", "csv"), help="The page, or its table as CSV.")
 
 # What a company or filing is not held for: a page says so, and how it comes.
-NOT_HELD = ("NOT_COVERED", "NOT_FOUND", "UNKNOWN_TICKER")
+MISSING_DATA_CODES = ("NOT_COVERED", "NOT_FOUND", "UNKNOWN_TICKER")
 
 
-class Ask(NamedTuple):
+class ApiCall(NamedTuple):
     """One call: the path of its route, and its path and query parameters as texts."""
 
     path: str
@@ -64,16 +64,16 @@ class Ask(NamedTuple):
 
     def answer(self, call: Call) -> Any:
         """The same as values; figures are exact."""
-        return parsed(self.response(call))
+        return parse_answer(self.response(call))
 
 
-def ask(path: str, **given: Any) -> Ask:
+def build_api_call(path: str, **given: Any) -> ApiCall:
     """The call of ``path`` (behind /api/v1) with what of ``given`` is not None or empty."""
     texts = ((name, _text(value)) for name, value in given.items() if value not in (None, "", ()))
-    return Ask(API + path, tuple(texts))
+    return ApiCall(API + path, tuple(texts))
 
 
-def parsed(response: Response) -> Any:
+def parse_answer(response: Response) -> Any:
     """The values of a JSON answer."""
     return json.loads(response.body + response.suffix, parse_float=Decimal)
 
@@ -84,69 +84,69 @@ def _text(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def shown(call: Call, asks: Sequence[Ask], make: Callable[[], Response]) -> Response:
+def serve_api_page(call: Call, asks: Sequence[ApiCall], make: Callable[[], Response]) -> Response:
     """The page that ``make`` makes of these calls, to who may see it; as CSV the rows of the first."""
     if call.params.get("format") == "csv" and asks[0].route(call).lists:
-        return access.shown(call, [asks[0].name], lambda: as_csv(call, asks[0]))
-    return access.shown(call, [one.name for one in asks], make)
+        return page_access.serve_data_page(call, [asks[0].name], lambda: serve_csv(call, asks[0]))
+    return page_access.serve_data_page(call, [one.name for one in asks], make)
 
 
-def as_csv(call: Call, one: Ask) -> Response:
+def serve_csv(call: Call, one: ApiCall) -> Response:
     """The rows of a call as a file."""
     # A template has no room in a table.
     one = one._replace(given=tuple(given for given in one.given if given[0] != "template"))
-    return a_file(one.response(call, CSV), one.target)
+    return name_download(one.response(call, CSV), one.target)
 
 
-def a_file(table: Response, name: str) -> Response:
+def name_download(table: Response, name: str) -> Response:
     """A table that a browser saves under a name made of the letters of ``name``."""
     plain = "".join(char if char.isalnum() and char.isascii() else "-" for char in name.removeprefix(API)).strip("-")
     table.headers["Content-Disposition"] = f'attachment; filename="{plain[:100]}.csv"'
     return table
 
 
-def source(call: Call, *asks: Ask, csv: str = "") -> Html:
+def render_source_note(call: Call, *asks: ApiCall, csv: str = "") -> Html:
     """The line under a table: its CSV at the address ``csv``, and the calls that give it with what they cost."""
-    calls = [h.li(h.code("GET ", one.target), " (", tokens(one.route(call).cost), ")") for one in asks]
+    calls = [h.li(h.code("GET ", one.target), " (", format_tokens(one.route(call).cost), ")") for one in asks]
     cost = sum(one.route(call).cost for one in asks)
-    said = f"{figures.many(len(calls), 'call')} of the API, {tokens(cost)}"
+    said = f"{html_tables.format_count(len(calls), 'call')} of the API, {format_tokens(cost)}"
     file = csv and h.a("CSV", href=csv, rel="nofollow", class_="csv")
     return h.div(file, h.details(h.summary(said), h.ul(calls)), class_="source")
 
 
-def tokens(number: int) -> str:
+def format_tokens(number: int) -> str:
     """A number of tokens in words."""
-    return "free" if number == 0 else figures.many(number, "token")
+    return "free" if number == 0 else html_tables.format_count(number, "token")
 
 
-def missing(error: ApiError, load: str | None = "") -> Html:
+def render_missing_note(error: ApiError, load: str | None = "") -> Html:
     """Why something is not shown, and how it comes to be held; nothing of that for ``load`` None."""
-    if error.code not in NOT_HELD:
+    if error.code not in MISSING_DATA_CODES:
         raise error
-    return h.p(error.message, load is not None and [" ", how(load)], class_="note", role="status")
+    return h.p(error.message, load is not None and [" ", render_load_hint(load)], class_="note", role="status")
 
 
-def absent(call: Call, error: ApiError, load: str = "", text: str = "") -> Response:
+def render_missing_page(call: Call, error: ApiError, load: str = "", text: str = "") -> Response:
     """The page of what is not held at all, with how it comes and the search for ``text``; any other error goes on."""
-    if error.code not in NOT_HELD:
+    if error.code not in MISSING_DATA_CODES:
         raise error
-    body = (h.p(error.message, role="alert"), h.p(how(load)), frame.search_form(text))
-    return frame.page(call, "Not held", *body, status=404, search=False)
+    body = (h.p(error.message, role="alert"), h.p(render_load_hint(load)), page_layout.render_search_form(text))
+    return page_layout.render_page(call, "Not held", *body, status=404, search=False)
 
 
-def how(load: str = "") -> Html:
+def render_load_hint(load: str = "") -> Html:
     """How what is not held is loaded."""
     if not load:
-        return html("Documents come by ", h.code("finapi ingest"), " or ", h.code("finapi poll"), ".")
-    return html("The operator of this host loads it with ", h.code(f"finapi load {load}"), ".")
+        return join_html("Documents come by ", h.code("finapi ingest"), " or ", h.code("finapi poll"), ".")
+    return join_html("The operator of this host loads it with ", h.code(f"finapi load {load}"), ".")
 
 
-def section(title: str, *body: Child) -> Html:
+def render_section(title: str, *body: Child) -> Html:
     """A part of a page under its heading."""
-    return h.section(h.h2(title), html(*body))
+    return h.section(h.h2(title), join_html(*body))
 
 
-def with_query(path: str, **given: Any) -> str:
+def build_url(path: str, **given: Any) -> str:
     """An address of these query parameters, without those that are empty."""
     query = urlencode({name: _text(value) for name, value in given.items() if value not in (None, "")})
     return f"{path}?{query}" if query else path

@@ -13,14 +13,14 @@ from finapi.core.errors import ApiError, UsageError, invalid_param
 from finapi.delivery import credential_replacement, webhooks
 from finapi.market.intake import following
 from finapi.web.accounts.auth import LOGIN_BODY
-from finapi.web.html import frame
+from finapi.web.html import page_layout
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import parse_body, path_param
-from finapi.web.pages import cookie
-from finapi.web.pages.asked import with_query
-from finapi.web.pages.member import signing_in
+from finapi.web.pages import session_cookie
+from finapi.web.pages.api_backed_pages import build_url
+from finapi.web.pages.member import sign_in_pages
 
 ACTION_PARAMS = (path_param("action"),)
 MAX_TOKENS, MAX_DAYS, MAX_NOTE = 10**12, 3650, 200
@@ -29,7 +29,7 @@ Fields = Mapping[str, str]
 Handler = Callable[[Call], Response]
 
 
-class Act(NamedTuple):
+class AdminAction(NamedTuple):
     """What a form does, the page that it stands on, and what is said when it is done."""
 
     do: Callable[[Call, Fields, Actor], None]
@@ -38,13 +38,13 @@ class Act(NamedTuple):
     asks: bool = True  # for the password
 
 
-def for_admins(handler: Handler) -> Handler:
+def require_admin(handler: Handler) -> Handler:
     """A page of operators: a visitor is asked to sign in, FORBIDDEN for every other account; kept by no cache."""
 
     @wraps(handler)
     def shown(call: Call) -> Response:
         if call.caller is None:
-            return signing_in.login_form(call, call.request.target.rstrip("?"), status=401)
+            return sign_in_pages.render_login_page(call, call.request.target.rstrip("?"), status=401)
         if not call.caller.is_admin:
             raise ApiError("FORBIDDEN", "This page is for the operators of this host.")
         made = handler(call)
@@ -54,15 +54,15 @@ def for_admins(handler: Handler) -> Handler:
     return shown
 
 
-def form(call: Call, action: str, button: str, *fields: Child, account: str = "") -> Html:
+def render_action_form(call: Call, action: str, button: str, *fields: Child, account: str = "") -> Html:
     """The form of an action, with the password again where the action asks for it."""
     hidden = {"once": call.app.new_uuid(), "account": account}
     # Several of them stand on a page: a label is around its input, as an id would not be the only one.
-    asks = ACTS[action].asks and h.label(
+    asks = ACTIONS[action].asks and h.label(
         "Your password ",
         h.input(name="password", type="password", required=True, autocomplete="current-password", maxlength=1024),
     )
-    return cookie.form(
+    return session_cookie.render_form(
         call,
         f"/admin/do/{action}",
         button,
@@ -73,19 +73,19 @@ def form(call: Call, action: str, button: str, *fields: Child, account: str = ""
     )
 
 
-def field(label: str, name: str, **more: object) -> Html:
+def render_field(label: str, name: str, **more: object) -> Html:
     """An input of such a form."""
     return h.label(label, " ", h.input(name=name, required=True, **more))
 
 
-@for_admins
-def act(call: Call) -> Response:
+@require_admin
+def run_action(call: Call) -> Response:
     """What a form asks for, and back to its page; a page that says why not."""
-    fields, name = cookie.checked(call), call.params["action"]
-    if name not in ACTS:
+    fields, name = session_cookie.read_form(call), call.params["action"]
+    if name not in ACTIONS:
         raise ApiError("NOT_FOUND", "Form not found.")
-    action, account = ACTS[name], fields.get("account", "")
-    place = f"{action.place}/{account}" if action.place == ACCOUNTS else action.place
+    action, account = ACTIONS[name], fields.get("account", "")
+    place = f"{action.place}/{account}" if action.place == ACCOUNTS_PATH else action.place
     try:
         by = _confirmed(call, fields, action.asks)
         action.do(call, fields, by)
@@ -95,7 +95,7 @@ def act(call: Call) -> Response:
         if error.status >= 500:
             raise
         return _refused(call, place, error)
-    return cookie.see(with_query(place, done=name))
+    return session_cookie.redirect(build_url(place, done=name))
 
 
 def _confirmed(call: Call, fields: Fields, asks: bool) -> Actor:
@@ -116,7 +116,7 @@ def _refused(call: Call, place: str, error: ApiError) -> Response:
     wrong = error.code == "INVALID_CREDENTIALS"
     message = "This is not your account's password." if wrong else error.message
     body = h.p(message, role="alert"), h.p(h.a("Back", href=place))
-    made = frame.page(call, "Not done", *body, status=403 if wrong else error.status)
+    made = page_layout.render_page(call, "Not done", *body, status=403 if wrong else error.status)
     made.headers.update(error.headers)
     return made
 
@@ -190,22 +190,22 @@ def _redeliver(call: Call, fields: Fields, by: Actor) -> None:
     )
 
 
-ACCOUNTS = "/admin/accounts"
-ACTS = {
-    "lock": Act(_lock, ACCOUNTS, "The account is locked and its sessions have ended."),
-    "unlock": Act(_unlock, ACCOUNTS, "The account is unlocked."),
-    "revoke": Act(_revoke, ACCOUNTS, "Its sessions have ended, and a new key is on its way by mail."),
-    "plan": Act(_plan, ACCOUNTS, "The plan has changed."),
-    "credit": Act(_credit, ACCOUNTS, "The wallet has been credited."),
-    "grant": Act(_grant, ACCOUNTS, "The tokens have been added."),
-    "invite": Act(_invite, "/admin/invites", "The code has been created."),
-    "revoke-invite": Act(_revoke_invite, "/admin/invites", "The code has been revoked."),
-    "retry": Act(_retry, "/admin/intake", "They will be fetched again now.", asks=False),
-    "redeliver": Act(_redeliver, "/admin/deliveries", "The delivery is being sent again.", asks=False),
+ACCOUNTS_PATH = "/admin/accounts"
+ACTIONS = {
+    "lock": AdminAction(_lock, ACCOUNTS_PATH, "The account is locked and its sessions have ended."),
+    "unlock": AdminAction(_unlock, ACCOUNTS_PATH, "The account is unlocked."),
+    "revoke": AdminAction(_revoke, ACCOUNTS_PATH, "Its sessions have ended, and a new key is on its way by mail."),
+    "plan": AdminAction(_plan, ACCOUNTS_PATH, "The plan has changed."),
+    "credit": AdminAction(_credit, ACCOUNTS_PATH, "The wallet has been credited."),
+    "grant": AdminAction(_grant, ACCOUNTS_PATH, "The tokens have been added."),
+    "invite": AdminAction(_invite, "/admin/invites", "The code has been created."),
+    "revoke-invite": AdminAction(_revoke_invite, "/admin/invites", "The code has been revoked."),
+    "retry": AdminAction(_retry, "/admin/intake", "They will be fetched again now.", asks=False),
+    "redeliver": AdminAction(_redeliver, "/admin/deliveries", "The delivery is being sent again.", asks=False),
 }
 
 
-def done(call: Call) -> Child:
+def render_done_note(call: Call) -> Child:
     """What the form that led here has done."""
-    action = ACTS.get(call.request.query.get("done", [""])[0])
+    action = ACTIONS.get(call.request.query.get("done", [""])[0])
     return action and h.p(action.said, role="status", class_="note")

@@ -13,10 +13,10 @@ from finapi.accounts import plans
 from finapi.core.clock import iso
 from finapi.core.files import get_package_folder
 from finapi.mcp import VERSIONS
-from finapi.web.html import figures
-from finapi.web.html.frame import page
-from finapi.web.html.markdown import inline, markdown
-from finapi.web.html.tags import Html, h, html
+from finapi.web.html import html_tables
+from finapi.web.html.markdown import render_inline, render_markdown
+from finapi.web.html.page_layout import render_page
+from finapi.web.html.tags import Html, h, join_html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.route import Route, operation_id
@@ -27,26 +27,26 @@ CONTACT_DAYS = 90
 _LIMITS = ("Zone=*zone", ">Calls=calls", ">in seconds=seconds")
 
 
-def plan_page(call: Call) -> Response:
+def show_plans(call: Call) -> Response:
     """What the plans bring, what is limited, and what calls cost."""
     rows = [
         h.tr(h.th(plan["name"], scope="row"), h.td(_lines(plan["features"])))
         for plan in plans.iter_plans(call.app.config)
     ]
     priced = sorted((route for route in call.routes if route.cost), key=lambda route: (route.cost, route.path))
-    return page(
+    return render_page(
         call,
         "Plans",
         h.p(
             "Every call of a data endpoint costs tokens; a call that fails is refunded. Bought tokens carry over "
             "and are spent after the plan's own. The operator of this host puts accounts on plans."
         ),
-        figures.table("", ("Plan", "What it brings"), rows, label="Plans"),
+        html_tables.render_table("", ("Plan", "What it brings"), rows, label="Plans"),
         h.h2("Limits", id="limits"),
-        figures.grid("By account, or by address without one", _LIMITS, _limits(call)),
+        html_tables.render_grid("By account, or by address without one", _LIMITS, _limits(call)),
         h.h2("Cost of calls"),
         h.p("A dollar buys 100 tokens. Calls not listed here are free."),
-        figures.grid("Cheapest first", (">Tokens=cost", ("Call", _priced)), map(_asdict, priced)),
+        html_tables.render_grid("Cheapest first", (">Tokens=cost", ("Call", _priced)), map(_asdict, priced)),
     )
 
 
@@ -60,7 +60,7 @@ def _asdict(route: Route) -> dict[str, Any]:
 
 
 def _lines(texts: Sequence[str]) -> list[Html]:
-    return [html(h.br() if n else "", text) for n, text in enumerate(texts)]
+    return [join_html(h.br() if n else "", text) for n, text in enumerate(texts)]
 
 
 def _limits(call: Call) -> list[dict[str, Any]]:
@@ -75,22 +75,24 @@ def _limits(call: Call) -> list[dict[str, Any]]:
     ]
 
 
-def changelog(call: Call) -> Response:
+def show_changelog(call: Call) -> Response:
     """What changed in which version."""
-    return page(call, "Changelog", _changelog())
+    return render_page(call, "Changelog", _changelog())
 
 
-def mcp(call: Call) -> Response:
+def show_mcp(call: Call) -> Response:
     """How hosts of language models are connected, and the tools that they are given."""
     from finapi.mcp.tools import tools
 
     address = f"{call.app.config.public_url}/api/mcp"
     costs = {route.name: route.cost for route in call.routes}
     rows = [
-        h.tr(h.th(h.code(tool.name), scope="row"), h.td(str(costs[tool.operation.route])), h.td(inline(tool.says)))
+        h.tr(
+            h.th(h.code(tool.name), scope="row"), h.td(str(costs[tool.operation.route])), h.td(render_inline(tool.says))
+        )
         for tool in tools().values()
     ]
-    return page(
+    return render_page(
         call,
         "Model Context Protocol",
         h.p(*_CONNECTED, h.code(address), f". Revisions: {', '.join(VERSIONS)}."),
@@ -148,13 +150,13 @@ def _hosts(address: str) -> Iterator[tuple[str, str, str]]:
     yield "VS Code", ".vscode/mcp.json", json.dumps(code, indent=2)
 
 
-def robots(call: Call) -> Response:
+def show_robots_txt(call: Call) -> Response:
     """What crawlers may read: the pages, unless they are for members; never the API."""
     closed = "/" if call.app.config.pages != "public" else "/api/"
     return Response(200, f"User-agent: *\nDisallow: {closed}\n".encode(), "text/plain; charset=utf-8")
 
 
-def security(call: Call) -> Response:
+def show_security_txt(call: Call) -> Response:
     """Whom to tell of a weakness (RFC 9116)."""
     config = call.app.config
     contact = config.security_contact or f"mailto:{parseaddr(config.mail_from)[1]}"
@@ -167,4 +169,4 @@ def security(call: Call) -> Response:
 @cache
 def _changelog() -> Html:
     text = (get_package_folder("finapi.web.pages") / "CHANGELOG.md").read_text(encoding="utf-8")
-    return markdown(text.partition("\n")[2])
+    return render_markdown(text.partition("\n")[2])

@@ -7,27 +7,33 @@ from collections.abc import Mapping
 from finapi.accounts import invites, recovery, sessions
 from finapi.core.errors import ApiError
 from finapi.web.accounts.auth import GENERIC_RESET, LOGIN_BODY, REGISTER_BODY
-from finapi.web.html import frame
+from finapi.web.html import page_layout
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import parse_body
-from finapi.web.pages import cookie
+from finapi.web.pages import session_cookie
 
 
-def login_page(call: Call) -> Response:
+def show_login(call: Call) -> Response:
     """The page at ``/login``."""
-    return cookie.see("/account") if call.caller else login_form(call, call.request.query.get("next", [""])[0])
+    return (
+        session_cookie.redirect("/account")
+        if call.caller
+        else render_login_page(call, call.request.query.get("next", [""])[0])
+    )
 
 
-def login_form(call: Call, to: str, wrong: ApiError | None = None, email: str = "", status: int = 200) -> Response:
+def render_login_page(
+    call: Call, to: str, wrong: ApiError | None = None, email: str = "", status: int = 200
+) -> Response:
     """The form, and what was wrong with it; ``to`` is where it leads on."""
     limit = call.app.config.device_limit
     return _page(
         call,
         "Sign in",
         wrong,
-        cookie.form(
+        session_cookie.render_form(
             call,
             "/login",
             "Sign in",
@@ -43,7 +49,7 @@ def login_form(call: Call, to: str, wrong: ApiError | None = None, email: str = 
 
 def login(call: Call) -> Response:
     """A session in a cookie, and on to where the form was asked for."""
-    fields = cookie.checked(call)
+    fields = session_cookie.read_form(call)
     email, to = fields.get("email", ""), fields.get("next", "")
     try:
         body = parse_body(LOGIN_BODY, fields)
@@ -51,26 +57,27 @@ def login(call: Call) -> Response:
     except ApiError as error:
         if error.status >= 500 and error.status != 503:
             raise
-        return login_form(call, to, error, email)
+        return render_login_page(call, to, error, email)
     # Only to a page of this host: a path that begins with two slashes names another.
     inside = to.startswith("/") and not to.startswith(("//", "/\\")) and to.isprintable()
-    return cookie.see(
-        to if inside else "/account", cookie.given(call.app, opened.token, call.app.config.session_lifetime)
+    return session_cookie.redirect(
+        to if inside else "/account",
+        session_cookie.build_cookie_header(call.app, opened.token, call.app.config.session_lifetime),
     )
 
 
 def logout(call: Call) -> Response:
     """The end of this session."""
-    cookie.checked(call)
+    session_cookie.read_form(call)
     if call.caller and call.caller.session:
         sessions.logout(call.app, call.caller.session)
-    return cookie.see("/", cookie.given(call.app, "", 0))
+    return session_cookie.redirect("/", session_cookie.build_cookie_header(call.app, "", 0))
 
 
-def register_page(call: Call, wrong: ApiError | None = None, fields: Mapping[str, str] | None = None) -> Response:
+def show_register(call: Call, wrong: ApiError | None = None, fields: Mapping[str, str] | None = None) -> Response:
     """The page at ``/register``."""
     told = fields or {}
-    made = cookie.form(
+    made = session_cookie.render_form(
         call,
         "/register",
         "Register",
@@ -84,7 +91,7 @@ def register_page(call: Call, wrong: ApiError | None = None, fields: Mapping[str
 
 def register(call: Call) -> Response:
     """An account, not yet verified."""
-    fields = cookie.checked(call)
+    fields = session_cookie.read_form(call)
     try:
         body = parse_body(REGISTER_BODY, {**fields, "invite_token": "x"})
         with call.app.accounts.read() as tx:
@@ -93,35 +100,37 @@ def register(call: Call) -> Response:
     except ApiError as error:
         if error.status >= 500:
             raise
-        return register_page(call, error, fields)
-    return frame.page(
+        return show_register(call, error, fields)
+    return page_layout.render_page(
         call, "Almost done", h.p("A link was sent to ", h.b(body["email"]), ". Follow it, then ", _sign_in())
     )
 
 
-def forgot_page(call: Call) -> Response:
+def show_forgot(call: Call) -> Response:
     """The page at ``/forgot``."""
     return _page(
         call,
         "Forgotten password",
         None,
-        cookie.form(call, "/forgot", "Send a link", _field("Email", "email", "email", "username")),
+        session_cookie.render_form(call, "/forgot", "Send a link", _field("Email", "email", "email", "username")),
     )
 
 
-def forgot(call: Call) -> Response:
+def request_reset(call: Call) -> Response:
     """The same answer whatever the email is."""
-    recovery.request_password_reset(call.app, cookie.checked(call).get("email", ""), call.now)
-    return frame.page(call, "Check your mail", h.p(GENERIC_RESET))
+    recovery.request_password_reset(call.app, session_cookie.read_form(call).get("email", ""), call.now)
+    return page_layout.render_page(call, "Check your mail", h.p(GENERIC_RESET))
 
 
 def _page(call: Call, title: str, wrong: ApiError | None, *body: Child, status: int = 0) -> Response:
-    made = frame.page(call, title, complaint(wrong), *body, status=status or (wrong.status if wrong else 200))
+    made = page_layout.render_page(
+        call, title, render_error(wrong), *body, status=status or (wrong.status if wrong else 200)
+    )
     made.headers.update(dict(wrong.headers or {}) if wrong else {})
     return made
 
 
-def complaint(wrong: ApiError | None) -> Html | None:
+def render_error(wrong: ApiError | None) -> Html | None:
     """What was wrong with a form, above it; None for nothing."""
     retry = wrong.headers.get("Retry-After") if wrong and wrong.headers else None
     return h.p(wrong.message, retry and f" Wait {retry} seconds.", role="alert", id="problem") if wrong else None

@@ -18,7 +18,7 @@ from finapi.web.http.call import Call
 from finapi.web.http.messages import Response, find_matching_etag, has_if_none_match_star
 
 
-def shown(call: Call, stands_for: Sequence[str], make: Callable[[], Response]) -> Response:
+def serve_data_page(call: Call, stands_for: Sequence[str], make: Callable[[], Response]) -> Response:
     """What ``make`` answers to a caller who may see it: a page of data, or a document that a page asks for.
 
     ``stands_for`` are the names of the routes that give the same data ("GET /api/v1/prices/{ticker}"): what they cost
@@ -29,15 +29,15 @@ def shown(call: Call, stands_for: Sequence[str], make: Callable[[], Response]) -
     if config.pages == "off":
         raise ApiError("NOT_FOUND", "The operator of this host has turned off the data pages.")
     if config.pages == "members" and call.caller is None:
-        from finapi.web.pages.member import signing_in
+        from finapi.web.pages.member import sign_in_pages
 
-        return signing_in.login_form(call, call.request.target.rstrip("?"), status=401)
+        return sign_in_pages.render_login_page(call, call.request.target.rstrip("?"), status=401)
     if config.pages == "public":
-        return open_to_all(call, make)
-    return open_to_all(call, lambda: _charged(call, cost_of(call, stands_for), make), kept=False)
+        return serve_open_page(call, make)
+    return serve_open_page(call, lambda: _charged(call, compute_cost(call, stands_for), make), kept=False)
 
 
-def open_to_all(call: Call, make: Callable[[], Response], *, kept: bool = True) -> Response:
+def serve_open_page(call: Call, make: Callable[[], Response], *, kept: bool = True) -> Response:
     """A page that may be shown, 304 to whoever has it as it is now; ``kept`` in memory where all see the same."""
     with call.app.db.read_one() as tx:
         version = tx.find_value("data_version")
@@ -69,7 +69,7 @@ def _charged(call: Call, cost: int, make: Callable[[], Response]) -> Response:
     return replace(page, charge=charge)
 
 
-def cost_of(call: Call, names: Sequence[str]) -> int:
+def compute_cost(call: Call, names: Sequence[str]) -> int:
     """Tokens that calls of these routes cost together."""
     costs = {route.name: route.cost for route in call.routes}
     return sum(costs[name] for name in names)

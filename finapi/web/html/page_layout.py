@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from finapi import __version__
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
-from finapi.web.html import static
-from finapi.web.html.tags import NOTHING, Child, Html, h, html
+from finapi.web.html import static_files
+from finapi.web.html.tags import NOTHING, Child, Html, h, join_html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 
@@ -19,22 +19,22 @@ _POLICY = (
     "default-src 'none'; style-src 'self'; {}img-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
-HEADERS = {
+PAGE_HEADERS = {
     "Content-Security-Policy": _POLICY.format("script-src 'self'; connect-src 'self'; "),
     # Other hosts are told nothing; with "no-referrer" a browser sends this host's own forms from the origin "null".
     "Referrer-Policy": "same-origin",
 }
 # Of pages whose address holds a secret: no script may read it.
-WITHOUT_SCRIPT = {"Content-Security-Policy": _POLICY.format(""), "Referrer-Policy": "no-referrer"}
+SECRET_PAGE_HEADERS = {"Content-Security-Policy": _POLICY.format(""), "Referrer-Policy": "no-referrer"}
 
 # Where the head of every page leads: those that show data first.
-DATA_PLACES = (("/filings", "Filings"), ("/screen", "Screen"))
-PLACES = (("/status", "Status"), ("/plans", "Plans"), ("/docs", "Docs"), ("/account", "Account"))
+DATA_LINKS = (("/filings", "Filings"), ("/screen", "Screen"))
+SITE_LINKS = (("/status", "Status"), ("/plans", "Plans"), ("/docs", "Docs"), ("/account", "Account"))
 
-SEARCH_HELP = "Company, ticker or CIK"
+SEARCH_LABEL = "Company, ticker or CIK"
 
 
-def page(
+def render_page(
     call: Call,
     title: str,
     *body: Child,
@@ -51,13 +51,13 @@ def page(
     a token: no script runs there, and nothing leads a browser to ask for more than the page.
     """
     config, path = call.app.config, call.request.path
-    data = document(
+    data = render_document(
         config, title, *body, path=path, wide=wide, feed=feed, scripts=scripts, secret=secret, search=search
     )
-    return as_html(data, status, secret=secret)
+    return build_html_response(data, status, secret=secret)
 
 
-def document(
+def render_document(
     config: Config,
     title: str,
     *body: Child,
@@ -69,7 +69,7 @@ def document(
     search: bool = True,
 ) -> bytes:
     """The bytes of a page, as :func:`page` answers it; without ``search`` when the body has its own."""
-    inside = html(*body)
+    inside = join_html(*body)
     heading = NOTHING if "<h1" in inside else h.h1(title)
     named = title if title == "finapi" else f"{title} - finapi"
     may_search = config.pages != "off" and not secret
@@ -79,36 +79,38 @@ def document(
         h.meta(charset="utf-8"),
         h.meta(name="viewport", content="width=device-width, initial-scale=1"),
         h.title(named),
-        h.link(rel="stylesheet", href=static.url("style.css")),
-        h.link(rel="icon", href=static.url("favicon.svg"), type="image/svg+xml"),
+        h.link(rel="stylesheet", href=static_files.get_static_url("style.css")),
+        h.link(rel="icon", href=static_files.get_static_url("favicon.svg"), type="image/svg+xml"),
         feed and h.link(rel="alternate", type=kind, title=title, href=feed),
-        [h.script(type="module", src=static.url(name)) for name in modules],
+        [h.script(type="module", src=static_files.get_static_url(name)) for name in modules],
     )
     shown = h.body(
         h.a("Skip to content", href="#main", class_="skip"),
-        _top(config, path, search_form() if search and may_search else None),
+        _top(config, path, render_search_form() if search and may_search else None),
         h.main(heading, inside, id="main", class_="wide" if wide else None),
         _foot(),
     )
     return b"<!doctype html>" + h.html(head, shown, lang="en").encode() + b"\n"
 
 
-def as_html(data: bytes, status: int = 200, *, secret: bool = False) -> Response:
+def build_html_response(data: bytes, status: int = 200, *, secret: bool = False) -> Response:
     """The bytes of a page as an answer."""
-    return Response(status, data, HTML, dict(WITHOUT_SCRIPT if secret else HEADERS))
+    return Response(status, data, HTML, dict(SECRET_PAGE_HEADERS if secret else PAGE_HEADERS))
 
 
-def error_page(config: Config, error: ApiError, path: str, request_id: str) -> Response:
+def render_error_page(config: Config, error: ApiError, path: str, request_id: str) -> Response:
     """What a browser is shown instead of a page: what went wrong, and a way on."""
     body = (
         h.p(error.message, role="alert"),
-        config.pages != "off" and search_form(),
+        config.pages != "off" and render_search_form(),
         h.p("When reporting this, include request ", h.code(request_id), ".", class_="quiet"),
     )
-    return as_html(document(config, TITLES.get(error.status, "Error"), *body, path=path, search=False), error.status)
+    return build_html_response(
+        render_document(config, ERROR_TITLES.get(error.status, "Error"), *body, path=path, search=False), error.status
+    )
 
 
-TITLES = {
+ERROR_TITLES = {
     400: "Invalid request",
     401: "Sign in",
     402: "Out of tokens",
@@ -119,21 +121,21 @@ TITLES = {
 }
 
 
-def problem(call: Call, title: str, message: str, status: int, *more: Child) -> Response:
+def render_problem_page(call: Call, title: str, message: str, status: int, *more: Child) -> Response:
     """A page that says what is wrong, for an address that holds a secret."""
-    return page(call, title, h.p(message, role="alert", id="problem"), *more, status=status, secret=True)
+    return render_page(call, title, h.p(message, role="alert", id="problem"), *more, status=status, secret=True)
 
 
-def search_form(text: str = "", *, autofocus: bool = False) -> Html:
+def render_search_form(text: str = "", *, autofocus: bool = False) -> Html:
     """The search for companies: a form, to which the script adds suggestions."""
     return h.form(
-        h.label(SEARCH_HELP, for_="q", class_="unseen"),
+        h.label(SEARCH_LABEL, for_="q", class_="unseen"),
         h.input(
             id="q",
             name="q",
             type="search",
             value=text or None,
-            placeholder=SEARCH_HELP,
+            placeholder=SEARCH_LABEL,
             required=True,
             maxlength=100,
             autocomplete="off",
@@ -148,7 +150,7 @@ def search_form(text: str = "", *, autofocus: bool = False) -> Html:
 
 
 def _top(config: Config, path: str, search: Html | None) -> Html:
-    places = (*(DATA_PLACES if config.pages != "off" else ()), *PLACES)
+    places = (*(DATA_LINKS if config.pages != "off" else ()), *SITE_LINKS)
     links = [h.a(name, href=place, aria_current=_current(path, place)) for place, name in places]
     brand = h.a("finapi", href="/", class_="brand", aria_current="page" if path == "/" else None)
     return h.header(h.div(brand, search, h.nav(links, aria_label="Pages")), class_="top")

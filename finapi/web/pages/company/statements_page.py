@@ -11,37 +11,37 @@ from finapi.core.errors import ApiError
 from finapi.market.documents import filing_rows
 from finapi.market.filings import search
 from finapi.market.statements import filed_statements
-from finapi.web.html import figures
+from finapi.web.html import html_tables
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
-from finapi.web.pages import asked
-from finapi.web.pages.asked import Ask, ask
-from finapi.web.pages.company import series, subject
-from finapi.web.pages.company.subject import ShownCompany
+from finapi.web.pages import api_backed_pages
+from finapi.web.pages.api_backed_pages import ApiCall, build_api_call
+from finapi.web.pages.company import company_layout, series_page
+from finapi.web.pages.company.company_layout import CompanyView
 
-KINDS = {
+STATEMENTS = {
     "income": "Income",
     "balance": "Balance sheet",
     "cash-flow": "Cash flow",
     "comprehensive-income": "Comprehensive income",
     "equity": "Equity",
 }
-REPORTS = {"1": "One report", "4": "Four reports", "10": "Ten reports"}
+REPORT_COUNTS = {"1": "One report", "4": "Four reports", "10": "Ten reports"}
 PARAMS = (
-    *subject.PARAMS,
+    *company_layout.PARAMS,
     Param("period", default="A", allowed=("A", "Q")),
-    Param("statement", default="income", allowed=tuple(KINDS)),
-    Param("reports", default="4", allowed=tuple(REPORTS)),
+    Param("statement", default="income", allowed=tuple(STATEMENTS)),
+    Param("reports", default="4", allowed=tuple(REPORT_COUNTS)),
 )
-MOST = 10  # columns
+MAX_COLUMNS = 10  # columns
 
 # A line where it is not the same in another report: its concept, and whether it is what a period opens with.
 LineKey = tuple[str, str | None, str | None]
 
 
-class ShownPeriod(NamedTuple):
+class PeriodColumn(NamedTuple):
     """A period that a report shows, and the report."""
 
     start: str | None
@@ -59,12 +59,12 @@ class JoinedLine(NamedTuple):
     values: dict[tuple[int, int], tuple[str | None, str | None]]
 
 
-def show(call: Call) -> Response:
+def show_statements(call: Call) -> Response:
     """The page at ``/company/{ticker}/statements``."""
-    return subject.shown(call, _asks, _page, _csv)
+    return company_layout.serve_tab(call, _asks, _page, _csv)
 
 
-def _asks(call: Call, one: ShownCompany) -> Sequence[Ask]:
+def _asks(call: Call, one: CompanyView) -> Sequence[ApiCall]:
     params = call.params
     with call.app.db.read() as tx:
         held = filed_statements.list_reports(
@@ -73,41 +73,48 @@ def _asks(call: Call, one: ShownCompany) -> Sequence[Ask]:
         kind = params["statement"]
         held = [report for report in held if filed_statements.read_statements(tx, report, (kind,))[0]]
     if not held:
-        return (ask("/xbrl/companies/{ticker}/statements", ticker=one.named, period=params["period"], statement=kind),)
-    return [ask("/xbrl/filing/{accession}/statements", accession=report.accession, statement=kind) for report in held]
+        return (
+            build_api_call(
+                "/xbrl/companies/{ticker}/statements", ticker=one.named, period=params["period"], statement=kind
+            ),
+        )
+    return [
+        build_api_call("/xbrl/filing/{accession}/statements", accession=report.accession, statement=kind)
+        for report in held
+    ]
 
 
-def _page(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
+def _page(call: Call, one: CompanyView, asks: Sequence[ApiCall]) -> Response:
     params = call.params
     chosen = {name: params[name] for name in ("period", "statement", "reports")}
     views = [
-        subject.choice(one, "statements", label, chosen[param], choices, param, **chosen)
+        company_layout.render_choice(one, "statements", label, chosen[param], choices, param, **chosen)
         for label, choices, param in (
-            ("Statement", KINDS, "statement"),
+            ("Statement", STATEMENTS, "statement"),
             ("Period", {"A": "Annual", "Q": "Quarterly"}, "period"),
-            ("Reports", REPORTS, "reports"),
+            ("Reports", REPORT_COUNTS, "reports"),
         )
     ]
     keep = tuple(chosen)
     try:
-        columns, lines = joined([one.answer(call) for one in asks], one.basis)
+        columns, lines = join_statements([one.answer(call) for one in asks], one.basis)
     except ApiError as error:
-        return subject.not_held(call, one, "statements", error, keep)
-    body: Child = table(KINDS[chosen["statement"]], columns, lines)
+        return company_layout.render_missing_tab(call, one, "statements", error, keep)
+    body: Child = render_statement_table(STATEMENTS[chosen["statement"]], columns, lines)
     if not lines:
-        reason = figures.Reasons.said("not_in_filing")[0]
-        body = h.p(f"{KINDS[chosen['statement']]}: {reason.lower()}.", class_="note", role="status")
+        reason = html_tables.ReasonLegend.said("not_in_filing")[0]
+        body = h.p(f"{STATEMENTS[chosen['statement']]}: {reason.lower()}.", class_="note", role="status")
     csv = one.address("statements", **chosen, format="csv")
-    source = asked.source(call, *asks, csv=csv if lines else "")
+    source = api_backed_pages.render_source_note(call, *asks, csv=csv if lines else "")
     views_of = h.div(views, class_="views")
-    return subject.tab(call, one, "statements", views_of, body, _not_loaded(call, one), source, keep=keep)
+    return company_layout.render_tab(call, one, "statements", views_of, body, _not_loaded(call, one), source, keep=keep)
 
 
-def _not_loaded(call: Call, one: ShownCompany) -> Html | None:
+def _not_loaded(call: Call, one: CompanyView) -> Html | None:
     """The newest reports that are known of, but whose statements are not held."""
     forms = filed_statements.FORMS_BY_PERIOD[call.params["period"]]
     with call.app.db.read() as tx:
-        places = search.places(tx, search.Question((one.company.cik,), forms, last=one.as_of), search.Page(MOST))
+        places = search.places(tx, search.Question((one.company.cik,), forms, last=one.as_of), search.Page(MAX_COLUMNS))
         named = [search.accession_of(place) for place in places]
         absent = [name for name in named if filed_statements.find_report_by_accession(tx, name) is None]
         rows = filing_rows.rows(tx, absent)
@@ -115,11 +122,21 @@ def _not_loaded(call: Call, one: ShownCompany) -> Html | None:
         [n and ", ", h.a(f"{row['form_type']} of {row['filed_date']}", href=f"/filing/{row['accession_number']}")]
         for n, row in enumerate(rows)
     ]
-    return h.p("Not loaded: ", told, ". ", asked.how(subject.load_of(one) or ""), class_="quiet") if rows else None
+    return (
+        h.p(
+            "Not loaded: ",
+            told,
+            ". ",
+            api_backed_pages.render_load_hint(company_layout.get_load_argument(one) or ""),
+            class_="quiet",
+        )
+        if rows
+        else None
+    )
 
 
-def _csv(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
-    columns, lines = joined([one.answer(call) for one in asks], one.basis)
+def _csv(call: Call, one: CompanyView, asks: Sequence[ApiCall]) -> Response:
+    columns, lines = join_statements([one.answer(call) for one in asks], one.basis)
     names = [_said(column, full=True) for column in columns]
     rows = [
         {
@@ -130,19 +147,21 @@ def _csv(call: Call, one: ShownCompany, asks: Sequence[Ask]) -> Response:
         }
         for line in lines
     ]
-    return series.as_csv(["concept", "label", "unit", *names], rows, one.address("statements", **call.params))
+    return series_page.serve_rows_as_csv(
+        ["concept", "label", "unit", *names], rows, one.address("statements", **call.params)
+    )
 
 
-def joined(
+def join_statements(
     answers: Sequence[Mapping[str, Any]], basis: str, *, every: bool = False
-) -> tuple[list[ShownPeriod], list[JoinedLine]]:
+) -> tuple[list[PeriodColumn], list[JoinedLine]]:
     """The columns, newest first, and lines of the first statement of each answer, which begin with the newest report.
 
     Of each report the columns that are alike, or ``every`` one. A period that several reports show is taken from the
     last of them, or by ``basis`` from the first. A line that a newer report does not have stands behind the one that it
     follows in its own.
     """
-    columns: dict[tuple[str | None, str], ShownPeriod] = {}
+    columns: dict[tuple[str | None, str], PeriodColumn] = {}
     lines: dict[LineKey, JoinedLine] = {}
     order: list[LineKey] = []
     for n, answer in enumerate(answers):
@@ -152,11 +171,11 @@ def joined(
         told = answer["meta"]
         for place in range(len(statement["columns"])) if every else _alike(statement["columns"]):
             one = statement["columns"][place]
-            column = ShownPeriod(one["start_date"], one["end_date"], told["accession"], told["form_type"], place, n)
+            column = PeriodColumn(one["start_date"], one["end_date"], told["accession"], told["form_type"], place, n)
             if basis == "original" or column[:2] not in columns:
                 columns[column[:2]] = column
         _put(lines, order, statement["rows"], n)
-    shown = sorted(columns.values(), key=lambda one: (one.end, one.start or ""), reverse=True)[:MOST]
+    shown = sorted(columns.values(), key=lambda one: (one.end, one.start or ""), reverse=True)[:MAX_COLUMNS]
     return shown, [lines[key] for key in order if _has(lines[key], shown)]
 
 
@@ -193,15 +212,17 @@ def _put(
             lines[key].values[report, place] = (value, mark and mark["reason"])
 
 
-def _at(line: JoinedLine, column: ShownPeriod) -> tuple[str | None, str | None]:
+def _at(line: JoinedLine, column: PeriodColumn) -> tuple[str | None, str | None]:
     return line.values.get((column.report, column.place), (None, "not_reported"))
 
 
-def _has(line: JoinedLine, columns: Sequence[ShownPeriod]) -> bool:
+def _has(line: JoinedLine, columns: Sequence[PeriodColumn]) -> bool:
     return bool(line.row["abstract"]) or any(_at(line, one) != (None, "not_reported") for one in columns)
 
 
-def table(caption: str, columns: Sequence[ShownPeriod], lines: Sequence[JoinedLine], base: str = "") -> Html:
+def render_statement_table(
+    caption: str, columns: Sequence[PeriodColumn], lines: Sequence[JoinedLine], base: str = ""
+) -> Html:
     """The lines under their periods; proofs of figures stand below the address ``base``."""
     units = [line.row["unit"] for line in lines if line.row["unit"]]
     currency = max(set(units), key=units.count) if units else ""
@@ -212,7 +233,7 @@ def table(caption: str, columns: Sequence[ShownPeriod], lines: Sequence[JoinedLi
         for one in columns
         if (value := _at(line, one)[0]) is not None
     ]
-    scale, reasons = figures.scale(money), figures.Reasons()
+    scale, reasons = html_tables.choose_scale(money), html_tables.ReasonLegend()
     rows = [_row(line, columns, currency, scale, reasons, base) for line in lines]
     head = [h.th(h.span("Line", class_="unseen"), scope="col")]
     head += [
@@ -220,10 +241,10 @@ def table(caption: str, columns: Sequence[ShownPeriod], lines: Sequence[JoinedLi
         for one in columns
     ]
     said = f"{caption} as filed. {scale.of(currency)}, unless a line gives another unit."
-    return h.section(figures.table(said, head, rows, class_="fig filed", label=caption), reasons.legend())
+    return h.section(html_tables.render_table(said, head, rows, class_="fig filed", label=caption), reasons.legend())
 
 
-def _said(column: ShownPeriod, *, full: bool = False) -> str:
+def _said(column: PeriodColumn, *, full: bool = False) -> str:
     if column.start is None:
         return column.end
     length = round(_days({"start_date": column.start, "end_date": column.end}) / 30.4)
@@ -232,10 +253,10 @@ def _said(column: ShownPeriod, *, full: bool = False) -> str:
 
 def _row(
     line: JoinedLine,
-    columns: Sequence[ShownPeriod],
+    columns: Sequence[PeriodColumn],
     currency: str,
-    scale: figures.Scale,
-    reasons: figures.Reasons,
+    scale: html_tables.Scale,
+    reasons: html_tables.ReasonLegend,
     base: str,
 ) -> Html:
     row = line.row
@@ -249,13 +270,17 @@ def _row(
     other = row["unit"] not in (currency, None)
     name = h.th(label, other and h.small(" ", row["unit"]), scope="row", class_=level, title=row["concept"])
     total = (row["preferred_label"] or "").lower().endswith("totallabel")
-    by = figures.SCALES[2] if other else scale
+    by = html_tables.SCALES[2] if other else scale
     cells = [_cell(_at(line, one), f"{base}fact/{row['concept']}?end={one.end}", row, by, reasons) for one in columns]
     return h.tr(name, cells, class_="total" if total else None)
 
 
 def _cell(
-    told: tuple[str | None, str | None], proof: str, row: Mapping[str, Any], by: figures.Scale, reasons: figures.Reasons
+    told: tuple[str | None, str | None],
+    proof: str,
+    row: Mapping[str, Any],
+    by: html_tables.Scale,
+    reasons: html_tables.ReasonLegend,
 ) -> Html:
     value, reason = told
     if value is None:
@@ -267,4 +292,6 @@ def _cell(
     # A negated line shows the other sign than was reported, as the filing itself does.
     amount = -amount if row["negated"] else amount
     exact = not by.places and amount != amount.to_integral_value()
-    return figures.cell(h.a(figures.whole(amount) if exact else figures.money(amount, by), href=proof), amount)
+    return html_tables.render_figure_cell(
+        h.a(html_tables.format_number(amount) if exact else html_tables.format_money(amount, by), href=proof), amount
+    )

@@ -7,58 +7,62 @@ from urllib.parse import quote
 from finapi.core.json import dumps
 from finapi.market.statements import company_coverage
 from finapi.market.statements.company_coverage import CompanyMatch
-from finapi.web.html import figures, frame
+from finapi.web.html import html_tables, page_layout
 from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
 from finapi.web.http.route import API
-from finapi.web.pages import access
-from finapi.web.pages.asked import Ask, ask
+from finapi.web.pages import page_access
+from finapi.web.pages.api_backed_pages import ApiCall, build_api_call
 
 PARAMS = (Param("q", default="", empty_is_default=True),)
-SUGGESTED, FOUND = 8, 50
+MAX_SUGGESTIONS, MAX_COMPANIES = 8, 50
 
 _STANDS_FOR = (f"GET {API}/xbrl/search",)
-_FUND = (("Fund", lambda one: figures.name(one["name"], f"/fund/{one['cik']}")), "CIK=cik")
+_FUND = (("Fund", lambda one: html_tables.render_link_header(one["name"], f"/fund/{one['cik']}")), "CIK=cik")
 _INSIDER = (
-    ("Insider", lambda one: figures.name(one["name"], f"/insider/{one['cik']}")),
+    ("Insider", lambda one: html_tables.render_link_header(one["name"], f"/insider/{one['cik']}")),
     "Company=latest_company",
     "CIK=cik",
 )
 
 
-def show(call: Call) -> Response:
+def show_search(call: Call) -> Response:
     """What a text finds, as a page."""
-    return access.shown(call, (*_STANDS_FOR, *(one.name for one in _others("x"))), lambda: _page(call))
+    return page_access.serve_data_page(call, (*_STANDS_FOR, *(one.name for one in _others("x"))), lambda: _page(call))
 
 
-def suggest(call: Call) -> Response:
+def show_suggestions(call: Call) -> Response:
     """The first of them, as a document."""
-    return access.shown(call, _STANDS_FOR, lambda: _document(call))
+    return page_access.serve_data_page(call, _STANDS_FOR, lambda: _document(call))
 
 
 def _document(call: Call) -> Response:
-    companies = [{**one, "url": url_of(one)} for one in _found(call, SUGGESTED)]
+    companies = [{**one, "url": get_company_url(one)} for one in _found(call, MAX_SUGGESTIONS)]
     return Response(200, dumps({"companies": companies}))
 
 
-def _others(text: str) -> tuple[Ask, Ask]:
+def _others(text: str) -> tuple[ApiCall, ApiCall]:
     """The calls that find funds and insiders."""
-    return ask("/form-13f/search", q=text, limit=SUGGESTED), ask(
-        "/insiders/insider/search", query=text, limit=SUGGESTED
+    return build_api_call("/form-13f/search", q=text, limit=MAX_SUGGESTIONS), build_api_call(
+        "/insiders/insider/search", query=text, limit=MAX_SUGGESTIONS
     )
 
 
 def _page(call: Call) -> Response:
     text = call.params["q"].strip()
-    rows = _found(call, FOUND)
+    rows = _found(call, MAX_COMPANIES)
     funds, insiders = (one.answer(call) for one in _others(text)) if text else ({"results": []}, [])
     people = {one["cik"] for one in insiders if not one["is_entity"]}
     rows = [one for one in rows if one["cik"] not in people]
-    columns = (("Company", lambda one: figures.name(one["company"], url_of(one))), "Ticker=ticker", "CIK=cik")
+    columns = (
+        ("Company", lambda one: html_tables.render_link_header(one["company"], get_company_url(one))),
+        "Ticker=ticker",
+        "CIK=cik",
+    )
     found = [
-        figures.grid(f"{title}: {len(found)} found", how, found)
+        html_tables.render_grid(f"{title}: {len(found)} found", how, found)
         for title, how, found in (
             ("Companies", columns, rows),
             ("Funds", _FUND, funds["results"]),
@@ -66,10 +70,10 @@ def _page(call: Call) -> Response:
         )
         if found
     ]
-    return frame.page(
+    return page_layout.render_page(
         call,
         f"Found for {text}" if text else "Search",
-        frame.search_form(text, autofocus=not found),
+        page_layout.render_search_form(text, autofocus=not found),
         found or _nothing(text),
         search=False,
     )
@@ -89,6 +93,6 @@ def _found(call: Call, most: int) -> list[CompanyMatch]:
         return company_coverage.search_companies(tx, text, most, 0)
 
 
-def url_of(company: CompanyMatch) -> str:
+def get_company_url(company: CompanyMatch) -> str:
     """The address of a company's page."""
     return f"/company/{quote(company['ticker'] or company['cik'], safe='')}"

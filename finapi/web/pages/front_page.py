@@ -10,17 +10,17 @@ from finapi.core.json import dumps
 from finapi.market.documents import filing_rows
 from finapi.market.documents.filing_rows import FilingRow
 from finapi.store import heartbeats
-from finapi.web.html.frame import page, search_form
+from finapi.web.html.page_layout import render_page, render_search_form
 from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.route import API
-from finapi.web.pages import TRY_KEY, access
+from finapi.web.pages import DEMO_KEY, page_access
 
 # How many of the newest filings are shown.
-NEWEST = 12
+MAX_NEWEST = 12
 
-NO_KEY = "YOUR_KEY"
+KEY_PLACEHOLDER = "YOUR_KEY"
 
 _COUNTED = (
     ("companies", "companies"),
@@ -38,10 +38,10 @@ _CALLS = (
 _STANDS_FOR = (f"GET {API}/sec/filings",)
 
 
-def show(call: Call) -> Response:
+def show_front_page(call: Call) -> Response:
     """The page at ``/``."""
     config = call.app.config
-    return page(
+    return render_page(
         call,
         "finapi",
         h.p(
@@ -50,7 +50,7 @@ def show(call: Call) -> Response:
             "is marked with a reason.",
             class_="lead",
         ),
-        config.pages != "off" and search_form(),
+        config.pages != "off" and render_search_form(),
         _held(call),
         config.pages == "public" and _newest(call),
         _calls(call),
@@ -59,9 +59,9 @@ def show(call: Call) -> Response:
     )
 
 
-def newest(call: Call) -> Response:
+def show_newest_filings(call: Call) -> Response:
     """Newest filings as a document: what the page asks for again and again."""
-    return access.shown(call, _STANDS_FOR, lambda: Response(200, dumps({"filings": _filings(call)})))
+    return page_access.serve_data_page(call, _STANDS_FOR, lambda: Response(200, dumps({"filings": _filings(call)})))
 
 
 def _held(call: Call) -> Html:
@@ -94,7 +94,7 @@ def _filings(call: Call) -> list[dict[str, str | None]]:
     from finapi.market.filings import search
 
     with call.app.db.read() as tx:
-        places = search.places(tx, search.Question(), search.Page(NEWEST))
+        places = search.places(tx, search.Question(), search.Page(MAX_NEWEST))
         return [_line(row) for row in filing_rows.rows(tx, [search.accession_of(place) for place in places])]
 
 
@@ -104,14 +104,14 @@ def _line(row: FilingRow) -> dict[str, str | None]:
     return {"filed": row["filed_date"], "form": row["form_type"], "name": row["entity_name"], "url": link, "page": page}
 
 
-def key_to_try(app: App) -> str:
+def get_example_key(app: App) -> str:
     """The key that calls are shown with: a demo's own, or a word in its place."""
-    tried = app.static_bodies.get(TRY_KEY) if app.config.pages == "public" else None
-    return tried.decode() if tried else NO_KEY
+    tried = app.static_bodies.get(DEMO_KEY) if app.config.pages == "public" else None
+    return tried.decode() if tried else KEY_PLACEHOLDER
 
 
 def _calls(call: Call) -> Html:
-    key = key_to_try(call.app)
+    key = get_example_key(call.app)
     base = call.app.config.public_url
     shown = [
         [h.h3(said), h.pre(h.code(f"curl -s -H 'X-API-Key: {key}' \\\n  '{base}{target}'"), tabindex=0)]
@@ -119,7 +119,7 @@ def _calls(call: Call) -> Html:
     ]
     how = (
         "These commands work as shown, with this demo's key."
-        if key != NO_KEY
+        if key != KEY_PLACEHOLDER
         else "The operator of this service gives out invite codes. Your API key arrives by mail."
     )
     return h.section(h.h2("Call it"), h.p(how), shown)

@@ -9,13 +9,13 @@ from finapi.market.documents import fulltext
 from finapi.market.filings import text_search
 from finapi.market.filings.text_search import TextQuery
 from finapi.web.filings import texts
-from finapi.web.html import figures, frame
-from finapi.web.html.tags import Html, h, html
+from finapi.web.html import html_tables, page_layout
+from finapi.web.html.tags import Html, h, join_html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
-from finapi.web.pages import access, asked
-from finapi.web.pages.asked import FORMAT, ask
+from finapi.web.pages import api_backed_pages, page_access
+from finapi.web.pages.api_backed_pages import FORMAT, build_api_call
 from finapi.web.pages.company import filing_list
 
 # An empty field of the form is one that was not filled in.
@@ -30,45 +30,49 @@ PARAMS = (
 )
 
 
-def show(call: Call) -> Response:
+def show_text_search(call: Call) -> Response:
     """The page at ``/filings/text``: the documents in which the words stand, the newest filing first."""
     given = {name: value for name, value in call.params.items() if name != "format"}
-    found = ask("/sec/filings/search", **given, limit=20)
+    found = build_api_call("/sec/filings/search", **given, limit=20)
     if not given["q"]:
-        return access.shown(call, (), lambda: frame.page(call, "Search in documents", _form(call)))
-    return asked.shown(call, (found,), lambda: _page(call, found))
+        return page_access.serve_data_page(
+            call, (), lambda: page_layout.render_page(call, "Search in documents", _form(call))
+        )
+    return api_backed_pages.serve_api_page(call, (found,), lambda: _page(call, found))
 
 
-def _page(call: Call, one: asked.Ask) -> Response:
+def _page(call: Call, one: api_backed_pages.ApiCall) -> Response:
     answer = one.answer(call)
     rows, meta, query = answer["data"], answer["meta"], text_search.parsed(call.params["q"])
-    many = figures.many(meta["total"], "document")
+    many = html_tables.format_count(meta["total"], "document")
     said = (
         f"{many if meta['total_exact'] else f'More than {many}'} found; {meta['documents_searched']:,} of the "
         f"{meta['documents_kept']:,} stored documents are searched."
     )
-    found = h.ol([_found(row, query) for row in rows], class_="places") if rows else asked.how()
-    return frame.page(
+    found = h.ol([_found(row, query) for row in rows], class_="places") if rows else api_backed_pages.render_load_hint()
+    return page_layout.render_page(
         call,
         "Search in documents",
         _form(call),
         h.p(said, role="status"),
         found,
-        filing_list.more(call, "Older filings", cursor=meta["next_cursor"]),
-        asked.source(call, one, csv=filing_list.csv_of(call)),
+        filing_list.render_next_link(call, "Older filings", cursor=meta["next_cursor"]),
+        api_backed_pages.render_source_note(call, one, csv=filing_list.get_csv_url(call)),
         wide=True,
     )
 
 
 def _form(call: Call) -> Html:
     params = call.params
-    return html(
-        filing_list.filter_form(
+    return join_html(
+        filing_list.render_filter_form(
             call,
-            filing_list.TEXT_SEARCH,
+            filing_list.TEXT_SEARCH_PATH,
             "Find",
-            figures.entry("Words", "q", params["q"], "search", placeholder='"going concern" auditor', required=True),
-            figures.entry("Tickers", "ticker", ",".join(params["ticker"] or ()), placeholder="AAPL,NFLX"),
+            html_tables.render_input(
+                "Words", "q", params["q"], "search", placeholder='"going concern" auditor', required=True
+            ),
+            html_tables.render_input("Tickers", "ticker", ",".join(params["ticker"] or ()), placeholder="AAPL,NFLX"),
         ),
         h.p(
             "All words must occur in the document. ",
@@ -95,6 +99,6 @@ def _marked(snippet: str, query: TextQuery) -> Html:
     """What is written around the place, with the words themselves marked."""
     place = fulltext.place_of(snippet, query.phrases, query.prefixes)
     if place is None:
-        return html(snippet)
+        return join_html(snippet)
     first, last = place.offset, place.offset + place.length
-    return html(snippet[:first], h.mark(snippet[first:last]), snippet[last:])
+    return join_html(snippet[:first], h.mark(snippet[first:last]), snippet[last:])

@@ -11,7 +11,7 @@ from functools import cache
 from html import escape, unescape
 
 # Characters of a document that are shown at once; the next part begins at a tag.
-PART = 1_000_000
+PART_CHARACTERS = 1_000_000
 _LONG_TEXT = 300_000  # without a tag: it is cut
 
 _NAMES = """
@@ -39,18 +39,18 @@ _PICTURE = re.compile(r"data:image/(?:gif|jpeg|png|webp);base64,[A-Za-z0-9+/=\s]
 _LOADS = re.compile(r"[\\@<{}]|url|image|src|expression|behavior|binding|import", re.IGNORECASE)
 
 
-def parts(text: str) -> int:
+def count_parts(text: str) -> int:
     """How many parts a document is shown in."""
-    return max(1, -(-len(text) // PART))
+    return max(1, -(-len(text) // PART_CHARACTERS))
 
 
-def inert(text: str, part: int = 1) -> str:
+def sanitize_part(text: str, part: int = 1) -> str:
     """A part of a filed document, of which nothing runs or is loaded; all of a short one."""
     return "".join(_written(text[_beginning(text, part - 1) : _beginning(text, part)]))
 
 
 def _beginning(text: str, part: int) -> int:
-    place = part * PART
+    place = part * PART_CHARACTERS
     found = text.rfind("<", place - _LONG_TEXT, place) if 0 < place < len(text) else -1
     return place if found < 0 else found
 

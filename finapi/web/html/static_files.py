@@ -14,10 +14,10 @@ from finapi.web.http.params import path_param
 
 PARAMS = (path_param("name"),)
 
-KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+CONTENT_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 
 # Under the address that names its content a file never changes; under its bare name it may with the next version.
-FOR_EVER, FOR_AN_HOUR = "public, max-age=31536000, immutable", "public, max-age=3600"
+CACHE_FOREVER, CACHE_ONE_HOUR = "public, max-age=31536000, immutable", "public, max-age=3600"
 
 
 class StaticFile(NamedTuple):
@@ -29,29 +29,29 @@ class StaticFile(NamedTuple):
 
 
 @cache
-def files() -> dict[str, StaticFile]:
+def load_static_files() -> dict[str, StaticFile]:
     """Every static file by its name."""
     found = {}
     for entry in get_package_folder("finapi.web.html").joinpath("static").iterdir():
-        kind = KINDS.get(entry.name.rpartition(".")[2])
+        kind = CONTENT_TYPES.get(entry.name.rpartition(".")[2])
         if kind is not None:
             data = entry.read_bytes()
             found[entry.name] = StaticFile(data, hashlib.sha256(data).hexdigest()[:16], kind)
     return found
 
 
-def url(name: str) -> str:
+def get_static_url(name: str) -> str:
     """The address of a file as it is now."""
-    return f"/static/{name}?v={files()[name].tag}"
+    return f"/static/{name}?v={load_static_files()[name].tag}"
 
 
-def show(call: Call) -> Response:
+def show_static_file(call: Call) -> Response:
     """A static file, without a name the icon; 304 to whoever has it."""
-    found = files().get(call.params.get("name", "favicon.svg"))
+    found = load_static_files().get(call.params.get("name", "favicon.svg"))
     if found is None:
         raise ApiError("NOT_FOUND", "File not found.")
     named = call.request.query.get("v") == [found.tag]
-    kept = FOR_EVER if named else FOR_AN_HOUR
+    kept = CACHE_FOREVER if named else CACHE_ONE_HOUR
     headers = {"Cache-Control": kept, "ETag": f'W/"{found.tag}"', "Vary": "Accept-Encoding"}
     is_held = find_matching_etag(call.request.headers.get("if-none-match", ""), found.tag) is not None
     if is_held or has_if_none_match_star(call.request):
