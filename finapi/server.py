@@ -272,9 +272,9 @@ def _latest_years_step(app: App) -> float:
 
 def _holdings_step(app: App) -> float:
     """Settle some holdings that no ingest has. Return the seconds until it should run again."""
-    from finapi.market.holdings import settling
+    from finapi.market.holdings import recomputation
 
-    return PAUSE_SECONDS if settling.settle_portion(app.db, app.clock.now()) else HOLDINGS_SECONDS
+    return PAUSE_SECONDS if recomputation.recompute_portion(app.db, app.clock.now()) else HOLDINGS_SECONDS
 
 
 def _build_pollers(app: App) -> list[Worker]:

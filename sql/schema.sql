@@ -1947,7 +1947,7 @@ CREATE INDEX positions_by_flow ON positions (period, status, abs(flow) DESC, cik
     WHERE kind = 0 AND flow IS NOT NULL;
 
 -- Number of positions in shares that a fund has in an SIC major group in a quarter, so that funds of an industry are
--- counted without reading positions. The code that stores a quarter inserts its rows (market/holdings/store.py);
+-- counted without reading positions. The code that stores a quarter inserts its rows (market/holdings/holdings_store.py);
 -- triggers follow deleted positions and changed SIC codes.
 CREATE TABLE fund_groups (
     sic_group INTEGER NOT NULL,
@@ -2137,7 +2137,7 @@ CREATE TABLE fund_returns (
     -- JSON of the positions that lost most.
     worst      TEXT NOT NULL,
     -- The fund's return: 0.05 is five per cent. NULL: less than 80 per cent of the value has prices (LEAST_COVERAGE
-    -- in market/holdings/performance.py).
+    -- in market/holdings/fund_returns.py).
     earned     REAL
         AS (CASE WHEN priced > 0 AND priced * 100 >= value * 80 THEN gain * 1.0 / priced END) VIRTUAL,
     PRIMARY KEY (period, cik)

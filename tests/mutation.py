@@ -39,7 +39,7 @@ TESTS = {
     "market/financials/periods": f"tests/test_periods.py {SERIES}",
     "market/financials/fact_book": f"tests/test_fact_book.py tests/test_faces.py {SERIES}",
     "market/holdings/value_units": "tests/test_value_units.py tests/test_holdings.py",
-    "market/holdings/positions": "tests/test_positions.py tests/test_holdings.py tests/api/test_form13f_api.py",
+    "market/holdings/fund_positions": "tests/test_positions.py tests/test_holdings.py tests/api/test_form13f_api.py",
     "market/insiders/form_positions": "tests/market/insiders/test_rules.py tests/web/insiders/test_insiders_api.py",
     "edgar/thirteenf": "tests/edgar/test_thirteenf.py",
     "edgar/ownership_forms": "tests/edgar/test_ownership_forms.py",

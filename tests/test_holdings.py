@@ -37,9 +37,9 @@ def run(app: App, *paths: Path, **given: str) -> dict[str, Outcome]:
 def quarter(app: App, period: str, cik: int = FUND) -> tuple[funds.FundQuarter, dict[str, tuple[Any, ...]]]:
     """A fund's quarter and its positions: CUSIP (and put or call) to shares, value, status."""
     with app.db.read() as tx:
-        held = funds.quarter(tx, cik, period)
-        rows, _ = funds.holdings(tx, held, options="all", limit=100)
-        gone, _ = funds.holdings(tx, held, options="all", status="closed", limit=100)
+        held = funds.get_quarter(tx, cik, period)
+        rows, _ = funds.list_holdings(tx, held, options="all", limit=100)
+        gone, _ = funds.list_holdings(tx, held, options="all", status="closed", limit=100)
     return held, {
         row["cusip"] + (row["put_call"] or ""): (row["shares"], row["value_usd"], row["status"])
         for row in [*rows, *gone]
@@ -89,8 +89,8 @@ def test_every_shared_document_is_ingested_or_refused_with_its_reason(app: App) 
 def test_full_tables_tie_to_their_covers_in_dollars(app: App, cik: int, value: int, count: int, rule: str) -> None:
     run(app, FOLDER)
     with app.db.read() as tx:
-        held = funds.quarter(tx, cik, None)
-        rows, total = funds.holdings(tx, held, limit=100)
+        held = funds.get_quarter(tx, cik, None)
+        rows, total = funds.list_holdings(tx, held, limit=100)
     assert held.filing["table_ties"]
     assert (held.value, held.filing["table_value_total"], sum(row["value_usd"] for row in rows)) == (value,) * 3
     assert (held.positions, held.filing["table_entry_total"], total) == (count,) * 3
@@ -101,8 +101,8 @@ def test_full_tables_tie_to_their_covers_in_dollars(app: App, cik: int, value: i
 def test_a_trimmed_table_says_that_it_does_not_tie(app: App) -> None:
     run(app, FOLDER)
     with app.db.read() as tx:
-        held = funds.quarter(tx, 1067983, None)
-        rows, _ = funds.holdings(tx, held, limit=100)
+        held = funds.get_quarter(tx, 1067983, None)
+        rows, _ = funds.list_holdings(tx, held, limit=100)
     assert not held.filing["table_ties"]
     assert (held.filing["table_rows"], held.filing["table_entry_total"]) == (5, 90)
     assert (held.filing["table_rows_value"], held.value) == (2_160_900_777, 263_095_703_570)
@@ -153,8 +153,8 @@ def test_options_stand_apart_from_shares(app: App, tmp_path: Path) -> None:
     held, rows = quarter(app, "2025-09-30")
     assert (rows[made.APPLE], rows[made.APPLE + "Put"]) == ((15, 3_750, None), (20, 5_000, None))
     with app.db.read() as tx:
-        assert funds.holdings(tx, held, options="none", limit=9)[1] == 2
-        assert funds.holdings(tx, held, options="only", limit=9)[1] == 1
+        assert funds.list_holdings(tx, held, options="none", limit=9)[1] == 2
+        assert funds.list_holdings(tx, held, options="only", limit=9)[1] == 1
         sums = [tuple(row) for row in tx._connection.execute("SELECT shares, value FROM security_quarters ORDER BY 1")]
     assert sums == [(5, 2_500), (15, 3_750)]
 
@@ -174,7 +174,7 @@ def test_a_notice_is_a_filing_without_holdings(app: App, tmp_path: Path) -> None
     (outcome,) = take(app, tmp_path, notice)
     assert (outcome.outcome, outcome.reason) == ("ingested", None)
     with app.db.read() as tx:
-        assert funds.periods(tx, FUND) == []
+        assert funds.list_periods(tx, FUND) == []
         assert [tuple(row) for row in tx._connection.execute("SELECT form, row_count FROM holdings_reports")] == [
             ("13F-NT", 0)
         ]

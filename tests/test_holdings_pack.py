@@ -55,8 +55,8 @@ def test_a_pack_that_is_none_is_refused(app: App, data: bytes, place: str, reaso
 def test_the_demo_holds_four_funds_and_says_what_is_missing(app: App) -> None:
     demo.load(app)
     with app.db.read() as tx:
-        lts, berkshire = funds.quarter(tx, 1894188, None), funds.quarter(tx, 1067983, None)
-        apple, _ = funds.holdings(tx, berkshire, search="apple", limit=1)
+        lts, berkshire = funds.get_quarter(tx, 1894188, None), funds.get_quarter(tx, 1067983, None)
+        apple, _ = funds.list_holdings(tx, berkshire, search="apple", limit=1)
     assert (lts.value, lts.positions, lts.filing["table_ties"]) == (454_926_000, 14, True)
     assert (berkshire.value, berkshire.filing["table_ties"], berkshire.reason) == (
         263_095_703_570,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from finapi.market.holdings import positions, quarters
-from finapi.market.holdings.positions import FundPosition, ReportedRow, StandingReport
+from finapi.market.holdings import fund_positions, quarters
+from finapi.market.holdings.fund_positions import FundPosition, ReportedRow, StandingReport
 
 
 def report(report_id: int, filed_at: str, kind: str = "", **changes: Any) -> StandingReport:
@@ -31,7 +31,7 @@ def stands(*reports: StandingReport) -> tuple[list[int], bool]:
     found = {
         (tuple(one.report_id for one in standing), full)
         for some in itertools.permutations(reports)
-        for standing, full in [positions.effective(some)]
+        for standing, full in [fund_positions.choose_effective_reports(some)]
     }
     assert len(found) == 1
     ((ids, full),) = found
@@ -95,26 +95,26 @@ def row(security: int, shares: int, value: int, **changes: Any) -> ReportedRow:
 
 def test_rows_of_one_security_are_added_up() -> None:
     rows = [row(7, 10, 100, managers="4"), row(7, 5, 50, managers="11,2,4", discretion="DFND"), row(7, 1, 9, kind=2)]
-    assert list(positions.united(rows).values()) == [
+    assert list(fund_positions.merge_rows(rows).values()) == [
         row(7, 15, 150, managers="2,4,11", discretion="MIXED", row_count=2),
         row(7, 1, 9, kind=2),
     ]
 
 
 def test_votes_are_added_only_where_every_row_gives_them() -> None:
-    (added,) = positions.united([row(7, 10, 100), row(7, 5, 50, sole=None)]).values()
+    (added,) = fund_positions.merge_rows([row(7, 10, 100), row(7, 5, 50, sole=None)]).values()
     assert (added.sole, added.shared) == (None, 0)
 
 
 def test_the_first_figi_that_is_told_stands() -> None:
     for told, stands_for in (((None, "B"), "B"), (("A", None), "A"), (("A", "B"), "A"), ((None, None), None)):
-        (added,) = positions.united([row(7, 10, 100, figi=one) for one in told]).values()
+        (added,) = fund_positions.merge_rows([row(7, 10, 100, figi=one) for one in told]).values()
         assert added.figi == stands_for
 
 
 def changes(before: list[ReportedRow] | None, now: list[ReportedRow]) -> dict[int, FundPosition]:
-    held = None if before is None else positions.united(before)
-    return {one.row.security_id: one for one in positions.compared(positions.united(now), held)}
+    held = None if before is None else fund_positions.merge_rows(before)
+    return {one.row.security_id: one for one in fund_positions.compare_quarters(fund_positions.merge_rows(now), held)}
 
 
 def test_every_change_has_its_name_and_its_worth() -> None:
@@ -122,7 +122,7 @@ def test_every_change_has_its_name_and_its_worth() -> None:
     now = [row(1, 10, 150), row(2, 14, 210), row(3, 7, 105), row(5, 2, 30)]
     found = changes(before, now)
     assert {
-        at: (positions.change_name(one.status), one.previous_shares, one.previous_value, one.flow)
+        at: (fund_positions.find_change_name(one.status), one.previous_shares, one.previous_value, one.flow)
         for at, one in found.items()
     } == {
         1: ("unchanged", 10, 100, 0),
@@ -136,7 +136,7 @@ def test_every_change_has_its_name_and_its_worth() -> None:
 
 def test_without_the_quarter_before_no_change_is_known() -> None:
     found = changes(None, [row(1, 10, 100)])
-    assert found[1] == FundPosition(row(1, 10, 100), positions.UNKNOWN, None, None, None)
+    assert found[1] == FundPosition(row(1, 10, 100), fund_positions.UNKNOWN, None, None, None)
 
 
 def test_the_worth_of_a_change_is_exact_in_numbers_that_no_float_holds() -> None:
@@ -147,9 +147,11 @@ def test_the_worth_of_a_change_is_exact_in_numbers_that_no_float_holds() -> None
 
 
 def test_a_put_is_no_share_of_what_it_is_on() -> None:
-    found = positions.compared(positions.united([row(1, 5, 5, kind=3)]), positions.united([row(1, 5, 5)]))
-    assert [(one.row.kind, one.status) for one in found] == [(3, positions.NEW), (0, positions.CLOSED)]
-    assert positions.contribution(found[0]) is None
+    found = fund_positions.compare_quarters(
+        fund_positions.merge_rows([row(1, 5, 5, kind=3)]), fund_positions.merge_rows([row(1, 5, 5)])
+    )
+    assert [(one.row.kind, one.status) for one in found] == [(3, fund_positions.NEW), (0, fund_positions.CLOSED)]
+    assert fund_positions.compute_contribution(found[0]) is None
 
 
 # ---- quarters
@@ -157,14 +159,14 @@ def test_a_put_is_no_share_of_what_it_is_on() -> None:
 
 def test_quarters_follow_each_other() -> None:
     ends = ["2023-12-31", "2024-03-31", "2024-06-30", "2024-09-30", "2024-12-31"]
-    assert [quarters.after(end) for end in ends[:-1]] == ends[1:]
-    assert [quarters.before(end) for end in ends[1:]] == ends[:-1]
+    assert [quarters.get_next_end(end) for end in ends[:-1]] == ends[1:]
+    assert [quarters.get_previous_end(end) for end in ends[1:]] == ends[:-1]
 
 
 def test_deadlines_as_the_sec_publishes_them() -> None:
     # sec.gov, Form 13F filing deadlines: the 45th day, moved past weekends and Presidents' Day.
     assert {
-        period: quarters.deadline(period).isoformat()
+        period: quarters.get_filing_deadline(period).isoformat()
         for period in (
             "2020-12-31",
             "2022-12-31",

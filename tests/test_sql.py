@@ -86,21 +86,21 @@ READS_ALL = {
     "sale_notices_to_pack",
     "insider_forms_to_pack",
     "issuers_to_pack",
-    "pack_holdings_reports",
+    "holdings_reports_to_pack",
     # After a leak all of them, once.
     "expire_verifications",
     # Marks that are taken off again at once.
     "redated_holdings_reports",
-    "securities_resplit",
-    "next_fund_uncounted",
-    "securities_unpriced",
-    "fund_quarters_uncompared",
-    "series_uncounted",
+    "resplit_securities",
+    "next_uncounted_fund",
+    "unpriced_securities",
+    "uncompared_fund_quarters",
+    "uncounted_series",
     # Four rows a year, and all series once a quarter.
     "returned_quarters",
-    "quarter_due",
-    "quarter_unsummed",
-    "count_all_series",
+    "due_quarter",
+    "unsummed_quarter",
+    "update_all_series_as_uncounted",
     # For a file of the SEC's, once.
     "tickers_squeezed",
     # The first rows in the order of an index.

@@ -20,7 +20,7 @@ def unit(**changes: Any) -> Unit:
         "rows": [(250_000, 1_000)],
         **changes,
     }
-    return value_units.decide(**values, row_value=sum(value for value, _ in values["rows"]))
+    return value_units.decide_unit(**values, row_value=sum(value for value, _ in values["rows"]))
 
 
 def test_since_2023_01_03_a_report_is_in_dollars_whatever_its_quarter() -> None:
@@ -95,11 +95,11 @@ def test_five_dollars_as_thousands_are_too_dear() -> None:
 
 
 def test_managers_agree_where_more_than_half_imply_up_to_three_times_a_price() -> None:
-    assert value_units.agreed([10.0]) is None
-    assert value_units.agreed([10.0, 30.0]) == 10.0
-    assert value_units.agreed([10.0, 30.1]) is None
-    assert value_units.agreed([10.0, 10.0, 1_000.0]) == 10.0
-    assert value_units.agreed([10.0, 10.0, 1_000.0, 1_000.0]) is None
+    assert value_units.find_agreed_price([10.0]) is None
+    assert value_units.find_agreed_price([10.0, 30.0]) == 10.0
+    assert value_units.find_agreed_price([10.0, 30.1]) is None
+    assert value_units.find_agreed_price([10.0, 10.0, 1_000.0]) == 10.0
+    assert value_units.find_agreed_price([10.0, 10.0, 1_000.0, 1_000.0]) is None
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_managers_agree_where_more_than_half_imply_up_to_three_times_a_price() -
     ],
 )
 def test_a_price_is_off_by_a_thousand_give_or_take_three_times(times: float, sign: int) -> None:
-    assert value_units.off(times * 8, 8.0) == sign
+    assert value_units.get_thousandfold_sign(times * 8, 8.0) == sign
 
 
 @pytest.mark.parametrize("rows", [[], [(0, 1_000)], [(1_000, 0)]])

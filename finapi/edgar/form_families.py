@@ -82,7 +82,7 @@ OWNERSHIP = FormFamily(
 )
 THIRTEEN_F = FormFamily(
     name="holdings",
-    module="finapi.market.holdings.intake",
+    module="finapi.market.holdings.holdings_intake",
     kinds=("13f-cover", "13f-table"),
     required_kinds=("13f-cover", "13f-table"),
     roots=(

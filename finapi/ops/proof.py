@@ -14,7 +14,7 @@ from finapi.accounts import archive, billing
 from finapi.accounts.billing import OpenDebit
 from finapi.core.config import Config
 from finapi.core.json import text as text_of
-from finapi.market.holdings import doubts, industries
+from finapi.market.holdings import industry_flows, value_doubts
 from finapi.store.db import Database, DatabaseError, Transaction
 from finapi.store.portions import read_in_portions
 
@@ -74,7 +74,7 @@ def check_database(db: Database, config: Config) -> Proof:
         problems += [*billing.list_errors(app), *archive.list_errors(app)]
         open_debits = sum_open_debits(billing.list_open_debits(app))
         elsewhere = len(archive.list_missing_files(app))
-        problems += [*doubts.wrong(db), *industries.wrong(db)]
+        problems += [*value_doubts.list_errors(db), *industry_flows.list_errors(db)]
         counts["documents"], wrong = _documents(db)
     except DatabaseError as error:
         return _unreadable([f"the database cannot be read: {error}"])

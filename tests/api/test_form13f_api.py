@@ -17,8 +17,8 @@ from finapi.app import App
 from finapi.core.cache import Cache
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.market.holdings import flows, query
-from finapi.web.holdings import funds
+from finapi.market.holdings import holdings_query, security_flows
+from finapi.web.holdings import fund_holdings
 from finapi.web.routes import ROUTES
 from tests import holdings as ours
 from tests.client import Answer, Client
@@ -301,7 +301,7 @@ def test_bulk_refuses_several_funds_with_more_holdings_than_it_sorts(
     path, both = API + "/form-13f/fund/bulk?period=2025-09-30", {"ciks": ["1234567", "7654321"]}
     found = api.post(path + "&detail=full", both).json["funds"]
     assert [one["status"] for one in found] == ["ok", "ok"]
-    monkeypatch.setattr(funds, "MAX_BULK_SORTED", sum(one["holdings_count"] for one in found) - 1)
+    monkeypatch.setattr(fund_holdings, "MAX_SORTED_HOLDINGS", sum(one["holdings_count"] for one in found) - 1)
     refused = api.post(path + "&detail=full", both)
     assert (refused.status, refused.json["code"], refused.json["details"]["param"]) == (400, "INVALID_PARAM", "ciks")
     assert api.post(path, both).status == 200
@@ -312,7 +312,7 @@ def test_a_basket_of_funds_with_more_holdings_than_are_added_up_is_refused(
     api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = API + "/form-13f/aggregation/basket-holdings?period=2025-09-30&ciks="
-    monkeypatch.setattr(flows, "MAX_ADDED", 2)
+    monkeypatch.setattr(security_flows, "MAX_BASKET_HOLDINGS", 2)
     refused = api.get(path + "1234567,7654321")
     assert (refused.status, refused.json["code"], refused.json["details"]["param"]) == (400, "INVALID_PARAM", "ciks")
     assert api.get(path + "1234567").status == 200
@@ -321,7 +321,7 @@ def test_a_basket_of_funds_with_more_holdings_than_are_added_up_is_refused(
 def test_a_page_of_a_basket_is_bounded_and_says_that_more_follows(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     path = API + "/form-13f/aggregation/basket-holdings?period=2025-09-30&ciks=1234567,7654321"
     whole = api.get(path).json["positions"]
-    monkeypatch.setattr(flows, "MAX_POSITIONS", 1)
+    monkeypatch.setattr(security_flows, "MAX_BASKET_POSITIONS", 1)
     pages = [api.get(f"{path}&size=all&offset={place}").json for place in range(len(whole))]
     assert [page["positions"] for page in pages] == [[row] for row in whole]
     assert [page["meta"]["has_more"] for page in pages] == [True] * (len(whole) - 1) + [False]
@@ -427,7 +427,7 @@ def test_an_ascending_order_of_covers_is_refused(api: Client) -> None:
 
 
 def test_older_covers_that_were_not_looked_at_are_told(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query, "MAX_LOOKED", 1)
+    monkeypatch.setattr(holdings_query, "MAX_SEARCHED_PAGES", 1)
     found = api.post(API + "/form-13f/cover-pages", {"query": "formType:13F-HR"}).json
     assert ([row["filed_date"] for row in found["filings"]], found["meta"]["older_not_looked_at"]) == (
         ["2025-11-14"],

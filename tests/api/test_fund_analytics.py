@@ -14,8 +14,8 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.edgar import ownership_forms
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
-from finapi.market.holdings import analytics, performance
-from finapi.market.holdings.signals import LEAN
+from finapi.market.holdings import cost_basis, fund_returns
+from finapi.market.holdings.signals import MIN_SIGNAL_RATIO
 from finapi.market.insiders import insider_store
 from finapi.web.routes import ROUTES
 from tests.api.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
@@ -128,7 +128,7 @@ def test_what_was_not_counted_yet_says_so(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, *NAMES, *LAMP)
     with app.db.write() as tx:
         # As a migration and an ingest that was killed leave it.
-        tx.run("mark_fund_uncounted", cik=1234567, period="2025-03-31")
+        tx.run("upsert_uncounted_fund", cik=1234567, period="2025-03-31")
     rows = shown(client(app), "/fund/1234567/holdings-analytics")["holdings"]
     assert of(rows, "cost_basis", "reason") == [[2_750, None], [None, "counted_with_the_next_ingest"]]
 
@@ -290,7 +290,7 @@ def test_what_is_due_is_counted_in_portions_and_goes_on_after_a_kill(app: App, t
     portions = 0
     for _ in range(4):
         with app.db.write() as tx:
-            assert analytics.settle_portion(tx, 1)
+            assert cost_basis.recompute_portion(tx, 1)
     # Killed here: Lamp is counted up to its third quarter. Whatever is ingested next ends it.
     assert kept(app)["funds_uncounted"] == [(1234567, "2025-12-31", 0, 0), (7654321, "2025-09-30", 0, 0)]
     take(app, tmp_path, TICKERS)
@@ -299,7 +299,7 @@ def test_what_is_due_is_counted_in_portions_and_goes_on_after_a_kill(app: App, t
     due = True
     while due:
         with app.db.write() as tx:
-            due = analytics.settle_portion(tx, 1)
+            due = cost_basis.recompute_portion(tx, 1)
         portions += 1
     # Prices, six quarters of funds, funds of the quarter with prices one by one and its end, and nothing.
     assert (portions, kept(app)) == (11, whole)
@@ -310,9 +310,9 @@ def test_a_return_that_changes_while_its_quarter_is_counted_begins_it_anew(app: 
     forget(app)
     while kept(app)["funds_uncounted"]:
         with app.db.write() as tx:
-            analytics.settle_portion(tx, 1)
+            cost_basis.recompute_portion(tx, 1)
     with app.db.write() as tx:
-        analytics.settle_portion(tx, 1)
+        cost_basis.recompute_portion(tx, 1)
         assert tx.find_value("fund_return_due", cik=1234567, period="2025-12-31") == 0
         assert tx.find_value("fund_return_due", cik=7654321, period="2025-12-31") == 1
     take(app, tmp_path, PRICES.replace(b"660", b"690"))
@@ -321,19 +321,21 @@ def test_a_return_that_changes_while_its_quarter_is_counted_begins_it_anew(app: 
 
 
 def test_each_return_of_a_fund_is_counted_once(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted, count = [], performance._counted
+    counted, count = [], fund_returns._counted
     take(app, tmp_path, *NAMES, *LAMP, *OTHERS, PRICES)
     forget(app)
-    monkeypatch.setattr(performance, "_counted", lambda tx, *one: (counted.append(one), count(tx, *one))[1])
-    analytics.settle(app.db)
+    monkeypatch.setattr(fund_returns, "_counted", lambda tx, *one: (counted.append(one), count(tx, *one))[1])
+    cost_basis.recompute_all(app.db)
     assert (len(counted), len(set(counted))) == (6, 6)
 
 
 def test_the_kept_return_is_null_below_the_least_coverage(app: App) -> None:
     with app.db.write() as tx:
         tx._connection.execute("PRAGMA defer_foreign_keys=ON")
-        rows = [("2025-12-31", cik, 1, 100, performance.LEAST_COVERAGE - 1 + cik, 0, 8, "[]", "[]") for cik in range(2)]
-        tx.insert_rows("put_fund_return", rows)
+        rows = [
+            ("2025-12-31", cik, 1, 100, fund_returns.MIN_COVERAGE_PCT - 1 + cik, 0, 8, "[]", "[]") for cik in range(2)
+        ]
+        tx.insert_rows("upsert_fund_return", rows)
         found = tx._connection.execute("SELECT earned FROM fund_returns ORDER BY cik").fetchall()
         tx._connection.execute("DELETE FROM fund_returns")
     assert [row[0] for row in found] == [None, 0.1]
@@ -372,7 +374,7 @@ def test_rotation_is_what_was_bought_for_each_dollar_sold(app: App, tmp_path: Pa
         "doubted_value": 0,
         "doubted_flow": 0,
     }
-    assert float(LEAN) == 1.1
+    assert float(MIN_SIGNAL_RATIO) == 1.1
 
 
 def test_rotation_of_a_quarter_without_reports_is_refused(api: Client) -> None:

@@ -12,7 +12,7 @@ import pytest
 from finapi import server
 from finapi.accounts import users
 from finapi.app import App
-from finapi.market.holdings import doubts, store
+from finapi.market.holdings import holdings_store, value_doubts
 from finapi.ops import proof
 from tests.api.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 from tests.client import Client
@@ -139,12 +139,12 @@ def test_agreed_prices_are_made_in_portions_that_go_on_after_a_kill(app: App, tm
         tx._connection.execute("UPDATE security_quarters SET price = NULL")
         tx._connection.execute("INSERT INTO securities_unpriced SELECT period, security_id FROM security_quarters")
     with app.db.write() as tx:
-        assert doubts.settle_portion(tx, 1)
+        assert value_doubts.recompute_portion(tx, 1)
     # Killed here; the next ingest goes on.
     take(app, tmp_path, TICKERS)
     assert doubted(client(app))[0][2:] == (HIGH, 250)
     with app.db.write() as tx:
-        assert not doubts.settle_portion(tx, 1)
+        assert not value_doubts.recompute_portion(tx, 1)
 
 
 def test_a_server_compares_what_no_ingest_has_compared(app: App, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_one_position_beside_others_that_nobody_else_holds_does_not_turn_the_tab
     alone = [(made.APPLE, 2_500_000, 10), (made.ALLY, 400, 10), (made.MICROSOFT, 5_000, 10)]
     take(app, tmp_path, report(1, alone), *others(2, [(made.APPLE, 2_500, 10)]))
     assert doubted(client(app))[0] == (made.APPLE, 2_500_000, HIGH, 250)
-    assert store.MAX_COMPARED > 1
+    assert holdings_store.MAX_COMPARED_POSITIONS > 1
 
 
 # ---- sums over funds: as filed, with what of it is doubted

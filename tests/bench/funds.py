@@ -20,8 +20,8 @@ from finapi.app import App
 from finapi.core.config import Config
 from finapi.edgar import thirteenf
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
-from finapi.market.holdings import analytics, store
-from finapi.market.holdings.report import HoldingsReport
+from finapi.market.holdings import cost_basis, holdings_store
+from finapi.market.holdings.holdings_report import HoldingsReport
 from finapi.market.prices import prices
 from finapi.market.prices.price_csv import PriceRow, Prices
 from tests.bench import holdings
@@ -93,7 +93,7 @@ def settle(app: App) -> str:
     while due:
         started = time.process_time()
         with app.db.write() as tx:
-            due = analytics.settle_portion(tx)
+            due = cost_basis.recompute_portion(tx)
         took.append(time.process_time() - started)
     return (
         f"costs and returns: {sum(took):.1f} s CPU in {len(took)} write transactions, "
@@ -105,7 +105,7 @@ def fill(app: App, funds: int = FUNDS, large: int = LARGE) -> None:
     """Store the reports and prices of every issuer that has a ticker; its companies are stored before."""
     for report, filed in reports(funds, large):
         with app.db.write() as tx:
-            assert store.put(tx, report, filed, app.clock.now())
+            assert holdings_store.store_report(tx, report, filed, app.clock.now())
     closes = [
         PriceRow(f"T{one}", day, None, None, None, str(100 + one % 90 + place), None, None, None, None)
         for one in range(0, holdings.SECURITIES, 2)

@@ -22,8 +22,8 @@ from finapi.app import App
 from finapi.core.config import Config
 from finapi.edgar import cusip, thirteenf
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
-from finapi.market.holdings import store
-from finapi.market.holdings.report import HoldingsReport
+from finapi.market.holdings import holdings_store
+from finapi.market.holdings.holdings_report import HoldingsReport
 from finapi.market.reference import companies
 from tests.client import Client
 
@@ -141,7 +141,7 @@ def fill(app: App, funds: int, rows: int, meter: Callable[[], float] = time.proc
     for place, (report, filed) in enumerate(reports(funds, rows)):
         started = meter()
         with app.db.write() as tx:
-            assert store.put(tx, report, filed, app.clock.now())
+            assert holdings_store.store_report(tx, report, filed, app.clock.now())
         took[place * 10 // total] += meter() - started
     return took
 

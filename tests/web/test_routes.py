@@ -281,7 +281,7 @@ def test_a_server_starts_and_answers_without_what_no_call_has_asked_for(tmp_path
         "finapi.market.insiders",
         "finapi.market.demo",
         "finapi.testing",
-        "finapi.market.holdings.doubts",
+        "finapi.market.holdings.value_doubts",
         "finapi.market.prices",
         "finapi.accounts.archive",
         "finapi.feeds.feed_loop",

@@ -14,14 +14,21 @@ from typing import Annotated, Literal, TypedDict
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Time, build_record
 from finapi.edgar import cusip, tickers
-from finapi.market.holdings import doubts, positions, quarters
-from finapi.market.holdings.doubts import Doubted, DoubtedCount, DoubtedValue, DoubtSum, MarkedDoubt, OthersPrice
-from finapi.market.holdings.positions import Change, SplitSource
+from finapi.market.holdings import fund_positions, quarters, value_doubts
+from finapi.market.holdings.fund_positions import Change, SplitSource
+from finapi.market.holdings.value_doubts import (
+    DoubtedCount,
+    DoubtedPosition,
+    DoubtedValue,
+    DoubtSum,
+    MarkedDoubt,
+    OthersPrice,
+)
 from finapi.market.reference import issuer_names, sectors, share_splits
 from finapi.store.db import Row, Transaction
 
 SORTS = ("value", "shares", "name", "ticker", "change", "flow")
-STATUSES = ("all", *positions.CHANGES)
+STATUSES = ("all", *fund_positions.CHANGES)
 
 # Which positions are asked for: shares and principal, options too, options only.
 NO_OPTIONS, WITH_OPTIONS, OPTIONS_ONLY = "none", "all", "only"
@@ -36,19 +43,19 @@ _AFTER = "\uffff"
 COMPLETE_TENTHS = 9
 
 
-def percent(part: int | None, whole: int | None) -> Decimal | None:
+def compute_percent(part: int | None, whole: int | None) -> Decimal | None:
     """``part`` in per cent of ``whole`` to four places; None without a part or a whole."""
     if part is None or not whole:
         return None
     return (Decimal(100 * part) / Decimal(whole)).quantize(Decimal("0.0001"), ROUND_HALF_EVEN)
 
 
-def price(value: int, shares: int) -> Decimal | None:
+def compute_price(value: int, shares: int) -> Decimal | None:
     """The price of a share that a value in dollars implies, to four places; None for no shares."""
     return (Decimal(value) / Decimal(shares)).quantize(Decimal("0.0001"), ROUND_HALF_EVEN) if shares else None
 
 
-def bounded(counts: Sequence[int], most: int) -> None:
+def check_total_holdings(counts: Sequence[int], most: int) -> None:
     """Refuse several funds, the ``ciks`` of a call, that hold more than ``most`` together; one may hold any number."""
     if len(counts) > 1 and sum(counts) > most:
         raise invalid_param(
@@ -117,7 +124,7 @@ class FundQuarter:
     @property
     def previous(self) -> str:
         """The end of the quarter before."""
-        return quarters.before(self.period)
+        return quarters.get_previous_end(self.period)
 
 
 def find_name(tx: Transaction, cik: int) -> str | None:
@@ -126,7 +133,7 @@ def find_name(tx: Transaction, cik: int) -> str | None:
     return name
 
 
-def name_of(tx: Transaction, cik: int) -> str:
+def get_name(tx: Transaction, cik: int) -> str:
     """The name of a fund; NOT_FOUND when finapi has no 13F report by it."""
     name = find_name(tx, cik)
     if name is None:
@@ -134,30 +141,30 @@ def name_of(tx: Transaction, cik: int) -> str:
     return name
 
 
-def periods(tx: Transaction, cik: int) -> list[str]:
+def list_periods(tx: Transaction, cik: int) -> list[str]:
     """The quarters for which finapi has a fund's holdings, the newest first."""
     return [row["period"] for row in tx.list_rows("fund_periods", cik=cik)]
 
 
-def common_period(tx: Transaction, one: int, other: int) -> str | None:
+def find_common_period(tx: Transaction, one: int, other: int) -> str | None:
     """The latest quarter of which reports of both funds are held, None without any."""
-    return max({*periods(tx, one)} & {*periods(tx, other)}, default=None)
+    return max({*list_periods(tx, one)} & {*list_periods(tx, other)}, default=None)
 
 
-def quarter(tx: Transaction, cik: int, period: str | None) -> FundQuarter:
+def get_quarter(tx: Transaction, cik: int, period: str | None) -> FundQuarter:
     """A fund's quarter, by default its latest; NOT_FOUND for an unknown fund, NOT_COVERED for a missing quarter."""
     found = find_quarter(tx, cik, period)
     if found is None:
-        name = name_of(tx, cik)
+        name = get_name(tx, cik)
         when = f" for the quarter ended {period}" if period else ""
-        details = {"cik": f"{cik:010}", "covered_periods": periods(tx, cik)}
+        details = {"cik": f"{cik:010}", "covered_periods": list_periods(tx, cik)}
         raise ApiError("NOT_COVERED", f"No holdings of {name}{when} are available.", details=details)
     return found
 
 
 def find_quarter(tx: Transaction, cik: int, period: str | None) -> FundQuarter | None:
     """The same, or None."""
-    row = tx.find_row("fund_quarter_shown", cik=cik, period=period)
+    row = tx.find_row("fund_quarter_record", cik=cik, period=period)
     if row is None:
         return None
     return FundQuarter(
@@ -216,7 +223,7 @@ class FundHolding(TypedDict):
     table_rows: int
 
 
-def holdings(
+def list_holdings(
     tx: Transaction,
     held: FundQuarter,
     *,
@@ -224,7 +231,7 @@ def holdings(
     status: str = "all",
     search: str | None = None,
     choices: str | None = None,
-    doubted: Mapping[int, Doubted] | None = None,
+    doubted: Mapping[int, DoubtedPosition] | None = None,
     sort: str = "value",
     descending: bool = True,
     limit: int,
@@ -239,7 +246,7 @@ def holdings(
         "cik": held.cik,
         "period": held.period,
         "options": options,
-        "status": positions.code(status),
+        "status": fund_positions.find_change_status(status),
         "search": search.upper() if search else None,
         "choices": choices,
         "ticker": tickers.normalise_prefix(search) if search else None,
@@ -262,11 +269,13 @@ def holdings(
     names = {
         (row["report_id"], row["number"]): row["name"] for row in tx.list_rows("names_of_managers", reports=reports)
     }
-    doubted = doubts.of_fund(tx, held.cik, held.period) if doubted is None else doubted
+    doubted = value_doubts.get_doubts_of_fund(tx, held.cik, held.period) if doubted is None else doubted
     return [_holding(row, held.value, names, doubted) for row in rows], total
 
 
-def _holding(row: Row, whole: int, names: Mapping[tuple[int, int], str], doubted: Mapping[int, Doubted]) -> FundHolding:
+def _holding(
+    row: Row, whole: int, names: Mapping[tuple[int, int], str], doubted: Mapping[int, DoubtedPosition]
+) -> FundHolding:
     numbers = [part.strip() for part in (row["other_managers"] or "").split(",") if part.strip()]
     return build_record(
         FundHolding,
@@ -275,11 +284,11 @@ def _holding(row: Row, whole: int, names: Mapping[tuple[int, int], str], doubted
             names.get((row["report_id"], int(one))) if one.isdecimal() and len(one) < 10 else None for one in numbers
         ],
         cusip_valid=cusip.is_valid(row["cusip"]),
-        **doubts.told(doubted.get(row["security_id"]) if row["in_shares"] else None),
-        pct_of_portfolio=percent(row["value_usd"], whole),
+        **value_doubts.build_doubt_members(doubted.get(row["security_id"]) if row["in_shares"] else None),
+        pct_of_portfolio=compute_percent(row["value_usd"], whole),
         voting_authority=build_record(VotingAuthority, row),
-        status=positions.change_name(row["status"]),
-        change_pct=percent(row["change_shares"], row["previous_shares"]),
+        status=fund_positions.find_change_name(row["status"]),
+        change_pct=compute_percent(row["change_shares"], row["previous_shares"]),
     )
 
 
@@ -311,22 +320,26 @@ class QuarterChanges(TypedDict):
     unchanged: list[PositionChange]
 
 
-def change_counts(tx: Transaction, held: FundQuarter, options: str) -> ChangeCounts:
+def count_changes(tx: Transaction, held: FundQuarter, options: str) -> ChangeCounts:
     """How many positions changed in which way, of those that are asked for."""
     if not held.compared or options == WITH_OPTIONS:
         return held.counts
     rows = tx.list_rows("fund_change_counts", cik=held.cik, period=held.period, options=options)
-    counts = {positions.change_name(row["status"]): row["positions"] for row in rows}
-    return build_record(ChangeCounts, {name: counts.get(name, 0) for name in positions.CHANGES})
+    counts = {fund_positions.find_change_name(row["status"]): row["positions"] for row in rows}
+    return build_record(ChangeCounts, {name: counts.get(name, 0) for name in fund_positions.CHANGES})
 
 
-def changes(tx: Transaction, held: FundQuarter, options: str, doubted: Mapping[int, Doubted]) -> QuarterChanges | None:
+def list_changes(
+    tx: Transaction, held: FundQuarter, options: str, doubted: Mapping[int, DoubtedPosition]
+) -> QuarterChanges | None:
     """The changes of a quarter, of each kind at most :data:`MAX_CHANGES`; None when they are not known."""
     if not held.compared:
         return None
 
     def most(status: str) -> list[PositionChange]:
-        rows, _ = holdings(tx, held, options=options, status=status, doubted=doubted, sort="flow", limit=MAX_CHANGES)
+        rows, _ = list_holdings(
+            tx, held, options=options, status=status, doubted=doubted, sort="flow", limit=MAX_CHANGES
+        )
         return [build_record(PositionChange, row) for row in rows]
 
     return {
@@ -349,9 +362,11 @@ class SectorAllocation(TypedDict):
     doubted_value_usd: DoubtedValue
 
 
-def sector_allocation(tx: Transaction, held: FundQuarter, doubted: Mapping[int, Doubted]) -> list[SectorAllocation]:
+def list_sector_allocations(
+    tx: Transaction, held: FundQuarter, doubted: Mapping[int, DoubtedPosition]
+) -> list[SectorAllocation]:
     """The value held by sector, the largest first; ``doubted`` are the quarter's positions."""
-    doubtful = doubts.sums([*doubted.values()], lambda one: sectors.for_group(one.sic_group)[0])
+    doubtful = value_doubts.sum_doubts_by([*doubted.values()], lambda one: sectors.for_group(one.sic_group)[0])
     by_sector: dict[str | None, list[int]] = {}
     for row in tx.list_rows("fund_value_by_group", cik=held.cik, period=held.period):
         sums = by_sector.setdefault(sectors.for_group(row["sic_group"])[0], [0, 0])
@@ -364,7 +379,7 @@ def sector_allocation(tx: Transaction, held: FundQuarter, doubted: Mapping[int, 
             "sector": sector,
             "total_value_usd": value,
             "position_count": count,
-            "pct_of_portfolio": percent(value, whole),
+            "pct_of_portfolio": compute_percent(value, whole),
             "doubted_count": doubtful.get(sector, DoubtSum()).count,
             "doubted_value_usd": doubtful.get(sector, DoubtSum()).value,
         }
@@ -400,7 +415,7 @@ class HistoryQuarter(TypedDict):
     accession_no: str
 
 
-def history(tx: Transaction, cik: int, number: str) -> tuple[Row, list[Split], list[HistoryQuarter]]:
+def get_position_history(tx: Transaction, cik: int, number: str) -> tuple[Row, list[Split], list[HistoryQuarter]]:
     """A security, its splits since the first quarter, and what a fund held of it quarter by quarter, the newest first.
 
     NOT_FOUND if it never did.
@@ -417,9 +432,11 @@ def history(tx: Transaction, cik: int, number: str) -> tuple[Row, list[Split], l
     for row in rows:
         later = [Decimal(one["factor"]) for one, first in splits if first > row["quarter_date"]]
         shares = int((row["shares_raw"] * math.prod(later, start=Decimal(1))).to_integral_value())
-        status = positions.change_name(row["status"])
-        at = price(row["value"], row["shares_raw"])
-        doubted = doubts.told(doubts.of_fund(tx, cik, row["quarter_date"]).get(security["id"]))
+        status = fund_positions.find_change_name(row["status"])
+        at = compute_price(row["value"], row["shares_raw"])
+        doubted = value_doubts.build_doubt_members(
+            value_doubts.get_doubts_of_fund(tx, cik, row["quarter_date"]).get(security["id"])
+        )
         shown.append(
             build_record(HistoryQuarter, row, shares=shares, implied_price=at, transaction_type=status, **doubted)
         )
@@ -449,7 +466,7 @@ class FundSummary(TypedDict):
     latest_aum_usd: int | None
 
 
-def search(tx: Transaction, q: str | None, limit: int, offset: int) -> tuple[list[FundSummary], int]:
+def search_funds(tx: Transaction, q: str | None, limit: int, offset: int) -> tuple[list[FundSummary], int]:
     """Funds in whose name every word of ``q`` begins a word, the largest first, and how many there are.
 
     A text of digits is a CIK; without a text, all funds.
@@ -458,7 +475,7 @@ def search(tx: Transaction, q: str | None, limit: int, offset: int) -> tuple[lis
     if q is None:
         rows, total = tx.list_page("funds_by_value", place)
     elif re.fullmatch("[0-9]{1,10}", q.strip()):
-        found = [fund for fund in all_funds(tx, 1, int(q) - 1) if int(fund["cik"]) == int(q)]
+        found = [fund for fund in list_funds_by_cik(tx, 1, int(q) - 1) if int(fund["cik"]) == int(q)]
         return found[offset:], len(found)
     else:
         words = sorted(issuer_names.list_words(q), key=len, reverse=True)
@@ -471,7 +488,7 @@ def search(tx: Transaction, q: str | None, limit: int, offset: int) -> tuple[lis
     return [build_record(FundSummary, row) for row in rows], total
 
 
-def all_funds(tx: Transaction, limit: int, after: int, offset: int = 0) -> list[FundSummary]:
+def list_funds_by_cik(tx: Transaction, limit: int, after: int, offset: int = 0) -> list[FundSummary]:
     """Funds in the order of their CIKs, from past ``after`` on."""
     return [
         build_record(FundSummary, row) for row in tx.list_rows("funds_by_cik", limit=limit, after=after, offset=offset)
@@ -508,22 +525,22 @@ class FundFiling(TypedDict):
     parsed_at: Time | None
 
 
-def latest(
+def list_latest_filings(
     tx: Transaction, cik: int | None, since: str | None, limit: int, offset: int
 ) -> tuple[list[FundFiling], int]:
     """13F filings, the newest first, with what they changed, and how many there are."""
     of = "" if cik is None else "_of_fund"
     values = {"cik": cik, "since": since or "", "limit": limit, "offset": offset}
     rows = tx.list_rows(f"latest_holdings_reports{of}", values)
-    return [filing_shown(row) for row in rows], tx.find_value(f"count_holdings_reports{of}", values)
+    return [build_filing_record(row) for row in rows], tx.find_value(f"holdings_report_count{of}", values)
 
 
-def undated(tx: Transaction, cik: int | None, since: str | None) -> int:
+def count_undated_filings(tx: Transaction, cik: int | None, since: str | None) -> int:
     """How many 13F filings ``since`` leaves out because their day is not known."""
-    return int(tx.find_value("undated_holdings_reports", cik=cik)) if since is not None else 0
+    return int(tx.find_value("undated_holdings_report_count", cik=cik)) if since is not None else 0
 
 
-def filing_shown(row: Row) -> FundFiling:
+def build_filing_record(row: Row) -> FundFiling:
     """The record of a row of the view ``fund_filings``."""
     statistics = build_record(
         QuarterFilingStatistics,
@@ -567,7 +584,7 @@ class FundCoverPage(TypedDict):
     other_managers: list[OtherManager]
 
 
-def cover_page(tx: Transaction, row: Row) -> FundCoverPage:
+def build_cover_page(tx: Transaction, row: Row) -> FundCoverPage:
     """The cover page of a row of the reports, with the managers that it names."""
     managers = [build_record(OtherManager, one) for one in tx.list_rows("managers_of_report", report_id=row["id"])]
     return build_record(FundCoverPage, row, other_managers=managers)
@@ -597,25 +614,25 @@ class FilingProgress(TypedDict):
     next_reporting_period_start: Date
 
 
-def progress(tx: Transaction, period: str, today: date) -> FilingProgress:
+def compute_filing_progress(tx: Transaction, period: str, today: date) -> FilingProgress:
     """How far the reports of a quarter have come in, compared with the quarter before and its deadline."""
-    previous = quarters.before(period)
-    (row,) = tx.list_rows("quarter_counts", period=period)
-    earlier = tx.find_value("quarter_filers", period=previous)
-    due, next_period = quarters.deadline(period), quarters.after(period)
-    next_due = quarters.deadline(next_period)
+    previous = quarters.get_previous_end(period)
+    (row,) = tx.list_rows("report_counts_of_quarter", period=period)
+    earlier = tx.find_value("filer_count_of_quarter", period=previous)
+    due, next_period = quarters.get_filing_deadline(period), quarters.get_next_end(period)
+    next_due = quarters.get_filing_deadline(next_period)
     return build_record(
         FilingProgress,
         row,
         period=period,
-        pct_reported=percent(row["filers"], earlier),
+        pct_reported=compute_percent(row["filers"], earlier),
         baseline_filers=earlier,
         baseline_period=previous,
         deadline=due.isoformat(),
         deadline_status="open" if today <= due else "passed",
         is_complete=_is_complete(row["filers"], earlier, due, today),
         days_until_deadline=(due - today).days,
-        previous_deadline=quarters.deadline(previous).isoformat(),
+        previous_deadline=quarters.get_filing_deadline(previous).isoformat(),
         next_deadline=next_due.isoformat(),
         days_until_next_deadline=(next_due - today).days,
         next_reporting_period_start=next_period,
@@ -636,10 +653,12 @@ class QuarterMetadata(TypedDict):
     days_until_deadline: int
 
 
-def quarter_metadata(tx: Transaction, period: str, today: date) -> QuarterMetadata:
+def build_quarter_metadata(tx: Transaction, period: str, today: date) -> QuarterMetadata:
     """The deadline of a quarter, and whether most of its reports have come in."""
-    due = quarters.deadline(period)
-    filers, earlier = (tx.find_value("quarter_filers", period=one) for one in (period, quarters.before(period)))
+    due = quarters.get_filing_deadline(period)
+    filers, earlier = (
+        tx.find_value("filer_count_of_quarter", period=one) for one in (period, quarters.get_previous_end(period))
+    )
     return {
         "quarter": period,
         "filing_deadline": due.isoformat(),
@@ -648,18 +667,18 @@ def quarter_metadata(tx: Transaction, period: str, today: date) -> QuarterMetada
     }
 
 
-def latest_quarter(tx: Transaction) -> str:
+def get_latest_quarter(tx: Transaction) -> str:
     """The last quarter for which finapi has holdings; NOT_COVERED when there is none."""
-    period: str | None = tx.find_value("fund_quarter_before", period=_AFTER)
+    period: str | None = tx.find_value("latest_quarter_before", period=_AFTER)
     if period is None:
         raise ApiError("NOT_COVERED", "finapi has no 13F holdings.")
     return period
 
 
-def available_quarters(tx: Transaction) -> list[str]:
+def list_quarters(tx: Transaction) -> list[str]:
     """The quarters for which finapi has holdings, the newest first."""
     found: list[str] = []
     # From one to the next by the index: a list of them all would read every row.
-    while period := tx.find_value("fund_quarter_before", period=found[-1] if found else _AFTER):
+    while period := tx.find_value("latest_quarter_before", period=found[-1] if found else _AFTER):
         found.append(period)
     return found

@@ -14,41 +14,41 @@ PATTERN = "(?:(?:19|20|21)[0-9]{2}|2200)-(?:03-31|06-30|09-30|12-31)"
 DUE_DAYS = 45
 
 
-def is_end(day: date) -> bool:
+def is_quarter_end(day: date) -> bool:
     """Whether a calendar quarter ends on this day."""
     return _LAST_DAYS.get(day.month) == day.day
 
 
-def checked(text: str) -> str:
+def validate_quarter_end(text: str) -> str:
     """``text``, which must be the last day of a quarter, ``YYYY-MM-DD``; ValueError for anything else."""
     if not re.fullmatch(PATTERN, text):
         raise ValueError(f"{text[:40]} is not the last day of a quarter")
     return text
 
 
-def before(period: str) -> str:
+def get_previous_end(period: str) -> str:
     """The end of the quarter before the one that ends on ``period``, as ISO dates."""
-    return last_ended(date.fromisoformat(period)).isoformat()
+    return get_latest_end(date.fromisoformat(period)).isoformat()
 
 
-def after(period: str) -> str:
+def get_next_end(period: str) -> str:
     """The end of the quarter after the one that ends on ``period``, as ISO dates."""
     # 95 days on, in the quarter after that one.
-    return last_ended(date.fromisoformat(period) + timedelta(days=95)).isoformat()
+    return get_latest_end(date.fromisoformat(period) + timedelta(days=95)).isoformat()
 
 
-def days(period: str) -> tuple[str, str]:
+def get_first_and_last_day(period: str) -> tuple[str, str]:
     """The first and the last day of the quarter that ends on ``period``."""
-    return (date.fromisoformat(before(period)) + timedelta(days=1)).isoformat(), period
+    return (date.fromisoformat(get_previous_end(period)) + timedelta(days=1)).isoformat(), period
 
 
-def last_ended(day: date) -> date:
+def get_latest_end(day: date) -> date:
     """The end of the last quarter that was over before ``day``."""
     first = date(day.year, (day.month - 1) // 3 * 3 + 1, 1)
     return first - timedelta(days=1)
 
 
-def deadline(period: str) -> date:
+def get_filing_deadline(period: str) -> date:
     """The last day on which a 13F of this quarter is in time.
 
     The 45th day, or the next business day when it falls on a weekend or a holiday (Rule 0-3); of the federal

@@ -12,9 +12,9 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from finapi.core.records import Date, build_record
-from finapi.market.holdings import doubts
-from finapi.market.holdings.doubts import DoubtedCount, DoubtedFlow, DoubtedValue, DoubtSum
-from finapi.market.holdings.funds import percent
+from finapi.market.holdings import value_doubts
+from finapi.market.holdings.funds import compute_percent
+from finapi.market.holdings.value_doubts import DoubtedCount, DoubtedFlow, DoubtedValue, DoubtSum
 from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
 
@@ -74,7 +74,7 @@ BUCKETS: dict[str, frozenset[int]] = {
 }
 
 # A ratio this far from one, either way, says where money moves.
-LEAN = Decimal("1.1")
+MIN_SIGNAL_RATIO = Decimal("1.1")
 _PLACES = Decimal("0.0001")
 
 NO_CHANGES, NOTHING_TRADED = "no_changes_known", "nothing_bought_or_sold"
@@ -116,14 +116,14 @@ class Rotation(TypedDict):
     reason: Annotated[str | None, f"Why a ratio is null: {NO_CHANGES} or {NOTHING_TRADED}."]
 
 
-def rotation(tx: Transaction, period: str) -> tuple[Rotation, dict[str, IndustryBucket], Decimal | None]:
+def compute_rotation(tx: Transaction, period: str) -> tuple[Rotation, dict[str, IndustryBucket], Decimal | None]:
     """A quarter's ratios, its buckets, and the part of the value whose issuer's industry is known, in per cent."""
     rows = tx.list_rows("trades_by_group", period=period)
-    doubted = [one for one in doubts.of_quarter(tx, period) if not one.is_etf]
+    doubted = [one for one in value_doubts.list_doubts_of_quarter(tx, period) if not one.is_etf]
     buckets = {
         name: _bucket(
             [row for row in rows if row["sic_group"] in groups],
-            doubts.summed(one for one in doubted if one.sic_group in groups),
+            value_doubts.sum_doubts(one for one in doubted if one.sic_group in groups),
         )
         for name, groups in BUCKETS.items()
     }
@@ -141,7 +141,7 @@ def rotation(tx: Transaction, period: str) -> tuple[Rotation, dict[str, Industry
         "reason": reason,
     }
     known = sum(row["total_value"] for row in rows if sectors.for_group(row["sic_group"])[0])
-    return found, buckets, percent(known, sum(row["total_value"] for row in rows))
+    return found, buckets, compute_percent(known, sum(row["total_value"] for row in rows))
 
 
 def _bucket(rows: Sequence[Row], doubted: DoubtSum) -> IndustryBucket:
@@ -163,7 +163,7 @@ def _bucket(rows: Sequence[Row], doubted: DoubtSum) -> IndustryBucket:
         "bought": sum(row["bought"] for row in known) if known else None,
         "sold": sum(row["sold"] for row in known) if known else None,
         "sectors": shown,
-        **doubted.members(),  # type: ignore[typeddict-item]
+        **doubted.build_members(),  # type: ignore[typeddict-item]
     }
 
 
@@ -175,7 +175,7 @@ def _ratio(one: IndustryBucket, other: IndustryBucket) -> Decimal | None:
 def _signal(ratio: Decimal | None, one: str, other: str) -> str | None:
     if ratio is None:
         return None
-    return one if ratio >= LEAN else other if ratio <= 1 / LEAN else "neutral"
+    return one if ratio >= MIN_SIGNAL_RATIO else other if ratio <= 1 / MIN_SIGNAL_RATIO else "neutral"
 
 
 # ---- funds and insiders at once
@@ -212,17 +212,17 @@ class CrossSignal(TypedDict):
     attractiveness_components: list[ScorePart]
 
 
-class Window(NamedTuple):
+class PurchaseWindow(NamedTuple):
     """The days on which insiders' purchases count."""
 
     start: str
     end: str
 
 
-def window(period: str, before: int, after: int) -> Window:
+def build_purchase_window(period: str, before: int, after: int) -> PurchaseWindow:
     """The days around the end of a quarter."""
     end = date.fromisoformat(period)
-    return Window((end - timedelta(days=before)).isoformat(), (end + timedelta(days=after)).isoformat())
+    return PurchaseWindow((end - timedelta(days=before)).isoformat(), (end + timedelta(days=after)).isoformat())
 
 
 class Signals(NamedTuple):
@@ -238,26 +238,28 @@ class Signals(NamedTuple):
     last_day: str | None
 
 
-def cross(tx: Transaction, period: str, within: Window, *, buyers: int, flow: int) -> Signals:
+def find_cross_signals(tx: Transaction, period: str, within: PurchaseWindow, *, buyers: int, flow: int) -> Signals:
     """The securities with a fund flow above ``flow`` dollars and at least so many insiders who bought."""
-    rows = tx.list_rows("bought_by_both", period=period, start=within.start, end=within.end, buyers=buyers, flow=flow)
+    rows = tx.list_rows(
+        "securities_bought_by_both", period=period, start=within.start, end=within.end, buyers=buyers, flow=flow
+    )
     ranks = [
         ("fund_flow", [row["fund_flow"] for row in rows]),
         ("insider_buyers", [row["insider_buyer_count"] for row in rows]),
         ("insider_buy_value", [row["insider_buy_value"] or 0 for row in rows]),
     ]
     scores = [(name, _ranked(values)) for name, values in ranks]
-    doubted = doubts.sums(doubts.of_quarter(tx, period), lambda one: one.security_id)
+    doubted = value_doubts.sum_doubts_by(value_doubts.list_doubts_of_quarter(tx, period), lambda one: one.security_id)
     found = []
     for place, row in enumerate(rows):
         parts: Any = [{"name": name, "score": values[place]} for name, values in scores]
         mean = (sum((part["score"] for part in parts), Decimal(0)) / len(parts)).quantize(_PLACES, ROUND_HALF_EVEN)
-        share = percent(row["fund_flow"], row["total_value"])
+        share = compute_percent(row["fund_flow"], row["total_value"])
         more = {"attractiveness_score": mean, "attractiveness_components": parts}
-        more |= doubted.get(row["security_id"], DoubtSum()).members()
+        more |= doubted.get(row["security_id"], DoubtSum()).build_members()
         found.append(build_record(CrossSignal, row, fund_flow_pct=None if share is None else round(share), **more))
     found.sort(key=lambda one: (-one["attractiveness_score"], -one["fund_flow"], one["cusip"]))
-    (counts,) = tx.list_rows("securities_bought", period=period, flow=flow)
+    (counts,) = tx.list_rows("bought_security_counts", period=period, flow=flow)
     return Signals(found, counts["bought"], counts["named"], tx.find_value("last_insider_purchase"))
 
 

@@ -17,13 +17,13 @@ FIRST_DOLLAR_PERIOD = "2022-12-31"
 
 # Value over shares. In thousands, a share of less than $1,000 comes out below 1; in dollars, hardly a holding
 # of a manager over $100 million does. Above 5 a row in thousands would be a share of more than $5,000.
-CHEAP, DEAR = 1, 5
+MIN_PRICE_IN_DOLLARS, MAX_PRICE_IN_THOUSANDS = 1, 5
 # The part of the rows, and of their value, that must speak against the day before it is overruled, in tenths.
-MAX_TENTHS = 6
+MIN_EVIDENCE_TENTHS = 6
 # Managers who must imply one price, and how far apart their prices and a thousandfold may be: prices of a quarter move.
-LEAST_MANAGERS, ALIKE = 2, 3
+MIN_MANAGERS, MAX_PRICE_RATIO = 2, 3
 # So many positions must be a thousand times off before all are, unless one at most is beside them.
-LEAST_WRONG = 2
+MIN_CONTRADICTIONS = 2
 
 THOUSANDS = 1_000
 
@@ -42,7 +42,7 @@ class Unit:
     corrected: bool
 
 
-def decide(
+def decide_unit(
     *,
     filed_at: str | None,
     signed: str | None,
@@ -86,38 +86,44 @@ def _speaks(rows: Sequence[tuple[int, int]]) -> tuple[bool, bool]:
     priced = [(value, shares) for value, shares in rows if value and shares]
     if not priced:
         return False, False
-    cheap = [value for value, shares in priced if value < CHEAP * shares]
-    dear = [value for value, shares in priced if value >= DEAR * shares]
+    cheap = [value for value, shares in priced if value < MIN_PRICE_IN_DOLLARS * shares]
+    dear = [value for value, shares in priced if value >= MAX_PRICE_IN_THOUSANDS * shares]
     worth = sum(value for value, _ in priced)
 
     def most(some: list[int]) -> bool:
-        return 10 * len(some) >= MAX_TENTHS * len(priced) and 10 * sum(some) >= MAX_TENTHS * worth
+        return 10 * len(some) >= MIN_EVIDENCE_TENTHS * len(priced) and 10 * sum(some) >= MIN_EVIDENCE_TENTHS * worth
 
     return most(cheap), most(dear)
 
 
-def agreed(prices: Sequence[float]) -> float | None:
+def find_agreed_price(prices: Sequence[float]) -> float | None:
     """The price that most of at least two managers imply; None where they do not agree."""
-    if len(prices) < LEAST_MANAGERS:
+    if len(prices) < MIN_MANAGERS:
         return None
     ordered = sorted(prices)
     middle = ordered[(len(ordered) - 1) // 2]
-    alike = bisect_right(ordered, middle * ALIKE) - bisect_left(ordered, middle / ALIKE)
-    return middle if alike >= LEAST_MANAGERS and 2 * alike > len(prices) else None
+    alike = bisect_right(ordered, middle * MAX_PRICE_RATIO) - bisect_left(ordered, middle / MAX_PRICE_RATIO)
+    return middle if alike >= MIN_MANAGERS and 2 * alike > len(prices) else None
 
 
-def off(price: float, told: float) -> int:
+def get_thousandfold_sign(price: float, told: float) -> int:
     """1 for a price about a thousand times another, -1 for a thousandth, else 0."""
     times = price / told
-    return 1 if THOUSANDS / ALIKE < times < THOUSANDS * ALIKE else -1 if 1 / ALIKE < times * THOUSANDS < ALIKE else 0
+    return (
+        1
+        if THOUSANDS / MAX_PRICE_RATIO < times < THOUSANDS * MAX_PRICE_RATIO
+        else -1
+        if 1 / MAX_PRICE_RATIO < times * THOUSANDS < MAX_PRICE_RATIO
+        else 0
+    )
 
 
 def _contradicted(unit: int, others: Sequence[tuple[float, Sequence[float]]]) -> bool:
-    told = [(price * unit, agreed(prices)) for price, prices in others]
-    signs = [off(price, middle) for price, middle in told if middle is not None]
+    told = [(price * unit, find_agreed_price(prices)) for price, prices in others]
+    signs = [get_thousandfold_sign(price, middle) for price, middle in told if middle is not None]
     wrong = signs.count(1 if unit == THOUSANDS else -1)
     # One of several positions may be wrong by itself: ``doubts`` says so of it.
-    return wrong >= min(LEAST_WRONG, len(others) - 1 or 1) > 0 and 10 * wrong >= MAX_TENTHS * len(signs)
+    return wrong >= min(MIN_CONTRADICTIONS, len(others) - 1 or 1) > 0 and 10 * wrong >= MIN_EVIDENCE_TENTHS * len(signs)
 
 
 def _total_unit(unit: int, value_total: int | None, row_value: int, rows: int) -> int:

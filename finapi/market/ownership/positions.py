@@ -19,7 +19,7 @@ from finapi.core.errors import ApiError
 from finapi.core.records import Date, OneOf, Time, build_record
 from finapi.market.financials import segment_figures
 from finapi.market.holdings import quarters
-from finapi.market.holdings.positions import change_name
+from finapi.market.holdings.fund_positions import find_change_name
 from finapi.market.ownership import holders, owners
 from finapi.market.ownership.filings import split_factor
 from finapi.market.ownership.owners import Action, Kind, Source
@@ -241,7 +241,13 @@ def of_everybody(tx: Transaction, issuer: int) -> dict[str, list[ToldFigure]]:
     """The figures that hold now, by holder: without options, derivatives and what a later report no longer has."""
     latest = tx.find_value("latest_quarter_of_issuer", issuer=issuer)
     # Within 45 days of a quarter's end many have reported the quarter before alone; older reports tell of nothing now.
-    key = {"issuer": issuer, "latest": latest, "before": latest and quarters.before(latest), "cik": None, "until": LAST}
+    key = {
+        "issuer": issuer,
+        "latest": latest,
+        "before": latest and quarters.get_previous_end(latest),
+        "cik": None,
+        "until": LAST,
+    }
     found: dict[str, list[ToldFigure]] = {}
     # Thousands of managers hold a large company: what is made of each row counts.
     for day, number, cik, _, title, cusip, shares, value, _ in tx.list_rows("managers_now", key):
@@ -276,7 +282,7 @@ def _told(source: str, row: Row) -> ToldFigure:
         gap = gap if classes == 1 else "several_classes" if classes else "no_figure_of_shares"
     shares, percent = (None if told.get(name) is None else Decimal(told[name]) for name in ("shares", "percent"))
     holder = told.get("holder") or (holders.of_cik(told["cik"]) if told["cik"] else holders.of_name(told["name"]))
-    action = change_name(told["status"]) if "status" in told else None
+    action = find_change_name(told["status"]) if "status" in told else None
     return ToldFigure(
         source,
         told["day"],

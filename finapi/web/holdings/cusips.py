@@ -9,10 +9,10 @@ from typing import TypedDict
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, build_record
 from finapi.edgar import cusip
-from finapi.market.holdings import flows, funds
+from finapi.market.holdings import funds, security_flows
 from finapi.market.reference import companies, securities
 from finapi.market.reference.securities import ChainLink, Security, SecurityMatch, TickerMatch
-from finapi.web.holdings.funds import paging
+from finapi.web.holdings.fund_holdings import build_offset_page
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import CIK, CUSIP, OFFSET, TICKER, Field, Param, limit_param, path_param
@@ -53,7 +53,7 @@ BATCH_BODY = (
 SECURITY = Answer[Security]
 
 
-def lookup(call: Call) -> Response:
+def get_security(call: Call) -> Response:
     """What finapi knows about one CUSIP."""
     with call.app.db.read() as tx:
         return call.success_members(_known(securities.find_by_cusip(tx, call.params["cusip"])), {})
@@ -65,13 +65,13 @@ def _known(found: Security | None) -> Security:
     return found
 
 
-def of_ticker(call: Call) -> Response:
+def get_security_of_ticker(call: Call) -> Response:
     """The CUSIP of a ticker, the one reported last."""
     ticker = call.params["ticker"]
     with call.app.db.read() as tx:
         found = securities.list_by_ticker(tx, ticker)
         if not found:
-            raise flows.no_cusip(tx, ticker)
+            raise security_flows.build_no_cusip_error(tx, ticker)
     return call.success_members(found[0], {})
 
 
@@ -79,7 +79,7 @@ OF_COMPANY = answer(cik=str, issuer_name=str, securities=list[Security], meta=pa
 OF_ISSUER = answer(cusip6=str, issuer_name=str | None, securities=list[Security], meta=part(has_more=bool))
 
 
-def of_company(call: Call) -> Response:
+def list_securities_of_company(call: Call) -> Response:
     """The CUSIPs of a company."""
     cik = call.params["cik"]
     with call.app.db.read() as tx:
@@ -101,7 +101,7 @@ def _page(call: Call, found: list[Security], **members: str | None) -> Response:
     return call.success_members({**members, "securities": found[:limit], "meta": meta}, meta)
 
 
-def of_issuer(call: Call) -> Response:
+def list_securities_of_issuer(call: Call) -> Response:
     """The CUSIPs that begin with the six characters of an issuer."""
     cusip6 = call.params["cusip6"].upper()
     with call.app.db.read() as tx:
@@ -126,7 +126,7 @@ class CusipResult(TypedDict):
 BATCH = answer(results=list[CusipResult], meta=part(requested=int, resolved=int, unmapped=int))
 
 
-def batch(call: Call) -> Response:
+def get_securities_in_batch(call: Call) -> Response:
     """Several CUSIPs at once; each whose ticker is not known says why."""
     given = call.body["cusips"]
     checked = [_checked(text) for text in given]
@@ -156,7 +156,7 @@ def _result(text: str, number: str | None, found: Security | None) -> CusipResul
 CHAIN = answer(cusip=str, chain=list[ChainLink], current_ticker=str | None)
 
 
-def chain(call: Call) -> Response:
+def get_chain(call: Call) -> Response:
     """The CUSIPs that replaced each other, by a loaded mapping."""
     number = call.params["cusip"]
     with call.app.db.read() as tx:
@@ -171,12 +171,12 @@ def chain(call: Call) -> Response:
 SEARCH = answer(results=list[SecurityMatch], meta=part(total=int, limit=int, offset=int, has_more=bool, query=str))
 
 
-def search(call: Call) -> Response:
+def search_securities(call: Call) -> Response:
     """Securities by CUSIP, ticker or name, the best first."""
     params = call.params
     with call.app.db.read() as tx:
         found, total = securities.search(tx, params["q"], params["limit"], params["offset"])
-    meta = {**paging(total, params["limit"], params["offset"]), "query": params["q"]}
+    meta = {**build_offset_page(total, params["limit"], params["offset"]), "query": params["q"]}
     return call.success_members({"results": found, "meta": meta}, meta)
 
 
@@ -192,7 +192,7 @@ STATS = answer(
 )
 
 
-def stats(call: Call) -> Response:
+def get_statistics(call: Call) -> Response:
     """How many CUSIPs finapi knows, and for how many the ticker."""
     with call.app.db.read() as tx:
         counts = securities.count_securities(tx)
@@ -202,7 +202,7 @@ def stats(call: Call) -> Response:
         "mapped": mapped,
         "unmapped": total - mapped,
         "with_cik": counts["with_cik"],
-        "mapping_rate": funds.percent(mapped, total),
+        "mapping_rate": funds.compute_percent(mapped, total),
         "by_security_group": counts["groups"],
         "openfigi_enabled": False,
         "last_refresh_at": counts["mapping_as_of"] or None,
@@ -213,7 +213,7 @@ def stats(call: Call) -> Response:
 AUTOCOMPLETE = answer(tickers=list[TickerMatch], meta=part(total=int, query=str, has_more=bool))
 
 
-def autocomplete(call: Call) -> Response:
+def complete_ticker(call: Call) -> Response:
     """Tickers that begin so, then tickers of companies whose name begins so; those of a CIK."""
     query, limit, offset = (call.params[name] for name in ("q", "limit", "offset"))
     with call.app.db.read() as tx:

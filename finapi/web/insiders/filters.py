@@ -194,7 +194,7 @@ def _traded(call: Call) -> tuple[list[str], list[str]]:
     """The days that transactions are not before, and not after."""
     given = call.params.get
     quarter = given("quarter")
-    first, last = quarters.days(quarter) if quarter else (None, None)
+    first, last = quarters.get_first_and_last_day(quarter) if quarter else (None, None)
     starts = (given("from_date"), date_days_ago(call.now, given("transaction_days")), first)
     return [day for day in starts if day], [day for day in (given("to_date"), last) if day]
 

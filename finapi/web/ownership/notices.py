@@ -9,7 +9,7 @@ from finapi.core.records import Date
 from finapi.market.ownership import notices
 from finapi.market.ownership.notices import NoticeFilters, ProposedSaleNotice
 from finapi.market.reference import companies
-from finapi.web.holdings.funds import OffsetPage, paging
+from finapi.web.holdings.fund_holdings import OffsetPage, build_offset_page
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, limit_param, path_param
@@ -52,5 +52,5 @@ def listed(call: Call) -> Response:
         )
         rows, total = notices.latest(tx, narrow, **place)
         windows = call.build_window_meta(notices.undated(tx, narrow))
-    meta: dict[str, Any] = {"pagination": paging(total, **place), **windows}
+    meta: dict[str, Any] = {"pagination": build_offset_page(total, **place), **windows}
     return call.success_rows(rows, meta)

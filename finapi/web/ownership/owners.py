@@ -5,7 +5,7 @@ from __future__ import annotations
 from finapi.core import records
 from finapi.market.ownership import owners
 from finapi.market.ownership.owners import CrossReference, HolderFiling, HolderProfile, ListedHolder
-from finapi.web.holdings.funds import paging
+from finapi.web.holdings.fund_holdings import build_offset_page
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, limit_param
@@ -85,7 +85,7 @@ def history(call: Call) -> Response:
         row = owners.found(tx, params["uuid"])
         rows, total = owners.history(tx, row, params["sourceType"], **place)
         about = owners.shown(row)
-    meta = {**paging(total, **place)}
+    meta = {**build_offset_page(total, **place)}
     who = {"uuid": about["holder_uuid"], **{name: about[name] for name in ("name", "cik", "type")}}
     return call.success_members({"holder": who, "history": rows, "meta": meta}, meta)
 

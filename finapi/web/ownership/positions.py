@@ -16,7 +16,7 @@ from finapi.market.ownership.positions import (
     SharesOutstanding,
 )
 from finapi.market.reference import companies
-from finapi.web.holdings.funds import paging
+from finapi.web.holdings.fund_holdings import build_offset_page
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, limit_param, offset_param, path_param
@@ -93,7 +93,7 @@ def history(call: Call) -> Response:
         company = companies.resolve(tx, str(params["issuer_cik"]), "issuer_cik")
         row = owners.found(tx, params["holder_uuid"])
         rows, total = positions.history(tx, company.cik, row, asked)
-    meta = {**paging(total, asked.limit, asked.offset)}
+    meta = {**build_offset_page(total, asked.limit, asked.offset)}
     who = {"holderUuid": row["id"], "holderName": row["name"], "issuerCik": company.padded_cik}
     return call.success_members({**who, "events": rows, "meta": meta}, meta)
 
@@ -111,7 +111,7 @@ def holders(call: Call) -> Response:
         company = companies.resolve(tx, str(call.params["issuer_cik"]), "issuer_cik")
         divider = positions.Divider(tx, company.cik, company.ticker)
         rows, total, day = positions.of_issuer(tx, company.cik, divider, **place)
-    meta = {**paging(total, **place)}
+    meta = {**build_offset_page(total, **place)}
     members = {
         "issuer_cik": company.padded_cik,
         "issuer_ticker": company.ticker,
@@ -130,7 +130,11 @@ def timeline(call: Call) -> Response:
     with call.app.db.read() as tx:
         company = companies.resolve(tx, str(params["issuer_cik"]), "issuer_cik")
         rows, total = positions.timeline(tx, company.cik, asked)
-    meta = {**paging(total, asked.limit, asked.offset), "startDate": params["startDate"], "endDate": params["endDate"]}
+    meta = {
+        **build_offset_page(total, asked.limit, asked.offset),
+        "startDate": params["startDate"],
+        "endDate": params["endDate"],
+    }
     members = {"issuer_cik": company.padded_cik, "issuer_ticker": company.ticker, "events": rows, "meta": meta}
     return call.success_members(members, meta)
 

@@ -4,10 +4,10 @@ SELECT name FROM funds WHERE cik = :cik
 -- name: fund_periods
 SELECT period FROM fund_quarters WHERE cik = :cik ORDER BY period DESC
 
--- name: fund_quarter_before
+-- name: latest_quarter_before
 SELECT max(period) FROM fund_quarters WHERE period < :period
 
--- name: fund_quarter_shown
+-- name: fund_quarter_record
 -- A table ties when it has the rows and the sum of its cover; each row in thousands was rounded by up to 500.
 SELECT printf('%010d', quarter.cik) AS cik, funds.name, report.signer AS signing_officer,
     nullif(funds.latest_filed_at, '') AS latest_filed_at, quarter.period, quarter.value, quarter.positions,
@@ -151,13 +151,13 @@ LIMIT :limit OFFSET :offset
 -- name: latest_holdings_report_of_filing
 SELECT * FROM fund_filings WHERE accession_no = :accession ORDER BY id DESC LIMIT 1
 
--- name: count_holdings_reports
+-- name: holdings_report_count
 SELECT count(*) FROM holdings_reports WHERE filed_at >= :since
 
--- name: count_holdings_reports_of_fund
+-- name: holdings_report_count_of_fund
 SELECT count(*) FROM holdings_reports WHERE cik = :cik AND filed_at >= :since
 
--- name: undated_holdings_reports
+-- name: undated_holdings_report_count
 SELECT count(*) FROM holdings_reports WHERE filed_at = '' AND (:cik IS NULL OR cik = :cik)
 
 -- name: managers_of_report
@@ -166,7 +166,7 @@ FROM holdings_managers
 WHERE report_id = :report_id
 ORDER BY seq
 
--- name: quarter_counts
+-- name: report_counts_of_quarter
 SELECT count(DISTINCT cik) FILTER (WHERE form GLOB '13F-HR*') AS filers,
     count(DISTINCT cik) FILTER (WHERE form GLOB '13F-NT*') AS late_notice_filers,
     count(DISTINCT accession) AS total_filings,
@@ -174,5 +174,5 @@ SELECT count(DISTINCT cik) FILTER (WHERE form GLOB '13F-HR*') AS filers,
 FROM holdings_reports
 WHERE period = :period
 
--- name: quarter_filers
+-- name: filer_count_of_quarter
 SELECT count(DISTINCT cik) FROM holdings_reports WHERE period = :period AND form GLOB '13F-HR*'

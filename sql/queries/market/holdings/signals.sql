@@ -7,7 +7,7 @@ JOIN securities ON securities.id = security_quarters.security_id
 WHERE security_quarters.period = :period AND security_group <> 'ETFs'
 GROUP BY sic_group
 
--- name: bought_by_both
+-- name: securities_bought_by_both
 SELECT securities.id AS security_id, cusip, ticker AS symbol, issuer AS name_of_issuer, printf('%010d', securities.cik) AS issuer_cik,
     flow AS fund_flow, funds AS fund_count, new AS new_buys_count, quarter.value AS total_value,
     quarter.shares AS total_shares, insider_buyer_count, CAST(round(bought_for) AS INTEGER) AS insider_buy_value,
@@ -26,7 +26,7 @@ CROSS JOIN security_quarters AS quarter ON quarter.period = :period AND quarter.
 WHERE compared > 0 AND flow > :flow
 ORDER BY cusip
 
--- name: securities_bought
+-- name: bought_security_counts
 SELECT count(*) AS bought, count(cik) AS named
 FROM security_quarters AS quarter
 JOIN securities ON securities.id = quarter.security_id

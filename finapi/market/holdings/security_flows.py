@@ -17,15 +17,15 @@ from typing import Annotated, Any, NotRequired, TypedDict
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, build_record
 from finapi.edgar import cusip, tickers
-from finapi.market.holdings import doubts, positions, quarters
-from finapi.market.holdings.funds import bounded, percent, price
-from finapi.market.holdings.positions import Change, SplitSource
+from finapi.market.holdings import fund_positions, quarters, value_doubts
+from finapi.market.holdings.fund_positions import Change, SplitSource
+from finapi.market.holdings.funds import check_total_holdings, compute_percent, compute_price
 from finapi.market.reference import companies, issuer_names, sectors, share_splits
 from finapi.market.reference.share_splits import HoldingValue, LikelySplit
 from finapi.store.db import Row, Transaction
 
 # Positions of several funds that one call adds up, and as many of the quarter before: the call is free.
-MAX_ADDED = 6_000
+MAX_BASKET_HOLDINGS = 6_000
 SORTS = ("fund_flow", "total_value", "fund_count", "fund_change", "share_change", "ticker", "name")
 
 # Members of a security's row that 13F reports do not have: always null, with the reason in the answer's meta.
@@ -66,13 +66,13 @@ class SecurityFlow(TypedDict):
     decreased_count: int | None
     unchanged_count: int | None
     closed_count: int | None
-    doubted_count: doubts.DoubtedCount
-    doubted_value: doubts.DoubtedValue
-    doubted_flow: doubts.DoubtedFlow
+    doubted_count: value_doubts.DoubtedCount
+    doubted_value: value_doubts.DoubtedValue
+    doubted_flow: value_doubts.DoubtedFlow
 
 
-def by_security(
-    tx: Transaction, period: str, wanted: Mapping[str, Any], doubted: Sequence[doubts.Doubted]
+def list_security_flows(
+    tx: Transaction, period: str, wanted: Mapping[str, Any], doubted: Sequence[value_doubts.DoubtedPosition]
 ) -> tuple[list[SecurityFlow], int]:
     """A page of the securities of a quarter, and how many there are in all; ``doubted`` are the quarter's positions.
 
@@ -90,8 +90,8 @@ def by_security(
         "direction": -1 if wanted["sort_order"] == "desc" else 1,
     }
     rows, total = tx.list_page("securities_of_quarter", values)
-    sums = doubts.sums(doubted, lambda one: one.security_id)
-    return [_security(row, sums.get(row["security_id"], doubts.DoubtSum())) for row in rows], total
+    sums = value_doubts.sum_doubts_by(doubted, lambda one: one.security_id)
+    return [_security(row, sums.get(row["security_id"], value_doubts.DoubtSum())) for row in rows], total
 
 
 def _groups(sector: str | None, industry: str | None) -> str | None:
@@ -108,17 +108,17 @@ def _groups(sector: str | None, industry: str | None) -> str | None:
     return json.dumps(found)
 
 
-def _security(row: Row, doubted: doubts.DoubtSum) -> SecurityFlow:
+def _security(row: Row, doubted: value_doubts.DoubtSum) -> SecurityFlow:
     sector, industry = sectors.for_group(row["sic_group"])
     return build_record(
         SecurityFlow,
         row,
         sector=sector,
         industry=industry,
-        implied_price=price(row["total_value"], row["total_shares"]),
-        fund_change_pct=percent(row["fund_change"], row["fund_count_prev"]),
-        share_change_pct=percent(row["share_change"], row["previous_shares"]),
-        **doubted.members(),
+        implied_price=compute_price(row["total_value"], row["total_shares"]),
+        fund_change_pct=compute_percent(row["fund_change"], row["fund_count_prev"]),
+        share_change_pct=compute_percent(row["share_change"], row["previous_shares"]),
+        **doubted.build_members(),
         **dict.fromkeys(NOT_IN_13F),
     )
 
@@ -148,10 +148,12 @@ class Volume(TypedDict):
     doubted_sell: Annotated[int, "The part of sell in positions with a value_doubt, or that had one before."]
 
 
-def ranges(tx: Transaction, period: str, doubted: Sequence[doubts.Doubted]) -> tuple[FilterRanges, Volume]:
+def get_ranges_and_volume(
+    tx: Transaction, period: str, doubted: Sequence[value_doubts.DoubtedPosition]
+) -> tuple[FilterRanges, Volume]:
     """What the filters of a quarter range over, and what funds bought and sold, ``doubted`` of it."""
     (row,) = tx.list_rows("ranges_of_quarter", period=period)
-    doubtful = doubts.summed(doubted)
+    doubtful = value_doubts.sum_doubts(doubted)
     names = FilterRanges.__annotations__
     found: Any = {name: {"min": row[f"min_{name}"], "max": row[f"max_{name}"]} for name in names}
     return found, build_record(Volume, row, doubted_buy=doubtful.bought, doubted_sell=doubtful.sold)
@@ -161,7 +163,7 @@ def ranges(tx: Transaction, period: str, doubted: Sequence[doubts.Doubted]) -> t
 
 
 @dataclass(frozen=True, slots=True)
-class NamedSecurities:
+class SecuritySelection:
     """The securities that a ticker or a CUSIP names; ``ids`` is JSON, the rest is of the one last reported."""
 
     ids: str
@@ -171,22 +173,22 @@ class NamedSecurities:
     evidence: str | None
 
 
-def of_ticker(tx: Transaction, ticker: str) -> NamedSecurities:
+def get_securities_of_ticker(tx: Transaction, ticker: str) -> SecuritySelection:
     """The securities of a ticker; the error of :func:`no_cusip` when there are none."""
     rows = tx.list_rows("securities_of_ticker", ticker=ticker)
     if not rows:
-        raise no_cusip(tx, ticker)
+        raise build_no_cusip_error(tx, ticker)
     return _named(rows)
 
 
-def no_cusip(tx: Transaction, ticker: str) -> ApiError:
+def build_no_cusip_error(tx: Transaction, ticker: str) -> ApiError:
     """NOT_COVERED for the ticker of a company; raises UNKNOWN_TICKER for a ticker of none."""
     company = companies.resolve(tx, ticker)
     details = {"ticker": ticker, "cik": company.padded_cik}
     return ApiError("NOT_COVERED", f"No CUSIP of {company.name} is known.", details=details)
 
 
-def of_query(tx: Transaction, text: str) -> NamedSecurities:
+def get_securities_of_query(tx: Transaction, text: str) -> SecuritySelection:
     """The securities of a ticker or a CUSIP; a 404 for each reason that there are none."""
     try:
         row = tx.find_row("security", cusip=cusip.validate(text))
@@ -197,15 +199,15 @@ def of_query(tx: Transaction, text: str) -> NamedSecurities:
             raise ApiError("NOT_FOUND", "No 13F report and no mapping in finapi lists this CUSIP.")
         return _named([row])
     try:
-        return of_ticker(tx, tickers.normalise(text))
+        return get_securities_of_ticker(tx, tickers.normalise(text))
     except ValueError:
         raise invalid_param("q", "q must be a ticker or a CUSIP.", expected="AAPL") from None
 
 
-def _named(rows: Sequence[Row]) -> NamedSecurities:
+def _named(rows: Sequence[Row]) -> SecuritySelection:
     first = rows[0]
     ids, cusips = [row["id"] for row in rows], [row["cusip"] for row in rows]
-    return NamedSecurities(json.dumps(ids), cusips, first["ticker"], first["issuer"], first["evidence"])
+    return SecuritySelection(json.dumps(ids), cusips, first["ticker"], first["issuer"], first["evidence"])
 
 
 class HolderQuarter(TypedDict):
@@ -214,8 +216,8 @@ class HolderQuarter(TypedDict):
     period: Date
     shares: int | None
     value: int | None
-    value_doubt: doubts.MarkedDoubt
-    others_price: doubts.OthersPrice
+    value_doubt: value_doubts.MarkedDoubt
+    others_price: value_doubts.OthersPrice
 
 
 class Holder(TypedDict):
@@ -226,8 +228,8 @@ class Holder(TypedDict):
     cusip: str
     shares: int
     value: int
-    value_doubt: doubts.MarkedDoubt
-    others_price: doubts.OthersPrice
+    value_doubt: value_doubts.MarkedDoubt
+    others_price: value_doubts.OthersPrice
     pct_of_portfolio: Decimal | None
     previous_shares: int | None
     split_factor: Decimal | None
@@ -241,48 +243,50 @@ class Holder(TypedDict):
     history: NotRequired[Annotated[list[HolderQuarter], "With quarters: the newest first."]]
 
 
-def holders(
-    tx: Transaction, wanted: NamedSecurities, period: str, back: int = 1, *, status: str, limit: int, offset: int
+def list_holders(
+    tx: Transaction, wanted: SecuritySelection, period: str, back: int = 1, *, status: str, limit: int, offset: int
 ) -> tuple[list[Holder], int]:
     """A page of the funds that hold a security, the largest first, and how many there are.
 
     ``status`` "all" is everyone that holds it, "closed" who no longer does; more than one quarter ``back`` adds a
     history of so many, without those for which finapi has no report of the fund.
     """
-    values = {"ids": wanted.ids, "period": period, "status": positions.code(status)}
+    values = {"ids": wanted.ids, "period": period, "status": fund_positions.find_change_status(status)}
     found = tx.list_rows("holders", values, limit=limit, offset=offset)
     histories = _histories(tx, wanted, found, period, back) if back > 1 else {}
-    doubted = doubts.of_securities(tx, wanted.ids, period)
+    doubted = value_doubts.get_doubts_of_securities(tx, wanted.ids, period)
     rows = [
         build_record(
             Holder,
             row,
             **({"history": histories[int(row["cik"]), row["security_id"]]} if histories else {}),
-            **doubts.told(doubted.get((int(row["cik"]), row["security_id"]))),
-            pct_of_portfolio=percent(row["value"], row["whole"]),
-            chg_pct=percent(row["chg_shares"], row["previous_shares"]),
-            status=positions.change_name(row["status"]),
+            **value_doubts.build_doubt_members(doubted.get((int(row["cik"]), row["security_id"]))),
+            pct_of_portfolio=compute_percent(row["value"], row["whole"]),
+            chg_pct=compute_percent(row["chg_shares"], row["previous_shares"]),
+            status=fund_positions.find_change_name(row["status"]),
         )
         for row in found
     ]
-    return rows, tx.find_value("count_holders", values)
+    return rows, tx.find_value("holder_count", values)
 
 
 def _histories(
-    tx: Transaction, wanted: NamedSecurities, holders: Sequence[Row], period: str, back: int
+    tx: Transaction, wanted: SecuritySelection, holders: Sequence[Row], period: str, back: int
 ) -> dict[tuple[int, int], list[HolderQuarter]]:
     """What some holders held at the ends of so many quarters, by their CIKs and the ids of the securities."""
     ends = [period]
     for _ in range(back - 1):
-        ends.append(quarters.before(ends[-1]))
+        ends.append(quarters.get_previous_end(ends[-1]))
     pairs = json.dumps([(int(row["cik"]), row["security_id"]) for row in holders])
     rows = tx.list_rows("holder_histories", pairs=pairs, first=ends[-1], last=period)
-    doubted = {one: doubts.of_securities(tx, wanted.ids, one) for one in {row["period"] for row in rows}}
+    doubted = {
+        one: value_doubts.get_doubts_of_securities(tx, wanted.ids, one) for one in {row["period"] for row in rows}
+    }
     found: dict[tuple[int, int], list[HolderQuarter]] = {}
     for row in rows:
         whose = row["cik"], row["security_id"]
         found.setdefault(whose, []).append(
-            build_record(HolderQuarter, row, **doubts.told(doubted[row["period"]].get(whose)))
+            build_record(HolderQuarter, row, **value_doubts.build_doubt_members(doubted[row["period"]].get(whose)))
         )
     return found
 
@@ -299,30 +303,30 @@ class TrendQuarter(TypedDict):
     share_change_pct: Decimal | None
     fund_flow: int | None
     fund_count_change: int | None
-    doubted_count: doubts.DoubtedCount
-    doubted_value: doubts.DoubtedValue
+    doubted_count: value_doubts.DoubtedCount
+    doubted_value: value_doubts.DoubtedValue
 
 
-def trends(tx: Transaction, wanted: NamedSecurities, limit: int, offset: int) -> list[TrendQuarter]:
+def list_trend_quarters(tx: Transaction, wanted: SecuritySelection, limit: int, offset: int) -> list[TrendQuarter]:
     """A security quarter by quarter over all funds, the newest first."""
     return [
         build_record(
             TrendQuarter,
             row,
-            **doubted_of(tx, wanted, row["date"]),
-            share_change_pct=percent(row["share_change"], row["previous_shares"]),
+            **sum_doubts_of_securities(tx, wanted, row["date"]),
+            share_change_pct=compute_percent(row["share_change"], row["previous_shares"]),
         )
-        for row in tx.list_rows("trend_of_securities", ids=wanted.ids, limit=limit, offset=offset)
+        for row in tx.list_rows("trend_quarters", ids=wanted.ids, limit=limit, offset=offset)
     ]
 
 
-def doubted_of(tx: Transaction, wanted: NamedSecurities, period: str) -> dict[str, int]:
+def sum_doubts_of_securities(tx: Transaction, wanted: SecuritySelection, period: str) -> dict[str, int]:
     """How many of a quarter's positions in a security are doubted, and their dollars: members of its sums."""
-    whole = doubts.summed(doubts.of_securities(tx, wanted.ids, period).values())
+    whole = value_doubts.sum_doubts(value_doubts.get_doubts_of_securities(tx, wanted.ids, period).values())
     return {"doubted_count": whole.count, "doubted_value": whole.value}
 
 
-def totals(tx: Transaction, wanted: NamedSecurities, period: str | None) -> tuple[str, Row]:
+def get_quarter_and_totals(tx: Transaction, wanted: SecuritySelection, period: str | None) -> tuple[str, Row]:
     """A quarter, by default the last one in which a fund held one of the securities, and its sums over all funds.
 
     NOT_COVERED when no fund held any.
@@ -341,9 +345,9 @@ def totals(tx: Transaction, wanted: NamedSecurities, period: str | None) -> tupl
 BASKET_SORTS = {"value": "value_usd", "funds": "funds_holding", "shares": "shares", "change": "share_change"}
 
 # Positions of an answer.
-MAX_POSITIONS = 500
+MAX_BASKET_POSITIONS = 500
 # Funds named with a position; ``funds_holding`` counts them all.
-MAX_NAMED = 50
+MAX_FUNDS_PER_POSITION = 50
 
 
 class BasketFund(TypedDict):
@@ -372,8 +376,8 @@ class BasketPosition(TypedDict):
     split_factor: Annotated[
         Decimal | None, "Shares that one share became through splits since the quarter compared with."
     ]
-    doubted_count: doubts.DoubtedCount
-    doubted_value_usd: doubts.DoubtedValue
+    doubted_count: value_doubts.DoubtedCount
+    doubted_value_usd: value_doubts.DoubtedValue
     doubted_prev_value_usd: Annotated[int, "The part of prev_value_usd in positions with a value_doubt."]
 
 
@@ -391,8 +395,8 @@ class Basket:
     comparable: bool
     sums: list[Row]
     asked: Mapping[str, str]
-    now: Mapping[int, doubts.DoubtSum]
-    before: Mapping[int, doubts.DoubtSum]
+    now: Mapping[int, value_doubts.DoubtSum]
+    before: Mapping[int, value_doubts.DoubtSum]
     splits: Mapping[int, Sequence[LikelySplit]]
 
     @property
@@ -435,13 +439,15 @@ class Basket:
 
     def _position(self, row: Row, name: Row, funds: Mapping[int, BasketFund], value: int) -> BasketPosition:
         holders, previous = sorted(json.loads(name["ciks"])), row["previous"]
-        doubted, doubted_before = (one.get(row["security_id"], doubts.DoubtSum()) for one in (self.now, self.before))
+        doubted, doubted_before = (
+            one.get(row["security_id"], value_doubts.DoubtSum()) for one in (self.now, self.before)
+        )
         change, factor = self.changed(row)
         is_common, was_common = bool(row["is_common"]), bool(row["was_common"])
         known: dict[str, Any] = {
             "change_type": _change(is_common, was_common, change),
             "prev_value_usd": previous,
-            "value_change_pct": percent(row["common_value"] - previous, previous),
+            "value_change_pct": compute_percent(row["common_value"] - previous, previous),
             "share_change": change,
             "split_factor": factor,
             "doubted_prev_value_usd": doubted_before.value,
@@ -450,23 +456,23 @@ class Basket:
         return build_record(
             BasketPosition,
             {**dict(row), **dict(name)},
-            funds=[funds[cik] for cik in holders[:MAX_NAMED]],
-            pct_of_basket=percent(row["value_usd"], value),
-            **doubted.members("doubted_value_usd"),
+            funds=[funds[cik] for cik in holders[:MAX_FUNDS_PER_POSITION]],
+            pct_of_basket=compute_percent(row["value_usd"], value),
+            **doubted.build_members("doubted_value_usd"),
             **(known if self.comparable else unknown),
         )
 
 
-def basket(tx: Transaction, ciks: Sequence[int], period: str, compared_with: str) -> Basket:
+def build_basket(tx: Transaction, ciks: Sequence[int], period: str, compared_with: str) -> Basket:
     """The positions in shares of several funds added up; INVALID_PARAM for more than are added up in one call."""
-    names: dict[int, str] = {row["cik"]: row["name"] for row in tx.list_rows("funds_named", ciks=json.dumps(ciks))}
+    names: dict[int, str] = {row["cik"]: row["name"] for row in tx.list_rows("names_of_funds", ciks=json.dumps(ciks))}
 
     def reported(when: str) -> dict[int, Row]:
         return {row["cik"]: row for row in tx.list_rows("quarters_of_funds", ciks=json.dumps(ciks), period=when)}
 
     filed, earlier = reported(period), reported(compared_with)
     both = ((row, earlier.get(cik, row)) for cik, row in filed.items())
-    bounded([max(row["positions"] for row in two) for two in both], MAX_ADDED)
+    check_total_holdings([max(row["positions"] for row in two) for two in both], MAX_BASKET_HOLDINGS)
     common = [cik for cik in filed if filed[cik]["complete"] and cik in earlier and earlier[cik]["complete"]]
     funds: dict[int, BasketFund] = {cik: {"cik": f"{cik:010}", "company_name": names.get(cik)} for cik in ciks}
     pairs = json.dumps([(cik, cik in common) for cik in filed])
@@ -483,10 +489,10 @@ def basket(tx: Transaction, ciks: Sequence[int], period: str, compared_with: str
     )
 
 
-def _doubted(tx: Transaction, ciks: Iterable[int], period: str) -> Mapping[int, doubts.DoubtSum]:
+def _doubted(tx: Transaction, ciks: Iterable[int], period: str) -> Mapping[int, value_doubts.DoubtSum]:
     """What is doubted of some funds' quarter, by the ids of securities."""
-    found = [one for cik in ciks for one in doubts.of_fund(tx, cik, period).values()]
-    return doubts.sums(found, lambda one: one.security_id)
+    found = [one for cik in ciks for one in value_doubts.get_doubts_of_fund(tx, cik, period).values()]
+    return value_doubts.sum_doubts_by(found, lambda one: one.security_id)
 
 
 def _since_split(row: Row, likely: Sequence[LikelySplit], *, back: bool) -> tuple[int, Decimal | None]:

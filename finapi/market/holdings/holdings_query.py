@@ -14,7 +14,7 @@ from finapi.market.holdings.funds import FundCoverPage, FundQuarter
 from finapi.store.db import Row, Transaction
 
 # Cover pages that a query looks at when no fund and no accession number narrows it, and tests of all of them.
-MAX_LOOKED, MAX_TESTS = 100_000, 1_000_000
+MAX_SEARCHED_PAGES, MAX_CONDITION_TESTS = 100_000, 1_000_000
 _NAMES = 200  # funds whose names match that are looked at
 _ELSEWHERE = "GET /tickers/{ticker}/holders and /form-13f/holdings/search list the funds that hold a security"
 
@@ -24,10 +24,10 @@ class CoverPages(NamedTuple):
 
     pages: list[FundCoverPage]
     has_more: bool
-    cut: bool
+    is_truncated: bool
 
 
-def covers(tx: Transaction, text: str, limit: int, offset: int) -> CoverPages:
+def find_cover_pages(tx: Transaction, text: str, limit: int, offset: int) -> CoverPages:
     """The cover pages that a query finds, the newest first, notices included."""
     choices = query_language.parse_conditions(text, {**_of_report(), **_of_position(tx), **_of_names(tx)})
     ciks: list[int] = []
@@ -39,14 +39,14 @@ def covers(tx: Transaction, text: str, limit: int, offset: int) -> CoverPages:
         for one in by[:1]:
             (ciks if one["field"] == "cik" else accessions).extend(one["values"])
     # One more than are looked at, to know whether there are.
-    looked = min(MAX_LOOKED, MAX_TESTS // sum(map(len, choices)))
+    looked = min(MAX_SEARCHED_PAGES, MAX_CONDITION_TESTS // sum(map(len, choices)))
     values = {"choices": json.dumps(choices), "limit": limit + 1, "offset": offset, "looked": 0 if narrow else looked}
     rows = tx.list_rows("cover_pages", values, ciks=json.dumps(ciks), accessions=json.dumps(accessions))
-    cut = not narrow and tx.find_value("more_cover_pages", looked=looked) is not None
-    return CoverPages([funds.cover_page(tx, row) for row in rows[:limit]], len(rows) > limit, cut)
+    cut = not narrow and tx.find_value("cover_page_beyond", looked=looked) is not None
+    return CoverPages([funds.build_cover_page(tx, row) for row in rows[:limit]], len(rows) > limit, cut)
 
 
-def quarter(tx: Transaction, text: str) -> tuple[FundQuarter, str | None]:
+def get_matching_quarter(tx: Transaction, text: str) -> tuple[FundQuarter, str | None]:
     """The newest quarter of one fund that a query asks for, and what of its positions is wanted; None: all.
 
     INVALID_PARAM for a query of several funds or of none.
@@ -60,7 +60,7 @@ def quarter(tx: Transaction, text: str) -> tuple[FundQuarter, str | None]:
         raise invalid_param("query", message, expected="cik:1067983")
     (cik,) = named
     assert cik is not None
-    name = funds.name_of(tx, cik)
+    name = funds.get_name(tx, cik)
     for row in tx.list_rows("fund_quarters_to_test", cik=cik):
         wanted = [
             [one for one in choice if one["field"] not in _REPORT]
@@ -68,9 +68,9 @@ def quarter(tx: Transaction, text: str) -> tuple[FundQuarter, str | None]:
             if all(_holds(one, row) for one in choice if one["field"] in _REPORT)
         ]
         if wanted:
-            held = funds.quarter(tx, cik, row["period"])
+            held = funds.get_quarter(tx, cik, row["period"])
             return held, None if [] in wanted else json.dumps(wanted)
-    details = {"cik": f"{cik:010}", "covered_periods": funds.periods(tx, cik)}
+    details = {"cik": f"{cik:010}", "covered_periods": funds.list_periods(tx, cik)}
     raise ApiError("NOT_COVERED", f"finapi holds no quarter of {name} that the query asks for.", details=details)
 
 
@@ -145,14 +145,14 @@ def _of_position(tx: Transaction) -> dict[str, QueryField]:
 
 
 def _ids(tx: Transaction, **by: str | None) -> list[int]:
-    return [row["id"] for row in tx.list_rows("securities_to_test", by)]
+    return [row["id"] for row in tx.list_rows("ids_of_ticker_or_cusip", by)]
 
 
 def _of_names(tx: Transaction) -> dict[str, QueryField]:
     """Fields that find funds by words of their names."""
 
     def named(text: str) -> Condition:
-        found, _ = funds.search(tx, text, _NAMES, 0)
+        found, _ = funds.search_funds(tx, text, _NAMES, 0)
         return {"field": "cik", "values": [int(one["cik"]) for one in found]}
 
     name = QueryField(("filerName", "name", "companyName", "filer_name"), named, "a name")

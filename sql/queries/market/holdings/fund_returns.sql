@@ -1,4 +1,4 @@
--- name: quarters_of_any_fund
+-- name: quarters_with_funds
 -- From one to the next by the index.
 WITH RECURSIVE held (period) AS (
     SELECT max(period) FROM fund_quarters
@@ -10,13 +10,13 @@ SELECT period FROM held WHERE period IS NOT NULL
 -- name: returned_quarters
 SELECT period FROM returned_quarters
 
--- name: begin_returned_quarter
+-- name: insert_returned_quarter
 INSERT INTO returned_quarters (period, due) VALUES (:period, 0)
 
--- name: count_all_series
+-- name: update_all_series_as_uncounted
 UPDATE price_series SET counted = -1
 
--- name: series_uncounted
+-- name: uncounted_series
 -- Made up prices say nothing of what a fund's shares returned.
 SELECT id, ticker, iif(synthetic, 'synthetic', 'csv') AS source, changed, acted
 FROM price_series
@@ -26,26 +26,26 @@ LIMIT :limit
 -- name: returns_of_series
 SELECT period, earned, adjusted FROM quarter_returns WHERE series_id = :id
 
--- name: remove_quarter_return
+-- name: delete_quarter_return
 DELETE FROM quarter_returns WHERE series_id = ? AND period = ?
 
 -- name: insert_quarter_return
 INSERT INTO quarter_returns (series_id, period, earned, adjusted) VALUES (?, ?, ?, ?)
 
--- name: series_counted
+-- name: update_series_as_counted
 UPDATE price_series SET counted = changed WHERE id = :id
 
--- name: quarter_due
+-- name: due_quarter
 -- With the CIK from which on its funds are to be counted.
 SELECT period, due AS first FROM returned_quarters WHERE due ORDER BY period LIMIT 1
 
--- name: quarter_counted_to
+-- name: update_due_quarter
 UPDATE returned_quarters SET due = :first WHERE period = :period
 
 -- name: fund_return_due
 SELECT due BETWEEN 1 AND :cik FROM returned_quarters WHERE period = :period
 
--- name: funds_of_quarter
+-- name: complete_funds_of_quarter
 SELECT funds.cik, positions
 FROM funds
 CROSS JOIN fund_quarters ON fund_quarters.cik = funds.cik AND fund_quarters.period = :period AND complete
@@ -53,17 +53,17 @@ WHERE funds.cik >= :first
 ORDER BY funds.cik
 LIMIT :limit
 
--- name: remove_fund_return
+-- name: delete_fund_return
 DELETE FROM fund_returns WHERE cik = :cik AND period = :period
 
--- name: remove_fund_returns
+-- name: delete_fund_returns
 DELETE FROM fund_returns WHERE cik = :cik AND period > :since AND period <= :until
 
--- name: put_fund_return
+-- name: upsert_fund_return
 INSERT OR REPLACE INTO fund_returns (period, cik, holdings, value, priced, unadjusted, gain, best, worst)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 
--- name: shares_held
+-- name: share_position_totals
 SELECT count(*) AS holdings, coalesce(sum(value), 0) AS value
 FROM positions
 WHERE cik = :cik AND period = :period AND kind = 0 AND status <> 5
@@ -85,7 +85,7 @@ SELECT max(period) FROM fund_returns
 -- name: fund_return_of_quarter
 SELECT 1 FROM fund_returns WHERE period = :period LIMIT 1
 
--- name: funds_with_returns
+-- name: fund_return_counts
 SELECT count(*) AS funds,
     count(*) FILTER (WHERE holdings >= :min_holdings AND value >= :min_aum) AS eligible
 FROM fund_returns INDEXED BY fund_returns_by_return

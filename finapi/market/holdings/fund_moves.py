@@ -7,13 +7,13 @@ from decimal import Decimal
 from typing import Annotated, Any, NamedTuple, TypedDict
 
 from finapi.core.records import build_record
-from finapi.market.holdings import doubts, positions, quarters
-from finapi.market.holdings.doubts import MarkedDoubt, OthersPrice, ValueDoubt
-from finapi.market.holdings.funds import FundQuarter, percent
-from finapi.market.holdings.positions import Change, SplitSource
+from finapi.market.holdings import fund_positions, quarters, value_doubts
+from finapi.market.holdings.fund_positions import Change, SplitSource
+from finapi.market.holdings.funds import FundQuarter, compute_percent
+from finapi.market.holdings.value_doubts import MarkedDoubt, OthersPrice, ValueDoubt
 from finapi.store.db import Transaction
 
-MOVES = ("new", "increased", "decreased", "closed")
+MOVE_STATUSES = ("new", "increased", "decreased", "closed")
 
 
 class FundMove(TypedDict):
@@ -42,40 +42,44 @@ class FundMove(TypedDict):
     accession_no: str
 
 
-def latest(tx: Transaction) -> str | None:
+def find_latest_quarter(tx: Transaction) -> str | None:
     """The end of the last quarter of which a fund's holdings are held."""
-    period: str | None = tx.find_value("fund_quarter_before", period="9999-12-31")
+    period: str | None = tx.find_value("latest_quarter_before", period="9999-12-31")
     return period
 
 
-def largest(
+def list_largest_moves(
     tx: Transaction, period: str, status: str, fund: FundQuarter | None, limit: int, offset: int
 ) -> list[FundMove]:
     """The largest moves of one kind in a quarter, over all funds or of one; no more than one beyond ``limit``."""
-    values: dict[str, Any] = {"period": period, "before": quarters.before(period), "status": positions.code(status)}
+    values: dict[str, Any] = {
+        "period": period,
+        "before": quarters.get_previous_end(period),
+        "status": fund_positions.find_change_status(status),
+    }
     values |= {"cik": fund.cik if fund else None, "limit": limit + 1, "offset": offset}
     rows = tx.list_rows("moves_of_fund" if fund else "moves_of_all", values)
     securities = json.dumps([row["security_id"] for row in rows])
-    now, before = (doubts.of_securities(tx, securities, values[one]) for one in ("period", "before"))
+    now, before = (value_doubts.get_doubts_of_securities(tx, securities, values[one]) for one in ("period", "before"))
     places = [(int(row["cik"]), row["security_id"]) for row in rows]
     return [
         build_record(
             FundMove,
             row,
-            **doubts.told(now.get(place)),
+            **value_doubts.build_doubt_members(now.get(place)),
             previous_value_doubt=before[place].reason if place in before else None,
-            status=positions.change_name(row["status"]),
-            change_pct=percent(row["shares"] - row["previous_shares"], row["previous_shares"]),
-            pct_of_portfolio=percent(row["value_usd"], row["whole"]),
-            previous_pct_of_portfolio=percent(row["previous_value_usd"], row["whole_before"]),
+            status=fund_positions.find_change_name(row["status"]),
+            change_pct=compute_percent(row["shares"] - row["previous_shares"], row["previous_shares"]),
+            pct_of_portfolio=compute_percent(row["value_usd"], row["whole"]),
+            previous_pct_of_portfolio=compute_percent(row["previous_value_usd"], row["whole_before"]),
         )
         for place, row in zip(places, rows, strict=True)
     ]
 
 
-def compared_funds(tx: Transaction, period: str) -> int:
+def count_compared_funds(tx: Transaction, period: str) -> int:
     """Of how many funds the changes of a quarter are known: tables of both quarters are held, and whole."""
-    count: int = tx.find_value("compared_funds", period=period)
+    count: int = tx.find_value("compared_fund_count", period=period)
     return count
 
 
@@ -106,22 +110,25 @@ class Overlap(NamedTuple):
     positions: list[SharedPosition]
 
 
-def overlap(tx: Transaction, one: FundQuarter, other: FundQuarter) -> Overlap:
+def compute_overlap(tx: Transaction, one: FundQuarter, other: FundQuarter) -> Overlap:
     """What two funds hold alike, each at the end of its quarter."""
     ends = {"period": one.period, "other_period": other.period}
     rows = tx.list_rows("shared_positions", ends, cik=one.cik, other=other.cik)
-    own, others = doubts.of_fund(tx, one.cik, one.period), doubts.of_fund(tx, other.cik, other.period)
+    own, others = (
+        value_doubts.get_doubts_of_fund(tx, one.cik, one.period),
+        value_doubts.get_doubts_of_fund(tx, other.cik, other.period),
+    )
     shared = [
         build_record(
             SharedPosition,
             row,
-            **doubts.told(own.get(at := row["security_id"]))
+            **value_doubts.build_doubt_members(own.get(at := row["security_id"]))
             | ({"others_price": others[at].price} if at in others else {}),
             other_value_doubt=others[at].reason if at in others else None,
             value_usd=row["value"],
             other_value_usd=row["other_value"],
-            pct_of_portfolio=(share := percent(row["value"], one.value)),
-            other_pct_of_portfolio=(theirs := percent(row["other_value"], other.value)),
+            pct_of_portfolio=(share := compute_percent(row["value"], one.value)),
+            other_pct_of_portfolio=(theirs := compute_percent(row["other_value"], other.value)),
             overlap_pct=None if share is None or theirs is None else min(share, theirs),
         )
         for row in rows
@@ -131,4 +138,4 @@ def overlap(tx: Transaction, one: FundQuarter, other: FundQuarter) -> Overlap:
     whole = one.value * other.value
     alike = sum(min(row["value"] * other.value, row["other_value"] * one.value) for row in rows)
     sums = sum(row["value"] for row in rows), sum(row["other_value"] for row in rows)
-    return Overlap(percent(alike, whole), *sums, shared)
+    return Overlap(compute_percent(alike, whole), *sums, shared)

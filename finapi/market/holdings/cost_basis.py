@@ -17,10 +17,10 @@ from operator import attrgetter
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from finapi.core.records import Date, build_record
-from finapi.market.holdings import doubts, performance, positions, quarters
-from finapi.market.holdings.doubts import Doubted, MarkedDoubt, OthersPrice
-from finapi.market.holdings.funds import FundQuarter, percent, price
-from finapi.market.holdings.positions import SplitSource
+from finapi.market.holdings import fund_positions, fund_returns, quarters, value_doubts
+from finapi.market.holdings.fund_positions import SplitSource
+from finapi.market.holdings.funds import FundQuarter, compute_percent, compute_price
+from finapi.market.holdings.value_doubts import DoubtedPosition, MarkedDoubt, OthersPrice
 from finapi.market.reference import sectors, share_splits
 from finapi.market.reference.share_splits import HoldingValue, LikelySplit
 from finapi.store.db import Database, Row, Transaction
@@ -42,14 +42,14 @@ OPENED_BEFORE, NOT_COUNTED = "opened_before_the_reports_held", "counted_with_the
 INCOMPLETE = "quarter_incomplete"  # as of changes
 
 # Positions that are counted in one write transaction: a tenth of a second.
-AT_ONCE = 5_000
-FOREVER = "a"  # sorts after every day
+POSITIONS_PER_PORTION = 5_000
+AFTER_EVERY_DAY = "a"  # sorts after every day
 
 
 # ---- kept
 
 
-class HeldAt(NamedTuple):
+class PositionCost(NamedTuple):
     """What the shares of a position cost in dollars, the quarter that opened it and the last that changed it."""
 
     cost: int | None = None
@@ -57,23 +57,23 @@ class HeldAt(NamedTuple):
     changed: str | None = None
 
 
-NOT_HELD = HeldAt()
+UNKNOWN_COST = PositionCost()
 
 
-def settle(db: Database) -> None:
+def recompute_all(db: Database) -> None:
     """Count costs and returns anew where reports, splits or prices came in since, until nothing is due.
 
     A portion at a time, so that no other writer waits for long; what is due stands in tables, so that after a kill
     the next ingest goes on.
     """
-    write_in_portions(db, settle_portion)
+    write_in_portions(db, recompute_portion)
 
 
-def settle_portion(tx: Transaction, most: int = AT_ONCE) -> bool:
+def recompute_portion(tx: Transaction, most: int = POSITIONS_PER_PORTION) -> bool:
     """Count some of what is due, about so many positions; whether there was anything."""
-    if performance.settle_prices(tx):
+    if fund_returns.recompute_series_returns(tx):
         return True
-    counted = _settle_funds(tx, most) or performance.settle_quarters(tx, most)
+    counted = _settle_funds(tx, most) or fund_returns.recompute_due_quarters(tx, most)
     if counted:
         tx.run("bump_data_version")
     return counted > 0
@@ -82,7 +82,7 @@ def settle_portion(tx: Transaction, most: int = AT_ONCE) -> bool:
 def _settle_funds(tx: Transaction, most: int) -> int:
     """Count funds quarter by quarter, up to about ``most`` positions; how many quarters and positions that were."""
     counted = 0
-    while counted < most and (row := tx.find_row("next_fund_uncounted")) is not None:
+    while counted < most and (row := tx.find_row("next_uncounted_fund")) is not None:
         counted += 1 + _settle_next(tx, row["cik"], row["period"])
     return counted
 
@@ -91,51 +91,51 @@ def _settle_next(tx: Transaction, cik: int, since: str) -> int:
     """Count the first quarter of a fund that is held ``since`` one, and note from which to go on; its positions."""
     now, *later = (*tx.list_rows("quarters_of_fund_since", cik=cik, period=since), None)
     if now is None:
-        tx.run("remove_fund_returns", cik=cik, since=since, until=FOREVER)
-        tx.run("fund_counted", cik=cik)
+        tx.run("delete_fund_returns", cik=cik, since=since, until=AFTER_EVERY_DAY)
+        tx.run("delete_uncounted_fund", cik=cik)
         return 0
-    period, following = now["period"], quarters.after(now["period"])
+    period, following = now["period"], quarters.get_next_end(now["period"])
     # Those of quarters that are not held any more.
-    tx.run("remove_fund_returns", cik=cik, since=since, until=period)
+    tx.run("delete_fund_returns", cik=cik, since=since, until=period)
     counted = _settle_costs(tx, cik, period)
-    performance.settle_fund(tx, cik, following, whole=now["complete"])
+    fund_returns.recompute_fund_return(tx, cik, following, whole=now["complete"])
     if later[0] is None:
-        tx.run("remove_fund_returns", cik=cik, since=following, until=FOREVER)
-        tx.run("fund_counted", cik=cik)
+        tx.run("delete_fund_returns", cik=cik, since=following, until=AFTER_EVERY_DAY)
+        tx.run("delete_uncounted_fund", cik=cik)
     else:
-        tx.run("fund_counted_to", cik=cik, period=following)
+        tx.run("update_uncounted_fund", cik=cik, period=following)
     return counted
 
 
 def _settle_costs(tx: Transaction, cik: int, period: str) -> int:
     """Write the costs of a fund's quarter from those of the one before; how many positions it has."""
-    rows = tx.list_rows("costs_of_quarter", cik=cik, period=quarters.before(period))
-    before = {row["security_id"]: HeldAt(row["cost"], row["opened"], row["changed"]) for row in rows}
+    rows = tx.list_rows("costs_of_quarter", cik=cik, period=quarters.get_previous_end(period))
+    before = {row["security_id"]: PositionCost(row["cost"], row["opened"], row["changed"]) for row in rows}
     changed = []
     rows = tx.list_rows("costs_of_quarter", cik=cik, period=period)
     for row in rows:
-        held = carried(row, before.get(row["security_id"], NOT_HELD), period)
+        held = carry_cost_forward(row, before.get(row["security_id"], UNKNOWN_COST), period)
         if held != (row["cost"], row["opened"], row["changed"]):
             changed.append((*held, cik, period, row["security_id"]))
-    tx.insert_rows("set_costs", changed)
+    tx.insert_rows("update_position_costs", changed)
     return len(rows)
 
 
-def carried(row: Row | Mapping[str, Any], before: HeldAt, period: str) -> HeldAt:
+def carry_cost_forward(row: Row | Mapping[str, Any], before: PositionCost, period: str) -> PositionCost:
     """What is known of a position of ``period`` that was ``before`` at the end of the quarter before."""
     status, cost = row["status"], before.cost
-    if status == positions.NEW:
-        return HeldAt(row["value"], period, period)
-    if status in (positions.UNKNOWN, positions.CLOSED):
-        return NOT_HELD
-    if status == positions.UNCHANGED:
+    if status == fund_positions.NEW:
+        return PositionCost(row["value"], period, period)
+    if status in (fund_positions.UNKNOWN, fund_positions.CLOSED):
+        return UNKNOWN_COST
+    if status == fund_positions.UNCHANGED:
         return before
-    if cost is not None and status == positions.INCREASED:
+    if cost is not None and status == fund_positions.INCREASED:
         cost += row["flow"]
     elif cost is not None:
         # Average cost, to the nearest dollar.
         cost = (2 * cost * row["shares"] + row["previous_shares"]) // (2 * row["previous_shares"])
-    return HeldAt(cost, before.opened, period)
+    return PositionCost(cost, before.opened, period)
 
 
 # ---- told
@@ -186,7 +186,7 @@ class HoldingsSummary(TypedDict):
     close_price_count: Annotated[int, "Positions at a close after the quarter's end; others at the report's price."]
 
 
-class Valued(NamedTuple):
+class ValuedPosition(NamedTuple):
     """What a position in shares is worth at the last close after the quarter's end, where one is held, else at the
     report's own value; ``text`` is what it is sorted by, if that is a text.
     """
@@ -209,7 +209,7 @@ class Valued(NamedTuple):
         return None if self.cost is None else self.value - self.cost
 
 
-def of_fund(
+def build_fund_analytics(
     tx: Transaction, held: FundQuarter, sort: str, *, descending: bool, limit: int, offset: int
 ) -> tuple[HoldingsSummary, list[HoldingAnalytics], int]:
     """The sums of a fund's positions in shares, a page of them by one of :data:`SORTS`, and how many there are.
@@ -221,22 +221,22 @@ def of_fund(
     for row in tx.list_rows("splits_since", place):
         splits.setdefault(row["security_id"], []).append(row)
     worths = [
-        _valued(row, held.period, splits) for row in map(tuple, tx.list_rows("worth_of_positions", place, sort=sort))
+        _valued(row, held.period, splits) for row in map(tuple, tx.list_rows("positions_to_value", place, sort=sort))
     ]
     page = _ordered(worths, sort, held.period, descending=descending)[offset : offset + limit]
     why = INCOMPLETE if held.reason == INCOMPLETE else OPENED_BEFORE
-    why = NOT_COUNTED if tx.find_row("fund_uncounted", cik=held.cik) else why
+    why = NOT_COUNTED if tx.find_row("uncounted_fund", cik=held.cik) else why
     numbers = json.dumps([one.security_id for one in page])
     rows = {row["security_id"]: row for row in tx.list_rows("positions_with_costs", place, securities=numbers)}
-    doubted = doubts.of_fund(tx, held.cik, held.period)
+    doubted = value_doubts.get_doubts_of_fund(tx, held.cik, held.period)
     shown = [_holding(rows[one.security_id], one, held.period, why, doubted.get(one.security_id)) for one in page]
     return _summary(worths, held.period), shown, len(worths)
 
 
-def _valued(row: tuple[Any, ...], period: str, splits: Mapping[int, Sequence[Row]]) -> Valued:
+def _valued(row: tuple[Any, ...], period: str, splits: Mapping[int, Sequence[Row]]) -> ValuedPosition:
     security_id, cusip, text, shares, value, cost, opened, found = row
     if found is None:
-        return Valued(security_id, cusip, text, shares, value, cost, opened, None, None, None, None)
+        return ValuedPosition(security_id, cusip, text, shares, value, cost, opened, None, None, None, None)
     last, _, told = found.partition(" ")
     close, factor, source = Decimal(told), None, None
     if security_id in splits:
@@ -250,16 +250,16 @@ def _valued(row: tuple[Any, ...], period: str, splits: Mapping[int, Sequence[Row
         source = " ".join(dict.fromkeys(one.source for one in since)) or None
     shares = shares if factor is None else int((shares * factor).to_integral_value())
     value = int((shares * close).to_integral_value())
-    return Valued(security_id, cusip, text, shares, value, cost, opened, factor, source, close, last)
+    return ValuedPosition(security_id, cusip, text, shares, value, cost, opened, factor, source, close, last)
 
 
-def _ordered(rows: Iterable[Valued], sort: str, period: str, *, descending: bool) -> list[Valued]:
+def _ordered(rows: Iterable[ValuedPosition], sort: str, period: str, *, descending: bool) -> list[ValuedPosition]:
     """The positions in order; what is not known comes last, and the greater value first of equals."""
-    keys_of: dict[str, Callable[[Valued], Any]] = {
+    keys_of: dict[str, Callable[[ValuedPosition], Any]] = {
         "market_value": attrgetter("value"),
         "cost_basis": attrgetter("cost"),
         "unrealized_pnl": attrgetter("gain"),
-        "unrealized_pnl_pct": lambda row: percent(row.gain, row.cost),
+        "unrealized_pnl_pct": lambda row: compute_percent(row.gain, row.cost),
         "holding_period_days": lambda row: _days(row.opened, period),
         "shares": attrgetter("shares"),
     }
@@ -277,7 +277,9 @@ def _days(opened: str | None, period: str) -> int | None:
     return None if opened is None else (date.fromisoformat(period) - date.fromisoformat(opened)).days
 
 
-def _holding(row: Row, worth: Valued, period: str, why: str, doubted: Doubted | None) -> HoldingAnalytics:
+def _holding(
+    row: Row, worth: ValuedPosition, period: str, why: str, doubted: DoubtedPosition | None
+) -> HoldingAnalytics:
     cost, days = worth.cost, _days(worth.opened, period)
     return build_record(
         HoldingAnalytics,
@@ -285,26 +287,26 @@ def _holding(row: Row, worth: Valued, period: str, why: str, doubted: Doubted | 
         shares=worth.shares,
         split_factor=worth.factor,
         split_source=worth.split_source,
-        avg_buy_price=None if cost is None else price(cost, worth.shares),
-        current_price=price(worth.value, worth.shares) if worth.close is None else worth.close,
+        avg_buy_price=None if cost is None else compute_price(cost, worth.shares),
+        current_price=compute_price(worth.value, worth.shares) if worth.close is None else worth.close,
         price_source="13f" if worth.close is None else "close",
         price_date=worth.date or period,
         cost_basis=cost,
         market_value=worth.value,
         unrealized_pnl=worth.gain,
-        unrealized_pnl_pct=percent(worth.gain, cost),
+        unrealized_pnl_pct=compute_percent(worth.gain, cost),
         holding_period_days=days,
         # A quarter has 90 to 92 days.
         holding_period_quarters=None if days is None else round(days / 91.3),
         first_added=worth.opened,
         sector=sectors.for_group(row["sic_group"])[0],
         last_transaction_quarter=row["changed"],
-        **doubts.told(doubted),
+        **value_doubts.build_doubt_members(doubted),
         reason=None if cost is not None else why,
     )
 
 
-def _summary(rows: Sequence[Valued], period: str) -> HoldingsSummary:
+def _summary(rows: Sequence[ValuedPosition], period: str) -> HoldingsSummary:
     known = [row for row in rows if row.cost is not None]
     whole = sum(row.value for row in rows)
     cost = sum(row.cost or 0 for row in known) if known else None
@@ -315,9 +317,9 @@ def _summary(rows: Sequence[Valued], period: str) -> HoldingsSummary:
         "total_cost_basis": cost,
         "total_market_value": whole,
         "total_unrealized_pnl": gain,
-        "total_unrealized_pnl_pct": percent(gain, cost),
+        "total_unrealized_pnl_pct": compute_percent(gain, cost),
         "avg_holding_period_days": round(sum(days) / len(days)) if days else None,
-        "cost_coverage_pct": percent(worth, whole),
+        "cost_coverage_pct": compute_percent(worth, whole),
         "costed_count": len(known),
         "close_price_count": sum(row.close is not None for row in rows),
     }

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from finapi.core.errors import ApiError
 from finapi.core.records import Date
-from finapi.market.holdings import funds, moves
-from finapi.market.holdings.moves import FundMove, SharedPosition
-from finapi.web.holdings.funds import KnownChanges, OffsetPage, changes, paging
+from finapi.market.holdings import fund_moves, funds
+from finapi.market.holdings.fund_moves import FundMove, SharedPosition
+from finapi.web.holdings.fund_holdings import KnownChanges, OffsetPage, build_known_changes, build_offset_page
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, limit_param
@@ -17,7 +17,7 @@ from finapi.web.http.schema import answer, part
 
 MOVES_PARAMS = (
     Param("period", "quarter", help="End of a quarter; the latest one held by default.", example="2026-03-31"),
-    Param("status", default="new", allowed=moves.MOVES, help="Kind of change.", example="closed"),
+    Param("status", default="new", allowed=fund_moves.MOVE_STATUSES, help="Kind of change.", example="closed"),
     Param("cik", "cik", help="Only this manager.", example="0001067983"),
     limit_param(50, 500),
     OFFSET,
@@ -62,31 +62,31 @@ OVERLAP = answer(
 )
 
 
-def largest(call: Call) -> Response:
+def list_largest_moves(call: Call) -> Response:
     """The positions that funds opened, changed or closed in a quarter, the most dollars first."""
     params = call.params
     size, skipped = params["limit"], params["offset"]
     with call.app.db.read() as tx:
-        fund = funds.quarter(tx, params["cik"], params["period"]) if params["cik"] is not None else None
-        period = fund.period if fund else params["period"] or moves.latest(tx)
+        fund = funds.get_quarter(tx, params["cik"], params["period"]) if params["cik"] is not None else None
+        period = fund.period if fund else params["period"] or fund_moves.find_latest_quarter(tx)
         if period is None:
             raise ApiError("NOT_FOUND", "finapi has no 13F report.")
-        rows = moves.largest(tx, period, params["status"], fund, size, skipped)
-        compared = int(fund.compared) if fund else moves.compared_funds(tx, period)
+        rows = fund_moves.list_largest_moves(tx, period, params["status"], fund, size, skipped)
+        compared = int(fund.compared) if fund else fund_moves.count_compared_funds(tx, period)
     meta = {"limit": size, "offset": skipped, "has_more": len(rows) > size}
-    told = {**meta, "compared_funds": compared, "changes": changes(fund) if fund else None}
+    told = {**meta, "compared_funds": compared, "changes": build_known_changes(fund) if fund else None}
     return call.success_members({"period": period, "moves": rows[:size], "meta": told}, meta)
 
 
-def overlap(call: Call) -> Response:
+def get_overlap(call: Call) -> Response:
     """What two funds hold alike at the end of a quarter."""
     params = call.params
     place = {"limit": params["limit"], "offset": params["offset"]}
     with call.app.db.read() as tx:
-        period = params["period"] or funds.common_period(tx, *params["ciks"])
-        first, other = (funds.quarter(tx, cik, period) for cik in params["ciks"])
-        found = moves.overlap(tx, first, other)
-    page = paging(len(found.positions), **place)
+        period = params["period"] or funds.find_common_period(tx, *params["ciks"])
+        first, other = (funds.get_quarter(tx, cik, period) for cik in params["ciks"])
+        found = fund_moves.compute_overlap(tx, first, other)
+    page = build_offset_page(len(found.positions), **place)
     told = [
         {
             "cik": f"{one.cik:010}",
@@ -94,7 +94,7 @@ def overlap(call: Call) -> Response:
             "period": one.period,
             "value_usd": one.value,
             "shared_value_usd": value,
-            "shared_pct": funds.percent(value, one.value),
+            "shared_pct": funds.compute_percent(value, one.value),
         }
         for one, value in ((first, found.value), (other, found.other_value))
     ]

@@ -1,13 +1,13 @@
--- name: next_fund_uncounted
+-- name: next_uncounted_fund
 SELECT cik, period FROM funds_uncounted ORDER BY cik LIMIT 1
 
--- name: fund_uncounted
+-- name: uncounted_fund
 SELECT 1 FROM funds_uncounted WHERE cik = :cik
 
--- name: fund_counted
+-- name: delete_uncounted_fund
 DELETE FROM funds_uncounted WHERE cik = :cik
 
--- name: fund_counted_to
+-- name: update_uncounted_fund
 UPDATE funds_uncounted SET period = :period WHERE cik = :cik
 
 -- name: quarters_of_fund_since
@@ -18,7 +18,7 @@ SELECT security_id, status, shares, value, previous_shares, flow, cost, opened, 
 FROM positions
 WHERE cik = :cik AND period = :period AND kind = 0
 
--- name: set_costs
+-- name: update_position_costs
 UPDATE positions SET cost = ?, opened = ?, changed = ? WHERE cik = ? AND period = ? AND kind = 0 AND security_id = ?
 
 -- name: splits_since
@@ -28,7 +28,7 @@ JOIN security_splits ON security_splits.security_id = positions.security_id
 WHERE positions.cik = :cik AND positions.period = :period AND kind = 0 AND until > :period
 ORDER BY until, factor
 
--- name: worth_of_positions
+-- name: positions_to_value
 -- With the last close after the quarter's end, where one is held, and the text that they are sorted by.
 SELECT positions.security_id, cusip,
     CASE :sort WHEN 'ticker' THEN securities.ticker

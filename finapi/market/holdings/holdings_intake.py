@@ -13,9 +13,9 @@ from finapi.market.documents.families import Family
 from finapi.market.documents.identify import Subject
 from finapi.market.documents.metadata import HEADER, FilingMetadata
 from finapi.market.documents.sources import Document
-from finapi.market.holdings import analytics, doubts, industries, store
-from finapi.market.holdings import report as holdings_report
-from finapi.market.holdings.report import CALLS, PUTS, HoldingsReport
+from finapi.market.holdings import cost_basis, holdings_store, industry_flows, value_doubts
+from finapi.market.holdings import holdings_report as holdings_report
+from finapi.market.holdings.holdings_report import CALLS, PUTS, HoldingsReport
 from finapi.store.db import Row, Transaction
 
 COVER, TABLE = "13f-cover", "13f-table"
@@ -24,7 +24,7 @@ _PUT_CALL = {CALLS: "Call", PUTS: "Put"}
 _UNREAD = "its holdings are not in XML, as before 2013, and are not read"
 
 
-def group(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:
+def group_filings(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:
     """The filings among the 13F documents of a folder; every document is in exactly one.
 
     A lone cover and a lone table belong together: that is what a filing's folder on EDGAR holds. Of several,
@@ -68,7 +68,7 @@ def _by_sums(covers: list[Document], tables: list[Document]) -> Iterator[Sequenc
         yield from ([cover] for cover in left)
 
 
-def read(documents: Sequence[Document]) -> HoldingsReport:
+def read_report(documents: Sequence[Document]) -> HoldingsReport:
     """The report that a cover and its table make; ParseError when they make none."""
     rows = None
     covers = [one.path for one in documents if one.kind == COVER]
@@ -86,7 +86,7 @@ def read(documents: Sequence[Document]) -> HoldingsReport:
         else:
             rows = thirteenf.parse_table(data, one.path)
     digest = hashlib.sha256(b"".join(sorted(digests))).digest()
-    return holdings_report.assemble(cover, rows, digest, len(documents), covers[0])
+    return holdings_report.build_report(cover, rows, digest, len(documents), covers[0])
 
 
 def _note(report: HoldingsReport, filed: FilingMetadata) -> str | None:
@@ -111,11 +111,11 @@ def _subject(report: HoldingsReport) -> Subject:
 
 def _pack_rows(tx: Transaction) -> Iterator[tuple[HoldingsReport, FilingMetadata, None]]:
     """Every stored 13F report with its filing, in the order of accession numbers and contents."""
-    for row in tx.list_rows("pack_holdings_reports"):
+    for row in tx.list_rows("holdings_reports_to_pack"):
         filed = FilingMetadata(
             row["accession"], HEADER, filed_at=row["filed_at"] or None, accepted_at=row["accepted_at"]
         )
-        table = tuple(_holding(one) for one in tx.list_rows("pack_holdings", report_id=row["id"]))
+        table = tuple(_holding(one) for one in tx.list_rows("holdings_to_pack", report_id=row["id"]))
         yield HoldingsReport(_cover(tx, row), table, row["sha256"], row["documents"]), filed, None
 
 
@@ -141,21 +141,21 @@ def _holding(row: Row) -> Holding:
 
 
 def _finish(tx: Transaction, now: datetime) -> int:
-    tx.run_after_commit(analytics.settle)
-    tx.run_after_commit(doubts.settle)
-    tx.run_after_commit(industries.settle)
-    return store.resplit(tx, now)
+    tx.run_after_commit(cost_basis.recompute_all)
+    tx.run_after_commit(value_doubts.recompute_all)
+    tx.run_after_commit(industry_flows.recompute_all)
+    return holdings_store.recompute_splits(tx, now)
 
 
 FAMILY = Family(
     content=HoldingsReport,
-    group=group,
-    read=read,
+    group=group_filings,
+    read=read_report,
     subject=_subject,
-    put=store.put,
+    put=holdings_store.store_report,
     note=_note,
-    move=store.move,
-    redate=store.redate,
+    move=holdings_store.move_reports,
+    redate=holdings_store.update_filing_days,
     finish=_finish,
     unread={"13F-HR": _UNREAD, "13F-HR/A": _UNREAD},
     pack_rows=_pack_rows,

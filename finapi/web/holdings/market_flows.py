@@ -9,15 +9,15 @@ from finapi.core.clock import iso
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, OneOf, Time, build_record
 from finapi.market.financials import reasons
-from finapi.market.holdings import doubts, flows, funds, industries, quarters
-from finapi.market.holdings.doubts import DoubtedCount, DoubtedFlow, DoubtedValue, MarkedDoubt, OthersPrice
-from finapi.market.holdings.flows import BasketFund, BasketPosition, FilterRanges, Holder, SecurityFlow
+from finapi.market.holdings import funds, industry_flows, quarters, security_flows, value_doubts
+from finapi.market.holdings.fund_positions import Change
 from finapi.market.holdings.funds import QuarterMetadata
-from finapi.market.holdings.industries import IndustryTotals, Movers, QuarterSums, SectorFlow
-from finapi.market.holdings.positions import Change
+from finapi.market.holdings.industry_flows import IndustryTotals, Movers, QuarterSums, SectorFlow
+from finapi.market.holdings.security_flows import BasketFund, BasketPosition, FilterRanges, Holder, SecurityFlow
+from finapi.market.holdings.value_doubts import DoubtedCount, DoubtedFlow, DoubtedValue, MarkedDoubt, OthersPrice
 from finapi.market.reference import issuer_names, sectors, securities
 from finapi.store.db import Transaction
-from finapi.web.holdings.funds import PERIOD, SORT_ORDER, OffsetPage, paging
+from finapi.web.holdings.fund_holdings import PERIOD, SORT_ORDER, OffsetPage, build_offset_page
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, TICKER, Param, limit_param, round_bound
@@ -30,11 +30,11 @@ MAX_BASKET = 50
 QUARTER = Param("quarter", "quarter", default="latest", help="End of a quarter, or latest.", example="2026-03-31")
 
 
-def held_quarter(tx: Transaction, period: str) -> str:
+def get_covered_quarter(tx: Transaction, period: str) -> str:
     """A quarter for which finapi has holdings; NOT_COVERED for another."""
     if period == "latest":
-        return funds.latest_quarter(tx)
-    held = funds.available_quarters(tx)
+        return funds.get_latest_quarter(tx)
+    held = funds.list_quarters(tx)
     if period not in held:
         raise ApiError("NOT_COVERED", "finapi has no 13F holdings for this quarter.", details={"covered_periods": held})
     return period
@@ -58,7 +58,7 @@ _BOUNDS = {
     "share_change": "Change in shares",
 }
 # Most of them need shares outstanding, a float and prices of every issuer.
-BY_TICKER_UNSERVED = tuple(
+UNSUPPORTED_BOUNDS = tuple(
     f"{bound}_{name}"
     for name in (
         "market_cap",
@@ -76,7 +76,7 @@ BY_TICKER_PARAMS = (
     Param(
         "sort_by",
         default="fund_flow",
-        allowed=flows.SORTS,
+        allowed=security_flows.SORTS,
         aliases=_COLUMNS,
         help="Sort column.",
         example="total_value",
@@ -108,7 +108,7 @@ BY_TICKER = answer(
     data=part(
         quarter=Date,
         tickers=list[SecurityFlow],
-        volume=flows.Volume,
+        volume=security_flows.Volume,
         doubted_count=DoubtedCount,
         doubted_value=DoubtedValue,
         doubted_flow=DoubtedFlow,
@@ -125,31 +125,31 @@ BY_TICKER = answer(
 )
 
 
-def by_ticker(call: Call) -> Response:
+def list_security_flows(call: Call) -> Response:
     """The securities of a quarter over all funds."""
     params = call.params
     names = [f"{end}_{name}" for name in _BOUNDS for end in ("min", "max")]
     bounds = {name: round_bound(params[name], round_up=name.startswith("min")) for name in names}
     with call.app.db.read() as tx:
-        period = held_quarter(tx, params["quarter"])
-        found = doubts.of_quarter(tx, period)
-        rows, total = flows.by_security(tx, period, {**params, **bounds}, found)
-        ranges, volume = flows.ranges(tx, period, found)
+        period = get_covered_quarter(tx, params["quarter"])
+        found = value_doubts.list_doubts_of_quarter(tx, period)
+        rows, total = security_flows.list_security_flows(tx, period, {**params, **bounds}, found)
+        ranges, volume = security_flows.get_ranges_and_volume(tx, period, found)
         data = {
             "quarter": period,
             "tickers": rows,
             "volume": volume,
-            **doubts.summed(found).members(),
-            "quarter_metadata": funds.quarter_metadata(tx, period, call.now.date()),
-            "available_quarters": funds.available_quarters(tx),
+            **value_doubts.sum_doubts(found).build_members(),
+            "quarter_metadata": funds.build_quarter_metadata(tx, period, call.now.date()),
+            "available_quarters": funds.list_quarters(tx),
             "filter_ranges": ranges if params["include_ranges"] else None,
         }
     hole: _NotIn13F = {"status": "hole", "reason_code": reasons.NOT_IN_13F}
     meta = {
-        "pagination": paging(total, params["limit"], params["offset"]),
+        "pagination": build_offset_page(total, params["limit"], params["offset"]),
         "sort": {"column": params["sort_by"], "order": params["sort_order"]},
         "filters_applied": {name: params[name] for name in (*_FILTERS, *bounds) if params[name] is not None},
-        "holes": dict.fromkeys((*flows.NOT_IN_13F, "filter_ranges.market_cap"), hole),
+        "holes": dict.fromkeys((*security_flows.NOT_IN_13F, "filter_ranges.market_cap"), hole),
     }
     return call.success_members({"data": data, "meta": meta}, meta["pagination"])
 
@@ -229,47 +229,49 @@ def _sums(call: Call) -> tuple[QuarterSums, Movers, QuarterSums | None, QuarterM
     """The sums, movers and metadata of the quarter asked for, and the sums of the one to compare it with."""
     other = call.params["compare"]
     with call.app.db.read() as tx:
-        period = held_quarter(tx, call.params["quarter"])
-        sums = industries.sums(tx, period)
-        movers = industries.movers(tx, sums)
+        period = get_covered_quarter(tx, call.params["quarter"])
+        sums = industry_flows.load_quarter_sums(tx, period)
+        movers = industry_flows.list_movers(tx, sums)
         if other is not None:
-            other = quarters.before(period) if other.startswith("prev") else other
-        earlier = None if other is None else industries.sums(tx, held_quarter(tx, other))
-        return sums, movers, earlier, funds.quarter_metadata(tx, period, call.now.date())
+            other = quarters.get_previous_end(period) if other.startswith("prev") else other
+        earlier = None if other is None else industry_flows.load_quarter_sums(tx, get_covered_quarter(tx, other))
+        return sums, movers, earlier, funds.build_quarter_metadata(tx, period, call.now.date())
 
 
-def by_sector(call: Call) -> Response:
+def list_sector_flows(call: Call) -> Response:
     """Sectors of a quarter, and the industries of each with money flowing in and out."""
     sums, movers, earlier, metadata = _sums(call)
     parts, most = sums.industries, call.params["industry_limit"]
-    found = industries.ordered(sums.sectors, call.params["sort"])
+    found = industry_flows.sort_groups(sums.sectors, call.params["sort"])
     data = {
         "quarter": sums.period,
         "sector_count": len(found),
-        "total_value": sums.whole,
-        "coverage_pct": sums.coverage,
-        **doubts.summed(sums.doubted).members(),
-        "sectors": [industries.sector_flow(one, parts, movers, earlier, most) for one in found],
+        "total_value": sums.total_value,
+        "coverage_pct": sums.coverage_pct,
+        **value_doubts.sum_doubts(sums.doubted).build_members(),
+        "sectors": [industry_flows.build_sector_flow(one, parts, movers, earlier, most) for one in found],
         "quarter_metadata": metadata,
     }
     return call.success_members({"data": data}, {})
 
 
-def by_industry(call: Call) -> Response:
+def list_industry_flows(call: Call) -> Response:
     """Industries of a quarter, each with its sector's sums."""
     params = call.params
     sums, movers, earlier, metadata = _sums(call)
     wanted = None if params["sector"] is None else sectors.parse_sector(params["sector"])
     found = [one for one in sums.industries if wanted in (None, one.sector)]
     first = params["offset"]
-    page = industries.ordered(found, params["sort_by"])[first : first + params["limit"]]
+    page = industry_flows.sort_groups(found, params["sort_by"])[first : first + params["limit"]]
     data = {
         "quarter": sums.period,
-        "total_institutional_value": sums.whole,
-        "coverage_pct": sums.coverage,
-        **doubts.summed(sums.doubted).members(),
+        "total_institutional_value": sums.total_value,
+        "coverage_pct": sums.coverage_pct,
+        **value_doubts.sum_doubts(sums.doubted).build_members(),
         "total_industries": len(found),
-        "industries": [industries.industry_totals(one, sums.groups[one.sector, ""], movers, earlier) for one in page],
+        "industries": [
+            industry_flows.build_industry_totals(one, sums.groups[one.sector, ""], movers, earlier) for one in page
+        ],
         "quarter_metadata": metadata,
     }
     return call.success_members({"data": data}, {"total": len(found)})
@@ -324,21 +326,23 @@ HOLDERS = answer(
 )
 
 
-def holders(call: Call) -> Response:
+def list_holders(call: Call) -> Response:
     """The funds that hold a ticker."""
     params, place = call.params, {name: call.params[name] for name in ("limit", "offset")}
     with call.app.db.read() as tx:
-        wanted = flows.of_ticker(tx, params["ticker"])
-        period, totals = flows.totals(tx, wanted, params["period"])
-        rows, count = flows.holders(tx, wanted, period, params["quarters"], status=params["status"], **place)
-        doubted = flows.doubted_of(tx, wanted, period)
-    page = paging(count, **place)
+        wanted = security_flows.get_securities_of_ticker(tx, params["ticker"])
+        period, totals = security_flows.get_quarter_and_totals(tx, wanted, params["period"])
+        rows, count = security_flows.list_holders(
+            tx, wanted, period, params["quarters"], status=params["status"], **place
+        )
+        doubted = security_flows.sum_doubts_of_securities(tx, wanted, period)
+    page = build_offset_page(count, **place)
     data = {
         "ticker": params["ticker"],
         "cusips": wanted.cusips,
         "ticker_evidence": wanted.evidence,
         "period": period,
-        "prev_period": quarters.before(period),
+        "prev_period": quarters.get_previous_end(period),
         "holders": rows,
         **dict(totals),
         **doubted,
@@ -349,15 +353,15 @@ def holders(call: Call) -> Response:
     return call.success_members({"data": data}, page)
 
 
-TRENDS = answer(data=part(ticker=str, security_name=str, cusips=list[str], quarters=list[flows.TrendQuarter]))
+TRENDS = answer(data=part(ticker=str, security_name=str, cusips=list[str], quarters=list[security_flows.TrendQuarter]))
 
 
-def trends(call: Call) -> Response:
+def list_trend(call: Call) -> Response:
     """A ticker quarter by quarter over all funds."""
     ticker = call.params["ticker"]
     with call.app.db.read() as tx:
-        wanted = flows.of_ticker(tx, ticker)
-        rows = flows.trends(tx, wanted, call.params["limit"], call.params["offset"])
+        wanted = security_flows.get_securities_of_ticker(tx, ticker)
+        rows = security_flows.list_trend_quarters(tx, wanted, call.params["limit"], call.params["offset"])
     data = {"ticker": ticker, "security_name": wanted.name, "cusips": wanted.cusips, "quarters": rows}
     return call.success_members({"data": data}, {})
 
@@ -378,7 +382,7 @@ class FoundHolder(TypedDict):
     value_unit_rule: str
 
 
-SEARCHED = answer(
+HOLDER_SEARCH = answer(
     query=str,
     resolved=part(ticker=str | None, cusip=str, name_of_issuer=str, cusip_chain=list[str], evidence=str | None),
     period=Date,
@@ -388,14 +392,14 @@ SEARCHED = answer(
 )
 
 
-def search_holdings(call: Call) -> Response:
+def search_holders(call: Call) -> Response:
     """The funds that hold what a ticker or a CUSIP names."""
     query, place = call.params["q"], {name: call.params[name] for name in ("limit", "offset")}
     with call.app.db.read() as tx:
-        wanted = flows.of_query(tx, query)
-        period, _ = flows.totals(tx, wanted, call.params["period"])
-        rows, total = flows.holders(tx, wanted, period, status="all", **place)
-        doubted = flows.doubted_of(tx, wanted, period)
+        wanted = security_flows.get_securities_of_query(tx, query)
+        period, _ = security_flows.get_quarter_and_totals(tx, wanted, call.params["period"])
+        rows, total = security_flows.list_holders(tx, wanted, period, status="all", **place)
+        doubted = security_flows.sum_doubts_of_securities(tx, wanted, period)
         chain = securities.list_successor_chain(tx, wanted.cusips[0])
     resolved = {
         "ticker": wanted.ticker,
@@ -425,7 +429,8 @@ BASKET_PARAMS = (
         word_kind="cik",
         required=True,
         maximum=MAX_BASKET,
-        help=f"At most {MAX_BASKET} CIKs, of funds with at most {flows.MAX_ADDED:,} holdings together.",
+        help=f"At most {MAX_BASKET} CIKs, of funds with at most {security_flows.MAX_BASKET_HOLDINGS:,} holdings "
+        "together.",
         example="1067983,1061768",
     ),
     Param("period", "quarter", required=True, help="End of a quarter.", example="2026-03-31"),
@@ -433,7 +438,7 @@ BASKET_PARAMS = (
     Param(
         "sort_by",
         default="value",
-        allowed=tuple(flows.BASKET_SORTS),
+        allowed=tuple(security_flows.BASKET_SORTS),
         aliases=_BASKET_COLUMNS,
         help="Sort column.",
         example="funds",
@@ -444,7 +449,7 @@ BASKET_PARAMS = (
         default="all",
         pattern="0{0,8}[1-9][0-9]{0,8}",
         example="100",
-        help=f"Positions at most, or all, up to {flows.MAX_POSITIONS}.",
+        help=f"Positions at most, or all, up to {security_flows.MAX_BASKET_POSITIONS}.",
     ),
     OFFSET,
 )
@@ -461,15 +466,19 @@ BASKET = answer(
 )
 
 
-def basket(call: Call) -> Response:
+def get_basket(call: Call) -> Response:
     """What several funds held together."""
     params = call.params
     ciks = list(dict.fromkeys(params["ciks"]))
     period, first = params["period"], params["offset"]
-    size = flows.MAX_POSITIONS if params["size"] == "all" else min(int(params["size"]), flows.MAX_POSITIONS)
-    earlier = params["compare_period"] or quarters.before(period)
+    size = (
+        security_flows.MAX_BASKET_POSITIONS
+        if params["size"] == "all"
+        else min(int(params["size"]), security_flows.MAX_BASKET_POSITIONS)
+    )
+    earlier = params["compare_period"] or quarters.get_previous_end(period)
     with call.app.db.read() as tx:
-        found = flows.basket(tx, ciks, period, earlier)
+        found = security_flows.build_basket(tx, ciks, period, earlier)
         rows = found.page(tx, params["sort_by"], first, size, descending=params["sort_order"] == "desc")
     total = len(found.sums)
     meta = {"has_more": total > first + size}

@@ -37,7 +37,7 @@ WHERE report.id IN (
 ORDER BY filed_at DESC, accession DESC, report.id
 LIMIT :limit OFFSET :offset
 
--- name: more_cover_pages
+-- name: cover_page_beyond
 SELECT 1 FROM holdings_reports WHERE filed_at >= '' ORDER BY filed_at DESC LIMIT 1 OFFSET :looked
 
 -- name: fund_quarters_to_test
@@ -50,7 +50,7 @@ ORDER BY quarter.period DESC
 -- name: fund_of_accession
 SELECT cik FROM holdings_reports WHERE accession = :accession
 
--- name: securities_to_test
+-- name: ids_of_ticker_or_cusip
 SELECT id FROM securities WHERE ticker = :ticker
 UNION ALL
 SELECT id FROM securities WHERE cusip = :cusip

@@ -23,7 +23,7 @@ LIMIT :limit OFFSET :offset
 ORDER BY +abs(flow) DESC, positions.cik, positions.security_id
 LIMIT :limit OFFSET :offset
 
--- name: compared_funds
+-- name: compared_fund_count
 SELECT count(*) FROM fund_quarters WHERE period = :period AND compared
 
 -- name: shared_positions

@@ -6,13 +6,19 @@ from decimal import Decimal
 
 from finapi.core.errors import ApiError
 from finapi.core.records import Date
-from finapi.market.holdings import analytics, funds, performance, quarters, signals
-from finapi.market.holdings.analytics import HoldingAnalytics, HoldingsSummary
-from finapi.market.holdings.performance import FundPerformance
+from finapi.market.holdings import cost_basis, fund_returns, funds, quarters, signals
+from finapi.market.holdings.cost_basis import HoldingAnalytics, HoldingsSummary
+from finapi.market.holdings.fund_returns import FundPerformance
 from finapi.market.holdings.signals import CrossSignal, IndustryBucket, Rotation
 from finapi.store.db import Transaction
-from finapi.web.holdings.flows import COMPARE, QUARTER, held_quarter
-from finapi.web.holdings.funds import SORT_ORDER, KnownChanges, OffsetPage, changes, paging
+from finapi.web.holdings.fund_holdings import (
+    SORT_ORDER,
+    KnownChanges,
+    OffsetPage,
+    build_known_changes,
+    build_offset_page,
+)
+from finapi.web.holdings.market_flows import COMPARE, QUARTER, get_covered_quarter
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import MANAGER, OFFSET, Param, limit_param, round_bound
@@ -24,7 +30,7 @@ MAX_HOLDINGS = 1_000
 
 COSTS_PARAMS = (
     MANAGER,
-    Param("sort_by", default="market_value", allowed=analytics.SORTS, help="Sort column.", example="unrealized_pnl"),
+    Param("sort_by", default="market_value", allowed=cost_basis.SORTS, help="Sort column.", example="unrealized_pnl"),
     Param("order", default="desc", allowed=("asc", "desc"), help="Sort direction.", example="asc"),
     limit_param(250, MAX_HOLDINGS),
     OFFSET,
@@ -44,15 +50,17 @@ _OF_COSTS = (
 )
 
 
-def costs(call: Call) -> Response:
+def get_holdings_analytics(call: Call) -> Response:
     """A fund's latest positions with their cost, their gain and how long they have been held."""
     params = call.params
     place = {name: params[name] for name in ("limit", "offset")}
     with call.app.db.read() as tx:
-        held = funds.quarter(tx, params["cik"], None)
+        held = funds.get_quarter(tx, params["cik"], None)
         descending = params["order"] == "desc"
-        summary, rows, total = analytics.of_fund(tx, held, params["sort_by"], descending=descending, **place)
-    page = paging(total, **place)
+        summary, rows, total = cost_basis.build_fund_analytics(
+            tx, held, params["sort_by"], descending=descending, **place
+        )
+    page = build_offset_page(total, **place)
     meta = {"sort_by": params["sort_by"], "order": params["order"], "disclaimer": _OF_COSTS, "pagination": page}
     members = {
         "cik": f"{held.cik:010}",
@@ -60,7 +68,7 @@ def costs(call: Call) -> Response:
         "holdings_count": total,
         "summary": summary,
         "holdings": rows,
-        "meta": {**meta, "changes": changes(held)},
+        "meta": {**meta, "changes": build_known_changes(held)},
     }
     return call.success_members(members, page)
 
@@ -75,7 +83,7 @@ PERFORMANCE_PARAMS = (
     Param(
         "sort_by",
         default="portfolio_return_pct",
-        allowed=performance.SORTS,
+        allowed=fund_returns.SORTS,
         help="Sort column.",
         example="portfolio_value",
     ),
@@ -107,22 +115,22 @@ _OF_RETURNS = (
 )
 
 
-def fund_performance(call: Call) -> Response:
+def list_fund_performance(call: Call) -> Response:
     """Funds by what their shares returned over a quarter."""
     params = {**call.params, "min_aum": round_bound(call.params["min_aum"], round_up=True)}
     with call.app.db.read() as tx:
         period = _returned(tx, params["quarter"])
-        found = performance.leaderboard(tx, period, params)
-    page = paging(found.matching, params["limit"], params["offset"])
+        found = fund_returns.build_leaderboard(tx, period, params)
+    page = build_offset_page(found.matching, params["limit"], params["offset"])
     data = {
         "quarter": period,
-        "begins": quarters.before(period),
+        "begins": quarters.get_previous_end(period),
         "total_funds": found.funds,
         "eligible_funds": found.funds if params["include_all"] else found.eligible,
         "leaderboard": found.rows,
     }
     least = {name: 0 if params["include_all"] else params[name] for name in ("min_holdings", "min_aum")}
-    filters = {**least, "min_price_coverage_pct": performance.LEAST_COVERAGE}
+    filters = {**least, "min_price_coverage_pct": fund_returns.MIN_COVERAGE_PCT}
     return call.success_members(
         {"data": data, "meta": {"pagination": page, "filters": filters, "disclaimer": _OF_RETURNS}}, page
     )
@@ -130,10 +138,10 @@ def fund_performance(call: Call) -> Response:
 
 def _returned(tx: Transaction, period: str | None) -> str:
     """The quarter asked for, by default the last with a return; NOT_COVERED when no fund is held at its beginning."""
-    found = period or performance.latest(tx)
-    if found is None or not performance.is_held(tx, found):
+    found = period or fund_returns.find_latest_quarter(tx)
+    if found is None or not fund_returns.has_returns_of_quarter(tx, found):
         message = "finapi has no whole 13F report for the beginning of this quarter."
-        raise ApiError("NOT_COVERED", message, details={"covered_periods": funds.available_quarters(tx)})
+        raise ApiError("NOT_COVERED", message, details={"covered_periods": funds.list_quarters(tx)})
     return found
 
 
@@ -156,16 +164,16 @@ ROTATION = answer(
 )
 
 
-def market_rotation(call: Call) -> Response:
+def get_market_rotation(call: Call) -> Response:
     """Whether funds moved to value or growth, to cyclical or defensive industries."""
     other = call.params["compare"]
     with call.app.db.read() as tx:
-        period = held_quarter(tx, call.params["quarter"])
-        found, buckets, coverage = signals.rotation(tx, period)
+        period = get_covered_quarter(tx, call.params["quarter"])
+        found, buckets, coverage = signals.compute_rotation(tx, period)
         if other is not None:
-            other = quarters.before(period) if other.startswith("prev") else other
-        earlier = None if other is None else signals.rotation(tx, held_quarter(tx, other))[0]
-        metadata = funds.quarter_metadata(tx, period, call.now.date())
+            other = quarters.get_previous_end(period) if other.startswith("prev") else other
+        earlier = None if other is None else signals.compute_rotation(tx, get_covered_quarter(tx, other))[0]
+        metadata = funds.build_quarter_metadata(tx, period, call.now.date())
     more = {"coverage_pct": coverage, "sector_buckets": buckets, "compare": earlier, "quarter_metadata": metadata}
     return call.success_members({"data": {**found, **more}}, {})
 
@@ -212,17 +220,17 @@ SIGNALS = answer(
 )
 
 
-def cross_signals(call: Call) -> Response:
+def list_cross_signals(call: Call) -> Response:
     """The securities that funds bought on balance while insiders bought in the market."""
     params = call.params
     place = {name: params[name] for name in ("limit", "offset")}
     with call.app.db.read() as tx:
-        period = held_quarter(tx, params["quarter"])
-        within = signals.window(period, params["window_before"], params["window_after"])
+        period = get_covered_quarter(tx, params["quarter"])
+        within = signals.build_purchase_window(period, params["window_before"], params["window_after"])
         least = {"buyers": params["min_insider_buyers"], "flow": round_bound(params["min_fund_flow"], round_up=False)}
-        found = signals.cross(tx, period, within, **least)
-        metadata = funds.quarter_metadata(tx, period, call.now.date())
-    page = paging(len(found.rows), **place)
+        found = signals.find_cross_signals(tx, period, within, **least)
+        metadata = funds.build_quarter_metadata(tx, period, call.now.date())
+    page = build_offset_page(len(found.rows), **place)
     described = f"{params['window_before']} days before the quarter's end to {params['window_after']} days after it"
     data = {
         "quarter": period,

@@ -13,20 +13,20 @@ from decimal import Decimal
 from typing import Annotated, Any, NamedTuple, TypedDict
 
 from finapi.core.records import build_record
-from finapi.market.holdings import doubts, quarters
-from finapi.market.holdings.doubts import DoubtedCount, DoubtSum
-from finapi.market.holdings.funds import percent
+from finapi.market.holdings import quarters, value_doubts
+from finapi.market.holdings.funds import compute_percent
+from finapi.market.holdings.value_doubts import DoubtedCount, DoubtSum
 from finapi.market.prices import returns
 from finapi.market.prices.prices import PriceSeries
 from finapi.market.reference import issuer_names
 from finapi.store.db import Row, Transaction
 
 # Of less than so many per cent of the value no return is concluded.
-LEAST_COVERAGE = 80
+MIN_COVERAGE_PCT = 80
 # Shares whose returns are counted in one write transaction, and the most funds that are looked at for it.
-SERIES_AT_ONCE, FUNDS_AT_ONCE = 50, 200
+SERIES_PER_PORTION, FUNDS_PER_READ = 50, 200
 # Positions told that gained, and that lost most.
-TOLD = 5
+MAX_CONTRIBUTORS = 5
 
 SORTS = ("portfolio_return_pct", "portfolio_value", "holdings_count", "price_coverage_pct")
 
@@ -36,18 +36,18 @@ NOT_PRICED, LITTLE_PRICED = "no_prices_held", "price_coverage_low"
 # ---- kept
 
 
-def settle_prices(tx: Transaction) -> int:
+def recompute_series_returns(tx: Transaction) -> int:
     """Count the returns of some shares whose prices changed, and of all when a fund's quarter is the first of its day;
     how many shares those were.
     """
-    begun = {quarters.after(row["period"]): row["period"] for row in tx.list_rows("quarters_of_any_fund")}
+    begun = {quarters.get_next_end(row["period"]): row["period"] for row in tx.list_rows("quarters_with_funds")}
     held = {row["period"] for row in tx.list_rows("returned_quarters")}
     for period in sorted(begun.keys() - held):
-        tx.run("begin_returned_quarter", period=period)
+        tx.run("insert_returned_quarter", period=period)
     if begun.keys() - held:
-        tx.run("count_all_series")
+        tx.run("update_all_series_as_uncounted")
     spans = [(first, last) for last, first in begun.items()]
-    rows = tx.list_rows("series_uncounted", limit=SERIES_AT_ONCE)
+    rows = tx.list_rows("uncounted_series", limit=SERIES_PER_PORTION)
     for row in rows:
         series = PriceSeries(*row)
         found = {} if series.source == "synthetic" else returns.over(tx, series, spans)
@@ -56,43 +56,43 @@ def settle_prices(tx: Transaction) -> int:
             one["period"]: (one["earned"], one["adjusted"]) for one in tx.list_rows("returns_of_series", id=series.id)
         }
         changed = [period for period in {*now, *kept} if now.get(period) != kept.get(period)]
-        tx.insert_rows("remove_quarter_return", [(series.id, period) for period in changed])
+        tx.insert_rows("delete_quarter_return", [(series.id, period) for period in changed])
         tx.insert_rows("insert_quarter_return", [(series.id, one, *now[one]) for one in changed if one in now])
-        tx.run("series_counted", id=series.id)
+        tx.run("update_series_as_counted", id=series.id)
     return len(rows)
 
 
-def settle_quarters(tx: Transaction, most: int) -> int:
+def recompute_due_quarters(tx: Transaction, most: int) -> int:
     """Count the returns of funds over the quarters in which a share's return changed, up to about ``most`` positions;
     how many quarters and positions those were.
     """
     counted = 0
-    while counted < most and (due := tx.find_row("quarter_due")) is not None:
-        period, begun = due["period"], quarters.before(due["period"])
-        funds = tx.list_rows("funds_of_quarter", period=begun, first=due["first"], limit=FUNDS_AT_ONCE)
+    while counted < most and (due := tx.find_row("due_quarter")) is not None:
+        period, begun = due["period"], quarters.get_previous_end(due["period"])
+        funds = tx.list_rows("complete_funds_of_quarter", period=begun, first=due["first"], limit=FUNDS_PER_READ)
         # What was counted before each: of the first that is less than ``most``.
         before = itertools.accumulate((1 + one["positions"] for one in funds), initial=counted)
         done = [row["cik"] for row, weight in zip(funds, before, strict=False) if weight < most]
-        tx.insert_rows("put_fund_return", [_counted(tx, cik, period) for cik in done])
-        tx.run("quarter_counted_to", period=period, first=done[-1] + 1 if done else 0)
+        tx.insert_rows("upsert_fund_return", [_counted(tx, cik, period) for cik in done])
+        tx.run("update_due_quarter", period=period, first=done[-1] + 1 if done else 0)
         counted += 1 + sum(1 + one["positions"] for one in funds[: len(done)])
     return counted
 
 
-def settle_fund(tx: Transaction, cik: int, period: str, *, whole: bool) -> None:
+def recompute_fund_return(tx: Transaction, cik: int, period: str, *, whole: bool) -> None:
     """Count a fund's return over the quarter that ends on ``period``, unless it began without a ``whole`` report, or is
     counted with all the others later.
     """
     if not whole:
-        tx.run("remove_fund_return", cik=cik, period=period)
+        tx.run("delete_fund_return", cik=cik, period=period)
     elif not tx.find_value("fund_return_due", cik=cik, period=period):
-        tx.insert_rows("put_fund_return", [_counted(tx, cik, period)])
+        tx.insert_rows("upsert_fund_return", [_counted(tx, cik, period)])
 
 
 def _counted(tx: Transaction, cik: int, period: str) -> tuple[Any, ...]:
     """The row of a fund's return over the quarter that ends on ``period``."""
-    before = quarters.before(period)
-    (sums,) = tx.list_rows("shares_held", cik=cik, period=before)
+    before = quarters.get_previous_end(period)
+    (sums,) = tx.list_rows("share_position_totals", cik=cik, period=before)
     by_ticker: dict[str, tuple[Decimal, Decimal]] = {}
     priced = unadjusted = 0
     for row in tx.list_rows("returns_of_positions", cik=cik, before=before, period=period):
@@ -102,8 +102,10 @@ def _counted(tx: Transaction, cik: int, period: str) -> tuple[Any, ...]:
         _, gained = by_ticker.get(row["ticker"], (earned, Decimal(0)))
         by_ticker[row["ticker"]] = earned, gained + earned * value
     ordered = sorted(((gain, ticker, earned) for ticker, (earned, gain) in by_ticker.items()), key=_most)
-    best = [(ticker, str(earned), _dollars(gain)) for gain, ticker, earned in ordered[:TOLD] if gain > 0]
-    worst = [(ticker, str(earned), _dollars(gain)) for gain, ticker, earned in ordered[::-1][:TOLD] if gain < 0]
+    best = [(ticker, str(earned), _dollars(gain)) for gain, ticker, earned in ordered[:MAX_CONTRIBUTORS] if gain > 0]
+    worst = [
+        (ticker, str(earned), _dollars(gain)) for gain, ticker, earned in ordered[::-1][:MAX_CONTRIBUTORS] if gain < 0
+    ]
     gain = _dollars(sum((one[0] for one in ordered), Decimal(0)))
     told = json.dumps(best), json.dumps(worst)
     return (period, cik, sums["holdings"], sums["value"], priced, unadjusted, gain, *told)
@@ -135,7 +137,7 @@ class FundPerformance(TypedDict):
     cik: str
     company_name: str
     portfolio_return_pct: Annotated[
-        Decimal | None, f"Of the positions with prices; null below {LEAST_COVERAGE} % of the value."
+        Decimal | None, f"Of the positions with prices; null below {MIN_COVERAGE_PCT} % of the value."
     ]
     reason: Annotated[str | None, f"Why there is no return: {NOT_PRICED} or {LITTLE_PRICED}."]
     portfolio_value: Annotated[int, "Dollars in shares when the quarter began; options and principal are left out."]
@@ -157,18 +159,18 @@ class Leaderboard(NamedTuple):
     eligible: int
 
 
-def latest(tx: Transaction) -> str | None:
+def find_latest_quarter(tx: Transaction) -> str | None:
     """The last quarter over which some fund's return is known, else the last that could be; None without reports."""
     period: str | None = tx.find_value("latest_priced_quarter") or tx.find_value("latest_quarter_of_returns")
     return period
 
 
-def is_held(tx: Transaction, period: str) -> bool:
+def has_returns_of_quarter(tx: Transaction, period: str) -> bool:
     """Whether finapi has holdings of any fund at the beginning of a quarter."""
     return tx.find_row("fund_return_of_quarter", period=period) is not None
 
 
-def leaderboard(tx: Transaction, period: str, wanted: Mapping[str, Any]) -> Leaderboard:
+def build_leaderboard(tx: Transaction, period: str, wanted: Mapping[str, Any]) -> Leaderboard:
     """A page of a quarter's funds; ``wanted`` holds filters, sort and page by the endpoint's names."""
     words = issuer_names.list_words(wanted["q"] or "")
     values = {
@@ -179,10 +181,13 @@ def leaderboard(tx: Transaction, period: str, wanted: Mapping[str, Any]) -> Lead
         "min_aum": 0 if wanted["include_all"] else wanted["min_aum"],
         "direction": -1 if wanted["sort_order"] == "desc" else 1,
     }
-    (counts,) = tx.list_rows("funds_with_returns", values)
+    (counts,) = tx.list_rows("fund_return_counts", values)
     rows, total = tx.list_page("funds_by_return", values)
-    begun = quarters.before(period)
-    found = [_performance(row, doubts.summed(doubts.of_fund(tx, int(row["cik"]), begun).values())) for row in rows]
+    begun = quarters.get_previous_end(period)
+    found = [
+        _performance(row, value_doubts.sum_doubts(value_doubts.get_doubts_of_fund(tx, int(row["cik"]), begun).values()))
+        for row in rows
+    ]
     return Leaderboard(found, total, counts["funds"], counts["eligible"])
 
 
@@ -192,12 +197,12 @@ def _performance(row: Row, doubted: DoubtSum) -> FundPerformance:
     return build_record(
         FundPerformance,
         row,
-        portfolio_return_pct=percent(row["gain"], row["priced"]) if known else None,
+        portfolio_return_pct=compute_percent(row["gain"], row["priced"]) if known else None,
         reason=reason,
         doubted_count=doubted.count,
         doubted_value=doubted.value,
-        price_coverage_pct=percent(row["priced"], row["portfolio_value"]),
-        unadjusted_pct=percent(row["unadjusted"], row["portfolio_value"]),
+        price_coverage_pct=compute_percent(row["priced"], row["portfolio_value"]),
+        unadjusted_pct=compute_percent(row["unadjusted"], row["portfolio_value"]),
         top_contributors=_contributors(row["best"], row["priced"]),
         top_detractors=_contributors(row["worst"], row["priced"]),
     )
@@ -205,6 +210,6 @@ def _performance(row: Row, doubted: DoubtSum) -> FundPerformance:
 
 def _contributors(text: str, priced: int) -> list[Contributor]:
     return [
-        {"ticker": ticker, "return_pct": 100 * Decimal(earned), "contribution_pct": percent(gain, priced)}
+        {"ticker": ticker, "return_pct": 100 * Decimal(earned), "contribution_pct": compute_percent(gain, priced)}
         for ticker, earned, gain in json.loads(text)
     ]

@@ -1,4 +1,4 @@
--- name: put_fund
+-- name: upsert_fund
 INSERT INTO funds (cik, name, name_as_of, filing_count)
 VALUES (:cik, :name, :as_of, 0)
 ON CONFLICT (cik) DO UPDATE
@@ -11,7 +11,7 @@ DELETE FROM fund_words WHERE cik = :cik
 -- name: insert_fund_words
 INSERT OR IGNORE INTO fund_words (word, cik) VALUES (?, ?)
 
--- name: count_fund
+-- name: update_fund_totals
 UPDATE funds
 SET (filing_count, latest_filed_at) = (
         SELECT count(DISTINCT accession), max(filed_at) FROM holdings_reports WHERE holdings_reports.cik = funds.cik
@@ -61,13 +61,13 @@ FROM holdings_redated
 CROSS JOIN holdings_reports ON holdings_reports.id = holdings_redated.report_id
 ORDER BY holdings_reports.id
 
--- name: clear_redated_holdings_reports
+-- name: delete_redated_holdings_reports
 DELETE FROM holdings_redated
 
--- name: move_holdings_report
+-- name: update_filing_of_report
 UPDATE holdings_reports SET filing_id = :filing_id WHERE id = :id
 
--- name: refile_holdings_report
+-- name: update_report_from_filing
 UPDATE holdings_reports
 SET (accession, filed_at) = (SELECT accession, coalesce(filed_at, '') FROM filings WHERE filings.id = filing_id)
 WHERE id = :id
@@ -77,10 +77,10 @@ SELECT cik, name, accession, filed_at, signed, period, value_total, row_value, v
 FROM holdings_reports
 WHERE id = :id
 
--- name: priced_holdings
+-- name: share_holdings_of_report
 SELECT value, amount, security_id FROM holdings WHERE report_id = :report_id AND kind = 0
 
--- name: worth_to_others
+-- name: largest_other_holders
 SELECT cik, value, shares
 FROM positions
 WHERE security_id = :security_id AND period = :period AND kind = 0 AND cik <> :cik AND status <> 5 AND shares > 0
@@ -88,7 +88,7 @@ WHERE security_id = :security_id AND period = :period AND kind = 0 AND cik <> :c
 ORDER BY value DESC
 LIMIT 25
 
--- name: names_in_holdings
+-- name: security_names_of_report
 -- Beside min() SQLite gives the other columns of the row that has it.
 SELECT securities.cusip, holding_names.issuer, holding_names.title,
     min(holding_names.issuer || char(0) || holding_names.title)
@@ -98,7 +98,7 @@ JOIN holding_names ON holding_names.id = holdings.name_id
 WHERE holdings.report_id = :report_id
 GROUP BY securities.cusip
 
--- name: set_value_unit
+-- name: update_value_unit
 UPDATE holdings_reports
 SET value_unit = :value_unit, total_unit = :total_unit, value_unit_rule = :rule, corrected = :corrected
 WHERE id = :id
@@ -135,13 +135,13 @@ SELECT kind, security_id, report_id, name_id, row_count, shares, value, figi, di
 FROM positions
 WHERE cik = :cik AND period = :period
 
--- name: securities_resplit
+-- name: resplit_securities
 SELECT security_id, period FROM holdings_resplit ORDER BY period, security_id LIMIT :limit
 
--- name: clear_security_resplit
+-- name: delete_resplit_security
 DELETE FROM holdings_resplit WHERE security_id = ? AND period = ?
 
--- name: positions_resplit
+-- name: positions_to_resplit
 SELECT now.cik, before.shares AS held, before.value AS worth,
     now.kind, now.security_id, now.report_id, now.name_id, now.row_count, now.shares, now.value, now.figi,
     now.discretion, now.managers, now.sole, now.shared, now.none, now.status, now.previous_shares, now.previous_value,
@@ -152,13 +152,13 @@ JOIN positions AS before ON before.cik = now.cik AND before.period = :before AND
 WHERE now.security_id = :security_id AND now.period = :period AND now.kind IN (0, 2, 3) AND now.status <> 0
 ORDER BY now.cik, now.kind
 
--- name: resplit_position
+-- name: update_position_change
 UPDATE positions
 SET status = :status, previous_shares = :previous_shares, flow = :flow, split_factor = :split_factor,
     split_source = :split_source
 WHERE cik = :cik AND period = :period AND kind = :kind AND security_id = :security_id
 
--- name: recount_fund_quarter
+-- name: update_fund_quarter_counts
 UPDATE fund_quarters
 SET (increased, decreased, unchanged) = (
     SELECT count(*) FILTER (WHERE status = 2), count(*) FILTER (WHERE status = 3), count(*) FILTER (WHERE status = 4)
@@ -174,7 +174,7 @@ INSERT INTO positions (cik, period, kind, security_id, report_id, name_id, row_c
     managers, sole, shared, none, status, previous_shares, previous_value, flow, split_factor, split_source)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
--- name: group_positions
+-- name: upsert_fund_groups
 INSERT INTO fund_groups (sic_group, period, cik, positions)
 SELECT sic_group, :period, :cik, count(*)
 FROM positions
@@ -183,7 +183,7 @@ WHERE positions.cik = :cik AND period = :period AND kind = 0 AND status <> 5 AND
 GROUP BY sic_group
 ON CONFLICT (sic_group, period, cik) DO UPDATE SET positions = positions + excluded.positions
 
--- name: add_to_security_quarters
+-- name: upsert_security_quarters
 INSERT INTO security_quarters (period, security_id, funds, shares, value, compared, compared_shares, previous_shares,
     flow, bought, sold, new, increased, decreased, unchanged, closed)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -206,9 +206,9 @@ SET funds = funds + excluded.funds,
 -- name: delete_empty_security_quarters
 DELETE FROM security_quarters WHERE period = ? AND security_id = ? AND funds = 0 AND closed = 0
 
--- name: mark_fund_uncounted
+-- name: upsert_uncounted_fund
 INSERT INTO funds_uncounted (cik, period) VALUES (:cik, :period)
 ON CONFLICT (cik) DO UPDATE SET period = min(period, excluded.period)
 
--- name: mark_groups_unsummed
+-- name: clear_group_sums
 INSERT INTO group_sums (period, sums) VALUES (:period, NULL) ON CONFLICT (period) DO UPDATE SET sums = NULL

@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 
 from finapi.core.records import OneOf
 from finapi.edgar.thirteenf import NEW_HOLDINGS
-from finapi.market.holdings.report import PRINCIPAL, SHARES
+from finapi.market.holdings.holdings_report import PRINCIPAL, SHARES
 from finapi.market.reference.share_splits import HoldingValue, LikelySplit
 
 UNKNOWN, NEW, INCREASED, DECREASED, UNCHANGED, CLOSED = range(6)
@@ -24,12 +24,12 @@ Change = Annotated[str, OneOf(CHANGES)]
 SplitSource = Annotated[str | None, "Source of the splits: prices, or the accession numbers of the issuer's filings."]
 
 
-def change_name(status: int) -> str | None:
+def find_change_name(status: int) -> str | None:
     """The name of a status, None for an unknown one."""
     return CHANGES[status - NEW] if status else None
 
 
-def code(name: str) -> int | None:
+def find_change_status(name: str) -> int | None:
     """The status of a name; None for any other text."""
     return CHANGES.index(name) + NEW if name in CHANGES else None
 
@@ -92,7 +92,7 @@ class FundPosition(NamedTuple):
 Splits = Mapping[int, Sequence[LikelySplit]]
 
 
-def effective(reports: Iterable[StandingReport]) -> tuple[list[StandingReport], bool]:
+def choose_effective_reports(reports: Iterable[StandingReport]) -> tuple[list[StandingReport], bool]:
     """The reports that stand for a quarter, oldest first, and whether a full one is among them.
 
     The last original or RESTATEMENT replaces what came before it; NEW HOLDINGS are united with it unless a
@@ -116,7 +116,7 @@ def effective(reports: Iterable[StandingReport]) -> tuple[list[StandingReport], 
     return ([base] if base else []) + additions, base is not None
 
 
-def united(rows: Iterable[ReportedRow]) -> dict[tuple[int, int], ReportedRow]:
+def merge_rows(rows: Iterable[ReportedRow]) -> dict[tuple[int, int], ReportedRow]:
     """The rows added up by kind and security, in their order; votes only where every row gives them."""
     by_security: dict[tuple[int, int], ReportedRow] = {}
     for row in rows:
@@ -151,7 +151,7 @@ def _managers(one: str | None, other: str | None) -> str | None:
     return ",".join(sorted(distinct, key=lambda number: (len(number), number))) or None
 
 
-def compared(
+def compare_quarters(
     now: Mapping[tuple[int, int], ReportedRow],
     before: Mapping[tuple[int, int], ReportedRow] | None,
     splits: Splits = MappingProxyType({}),
@@ -165,15 +165,15 @@ def compared(
         if held is None:
             positions.append(FundPosition(row, NEW, 0, 0, row.value))
         else:
-            positions.append(changed(row, held, splits.get(row.security_id, ())))
+            positions.append(compare_rows(row, held, splits.get(row.security_id, ())))
     for at, held in before.items():
         if at not in now:
             gone = held._replace(row_count=0, shares=0, value=0, managers=None, sole=None, shared=None, none=None)
-            positions.append(changed(gone, held, splits.get(gone.security_id, ())))
+            positions.append(compare_rows(gone, held, splits.get(gone.security_id, ())))
     return positions
 
 
-def changed(row: ReportedRow, held: ReportedRow, likely: Sequence[LikelySplit]) -> FundPosition:
+def compare_rows(row: ReportedRow, held: ReportedRow, likely: Sequence[LikelySplit]) -> FundPosition:
     """A row beside what was ``held`` of it a quarter before, in the shares that ``likely`` splits have made of them."""
     between = HoldingValue(held.value, held.shares), HoldingValue(row.value, row.shares)
     splits = [one for one in likely if row.kind != PRINCIPAL and one.is_between(*between)]
@@ -200,7 +200,7 @@ def _worth(change: int, row: ReportedRow) -> int:
     return worth if change >= 0 else -worth
 
 
-def contribution(position: FundPosition) -> tuple[int, ...] | None:
+def compute_contribution(position: FundPosition) -> tuple[int, ...] | None:
     """What a position adds to its security's quarter, in the order of the columns there, from ``funds`` on.
 
     None for options and principal, which are not counted.
@@ -214,7 +214,7 @@ def contribution(position: FundPosition) -> tuple[int, ...] | None:
     return held + compared + (flow, max(flow, 0), max(-flow, 0)) + _COUNTS[status]
 
 
-def counted(positions: Sequence[FundPosition]) -> dict[str, int]:
+def count_changes(positions: Sequence[FundPosition]) -> dict[str, int]:
     """How many positions changed in which way, by its name."""
     counts = Counter(position.status for position in positions)
     return {name: counts[status] for status, name in enumerate(CHANGES, NEW)}

@@ -9,35 +9,35 @@ from __future__ import annotations
 from datetime import datetime
 
 from finapi.market import financials
-from finapi.market.holdings import analytics, doubts, industries, store
+from finapi.market.holdings import cost_basis, holdings_store, industry_flows, value_doubts
 from finapi.store.db import Database, Transaction
 
-RESPLIT_AT_ONCE = 10  # securities of which all positions are recomputed in one transaction
+SECURITIES_PER_PORTION = 10  # securities of which all positions are recomputed in one transaction
 
 # Queries that find a row if something is due, and by whom it is done.
-_COUNTED = ("next_fund_uncounted", "quarter_due", "series_uncounted")
-_COMPARED = ("fund_quarters_uncompared", "securities_unpriced")
+_COUNTED = ("next_uncounted_fund", "due_quarter", "uncounted_series")
+_COMPARED = ("uncompared_fund_quarters", "unpriced_securities")
 
 
-def settle_portion(db: Database, now: datetime) -> bool:
+def recompute_portion(db: Database, now: datetime) -> bool:
     """Complete a portion of what is due, in one transaction. Return False if nothing was."""
     with db.read() as tx:
         # Splits are noted while latest years are computed. The changes of holdings depend on all of a quarter.
-        is_resplit = _is_due(tx, "securities_resplit") and not _is_due(tx, "latest_years_due")
+        is_resplit = _is_due(tx, "resplit_securities") and not _is_due(tx, "latest_years_due")
         is_counted = any(_is_due(tx, query) for query in _COUNTED)
         is_compared = any(_is_due(tx, query) for query in _COMPARED)
-        is_summed = _is_due(tx, "quarter_unsummed")
+        is_summed = _is_due(tx, "unsummed_quarter")
     if not (is_resplit or is_counted or is_compared or is_summed):
         return False
     with db.write() as tx:
         if is_resplit:
-            store.resplit(tx, now, RESPLIT_AT_ONCE)
+            holdings_store.recompute_splits(tx, now, SECURITIES_PER_PORTION)
             return True
         if is_counted:
-            return analytics.settle_portion(tx)
+            return cost_basis.recompute_portion(tx)
         if is_compared:
-            return doubts.settle_portion(tx)
-        return industries.settle_portion(tx)
+            return value_doubts.recompute_portion(tx)
+        return industry_flows.recompute_portion(tx)
 
 
 def _is_due(tx: Transaction, query: str) -> bool:

@@ -87,13 +87,13 @@ LEFT JOIN positions AS held ON held.cik = quarter.cik AND held.period = quarter.
     AND held.security_id = pair.value ->> 1
 ORDER BY quarter.period DESC
 
--- name: count_holders
+-- name: holder_count
 SELECT count(*)
 FROM positions
 WHERE security_id IN (SELECT value FROM json_each(:ids)) AND period = :period AND kind = 0
     AND CASE WHEN :status IS NULL THEN status <> 5 ELSE status = :status END
 
--- name: trend_of_securities
+-- name: trend_quarters
 SELECT period AS date, sum(shares) AS total_shares, sum(value) AS total_value, sum(funds) AS fund_count,
     sum(compared) AS fund_count_compared, sum(previous_shares) AS previous_shares,
     CASE WHEN sum(compared) > 0 THEN sum(compared_shares) - sum(previous_shares) END AS share_change,
@@ -111,7 +111,7 @@ FROM security_quarters
 WHERE security_id IN (SELECT value FROM json_each(:ids)) AND period = :period
 HAVING count(*) > 0
 
--- name: funds_named
+-- name: names_of_funds
 SELECT cik, name FROM funds WHERE cik IN (SELECT value FROM json_each(:ciks))
 
 -- name: quarters_of_funds

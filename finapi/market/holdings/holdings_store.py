@@ -18,14 +18,14 @@ from finapi.core import stopping
 from finapi.edgar.form_families import THIRTEEN_F
 from finapi.market.documents import announce, filings, identify
 from finapi.market.documents.metadata import CLAIMED, DOCUMENT, FilingMetadata, Party, is_unfiled
-from finapi.market.holdings import funds, positions, quarters, value_units
-from finapi.market.holdings.positions import FundPosition, StandingReport
-from finapi.market.holdings.report import CALLS, PUTS, SHARES, HoldingsReport, kind_of
+from finapi.market.holdings import fund_positions, funds, quarters, value_units
+from finapi.market.holdings.fund_positions import FundPosition, StandingReport
+from finapi.market.holdings.holdings_report import CALLS, PUTS, SHARES, HoldingsReport, get_position_kind
 from finapi.market.reference import companies, issuer_names, securities, share_splits
 from finapi.store.db import Row, Transaction
 
 # Positions of a table that are compared with those of other managers, and funds that one report makes doubtful.
-MAX_COMPARED, MAX_DOUBTED = 10, 3
+MAX_COMPARED_POSITIONS, MAX_RECHECKED_FUNDS = 10, 3
 
 # Columns of insert_holdings, in their order.
 _OF_ROW = attrgetter(
@@ -33,7 +33,7 @@ _OF_ROW = attrgetter(
 )
 
 
-def put(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, now: datetime) -> bool:
+def store_report(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, now: datetime) -> bool:
     """Store a report under its filing; False when the same documents are there already and nothing new is told.
 
     Everything happens in the caller's transaction: the filing is stored whole or not at all.
@@ -49,25 +49,25 @@ def put(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, now: dat
     report_id = _insert_report(tx, report, _put_filing(tx, report, filed, now))
     rows = _insert_rows(tx, report, report_id)
     _refile(tx, report_id, rows)
-    settle(tx, report.cik, report.cover.period)
+    recompute_quarters(tx, report.cik, report.cover.period)
     _judge_others(tx, report_id, report.cik, report.cover.period, rows)
     tx.run("bump_data_version")
     _announce(tx, filed.accession, now)
     return True
 
 
-def move(tx: Transaction, unfiled_id: int, filing_id: int, accession: str, now: datetime) -> None:
+def move_reports(tx: Transaction, unfiled_id: int, filing_id: int, accession: str, now: datetime) -> None:
     """Put the reports of an unknown filing under the one that it turned out to be."""
     rows = tx.list_rows("holdings_reports_of_filing", filing_id=unfiled_id)
     for row in rows:
-        tx.run("move_holdings_report", id=row["id"], filing_id=filing_id)
+        tx.run("update_filing_of_report", id=row["id"], filing_id=filing_id)
         _refile(tx, row["id"])
-        settle(tx, row["cik"], row["period"])
+        recompute_quarters(tx, row["cik"], row["period"])
     if rows:
         _announce(tx, accession, now)
 
 
-def redate(tx: Transaction, now: datetime) -> int:
+def update_filing_days(tx: Transaction, now: datetime) -> int:
     """Take over the days of filings that became known, or better known; how many reports that changed.
 
     A trigger notes them, whichever document told.
@@ -78,51 +78,52 @@ def redate(tx: Transaction, now: datetime) -> int:
         _refile(tx, row["id"])
     for cik, period in sorted({(row["cik"], row["period"]) for row in rows}):
         stopping.check()
-        settle(tx, cik, period)
+        recompute_quarters(tx, cik, period)
     if rows:
-        tx.run("clear_redated_holdings_reports")
+        tx.run("delete_redated_holdings_reports")
     return len(rows)
 
 
-def settle(tx: Transaction, cik: int, period: str) -> None:
+def recompute_quarters(tx: Transaction, cik: int, period: str) -> None:
     """Make what follows from a fund's reports of a quarter anew: that quarter, the next one, and the counts."""
     _settle_quarter(tx, cik, period)
-    following = quarters.after(period)
+    following = quarters.get_next_end(period)
     if tx.find_row("fund_quarter", cik=cik, period=following) is not None:
         _settle_quarter(tx, cik, following)
-    tx.run("count_fund", cik=cik)
+    tx.run("update_fund_totals", cik=cik)
 
 
-def resplit(tx: Transaction, now: datetime, limit: int = -1) -> int:
+def recompute_splits(tx: Transaction, now: datetime, limit: int = -1) -> int:
     """Recompute the changes for which a split became known, or whose ticker did. Return how many changed.
 
     Triggers note the securities and quarters, whichever document told; ``limit`` bounds how many are taken. A stop ends
     it after a security. The rest stays noted.
     """
     funds_changed: set[tuple[int, str]] = set()
-    due = tx.list_rows("securities_resplit", limit=limit)
+    due = tx.list_rows("resplit_securities", limit=limit)
     done: list[tuple[int, str]] = []
-    found = {one: share_splits.get_for_quarter(tx, quarters.before(one), one) for one in {row["period"] for row in due}}
+    periods = {row["period"] for row in due}
+    found = {one: share_splits.get_for_quarter(tx, quarters.get_previous_end(one), one) for one in periods}
     for one in due:
         if stopping.is_requested():
             break
         period = one["period"]
         splits = found[period].get(one["security_id"], ())
-        values = {"security_id": one["security_id"], "period": period, "before": quarters.before(period)}
+        values = {"security_id": one["security_id"], "period": period, "before": quarters.get_previous_end(period)}
         pairs = []
-        for row in tx.list_rows("positions_resplit", values):
+        for row in tx.list_rows("positions_to_resplit", values):
             old = _position(tuple(row)[3:])
-            new = positions.changed(old.row, old.row._replace(shares=row["held"], value=row["worth"]), splits)
+            new = fund_positions.compare_rows(old.row, old.row._replace(shares=row["held"], value=row["worth"]), splits)
             if new != old:
                 pairs.append((old, new))
-                tx.run("resplit_position", new._asdict(), kind=old.row.kind, cik=row["cik"], **values)
+                tx.run("update_position_change", new._asdict(), kind=old.row.kind, cik=row["cik"], **values)
                 funds_changed.add((row["cik"], period))
         _add_up(tx, period, [old for old, _ in pairs], [new for _, new in pairs])
         done.append((one["security_id"], period))
-    tx.insert_rows("clear_security_resplit", done)
+    tx.insert_rows("delete_resplit_security", done)
     for cik, period in sorted(funds_changed):
-        tx.run("recount_fund_quarter", cik=cik, period=period)
-        tx.run("mark_fund_uncounted", cik=cik, period=period)
+        tx.run("update_fund_quarter_counts", cik=cik, period=period)
+        tx.run("upsert_uncounted_fund", cik=cik, period=period)
     if funds_changed:
         tx.run("bump_data_version")
     return len(funds_changed)
@@ -137,11 +138,11 @@ def _take_over(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, h
         return False
     filing_id = _put_filing(tx, report, filed, now)
     if held["accession"] != filed.accession:
-        move(tx, held["filing_id"], filing_id, filed.accession, now)
+        move_reports(tx, held["filing_id"], filing_id, filed.accession, now)
         tx.run("delete_filing", id=held["filing_id"])
     else:
         _refile(tx, held["id"])
-        settle(tx, report.cik, report.cover.period)
+        recompute_quarters(tx, report.cik, report.cover.period)
     row = tx.find_row("holdings_report", id=held["id"])
     assert row is not None
     if (held["accession"], held["filed_at"]) == (row["accession"], row["filed_at"]):
@@ -157,7 +158,7 @@ def _announce(tx: Transaction, accession: str, now: datetime) -> None:
     announce.filing(tx, now, accession=accession)
     row = tx.find_row("latest_holdings_report_of_filing", accession=accession)
     assert row is not None
-    shown = funds.filing_shown(row)
+    shown = funds.build_filing_record(row)
     payload = {
         "filer_cik": shown["cik"],
         "filer_name": shown["fund_name"],
@@ -184,19 +185,19 @@ class _Rows(NamedTuple):
 
 
 def _rows(tx: Transaction, report_id: int) -> _Rows:
-    priced = [_Priced._make(row) for row in tx.list_rows("priced_holdings", report_id=report_id)]
-    named = tx.list_rows("names_in_holdings", report_id=report_id)
+    priced = [_Priced._make(row) for row in tx.list_rows("share_holdings_of_report", report_id=report_id)]
+    named = tx.list_rows("security_names_of_report", report_id=report_id)
     return _Rows(priced, [(one["cusip"], one["issuer"], one["title"]) for one in named])
 
 
 def _refile(tx: Transaction, report_id: int, rows: _Rows | None = None) -> None:
     """Repeat the filing's number and day in the report, and decide its unit by them and its ``rows``."""
-    tx.run("refile_holdings_report", id=report_id)
+    tx.run("update_report_from_filing", id=report_id)
     row = tx.find_row("holdings_report", id=report_id)
     assert row is not None
     rows = rows or _rows(tx, report_id)
     told = _prices_told(tx, row["cik"], row["period"], rows.priced)
-    unit = value_units.decide(
+    unit = value_units.decide_unit(
         filed_at=row["filed_at"] or None,
         signed=row["signed"],
         period=row["period"],
@@ -206,7 +207,7 @@ def _refile(tx: Transaction, report_id: int, rows: _Rows | None = None) -> None:
         others=[(own, list(prices.values())) for own, prices in told],
     )
     values = {"value_unit": unit.rows, "total_unit": unit.total, "rule": unit.rule, "corrected": unit.corrected}
-    tx.run("set_value_unit", values, id=report_id)
+    tx.run("update_value_unit", values, id=report_id)
     seen = f"{row['filed_at']} {row['accession']}"
     _put_fund(tx, row["cik"], row["name"], seen)
     securities.update_reported_names(tx, rows.names, seen)
@@ -216,13 +217,13 @@ def _prices_told(
     tx: Transaction, cik: int, period: str, rows: Sequence[_Priced]
 ) -> list[tuple[float, dict[int, float]]]:
     """Of a table's largest share positions the price as it stands there, and the dollars that others imply, by fund."""
-    largest = nlargest(MAX_COMPARED, (one for one in rows if one.value and one.amount), itemgetter(0))
+    largest = nlargest(MAX_COMPARED_POSITIONS, (one for one in rows if one.value and one.amount), itemgetter(0))
     return [
         (
             one.value / one.amount,
             {
                 other["cik"]: other["value"] / other["shares"]
-                for other in tx.list_rows("worth_to_others", security_id=one.security_id, period=period, cik=cik)
+                for other in tx.list_rows("largest_other_holders", security_id=one.security_id, period=period, cik=cik)
             },
         )
         for one in largest
@@ -235,16 +236,20 @@ def _judge_others(tx: Transaction, report_id: int, cik: int, period: str, rows: 
     assert row is not None
     doubted: set[int] = set()
     for own, prices in _prices_told(tx, cik, period, rows.priced):
-        told = value_units.agreed([own * row["value_unit"], *prices.values()])
-        doubted |= {other for other, price in prices.items() if told is not None and value_units.off(price, told)}
-    for other in sorted(doubted)[:MAX_DOUBTED]:
+        told = value_units.find_agreed_price([own * row["value_unit"], *prices.values()])
+        doubted |= {
+            other
+            for other, price in prices.items()
+            if told is not None and value_units.get_thousandfold_sign(price, told)
+        }
+    for other in sorted(doubted)[:MAX_RECHECKED_FUNDS]:
         for report in tx.list_rows("reports_of_quarter", cik=other, period=period):
             _refile(tx, report["id"])
-        settle(tx, other, period)
+        recompute_quarters(tx, other, period)
 
 
 def _put_fund(tx: Transaction, cik: int, name: str, as_of: str) -> None:
-    if tx.run("put_fund", cik=cik, name=name, as_of=as_of):
+    if tx.run("upsert_fund", cik=cik, name=name, as_of=as_of):
         tx.run("delete_fund_words", cik=cik)
         tx.insert_rows("insert_fund_words", [(word, cik) for word in issuer_names.list_words(name)])
 
@@ -294,7 +299,7 @@ def _insert_rows(tx: Transaction, report: HoldingsReport, report_id: int) -> _Ro
     ids = securities.get_or_insert_ids(tx, first)
     rows = []
     for seq, row in enumerate(report.rows, 1):
-        told = ids[row.cusip], name_ids[row.issuer, row.title], kind_of(row), int(row.amount_type == "PRN")
+        told = ids[row.cusip], name_ids[row.issuer, row.title], get_position_kind(row), int(row.amount_type == "PRN")
         rows.append((report_id, seq, *told, *_OF_ROW(row)))
     tx.insert_rows("insert_holdings", rows)
     priced = [_Priced(row[6], row[7], row[2]) for row in rows if row[4] == SHARES]
@@ -311,26 +316,28 @@ def _name_ids(tx: Transaction, names: Sequence[tuple[str, str]]) -> dict[tuple[s
 
 def _settle_quarter(tx: Transaction, cik: int, period: str) -> None:
     reports = {row["id"]: row for row in tx.list_rows("reports_of_quarter", cik=cik, period=period)}
-    standing, full = positions.effective(_standing(row) for row in reports.values())
+    standing, full = fund_positions.choose_effective_reports(_standing(row) for row in reports.values())
     made: list[FundPosition] = []
     whole = full and all(one.whole for one in standing)
-    before = _before(tx, cik, quarters.before(period)) if whole else None
+    before = _before(tx, cik, quarters.get_previous_end(period)) if whole else None
     if standing:
         rows = (row for one in standing for row in tx.list_rows("holdings_of_report", report_id=one.report_id))
-        united = positions.united(map(positions.ReportedRow._make, rows))
-        made = positions.compared(united, before, share_splits.get_for_quarter(tx, quarters.before(period), period))
+        united = fund_positions.merge_rows(map(fund_positions.ReportedRow._make, rows))
+        made = fund_positions.compare_quarters(
+            united, before, share_splits.get_for_quarter(tx, quarters.get_previous_end(period), period)
+        )
     _replace(tx, cik, period, made)
-    tx.run("mark_fund_uncounted", cik=cik, period=period)
-    tx.run("mark_fund_uncompared", cik=cik, period=period)
+    tx.run("upsert_uncounted_fund", cik=cik, period=period)
+    tx.run("insert_uncompared_fund_quarter", cik=cik, period=period)
     tx.run("delete_fund_quarter", cik=cik, period=period)
     if not standing:
         return
-    held = [one for one in made if one.status != positions.CLOSED]
+    held = [one for one in made if one.status != fund_positions.CLOSED]
     value = sum(one.row.value for one in held)
     if full and not whole:
         # The rows are not all there: what they sum to is not what the fund holds.
         value = max(value, reports[standing[0].report_id]["stated"] or 0)
-    counts = positions.counted(made) if before is not None else dict.fromkeys(positions.CHANGES)
+    counts = fund_positions.count_changes(made) if before is not None else dict.fromkeys(fund_positions.CHANGES)
     tx.run(
         "insert_fund_quarter",
         counts,
@@ -361,17 +368,17 @@ def _standing(row: Row) -> StandingReport:
     )
 
 
-def _before(tx: Transaction, cik: int, period: str) -> dict[tuple[int, int], positions.ReportedRow] | None:
+def _before(tx: Transaction, cik: int, period: str) -> dict[tuple[int, int], fund_positions.ReportedRow] | None:
     """What was held a quarter before; None when that quarter is not known, or not whole."""
     quarter = tx.find_row("fund_quarter", cik=cik, period=period)
     if quarter is None or not quarter["complete"]:
         return None
     held = (_position(tuple(row)) for row in tx.list_rows("positions_of_quarter", cik=cik, period=period))
-    return {(one.row.kind, one.row.security_id): one.row for one in held if one.status != positions.CLOSED}
+    return {(one.row.kind, one.row.security_id): one.row for one in held if one.status != fund_positions.CLOSED}
 
 
 def _position(values: tuple[Any, ...]) -> FundPosition:
-    return FundPosition(positions.ReportedRow(*values[:13]), *values[13:])
+    return FundPosition(fund_positions.ReportedRow(*values[:13]), *values[13:])
 
 
 def _replace(tx: Transaction, cik: int, period: str, made: list[FundPosition]) -> None:
@@ -379,7 +386,7 @@ def _replace(tx: Transaction, cik: int, period: str, made: list[FundPosition]) -
     old = [_position(tuple(row)) for row in tx.list_rows("positions_of_quarter", cik=cik, period=period)]
     tx.run("delete_positions", cik=cik, period=period)
     tx.insert_rows("insert_positions", sorted((cik, period, *one.row, *one[1:]) for one in made))
-    tx.run("group_positions", cik=cik, period=period)
+    tx.run("upsert_fund_groups", cik=cik, period=period)
     _add_up(tx, period, old, made)
 
 
@@ -388,7 +395,7 @@ def _add_up(tx: Transaction, period: str, old: list[FundPosition], made: list[Fu
     sums: dict[int, tuple[int, ...]] = {}
     for sign, some in ((-1, old), (1, made)):
         for one in some:
-            share = positions.contribution(one)
+            share = fund_positions.compute_contribution(one)
             if share is not None:
                 at = one.row.security_id
                 held = sums.get(at)
@@ -398,9 +405,9 @@ def _add_up(tx: Transaction, period: str, old: list[FundPosition], made: list[Fu
                     pairs = zip(held or repeat(0), share, strict=False)
                     sums[at] = tuple(a + sign * b for a, b in pairs)
     changed = {security_id: share for security_id, share in sums.items() if any(share)}
-    tx.insert_rows("add_to_security_quarters", [(period, at, *changed[at]) for at in sorted(changed)])
-    tx.run("mark_securities_unpriced", period=period, securities=json.dumps(sorted(changed)))
+    tx.insert_rows("upsert_security_quarters", [(period, at, *changed[at]) for at in sorted(changed)])
+    tx.run("insert_unpriced_securities", period=period, securities=json.dumps(sorted(changed)))
     if changed:
-        tx.run("mark_groups_unsummed", period=period)
+        tx.run("clear_group_sums", period=period)
     if old:
         tx.insert_rows("delete_empty_security_quarters", [(period, at) for at in changed])

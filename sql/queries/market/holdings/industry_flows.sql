@@ -1,16 +1,16 @@
 -- name: group_sums
 SELECT sums FROM group_sums WHERE period = :period
 
--- name: quarter_unsummed
+-- name: unsummed_quarter
 SELECT period FROM group_sums WHERE sums IS NULL ORDER BY period DESC LIMIT 1
 
--- name: quarters_summed
+-- name: next_summed_quarter
 SELECT period, sums FROM group_sums WHERE period > :period AND sums IS NOT NULL ORDER BY period LIMIT 1
 
--- name: keep_group_sums
+-- name: update_group_sums
 UPDATE group_sums SET sums = :sums WHERE period = :period
 
--- name: fund_sums_by_group
+-- name: security_sums_by_group
 SELECT sic_group, count(*) AS cusip_count, sum(funds) AS total_positions, sum(value) AS total_value,
     sum(CASE security_group WHEN 'ETFs' THEN value ELSE 0 END) AS etf_value, sum(flow) AS flow,
     sum(compared) AS compared, sum(new) AS new_buys_count, sum(closed) AS closed_count,
@@ -20,7 +20,7 @@ JOIN securities ON securities.id = security_quarters.security_id
 WHERE security_quarters.period = :period
 GROUP BY sic_group
 
--- name: funds_by_label
+-- name: fund_counts_by_label
 -- labels: a major group to what stands for its sector, or for its industry.
 SELECT labelled.value AS label, count(DISTINCT cik) AS funds
 FROM json_each(:labels) AS labelled
@@ -39,5 +39,5 @@ SELECT security_id, sic_group, fund_flow, total_value, fund_count FROM (
 WHERE place <= :limit
 ORDER BY abs(fund_flow) DESC, cusip
 
--- name: securities_named
+-- name: names_of_securities
 SELECT id, cusip, ticker, issuer AS name FROM securities WHERE id IN (SELECT value FROM json_each(:ids))

@@ -9,10 +9,10 @@ from finapi.core import records
 from finapi.core.errors import invalid_param
 from finapi.core.json import dumps, iter_chunks
 from finapi.core.records import Date, build_record
-from finapi.market.holdings import doubts, funds, quarters, query
-from finapi.market.holdings.doubts import DoubtedCount, MarkedDoubt, OthersPrice
+from finapi.market.holdings import funds, holdings_query, quarters, value_doubts
+from finapi.market.holdings.fund_positions import Change
 from finapi.market.holdings.funds import ChangeCounts, FundCoverPage, FundFiling, FundHolding, FundQuarter, FundSummary
-from finapi.market.holdings.positions import Change
+from finapi.market.holdings.value_doubts import DoubtedCount, MarkedDoubt, OthersPrice
 from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -24,9 +24,9 @@ MAX_FREE_HOLDINGS = 500
 MAX_BULK_CIKS = 50
 MAX_BULK_HOLDINGS = 200
 # Of all funds together: so many take some 50 ms.
-MAX_TOTAL_BULK_HOLDINGS = 500
+MAX_HOLDINGS_OF_ALL = 500
 # What each fund has is sorted for its page: of several funds so many are.
-MAX_BULK_SORTED = 20_000
+MAX_SORTED_HOLDINGS = 20_000
 MAX_FUNDS = 5_000
 
 
@@ -39,7 +39,7 @@ class OffsetPage(TypedDict):
     has_more: bool
 
 
-def paging(total: int, limit: int, offset: int) -> OffsetPage:
+def build_offset_page(total: int, limit: int, offset: int) -> OffsetPage:
     """The place of a page in its list."""
     return {"total": total, "limit": limit, "offset": offset, "has_more": offset + limit < total}
 
@@ -106,23 +106,26 @@ FUND = answer(
 )
 
 
-def fund(call: Call) -> Response:
+def get_fund(call: Call) -> Response:
     """What a fund held at the end of a quarter, and how that changed."""
     params = call.params
     options = funds.WITH_OPTIONS if params["include_options"] else funds.NO_OPTIONS
     with call.app.db.read() as tx:
-        held = funds.quarter(tx, params["cik"], params["period"])
+        held = funds.get_quarter(tx, params["cik"], params["period"])
         status = _known(held, params["status"])
         options = funds.OPTIONS_ONLY if params["options_only"] else options
         by = {"sort": params["sort_by"], "descending": params["sort_order"] == "desc", "search": params["q"]}
         place = {name: params[name] for name in ("limit", "offset")}
-        doubted = doubts.of_fund(tx, held.cik, held.period)
-        rows, total = funds.holdings(tx, held, options=options, status=status, doubted=doubted, **by, **place)
-        counts = funds.change_counts(tx, held, options)
-        analysis = funds.changes(tx, held, options, doubted) if params["include_activity"] else None
-        allocation = funds.sector_allocation(tx, held, doubted) if params["include_analytics"] else None
-    page = paging(total, **place)
-    sums = {"total_value_usd": held.value, **doubts.summed(doubted.values()).members("doubted_value_usd")}
+        doubted = value_doubts.get_doubts_of_fund(tx, held.cik, held.period)
+        rows, total = funds.list_holdings(tx, held, options=options, status=status, doubted=doubted, **by, **place)
+        counts = funds.count_changes(tx, held, options)
+        analysis = funds.list_changes(tx, held, options, doubted) if params["include_activity"] else None
+        allocation = funds.list_sector_allocations(tx, held, doubted) if params["include_analytics"] else None
+    page = build_offset_page(total, **place)
+    sums = {
+        "total_value_usd": held.value,
+        **value_doubts.sum_doubts(doubted.values()).build_members("doubted_value_usd"),
+    }
     members = {
         "fund": held.fund,
         "period": held.period,
@@ -130,7 +133,7 @@ def fund(call: Call) -> Response:
         "holdings": rows,
         "analysis": analysis,
         "sector_allocation": allocation,
-        "meta": {"pagination": page, **sums, "changes": changes(held), "counts": counts},
+        "meta": {"pagination": page, **sums, "changes": build_known_changes(held), "counts": counts},
     }
     return call.success_members(members, page)
 
@@ -143,7 +146,7 @@ def _known(held: FundQuarter, status: str) -> str:
     return status
 
 
-def changes(held: FundQuarter) -> KnownChanges:
+def build_known_changes(held: FundQuarter) -> KnownChanges:
     """Whether the changes of a quarter are known."""
     return {"available": held.compared, "previous_period": held.previous, "reason": held.reason}
 
@@ -152,12 +155,12 @@ PERIODS_PARAMS = (MANAGER,)
 PERIODS = answer(cik=str, periods=list[Date], latest_period=Date | None, count=int)
 
 
-def periods(call: Call) -> Response:
+def get_periods(call: Call) -> Response:
     """The quarters for which finapi has a fund's holdings."""
     cik = call.params["cik"]
     with call.app.db.read() as tx:
-        funds.name_of(tx, cik)
-        held = funds.periods(tx, cik)
+        funds.get_name(tx, cik)
+        held = funds.list_periods(tx, cik)
     latest = held[0] if held else None
     return call.success_members({"cik": f"{cik:010}", "periods": held, "latest_period": latest, "count": len(held)}, {})
 
@@ -177,12 +180,12 @@ HISTORY = answer(
 )
 
 
-def history(call: Call) -> Response:
+def get_history(call: Call) -> Response:
     """What a fund held of one security, quarter by quarter."""
     cik, number = call.params["cik"], call.params["cusip"]
     with call.app.db.read() as tx:
-        funds.name_of(tx, cik)
-        security, splits, rows = funds.history(tx, cik, number)
+        funds.get_name(tx, cik)
+        security, splits, rows = funds.get_position_history(tx, cik, number)
     members = {
         "cik": f"{cik:010}",
         "cusip": number,
@@ -206,8 +209,8 @@ SIZE = Param(
     maximum=MAX_BULK_HOLDINGS,
     clamp=True,
     example="50",
-    help=f"Holdings of each fund, at most {MAX_BULK_HOLDINGS}, and {MAX_TOTAL_BULK_HOLDINGS:,} of all funds together; "
-    f"meta.size says how many, and from goes on behind them. Several funds may have {MAX_BULK_SORTED:,} together.",
+    help=f"Holdings of each fund, at most {MAX_BULK_HOLDINGS}, and {MAX_HOLDINGS_OF_ALL:,} of all funds together; "
+    f"meta.size says how many, and from goes on behind them. Several funds may have {MAX_SORTED_HOLDINGS:,} together.",
 )
 BULK_PARAMS = (
     PERIOD,
@@ -253,15 +256,15 @@ BULK = answer(
 )
 
 
-def bulk(call: Call) -> Response:
+def get_funds_in_bulk(call: Call) -> Response:
     """Several funds at once, each with its own status; an unknown CIK does not fail the others."""
     ciks, detail = dict.fromkeys(call.body["ciks"]), call.params["detail"]
-    size = min(call.params["size"], MAX_TOTAL_BULK_HOLDINGS // len(ciks))
+    size = min(call.params["size"], MAX_HOLDINGS_OF_ALL // len(ciks))
     counts = dict.fromkeys(("ok", "no_filing", "unknown_cik"), 0)
     with call.app.db.read() as tx:
         if detail == "full":
             held = [funds.find_quarter(tx, cik, call.params["period"]) for cik in ciks]
-            funds.bounded([one.positions for one in held if one], MAX_BULK_SORTED)
+            funds.check_total_holdings([one.positions for one in held if one], MAX_SORTED_HOLDINGS)
         found = (_of_bulk(call, tx, cik, size, counts) for cik in ciks)
         # Position by position: the names of the other managers can make one long.
         shown = ({**one, "holdings": one["holdings"] and iter(one["holdings"])} for one in found)
@@ -280,7 +283,7 @@ def _of_bulk(call: Call, tx: Transaction, cik: int, size: int, counts: dict[str,
     rows, more = None, False
     if held and call.params["detail"] == "full":
         first = call.params["from"]
-        rows, total = funds.holdings(tx, held, options=funds.WITH_OPTIONS, limit=size, offset=first)
+        rows, total = funds.list_holdings(tx, held, options=funds.WITH_OPTIONS, limit=size, offset=first)
         more = first + len(rows) < total
     return {
         "cik": f"{cik:010}",
@@ -369,15 +372,15 @@ def query_holdings(call: Call) -> Response:
     sort, descending = body.get("sort", ("value", True))
     by = {"sort": sort, "descending": descending}
     with call.app.db.read() as tx:
-        held, wanted = query.quarter(tx, body["query"])
-        rows, total = funds.holdings(tx, held, options=funds.WITH_OPTIONS, choices=wanted, **by, **place)
-    page = paging(total, **place)
+        held, wanted = holdings_query.get_matching_quarter(tx, body["query"])
+        rows, total = funds.list_holdings(tx, held, options=funds.WITH_OPTIONS, choices=wanted, **by, **place)
+    page = build_offset_page(total, **place)
     members = {
         "cik": f"{held.cik:010}",
         "period": held.period,
         "previousPeriod": held.previous,
         "holdings": [_queried(row, body.get("includeChanges", False)) for row in rows],
-        "meta": {"pagination": page, "changes": changes(held)},
+        "meta": {"pagination": page, "changes": build_known_changes(held)},
     }
     return call.success_members(members, page)
 
@@ -393,7 +396,9 @@ def _queried(row: FundHolding, with_changes: bool) -> QueriedHolding:
     )
 
 
-COVERS = answer(filings=list[FundCoverPage], meta=part(limit=int, offset=int, has_more=bool, older_not_looked_at=bool))
+QUERIED_COVERS = answer(
+    filings=list[FundCoverPage], meta=part(limit=int, offset=int, has_more=bool, older_not_looked_at=bool)
+)
 
 
 def query_covers(call: Call) -> Response:
@@ -402,9 +407,11 @@ def query_covers(call: Call) -> Response:
     if call.body.get("sort", ("", True))[1] is False:
         raise invalid_param("sort", "Ascending order is not supported; results come newest first.", allowed=["desc"])
     with call.app.db.read() as tx:
-        found = query.covers(tx, call.body["query"], limit, offset)
+        found = holdings_query.find_cover_pages(tx, call.body["query"], limit, offset)
     page = {"limit": limit, "offset": offset, "has_more": found.has_more}
-    return call.success_members({"filings": found.pages, "meta": {**page, "older_not_looked_at": found.cut}}, page)
+    return call.success_members(
+        {"filings": found.pages, "meta": {**page, "older_not_looked_at": found.is_truncated}}, page
+    )
 
 
 # ---- lists of funds and filings
@@ -433,46 +440,46 @@ LATEST_PARAMS = (
 
 
 FUNDS = answer(funds=list[FundSummary], count=int, meta=part(has_more=bool, next_cursor=str | None, limit=int))
-FOUND_FUNDS = answer(results=list[FundSummary], count=int)
+FUND_SEARCH = answer(results=list[FundSummary], count=int)
 FILERS = answer(filers=list[FundSummary], meta=part(total=int, limit=int, has_more=bool))
 LATEST = answer(data=list[FundFiling], meta=with_windows(**records.get_members(OffsetPage), since=Date | None))
 
 
-def all_funds(call: Call) -> Response:
+def list_all_funds(call: Call) -> Response:
     """Every manager in the order of CIKs, so that a cursor never skips or repeats one."""
     limit, after = call.params["limit"], call.params["cursor"]
     with call.app.db.read() as tx:
-        rows = funds.all_funds(tx, limit + 1, after or 0, call.params["offset"])
+        rows = funds.list_funds_by_cik(tx, limit + 1, after or 0, call.params["offset"])
     page = rows[:limit]
     more = len(rows) > limit
     meta = {"has_more": more, "next_cursor": page[-1]["cik"] if more else None, "limit": limit}
     return call.success_members({"funds": page, "count": len(page), "meta": meta}, meta)
 
 
-def search(call: Call) -> Response:
+def search_funds(call: Call) -> Response:
     """Managers by name."""
     with call.app.db.read() as tx:
-        rows, total = funds.search(tx, **call.params)
+        rows, total = funds.search_funds(tx, **call.params)
     return call.success_members({"results": rows, "count": len(rows)}, {"total": total})
 
 
-def filers(call: Call) -> Response:
+def search_filers(call: Call) -> Response:
     """Managers by name, with what they hold."""
     limit, offset = call.params["limit"], call.params["offset"]
     with call.app.db.read() as tx:
-        rows, total = funds.search(tx, **call.params)
+        rows, total = funds.search_funds(tx, **call.params)
     meta = {"total": total, "limit": limit, "has_more": offset + limit < total}
     return call.success_members({"filers": rows, "meta": meta}, meta)
 
 
-def latest(call: Call) -> Response:
+def list_latest_filings(call: Call) -> Response:
     """The newest 13F filings and what they changed."""
     params = call.params
     place = {name: params[name] for name in ("limit", "offset")}
     with call.app.db.read() as tx:
-        rows, total = funds.latest(tx, params["cik"], params["since"], **place)
-        undated = funds.undated(tx, params["cik"], params["since"])
-    meta = {**paging(total, **place), **call.build_window_meta(undated)}
+        rows, total = funds.list_latest_filings(tx, params["cik"], params["since"], **place)
+        undated = funds.count_undated_filings(tx, params["cik"], params["since"])
+    meta = {**build_offset_page(total, **place), **call.build_window_meta(undated)}
     return call.success_members({"data": rows, "meta": meta}, meta)
 
 
@@ -515,22 +522,22 @@ class ProgressData(funds.FilingProgress):
 PROGRESS = answer(data=ProgressData)
 
 
-def stats(call: Call) -> Response:
+def get_quarter_statistics(call: Call) -> Response:
     """How many funds filed for a quarter, and the days that matter."""
     today = call.now.date()
-    last = quarters.last_ended(today).isoformat()
+    last = quarters.get_latest_end(today).isoformat()
     with call.app.db.read() as tx:
-        found = funds.progress(tx, call.params["period"] or last, today)
-    complete = quarters.before(last) if today <= quarters.deadline(last) else last
-    values = {**found, "last_complete": complete, "before_last_complete": quarters.before(complete)}
+        found = funds.compute_filing_progress(tx, call.params["period"] or last, today)
+    complete = quarters.get_previous_end(last) if today <= quarters.get_filing_deadline(last) else last
+    values = {**found, "last_complete": complete, "before_last_complete": quarters.get_previous_end(complete)}
     return call.success_members({"data": {name: values[member] for name, member in _STATS.items()}}, {})
 
 
-def progress(call: Call) -> Response:
+def get_filing_progress(call: Call) -> Response:
     """How far the reports of a quarter have come in."""
     today = call.now.date()
-    period = call.params["quarter"] or quarters.last_ended(today).isoformat()
+    period = call.params["quarter"] or quarters.get_latest_end(today).isoformat()
     with call.app.db.read() as tx:
-        found = funds.progress(tx, period, today)
-        metadata = funds.quarter_metadata(tx, period, today)
+        found = funds.compute_filing_progress(tx, period, today)
+        metadata = funds.build_quarter_metadata(tx, period, today)
     return call.success_members({"data": {**found, "quarter_metadata": metadata}}, {})

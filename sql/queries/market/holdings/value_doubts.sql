@@ -1,4 +1,4 @@
--- name: securities_unpriced
+-- name: unpriced_securities
 -- With the value and the shares of the largest positions, one after the other, where enough managers hold any.
 SELECT due.period, due.security_id, price,
     iif(funds > :least, (
@@ -15,21 +15,21 @@ SELECT due.period, due.security_id, price,
 FROM (SELECT period, security_id FROM securities_unpriced ORDER BY period, security_id LIMIT :limit) AS due
 LEFT JOIN security_quarters AS quarter ON quarter.period = due.period AND quarter.security_id = due.security_id
 
--- name: set_agreed_price
+-- name: update_agreed_price
 UPDATE security_quarters SET price = ? WHERE period = ? AND security_id = ?
 
--- name: securities_priced
+-- name: delete_unpriced_securities
 -- Those up to one, which are the first that were due.
 DELETE FROM securities_unpriced WHERE (period, security_id) <= (:period, :security_id)
 
--- name: mark_securities_unpriced
+-- name: insert_unpriced_securities
 INSERT OR IGNORE INTO securities_unpriced (period, security_id)
 SELECT :period, value FROM json_each(:securities)
 
--- name: forget_far_off_of_security
+-- name: delete_far_off_positions_of_security
 DELETE FROM positions_far_off WHERE period = ? AND security_id = ?
 
--- name: note_far_off_of_securities
+-- name: insert_far_off_positions_of_securities
 INSERT INTO positions_far_off (period, security_id, cik)
 SELECT quarter.period, quarter.security_id, positions.cik
 FROM json_each(:places) AS place
@@ -40,16 +40,16 @@ CROSS JOIN positions ON positions.security_id = quarter.security_id AND position
 WHERE status <> 5 AND positions.shares > 0 AND positions.value > 0
     AND positions.value NOT BETWEEN price * positions.shares / :far AND price * positions.shares * :far
 
--- name: fund_quarters_uncompared
+-- name: uncompared_fund_quarters
 SELECT cik, period FROM fund_quarters_uncompared LIMIT :limit
 
--- name: fund_quarter_compared
+-- name: delete_uncompared_fund_quarter
 DELETE FROM fund_quarters_uncompared WHERE cik = ? AND period = ?
 
--- name: mark_fund_uncompared
+-- name: insert_uncompared_fund_quarter
 INSERT OR IGNORE INTO fund_quarters_uncompared (cik, period) VALUES (:cik, :period)
 
--- name: forget_far_off_of_fund
+-- name: delete_far_off_positions_of_fund
 DELETE FROM positions_far_off WHERE cik = :cik AND period = :period
 
 -- part: far_off_now
@@ -61,11 +61,11 @@ WHERE positions.cik = :cik AND positions.period = :period AND positions.kind = 0
     AND positions.shares > 0 AND positions.value > 0
     AND positions.value NOT BETWEEN quarter.price * positions.shares / :far AND quarter.price * positions.shares * :far
 
--- name: note_far_off_of_fund
+-- name: insert_far_off_positions_of_fund
 INSERT INTO positions_far_off (period, security_id, cik)
 {far_off_now}
 
--- name: fund_quarters_after
+-- name: compared_fund_quarters_after
 -- Those whose positions have been compared since they changed.
 SELECT cik, period FROM fund_quarters
 WHERE (cik, period) > (:cik, :period)
@@ -76,7 +76,7 @@ WHERE (cik, period) > (:cik, :period)
 ORDER BY cik, period
 LIMIT :limit
 
--- name: far_off_unequal
+-- name: far_off_difference_count
 SELECT count(*) FROM (
     SELECT security_id FROM ({far_off_now}
         UNION ALL SELECT period, security_id, cik FROM positions_far_off WHERE cik = :cik AND period = :period) AS both
@@ -102,11 +102,11 @@ LEFT JOIN positions AS later ON later.cik = far.cik AND later.period = :followin
     AND later.security_id = far.security_id AND later.status = 5
 WHERE far.period = :period
 
--- name: far_off_of_quarter
+-- name: far_off_positions_of_quarter
 {far_off}
 
--- name: far_off_of_fund
+-- name: far_off_positions_of_fund
 {far_off} AND far.cik = :cik
 
--- name: far_off_of_securities
+-- name: far_off_positions_of_securities
 {far_off} AND far.security_id IN (SELECT value FROM json_each(:securities))

@@ -40,7 +40,7 @@ class HoldingsReport:
         return self.cover.entry_total is None or self.cover.entry_total == len(self.rows)
 
 
-def assemble(
+def build_report(
     cover: thirteenf.CoverPage, rows: list[thirteenf.Holding] | None, sha256: bytes, documents: int, file: str
 ) -> HoldingsReport:
     """The report that a cover and its table make; ParseError when they cannot be one report.
@@ -49,7 +49,7 @@ def assemble(
     nothing, which nobody reported.
     """
     period = date.fromisoformat(cover.period)
-    if not quarters.is_end(period):
+    if not quarters.is_quarter_end(period):
         raise ParseError(file, "periodOfReport", f"{cover.period} is not the end of a calendar quarter")
     if rows and cover.is_notice:
         raise ParseError(file, "", f"a {cover.form} says that other managers report, but has a table of its own")
@@ -59,6 +59,6 @@ def assemble(
     return HoldingsReport(cover, tuple(rows or ()), sha256, documents)
 
 
-def kind_of(row: thirteenf.Holding) -> int:
+def get_position_kind(row: thirteenf.Holding) -> int:
     """The kind of position that a row is."""
     return _OPTIONS[row.put_call] if row.put_call else _KINDS[None, row.amount_type]

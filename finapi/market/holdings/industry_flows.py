@@ -13,22 +13,22 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal, TypedDict
 
 from finapi.core.records import Date, OneOf, build_record
-from finapi.market.holdings import doubts
-from finapi.market.holdings.doubts import Doubted, DoubtedCount, DoubtedFlow, DoubtedValue, DoubtSum
-from finapi.market.holdings.funds import percent
+from finapi.market.holdings import value_doubts
+from finapi.market.holdings.funds import compute_percent
+from finapi.market.holdings.value_doubts import DoubtedCount, DoubtedFlow, DoubtedPosition, DoubtedValue, DoubtSum
 from finapi.market.reference import sectors
 from finapi.store.db import Database, Transaction
 from finapi.store.portions import read_in_portions, write_in_portions
 
 # A flow of this many per cent of what is held, or more, is a strong one.
-STRONG = 5
+STRONG_FLOW_PCT = 5
 # The directions of a flow, the strongest outflow first.
-MOMENTA = ("strong_outflow", "outflow", "neutral", "inflow", "strong_inflow")
-Momentum = Annotated[str, OneOf(MOMENTA)]
+MOMENTUM_LABELS = ("strong_outflow", "outflow", "neutral", "inflow", "strong_inflow")
+Momentum = Annotated[str, OneOf(MOMENTUM_LABELS)]
 # Fewer funds than these say little about a market.
-FEW_FUNDS = 3
+MIN_CONFIDENT_FUNDS = 3
 # Securities shown of an industry.
-MOVERS = 5
+MOVERS_PER_GROUP = 5
 NOT_DOUBTED = DoubtSum()
 
 
@@ -69,27 +69,27 @@ class GroupSum:
     @property
     def momentum(self) -> str | None:
         """One of the ``MOMENTA``, by the flow in per cent of what is held; None when it is not known."""
-        part = percent(self.flow, self.sums["total_value"])
+        part = compute_percent(self.flow, self.sums["total_value"])
         if not part:
             return None if part is None else "neutral"
         word = "inflow" if part > 0 else "outflow"
-        return f"strong_{word}" if abs(part) >= STRONG else word
+        return f"strong_{word}" if abs(part) >= STRONG_FLOW_PCT else word
 
-    def members(self) -> dict[str, Any]:
+    def build_members(self) -> dict[str, Any]:
         """The sums by every name that answers have for them."""
         momentum, known, funds = self.momentum, self.sums["compared"] > 0, self.sums["fund_count"]
-        low = funds < FEW_FUNDS or not known
+        low = funds < MIN_CONFIDENT_FUNDS or not known
         return {
             **self.sums,
             **({} if known else dict.fromkeys(_COUNTS)),
-            **self.doubted.members(),
+            **self.doubted.build_members(),
             "sector": self.sector,
             "name": self.sector,
             "industry": self.industry,
             "fund_flow": self.flow,
             "fund_count": funds,
             "unique_fund_count": funds,
-            "flow_significance_pct": percent(self.flow, self.sums["total_value"]),
+            "flow_significance_pct": compute_percent(self.flow, self.sums["total_value"]),
             "momentum": momentum,
             "momentum_label": momentum,
             "confidence": "low" if low else "high",
@@ -106,9 +106,9 @@ class QuarterSums:
 
     period: str
     groups: Mapping[tuple[str, str], GroupSum]
-    whole: int
-    moved: list[dict[str, int]]
-    doubted: list[Doubted]
+    total_value: int
+    mover_rows: list[dict[str, int]]
+    doubted: list[DoubtedPosition]
 
     @property
     def sectors(self) -> list[GroupSum]:
@@ -121,9 +121,9 @@ class QuarterSums:
         return [one for one in self.groups.values() if one.industry]
 
     @property
-    def coverage(self) -> Decimal | None:
+    def coverage_pct(self) -> Decimal | None:
         """The part of the value that has a sector, in per cent."""
-        return percent(sum(one.sums["total_value"] for one in self.sectors), self.whole)
+        return compute_percent(sum(one.sums["total_value"] for one in self.sectors), self.total_value)
 
 
 # ---- kept
@@ -135,25 +135,25 @@ class _KeptSums(TypedDict):
     moved: list[dict[str, int]]
 
 
-def settle(db: Database) -> None:
+def recompute_all(db: Database) -> None:
     """Sum the quarters that changed, one in each write transaction."""
-    write_in_portions(db, settle_portion)
+    write_in_portions(db, recompute_portion)
 
 
-def settle_portion(tx: Transaction) -> bool:
+def recompute_portion(tx: Transaction) -> bool:
     """Sum a quarter that changed; whether there was one."""
-    period = tx.find_value("quarter_unsummed")
+    period = tx.find_value("unsummed_quarter")
     if period is not None:
-        tx.run("keep_group_sums", period=period, sums=json.dumps(_made(tx, period)))
+        tx.run("update_group_sums", period=period, sums=json.dumps(_made(tx, period)))
     return period is not None
 
 
-def wrong(db: Database) -> list[str]:
+def list_errors(db: Database) -> list[str]:
     """The quarters whose kept sums are not those of their positions."""
     found = []
 
     def portion(tx: Transaction, place: str) -> str | None:
-        row = tx.find_row("quarters_summed", period=place)
+        row = tx.find_row("next_summed_quarter", period=place)
         if row and json.loads(row["sums"]) != _made(tx, row["period"]):
             found.append(f"sums by sector and industry of {row['period']}: are not those of its positions")
         return str(row["period"]) if row else None
@@ -167,19 +167,19 @@ def _made(tx: Transaction, period: str) -> _KeptSums:
     counted = {}
     for by_industry in (True, False):
         labels = {group: json.dumps([sector, industry if by_industry else ""]) for group, sector, industry in groups}
-        for row in tx.list_rows("funds_by_label", period=period, labels=json.dumps(labels)):
+        for row in tx.list_rows("fund_counts_by_label", period=period, labels=json.dumps(labels)):
             counted[row["label"]] = row["funds"]
     return {
-        "groups": [dict(row) for row in tx.list_rows("fund_sums_by_group", period=period)],
+        "groups": [dict(row) for row in tx.list_rows("security_sums_by_group", period=period)],
         "funds": counted,
-        "moved": [dict(row) for row in tx.list_rows("movers_of_quarter", period=period, limit=MOVERS)],
+        "moved": [dict(row) for row in tx.list_rows("movers_of_quarter", period=period, limit=MOVERS_PER_GROUP)],
     }
 
 
 # ---- told
 
 
-def sums(tx: Transaction, period: str) -> QuarterSums:
+def load_quarter_sums(tx: Transaction, period: str) -> QuarterSums:
     """What the securities of a quarter sum to."""
     kept = tx.find_value("group_sums", period=period)
     told: _KeptSums = json.loads(kept) if kept is not None else _made(tx, period)
@@ -190,7 +190,7 @@ def sums(tx: Transaction, period: str) -> QuarterSums:
     for label, count in told["funds"].items():
         sector, industry = json.loads(label)
         found[sector, industry].sums["fund_count"] = count
-    doubted = doubts.of_quarter(tx, period)
+    doubted = value_doubts.list_doubts_of_quarter(tx, period)
     for one in doubted:
         for at in _places(one.sic_group):
             found[at].doubted.add(one)
@@ -204,13 +204,13 @@ def _places(group: int | None) -> list[tuple[str, str]]:
     return [(sector, industry), (sector, "")] if sector and industry else []
 
 
-def movers(tx: Transaction, quarter: QuarterSums) -> Movers:
+def list_movers(tx: Transaction, quarter: QuarterSums) -> Movers:
     """The securities of each industry into and out of which most money moved."""
-    ids = json.dumps([row["security_id"] for row in quarter.moved])
-    names = {row["id"]: row for row in tx.list_rows("securities_named", ids=ids)}
-    doubted = doubts.sums(quarter.doubted, lambda one: one.security_id)
+    ids = json.dumps([row["security_id"] for row in quarter.mover_rows])
+    names = {row["id"]: row for row in tx.list_rows("names_of_securities", ids=ids)}
+    doubted = value_doubts.sum_doubts_by(quarter.doubted, lambda one: one.security_id)
     found: dict[tuple[str, str, int], list[FlowMover]] = {}
-    for row in quarter.moved:
+    for row in quarter.mover_rows:
         sector, industry = sectors.for_group(row["sic_group"])
         if sector and industry:
             at = sector, industry, 1 if row["fund_flow"] > 0 else -1
@@ -220,7 +220,7 @@ def movers(tx: Transaction, quarter: QuarterSums) -> Movers:
     return found
 
 
-def ordered(found: Iterable[GroupSum], sort: str, *, descending: bool = True) -> list[GroupSum]:
+def sort_groups(found: Iterable[GroupSum], sort: str, *, descending: bool = True) -> list[GroupSum]:
     """Sums by ``fund_flow``, ``total_value`` or ``fund_count``; what is not known comes last."""
     sign = -1 if descending else 1
 
@@ -249,7 +249,7 @@ def _compared(one: GroupSum, earlier: QuarterSums | None) -> FlowComparison | No
     label, now, value = before.momentum, one.momentum, before.sums["total_value"]
     shift: Literal["strengthened", "weakened", "unchanged"] | None = None
     if label is not None and now is not None:
-        step = MOMENTA.index(now) - MOMENTA.index(label)
+        step = MOMENTUM_LABELS.index(now) - MOMENTUM_LABELS.index(label)
         shift = "unchanged" if step == 0 else "strengthened" if step > 0 else "weakened"
     return {
         "prev_quarter": earlier.period,
@@ -257,7 +257,7 @@ def _compared(one: GroupSum, earlier: QuarterSums | None) -> FlowComparison | No
         "prev_momentum_label": label,
         "momentum_shift": shift,
         "fund_count_change": one.sums["fund_count"] - before.sums["fund_count"],
-        "value_change_pct": percent(one.sums["total_value"] - value, value),
+        "value_change_pct": compute_percent(one.sums["total_value"] - value, value),
     }
 
 
@@ -299,7 +299,7 @@ class SectorFlow(TypedDict):
     industries: IndustryFlows
 
 
-def sector_flow(
+def build_sector_flow(
     one: GroupSum, industries: Iterable[GroupSum], movers: Movers, earlier: QuarterSums | None, limit: int
 ) -> SectorFlow:
     """A sector with up to ``limit`` of its industries each way, those with the greatest flow first."""
@@ -307,12 +307,14 @@ def sector_flow(
     def flows(sign: int) -> list[IndustryFlow]:
         found = [part for part in industries if part.sector == one.sector and sign * (part.flow or 0) > 0]
         return [
-            build_record(IndustryFlow, part.members(), top_movers=movers.get((part.sector, part.industry, sign), []))
-            for part in ordered(found, "fund_flow", descending=sign > 0)[:limit]
+            build_record(
+                IndustryFlow, part.build_members(), top_movers=movers.get((part.sector, part.industry, sign), [])
+            )
+            for part in sort_groups(found, "fund_flow", descending=sign > 0)[:limit]
         ]
 
     both: IndustryFlows = {"inflows": flows(1), "outflows": flows(-1)}
-    return build_record(SectorFlow, one.members(), compare=_compared(one, earlier), industries=both)
+    return build_record(SectorFlow, one.build_members(), compare=_compared(one, earlier), industries=both)
 
 
 class SectorTotals(TypedDict):
@@ -355,8 +357,12 @@ class IndustryTotals(TypedDict):
     compare: FlowComparison | None
 
 
-def industry_totals(one: GroupSum, sector: GroupSum, movers: Movers, earlier: QuarterSums | None) -> IndustryTotals:
+def build_industry_totals(
+    one: GroupSum, sector: GroupSum, movers: Movers, earlier: QuarterSums | None
+) -> IndustryTotals:
     """An industry with its sector's sums, and the securities that moved most in its own direction."""
     moved = movers.get((one.sector, one.industry, 1 if one.sums["flow"] >= 0 else -1), [])
-    parent = build_record(SectorTotals, sector.members())
-    return build_record(IndustryTotals, one.members(), sector=parent, top_movers=moved, compare=_compared(one, earlier))
+    parent = build_record(SectorTotals, sector.build_members())
+    return build_record(
+        IndustryTotals, one.build_members(), sector=parent, top_movers=moved, compare=_compared(one, earlier)
+    )
