@@ -385,7 +385,7 @@ def test_a_leak_is_recovered_from_by_the_verbs(tmp_path: Path) -> None:
     assert (old["newest"], old["api_keys"]) == (True, 1)
     done = finapi("secret", "rotate", *data)
     new = finapi("secret", "list", "--json", *data).json["secrets"][0]["name"]
-    assert done.out == f"new keys are made from the secret {new}; the others still verify what they made\n"
+    assert done.out == f"new keys are derived from the secret {new}; keys of the other secrets remain valid\n"
     refused = finapi("secret", "drop", old["name"], *data)
     assert (refused.status, refused.complaint[:11]) == (1, "It made 1 A")
     done = finapi("user", "rotate-key", "--all", *data)

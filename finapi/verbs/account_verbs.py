@@ -1,4 +1,7 @@
-"""invite, user and audit: who may call, and what operators did."""
+"""The verbs invite, user, audit and mail.
+
+Each action of ``user`` is a function of the table ``_USER_ACTIONS``. It returns the exit status.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import argparse
 import html
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from finapi.core.errors import ApiError, UsageError
 from finapi.net.letters import MailError
@@ -21,18 +24,21 @@ if TYPE_CHECKING:
 def _invite(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.accounts import invites
 
-    now, by = app.clock.now(), _by(directory)
+    now = app.clock.now()
+    actor = _build_actor(directory)
     if args.action == "revoke":
-        invites.revoke(app, args.code, now, by)
+        invites.revoke(app, args.code, now, actor)
         return print_result(say, args, f"{args.code} is revoked", code=args.code, state="revoked")
     if args.action == "create":
         if args.note is not None and not args.note.isprintable():
             raise UsageError("--note: must be printable text")
         if not 1 <= args.count <= 10_000:
             raise UsageError("--count: must be from 1 to 10000")
-        lifetime = _duration(args.expires) if args.expires is not None else None
-        made = [invites.create(app, now, lifetime=lifetime, note=args.note, actor=by) for _ in range(args.count)]
-        rows = [invite._asdict() for invite in made]
+        lifetime = _parse_duration(args.expires) if args.expires is not None else None
+        created_invites = [
+            invites.create(app, now, lifetime=lifetime, note=args.note, actor=actor) for _ in range(args.count)
+        ]
+        rows = [invite._asdict() for invite in created_invites]
         if args.json:
             return print_document(say, {"invites": rows})
         for row in rows:
@@ -43,21 +49,22 @@ def _invite(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
     return print_table(say, args, "invites", rows, "code state created_at expires_at used_at used_by note")
 
 
-def _duration(text: str) -> timedelta:
-    found = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", text)
-    if found is None:
+def _parse_duration(text: str) -> timedelta:
+    match = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", text)
+    if match is None:
         raise UsageError(f"--expires: {text!r} is not a duration (90s, 15m, 12h, 7d)")
-    unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[found[2]]
-    return timedelta(**{unit: int(found[1])})
+    unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[match[2]]
+    return timedelta(**{unit: int(match[1])})
 
 
 def _user(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     _check_address(getattr(args, "email", None))
-    args.by = _by(directory)
-    return _ACTIONS[args.action](app, args, say)
+    args.actor = _build_actor(directory)
+    return _USER_ACTIONS[args.action](app, args, say)
 
 
-def _by(directory: str) -> audit.Actor:
+def _build_actor(directory: str) -> audit.Actor:
+    """Return the actor of the audit log for a command that was typed in ``directory``."""
     from finapi.accounts import audit
 
     return audit.Actor(None, directory)
@@ -72,6 +79,7 @@ def _audit(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
 
 
 def _check_address(email: str | None) -> None:
+    """Raise UsageError if ``email`` is not an email address. None is accepted."""
     from finapi.net import letters
 
     try:
@@ -89,7 +97,7 @@ def _list(app: App, args: argparse.Namespace, say: Say) -> int:
 
 
 def _usage(app: App, args: argparse.Namespace, say: Say) -> int:
-    """Who used what; of one account by day and by endpoint."""
+    """Print the tokens that each account spent, or the usage of one account by endpoint (as JSON also by day)."""
     from finapi.accounts import billing, users
 
     if not 1 <= args.days <= app.config.usage_days:
@@ -102,12 +110,10 @@ def _usage(app: App, args: argparse.Namespace, say: Say) -> int:
             )
     user_id = users.get_id(app, args.email)
     with app.accounts.read() as tx:
-        spent = billing.compute_spending(tx, user_id, args.days, now)
-    return (
-        print_document(say, spent)
-        if args.json
-        else print_table(say, args, "", spent["top_endpoints"], "endpoint tokens calls")
-    )
+        spending = billing.compute_spending(tx, user_id, args.days, now)
+    if args.json:
+        return print_document(say, spending)
+    return print_table(say, args, "", spending["top_endpoints"], "endpoint tokens calls")
 
 
 def _password(app: App, args: argparse.Namespace, say: Say) -> int:
@@ -116,14 +122,14 @@ def _password(app: App, args: argparse.Namespace, say: Say) -> int:
     now, user_id = app.clock.now(), users.get_id(app, args.email)
     if args.password_stdin:
         try:
-            sessions.set_password(app, user_id, args.stdin, now, args.by)
+            sessions.set_password(app, user_id, args.stdin, now, args.actor)
         except ApiError as error:
             raise UsageError(str(error)) from None
         return print_result(
             say, args, f"{args.email} has a new password; its sessions are ended", email=args.email, set=True
         )
     with app.accounts.write() as tx:
-        audit.record_action(tx, args.by, "mail a link for a password", now, user_id)
+        audit.record_action(tx, args.actor, "mail a link for a password", now, user_id)
     recovery.request_password_reset(app, args.email, now)
     return print_result(
         say, args, f"a link to set a new password is mailed to {args.email}", email=args.email, set=False
@@ -136,7 +142,7 @@ def _delete(app: App, args: argparse.Namespace, say: Say) -> int:
     user_id = users.get_id(app, args.email)
     if not args.yes:
         raise UsageError("deletion cannot be undone; confirm with --yes")
-    users.erase(app, user_id, app.clock.now(), args.by)
+    users.erase(app, user_id, app.clock.now(), args.actor)
     line = f"{args.email} is deleted; the ledger and the wallet stay, under a number"
     return print_result(say, args, line, email=args.email, deleted=True)
 
@@ -147,17 +153,20 @@ def _show(app: App, args: argparse.Namespace, say: Say) -> int:
 
     user_id, now = users.get_id(app, args.email), app.clock.now()
     with app.accounts.read() as tx:
-        since = users.get_locked_at(tx, args.email)
-        shown = {**users.build_profile(app, tx, user_id, now), **({"locked_at": since} if since else {})}
-    left = app.lockouts.get_lock_seconds(lockout.hash_email(args.email), app.clock.monotonic())
-    shown |= {"login_locked_seconds": left} if left else {}
-    return print_document(say, shown, indent=None if args.json else 1)
+        locked_at = users.get_locked_at(tx, args.email)
+        profile: dict[str, Any] = dict(users.build_profile(app, tx, user_id, now))
+    if locked_at:
+        profile["locked_at"] = locked_at
+    locked_seconds = app.lockouts.get_lock_seconds(lockout.hash_email(args.email), app.clock.monotonic())
+    if locked_seconds:
+        profile["login_locked_seconds"] = locked_seconds
+    return print_document(say, profile, indent=None if args.json else 1)
 
 
 def _lock(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import users
 
-    users.set_locked(app, args.email, args.action == "lock", app.clock.now(), args.by)
+    users.set_locked(app, args.email, args.action == "lock", app.clock.now(), args.actor)
     return print_result(say, args, f"{args.email} is {args.action}ed", email=args.email, locked=args.action == "lock")
 
 
@@ -165,15 +174,16 @@ def _plan(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import plans, users
 
     plans.check_name(app.config, args.plan)
-    plans.change_plan(app, users.get_id(app, args.email), args.plan, app.clock.now(), args.by)
+    plans.change_plan(app, users.get_id(app, args.email), args.plan, app.clock.now(), args.actor)
     return print_result(say, args, f"{args.email} is on the plan {args.plan}", email=args.email, plan=args.plan)
 
 
 def _credit(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import plans, users
 
-    left = users.add_credit(app, args.email, plans.parse_cents(args.amount), app.clock.now(), args.by) / 100
-    return print_result(say, args, f"{args.email} has {left:.2f} dollars", email=args.email, credit_balance=left)
+    balance_cents = users.add_credit(app, args.email, plans.parse_cents(args.amount), app.clock.now(), args.actor)
+    balance = balance_cents / 100
+    return print_result(say, args, f"{args.email} has {balance:.2f} dollars", email=args.email, credit_balance=balance)
 
 
 def _grant(app: App, args: argparse.Namespace, say: Say) -> int:
@@ -181,15 +191,15 @@ def _grant(app: App, args: argparse.Namespace, say: Say) -> int:
 
     if not 1 <= args.tokens <= 10**12:
         raise UsageError("tokens: must be a positive whole number")
-    plans.grant(app, users.get_id(app, args.email), args.tokens, app.clock.now(), args.by)
+    plans.grant(app, users.get_id(app, args.email), args.tokens, app.clock.now(), args.actor)
     line = f"{args.email} was granted {args.tokens} tokens"
     return print_result(say, args, line, email=args.email, granted=args.tokens)
 
 
 def _mail(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+    """Send a test mail and print whether the mail server accepted it."""
     from finapi.net import letters, mail
 
-    """Send a mail and wait for what becomes of it."""
     _check_address(args.email)
     text = f"finapi at {app.config.public_url or 'this host'} can send mail."
     try:
@@ -197,9 +207,10 @@ def _mail(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
         mail.send_now(app.mail_settings, letter, app.clock.now(), app.new_uuid())
     except MailError as error:
         raise ApiError("UNAVAILABLE", f"the mail could not be sent: {error}") from None
-    where = app.config.mail_directory
-    line = f"{args.email}: " + (f"written to {where}" if where else "the server took it")
-    return print_result(say, args, line, email=args.email, directory=where and str(where))
+
+    directory_name = str(app.config.mail_directory) if app.config.mail_directory else None
+    outcome = f"written to {directory_name}" if directory_name else "the server took it"
+    return print_result(say, args, f"{args.email}: {outcome}", email=args.email, directory=directory_name)
 
 
 def _rotate_key(app: App, args: argparse.Namespace, say: Say) -> int:
@@ -210,20 +221,20 @@ def _rotate_key(app: App, args: argparse.Namespace, say: Say) -> int:
         raise UsageError("name one EMAIL, or --all")
     if args.all:
         counts = credential_replacement.replace_all_credentials(
-            app, now, args.webhooks, lambda done: say("progress", f"{done} accounts"), args.by
+            app, now, args.webhooks, lambda done: say("progress", f"{done} accounts"), args.actor
         )
         say("progress", "")
         secrets = f", webhook secrets: {counts.webhook_secrets}" if args.webhooks else ""
         line = f"replaced API keys: {counts.api_keys}{secrets}; mails tell their owners"
         return print_result(say, args, line, api_keys=counts.api_keys, webhook_secrets=counts.webhook_secrets)
-    key = credential_replacement.replace_credentials(app, args.email, now, args.webhooks, args.by)
-    return print_result(say, args, f"{args.email} has the API key {key}", email=args.email, api_key=key)
+    api_key = credential_replacement.replace_credentials(app, args.email, now, args.webhooks, args.actor)
+    return print_result(say, args, f"{args.email} has the API key {api_key}", email=args.email, api_key=api_key)
 
 
 def _revoke(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.delivery import credential_replacement
 
-    credential_replacement.revoke_credentials(app, args.email, app.clock.now(), args.by)
+    credential_replacement.revoke_credentials(app, args.email, app.clock.now(), args.actor)
     line = f"the sessions of {args.email} are ended; a new key is mailed in place of the old one"
     return print_result(say, args, line, email=args.email, revoked=True)
 
@@ -239,13 +250,13 @@ def _add(app: App, args: argparse.Namespace, say: Say) -> int:
         except ApiError as error:
             raise UsageError(str(error)) from None
     user = users.create(
-        app, args.email, args.plan, app.clock.now(), password=password, is_admin=args.admin, actor=args.by
+        app, args.email, args.plan, app.clock.now(), password=password, is_admin=args.admin, actor=args.actor
     )
     line = f"{user.email} has the API key {user.api_key}"
     return print_result(say, args, line, email=user.email, uuid=user.uuid, api_key=user.api_key)
 
 
-_ACTIONS = {
+_USER_ACTIONS = {
     "add": _add,
     "list": _list,
     "show": _show,
@@ -266,11 +277,11 @@ INVITE = Verb(
     work=_invite,
     actions={
         "create": (
-            "make invite codes",
+            "create invite codes",
             (
                 arg("--count", type=int, default=1, help="how many (1)"),
                 arg("--expires", help="lifetime: 90s, 15m, 12h, 7d (never)"),
-                arg("--note", help="what to remember it by"),
+                arg("--note", help="a reminder for yourself"),
             ),
         ),
         "list": ("list every invite and its state", ()),
@@ -290,32 +301,32 @@ USER = Verb(
                 _EMAIL,
                 arg("--plan", default="free"),
                 _STDIN,
-                arg("--admin", action="store_true", help="one that signs in to the pages under /admin"),
+                arg("--admin", action="store_true", help="an account that may use the pages under /admin"),
             ),
         ),
         "list": ("list every account", ()),
         "show": ("print an account", (_EMAIL,)),
         "usage": (
-            "who spent how many tokens; of one account, on what",
+            "tokens spent by each account, or by one account on each endpoint",
             (arg("email", nargs="?"), arg("--days", type=int, default=30, help="UTC days, today included (30)")),
         ),
         "password": ("set a password, or mail a link to set one", (_EMAIL, _STDIN)),
         "delete": (
-            "delete an account; the ledger stays, under a number",
-            (_EMAIL, arg("--yes", action="store_true", help="it does not come back")),
+            "delete an account; its ledger stays under the account's number",
+            (_EMAIL, arg("--yes", action="store_true", help="confirm, as it cannot be undone")),
         ),
-        "lock": ("lock an account: neither key nor password opens it", (_EMAIL,)),
-        "unlock": ("open it again", (_EMAIL,)),
-        "revoke": ("end its sessions, and replace its key; the new one is mailed", (_EMAIL,)),
+        "lock": ("lock an account: its key and password are refused", (_EMAIL,)),
+        "unlock": ("unlock an account", (_EMAIL,)),
+        "revoke": ("end all sessions and replace the key, which is mailed", (_EMAIL,)),
         "rotate-key": (
-            "replace an API key, or all of them; the new ones are mailed",
+            "replace an API key, or all; the new keys are mailed",
             (
                 arg("email", nargs="?"),
                 arg("--all", action="store_true", help="of every account"),
                 arg("--webhooks", action="store_true", help="webhook secrets too; the old ones sign for 24 hours more"),
             ),
         ),
-        "plan": ("put an account on a plan, from now on", (_EMAIL, arg("plan"))),
+        "plan": ("change the plan of an account, from now on", (_EMAIL, arg("plan"))),
         "credit": ("add dollars to the wallet", (_EMAIL, arg("amount", help="dollars, up to two decimals: 12.50"))),
         "grant": ("add tokens to the balance", (_EMAIL, arg("tokens", type=int))),
     },
@@ -325,4 +336,4 @@ AUDIT = Verb(
     (arg("--limit", type=int, default=100, help="how many (100); -1: all"),),
     work=_audit,
 )
-MAIL = Verb("mail", work=_mail, actions={"test": ("send a test mail, and say whether it left", (_EMAIL,))})
+MAIL = Verb("mail", work=_mail, actions={"test": ("send a test mail and print whether it was accepted", (_EMAIL,))})

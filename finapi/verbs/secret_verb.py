@@ -1,4 +1,4 @@
-"""secret: the master secrets that every key, code and link is made from."""
+"""The verb secret: the master secrets from which every key, code and link is derived."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ def _secret(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
     now = app.clock.now()
     if args.action == "rotate":
         name = rotation.add_secret(app)
-        line = f"new keys are made from the secret {name}; the others still verify what they made"
+        line = f"new keys are derived from the secret {name}; keys of the other secrets remain valid"
         return print_result(say, args, line, name=name)
     if args.action == "drop":
-        dead = rotation.remove_secret(app, args.name, now, confirmed=args.yes)
-        line = f"the secret {args.name} is gone" + (f"; refused from now on: {dead}" if dead else "")
-        return print_result(say, args, line, name=args.name, refused=dead or None)
+        refused = rotation.remove_secret(app, args.name, now, confirmed=args.yes)
+        line = f"the secret {args.name} is gone" + (f"; refused from now on: {refused}" if refused else "")
+        return print_result(say, args, line, name=args.name, refused=refused or None)
     with app.accounts.read() as tx:
         rows = rotation.list_secrets(app, tx, now)
     return print_table(say, args, "secrets", rows, "name api_keys webhook_secrets invite_codes newest")
 
 
 SECRET = Verb(
-    "the master secrets: every key is made from one",
+    "the master secrets: every key is derived from one",
     work=_secret,
     actions={
-        "list": ("list them by name, newest first, and what each made that still works", ()),
-        "rotate": ("put a fresh one in front, from which new keys are made", ()),
+        "list": ("list them, newest first, with the number of valid credentials of each", ()),
+        "rotate": ("add a secret, from which new keys are derived", ()),
         "drop": (
-            "take one away: what it made is refused",
+            "remove a secret: its keys are refused",
             (
                 arg("name"),
-                arg("--yes", action="store_true", help="also while keys depend on it; owners are told by mail"),
+                arg("--yes", action="store_true", help="even if keys depend on it; their owners get a mail"),
             ),
         ),
     },

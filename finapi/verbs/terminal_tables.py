@@ -1,4 +1,4 @@
-"""Answers on a terminal: tables with aligned figures and their units, and charts."""
+"""Tables with aligned figures, and bar charts, for the terminal."""
 
 from __future__ import annotations
 
@@ -12,156 +12,184 @@ from unicodedata import combining, east_asian_width
 
 from finapi.verbs.verb import escape_unprintable
 
-MAX_CELL_WIDTH = 60  # characters of a cell that are shown
-MIN_TEXT_WIDTH = 16  # of a text that is cut because the terminal is narrow
-ELLIPSIS = "..."  # behind a text that was cut
-MAX_BAR_WIDTH, MIN_BAR_WIDTH = 40, 10  # characters of the longest bar, and on a narrow terminal
-MAX_MONTHS = 36  # of a chart; more are told as years
+# Widths in characters.
+MAX_CELL_WIDTH = 60
+MIN_TEXT_WIDTH = 16  # Of a text that is cut because the terminal is narrow.
+MAX_BAR_WIDTH = 40
+MIN_BAR_WIDTH = 10  # Of the longest bar on a narrow terminal.
+ELLIPSIS = "..."  # Ends a text that was cut.
+MAX_MONTHS = 36  # Of a chart; a longer span is counted by year.
 
 Rows = Iterable[Mapping[str, Any]]
 
 
 def get_terminal_width() -> int | None:
-    """The columns of the terminal that is written to; None where it is none."""
+    """Return the width of the terminal that standard output is, or None for a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def render_table(rows: Rows, *, coloured: bool, width: int | None = None) -> Iterator[str]:
-    """Rows with aligned columns: figures by their points, a dash where nothing is known.
+    """Yield the lines of a table: figures aligned at their decimal points, ``-`` for None.
 
-    Where they are wider than ``width``, sentences and names are cut; a figure, a day or an accession number never is.
+    If the table is wider than ``width``, sentences and names are cut. Figures, days and accession numbers never are.
     """
     rows = list(rows)
     if not rows:
         yield "no rows"
         return
-    told = {name: [row[name] for row in rows] for name in rows[0]}
-    columns = [_column(name, values, coloured=coloured) for name, values in told.items()]
-    wide = [max(map(compute_text_width, _column(name, values, coloured=False))) for name, values in told.items()]
-    over = sum(wide) + 2 * len(wide) - 2 - width if width else 0
-    if over > 0:
-        texts = [n for n, values in enumerate(told.values()) if any(" " in render_cell(one).strip() for one in values)]
-        most = _longest([wide[n] for n in texts], over)
-        for n, (name, values) in enumerate(told.items()):
-            if n in texts:
-                columns[n] = _column(name, values, coloured=coloured, most=most)
+    values_by_column = {name: [row[name] for row in rows] for name in rows[0]}
+    columns = []
+    widths = []
+    for name, values in values_by_column.items():
+        columns.append(_render_column(name, values, coloured=coloured))
+        widths.append(max(map(compute_text_width, _render_column(name, values, coloured=False))))
+    excess = sum(widths) + 2 * len(widths) - 2 - width if width else 0
+    if excess > 0:
+        text_columns = [index for index, values in enumerate(values_by_column.values()) if _has_blanks(values)]
+        max_width = _fit_texts([widths[index] for index in text_columns], excess)
+        for index, (name, values) in enumerate(values_by_column.items()):
+            if index in text_columns:
+                columns[index] = _render_column(name, values, coloured=coloured, max_width=max_width)
     for cells in zip(*columns, strict=True):
         yield "  ".join(cells).rstrip()
 
 
-def _longest(widths: Sequence[int], over: int) -> int:
-    """How long texts of these widths may be to take ``over`` characters less; :data:`LEAST` where that is too much."""
-    most = max(widths, default=MIN_TEXT_WIDTH)
-    while most > MIN_TEXT_WIDTH and sum(max(0, one - most) for one in widths) < over:
-        most -= 1
-    return most
+def _has_blanks(values: Iterable[Any]) -> bool:
+    return any(" " in render_cell(value).strip() for value in values)
 
 
-def _column(name: str, values: Sequence[Any], *, coloured: bool, most: int = MAX_CELL_WIDTH) -> list[str]:
-    """The cells of a column of the same width, its head first."""
-    name, cells = truncate(escape_unprintable(name), most), [render_cell(value, most) for value in values]
-    # By figure: how much of it stands behind the point, the point with it.
-    behind = {n: len(cells[n]) - len(cells[n].partition(".")[0]) for n, value in enumerate(values) if is_figure(value)}
-    for place, length in behind.items():
-        cells[place] += " " * (max(behind.values()) - length)
-    width = max(map(compute_text_width, [name, *cells]))
-    head, *cells = [_padded(one, width, right=bool(behind)) for one in [name, *cells]]
+def _fit_texts(widths: Sequence[int], excess: int) -> int:
+    """Return the maximum width of texts that saves ``excess`` characters, at least MIN_TEXT_WIDTH."""
+    max_width = max(widths, default=MIN_TEXT_WIDTH)
+    while max_width > MIN_TEXT_WIDTH and sum(max(0, width - max_width) for width in widths) < excess:
+        max_width -= 1
+    return max_width
+
+
+def _render_column(name: str, values: Sequence[Any], *, coloured: bool, max_width: int = MAX_CELL_WIDTH) -> list[str]:
+    """Return the cells of a column, all of the same width, its heading first."""
+    heading = truncate(escape_unprintable(name), max_width)
+    cells = [render_cell(value, max_width) for value in values]
+    # For each figure, by its index: the length of its fraction, with the decimal point.
+    fraction_lengths = {
+        index: len(cells[index]) - len(cells[index].partition(".")[0])
+        for index, value in enumerate(values)
+        if is_figure(value)
+    }
+    for index, length in fraction_lengths.items():
+        cells[index] += " " * (max(fraction_lengths.values()) - length)
+    width = max(map(compute_text_width, [heading, *cells]))
+    heading, *cells = [_pad(cell, width, right=bool(fraction_lengths)) for cell in [heading, *cells]]
     if coloured:
-        head = f"\x1b[1m{head}\x1b[0m"
-        for place in (place for place in behind if values[place] < 0):
-            cells[place] = f"\x1b[31m{cells[place]}\x1b[0m"
-    return [head, *cells]
+        heading = f"\x1b[1m{heading}\x1b[0m"
+        for index in fraction_lengths:
+            if values[index] < 0:
+                cells[index] = f"\x1b[31m{cells[index]}\x1b[0m"
+    return [heading, *cells]
 
 
 def render_chart(title: str, rows: Iterable[tuple[str, Any]], *, width: int | None = None) -> Iterator[str]:
-    """A bar a row, within ``width`` where that is possible; below nothing it is drawn in another sign."""
-    rows = [(truncate(escape_unprintable(name), MAX_CELL_WIDTH), value) for name, value in rows]
+    """Yield the lines of a bar chart of (label, value) rows. Bars of negative values are drawn with ``-``."""
+    rows = [(truncate(escape_unprintable(label), MAX_CELL_WIDTH), value) for label, value in rows]
     if not rows:
         yield "no rows"
         return
-    most = max((abs(value) for _, value in rows if is_figure(value)), default=0) or 1
-    wide = max(compute_text_width(name) for name, _ in rows)
-    figures = max(len(render_cell(value)) for _, value in rows)
-    room = MAX_BAR_WIDTH if width is None else max(MIN_BAR_WIDTH, min(MAX_BAR_WIDTH, width - wide - figures - 4))
+    largest = max((abs(value) for _, value in rows if is_figure(value)), default=0) or 1
+    label_width = max(compute_text_width(label) for label, _ in rows)
+    figure_width = max(len(render_cell(value)) for _, value in rows)
+    bar_width = MAX_BAR_WIDTH
+    if width is not None:
+        bar_width = max(MIN_BAR_WIDTH, min(MAX_BAR_WIDTH, width - label_width - figure_width - 4))
     yield from ("", escape_unprintable(title))
-    for name, value in rows:
-        bar = ("-" if value < 0 else "#") * round(abs(value) / most * room) if is_figure(value) else ""
-        yield f"{_padded(name, wide)}  {bar.ljust(room)}  {render_cell(value)}"
+    for label, value in rows:
+        bar = ""
+        if is_figure(value):
+            bar = ("-" if value < 0 else "#") * round(abs(value) / largest * bar_width)
+        yield f"{_pad(label, label_width)}  {bar.ljust(bar_width)}  {render_cell(value)}"
 
 
 def is_figure(value: Any) -> bool:
-    """Whether a value is a number."""
+    """Return True for a number, False for anything else, booleans included."""
     return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
-def truncate(text: str, most: int) -> str:
-    """``text``, or its beginning with a mark that it is one."""
-    if compute_text_width(text) <= most:
+def truncate(text: str, max_width: int) -> str:
+    """Return ``text``, or as much of its beginning as fits with an ellipsis."""
+    if compute_text_width(text) <= max_width:
         return text
-    kept = text[: most - len(ELLIPSIS)]
-    while compute_text_width(kept) > most - len(ELLIPSIS):
-        kept = kept[:-1]
-    return kept + ELLIPSIS
+    beginning = text[: max_width - len(ELLIPSIS)]
+    while compute_text_width(beginning) > max_width - len(ELLIPSIS):
+        beginning = beginning[:-1]
+    return beginning + ELLIPSIS
 
 
 def compute_text_width(text: str) -> int:
-    """The columns of a terminal that a text takes: two for a character of East Asia, none for a combining one."""
+    """Return the width of a text on a terminal: East Asian characters take two columns, combining ones none."""
     if text.isascii():
         return len(text)
-    return sum(0 if combining(one) else 2 if east_asian_width(one) in "WF" else 1 for one in text)
+    width = 0
+    for character in text:
+        if not combining(character):
+            width += 2 if east_asian_width(character) in "WF" else 1
+    return width
 
 
-def _padded(text: str, width: int, *, right: bool = False) -> str:
+def _pad(text: str, width: int, *, right: bool = False) -> str:
     space = " " * (width - compute_text_width(text))
     return space + text if right else text + space
 
 
-def render_cell(value: Any, most: int = MAX_CELL_WIDTH) -> str:
-    """A value as it is shown."""
+def render_cell(value: Any, max_width: int = MAX_CELL_WIDTH) -> str:
+    """Return the text of a cell: figures with thousands separators, ``-`` for None, other texts cut."""
     if value is None:
         return "-"
     if is_figure(value):
         return f"{value:,}"
-    return truncate(escape_unprintable(str(value)), most)
+    return truncate(escape_unprintable(str(value)), max_width)
 
 
-# ---- answers
+# ---- rows of responses
 
 
-def iter_statement_rows(told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The lines of a statement, as the filer showed their signs."""
-    heads = [f"{one['start_date'] or ''}/{one['end_date']}".lstrip("/") for one in told["columns"]]
-    for row in told["rows"]:
-        values: list[Any] = [
-            None if one is None else -Decimal(one) if row["negated"] else Decimal(one) for one in row["values"]
-        ]
+def iter_statement_rows(statement: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a statement with the signs that the filing prints."""
+    headings = [f"{column['start_date'] or ''}/{column['end_date']}".lstrip("/") for column in statement["columns"]]
+    for row in statement["rows"]:
+        sign = -1 if row["negated"] else 1
+        values: list[Any] = [None if text is None else sign * Decimal(text) for text in row["values"]]
         # A heading has no figures.
-        cells = dict(zip(heads, values or [""] * len(heads), strict=True))
+        cells = dict(zip(headings, values or [""] * len(headings), strict=True))
         yield {"": "  " * row["depth"] + row["label"], "unit": row["unit"] or "", **cells}
 
 
 def iter_series_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """A series with a line a metric and a column a period, newest first."""
-    heads = [f"{row['fiscal_year']} {row['fiscal_period']}" for row in rows]
-    if rows:
-        yield {"metric": "period_end", "unit": "", **dict(zip(heads, (row["period_end"] for row in rows), strict=True))}
-    told = [get_metric_values(row) for row in rows]
-    for name in told[0] if told else ():
-        values = (one[name] for one in told)
-        yield {"metric": name, "unit": rows[0]["metrics"][name]["unit"], **dict(zip(heads, values, strict=True))}
+    """Yield a series with one line for each metric and one column for each period, newest first."""
+    if not rows:
+        return
+    headings = [f"{row['fiscal_year']} {row['fiscal_period']}" for row in rows]
+    period_ends = [row["period_end"] for row in rows]
+    yield {"metric": "period_end", "unit": "", **dict(zip(headings, period_ends, strict=True))}
+    values_by_row = [get_metric_values(row) for row in rows]
+    for metric in values_by_row[0]:
+        values = [row_values[metric] for row_values in values_by_row]
+        unit = rows[0]["metrics"][metric]["unit"]
+        yield {"metric": metric, "unit": unit, **dict(zip(headings, values, strict=True))}
 
 
 def get_metric_values(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures of a row, or why there is none."""
-    told = {
-        name: one if isinstance(one, dict) else {"value": one, **row.get("holes", {}).get(name, {})}
-        for name, one in row.get("metrics", {}).items()
-    }
-    return {name: one.get("reason_code") if one["value"] is None else one["value"] for name, one in told.items()}
+    """Return the value of each metric of a row, or the reason code of a missing one."""
+    values = {}
+    for metric, cell in row.get("metrics", {}).items():
+        if not isinstance(cell, dict):
+            cell = {"value": cell, **row.get("holes", {}).get(metric, {})}
+        values[metric] = cell.get("reason_code") if cell["value"] is None else cell["value"]
+    return values
 
 
 def count_by_month(days: Iterable[str | None]) -> list[tuple[str, int]]:
-    """How many of the days there are in each month, or in each year of many, oldest first."""
-    found = sorted(day for day in days if day)
-    months = Counter(day[:7] for day in found)
-    return sorted((months if len(months) <= MAX_MONTHS else Counter(day[:4] for day in found)).items())
+    """Return the months of the days with their counts, oldest first. A span over MAX_MONTHS is counted by year."""
+    known_days = [day for day in days if day]
+    counts = Counter(day[:7] for day in known_days)
+    if len(counts) > MAX_MONTHS:
+        counts = Counter(day[:4] for day in known_days)
+    return sorted(counts.items())
