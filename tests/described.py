@@ -19,8 +19,8 @@ from finapi.edgar import schedules as parser
 from finapi.market.demo import data
 from finapi.market.documents import contents, filings, metadata
 from finapi.market.documents.metadata import FilingMetadata
-from finapi.market.ownership import notices
-from finapi.market.ownership import store as ownership
+from finapi.market.ownership import sale_notice_store
+from finapi.market.ownership import schedule_store as ownership
 from finapi.ops import watchdog
 from tests.client import PASSWORD
 from tests.support import schedule_xml
@@ -92,9 +92,9 @@ class World:
             for number, filed, document in schedule_xml.examples():
                 told = FilingMetadata(number, metadata.DOCUMENT, filed_at=filed)
                 if b"edgar/ownership" in document:
-                    notices.put(tx, sale_notices.parse(document, number), told, now)
+                    sale_notice_store.upsert(tx, sale_notices.parse(document, number), told, now)
                 else:
-                    ownership.put(tx, parser.parse(document, number), told, now)
+                    ownership.upsert(tx, parser.parse(document, number), told, now)
             tx.run("bump_data_version")
         # Nothing is looked up for what is made up: a delivery goes to an address or nowhere.
         app.outbound._dialer._resolve = _nowhere

@@ -24,7 +24,7 @@ from finapi.market.documents.identify import Given
 from finapi.market.financials import latest_years as years
 from finapi.market.financials.series_rows import PriceOnDay
 from finapi.market.intake import ingest
-from finapi.market.prices import price_csv, prices
+from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import companies
 from finapi.market.reference.companies import Company
 from finapi.ops.app_opening import open_app
@@ -71,7 +71,7 @@ def due_after(app: App, change: Callable[[], Any]) -> set[int]:
 def priced(app: App, close: int, last: str = "2024-01-02") -> None:
     data = f"date,close\n2023-12-29,{close}\n{last},9\n".encode()
     with app.db.write() as tx:
-        prices.put(tx, price_csv.parse(data, "prices.csv", "SEV.csv"), data, "SEV")
+        price_store.upsert(tx, price_csv.parse(data, "prices.csv", "SEV.csv"), data, "SEV")
 
 
 def run(app: App, statement: str) -> None:

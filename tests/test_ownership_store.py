@@ -14,9 +14,9 @@ from finapi.edgar import sgml
 from finapi.edgar.form_families import SCHEDULES
 from finapi.market.documents import families, filings, metadata, packed
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
-from finapi.market.ownership import filings as lists
-from finapi.market.ownership import holders, purposes, store
-from finapi.market.ownership.filings import ScheduleFilters
+from finapi.market.ownership import holder_ids, purposes, schedule_store
+from finapi.market.ownership import schedule_filings as lists
+from finapi.market.ownership.schedule_filings import ScheduleFilters
 from tests.conftest import NOW
 from tests.support import schedule_xml as made
 
@@ -26,12 +26,12 @@ WICK, BEN, FUND = made.WICK, made.BEN, made.FUND
 def put(app: App, data: bytes, accession: str, filed: str | None) -> bool:
     schedule = parser.parse(data, "primary_doc.xml")
     with app.db.write() as tx:
-        return store.put(tx, schedule, FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
+        return schedule_store.upsert(tx, schedule, FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
 
 
 def shown(app: App, **narrow: Any) -> list[dict[str, Any]]:
     with app.db.read() as tx:
-        return [{**row} for row in lists.listed(tx, ScheduleFilters(**narrow), 50, 0)[0]]
+        return [{**row} for row in lists.list_filings(tx, ScheduleFilters(**narrow), 50, 0)[0]]
 
 
 def test_a_filing_is_shown_with_its_person_and_says_why_nothing_came_before(app: App) -> None:
@@ -96,7 +96,7 @@ def test_joint_filers_are_not_added_up_the_one_who_reports_most_stands_for_them(
     )
     assert row["reportingPersonCount"] == 3
     # Asked for one of them, it is that one's figures, and once.
-    (row,) = shown(app, holders=[holders.of_cik(104)])
+    (row,) = shown(app, holders=[holder_ids.for_cik(104)])
     assert (row["filerName"], row["sharesOwned"]) == ("Wick Master Fund", Decimal(600000))
 
 
@@ -249,7 +249,7 @@ def test_persons_without_a_cik_are_one_by_their_name(app: App) -> None:
     put(app, made.d(made.person(same), made.person(WICK, "1", "0")), made.SECOND, "2025-04-05")
     first, second = (row["holderUuid"] for row in shown(app))
     assert first != second  # another order of words is another name
-    assert holders.of_name("The Lamp Heirs Trust") == holders.of_name("the lamp, heirs: TRUST ") == second
+    assert holder_ids.for_name("The Lamp Heirs Trust") == holder_ids.for_name("the lamp, heirs: TRUST ") == second
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_persons_without_a_cik_are_one_by_their_name(app: App) -> None:
     ],
 )
 def test_only_a_sentence_that_states_something_is_an_intent(text: str | None, stated: int | None) -> None:
-    assert purposes.intents(text) == stated
+    assert purposes.find_intents(text) == stated
 
 
 def test_a_pack_holds_what_was_stored(app: App, make_app: Any) -> None:
@@ -289,7 +289,7 @@ def test_every_page_of_every_order_makes_up_the_list(app: App) -> None:
     for narrow in (
         {},
         {"issuer": 1234567},
-        {"holders": [holders.of_cik(200), holders.of_cik(201)]},
+        {"holders": [holder_ids.for_cik(200), holder_ids.for_cik(201)]},
         {"forms": ("SCHEDULE 13D",)},
         {"amendment": True, "min_percent": 6.0},
     ):
@@ -298,7 +298,7 @@ def test_every_page_of_every_order_makes_up_the_list(app: App) -> None:
             for descending in (True, False):
                 filters = ScheduleFilters(**narrow, sort=sort, descending=descending)  # type: ignore[arg-type]
                 with app.db.read() as tx:
-                    pages = [lists.listed(tx, filters, 4, start) for start in range(0, 24, 4)]
+                    pages = [lists.list_filings(tx, filters, 4, start) for start in range(0, 24, 4)]
                 found = [row["accessionNumber"] for rows, _ in pages for row in rows]
                 assert len(set(found)) == len(found) == pages[0][1]
                 whole[descending] = found

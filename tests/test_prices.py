@@ -17,7 +17,7 @@ from finapi.core.errors import ParseError
 from finapi.market.documents.identify import Given
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
-from finapi.market.prices import price_csv, prices
+from finapi.market.prices import price_csv, price_series, price_store
 from finapi.market.prices.price_csv import PriceRow
 from finapi.market.reference import companies
 
@@ -34,7 +34,7 @@ TRADED = """date,close,volume,split,dividend
 """
 
 
-def parsed(text: str, name: str = "AAPL.csv") -> price_csv.Prices:
+def parsed(text: str, name: str = "AAPL.csv") -> price_csv.PriceFile:
     return price_csv.parse(text.encode(), "file", name)
 
 
@@ -57,15 +57,15 @@ def run(app: App, tmp_path: Path) -> Any:
 
 def page(app: App, ticker: str = "AAPL", *, adjusted: bool = False, **bounds: Any) -> list[dict[str, Any]]:
     with app.db.read() as tx:
-        series = prices.of_ticker(tx, ticker)
+        series = price_series.find_series_of_ticker(tx, ticker)
         assert series is not None
         values = {"first": None, "last": None, "limit": 100, "offset": 0, **bounds}
-        return prices.page(tx, series, adjusted=adjusted, **values)
+        return price_series.list_days(tx, series, adjusted=adjusted, **values)
 
 
-def close_on(app: App, day: str, ticker: str = "AAPL", **options: Any) -> prices.Close | None:
+def close_on(app: App, day: str, ticker: str = "AAPL", **options: Any) -> price_series.Close | None:
     with app.db.read() as tx:
-        return prices.close_on(tx, ticker, day, **options)
+        return price_series.find_close(tx, ticker, day, **options)
 
 
 # ---- files
@@ -126,7 +126,7 @@ def test_a_name_without_one_known_ticker_is_refused_and_makes_none(run: Any, app
     told = f"has no column of tickers, and its name {why}; --ticker says whose prices they are"
     assert (refused.outcome, refused.reason) == ("refused", told)
     with app.db.read() as tx:
-        assert prices.of_ticker(tx, name[:-4].upper()) is None
+        assert price_series.find_series_of_ticker(tx, name[:-4].upper()) is None
 
 
 def test_the_operator_says_whose_prices_a_file_holds(run: Any, app: App) -> None:
@@ -179,7 +179,7 @@ BAD = [
 def test_a_bad_row_is_left_out_and_told_with_its_line(line: str, reason: str) -> None:
     found = parsed(f"date,close,high,low,volume\n2024-01-02,1,1,1,1\n{line}\n2024-01-04,1,1,1,1\n")
     assert [row.date for row in found.rows] == ["2024-01-02", "2024-01-04"]
-    assert (found.left_out, found.left_out_count) == ([reason], 1)
+    assert (found.rejected_lines, found.rejected_count) == ([reason], 1)
 
 
 @pytest.mark.parametrize(
@@ -207,17 +207,17 @@ def test_a_file_that_is_none_of_prices_is_refused(text: str, name: str, reason: 
 
 def test_a_fraction_of_a_share_that_was_traded_is_rounded_and_the_day_stays() -> None:
     found = parsed('date,close,volume\n2024-01-02,1,1500.6\n2024-01-03,1,"1,000.25"\n')
-    assert ([row.volume for row in found.rows], found.left_out_count) == ([1501, 1000], 0)
+    assert ([row.volume for row in found.rows], found.rejected_count) == ([1501, 1000], 0)
 
 
 def test_a_last_line_that_the_file_ends_in_is_left_out_by_its_number() -> None:
     cut = parsed("date,open,close,volume\n2024-01-02,1,2,3\n2024-01-03,1,2")
-    assert ([row.date for row in cut.rows], cut.left_out) == (
+    assert ([row.date for row in cut.rows], cut.rejected_lines) == (
         ["2024-01-02"],
         ["line 3: the file ends in the middle of this line"],
     )
     whole = parsed("date,open,close,volume\n2024-01-02,1,2\n2024-01-03,1,2,3")
-    assert ([row.date for row in whole.rows], whole.left_out) == (["2024-01-02", "2024-01-03"], [])
+    assert ([row.date for row in whole.rows], whole.rejected_lines) == (["2024-01-02", "2024-01-03"], [])
 
 
 @given(st.text(max_size=300))
@@ -342,7 +342,7 @@ def test_what_is_answered_does_not_depend_on_the_order_of_files(make_app: Any) -
         app = make_app()
         for text in order:
             with app.db.write() as tx:
-                prices.put(tx, parsed(text), text.encode(), "AAPL")
+                price_store.upsert(tx, parsed(text), text.encode(), "AAPL")
         seen.append(page(app, adjusted=True))
     assert all(one == seen[0] for one in seen)
     # The file that reaches furthest stands where they differ.
@@ -364,9 +364,9 @@ def test_made_up_prices_give_way_to_real_ones(make_app: Any, real_first: bool) -
     notes = []
     for text in (real, made_up) if real_first else (made_up, real):
         with app.db.write() as tx:
-            notes.append(prices.put(tx, parsed(text), text.encode(), "AAPL"))
+            notes.append(price_store.upsert(tx, parsed(text), text.encode(), "AAPL"))
     assert [(row["date"], row["close"]) for row in page(app)] == [("2024-01-02", 1)]
-    assert close_on(app, "2024-01-02") == prices.Close("AAPL", "2024-01-02", Decimal(1), "csv")
+    assert close_on(app, "2024-01-02") == price_series.Close("AAPL", "2024-01-02", Decimal(1), "csv")
     if real_first:
         assert notes[1] == (0, "real prices of AAPL are held: made up ones are not mixed in")
 
@@ -376,10 +376,10 @@ def test_made_up_prices_give_way_to_real_ones(make_app: Any, real_first: bool) -
 
 def test_a_close_is_that_of_the_last_day_traded_and_none_when_that_is_long_ago(app: App, run: Any) -> None:
     run(TRADED)
-    assert close_on(app, "2020-08-30") == prices.Close("AAPL", "2020-08-28", Decimal("499.23"), "csv")
-    assert close_on(app, "2020-09-10") == prices.Close("AAPL", "2020-08-31", Decimal("129.04"), "csv")
+    assert close_on(app, "2020-08-30") == price_series.Close("AAPL", "2020-08-28", Decimal("499.23"), "csv")
+    assert close_on(app, "2020-09-10") == price_series.Close("AAPL", "2020-08-31", Decimal("129.04"), "csv")
     assert close_on(app, "2020-09-11") is None
-    assert close_on(app, "2020-09-11", within=11) is not None
+    assert close_on(app, "2020-09-11", max_age_days=11) is not None
     assert close_on(app, "2020-08-26") is None
     assert close_on(app, "2020-08-31", "MSFT") is None
 

@@ -17,8 +17,8 @@ from finapi.market.documents import packed
 from finapi.market.documents.identify import Given
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.intake import ingest
-from finapi.market.ownership import notices
-from finapi.market.ownership.notices import NoticeFilters
+from finapi.market.ownership import sale_notice_store
+from finapi.market.ownership.sale_notice_store import NoticeFilters
 from tests.conftest import NOW
 from tests.support import schedule_xml as made
 
@@ -28,12 +28,12 @@ ONE, TWO = "0000000101-25-000001", "0000000101-25-000002"
 def put(app: App, data: bytes, accession: str, filed: str | None) -> bool:
     notice = sale_notices.parse(data, "primary_doc.xml")
     with app.db.write() as tx:
-        return notices.put(tx, notice, FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
+        return sale_notice_store.upsert(tx, notice, FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
 
 
 def shown(app: App, **narrow: Any) -> list[dict[str, Any]]:
     with app.db.read() as tx:
-        return [{**row} for row in notices.latest(tx, NoticeFilters(**narrow), 50, 0)[0]]
+        return [{**row} for row in sale_notice_store.list_notices(tx, NoticeFilters(**narrow), 50, 0)[0]]
 
 
 def test_a_notice_is_shown_with_its_lines_and_what_they_come_to(app: App) -> None:

@@ -97,7 +97,7 @@ THIRTEEN_F = FormFamily(
 )
 SCHEDULES = FormFamily(
     name="ownership",
-    module="finapi.market.ownership.intake",
+    module="finapi.market.ownership.schedule_family",
     kinds=("schedule-13",),
     required_kinds=("schedule-13",),
     roots=(RootElement(b"edgarSubmission", "schedule-13", (b"edgar/schedule13", b"submissionType>SCHEDULE 13")),),
@@ -108,7 +108,7 @@ SCHEDULES = FormFamily(
 )
 SALE_NOTICES = FormFamily(
     name="sale-notices",
-    module="finapi.market.ownership.notices",
+    module="finapi.market.ownership.sale_notice_store",
     kinds=("form-144",),
     required_kinds=("form-144",),
     roots=(RootElement(b"edgarSubmission", "form-144", (b"sec.gov/edgar/ownership", b"submissionType>144")),),

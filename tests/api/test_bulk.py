@@ -29,8 +29,8 @@ from finapi.edgar import schedules as parser
 from finapi.market.documents import metadata
 from finapi.market.documents.metadata import FilingMetadata
 from finapi.market.insiders import insider_store as insiders
-from finapi.market.ownership import notices
-from finapi.market.ownership import store as ownership
+from finapi.market.ownership import sale_notice_store
+from finapi.market.ownership import schedule_store as ownership
 from finapi.market.reference import bulk_datasets
 from finapi.store import file_cache
 from finapi.store.copies import MarketCopy
@@ -71,9 +71,9 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
             document = insider_forms.parse(forms.form(forms.transaction(), kind=kind), accession)
             insiders.upsert_form(tx, document, FilingMetadata(accession, metadata.DOCUMENT, filed_at=filed), NOW)
         told = FilingMetadata("0000000101-25-000001", metadata.DOCUMENT, filed_at="2025-04-14")
-        notices.put(tx, sale_notices.parse(schedule_xml.notice(), told.accession), told, NOW)
+        sale_notice_store.upsert(tx, sale_notices.parse(schedule_xml.notice(), told.accession), told, NOW)
         told = FilingMetadata("0000000103-25-000001", metadata.DOCUMENT, filed_at="2025-01-15")
-        ownership.put(tx, parser.parse(schedule_xml.d(), told.accession), told, NOW)
+        ownership.upsert(tx, parser.parse(schedule_xml.d(), told.accession), told, NOW)
         tx.run("bump_data_version")
     yield app
     app.db.close()

@@ -15,7 +15,7 @@ from finapi.edgar import ownership_forms, submissions
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.filings import lists
 from finapi.market.insiders import insider_store
-from finapi.market.prices import price_csv, prices
+from finapi.market.prices import price_csv, price_store
 from tests.api.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
@@ -66,7 +66,7 @@ def api(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFactor
             )
         lists.put_submissions(tx, submissions.parse_company(TOLD.encode(), "f"), NOW)
         closes = b"Date,Close\n2025-11-10,100\n2025-11-11,103\n"
-        prices.put(tx, price_csv.parse(closes, "prices.csv", "prices.csv"), closes, "AAPL")
+        price_store.upsert(tx, price_csv.parse(closes, "prices.csv", "prices.csv"), closes, "AAPL")
         tx.run("bump_data_version")
     return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
 

@@ -12,7 +12,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.days import number as day_number
 from finapi.market.financials import ratios
-from finapi.market.prices import price_csv, prices
+from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import companies
 from finapi.market.statements import fact_sets
 from finapi.web.routes import ROUTES
@@ -338,7 +338,7 @@ def test_a_screen_works_out_again_only_what_has_changed(app: App, caller: Client
     def priced(close: int, last: str) -> None:
         data = f"date,close\n2023-12-29,{close}\n{last},9\n".encode()
         with app.db.write() as tx:
-            prices.put(tx, price_csv.parse(data, "prices.csv", "SEV.csv"), data, "SEV")
+            price_store.upsert(tx, price_csv.parse(data, "prices.csv", "SEV.csv"), data, "SEV")
 
     with app.db.write() as tx:
         companies.upsert_tickers(tx, 77, [("SEV", None)], companies.FROM_LIST)
@@ -400,7 +400,7 @@ def test_valuation_is_of_the_close_and_the_shares_of_the_cover_and_names_the_kin
     data = text.replace(",x\n", f",{source}\n" if source == "synthetic" else ",\n").encode()
     with app.db.write() as tx:
         companies.upsert_tickers(tx, 77, [("SSC", None)], companies.FROM_LIST, "2025-01-01")
-        prices.put(tx, price_csv.parse(data, "prices.csv", "prices.csv"), data)
+        price_store.upsert(tx, price_csv.parse(data, "prices.csv", "prices.csv"), data)
     answer = asked(caller, "companies/77/valuation", {"years": "1"})
     cells = {one["metric"]: one for one in answer["data"]}
     assert answer["meta"]["price_source"] == source

@@ -14,8 +14,8 @@ from finapi.edgar import ownership_forms, sale_notices
 from finapi.edgar import schedules as parser
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.insiders import insider_store as insiders
-from finapi.market.ownership import holders, notices, store
-from finapi.market.prices import price_csv, prices
+from finapi.market.ownership import holder_ids, sale_notice_store, schedule_store
+from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import companies
 from finapi.ops import proof
 from tests import figures
@@ -99,10 +99,10 @@ def stored(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFac
     )
     with app.db.write() as tx:
         for data, accession, day in schedules:
-            store.put(tx, parser.parse(data, "f"), filed(accession, day), NOW)
+            schedule_store.upsert(tx, parser.parse(data, "f"), filed(accession, day), NOW)
         insiders.upsert_form(tx, ownership_forms.parse(trade, "f"), filed("0000000101-25-000001", "2025-03-05"), NOW)
         notice = sale_notices.parse(made.notice(issuer=APPLE), "f")
-        notices.put(tx, notice, filed("0000000101-25-000002", "2025-04-14"), NOW)
+        sale_notice_store.upsert(tx, notice, filed("0000000101-25-000002", "2025-04-14"), NOW)
     return app
 
 
@@ -143,7 +143,7 @@ def test_holders_of_all_forms_are_one_list_with_most_filings_first(client: Clien
     assert found["meta"] == {"total": 5, "page": 1, "size": 50, "pages": 1, "has_more": False, "matches_cut": False}
     lamp = found["holders"][0]
     assert (lamp["is_institutional"], lamp["is_beneficial_owner"], lamp["is_insider"]) == (True, True, False)
-    assert lamp["holder_uuid"] == holders.of_cik(LAMP)
+    assert lamp["holder_uuid"] == holder_ids.for_cik(LAMP)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_holders_are_found_by_words_cik_and_kind(client: Client, query: dict[str
 
 
 def test_a_holder_is_told_with_its_names_and_its_filings(client: Client) -> None:
-    found = get(client, f"/holders/{holders.of_cik(LAMP).upper()}")
+    found = get(client, f"/holders/{holder_ids.for_cik(LAMP).upper()}")
     assert found["filing_counts"] == {"form_4": 0, "form_13f": 2, "form_13dg": 1, "form_144": 0}
     assert found["name_aliases"] == ["Lamp Capital"] or found["name"] == "Lamp Capital"
     assert (found["first_filing_at"], found["last_filing_at"]) == (
@@ -184,9 +184,9 @@ def test_a_persons_name_is_a_holder_where_no_cik_is_told(client: Client, app: Ap
     heir = made.person((None, "An Heir"), "5", "0.05")
     with app.db.write() as tx:
         paper = parser.parse(made.d(heir, issuer=APPLE, cusip=APPLE[2], filer="0000000102"), "f")
-        store.put(tx, paper, filed("0000000102-25-000009", "2025-02-05"), NOW)
+        schedule_store.upsert(tx, paper, filed("0000000102-25-000009", "2025-02-05"), NOW)
     (found,) = get(client, "/holders", q="heir")["holders"]
-    assert (found["cik"], found["name"], found["holder_uuid"]) == (None, "An Heir", holders.of_name("an heir"))
+    assert (found["cik"], found["name"], found["holder_uuid"]) == (None, "An Heir", holder_ids.for_name("an heir"))
     position = get(client, f"/positions/{found['holder_uuid']}/issuer/320193")
     assert (position["currentShares"], position["currentPercent"], position["percentBasis"]) == (5, 0.05, "reported")
 
@@ -233,7 +233,7 @@ def test_a_holders_filings_stand_side_by_side_by_family(client: Client) -> None:
     ("path", "query", "expected"),
     [
         ("/holders/999", {}, (404, "NOT_FOUND", None)),
-        (f"/holders/{holders.of_name('nobody')}", {}, (404, "NOT_FOUND", None)),
+        (f"/holders/{holder_ids.for_name('nobody')}", {}, (404, "NOT_FOUND", None)),
         ("/holders/not-a-uuid", {}, (400, "INVALID_PARAM", "uuid")),
         ("/holders/1' OR '1'='1", {}, (400, "INVALID_PARAM", "uuid")),
         ("/holders", {"type": "fund"}, (400, "INVALID_PARAM", "type")),
@@ -427,7 +427,7 @@ def test_concentration_counts_those_who_file_together_once(client: Client) -> No
 def test_shares_of_before_a_split_are_made_into_those_of_the_cover(client: Client, app: App) -> None:
     with app.db.write() as tx:
         days = b"date,close,stock splits,ticker\n2025-06-02,100,0,AAPL\n2025-10-01,25,4,AAPL\n2025-10-02,25,0,AAPL\n"
-        prices.put(tx, price_csv.parse(days, "aapl.csv", "aapl.csv"), b"split")
+        price_store.upsert(tx, price_csv.parse(days, "aapl.csv", "aapl.csv"), b"split")
     found = get(client, "/positions/issuer/320193/holders")["holders"]
     lamp = next(one for one in found if int(one["cik"]) == LAMP)
     assert (lamp["shares_held"], lamp["percent_of_class"]) == (15, 0.6)
@@ -509,7 +509,7 @@ def test_a_count_of_a_holder_that_is_not_that_of_its_filings_is_named(client: Cl
         return [one for one in proof.check_database(app.db, app.config)["problems"] if "holder" in one]
 
     assert problems() == []
-    lamp, ann = holders.of_cik(LAMP), holders.of_cik(ANN)
+    lamp, ann = holder_ids.for_cik(LAMP), holder_ids.for_cik(ANN)
     with app.db.write() as tx:
         # Two wrong counts whose sum is right, and a holder whose row is missing.
         tx._connection.execute(

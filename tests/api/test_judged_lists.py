@@ -18,8 +18,8 @@ from finapi.edgar import cusip, ownership_forms, sale_notices
 from finapi.edgar import schedules as parser
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.insiders import insider_store as insiders
-from finapi.market.ownership import notices, store
-from finapi.market.prices import price_csv, prices
+from finapi.market.ownership import sale_notice_store, schedule_store
+from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import companies
 from tests import holdings as ours
 from tests.client import Client
@@ -461,7 +461,7 @@ def test_notices_of_sale_are_a_filter_over_all(app: App, client: Client, user: N
             one = {"key": f"0000000101-25-{number:06}", "form": form, "day": filed, "issuer": issuer[0]}
             told = FilingMetadata(one["key"], DOCUMENT, filed_at=filed)
             paper = schedule_xml.notice(schedule_xml.sale(str(number)), form=form, issuer=issuer)
-            notices.put(tx, sale_notices.parse(paper, one["key"]), told, NOW)
+            sale_notice_store.upsert(tx, sale_notices.parse(paper, one["key"]), told, NOW)
             known.append(one)
         for cik, ticker in ((1234567, "LAMP"), (777, "SHDE")):
             companies.upsert_tickers(tx, cik, [(ticker, None)], companies.FROM_FILING_LIST, "2025-01-01")
@@ -503,7 +503,9 @@ def test_schedules_are_a_filter_over_all(app: App, client: Client, user: NewUser
             person = schedule_xml.person(filer, str(number), percent, schedule=kind)
             write = schedule_xml.d if kind == "D" else schedule_xml.g
             paper = write(person, form=form, issuer=issuer, cusip=issuer[2], filer=filer[0])
-            store.put(tx, parser.parse(paper, one["key"]), FilingMetadata(one["key"], DOCUMENT, filed_at=filed), NOW)
+            schedule_store.upsert(
+                tx, parser.parse(paper, one["key"]), FilingMetadata(one["key"], DOCUMENT, filed_at=filed), NOW
+            )
             known.append(one)
     client.key = user.api_key
     choices: Choices = {
@@ -577,7 +579,7 @@ def test_holders_over_all_forms_are_a_filter_over_all(app: App, client: Client, 
             filed_at = FilingMetadata(accession, DOCUMENT, filed_at=day(number))
             if number % 3:
                 paper = schedule_xml.g(schedule_xml.person(who, schedule="G"), filer=who[0])
-                store.put(tx, parser.parse(paper, accession), filed_at, NOW)
+                schedule_store.upsert(tx, parser.parse(paper, accession), filed_at, NOW)
                 one["form_13dg"] += 1
             else:
                 form = ownership_xml.form(ownership_xml.transaction(), owners=(ownership_xml.owner(who),))
@@ -617,7 +619,7 @@ def test_days_of_prices_are_a_filter_over_all(app: App, client: Client, user: Ne
     text = "".join(f"{one},{close},{close},9,\n" for one, close in (row["key"] for row in known))
     with app.db.write() as tx:
         data = f"date,open,close,volume,dividend\n{text}".encode()
-        prices.put(tx, price_csv.parse(data, "f", "lamp.csv"), data, "LAMP")
+        price_store.upsert(tx, price_csv.parse(data, "f", "lamp.csv"), data, "LAMP")
     client.key = user.api_key
     choices: Choices = {
         "from": {day(one): lambda row, one=one: row["key"][0] >= day(one) for one in (0, 60, 100, 400)},

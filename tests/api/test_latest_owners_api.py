@@ -12,7 +12,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.edgar import schedules as parser
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata, number
-from finapi.market.ownership import store
+from finapi.market.ownership import schedule_store
 from tests.client import Client
 from tests.conftest import NOW
 from tests.support import schedule_xml as made
@@ -48,7 +48,7 @@ TWO_CLASSES = (made.THIRD, "2025-03-01", made.d(wick("20"), cusip=OTHER_CLASS))
 def stored(app: App, filed: list[Filed]) -> Client:
     with app.db.write() as tx:
         for accession, day, data in filed:
-            store.put(tx, parser.parse(data, "f"), FilingMetadata(accession, DOCUMENT, filed_at=day), NOW)
+            schedule_store.upsert(tx, parser.parse(data, "f"), FilingMetadata(accession, DOCUMENT, filed_at=day), NOW)
     return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
 
 

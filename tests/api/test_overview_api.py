@@ -7,7 +7,7 @@ import pytest
 
 from finapi.accounts import users
 from finapi.app import App
-from finapi.market.prices import price_csv, prices
+from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import companies
 from finapi.market.reference.companies import FROM_LIST
 from finapi.web.financials import overview
@@ -34,7 +34,7 @@ def caller(app: App, user: users.NewUser) -> Client:
 def priced(app: App, text: str) -> None:
     data = text.encode()
     with app.db.write() as tx:
-        prices.put(tx, price_csv.parse(data, "seven.csv", "seven.csv"), data, "SEVEN")
+        price_store.upsert(tx, price_csv.parse(data, "seven.csv", "seven.csv"), data, "SEVEN")
 
 
 def test_a_company_at_a_glance_is_its_newest_year(caller: Client, app: App) -> None:

@@ -13,7 +13,7 @@ from finapi.edgar import sale_notices, sgml
 from finapi.edgar import schedules as parser
 from finapi.market.documents import families, filings, metadata
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
-from finapi.market.ownership import notices, store
+from finapi.market.ownership import sale_notice_store, schedule_store
 from finapi.market.reference import companies
 from tests.client import Client
 from tests.conftest import NOW
@@ -55,7 +55,7 @@ def stored(make_stored: Callable[..., App]) -> App:
     )
     with app.db.write() as tx:
         for data, accession, filed in documents:
-            store.put(tx, parser.parse(data, "f"), FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
+            schedule_store.upsert(tx, parser.parse(data, "f"), FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
         header = sgml.parse_header(HEADER, "f")
         filings.upsert(tx, metadata.from_header(header, None), NOW)
         families.put_header(tx, header, NOW)
@@ -63,7 +63,7 @@ def stored(make_stored: Callable[..., App]) -> App:
         for number, units in enumerate(("5000", "10"), 1):
             notice = sale_notices.parse(made.notice(made.sale(units)), "f")
             filed = FilingMetadata(f"0000000101-25-{number:06}", DOCUMENT, filed_at=f"2025-04-{13 + number}")
-            notices.put(tx, notice, filed, NOW)
+            sale_notice_store.upsert(tx, notice, filed, NOW)
     return app
 
 
@@ -347,7 +347,7 @@ def test_a_fall_passes_every_threshold_on_its_way_once(app: App, client: Client)
         for number, percent in ((7, "26"), (8, "9.9"), (9, "10")):
             document = made.d(made.person(("0000000900", "Jumper"), "5", percent), issuer=OTHER, cusip=OTHER[2])
             filed = FilingMetadata(f"0000000900-25-{number:06}", DOCUMENT, filed_at=f"2025-0{number}-01")
-            store.put(tx, parser.parse(document, "f"), filed, NOW)
+            schedule_store.upsert(tx, parser.parse(document, "f"), filed, NOW)
         tx.run("bump_data_version")
     found = client.get(f"{CROSSINGS}?dateFrom=2025-07-01&dateTo=2025-12-31").json["crossings"]
     assert [(one["threshold"], one["direction"], one["priorPercent"], one["currentPercent"]) for one in found] == [

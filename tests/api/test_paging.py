@@ -20,7 +20,7 @@ from finapi.edgar import sale_notices
 from finapi.edgar import schedules as parser
 from finapi.market.documents import metadata
 from finapi.market.documents.metadata import FilingMetadata
-from finapi.market.ownership import notices, store
+from finapi.market.ownership import sale_notice_store, schedule_store
 from finapi.market.reference import companies
 from finapi.web.http.params import MAX_FREE_OFFSET
 from finapi.web.http.route import Route
@@ -135,12 +135,12 @@ class Lists:
                 other = f"{number[:-6]}9{number[-5:]}"
                 if b"edgar/ownership" in document:
                     told = FilingMetadata(other, metadata.DOCUMENT, filed_at=filed)
-                    notices.put(tx, sale_notices.parse(document, other), told, NOW)
+                    sale_notice_store.upsert(tx, sale_notices.parse(document, other), told, NOW)
             # The filer of the examples has a stake in another company too.
             chips = ("0000789019", "Chip Corp", MICROSOFT)
             stake = schedule_xml.d(schedule_xml.person(member="a"), cusip=MICROSOFT, issuer=chips, event="02/10/2025")
             told = FilingMetadata("0000000102-25-900001", metadata.DOCUMENT, filed_at="2025-02-11")
-            store.put(tx, parser.parse(stake, told.accession), told, NOW)
+            schedule_store.upsert(tx, parser.parse(stake, told.accession), told, NOW)
             companies.update_attributes(tx, 789019, companies.FiledAttributes(sic=7372), 2, "2026-01-01")
             companies.upsert_tickers(tx, 789019, [("CHIP", None)], 0, "2026-01-01")
             # Two classes of shares of one company.

@@ -11,7 +11,7 @@ import pytest
 from finapi.accounts.users import NewUser
 from finapi.app import App
 from finapi.market.demo import quotes
-from finapi.market.prices import price_csv, prices
+from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import companies
 from tests.client import Client
 
@@ -26,7 +26,7 @@ DAYS = """date,open,close,volume,split,dividend
 @pytest.fixture
 def ask(app: App, client: Client, user: NewUser) -> Any:
     with app.db.write() as tx:
-        prices.put(tx, price_csv.parse(DAYS.encode(), "f", "brk.b.csv"), DAYS.encode(), "BRK-B")
+        price_store.upsert(tx, price_csv.parse(DAYS.encode(), "f", "brk.b.csv"), DAYS.encode(), "BRK-B")
         companies.upsert_name(tx, 1067983, "Berkshire", companies.FROM_COVER, "")
         companies.upsert_tickers(tx, 1067983, [("BRK-B", None)], companies.FROM_LIST)
         companies.upsert_name(tx, 1, "Quiet Corp", companies.FROM_COVER, "")

@@ -14,8 +14,8 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.edgar import schedules as parser
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
-from finapi.market.ownership import store
-from finapi.market.prices import price_csv, prices
+from finapi.market.ownership import schedule_store
+from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import companies
 from tests.client import Client
 from tests.conftest import NOW
@@ -30,7 +30,7 @@ GROUPINGS = ("ticker", "sector", "industry")
 
 def put(app: App, data: bytes, accession: str, day: str | None) -> None:
     with app.db.write() as tx:
-        store.put(tx, parser.parse(data, "f"), FilingMetadata(accession, DOCUMENT, filed_at=day), NOW)
+        schedule_store.upsert(tx, parser.parse(data, "f"), FilingMetadata(accession, DOCUMENT, filed_at=day), NOW)
 
 
 @pytest.fixture
@@ -80,7 +80,9 @@ def test_schedules_of_a_window_are_counted_by_company(client: Client) -> None:
 def test_a_change_of_shares_is_worth_the_close_of_its_day_or_the_week_before(client: Client, app: App) -> None:
     def flow(close: bytes, day: bytes) -> tuple[Any, ...]:
         with app.db.write() as tx:
-            prices.put(tx, price_csv.parse(b"date,close,ticker\n%b,%b,AAPL\n" % (day, close), "f", "f.csv"), day)
+            price_store.upsert(
+                tx, price_csv.parse(b"date,close,ticker\n%b,%b,AAPL\n" % (day, close), "f", "f.csv"), day
+            )
         found = get(client, "sector", **WINDOW)["data"][0]["form_13d"]
         return found["inflow_usd"], found["outflow_usd"], found["net_flow_usd"], found["priced_filings"]
 
@@ -92,7 +94,7 @@ def test_a_change_of_shares_is_worth_the_close_of_its_day_or_the_week_before(cli
 
 def test_made_up_prices_tell_no_dollars(client: Client, app: App) -> None:
     with app.db.write() as tx:
-        prices.put(tx, price_csv.parse(b"date,close,ticker\n2025-05-01,100,AAPL\n", "f", "f.csv"), b"1")
+        price_store.upsert(tx, price_csv.parse(b"date,close,ticker\n2025-05-01,100,AAPL\n", "f", "f.csv"), b"1")
         tx._connection.execute("UPDATE price_series SET synthetic = 1")
     assert get(client, "ticker", **WINDOW)["data"][0]["form_13d"]["net_flow_usd"] is None
 
@@ -100,7 +102,7 @@ def test_made_up_prices_tell_no_dollars(client: Client, app: App) -> None:
 def test_shares_are_compared_across_a_split(client: Client, app: App) -> None:
     csv = b"date,close,stock splits,ticker\n2025-04-01,50,2,AAPL\n2025-05-01,50,0,AAPL\n"
     with app.db.write() as tx:
-        prices.put(tx, price_csv.parse(csv, "f", "f.csv"), b"split")
+        price_store.upsert(tx, price_csv.parse(csv, "f", "f.csv"), b"split")
     # 900 shares of before are 1,800 of those whose 700 are left.
     assert get(client, "ticker", **WINDOW)["data"][0]["form_13d"]["outflow_usd"] == 1100 * 50
 

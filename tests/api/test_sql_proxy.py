@@ -9,7 +9,7 @@ import pytest
 
 from finapi.accounts.users import NewUser
 from finapi.app import App
-from finapi.market.prices import price_csv, prices
+from finapi.market.prices import price_csv, price_store
 from finapi.market.reference.sql_views import VIEWS
 from finapi.web.openapi import document
 from finapi.web.routes import ROUTES
@@ -23,7 +23,7 @@ SQL = "SELECT symbol, close FROM price WHERE symbol = 'AAPL' ORDER BY date DESC 
 def ask(app: App, client: Client, user: NewUser) -> Any:
     text = b"date,close\n2025-01-02,1.25\n2025-01-03,1.5\n"
     with app.db.write() as tx:
-        prices.put(tx, price_csv.parse(text, "f", "AAPL.csv"), text, "AAPL")
+        price_store.upsert(tx, price_csv.parse(text, "f", "AAPL.csv"), text, "AAPL")
     client.key = user.api_key
 
     def call(query: Any = SQL, **members: Any) -> Answer:

@@ -22,8 +22,8 @@ from finapi.edgar import thirteenf
 from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.holdings import cost_basis, holdings_store
 from finapi.market.holdings.holdings_report import HoldingsReport
-from finapi.market.prices import prices
-from finapi.market.prices.price_csv import PriceRow, Prices
+from finapi.market.prices import price_store
+from finapi.market.prices.price_csv import PriceFile, PriceRow
 from tests.bench import holdings
 from tests.client import Client
 
@@ -112,7 +112,7 @@ def fill(app: App, funds: int = FUNDS, large: int = LARGE) -> None:
         for place, day in enumerate(DAYS)
     ]
     with app.db.write() as tx:
-        prices.put(tx, Prices(closes, [], 0, False), b"funds")
+        price_store.upsert(tx, PriceFile(closes, [], 0, False), b"funds")
 
 
 def main(directory: Path) -> None:

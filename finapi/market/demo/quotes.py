@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 
 from finapi.app import App
-from finapi.market.prices import prices
-from finapi.market.prices.price_csv import PriceRow, Prices
+from finapi.market.prices import price_store
+from finapi.market.prices.price_csv import PriceFile, PriceRow
 
 FIRST, LAST = date(2022, 1, 3), date(2025, 12, 31)
 BASES = {"AAPL": 150.0, "NFLX": 400.0, "SNOW": 180.0, "AEON": 8.0, "UPXI": 5.0}
@@ -26,7 +26,7 @@ def load(app: App) -> int:
     """Store the made up prices; how many days and actions were new."""
     rows = [row for ticker in BASES for row in _series(ticker)]
     with app.db.write() as tx:
-        return prices.put(tx, Prices(rows, [], 0, synthetic=True), b"the demo's formula 1")[0]
+        return price_store.upsert(tx, PriceFile(rows, [], 0, is_synthetic=True), b"the demo's formula 1")[0]
 
 
 def _series(ticker: str) -> Iterator[PriceRow]:

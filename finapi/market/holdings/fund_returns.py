@@ -16,8 +16,7 @@ from finapi.core.records import build_record
 from finapi.market.holdings import quarters, value_doubts
 from finapi.market.holdings.funds import compute_percent
 from finapi.market.holdings.value_doubts import DoubtedCount, DoubtSum
-from finapi.market.prices import returns
-from finapi.market.prices.prices import PriceSeries
+from finapi.market.prices import price_series, returns
 from finapi.market.reference import issuer_names
 from finapi.store.db import Row, Transaction
 
@@ -49,9 +48,9 @@ def recompute_series_returns(tx: Transaction) -> int:
     spans = [(first, last) for last, first in begun.items()]
     rows = tx.list_rows("uncounted_series", limit=SERIES_PER_PORTION)
     for row in rows:
-        series = PriceSeries(*row)
-        found = {} if series.source == "synthetic" else returns.over(tx, series, spans)
-        now = {period: (str(one.earned), int(one.adjusted)) for period, one in found.items()}
+        series = price_series.build_series(row)
+        found = {} if series.source == "synthetic" else returns.compute_over_spans(tx, series, spans)
+        now = {period: (str(one.fraction), int(one.is_adjusted)) for period, one in found.items()}
         kept = {
             one["period"]: (one["earned"], one["adjusted"]) for one in tx.list_rows("returns_of_series", id=series.id)
         }

@@ -17,7 +17,7 @@ from typing import Annotated, Literal, NamedTuple, TypeVar
 
 from finapi.market.holdings import quarters, value_units
 from finapi.market.holdings.value_units import MAX_PRICE_RATIO, MIN_MANAGERS, THOUSANDS
-from finapi.market.prices import prices
+from finapi.market.prices import price_series
 from finapi.store.db import Database, Row, Transaction
 from finapi.store.portions import read_in_portions, write_in_portions
 
@@ -174,7 +174,7 @@ def _split(row: Row, times: float) -> bool:
 
 def _closed_at(tx: Transaction, row: Row, period: str, own: float) -> bool:
     """Whether a price that is held says that the position is right and the other managers are not."""
-    close = prices.close_on(tx, row["ticker"], period)
+    close = price_series.find_close(tx, row["ticker"], period)
     return close is not None and close.source != "synthetic" and _alike(own, float(close.close))
 
 

@@ -16,7 +16,7 @@ from finapi.market.documents import families, filings, metadata, outcomes
 from finapi.market.documents.outcomes import Outcome, format_reason
 from finapi.market.documents.sources import Document
 from finapi.market.filings import lists
-from finapi.market.prices import price_csv, prices
+from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import cusip_map
 from finapi.market.statements import fact_sets
 from finapi.store import heartbeats
@@ -131,10 +131,14 @@ def prices_of(document: Document, ticker: str | None) -> Put:
     made = price_csv.parse(data, document.path, document.name)
 
     def put(tx: Transaction, now: datetime) -> list[Outcome]:
-        named = "" if made.rows[0].ticker else prices.named(tx, made, ticker, document.path)
-        changed, note = prices.put(tx, made, data, named)
+        named = "" if made.rows[0].ticker else price_store.choose_ticker(tx, made, ticker, document.path)
+        changed, note = price_store.upsert(tx, made, data, named)
         notes = [f"prices of {named}"] if named else []
-        notes += [f"{made.left_out_count} rows are left out: {'; '.join(made.left_out)}"] if made.left_out else []
+        notes += (
+            [f"{made.rejected_count} rows are left out: {'; '.join(made.rejected_lines)}"]
+            if made.rejected_lines
+            else []
+        )
         notes += [note] if note else [] if changed else ["tells nothing new"]
         return [outcomes.from_document(document, changed > 0, "; ".join(notes) or None)]
 

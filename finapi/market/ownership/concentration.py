@@ -9,9 +9,9 @@ from itertools import groupby
 from typing import Annotated, Any, NamedTuple, TypedDict
 
 from finapi.core.records import Time, build_record
-from finapi.market.ownership import positions
-from finapi.market.ownership.owners import Source
-from finapi.market.ownership.positions import Divider, Gaps, SharesOutstanding, ToldFigure
+from finapi.market.ownership import issuer_holders
+from finapi.market.ownership.holder_profiles import Source
+from finapi.market.ownership.issuer_holders import Divider, Gaps, SharesOutstanding, ToldFigure
 from finapi.market.reference.companies import Company
 from finapi.store.db import Transaction
 
@@ -73,7 +73,7 @@ def of_issuer(tx: Transaction, company: Company) -> OwnershipConcentration:
     report the same shares, the largest counts for all. Parts by 13F and by insiders' forms are sums of their own.
     """
     divider = Divider(tx, company.cik, company.ticker)
-    figures, groups = positions.of_everybody(tx, company.cik), _groups(tx, company.cik)
+    figures, groups = issuer_holders.of_everybody(tx, company.cik), _groups(tx, company.cik)
     counted, without = _largest(figures.values(), groups, divider)
     managers, insiders = (
         _largest(([one for one in held if one.source == source] for held in figures.values()), joint, divider)[0]
@@ -104,7 +104,7 @@ def of_issuer(tx: Transaction, company: Company) -> OwnershipConcentration:
         plain,
         issuerCik=company.padded_cik,
         issuerTicker=company.ticker,
-        asOf=positions.timed(max((one.figure.day for one in counted), default=None)),
+        asOf=issuer_holders.timed(max((one.figure.day for one in counted), default=None)),
         sharesOutstanding=divider.counted,
         coverage=coverage,
         holders=_shown(tx, counted[:_SHOWN]),
@@ -114,7 +114,7 @@ def of_issuer(tx: Transaction, company: Company) -> OwnershipConcentration:
 
 def _summed(parts: Sequence[Decimal]) -> Decimal | None:
     """The sum, rounded once; None of nothing."""
-    return positions.rounded(sum(parts, Decimal())) if parts else None
+    return issuer_holders.rounded(sum(parts, Decimal())) if parts else None
 
 
 def _gaps(plain: Mapping[str, Decimal | None], gap: str) -> dict[str, str]:
@@ -126,7 +126,7 @@ def _largest(figures: Any, groups: Mapping[str, str], divider: Divider) -> tuple
     best: dict[str, _Part] = {}
     without: Counter[str] = Counter()
     for held in figures:
-        stands = positions.standing(held) if held else None
+        stands = issuer_holders.standing(held) if held else None
         if stands is None or stands.shares == 0:
             continue
         percent, gap = divider.part(stands.figure, stands.shares)
@@ -156,15 +156,15 @@ def _groups(tx: Transaction, issuer: int) -> dict[str, str]:
 
 
 def _shown(tx: Transaction, counted: Sequence[_Part]) -> list[CountedHolder]:
-    told = positions.with_filings(tx, [one.figure for one in counted])
+    told = issuer_holders.with_filings(tx, [one.figure for one in counted])
     return [
         build_record(
             CountedHolder,
             {**held},
             holderUuid=part.figure.holder,
-            percent=positions.rounded(part.percent),
+            percent=issuer_holders.rounded(part.percent),
             accessionNumber=held["accession"],
-            asOf=positions.timed(held["day"]),
+            asOf=issuer_holders.timed(held["day"]),
         )
         for part, held in zip(counted, told, strict=True)
     ]

@@ -30,7 +30,7 @@ _WORDS = tuple(
 _SENTENCE = re.compile(r"[.;:!?]\s+|\s[•●]\s")
 
 
-def intents(text: str | None) -> int | None:
+def find_intents(text: str | None) -> int | None:
     """A bit for each of ``INTENTS`` that some sentence states, the first the lowest; None without a text."""
     if not text:
         return None

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from finapi.core.records import Date, OneOf, Time, build_record
 from finapi.edgar.schedules import ALL_FORM_TYPES
-from finapi.market.ownership.filings import Holes, ScheduleFilters
+from finapi.market.ownership.schedule_filings import Holes, ScheduleFilters
 from finapi.store.db import Row, Transaction
 
 # Rows of one company or holder at most: no company has had so many owners of five per cent.

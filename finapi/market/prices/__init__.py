@@ -1,1 +1,1 @@
-"""Prices by day from CSV files, adjusted when they are read."""
+"""Daily prices from CSV files, adjusted for splits and dividends when they are read."""

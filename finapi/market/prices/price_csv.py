@@ -57,7 +57,7 @@ class PriceRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class PriceFile:
     """The rows of a file in its order, what is wrong with the others by line, and whether they are made up.
 
     ``parts`` are what the file's name may call their ticker, which is "" in every row, each with its own parts.
@@ -65,14 +65,14 @@ class Prices:
     """
 
     rows: list[PriceRow]
-    left_out: list[str]
-    left_out_count: int
-    synthetic: bool
-    parts: tuple[tuple[str, ...], ...] = ()
-    acted: bool = True
+    rejected_lines: list[str]
+    rejected_count: int
+    is_synthetic: bool
+    ticker_candidates: tuple[tuple[str, ...], ...] = ()
+    has_action_columns: bool = True
 
 
-def parse(data: bytes, file: str, name: str) -> Prices:
+def parse(data: bytes, file: str, name: str) -> PriceFile:
     """Return the prices of a CSV (``name`` is its file name, which may tell the ticker).
 
     Raises ParseError for what is no CSV of prices: no date or no figure among the columns, a column twice, days that
@@ -105,7 +105,7 @@ def parse(data: bytes, file: str, name: str) -> Prices:
         raise ParseError(file, "", "; ".join(["holds no prices", *wrong[:3]]))
     found = [row for days in rows.values() for row in days.values()]
     parts = () if "ticker" in columns else _parts(name)
-    return Prices(found, wrong, count, synthetic, parts, not columns.keys().isdisjoint(("dividend", "split")))
+    return PriceFile(found, wrong, count, synthetic, parts, not columns.keys().isdisjoint(("dividend", "split")))
 
 
 class _OtherOrder(ValueError):

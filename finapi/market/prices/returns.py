@@ -1,105 +1,173 @@
-"""What became of a share: its return some days of trading after a day, and over quarters."""
+"""Returns of a share: some trading days after a day, and from the end of one quarter to the next.
+
+A return is (close at the end) / (close at the beginning) - 1, with the beginning adjusted for the splits and dividends
+in between. If no file of the ticker states splits or dividends, the adjusted closes of the files are compared. If
+there are none either, the closes are compared unadjusted, and ``is_adjusted`` is False.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, localcontext
 from typing import NamedTuple
 
 from finapi.core import days
-from finapi.market.prices import prices
-from finapi.market.prices.prices import ONE, STALE_DAYS, Action, PriceSeries
+from finapi.market.prices import price_series
+from finapi.market.prices.price_series import ONE, STALE_DAYS, Adjustment, PriceSeries
 from finapi.store.db import Transaction
 
-AFTER = (1, 5, 20, 60)  # days of trading
+TRADING_DAYS_AFTER = (1, 5, 20, 60)
 
-# A close that is older than this is not that of a quarter's end: a weekend and two holidays.
-QUARTER_DAYS = 5
+# A close that is older is not the close of a quarter's end: a weekend and two holidays.
+QUARTER_STALE_DAYS = 5
 
-_PLACES = Decimal("0.000001")
+_PRECISION = 28  # Digits of products of factors.
+_RETURN_STEP = Decimal("0.000001")
 
 
 class Returns(NamedTuple):
-    """The returns after a day by days of trading, and why one is not known; ``adjusted`` for splits and dividends.
+    """The returns after a day.
 
-    ``close`` is that of ``date``, the day itself or the last day of trading before it.
+    ``close`` is the close of ``date``: the day itself, or the last trading day before it. ``returns`` and ``reasons``
+    are by the number of trading days; ``reasons`` says why a return is None.
     """
 
     date: str | None
     close: Decimal | None
     returns: dict[int, Decimal | None]
-    adjusted: bool | None
+    is_adjusted: bool | None  # For splits and dividends.
     reasons: dict[int, str]
 
 
-def unknown(reason: str) -> Returns:
-    """No return at all, for one reason."""
-    return Returns(None, None, dict.fromkeys(AFTER), None, dict.fromkeys(AFTER, reason))
-
-
 class QuarterReturn(NamedTuple):
-    """What a share returned from the end of one quarter to that of the next; ``adjusted`` for splits and dividends."""
+    """The return from the end of one quarter to the end of the next; 0.05 is five per cent."""
 
-    earned: Decimal
-    adjusted: bool
+    fraction: Decimal
+    is_adjusted: bool  # For splits and dividends.
 
 
-def over(tx: Transaction, series: PriceSeries, spans: Iterable[tuple[str, str]]) -> dict[str, QuarterReturn]:
-    """The returns of a ticker from one day to another by the latter, of those spans with a close at both ends."""
-    acts = prices.actions(tx.list_rows("price_actions", series_id=series.id)) if series.acted else ()
-    found: dict[str, QuarterReturn] = {}
+class _Close(NamedTuple):
+    """A stored close; the fields are exact decimals."""
+
+    date: str
+    close: str
+    adj_close: str | None
+
+    def get_price(self, *, adjusted: bool) -> Decimal:
+        price = self.adj_close if adjusted else self.close
+        assert price is not None
+        return Decimal(price)
+
+
+def build_unknown(reason: str) -> Returns:
+    """Return a record without any return, for one reason."""
+    return Returns(
+        date=None,
+        close=None,
+        returns=dict.fromkeys(TRADING_DAYS_AFTER),
+        is_adjusted=None,
+        reasons=dict.fromkeys(TRADING_DAYS_AFTER, reason),
+    )
+
+
+def compute_over_spans(
+    tx: Transaction, series: PriceSeries, spans: Iterable[tuple[str, str]]
+) -> dict[str, QuarterReturn]:
+    """Return the returns of a ticker over spans of (first day, last day), by the last day.
+
+    Spans without a close near both ends are left out.
+    """
+    adjustments = price_series.list_adjustments(tx, series) if series.has_actions else []
+    quarter_returns: dict[str, QuarterReturn] = {}
     for row in tx.list_rows("closes_of_spans", series_id=series.id, spans=json.dumps(list(spans))):
-        first, last = (json.loads(one or "null") for one in (row["at_first"], row["at_last"]))
-        if first and last and _is_of(first[0], row["first"]) and _is_of(last[0], row["last"]):
-            by_file = not series.acted and bool(first[2] and last[2])
-            with localcontext(prec=28):
-                earned = _earned(first, last, acts, by_file=by_file)
-            found[row["last"]] = QuarterReturn(earned, bool(series.acted) or by_file)
-    return found
+        first = _parse_close(row["at_first"])
+        last = _parse_close(row["at_last"])
+        if first is None or last is None:
+            continue
+        if not (_is_near_quarter_end(first, row["first"]) and _is_near_quarter_end(last, row["last"])):
+            continue
+        uses_adj_close = not series.has_actions and bool(first.adj_close and last.adj_close)
+        fraction = _compute_return(first, last, adjustments, uses_adj_close=uses_adj_close)
+        quarter_returns[row["last"]] = QuarterReturn(fraction, is_adjusted=series.has_actions or uses_adj_close)
+    return quarter_returns
 
 
-def _is_of(date: str, day: str) -> bool:
-    return days.number(day) - days.number(date) <= QUARTER_DAYS
+def _parse_close(json_array: str | None) -> _Close | None:
+    return None if json_array is None else _Close(*json.loads(json_array))
 
 
-def _earned(first: Sequence[str], last: Sequence[str], acts: Sequence[Action], *, by_file: bool) -> Decimal:
-    """The return from one close to another, each its date, close and adjusted close."""
-    base = Decimal(first[1 + by_file])
-    for act in acts:
-        base *= act.factor if first[0] < act.date <= last[0] else ONE
-    return (Decimal(last[1 + by_file]) / base - ONE).quantize(_PLACES)
+def _is_near_quarter_end(close: _Close, quarter_end: str) -> bool:
+    return days.number(quarter_end) - days.number(close.date) <= QUARTER_STALE_DAYS
 
 
-def after(tx: Transaction, asked: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Returns]:
-    """What became of tickers after days, by ticker and day."""
-    wanted = sorted(set(asked))
-    series = {ticker: prices.of_ticker(tx, ticker) for ticker in {ticker for ticker, _ in wanted}}
-    held = {ticker: one for ticker, one in series.items() if one is not None}
-    acts = {
-        one.id: prices.actions(tx.list_rows("price_actions", series_id=one.id)) for one in held.values() if one.acted
-    }
-    places = json.dumps([(held[ticker].id, day) for ticker, day in wanted if ticker in held])
-    closes: dict[tuple[int, str], dict[int, list[str]]] = {}
-    for row in tx.list_rows("closes_around", asked=places):
-        found = {after: row[f"after_{after}"] for after in (0, *AFTER)}
-        closes[row["series_id"], row["day"]] = {after: json.loads(one) for after, one in found.items() if one}
-    return {
-        (ticker, day): _returns(held[ticker], day, closes[held[ticker].id, day], acts.get(held[ticker].id, ()))
-        if ticker in held
-        else unknown("no_prices_held")
-        for ticker, day in wanted
-    }
+def _compute_return(first: _Close, last: _Close, adjustments: Sequence[Adjustment], *, uses_adj_close: bool) -> Decimal:
+    with localcontext(prec=_PRECISION):
+        start = first.get_price(adjusted=uses_adj_close)
+        end = last.get_price(adjusted=uses_adj_close)
+        for adjustment in adjustments:
+            if first.date < adjustment.date <= last.date:
+                start *= adjustment.price_factor
+        return (end / start - ONE).quantize(_RETURN_STEP)
 
 
-def _returns(series: PriceSeries, day: str, found: dict[int, list[str]], acts: Sequence[Action]) -> Returns:
-    if 0 not in found or days.number(day) - days.number(found[0][0]) > STALE_DAYS:
-        return unknown("no_close_near_the_day")
-    begins = found.pop(0)
-    by_file = not series.acted and bool(begins[2]) and all(one[2] for one in found.values())
-    returns: dict[int, Decimal | None] = dict.fromkeys(AFTER)
-    with localcontext(prec=28):
-        for after, ends in found.items():
-            returns[after] = _earned(begins, ends, acts, by_file=by_file)
-    reasons = {after: "not_yet_held" for after in AFTER if after not in found}
-    return Returns(begins[0], Decimal(begins[1]), returns, bool(series.acted) or by_file, reasons)
+def compute_after_days(tx: Transaction, ticker_days: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Returns]:
+    """Return the returns after days by (ticker, day)."""
+    pairs = sorted(set(ticker_days))
+    series_by_ticker: dict[str, PriceSeries] = {}
+    adjustments_by_ticker: dict[str, list[Adjustment]] = {}
+    for ticker in sorted({ticker for ticker, _ in pairs}):
+        series = price_series.find_series_of_ticker(tx, ticker)
+        if series is not None:
+            series_by_ticker[ticker] = series
+            adjustments_by_ticker[ticker] = price_series.list_adjustments(tx, series) if series.has_actions else []
+    series_days = [(series_by_ticker[ticker].id, day) for ticker, day in pairs if ticker in series_by_ticker]
+    closes = _load_closes_after(tx, series_days)
+    returns: dict[tuple[str, str], Returns] = {}
+    for ticker, day in pairs:
+        if ticker in series_by_ticker:
+            series = series_by_ticker[ticker]
+            returns[ticker, day] = _build_returns(series, day, closes[series.id, day], adjustments_by_ticker[ticker])
+        else:
+            returns[ticker, day] = build_unknown("no_prices_held")
+    return returns
+
+
+def _load_closes_after(
+    tx: Transaction, series_days: Sequence[tuple[int, str]]
+) -> dict[tuple[int, str], dict[int, _Close]]:
+    """Return by (series id, day) the close of the day (0) and those after, by the number of trading days."""
+    closes: dict[tuple[int, str], dict[int, _Close]] = {}
+    for row in tx.list_rows("closes_after_days", series_days=json.dumps(series_days)):
+        closes_after: dict[int, _Close] = {}
+        for count in (0, *TRADING_DAYS_AFTER):
+            close = _parse_close(row[f"after_{count}"])
+            if close is not None:
+                closes_after[count] = close
+        closes[row["series_id"], row["day"]] = closes_after
+    return closes
+
+
+def _build_returns(
+    series: PriceSeries, day: str, closes_after: Mapping[int, _Close], adjustments: Sequence[Adjustment]
+) -> Returns:
+    """Return the returns after a day from its close, which has the key 0, and the closes after it."""
+    first = closes_after.get(0)
+    if first is None or days.number(day) - days.number(first.date) > STALE_DAYS:
+        return build_unknown("no_close_near_the_day")
+    uses_adj_close = not series.has_actions and all(close.adj_close for close in closes_after.values())
+    returns: dict[int, Decimal | None] = {}
+    reasons: dict[int, str] = {}
+    for count in TRADING_DAYS_AFTER:
+        if count in closes_after:
+            returns[count] = _compute_return(first, closes_after[count], adjustments, uses_adj_close=uses_adj_close)
+        else:
+            returns[count] = None
+            reasons[count] = "not_yet_held"
+    return Returns(
+        date=first.date,
+        close=Decimal(first.close),
+        returns=returns,
+        is_adjusted=series.has_actions or uses_adj_close,
+        reasons=reasons,
+    )

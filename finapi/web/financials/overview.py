@@ -9,7 +9,7 @@ from finapi.core.records import Date
 from finapi.market.financials import company_overview
 from finapi.market.financials.company_overview import CompanyOverview
 from finapi.market.financials.series_rows import PriceSource
-from finapi.market.prices import prices
+from finapi.market.prices import price_series
 from finapi.market.reference import companies, sectors
 from finapi.web.financials import series
 from finapi.web.http.call import Call
@@ -45,7 +45,7 @@ def of_ticker(call: Call) -> Response:
         sector, industry = sectors.for_sic(tx.find_value("company_sic", cik=company.cik))
         data = company_overview.build_overview(company, sector, industry, row)
         named = row.build_period()
-        close = prices.close_on(tx, company.ticker, named["period_end"], within=prices.EVER)
+        close = price_series.find_close(tx, company.ticker, named["period_end"], max_age_days=price_series.ANY_AGE_DAYS)
     meta = {
         "period": row.series.kind,
         "fiscal_year": named["fiscal_year"],

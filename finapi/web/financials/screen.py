@@ -27,7 +27,7 @@ from finapi.market.financials.latest_years import (
 from finapi.market.financials.metric_series import SeriesQuery, check_query, select_periods
 from finapi.market.financials.series_rows import FigureSeries, PriceSource
 from finapi.market.intake import ingest
-from finapi.market.prices import prices
+from finapi.market.prices import price_series
 from finapi.market.reference import companies
 from finapi.store.db import DatabaseError, Transaction
 from finapi.web.financials import series
@@ -234,7 +234,7 @@ def valuation(call: Call) -> Response:
         found: list[Valuation] = []
         for period in select_periods(rows.periods, question):
             row = rows.get_row(period)
-            close = prices.close_on(tx, company.ticker, row.build_period()["period_end"])
+            close = price_series.find_close(tx, company.ticker, row.build_period()["period_end"])
             found += [
                 latest_years.build_valuation(row, key, close and close.date)
                 for key in latest_years.list_valuation_keys()

@@ -17,7 +17,7 @@ from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.metric_series import LAST_QUARTERS, PROVENANCE_LEVELS, SeriesMeta, SeriesQuery, SeriesRow
 from finapi.market.financials.series_rows import SERIES_KINDS, PriceOnDay
 from finapi.market.financials.splits import SplitRecord
-from finapi.market.prices import prices
+from finapi.market.prices import price_series
 from finapi.market.reference import companies, share_splits
 from finapi.market.reference.companies import Company
 from finapi.store.db import Transaction
@@ -249,17 +249,17 @@ def price_of(tx: Transaction, company: Company) -> PriceOnDay:
     """The close of the company's first ticker by day, as traded then."""
 
     def price(day: int) -> Decimal | str:
-        close = prices.close_on(tx, company.ticker, days.iso(day), within=prices.EVER)
+        close = price_series.find_close(tx, company.ticker, days.iso(day), max_age_days=price_series.ANY_AGE_DAYS)
         if close is None:
             return reasons.NO_PRICE
-        return close.close if day - days.number(close.date) <= prices.STALE_DAYS else reasons.STALE_PRICE
+        return close.close if day - days.number(close.date) <= price_series.STALE_DAYS else reasons.STALE_PRICE
 
     return price
 
 
 def price_source(tx: Transaction, company: Company) -> str | None:
     """Where the prices of a company's ratios are from: "csv", "synthetic" (made up, as in the demo) or none."""
-    held = prices.of_ticker(tx, company.ticker)
+    held = price_series.find_series_of_ticker(tx, company.ticker)
     return None if held is None else held.source
 
 

@@ -149,7 +149,7 @@ def _rows(tx: Transaction, call: Call, page: IdPage, insider: int | None = None)
     if not call.params["include_outcome"]:
         return rows
     dated = [(row, row["transaction_date"]) for row in rows]
-    became = returns.after(tx, [(row["ticker"], day) for row, day in dated if row["ticker"] and day])
+    became = returns.compute_after_days(tx, [(row["ticker"], day) for row, day in dated if row["ticker"] and day])
     earnings = trades.find_next_earnings(tx, [(row["issuer_cik"], day) for row, day in dated if day])
     return [TransactionInList(**row, outcome=_outcome(row, became, earnings)) for row in rows]
 
@@ -159,7 +159,7 @@ def _outcome(
 ) -> TradeOutcome:
     day, ticker = row["transaction_date"], row["ticker"]
     lacking = "no_transaction_date" if day is None else "no_ticker"
-    after = became[ticker, day] if ticker and day else returns.unknown(lacking)
+    after = became[ticker, day] if ticker and day else returns.build_unknown(lacking)
     following = earnings.get((row["issuer_cik"], day or ""))
     reasons = {f"return_{count}d": reason for count, reason in after.reasons.items()}
     if following is None:
@@ -171,7 +171,7 @@ def _outcome(
         "return_5d": after.returns[5],
         "return_20d": after.returns[20],
         "return_60d": after.returns[60],
-        "is_adjusted": after.adjusted,
+        "is_adjusted": after.is_adjusted,
         "next_earnings": following,
         "days_to_earnings": days.number(following) - days.number(day) if following and day else None,
         "reasons": reasons,

@@ -22,7 +22,7 @@ from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
 from finapi.market.filings import lists
 from finapi.market.insiders import insider_store
 from finapi.market.insiders import trades as stored
-from finapi.market.prices import price_csv, prices
+from finapi.market.prices import price_csv, price_store
 from finapi.web.http.route import INSIDERS
 from tests.client import Client
 from tests.conftest import NOW
@@ -201,7 +201,7 @@ def test_what_became_of_a_share_after_a_transaction(api: Client, market: App) ->
         lines.append(f"{day},{close},0,{split}")
     data = "\n".join(lines).encode() + b"\n"
     with market.db.write() as tx:
-        prices.put(tx, price_csv.parse(data, "prices.csv", "prices.csv"), data, "BRK-B")
+        price_store.upsert(tx, price_csv.parse(data, "prices.csv", "prices.csv"), data, "BRK-B")
     of_lamps = "/transactions/by-ticker/BRK-B?include_outcome=true"
     (row,) = get(api, f"{of_lamps}&quarter=2026-03-31&min_shares=100&max_shares=100")["data"]
     outcome = row["outcome"]

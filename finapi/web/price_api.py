@@ -7,8 +7,8 @@ from typing import TypedDict
 from finapi.core import days
 from finapi.core.errors import ApiError
 from finapi.core.records import Date
-from finapi.market.prices import prices
-from finapi.market.prices.prices import PriceDay, PriceSource
+from finapi.market.prices import price_series
+from finapi.market.prices.price_series import PriceDay, PriceSource
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, TICKER, Param, cursor_param, invalid_cursor, limit_param
@@ -51,15 +51,15 @@ class PriceMeta(PriceDays, WindowMeta):
 SHAPE = Envelope[list[PriceDay], PriceMeta]
 
 
-def of_ticker(call: Call) -> Response:
+def list_days(call: Call) -> Response:
     """Return a page of the days of a ticker, newest first."""
     params = call.params
     limit = params["limit"]
     with call.app.db.read() as tx:
-        series = prices.find(tx, params["ticker"])
+        series = price_series.find_series(tx, params["ticker"])
         if series is None:
             raise ApiError("NOT_COVERED", "finapi has no prices for this company.")
-        rows = prices.page(
+        rows = price_series.list_days(
             tx,
             series,
             first=params["from"],

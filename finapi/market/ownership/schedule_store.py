@@ -23,8 +23,8 @@ from finapi.market.documents import announce, filings, identify
 from finapi.market.documents.identify import Subject
 from finapi.market.documents.metadata import DOCUMENT, HEADER, RANKS, UNFILED, FilingMetadata, Party, is_unfiled, number
 from finapi.market.insiders.form_positions import filing_day_number
-from finapi.market.ownership import bodies, holders, purposes
-from finapi.market.ownership import filings as lists
+from finapi.market.ownership import bodies, holder_ids, purposes
+from finapi.market.ownership import schedule_filings as lists
 from finapi.market.reference import companies
 from finapi.store import heartbeats
 from finapi.store.db import Row, Transaction
@@ -37,7 +37,9 @@ _WHOLE = Decimal(100)
 _CHAIN = 1_000
 
 
-def put(tx: Transaction, schedule: Schedule, filed: FilingMetadata, now: datetime, source: int = FROM_DOCUMENT) -> bool:
+def upsert(
+    tx: Transaction, schedule: Schedule, filed: FilingMetadata, now: datetime, source: int = FROM_DOCUMENT
+) -> bool:
     """Store a schedule under its filing; False when it is held already and nothing new is told."""
     text = bodies.encoded(schedule)
     content = hashlib.sha256(text).digest()
@@ -61,7 +63,7 @@ def put(tx: Transaction, schedule: Schedule, filed: FilingMetadata, now: datetim
     return True
 
 
-def put_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool:
+def upsert_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool:
     """Store what the header of a filing without XML tells: its issuer and who filed it; whether anything was new."""
     issuer = next((one for one in header.parties if one.role == "subject"), None)
     filers = {one.cik: one for one in header.parties if one.role == "filed_by"}
@@ -75,10 +77,10 @@ def put_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool
     nothing: dict[str, Any] = {one.name: None for one in fields(Schedule)} | {"cusips": (), "rules": ()}
     said = {"form": header.form, "issuer_cik": issuer.cik, "issuer_name": issuer.name, "persons": persons}
     filed = FilingMetadata(header.accession, HEADER, filed_at=header.filed, accepted_at=header.accepted)
-    return put(tx, Schedule(**{**nothing, **said}), filed, now, FROM_HEADER)
+    return upsert(tx, Schedule(**{**nothing, **said}), filed, now, FROM_HEADER)
 
 
-def settle(tx: Transaction, now: datetime) -> int:
+def complete_undated(tx: Transaction, now: datetime) -> int:
     """Complete schedules whose filing or day was unknown. Return how many were settled.
 
     A stop ends it after a document; the rest is still noted as undated.
@@ -89,15 +91,15 @@ def settle(tx: Transaction, now: datetime) -> int:
             break
         schedule, accession = bodies.unpacked(row["body"]), row["accession"]
         if is_unfiled(accession):
-            accession = identify.listed(tx, subject(schedule)) or accession
+            accession = identify.listed(tx, build_subject(schedule)) or accession
         filed_at = tx.find_value("filing_times", accession=accession)
         if filed_at is not None:
             filed = FilingMetadata(accession, DOCUMENT, filed_at=filed_at, primary_document=row["document"])
-            settled += put(tx, schedule, filed, now, row["source"])
+            settled += upsert(tx, schedule, filed, now, row["source"])
     return settled
 
 
-def subject(schedule: Schedule) -> Subject:
+def build_subject(schedule: Schedule) -> Subject:
     """What a schedule says of its filing: no list tells the day of its event as a period."""
     ciks = [
         int(one) for one in (schedule.issuer_cik, schedule.filer_cik, *(one.cik for one in schedule.persons)) if one
@@ -105,7 +107,7 @@ def subject(schedule: Schedule) -> Subject:
     return Subject(ciks, schedule.form, schedule.event_date or "", hashlib.sha256(bodies.encoded(schedule)).digest())
 
 
-def filing_number(accession: str) -> int:
+def compute_filing_id(accession: str) -> int:
     """The number by which a filing is stored: of its accession number, or below zero of its hash."""
     return -1 - int(accession.removeprefix(UNFILED)[:15], 16) if is_unfiled(accession) else number(accession)
 
@@ -133,7 +135,8 @@ def _gives_way(held: Row, filed: FilingMetadata, content: bytes, source: int) ->
 def _insert(
     tx: Transaction, schedule: Schedule, filed: FilingMetadata, text: bytes, source: int, now: datetime
 ) -> None:
-    filing, day, issuer = filing_number(filed.accession), filing_day_number(filed.filed_at), int(schedule.issuer_cik)
+    filing, day = compute_filing_id(filed.accession), filing_day_number(filed.filed_at)
+    issuer = int(schedule.issuer_cik)
     companies.upsert_name(tx, issuer, schedule.issuer_name, companies.FROM_FILING_LIST, filed.filed_at or "")
     parties = _parties(schedule)
     if source == FROM_HEADER:
@@ -165,7 +168,7 @@ def _insert(
         is_group=any(one.group_membership == "a" for one in schedule.persons),
         is_exit=_is_exit(schedule, leading),
         purpose=schedule.purpose and schedule.purpose[: bodies.PURPOSE_SHOWN + 1],
-        intents=purposes.intents(schedule.purpose),
+        intents=purposes.find_intents(schedule.purpose),
         lead_seq=lead(schedule.persons) + 1,
         lead_percent=believed(leading.percent_of_class),
         lead_shares=leading.shares,
@@ -173,7 +176,7 @@ def _insert(
     tx.run("insert_schedule_body", filing_id=filing, document=filed.primary_document, body=zlib.compress(text))
     for seq, one in enumerate(schedule.persons, 1):
         cik = _cik(schedule, one)
-        holder = holders.of_cik(cik) if cik else holders.of_name(one.name)
+        holder = holder_ids.for_cik(cik) if cik else holder_ids.for_name(one.name)
         values = {name: getattr(one, name) for name in _OF_PERSON}
         place = {"filing_id": filing, "seq": seq, "issuer_cik": issuer, "cusip": cusip, "filed_day": day}
         tx.run(
@@ -187,7 +190,8 @@ def _insert(
             types=" ".join(one.person_types),
         )
         tx.insert_rows(
-            "insert_schedule_words", [(word, holder) for word in dict.fromkeys(holders.folded(one.name).split()[:20])]
+            "insert_schedule_words",
+            [(word, holder) for word in dict.fromkeys(holder_ids.fold_name(one.name).split()[:20])],
         )
         _link(tx, issuer, holder, day, filing)
 

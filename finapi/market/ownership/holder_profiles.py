@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, TypedDict
 from finapi.core import days
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, OneOf, Time, build_record
-from finapi.market.ownership import holders
+from finapi.market.ownership import holder_ids
 from finapi.store.db import Row, Transaction
 
 # The families of forms: 3, 4 and 5; 13F; Schedules 13D and 13G; 144.
@@ -175,7 +175,7 @@ def search(
     tx: Transaction, query: str | None, cik: int | None, kind: str | None, place: dict[str, int]
 ) -> HoldersFound:
     """Holders with most filings first: all, those of a kind, those whose names have the words of ``query``, a CIK's."""
-    ids, cut = None if cik is None else {holders.of_cik(cik)}, False
+    ids, cut = None if cik is None else {holder_ids.for_cik(cik)}, False
     if query is not None:
         named, cut = _of_words(tx, query)
         ids = named if ids is None else ids & named
@@ -193,10 +193,10 @@ def _of_words(tx: Transaction, query: str) -> tuple[set[str], bool]:
     """The holders whose names have words that begin with each of a text's, or of a CIK."""
     text = query.strip()
     if text.isascii() and text.isdigit() and len(text) <= 10:
-        return {holders.of_cik(int(text))}, False
+        return {holder_ids.for_cik(int(text))}, False
     found: set[str] | None = None
     cut = False
-    for word in sorted(dict.fromkeys(holders.folded(text).split()[:10]), key=len, reverse=True):
+    for word in sorted(dict.fromkeys(holder_ids.fold_name(text).split()[:10]), key=len, reverse=True):
         held = {row["holder"] for row in tx.list_rows("holders_with_word", word=word, limit=_MOST_WITH_WORD)}
         cut = cut or len(held) >= _MOST_WITH_WORD
         found = held if found is None else found & held
@@ -223,7 +223,7 @@ def _padded(row: Row) -> str | None:
 
 def found(tx: Transaction, holder: str) -> Row:
     """The row of a holder by its UUID or CIK; NOT_FOUND when nothing of it is held."""
-    holder = holders.of_cik(int(holder)) if holder.isdigit() else holder.lower()
+    holder = holder_ids.for_cik(int(holder)) if holder.isdigit() else holder.lower()
     row = tx.find_row("holders_of_ids", ids=json.dumps([holder]), kind=None, limit=1, offset=0)
     if row is None:
         raise ApiError("NOT_FOUND", f"finapi knows no holder {holder}; /ownership/holders lists them.")

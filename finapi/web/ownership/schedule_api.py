@@ -8,8 +8,8 @@ from typing import Any, Literal
 from finapi.core import days, records
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Time
-from finapi.market.ownership import filings, purposes, stakes
-from finapi.market.ownership.filings import (
+from finapi.market.ownership import purposes, schedule_filings, stakes
+from finapi.market.ownership.schedule_filings import (
     FORM_TYPES,
     ListedSchedule,
     QueriedSchedule,
@@ -44,7 +44,7 @@ _NAME = Param("filerName", help="Only persons whose names contain words that sta
 _LEAST = Param("minOwnership", "number", help="Minimum percentage of the class.", example="10")
 _FROM = Param("dateFrom", "date", is_window=True, help="First filing day.", example="2025-01-01")
 _TO = Param("dateTo", "date", is_window=True, help="Last filing day.", example="2025-12-31")
-LIST_PARAMS = (
+FILING_LIST_PARAMS = (
     _ISSUER,
     _TICKER,
     Param("filerCik", "cik", help="Only filings of this person, with its own figures.", example="0001067983"),
@@ -65,7 +65,7 @@ LIST_PARAMS = (
         help="Only filings whose filer used the other schedule before, or others.",
         example="true",
     ),
-    Param("sort", default="filedAt", allowed=filings.SORTS, help="Sort column.", example="percentOfClass"),
+    Param("sort", default="filedAt", allowed=schedule_filings.SORTS, help="Sort column.", example="percentOfClass"),
     Param("order", default="desc", allowed=("asc", "desc"), help="Sort direction.", example="desc"),
     PAGE,
     SIZE,
@@ -134,7 +134,13 @@ QUERY_BODY = (
     ),
     Field("from", "integer", minimum=0, help="Rows to skip.", example=0),
     Field("size", "integer", minimum=1, maximum=500, help="Rows, at most.", example=50),
-    Field("sort", "sort", allowed=filings.SORTS, help="Sort column, descending unless it says asc.", example="filedAt"),
+    Field(
+        "sort",
+        "sort",
+        allowed=schedule_filings.SORTS,
+        help="Sort column, descending unless it says asc.",
+        example="filedAt",
+    ),
 )
 CROSSING_PARAMS = (
     _TICKER,
@@ -145,11 +151,11 @@ CROSSING_PARAMS = (
     PAGE,
     SIZE,
 )
-DETAIL_PARAMS = (
+FILING_PARAMS = (
     path_param("accession", "any_accession", help="With or without dashes.", example="0000000103-25-000001"),
 )
-ISSUER_PARAMS = (path_param("cik", "cik", help="CIK of the company.", example="0001234567"),)
-PORTFOLIO_PARAMS = (
+OWNER_PARAMS = (path_param("cik", "cik", help="CIK of the company.", example="0001234567"),)
+STAKE_PARAMS = (
     path_param("cik", "cik", help="CIK of the holder.", example="0000000103"),
     limit_param(50, 500),
     OFFSET,
@@ -157,19 +163,19 @@ PORTFOLIO_PARAMS = (
 
 _DAYS: dict[str, Any] = {"dateFrom": Date | None, "dateTo": Date | None}
 _PAGED: dict[str, Any] = {"total": int, "limit": int, "page": int, "size": int, "totalPages": int, "has_more": bool}
-LIST = answer(filings=list[ListedSchedule], meta=with_windows(**_PAGED, **_DAYS))
-ACTIVISTS = answer(activists=list[ScheduleFiling], meta=with_windows(**_PAGED, **_DAYS))
-CONVERSIONS = answer(conversions=list[ScheduleConversion], meta=with_windows(**_PAGED, dateFrom=Date | None))
-GROUPS = answer(data=list[OwnerGroup], meta=part(**_PAGED))
-DETAIL = answer(**records.get_members(ScheduleDetail))
-QUERIED = answer(
+FILING_LIST_SHAPE = answer(filings=list[ListedSchedule], meta=with_windows(**_PAGED, **_DAYS))
+ACTIVIST_SHAPE = answer(activists=list[ScheduleFiling], meta=with_windows(**_PAGED, **_DAYS))
+CONVERSION_SHAPE = answer(conversions=list[ScheduleConversion], meta=with_windows(**_PAGED, dateFrom=Date | None))
+GROUP_SHAPE = answer(data=list[OwnerGroup], meta=part(**_PAGED))
+FILING_SHAPE = answer(**records.get_members(ScheduleDetail))
+QUERY_SHAPE = answer(
     data=list[QueriedSchedule], meta=part(total=part(value=int, relation=Literal["eq"]), **{"from": int, "size": int})
 )
-CROSSINGS = answer(crossings=list[ThresholdCrossing], meta=with_windows(**_PAGED, **_DAYS))
-SUMMARY = answer(
+CROSSING_SHAPE = answer(crossings=list[ThresholdCrossing], meta=with_windows(**_PAGED, **_DAYS))
+OWNER_SHAPE = answer(
     issuerCik=str, issuerTicker=str | None, nameOfIssuer=str, asOf=Time | None, beneficialOwners=list[BeneficialOwner]
 )
-PORTFOLIO = answer(
+STAKE_SHAPE = answer(
     filerCik=str,
     filerName=str,
     positions=list[PortfolioStake],
@@ -177,30 +183,30 @@ PORTFOLIO = answer(
 )
 
 
-def listed(call: Call) -> Response:
+def list_filings(call: Call) -> Response:
     """Schedules 13D and 13G, the newest first unless told."""
     with call.app.db.read() as tx:
         narrow = _filters(call, tx)
-        rows, total = filings.listed(tx, narrow, **_place(call))
-        shown = filings.with_positions(tx, rows) if call.params["include"] else rows
-        windows = call.build_window_meta(filings.undated(tx, narrow))
+        rows, total = schedule_filings.list_filings(tx, narrow, **_place(call))
+        shown = schedule_filings.with_positions(tx, rows) if call.params["include"] else rows
+        windows = call.build_window_meta(schedule_filings.count_undated(tx, narrow))
     page = _paging(call, total)
     return call.success_members({"filings": shown, "meta": {**page, **windows}}, {**page, **windows})
 
 
-def activists(call: Call) -> Response:
+def list_activist_filings(call: Call) -> Response:
     """Schedules 13D, whose filers may want to influence the company."""
     wanted = call.params["purposeCategory"]
     with call.app.db.read() as tx:
         bit = None if wanted is None else 1 << purposes.INTENTS.index(wanted)
         narrow = _filters(call, tx)._replace(forms=FORM_TYPES["13D"], intent=bit)
-        rows, total = filings.listed(tx, narrow, **_place(call))
-        windows = call.build_window_meta(filings.undated(tx, narrow))
+        rows, total = schedule_filings.list_filings(tx, narrow, **_place(call))
+        windows = call.build_window_meta(schedule_filings.count_undated(tx, narrow))
     page = _paging(call, total)
     return call.success_members({"activists": rows, "meta": {**page, **windows}}, {**page, **windows})
 
 
-def query(call: Call) -> Response:
+def query_filings(call: Call) -> Response:
     """The Schedules 13D and 13G that a query asks for."""
     body = call.body
     asked = {**body.get("query", {})}
@@ -210,8 +216,8 @@ def query(call: Call) -> Response:
     with call.app.db.read() as tx:
         issuer = _of_ticker(tx, asked.get("ticker"))
         narrow = _narrowed(tx, {**asked, "dateFrom": span.get("from"), "dateTo": span.get("to")}, issuer)
-        rows, total = filings.listed(tx, narrow._replace(sort=sort, descending=descending), size, start)
-    found = [filings.queried(row) for row in rows]
+        rows, total = schedule_filings.list_filings(tx, narrow._replace(sort=sort, descending=descending), size, start)
+    found = [schedule_filings.queried(row) for row in rows]
     meta = {"total": {"value": total, "relation": "eq"}, "from": start, "size": size}
     return call.success_members({"data": found, "meta": meta}, {"total": total, "has_more": start + len(rows) < total})
 
@@ -226,7 +232,7 @@ def _of_ticker(tx: Transaction, ticker: str | None) -> int | None:
         raise invalid_param("ticker", error.message, expected="a ticker that finapi knows") from None
 
 
-def crossings(call: Call) -> Response:
+def list_threshold_crossings(call: Call) -> Response:
     """Filings by which a person's part of a class passed a threshold."""
     given = call.params
     with call.app.db.read() as tx:
@@ -239,7 +245,7 @@ def crossings(call: Call) -> Response:
     return call.success_members({"crossings": rows, "meta": {**page, **windows}}, {**page, **windows})
 
 
-def conversions(call: Call) -> Response:
+def list_conversions(call: Call) -> Response:
     """Filers who went over to the other schedule."""
     first = call.params["dateFrom"]
     with call.app.db.read() as tx:
@@ -249,7 +255,7 @@ def conversions(call: Call) -> Response:
     return call.success_members({"conversions": rows, "meta": {**page, **windows}}, {**page, **windows})
 
 
-def groups(call: Call) -> Response:
+def list_groups(call: Call) -> Response:
     """Groups of owners, those that filed last first."""
     params = call.params
     with call.app.db.read() as tx:
@@ -258,17 +264,17 @@ def groups(call: Call) -> Response:
     return call.success_members({"data": rows, "meta": page}, page)
 
 
-def detail(call: Call) -> Response:
+def get_filing(call: Call) -> Response:
     """One Schedule 13D or 13G."""
     accession = call.params["accession"]
     with call.app.db.read() as tx:
-        found = filings.detail(tx, accession)
+        found = schedule_filings.detail(tx, accession)
     if found is None:
         raise ApiError("NOT_FOUND", f"finapi has no Schedule 13D or 13G {accession}.")
     return call.success_members({**found}, {})
 
 
-def summary(call: Call) -> Response:
+def list_beneficial_owners(call: Call) -> Response:
     """Everybody who told of owning securities of a company, as last told."""
     with call.app.db.read() as tx:
         company = companies.resolve(tx, str(call.params["cik"]), "cik")
@@ -283,7 +289,7 @@ def summary(call: Call) -> Response:
     return call.success_members(members, {})
 
 
-def portfolio(call: Call) -> Response:
+def list_stakes_of_holder(call: Call) -> Response:
     """What a holder told of, as last told."""
     cik, size, skipped = (call.params[name] for name in ("cik", "limit", "offset"))
     with call.app.db.read() as tx:
@@ -327,12 +333,12 @@ def _narrowed(tx: Transaction, given: Mapping[str, Any], issuer: int | None) -> 
     least, kind = given.get("minOwnership"), given.get("formType")
     return ScheduleFilters(
         issuer=_both(given.get("issuerCik"), issuer),
-        holders=filings.holders_of(tx, given.get("filerCik"), given.get("filerName")),
+        holders=schedule_filings.holders_of(tx, given.get("filerCik"), given.get("filerName")),
         forms=FORM_TYPES[kind] if kind else None,
         min_percent=None if least is None else float(least),
         # Day 0 is that of filings whose day is unknown: it is before no day.
         since=max(1, days.number(first)) if first else 1 if last else 0,
-        until=days.number(last) if last else filings.LAST_DAY,
+        until=days.number(last) if last else schedule_filings.LAST_DAY,
     )
 
 

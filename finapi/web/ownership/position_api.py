@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from finapi.core import records
 from finapi.core.records import Date, Time
-from finapi.market.ownership import concentration, owners, positions
+from finapi.market.ownership import concentration, holder_profiles, issuer_holders
 from finapi.market.ownership.concentration import OwnershipConcentration
-from finapi.market.ownership.positions import (
+from finapi.market.ownership.issuer_holders import (
     LAST,
     EventFilters,
     HolderPosition,
@@ -21,7 +21,7 @@ from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, limit_param, offset_param, path_param
 from finapi.web.http.schema import answer, part
-from finapi.web.ownership.owners import SOURCE, holder
+from finapi.web.ownership.holder_api import SOURCE, holder
 
 _ISSUER = path_param("issuer_cik", "cik", help="CIK of the company.", example="0000320193")
 _SPAN = (
@@ -37,28 +37,28 @@ POSITION_PARAMS = (
         "asOfDate", "date", help="By figures of days up to this one, whenever they were filed.", example="2025-12-31"
     ),
 )
-HISTORY_PARAMS = (
+POSITION_EVENT_PARAMS = (
     holder("holder_uuid"),
     _ISSUER,
     *_SPAN,
-    Param("sourceType", allowed=owners.SOURCES, help=SOURCE, example="form_13f"),
+    Param("sourceType", allowed=holder_profiles.SOURCES, help=SOURCE, example="form_13f"),
     limit_param(500, 500),
     _SKIPPED,
 )
-HOLDERS_PARAMS = (_ISSUER, limit_param(100, 500), OFFSET)
-TIMELINE_PARAMS = (
+HOLDER_PARAMS = (_ISSUER, limit_param(100, 500), OFFSET)
+ISSUER_EVENT_PARAMS = (
     _ISSUER,
     *_SPAN,
-    Param("source", allowed=owners.SOURCES, help=SOURCE, example="form_13f"),
+    Param("source", allowed=holder_profiles.SOURCES, help=SOURCE, example="form_13f"),
     limit_param(100, 500),
     _SKIPPED,
 )
 CONCENTRATION_PARAMS = (path_param("cik", "cik", help=_ISSUER.help, example=_ISSUER.example),)
 
 _PAGED = part(total=int, limit=int, offset=int, has_more=bool)
-POSITION = answer(**records.get_members(HolderPosition))
-HISTORY = answer(holderUuid=str, holderName=str, issuerCik=str, events=list[PositionEvent], meta=_PAGED)
-HOLDERS = answer(
+POSITION_SHAPE = answer(**records.get_members(HolderPosition))
+POSITION_EVENT_SHAPE = answer(holderUuid=str, holderName=str, issuerCik=str, events=list[PositionEvent], meta=_PAGED)
+HOLDER_SHAPE = answer(
     issuer_cik=str,
     issuer_ticker=str | None,
     as_of=Time | None,
@@ -66,33 +66,33 @@ HOLDERS = answer(
     holders=list[IssuerHolder],
     meta=_PAGED,
 )
-TIMELINE = answer(
+ISSUER_EVENT_SHAPE = answer(
     issuer_cik=str,
     issuer_ticker=str | None,
     events=list[IssuerEvent],
     meta=part(total=int, limit=int, offset=int, has_more=bool, startDate=Date | None, endDate=Date | None),
 )
-CONCENTRATION = answer(**records.get_members(OwnershipConcentration))
+CONCENTRATION_SHAPE = answer(**records.get_members(OwnershipConcentration))
 
 
-def position(call: Call) -> Response:
+def get_position(call: Call) -> Response:
     """What a holder has of an issuer."""
     params = call.params
     with call.app.db.read() as tx:
         company = companies.resolve(tx, str(params["issuer_cik"]), "issuer_cik")
-        row = owners.found(tx, params["holder_uuid"])
-        found = positions.current(tx, row, company, params["asOfDate"] or LAST)
+        row = holder_profiles.found(tx, params["holder_uuid"])
+        found = issuer_holders.current(tx, row, company, params["asOfDate"] or LAST)
     return call.success_members({**found}, {})
 
 
-def history(call: Call) -> Response:
+def list_position_events(call: Call) -> Response:
     """What forms told of a position, the latest day first."""
     params = call.params
     asked = _asked(call, params["sourceType"])
     with call.app.db.read() as tx:
         company = companies.resolve(tx, str(params["issuer_cik"]), "issuer_cik")
-        row = owners.found(tx, params["holder_uuid"])
-        rows, total = positions.history(tx, company.cik, row, asked)
+        row = holder_profiles.found(tx, params["holder_uuid"])
+        rows, total = issuer_holders.history(tx, company.cik, row, asked)
     meta = {**build_offset_page(total, asked.limit, asked.offset)}
     who = {"holderUuid": row["id"], "holderName": row["name"], "issuerCik": company.padded_cik}
     return call.success_members({**who, "events": rows, "meta": meta}, meta)
@@ -104,18 +104,18 @@ def _asked(call: Call, source: str | None) -> EventFilters:
     return EventFilters(first or ("0001-01-01" if last else ""), last or LAST, source, limit, offset)
 
 
-def holders(call: Call) -> Response:
+def list_holders(call: Call) -> Response:
     """Who has shares of an issuer, the most first."""
     place = {name: call.params[name] for name in ("limit", "offset")}
     with call.app.db.read() as tx:
         company = companies.resolve(tx, str(call.params["issuer_cik"]), "issuer_cik")
-        divider = positions.Divider(tx, company.cik, company.ticker)
-        rows, total, day = positions.of_issuer(tx, company.cik, divider, **place)
+        divider = issuer_holders.Divider(tx, company.cik, company.ticker)
+        rows, total, day = issuer_holders.of_issuer(tx, company.cik, divider, **place)
     meta = {**build_offset_page(total, **place)}
     members = {
         "issuer_cik": company.padded_cik,
         "issuer_ticker": company.ticker,
-        "as_of": positions.timed(day),
+        "as_of": issuer_holders.timed(day),
         "shares_outstanding": divider.counted,
         "holders": rows,
         "meta": meta,
@@ -123,13 +123,13 @@ def holders(call: Call) -> Response:
     return call.success_members(members, meta)
 
 
-def timeline(call: Call) -> Response:
+def list_issuer_events(call: Call) -> Response:
     """What forms told of an issuer's holders, the latest day first."""
     params = call.params
     asked = _asked(call, params["source"])
     with call.app.db.read() as tx:
         company = companies.resolve(tx, str(params["issuer_cik"]), "issuer_cik")
-        rows, total = positions.timeline(tx, company.cik, asked)
+        rows, total = issuer_holders.timeline(tx, company.cik, asked)
     meta = {
         **build_offset_page(total, asked.limit, asked.offset),
         "startDate": params["startDate"],
@@ -139,7 +139,7 @@ def timeline(call: Call) -> Response:
     return call.success_members(members, meta)
 
 
-def concentrated(call: Call) -> Response:
+def get_concentration(call: Call) -> Response:
     """How the shares of an issuer are distributed."""
     with call.app.db.read() as tx:
         company = companies.resolve(tx, str(call.params["cik"]), "cik")

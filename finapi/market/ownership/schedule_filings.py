@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from finapi.core.records import Date, OneOf, Time, build_record
 from finapi.edgar.schedules import ALL_FORM_TYPES
-from finapi.market.ownership import bodies, holders, purposes
+from finapi.market.ownership import bodies, holder_ids, purposes
 from finapi.market.reference import sectors, share_splits
 from finapi.store.db import Row, Transaction
 
@@ -96,7 +96,7 @@ class ScheduleFilters(NamedTuple):
     descending: bool = True
 
 
-def listed(tx: Transaction, narrow: ScheduleFilters, limit: int, offset: int) -> tuple[list[ScheduleFiling], int]:
+def list_filings(tx: Transaction, narrow: ScheduleFilters, limit: int, offset: int) -> tuple[list[ScheduleFiling], int]:
     """A page of filings, and how many there are."""
     values = {
         "issuer": narrow.issuer,
@@ -120,22 +120,22 @@ def listed(tx: Transaction, narrow: ScheduleFilters, limit: int, offset: int) ->
     return shown(tx, [(row["id"], row["seq"]) for row in rows]), int(tx.find_value(counted, values))
 
 
-def undated(tx: Transaction, narrow: ScheduleFilters) -> int:
+def count_undated(tx: Transaction, narrow: ScheduleFilters) -> int:
     """How many filings a window leaves out because their day is not known."""
-    return listed(tx, narrow._replace(since=0, until=0), 1, 0)[1] if narrow.since else 0
+    return list_filings(tx, narrow._replace(since=0, until=0), 1, 0)[1] if narrow.since else 0
 
 
 def holders_of(tx: Transaction, cik: int | None, name: str | None) -> list[str] | None:
     """The holders that a CIK and a name both mean; None when neither is given."""
     if name is None:
-        return None if cik is None else [holders.of_cik(cik)]
+        return None if cik is None else [holder_ids.for_cik(cik)]
     found = of_names(tx, name)
-    return found if cik is None else [one for one in found if one == holders.of_cik(cik)]
+    return found if cik is None else [one for one in found if one == holder_ids.for_cik(cik)]
 
 
 def of_names(tx: Transaction, text: str) -> list[str]:
     """The holders whose names have words that begin with each of a text's."""
-    words = holders.folded(text).split()[:10]
+    words = holder_ids.fold_name(text).split()[:10]
     if not words:
         return []
     rows = tx.list_rows("holders_of_words", words=json.dumps(words), count=len(words), limit=_NAMES)

@@ -20,9 +20,9 @@ from finapi.core.records import Date, OneOf, Time, build_record
 from finapi.market.financials import segment_figures
 from finapi.market.holdings import quarters
 from finapi.market.holdings.fund_positions import find_change_name
-from finapi.market.ownership import holders, owners
-from finapi.market.ownership.filings import split_factor
-from finapi.market.ownership.owners import Action, Kind, Source
+from finapi.market.ownership import holder_ids, holder_profiles
+from finapi.market.ownership.holder_profiles import Action, Kind, Source
+from finapi.market.ownership.schedule_filings import split_factor
 from finapi.market.reference import share_splits
 from finapi.market.reference.companies import Company
 from finapi.store.db import Row, Transaction
@@ -251,7 +251,7 @@ def of_everybody(tx: Transaction, issuer: int) -> dict[str, list[ToldFigure]]:
     found: dict[str, list[ToldFigure]] = {}
     # Thousands of managers hold a large company: what is made of each row counts.
     for day, number, cik, _, title, cusip, shares, value, _ in tx.list_rows("managers_now", key):
-        holder = holders.of_cik(cik)
+        holder = holder_ids.for_cik(cik)
         one = ToldFigure("form_13f", day, number, holder, Decimal(shares), None, value, title, cusip)
         found.setdefault(holder, []).append(one)
     for query, source in (("owners_now", "form_13dg"), ("insiders_now", "form_4")):
@@ -281,7 +281,9 @@ def _told(source: str, row: Row) -> ToldFigure:
         told["shares"] = None if None in given or classes != 1 else sum(map(Decimal, given), Decimal())
         gap = gap if classes == 1 else "several_classes" if classes else "no_figure_of_shares"
     shares, percent = (None if told.get(name) is None else Decimal(told[name]) for name in ("shares", "percent"))
-    holder = told.get("holder") or (holders.of_cik(told["cik"]) if told["cik"] else holders.of_name(told["name"]))
+    holder = told.get("holder") or (
+        holder_ids.for_cik(told["cik"]) if told["cik"] else holder_ids.for_name(told["name"])
+    )
     action = find_change_name(told["status"]) if "status" in told else None
     return ToldFigure(
         source,
@@ -325,7 +327,7 @@ def of_issuer(
     rows = [
         build_record(
             IssuerHolder,
-            {**owners.shown(named[holder])},
+            {**holder_profiles.shown(named[holder])},
             shares_held=stands.shares,
             shares_source=stands.figure.source,
             sources=list(dict.fromkeys(one["source"] for one in figures[holder])),
@@ -373,7 +375,10 @@ def _shown(tx: Transaction, figures: Sequence[ToldFigure]) -> dict[str, list[Hel
 
 def with_filings(tx: Transaction, figures: Sequence[ToldFigure]) -> list[HeldFigure]:
     """The figures with their filings, in their order."""
-    ids = {source: json.dumps(sorted({one.id for one in figures if one.source == source})) for source in owners.SOURCES}
+    ids = {
+        source: json.dumps(sorted({one.id for one in figures if one.source == source}))
+        for source in holder_profiles.SOURCES
+    }
     filings = {(row["source"], row["id"]): dict(row) for row in tx.list_rows("filings_of_figures", ids)}
     rows = []
     for one in figures:
@@ -433,7 +438,7 @@ def events(tx: Transaction, issuer: int, holder: Row | None, asked: EventFilters
     key = {"issuer": issuer, **who, **asked._asdict(), "upto": asked.offset + asked.limit}
     found: list[ToldFigure] = []
     total = 0
-    for name in owners.SOURCES:
+    for name in holder_profiles.SOURCES:
         if asked.source not in (None, name):
             continue
         if name == "form_13f":
@@ -447,7 +452,9 @@ def events(tx: Transaction, issuer: int, holder: Row | None, asked: EventFilters
     found.sort(key=lambda one: (_RANKS[one.source], -(one.value or 0), one.holder if one.source == "form_13f" else ""))
     found.sort(key=lambda one: one.day, reverse=True)
     page = found[asked.offset : asked.offset + asked.limit]
-    actions = owners.actions(tx, [(one.source, one.told or one.id) for one in page if one.source != "form_13f"])
+    actions = holder_profiles.actions(
+        tx, [(one.source, one.told or one.id) for one in page if one.source != "form_13f"]
+    )
     return [one._replace(action=one.action or actions.get((one.source, one.told or one.id))) for one in page], total
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from finapi.core import days
 from finapi.core.records import Date
-from finapi.market.ownership import notices
-from finapi.market.ownership.notices import NoticeFilters, ProposedSaleNotice
+from finapi.market.ownership import sale_notice_store
+from finapi.market.ownership.sale_notice_store import NoticeFilters, ProposedSaleNotice
 from finapi.market.reference import companies
 from finapi.web.holdings.fund_holdings import OffsetPage, build_offset_page
 from finapi.web.http.call import Call
@@ -30,12 +30,12 @@ INSIDER_PARAMS = (
     *_NARROW,
     _OF_COMPANY,
 )
-LIST = answer(
+SHAPE = answer(
     data=list[ProposedSaleNotice], meta=with_windows(pagination=OffsetPage, from_date=Date | None, to_date=Date | None)
 )
 
 
-def listed(call: Call) -> Response:
+def list_notices(call: Call) -> Response:
     """The newest notices: of all companies or of one, of everybody or of one who filed them."""
     params = call.params
     first, last = params["from_date"], params["to_date"]
@@ -47,10 +47,10 @@ def listed(call: Call) -> Response:
             filer=params.get("cik"),
             # Day 0 is that of notices whose day is unknown: it is before no day.
             since=max(1, days.number(first)) if first else 1 if last else 0,
-            until=days.number(last) if last else notices.LAST_DAY,
+            until=days.number(last) if last else sale_notice_store.LAST_DAY,
             amendment=params["is_amendment"],
         )
-        rows, total = notices.latest(tx, narrow, **place)
-        windows = call.build_window_meta(notices.undated(tx, narrow))
+        rows, total = sale_notice_store.list_notices(tx, narrow, **place)
+        windows = call.build_window_meta(sale_notice_store.count_undated(tx, narrow))
     meta: dict[str, Any] = {"pagination": build_offset_page(total, **place), **windows}
     return call.success_rows(rows, meta)

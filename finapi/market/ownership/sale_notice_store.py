@@ -23,7 +23,7 @@ from finapi.market.documents.metadata import DOCUMENT, RANKS, FilingMetadata, Pa
 from finapi.market.documents.outcomes import UNDATED
 from finapi.market.documents.packed import reader
 from finapi.market.insiders.form_positions import filing_day_number
-from finapi.market.ownership.store import filing_number
+from finapi.market.ownership.schedule_store import compute_filing_id
 from finapi.market.reference import companies
 from finapi.store import heartbeats
 from finapi.store.db import Row, Transaction
@@ -35,7 +35,7 @@ LAST_DAY = 10**9
 # ---- the way in
 
 
-def put(tx: Transaction, notice: SaleNotice, filed: FilingMetadata, now: datetime) -> bool:
+def upsert(tx: Transaction, notice: SaleNotice, filed: FilingMetadata, now: datetime) -> bool:
     """Store a notice under its filing; False when it is held already and nothing new is told."""
     text = _encoded(notice)
     content = hashlib.sha256(text).digest()
@@ -59,7 +59,7 @@ def put(tx: Transaction, notice: SaleNotice, filed: FilingMetadata, now: datetim
     return True
 
 
-def settle(tx: Transaction, now: datetime) -> int:
+def complete_undated(tx: Transaction, now: datetime) -> int:
     """Complete notices whose filing or day was unknown. Return how many were settled.
 
     A stop ends it after a document; the rest is still noted as undated.
@@ -74,7 +74,7 @@ def settle(tx: Transaction, now: datetime) -> int:
         filed_at = tx.find_value("filing_times", accession=accession)
         if filed_at is not None:
             filed = FilingMetadata(accession, DOCUMENT, filed_at=filed_at, primary_document=row["document"])
-            settled += put(tx, notice, filed, now)
+            settled += upsert(tx, notice, filed, now)
     return settled
 
 
@@ -106,7 +106,7 @@ def _gives_way(held: Row, filed: FilingMetadata, content: bytes) -> bool:
 
 
 def _insert(tx: Transaction, notice: SaleNotice, filed: FilingMetadata, text: bytes, now: datetime) -> None:
-    number, issuer = filing_number(filed.accession), int(notice.issuer_cik)
+    number, issuer = compute_filing_id(filed.accession), int(notice.issuer_cik)
     filer = int(notice.filer_cik) if notice.filer_cik and notice.filer_cik != notice.issuer_cik else None
     companies.upsert_name(tx, issuer, notice.issuer_name, companies.FROM_FILING_LIST, filed.filed_at or "")
     if not is_unfiled(filed.accession):
@@ -153,7 +153,7 @@ def _insert(tx: Transaction, notice: SaleNotice, filed: FilingMetadata, text: by
 def _announce(tx: Transaction, accession: str, now: datetime) -> None:
     row = tx.find_row("sale_notice_by_accession", accession=accession)
     assert row is not None
-    shown = objects(tx, [row["id"]])[0]
+    shown = list_by_ids(tx, [row["id"]])[0]
     names = ("ticker", "issuer_cik", "seller_name", "approximate_sale_date", "shares", "aggregate_market_value")
     payload = {name: {**shown}[name] for name in names}
     announce.inside(tx, now, SALE_NOTICES, accession, [announce.News(shown, payload, accession)])
@@ -178,10 +178,10 @@ FAMILY = Family(
     group=lambda documents: ([document] for document in documents),
     read=lambda documents: sale_notices.parse(documents[0].read(), documents[0].path),
     subject=_subject,
-    put=put,
+    put=upsert,
     note=lambda notice, filed: None if filed.filed_at else UNDATED,
     primary=True,
-    finish=settle,
+    finish=complete_undated,
     unread=dict.fromkeys(FORM_TYPES, _UNREAD),
     pack_rows=_pack_rows,
 )
@@ -268,21 +268,23 @@ class NoticeFilters(NamedTuple):
     amendment: bool | None = None
 
 
-def latest(tx: Transaction, narrow: NoticeFilters, limit: int, offset: int) -> tuple[list[ProposedSaleNotice], int]:
+def list_notices(
+    tx: Transaction, narrow: NoticeFilters, limit: int, offset: int
+) -> tuple[list[ProposedSaleNotice], int]:
     """The newest notices, and how many there are."""
     found = "sale_notices_of_issuer" if narrow.issuer is not None else "sale_notices_of_all"
     found = "sale_notices_of_filer" if narrow.filer is not None else found
     values = narrow._asdict()
     ids = [row["id"] for row in tx.list_rows(found, values, limit=limit, offset=offset)]
-    return objects(tx, ids), int(tx.find_value(f"{found}_count", values))
+    return list_by_ids(tx, ids), int(tx.find_value(f"{found}_count", values))
 
 
-def undated(tx: Transaction, narrow: NoticeFilters) -> int:
+def count_undated(tx: Transaction, narrow: NoticeFilters) -> int:
     """How many notices a window leaves out because their day is not known."""
-    return latest(tx, narrow._replace(since=0, until=0), 1, 0)[1] if narrow.since else 0
+    return list_notices(tx, narrow._replace(since=0, until=0), 1, 0)[1] if narrow.since else 0
 
 
-def objects(tx: Transaction, ids: list[int]) -> list[ProposedSaleNotice]:
+def list_by_ids(tx: Transaction, ids: list[int]) -> list[ProposedSaleNotice]:
     """The notices of these ids in their order."""
     rows = {row["id"]: row for row in tx.list_rows("sale_notices_shown", ids=json.dumps(ids))}
     return [_shown(rows[one]) for one in ids]

@@ -7,9 +7,9 @@ import json
 from finapi.core import days
 from finapi.core.errors import invalid_param
 from finapi.core.records import Date
-from finapi.market.ownership import flows
-from finapi.market.ownership.filings import FORM_TYPES
-from finapi.market.ownership.flows import DEFAULT_DAYS, MAX_DAYS, FlowFilters, ScheduleCoverage, ScheduleGroup
+from finapi.market.ownership import schedule_flows
+from finapi.market.ownership.schedule_filings import FORM_TYPES
+from finapi.market.ownership.schedule_flows import DEFAULT_DAYS, MAX_DAYS, FlowFilters, ScheduleCoverage, ScheduleGroup
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, limit_param
@@ -50,7 +50,7 @@ PARAMS = (
     Param("maxOwnership", "number", help="Maximum percentage of the class.", example="20"),
     Param(
         "direction",
-        allowed=flows.DIRECTIONS,
+        allowed=schedule_flows.DIRECTIONS,
         aliases=(("up", "increase"), ("down", "decrease")),
         help="Only filings whose percentage rose, fell or stayed since the previous filing.",
         example="increase",
@@ -61,7 +61,7 @@ PARAMS = (
     limit_param(50, 500, "Groups"),
     OFFSET,
 )
-LIST = answer(
+SHAPE = answer(
     data=list[ScheduleGroup],
     meta=with_windows(
         groupBy=str,
@@ -79,17 +79,17 @@ LIST = answer(
 )
 
 
-def by_ticker(call: Call) -> Response:
+def list_by_ticker(call: Call) -> Response:
     """Schedules of a window by the company that they are about."""
     return _grouped(call, "ticker")
 
 
-def by_sector(call: Call) -> Response:
+def list_by_sector(call: Call) -> Response:
     """Schedules of a window by the sector of the company that they are about."""
     return _grouped(call, "sector")
 
 
-def by_industry(call: Call) -> Response:
+def list_by_industry(call: Call) -> Response:
     """Schedules of a window by the industry of the company that they are about."""
     return _grouped(call, "industry")
 
@@ -99,8 +99,8 @@ def _grouped(call: Call, grouped_by: str) -> Response:
     size, skipped = params["limit"], params["offset"]
     with call.app.db.read() as tx:
         first, last, span = _window(call)
-        rows, total, coverage = flows.grouped(tx, _filters(call, first, last), grouped_by, size, skipped)
-        undated = flows.count(tx, _filters(call, None, None))
+        rows, total, coverage = schedule_flows.grouped(tx, _filters(call, first, last), grouped_by, size, skipped)
+        undated = schedule_flows.count(tx, _filters(call, None, None))
     paging = {"total": total, "limit": size, "offset": skipped, "has_more": skipped + size < total}
     meta = {
         "groupBy": grouped_by,

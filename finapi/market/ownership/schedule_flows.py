@@ -8,7 +8,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any, NamedTuple, TypedDict
 
 from finapi.core.records import build_record
-from finapi.market.ownership.filings import split_factor
+from finapi.market.ownership.schedule_filings import split_factor
 from finapi.market.reference import sectors, share_splits
 from finapi.store.db import Row, Transaction
 

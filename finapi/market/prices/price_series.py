@@ -1,0 +1,241 @@
+"""The daily prices of a ticker, adjusted for splits and dividends when they are read.
+
+Prices are stored as the files state them. Files differ: some contain closes as traded, others closes that the vendor
+has already divided by every later split. The closes around a split show which. With a split of four for one, closes as
+traded fall from 400 to 100; divided closes continue at 100.
+
+Every split and dividend becomes an :class:`Adjustment`: the factors by which all earlier prices are multiplied. For a
+dividend the factor is 1 - dividend / close of the day before, as CRSP computes it: a dividend of 2 on a share that
+closed at 100 multiplies all earlier closes by 0.98.
+
+If no file of a series has a column of splits or dividends, nothing is known to adjust by. The adjusted closes of the
+files are used instead, if they have them.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from typing import Literal, NamedTuple, TypedDict
+
+from finapi.core import days
+from finapi.core.records import Date, build_record
+from finapi.edgar import tickers
+from finapi.market.reference import companies
+from finapi.store.db import Row, Transaction
+
+# A close that is older is not the close of a day: a week and a long weekend, or a suspended stock.
+STALE_DAYS = 10
+ANY_AGE_DAYS = 10**6  # More days than there are prices.
+
+ONE = Decimal(1)
+_PRECISION = 28  # Digits of products of factors.
+_PRICE_STEP = Decimal("0.000001")
+
+
+PriceSource = Literal["csv", "synthetic"]
+
+
+class Close(NamedTuple):
+    """The close of a day as it was traded."""
+
+    ticker: str
+    date: str
+    close: Decimal
+    source: PriceSource
+
+
+class PriceSeries(NamedTuple):
+    """A ticker that has prices."""
+
+    id: int
+    ticker: str
+    source: PriceSource
+    change_count: int  # Number of files that changed the series.
+    has_actions: bool  # A file with a column of splits or dividends was read, even if no row had one.
+
+
+class PriceDay(TypedDict):
+    """A day of a ticker, as ``/prices`` returns it."""
+
+    date: Date
+    open: Decimal | None
+    high: Decimal | None
+    low: Decimal | None
+    close: Decimal | None
+    volume: int | None
+    adj_close: Decimal | None
+    adj_close_reason: Literal["no_dividends_or_splits_held"] | None
+    split_factor: Decimal | None
+    dividend: Decimal | None
+
+
+class Adjustment(NamedTuple):
+    """The factors of a split or dividend for all prices before its day."""
+
+    date: str
+    price_factor: Decimal  # Turns a stored close into an adjusted one.
+    split_factor: Decimal  # Its part that is due to splits; 1 if the file has divided by the split.
+    as_traded_factor: Decimal  # Turns a stored close into one as traded; 1 unless the file has divided by the split.
+
+
+def find_series(tx: Transaction, company_key: str) -> PriceSeries | None:
+    """Return the prices of a ticker, in any spelling, or of the first ticker of a company given by its CIK.
+
+    Return None if the company has no prices. Raise ApiError (UNKNOWN_TICKER) if neither prices nor a company are known.
+    """
+    series = None if company_key.isdigit() else find_series_of_ticker(tx, company_key)
+    if series is not None:
+        return series
+    return find_series_of_ticker(tx, companies.resolve(tx, company_key).ticker)
+
+
+def find_series_of_ticker(tx: Transaction, ticker: str | None) -> PriceSeries | None:
+    """Return the prices of exactly this ticker, in any spelling, or None."""
+    try:
+        row = tx.find_row("series_of_ticker", ticker=tickers.normalise(ticker or ""))
+    except ValueError:
+        return None
+    return None if row is None else build_series(row)
+
+
+def build_series(row: Row) -> PriceSeries:
+    """Return the series of a row with the columns of the query ``series_of_ticker``."""
+    return PriceSeries(
+        id=row["id"],
+        ticker=row["ticker"],
+        source=row["source"],
+        change_count=row["changed"],
+        has_actions=bool(row["acted"]),
+    )
+
+
+def list_days(
+    tx: Transaction,
+    series: PriceSeries,
+    *,
+    first: str | None,
+    last: str | None,
+    limit: int,
+    offset: int,
+    adjusted: bool,
+) -> list[PriceDay]:
+    """Return a page of days, the newest first.
+
+    ``adj_close`` is always adjusted. With ``adjusted``, open, high, low, close and volume are adjusted too. Adjusted
+    figures are None if nothing is known to adjust by.
+    """
+    rows = tx.list_rows(
+        "price_days", series_id=series.id, first=first or "", last=last or "9999", limit=limit, offset=offset
+    )
+    # Oldest first: the last one is the next that the days, newest first, pass.
+    adjustments = list_adjustments(tx, series)
+    price_days = []
+    with localcontext(prec=_PRECISION):
+        price_factor = ONE
+        split_factor = ONE
+        for row in rows:
+            while adjustments and adjustments[-1].date > row["date"]:
+                adjustment = adjustments.pop()
+                price_factor *= adjustment.price_factor
+                split_factor *= adjustment.split_factor
+            if series.has_actions:
+                price_days.append(_build_day(row, price_factor, split_factor, adjusted=adjusted))
+            else:
+                price_days.append(_build_day_with_stated_adj_close(row, adjusted=adjusted))
+    return price_days
+
+
+def _build_day(row: Row, price_factor: Decimal, split_factor: Decimal, *, adjusted: bool) -> PriceDay:
+    """Return a day adjusted by the splits and dividends of the files."""
+    volume = row["volume"]
+    if adjusted and volume is not None:
+        volume = int((volume / split_factor).to_integral_value())
+    return build_record(
+        PriceDay,
+        row,
+        **_scale_prices(row, price_factor if adjusted else ONE),
+        volume=volume,
+        adj_close=_scale(row["close"], price_factor),
+        adj_close_reason=None,
+    )
+
+
+def _build_day_with_stated_adj_close(row: Row, *, adjusted: bool) -> PriceDay:
+    """Return a day with the adjusted close of its file.
+
+    Its ratio to the close adjusts the other prices. The volume is not adjusted: the ratio contains dividends.
+    """
+    adj_close = Decimal(row["adj_close"]) if row["adj_close"] else None
+    ratio = None if adj_close is None else adj_close / Decimal(row["close"])
+    return build_record(
+        PriceDay,
+        row,
+        **_scale_prices(row, ratio if adjusted else ONE),
+        volume=None if adjusted else row["volume"],
+        adj_close=adj_close,
+        adj_close_reason="no_dividends_or_splits_held" if adj_close is None else None,
+    )
+
+
+def _scale_prices(row: Row, factor: Decimal | None) -> dict[str, Decimal | None]:
+    return {name: _scale(row[name], factor) for name in ("open", "high", "low", "close")}
+
+
+def _scale(price: str | None, factor: Decimal | None) -> Decimal | None:
+    if price is None or factor is None:
+        return None
+    if factor == ONE:
+        return Decimal(price)
+    return (Decimal(price) * factor).quantize(_PRICE_STEP).normalize()
+
+
+def find_close(tx: Transaction, ticker: str | None, day: str, *, max_age_days: int = STALE_DAYS) -> Close | None:
+    """Return the last close on or before a day, as it was traded, or None if there is none within ``max_age_days``.
+
+    It is the price of a share of that day: if the file has divided it by later splits, it is multiplied by them.
+    """
+    series = find_series_of_ticker(tx, ticker)
+    if series is None:
+        return None
+    row = tx.find_row("last_close", series_id=series.id, day=day)
+    if row is None or days.number(day) - days.number(row["date"]) > max_age_days:
+        return None
+    with localcontext(prec=_PRECISION):
+        close = Decimal(row["close"])
+        for adjustment in list_adjustments(tx, series):
+            if adjustment.date > row["date"]:
+                close *= adjustment.as_traded_factor
+    return Close(ticker=series.ticker, date=row["date"], close=close.normalize(), source=series.source)
+
+
+def list_adjustments(tx: Transaction, series: PriceSeries) -> list[Adjustment]:
+    """Return the adjustments of a series, the oldest first.
+
+    A dividend without an earlier close, or not smaller than it, adjusts nothing.
+    """
+    adjustments = []
+    with localcontext(prec=_PRECISION):
+        for row in tx.list_rows("actions_with_closes", series_id=series.id):
+            amount = Decimal(row["value"])
+            before = None if row["before"] is None else Decimal(row["before"])
+            after = None if row["after"] is None else Decimal(row["after"])
+            if row["kind"] == "split":
+                adjustments.append(_build_split_adjustment(row["date"], amount, before, after))
+            elif before is not None and amount < before:
+                price_factor = ONE - amount / before
+                adjustments.append(Adjustment(row["date"], price_factor, split_factor=ONE, as_traded_factor=ONE))
+    return adjustments
+
+
+def _build_split_adjustment(day: str, ratio: Decimal, before: Decimal | None, after: Decimal | None) -> Adjustment:
+    if _is_as_traded(before, after, ratio):
+        return Adjustment(day, price_factor=ONE / ratio, split_factor=ONE / ratio, as_traded_factor=ONE)
+    return Adjustment(day, price_factor=ONE, split_factor=ONE, as_traded_factor=ratio)
+
+
+def _is_as_traded(before: Decimal | None, after: Decimal | None, ratio: Decimal) -> bool:
+    """Return True if the closes around a split fall by about its ratio, False if they continue at about one level."""
+    if before is None or after is None:
+        return False
+    fall = before / after
+    return abs((fall / ratio).ln()) < abs(fall.ln())

@@ -1,0 +1,157 @@
+"""Storing the daily prices, splits and dividends of CSV files.
+
+Several files may contain the same day. Of two files that differ on a day, the one that reaches further into the future
+is used: it is the later download. If both end on the same day, the hash of the file decides, so that the stored rows
+do not depend on the order in which files are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from finapi.core.errors import ParseError
+from finapi.market.prices.price_csv import PriceFile, PriceRow
+from finapi.market.prices.price_series import find_series_of_ticker
+from finapi.store.db import Transaction
+
+_MAX_NAMED_TICKERS = 5  # Tickers that a message lists.
+
+
+def choose_ticker(tx: Transaction, price_file: PriceFile, operator_ticker: str | None, path: str) -> str:
+    """Return the ticker of prices whose file has no column of tickers.
+
+    It is the operator's ticker, or else the only part of the file's name that is a known ticker. Raise ParseError if
+    the name contains no known ticker, or several.
+    """
+    if operator_ticker is not None:
+        return operator_ticker
+    candidates = [word for words in price_file.ticker_candidates for word in words]
+    known = {row["ticker"] for row in tx.list_rows("known_tickers", words=json.dumps(candidates))}
+    matches: set[str] = set()
+    for words in price_file.ticker_candidates:
+        if not words:
+            continue
+        complete_word, *parts = words
+        # "BRK-B" counts as one ticker. Only if it is not known, "BRK" and "B" count.
+        matches |= {complete_word} if complete_word in known else known.intersection(parts)
+    if len(matches) == 1:
+        return matches.pop()
+    if matches:
+        reason = f"names several: {', '.join(sorted(matches)[:_MAX_NAMED_TICKERS])}"
+    else:
+        reason = "has no part that is a known ticker"
+    raise ParseError(path, "", f"has no column of tickers, and its name {reason}; --ticker says whose prices they are")
+
+
+def upsert(tx: Transaction, price_file: PriceFile, csv_bytes: bytes, ticker: str = "") -> tuple[int, str | None]:
+    """Store the prices of a file.
+
+    ``csv_bytes`` is the complete file, ``ticker`` the ticker of its rows that have none. Return the number of days,
+    splits and dividends that are new or changed, and a message that names the refused tickers, or None. Synthetic
+    prices are refused for a ticker that has real ones; real prices replace synthetic ones. The data version is
+    incremented if anything changed.
+    """
+    file_hash = hashlib.sha256(csv_bytes).hexdigest()[:16]
+    rows_by_ticker: dict[str, list[PriceRow]] = {}
+    for row in price_file.rows:
+        rows_by_ticker.setdefault(row.ticker or ticker, []).append(row)
+    total_changed = 0
+    refused_tickers = []
+    for series_ticker, rows in sorted(rows_by_ticker.items()):
+        series_id = _prepare_series(tx, series_ticker, price_file.is_synthetic)
+        if series_id is None:
+            refused_tickers.append(series_ticker)
+            continue
+        vintage = f"{max(row.date for row in rows)}:{file_hash}"
+        changed = _upsert_days(tx, series_id, rows, vintage, keep_adj_close=not price_file.has_action_columns)
+        changed += _upsert_actions(tx, series_id, rows, vintage)
+        if price_file.has_action_columns:
+            changed += tx.run("mark_series_has_actions", id=series_id)
+        if changed:
+            tx.run("increment_change_count", id=series_id)
+        total_changed += changed
+    if total_changed:
+        tx.run("bump_data_version")
+    if not refused_tickers:
+        return total_changed, None
+    names = ", ".join(refused_tickers[:_MAX_NAMED_TICKERS])
+    return total_changed, f"real prices of {names} are held: made up ones are not mixed in"
+
+
+def _prepare_series(tx: Transaction, ticker: str, is_synthetic: bool) -> int | None:
+    """Return the id of the series to write to, or None if synthetic prices would be mixed with real ones.
+
+    Create the series if the ticker has none. Delete synthetic prices before real ones are stored.
+    """
+    series = find_series_of_ticker(tx, ticker)
+    if series is not None and series.source == "csv":
+        return None if is_synthetic else series.id
+    if series is not None and is_synthetic:
+        return series.id
+    if series is not None:
+        tx.run("delete_price_series", id=series.id)
+    return tx.insert_row("insert_price_series", ticker=ticker, synthetic=int(is_synthetic))
+
+
+Key = TypeVar("Key")
+Columns = tuple[object, ...]
+
+
+class _StoredRow(NamedTuple):
+    """A stored row without its key."""
+
+    columns: Columns
+    vintage: str  # Last day and hash of the file that the row is from.
+
+
+def _upsert_days(
+    tx: Transaction, series_id: int, rows: Sequence[PriceRow], vintage: str, *, keep_adj_close: bool
+) -> int:
+    """Store the days that have a close. Return the number of new or changed ones.
+
+    A file's adjusted close is dropped if the file states the splits and dividends itself.
+    """
+    columns_by_day: dict[str, Columns] = {}
+    for row in rows:
+        if row.close is not None:
+            adj_close = row.adj_close if keep_adj_close else None
+            columns_by_day[row.date] = (row.open, row.high, row.low, row.close, row.volume, adj_close)
+    first = min(columns_by_day, default="")
+    last = max(columns_by_day, default="")
+    stored: dict[str, _StoredRow] = {}
+    for stored_row in tx.list_rows("stored_prices", series_id=series_id, first=first, last=last):
+        day, *columns, stored_vintage = stored_row
+        stored[day] = _StoredRow(tuple(columns), stored_vintage)
+    newer = _select_newer(columns_by_day, stored, vintage)
+    tx.insert_rows("upsert_prices", [(series_id, day, *columns, vintage) for day, columns in newer.items()])
+    return _count_changed(newer, stored)
+
+
+def _upsert_actions(tx: Transaction, series_id: int, rows: Sequence[PriceRow], vintage: str) -> int:
+    """Store the splits and dividends. Return the number of new or changed ones."""
+    columns_by_key: dict[tuple[str, str], Columns] = {}
+    for row in rows:
+        if row.split is not None:
+            columns_by_key[row.date, "split"] = (row.split,)
+        if row.dividend is not None:
+            columns_by_key[row.date, "dividend"] = (row.dividend,)
+    stored: dict[tuple[str, str], _StoredRow] = {}
+    for stored_row in tx.list_rows("stored_actions", series_id=series_id):
+        stored[stored_row["date"], stored_row["kind"]] = _StoredRow((stored_row["value"],), stored_row["vintage"])
+    newer = _select_newer(columns_by_key, stored, vintage)
+    tx.insert_rows("upsert_price_actions", [(series_id, *key, *columns, vintage) for key, columns in newer.items()])
+    return _count_changed(newer, stored)
+
+
+def _select_newer(
+    columns_by_key: Mapping[Key, Columns], stored: Mapping[Key, _StoredRow], vintage: str
+) -> dict[Key, Columns]:
+    """Return the rows that are not stored yet, or stored from a file of an earlier vintage."""
+    return {key: row for key, row in columns_by_key.items() if key not in stored or stored[key].vintage < vintage}
+
+
+def _count_changed(newer: Mapping[Key, Columns], stored: Mapping[Key, _StoredRow]) -> int:
+    return sum(key not in stored or stored[key].columns != columns for key, columns in newer.items())
