@@ -253,11 +253,11 @@ def _refill_step(app: App) -> float | None:
 
 
 def _full_text_step(app: App) -> float | None:
-    from finapi.market.documents import contents
+    from finapi.market.documents import submission_documents
 
     with app.db.read() as tx:
         due = tx.find_row("body_unindexed", after=0) is not None
-    return contents.index_step(app) if due else None
+    return submission_documents.run_text_index_step(app) if due else None
 
 
 def _latest_years_step(app: App) -> float:
@@ -291,13 +291,13 @@ def _build_pollers(app: App) -> list[Worker]:
         # Imported with the first step: it imports every parser.
         from finapi.market.intake.poller import Poller
 
-        return Poller(app, fetches, every=every)
+        return Poller(app, fetches, interval_seconds=every)
 
     # Also when EDGAR is not to be asked for an hour: by its steps one sees that it lives. How long one may take is
     # told by its beats.
     return [
         _build_worker(
-            app, "poll", lambda: min(polls().step(), every), interrupt=fetches.close, max_step_seconds=math.inf
+            app, "poll", lambda: min(polls().run_poll_step(), every), interrupt=fetches.close, max_step_seconds=math.inf
         )
     ]
 

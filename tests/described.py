@@ -17,7 +17,7 @@ from finapi.delivery import sniper, webhooks
 from finapi.edgar import sale_notices, sgml
 from finapi.edgar import schedules as parser
 from finapi.market.demo import data
-from finapi.market.documents import contents, filings, metadata
+from finapi.market.documents import filing_store, metadata, submission_documents
 from finapi.market.documents.metadata import FilingMetadata
 from finapi.market.ownership import sale_notice_store
 from finapi.market.ownership import schedule_store as ownership
@@ -84,13 +84,20 @@ class World:
         data.load(app)
         now = app.clock.now()
         header = sgml.parse_header(FULL, "full")
-        papers = list(contents.listed(sgml.iter_documents(FULL, "full")))
+        papers = list(submission_documents.iter_listed_documents(sgml.iter_documents(FULL, "full")))
         with app.db.write() as tx:
-            stored = filings.upsert(tx, metadata.from_header(header, len(FULL)), now)
-            text = contents.text(papers[0][1].body, papers[0][1].filename, 10_000)
-            contents.put(tx, stored.id, [line for line, _ in papers], text, most_kept=10_000, most_found=10_000)
+            stored = filing_store.upsert(tx, metadata.from_header(header, len(FULL)), now)
+            text = submission_documents.prepare_text(papers[0][1].body, papers[0][1].filename, 10_000)
+            submission_documents.insert_documents(
+                tx,
+                stored.id,
+                [line for line, _ in papers],
+                text,
+                max_stored_bytes=10_000,
+                max_indexed_characters=10_000,
+            )
             for number, filed, document in schedule_xml.examples():
-                told = FilingMetadata(number, metadata.DOCUMENT, filed_at=filed)
+                told = FilingMetadata(number, metadata.DOCUMENT_EVIDENCE, filed_at=filed)
                 if b"edgar/ownership" in document:
                     sale_notice_store.upsert(tx, sale_notices.parse(document, number), told, now)
                 else:

@@ -17,8 +17,8 @@ from finapi.core.config import Config
 from finapi.delivery import events, outbox, sniper, webhooks
 from finapi.delivery.dispatcher import Dispatcher
 from finapi.delivery.webhooks import Receiver, WebhookEvent
-from finapi.market.documents.identify import Given
-from finapi.market.intake import following, ingest
+from finapi.market.documents.identification import IngestOptions
+from finapi.market.intake import fetch_queue, ingest
 from finapi.net import mail
 from finapi.net.outbound import Outbound, OutboundRequest, ReachPolicy, Reply
 from finapi.ops import probes, watchdog
@@ -104,7 +104,7 @@ class Year:
         accession = f"0000320193-25-{next(self.numbers):06}"
         with self.app.db.write() as tx:
             tx.run("want_documents", accession=accession, cik=320193, form="4", now=iso(self.clock.now()))
-            following.ended(tx, accession, self.clock.now(), None)
+            fetch_queue.finish_document(tx, accession, self.clock.now(), None)
         watched = sniper.WatchedCompany(320193, "AAPL")
         sniper.create_target(self.app, self.user.id, watched, {}, self.clock.now(), lambda tx, target: target)
         for seconds in (0, 10, 60, 300):
@@ -148,7 +148,7 @@ def main() -> None:
     year.app.db.close()
     year = begun(year.clock)
     paths = [Path(word) for word in sys.argv[1:]]
-    size = bytes_of(year, lambda: ingest.run(year.app, paths, Given(), lambda outcome: None) and None, 1)
+    size = bytes_of(year, lambda: ingest.run(year.app, paths, IngestOptions(), lambda outcome: None) and None, 1)
     rows = year.rows()
     print(f"{size:,.0f} bytes of documents, {rows['facts']:,} facts, {rows['filings']:,} filings")
     year.app.db.close()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from finapi.app import App
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
 from tests.support import submission_texts
@@ -68,7 +68,7 @@ def take(app: App, tmp_path: Path, *documents: bytes, **given: str) -> list[Outc
         folder.mkdir(exist_ok=True)
         file = folder / "document.txt"
         file.write_bytes(data)
-        ingest.run(app, [file], Given(**given), outcomes.append)
+        ingest.run(app, [file], IngestOptions(**given), outcomes.append)
     return outcomes
 
 

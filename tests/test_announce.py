@@ -15,8 +15,8 @@ from finapi.delivery import events
 from finapi.delivery.events import EventTags
 from finapi.edgar import ownership_forms
 from finapi.edgar.form_families import OWNERSHIP
-from finapi.market.documents import announce, filing_rows, filings, metadata
-from finapi.market.documents.identify import Given
+from finapi.market.documents import announcements, filing_rows, filing_store, metadata
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.insiders import insider_store
 from finapi.market.intake import ingest
@@ -54,8 +54,8 @@ def listing(tmp_path: Path, **changes: str) -> Path:
     return file
 
 
-def run(app: App, *paths: Path, given: Given | None = None) -> None:
-    counts = ingest.run(app, paths, given or Given(), lambda outcome: None)
+def run(app: App, *paths: Path, given: IngestOptions | None = None) -> None:
+    counts = ingest.run(app, paths, given or IngestOptions(), lambda outcome: None)
     assert counts["refused"] == 0
 
 
@@ -181,14 +181,14 @@ def test_a_report_without_a_known_filing_is_announced_when_the_filing_is_known(a
 
 def test_the_operators_word_for_an_unknown_filing_announces_it(app: App) -> None:
     run(app, FILING)
-    run(app, FILING, given=Given(NETFLIX, "2010-10-27"))
+    run(app, FILING, given=IngestOptions(NETFLIX, "2010-10-27"))
     assert types(app) == ["new_filing", "data_ready"]
 
 
 def test_figures_of_a_filing_that_is_not_there_are_no_event(app: App) -> None:
     with app.db.write() as tx:
-        announce.data_ready(tx, NOW, accession=ACCESSION)
-        assert announce.filing(tx, NOW, accession=ACCESSION) is False
+        announcements.announce_data_ready(tx, NOW, accession=ACCESSION)
+        assert announcements.announce_filing(tx, NOW, accession=ACCESSION) is False
     assert types(app) == []
 
 
@@ -207,7 +207,9 @@ def change(value: str, previous: str) -> dict[str, Any]:
 def test_a_changed_value_is_a_restatement(app: App) -> None:
     put(app, report())
     with app.db.write() as tx:
-        announce.restatement(tx, NOW, accession=ACCESSION, changes=[change("90", "100"), change("5.0", "5")])
+        announcements.announce_restatement(
+            tx, NOW, accession=ACCESSION, changes=[change("90", "100"), change("5.0", "5")]
+        )
     assert told(app)[-1] == (
         "restatement_detected",
         {
@@ -227,7 +229,9 @@ def test_a_changed_value_is_a_restatement(app: App) -> None:
 def test_another_spelling_of_a_number_is_no_restatement(app: App) -> None:
     put(app, report())
     with app.db.write() as tx:
-        announce.restatement(tx, NOW, accession=ACCESSION, changes=[change("1E2", "100"), change("-0", "0")])
+        announcements.announce_restatement(
+            tx, NOW, accession=ACCESSION, changes=[change("1E2", "100"), change("-0", "0")]
+        )
     assert types(app) == ["new_filing", "data_ready"]
 
 
@@ -235,7 +239,7 @@ def test_a_restatement_of_very_many_values_lists_a_hundred_and_counts_all(app: A
     put(app, report())
     changes = [change(str(number), "0") for number in range(1, 251)]
     with app.db.write() as tx:
-        announce.restatement(tx, NOW, accession=ACCESSION, changes=changes)
+        announcements.announce_restatement(tx, NOW, accession=ACCESSION, changes=changes)
     data = told(app)[-1][1]
     assert (data["change_count"], len(data["changes"])) == (250, 100)
 
@@ -243,12 +247,12 @@ def test_a_restatement_of_very_many_values_lists_a_hundred_and_counts_all(app: A
 def of_parties(app: App, accession: str, form: str, *parties: Party) -> None:
     """A filing of several companies and people, stored and announced."""
     with app.db.write() as tx:
-        told = FilingMetadata(accession, metadata.HEADER, parties, form=form, filed_at="2026-01-30")
-        filings.upsert(tx, told, NOW)
+        told = FilingMetadata(accession, metadata.HEADER_EVIDENCE, parties, form=form, filed_at="2026-01-30")
+        filing_store.upsert(tx, told, NOW)
 
 
-SUBSIDIARY = Party(7, metadata.RANKS["filer"], "Brook Lamps Finance LLC")
-PARENT = Party(1234567, metadata.RANKS["filer"], "Brook Lamps Inc.")
+SUBSIDIARY = Party(7, metadata.PARTY_RANKS["filer"], "Brook Lamps Finance LLC")
+PARENT = Party(1234567, metadata.PARTY_RANKS["filer"], "Brook Lamps Inc.")
 
 
 def test_a_filing_of_several_registrants_is_about_each_of_them(app: App) -> None:
@@ -262,7 +266,7 @@ def test_a_filing_of_several_registrants_is_about_each_of_them(app: App) -> None
 def test_a_filing_is_announced_as_the_list_of_filings_shows_it(app: App) -> None:
     of_parties(app, "0000000007-26-000001", "8-K", SUBSIDIARY)
     with app.db.read() as tx:
-        rows = filing_rows.rows(tx, ["0000000007-26-000001"])
+        rows = filing_rows.list_filings(tx, ["0000000007-26-000001"])
     assert told(app) == [("new_filing", rows[0])]
 
 
@@ -270,9 +274,9 @@ def test_each_piece_of_news_inside_a_filing_is_an_event_of_its_feed(app: App) ->
     put(app, report())
     number = "0000000001-26-000001"
     of_parties(app, number, "4", Party(1234567, 0), Party(7, 7, "Lamp, Ada"))
-    news = [announce.News({"transaction_id": f"t{at}"}, {}, f"{number}/{at}") for at in range(2)]
+    news = [announcements.ContentNews({"transaction_id": f"t{at}"}, {}, f"{number}/{at}") for at in range(2)]
     with app.db.write() as tx:
-        announce.inside(tx, NOW, OWNERSHIP, number, news)
+        announcements.announce_contents(tx, NOW, OWNERSHIP, number, news)
     assert told(app, events.INSIDER_FEED) == [
         ("insider_transaction", {"transaction_id": "t0"}),
         ("insider_transaction", {"transaction_id": "t1"}),
@@ -289,22 +293,22 @@ def test_a_webhook_never_gives_the_time_of_the_ingest_as_that_of_the_filing(
     form = ownership_forms.parse(ownership_xml.form(ownership_xml.transaction()), "0001234567-26-000006")
     with app.db.write() as tx:
         insider_store.upsert_form(
-            tx, form, FilingMetadata("0001234567-26-000006", metadata.DOCUMENT, filed_at=filed_at), NOW
+            tx, form, FilingMetadata("0001234567-26-000006", metadata.DOCUMENT_EVIDENCE, filed_at=filed_at), NOW
         )
     (sent,) = outbox(app, user)
     assert sent["payload"]["filed_at"] == told_at
 
 
 def test_of_what_only_a_list_names_a_week_is_news() -> None:
-    assert announce.is_recent(NOW, (NOW - timedelta(days=7)).date().isoformat())
-    assert not announce.is_recent(NOW, (NOW - timedelta(days=8)).date().isoformat())
-    assert not announce.is_recent(NOW, None)
+    assert announcements.is_recent(NOW, (NOW - timedelta(days=7)).date().isoformat())
+    assert not announcements.is_recent(NOW, (NOW - timedelta(days=8)).date().isoformat())
+    assert not announcements.is_recent(NOW, None)
 
 
 def test_a_form_of_insiders_without_a_date_is_announced_as_other_documents_are(app: App) -> None:
     form = ownership_forms.parse(ownership_xml.form(ownership_xml.transaction()), "0001234567-26-000006")
     with app.db.write() as tx:
-        insider_store.upsert_form(tx, form, FilingMetadata("0001234567-26-000006", metadata.DOCUMENT), NOW)
+        insider_store.upsert_form(tx, form, FilingMetadata("0001234567-26-000006", metadata.DOCUMENT_EVIDENCE), NOW)
     assert types(app) == ["new_filing"]
     ((_, data),) = told(app, events.INSIDER_FEED)
     assert (data["accession_number"], data["filed_at"]) == ("0001234567-26-000006", None)

@@ -28,7 +28,7 @@ from finapi.core.errors import ApiError, UsageError
 from finapi.delivery import events, webhooks
 from finapi.delivery.dispatcher import Dispatcher
 from finapi.delivery.webhooks import Receiver, WebhookEvent
-from finapi.market.documents import filings, metadata
+from finapi.market.documents import filing_store, metadata
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.ops import backups, proof
 from finapi.ops.app_opening import open_app
@@ -619,9 +619,11 @@ def test_events_that_were_pruned_from_the_front_leave_no_hole(app: App, config: 
 
 
 def test_a_count_of_a_form_that_is_not_that_of_its_filings_is_named(app: App, config: Config) -> None:
-    told = FilingMetadata("0000000001-26-000001", metadata.INDEX, [Party(1, metadata.LISTED)], "10-K", "2026-01-02")
+    told = FilingMetadata(
+        "0000000001-26-000001", metadata.INDEX_EVIDENCE, [Party(1, metadata.LISTED_RANK)], "10-K", "2026-01-02"
+    )
     with app.db.write() as tx:
-        filings.upsert(tx, told, NOW)
+        filing_store.upsert(tx, told, NOW)
     assert proof.check_database(app.db, config)["problems"] == []
     with app.db.write() as tx:
         tx._connection.execute("UPDATE term_counts SET filings = 3")

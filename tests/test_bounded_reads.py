@@ -20,7 +20,7 @@ from finapi.app import App
 from finapi.core import files
 from finapi.core.config import Config
 from finapi.market.documents import families, sources
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.documents.sources import TOO_LITTLE_MEMORY, Entry, Unreadable
 from finapi.market.intake import gateway, ingest
@@ -90,7 +90,7 @@ def test_a_file_of_an_archive_directory_is_asked_for_its_length(
     (tmp_path / "x").write_bytes(b"x" * 4_000)
     app = replace(app, config=replace(app.config, base_url=str(tmp_path)))
     assert Gateway(app).get("www", "/x").body == b"x" * 4_000
-    assert asked == [(sources.MAX_DOCUMENT, 4_000)]
+    assert asked == [(sources.MAX_DOCUMENT_BYTES, 4_000)]
 
 
 def test_a_reply_is_read_in_pieces_whatever_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,7 @@ def out_of_memory(*arguments: Any, **named: Any) -> Any:
 
 def ingest_one(app: App, folder: Path) -> Outcome:
     outcomes: list[Outcome] = []
-    ingest.run(app, [folder], Given(), outcomes.append)
+    ingest.run(app, [folder], IngestOptions(), outcomes.append)
     (outcome,) = outcomes
     return outcome
 
@@ -160,18 +160,18 @@ def test_a_document_that_cannot_be_read_into_memory_is_refused(
     assert caplog.text == ""
 
 
-@pytest.mark.parametrize("step", ["read", "put", "group"])
+@pytest.mark.parametrize("step", ["read_content", "store", "group_documents"])
 def test_a_document_that_takes_too_much_memory_is_refused_and_the_rest_goes_on(
     step: str, app: App, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
-    real = families.family
+    real = families.load_family
 
     def family(form: Any) -> Any:
         return replace(real(form), **{step: out_of_memory})
 
     with monkeypatch.context() as patch:
-        patch.setattr(families, "family", family)
+        patch.setattr(families, "load_family", family)
         outcome = ingest_one(app, folder)
     assert (outcome.outcome, outcome.reason) == ("refused", TOO_LITTLE_MEMORY)
     assert caplog.text == ""
@@ -183,7 +183,7 @@ def test_a_zip_whose_list_takes_too_much_memory_is_refused(tmp_path: Path, monke
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("x.txt", "x")
     monkeypatch.setattr(zipfile, "ZipFile", out_of_memory)
-    assert list(sources.groups([file])) == [Unreadable(str(file), TOO_LITTLE_MEMORY)]
+    assert list(sources.iter_groups([file])) == [Unreadable(str(file), TOO_LITTLE_MEMORY)]
 
 
 @pytest.mark.usefixtures("loggers")

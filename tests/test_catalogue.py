@@ -7,10 +7,10 @@ from collections import defaultdict
 import pytest
 
 from finapi.app import App
-from finapi.market.documents import filings, metadata
+from finapi.market.documents import filing_store, metadata
 from finapi.market.documents.metadata import FilingMetadata, Party
-from finapi.market.filings import search
-from finapi.market.filings.search import Question
+from finapi.market.filings import filing_search
+from finapi.market.filings.filing_search import FilingQuery
 from finapi.store import db
 
 
@@ -25,14 +25,18 @@ def test_a_page_walks_the_list_of_its_term_in_order_and_sorts_nothing(app: App, 
 
 
 def test_totals_beyond_the_bound_are_told_as_a_lower_bound(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "MAX_COUNTED", 3)
+    monkeypatch.setattr(filing_search, "MAX_COUNTED", 3)
     with app.db.write() as tx:
         for n in range(5):
             told = FilingMetadata(
-                f"0000000001-25-{n:06}", metadata.INDEX, [Party(1, metadata.LISTED)], "4", "2025-01-01"
+                f"0000000001-25-{n:06}", metadata.INDEX_EVIDENCE, [Party(1, metadata.LISTED_RANK)], "4", "2025-01-01"
             )
-            filings.upsert(tx, told, app.clock.now())
-        assert search.total(tx, Question(first="2025-01-01")) == (3, False)
-        assert search.total(tx, Question(ciks=(1,), forms=("4",))) == (3, False)
+            filing_store.upsert(tx, told, app.clock.now())
+        assert filing_search.count_filings(tx, FilingQuery(first_day="2025-01-01")) == (3, False)
+        assert filing_search.count_filings(tx, FilingQuery(ciks=(1,), forms=("4",))) == (3, False)
         # Kept as they are stored, and exact at any size.
-        assert search.total(tx, Question()) == search.total(tx, Question(forms=("4",))) == (5, True)
+        assert (
+            filing_search.count_filings(tx, FilingQuery())
+            == filing_search.count_filings(tx, FilingQuery(forms=("4",)))
+            == (5, True)
+        )

@@ -29,7 +29,7 @@ import pytest
 from finapi import __version__, cli
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
-from finapi.market.documents.outcomes import HELD
+from finapi.market.documents.outcomes import ALREADY_STORED_NOTE
 from finapi.verbs.verb import resolve_path
 from tests import process
 from tests.process import (
@@ -588,13 +588,13 @@ def test_a_second_ingest_changes_nothing(folder: Path, tmp_path: Path) -> None:
     before = content()
     assert rows(data_dir, "SELECT version FROM data_version") == [(1,)]
     second = finapi(*words)
-    assert second.out == lines(folder, "unchanged", HELD, process.accession(1)) + (
+    assert second.out == lines(folder, "unchanged", ALREADY_STORED_NOTE, process.accession(1)) + (
         "0 ingested, 5 unchanged, 0 skipped, 0 refused\n"
     )
     assert (second.status, second.err) == (0, "")
     third = finapi(*words, "--json")
     assert third.json == {
-        "files": entries(folder, "unchanged", HELD, process.accession(1)),
+        "files": entries(folder, "unchanged", ALREADY_STORED_NOTE, process.accession(1)),
         "counts": {"ingested": 0, "unchanged": 5, "skipped": 0, "refused": 0},
     }
     assert content() == before

@@ -18,7 +18,7 @@ from finapi.core import metrics
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, UsageError
-from finapi.market.intake import following
+from finapi.market.intake import fetch_queue
 from finapi.ops import copy_node, status
 from finapi.store import checkpoints, db, heartbeats
 from finapi.store.copies import MarketCopy
@@ -226,7 +226,7 @@ def test_a_node_on_a_copy_answers_and_says_how_old_it_is(path: Path, clock: Fixe
     copy_node.run_copy_step(app)
     assert caller.get("/readyz").status == 503
     with pytest.raises(ApiError, match="the worker alone writes"):
-        following.retry(app, [None], clock.now())
+        fetch_queue.retry_documents(app, [None], clock.now())
     replaced(path, 4, beat=written_at(clock))
     copy_node.run_copy_step(app)
     assert (caller.get("/readyz").status, caller.get("/readyz").json["data_version"]) == (200, 4)

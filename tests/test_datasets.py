@@ -18,7 +18,7 @@ from finapi.edgar import document_kinds
 from finapi.edgar import statement_sets as sets
 from finapi.edgar.form_families import XBRL
 from finapi.market.documents import sources
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.financials import company_books
 from finapi.market.intake import ingest
@@ -31,7 +31,7 @@ GOLDMAN = 886982
 
 def take(app: App, *paths: Path) -> list[Outcome]:
     outcomes: list[Outcome] = []
-    ingest.run(app, paths, Given(), outcomes.append)
+    ingest.run(app, paths, IngestOptions(), outcomes.append)
     return outcomes
 
 
@@ -301,7 +301,7 @@ def test_without_presentation_there_are_figures_and_no_statements(app: App, tmp_
 
 
 def entries(place: Path) -> dict[str, sources.Entry]:
-    (group,) = [one for one in sources.groups([place]) if isinstance(one, sources.Group)]
+    (group,) = [one for one in sources.iter_groups([place]) if isinstance(one, sources.Group)]
     return {document_kinds.detect_kind(entry.read(), entry.name): entry for entry in group.entries}
 
 
@@ -504,7 +504,7 @@ def test_broken_line_of_a_filing_refuses_it(app: App, tmp_path: Path, line: byte
 
 def test_line_without_end_is_refused_in_bounded_memory(app: App, tmp_path: Path) -> None:
     files = tables()
-    files["num.txt"] += b"x" * (2 * sources.MAX_LINE)
+    files["num.txt"] += b"x" * (2 * sources.MAX_LINE_BYTES)
     outcomes = take(app, folder(tmp_path / "set", files))
     assert "has a line of more than" in str(outcomes[0].reason)
 

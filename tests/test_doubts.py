@@ -11,7 +11,7 @@ import pytest
 from finapi import app as apps
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.financials import company_books, figure_doubts, metric_series
 from finapi.market.financials.cells import Figure
 from finapi.market.financials.company_books import CompanyBook
@@ -203,7 +203,7 @@ def quarter() -> Iterator[dict[str, CompanyBook]]:
     """The books of every filer of 2009q3."""
     app = apps.create_in_memory(Config(), SystemClock())
     try:
-        ingest.run(app, [SHARED / "edgar" / "fsds" / "2009q3.zip"], Given(), lambda outcome: None)
+        ingest.run(app, [SHARED / "edgar" / "fsds" / "2009q3.zip"], IngestOptions(), lambda outcome: None)
         with app.db.read() as tx:
             yield {str(cik): company_books.load(tx, cik) for cik in company_books.list_ciks(tx)}
     finally:

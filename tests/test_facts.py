@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from finapi.app import App
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
 from finapi.market.statements import filed_facts
@@ -65,7 +65,7 @@ def put(app: App, tmp_path: Path) -> Callable[..., list[Outcome]]:
                 path = tmp_path / f"{next(numbers)}.json"
                 path.write_bytes(one)
             assert isinstance(path, Path)
-            given = Given(NFLX, "2010-10-27") if path == FILING else Given()
+            given = IngestOptions(NFLX, "2010-10-27") if path == FILING else IngestOptions()
             ingest.run(into, [path], given, outcomes.append)
         return outcomes
 
@@ -190,7 +190,7 @@ def test_filing_date_of_companyfacts_is_the_filing_s_where_nothing_else_tells(
     app: App, put: Callable[..., Any]
 ) -> None:
     outcomes: list[Outcome] = []
-    ingest.run(app, [FILING], Given(NFLX), outcomes.append)
+    ingest.run(app, [FILING], IngestOptions(NFLX), outcomes.append)
     assert of(app, 1065280, as_of="2030-01-01") == []
     put(NETFLIX)
     assert {fact.filed for fact in of(app, 1065280) if fact.accession == NFLX} == {"2010-10-27"}

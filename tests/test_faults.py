@@ -29,9 +29,9 @@ from finapi.core.errors import UsageError
 from finapi.core.health import PROBE_HEADER
 from finapi.core.limits import Pacer
 from finapi.listening import fit_to_file_limit
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
-from finapi.market.intake import following, ingest
+from finapi.market.intake import fetch_queue, ingest
 from finapi.net import mail
 from finapi.ops.app_opening import open_app
 from finapi.server import STACK_BYTES
@@ -79,7 +79,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Return a data directory with filings and an account, and the account's key."""
     data_dir = tmp_path_factory.mktemp("sound") / "data"
     with open_app(Config(data_dir=data_dir, password_profile="cheap"), SystemClock()) as app:
-        ingest.run(app, [process.ROOT / "tests" / "filings"], Given(), lambda outcome: None)
+        ingest.run(app, [process.ROOT / "tests" / "filings"], IngestOptions(), lambda outcome: None)
         return data_dir, users.create(app, "ann@example.com", "pro", app.clock.now()).api_key
 
 
@@ -304,14 +304,14 @@ def test_a_mail_is_due_after_the_clock_was_set_back(app: App, clock: FixedClock)
 
 def test_documents_are_due_after_the_clock_was_set_back(app: App, clock: FixedClock) -> None:
     with app.db.write() as tx:
-        following.add(tx, 320193, clock.now())
-        following.note(tx, clock.now(), "0000320193-25-000057", "10-K", [320193])
+        fetch_queue.follow_company(tx, 320193, clock.now())
+        fetch_queue.queue_filing(tx, clock.now(), "0000320193-25-000057", "10-K", [320193])
         now = clock.now() - timedelta(days=30)
-        assert [row["accession"] for row in following.due(tx, now, 5)] == ["0000320193-25-000057"]
-        assert following.lists_due(tx, now, 5) == [320193]
+        assert [row["accession"] for row in fetch_queue.list_due_documents(tx, now, 5)] == ["0000320193-25-000057"]
+        assert fetch_queue.list_due_companies(tx, now, 5) == [320193]
         # A retry that is due in a day is not due because of it.
         now = clock.now() - timedelta(hours=20)
-        assert (following.due(tx, now, 5), following.lists_due(tx, now, 5)) == ([], [])
+        assert (fetch_queue.list_due_documents(tx, now, 5), fetch_queue.list_due_companies(tx, now, 5)) == ([], [])
 
 
 # ---- files of killed processes

@@ -13,8 +13,8 @@ import pytest
 from finapi.app import App
 from finapi.core.errors import ApiError
 from finapi.edgar.submissions import ListedFiling
-from finapi.market.documents import contents, filings, metadata
-from finapi.market.documents.identify import Given
+from finapi.market.documents import filing_store, metadata, submission_documents
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.filings import lists
@@ -26,12 +26,17 @@ ACCESSION = "0000320193-25-000057"
 APPLE, BUFFETT, DAVITA = 320193, 315090, 927066
 
 HEADER = FilingMetadata(
-    ACCESSION, metadata.HEADER, [Party(APPLE, 2, "Apple Inc.")], "10-Q", "2025-05-02", "2025-05-01T22:01:00.000Z"
+    ACCESSION,
+    metadata.HEADER_EVIDENCE,
+    [Party(APPLE, 2, "Apple Inc.")],
+    "10-Q",
+    "2025-05-02",
+    "2025-05-01T22:01:00.000Z",
 )
 LIST = FilingMetadata(
     ACCESSION,
-    metadata.SUBMISSIONS,
-    [Party(APPLE, metadata.LISTED)],
+    metadata.SUBMISSIONS_EVIDENCE,
+    [Party(APPLE, metadata.LISTED_RANK)],
     "10-Q",
     "2025-05-02",
     "2025-05-02T10:01:00.000Z",
@@ -44,11 +49,13 @@ LIST = FilingMetadata(
     1,
     "001-36743",
 )
-INDEX = FilingMetadata(ACCESSION, metadata.INDEX, [Party(APPLE, metadata.LISTED, "APPLE INC")], "10-Q", "2025-05-02")
+INDEX = FilingMetadata(
+    ACCESSION, metadata.INDEX_EVIDENCE, [Party(APPLE, metadata.LISTED_RANK, "APPLE INC")], "10-Q", "2025-05-02"
+)
 CLAIM = FilingMetadata(
     ACCESSION,
-    metadata.DOCUMENT,
-    [Party(666, metadata.CLAIMED, "Forged Corp")],
+    metadata.DOCUMENT_EVIDENCE,
+    [Party(666, metadata.CLAIMED_RANK, "Forged Corp")],
     "10-K",
     "2031-01-01",
     None,
@@ -57,9 +64,9 @@ CLAIM = FilingMetadata(
 ALL = (HEADER, LIST, INDEX, CLAIM)
 
 
-def put(app: App, *told: FilingMetadata) -> list[filings.Stored]:
+def put(app: App, *told: FilingMetadata) -> list[filing_store.StoredFiling]:
     with app.db.write() as tx:
-        return [filings.upsert(tx, one, app.clock.now()) for one in told]
+        return [filing_store.upsert(tx, one, app.clock.now()) for one in told]
 
 
 def rows(app: App, sql: str) -> list[tuple[Any, ...]]:
@@ -105,12 +112,12 @@ def test_a_list_stored_at_once_is_what_its_filings_stored_one_by_one_are(make_ap
         put(app, HEADER)
         with app.db.write() as tx:
             if at_once:
-                assert filings.upsert_listed(tx, APPLE, told, NOW)
-                assert not filings.upsert_listed(tx, APPLE, told, NOW)
-                assert not filings.upsert_listed(tx, APPLE, [], NOW)
+                assert filing_store.upsert_listed_filings(tx, APPLE, told, NOW)
+                assert not filing_store.upsert_listed_filings(tx, APPLE, told, NOW)
+                assert not filing_store.upsert_listed_filings(tx, APPLE, [], NOW)
             else:
                 for one in told:
-                    filings.upsert(tx, metadata.from_list(APPLE, one), NOW)
+                    filing_store.upsert(tx, metadata.from_listed_filing(APPLE, one), NOW)
         events = rows(app, "SELECT feed, seq, type, occurred_at, data FROM events ORDER BY feed, seq")
         beats = rows(app, "SELECT * FROM arrivals ORDER BY 1")
         counts = rows(app, "SELECT * FROM term_counts ORDER BY 1") + rows(app, "SELECT * FROM held_counts ORDER BY 1")
@@ -136,7 +143,7 @@ def document(tmp_path: Path) -> Any:
 
 def run(app: App, *paths: Path) -> list[Outcome]:
     outcomes: list[Outcome] = []
-    ingest.run(app, paths, Given(), outcomes.append)
+    ingest.run(app, paths, IngestOptions(), outcomes.append)
     return outcomes
 
 
@@ -173,34 +180,34 @@ def test_what_is_stored_does_not_depend_on_the_order_in_which_it_is_told(make_ap
 
 def test_a_filing_is_new_once_and_changed_when_something_is_new(app: App) -> None:
     first, second, third, fourth = put(app, INDEX, INDEX, HEADER, HEADER)
-    assert (first.new, first.changed) == (True, True)
-    assert (second.new, second.changed) == (False, False)
-    assert (third.new, third.changed) == (False, True)
-    assert (fourth.new, fourth.changed) == (False, False)
+    assert (first.is_new, first.changed) == (True, True)
+    assert (second.is_new, second.changed) == (False, False)
+    assert (third.is_new, third.changed) == (False, True)
+    assert (fourth.is_new, fourth.changed) == (False, False)
     assert len({first.id, second.id, third.id, fourth.id}) == 1
 
 
 def test_better_evidence_for_the_same_value_is_kept_though_nothing_changes(app: App) -> None:
     put(app, INDEX)
-    [listed] = put(app, FilingMetadata(ACCESSION, metadata.OPERATOR, INDEX.parties, filed_at="2025-05-02"))
+    [listed] = put(app, FilingMetadata(ACCESSION, metadata.OPERATOR_EVIDENCE, INDEX.parties, filed_at="2025-05-02"))
     assert not listed.changed
-    put(app, FilingMetadata(ACCESSION, metadata.SUBMISSIONS, INDEX.parties, filed_at="2025-05-03"))
+    put(app, FilingMetadata(ACCESSION, metadata.SUBMISSIONS_EVIDENCE, INDEX.parties, filed_at="2025-05-03"))
     assert rows(app, "SELECT filed_at FROM filings") == [("2025-05-02",)]
 
 
 def test_a_form_4_is_its_issuers_filing_whoever_lists_it_first(app: App) -> None:
     told = FilingMetadata(
         "0001193125-26-207021",
-        metadata.HEADER,
+        metadata.HEADER_EVIDENCE,
         [
-            Party(BUFFETT, metadata.RANKS["reporting_owner"], "BUFFETT WARREN E"),
-            Party(DAVITA, metadata.RANKS["issuer"], "DAVITA INC."),
+            Party(BUFFETT, metadata.PARTY_RANKS["reporting_owner"], "BUFFETT WARREN E"),
+            Party(DAVITA, metadata.PARTY_RANKS["issuer"], "DAVITA INC."),
         ],
         "4",
         "2026-05-01",
     )
     listed = FilingMetadata(
-        "0001193125-26-207021", metadata.SUBMISSIONS, [Party(BUFFETT, metadata.LISTED)], "4", "2026-05-01"
+        "0001193125-26-207021", metadata.SUBMISSIONS_EVIDENCE, [Party(BUFFETT, metadata.LISTED_RANK)], "4", "2026-05-01"
     )
     put(app, listed, told)
     assert rows(app, "SELECT cik FROM filings") == [(DAVITA,)]
@@ -215,7 +222,9 @@ def test_a_form_4_is_its_issuers_filing_whoever_lists_it_first(app: App) -> None
 def test_a_company_that_stands_twice_is_what_it_is_first_of_all(app: App) -> None:
     put(
         app,
-        FilingMetadata(ACCESSION, metadata.HEADER, [Party(7, 6, "A"), Party(7, 1, "A"), Party(8, 2, "B")], "SC TO-T"),
+        FilingMetadata(
+            ACCESSION, metadata.HEADER_EVIDENCE, [Party(7, 6, "A"), Party(7, 1, "A"), Party(8, 2, "B")], "SC TO-T"
+        ),
     )
     assert rows(app, "SELECT cik, rank FROM filing_parties ORDER BY 1") == [(7, 1), (8, 2)]
 
@@ -238,7 +247,7 @@ def test_the_counts_of_forms_are_those_of_the_terms_after_a_form_was_corrected(a
 
 def test_a_number_is_its_accession_number_again() -> None:
     for accession in (ACCESSION, "9999999997-02-056978", "0000000001-93-000001"):
-        assert metadata.accession_of(metadata.number(accession)) == accession
+        assert metadata.accession_from_int(metadata.accession_to_int(accession)) == accession
 
 
 # ---- lists
@@ -312,7 +321,7 @@ def test_the_same_list_again_is_unchanged_and_leaves_the_data_version_alone(app:
 def test_an_older_page_is_stored_for_the_company_that_its_name_tells(app: App, document: Any) -> None:
     run(app, document("CIK0000001750.json", submissions()))
     with app.db.read() as tx:
-        assert lists.not_ingested(tx, 1750) == [
+        assert lists.list_missing_pages(tx, 1750) == [
             {
                 "page": "CIK0000001750-submissions-001.json",
                 "filings": 2,
@@ -322,7 +331,7 @@ def test_an_older_page_is_stored_for_the_company_that_its_name_tells(app: App, d
         ]
     assert [one.outcome for one in run(app, document("CIK0000001750-submissions-001.json", page()))] == ["ingested"]
     with app.db.read() as tx:
-        assert lists.not_ingested(tx, 1750) == []
+        assert lists.list_missing_pages(tx, 1750) == []
     assert rows(app, "SELECT accession, cik, filed_at FROM filings ORDER BY filed_at LIMIT 1") == [
         ("0000001750-98-000001", 1750, "1998-02-02")
     ]
@@ -337,7 +346,7 @@ def test_an_older_page_may_come_before_its_company(make_app: Any, document: Any)
             run(app, file)
         seen.append(held(app))
         with app.db.read() as tx:
-            assert lists.not_ingested(tx, 1750) == []
+            assert lists.list_missing_pages(tx, 1750) == []
     assert seen[0] == seen[1]
 
 
@@ -525,7 +534,9 @@ def test_a_full_submission_is_a_filing_with_its_documents_and_its_primary_text(a
     assert rows(app, "SELECT name, sic, state, fiscal_year_end FROM companies") == [("LAMP CORP", 3640, "DE", "0531")]
     with app.db.read() as tx:
         # Latin-1 as the 1990s wrote it, told apart and kept as UTF-8.
-        assert contents.primary(tx, outcome.accession) == contents.Text("text", "Lamps café went on.".encode())
+        assert submission_documents.find_primary_text(tx, outcome.accession) == submission_documents.PrimaryText(
+            "text", "Lamps café went on.".encode()
+        )
         assert companies.list_former_names(tx, 1750) == [
             {"name": "OLD LAMP CO", "from_date": None, "to_date": "1997-01-01"}
         ]
@@ -539,7 +550,7 @@ def test_a_primary_document_beyond_the_bounds_is_not_kept_and_its_filing_is(
     app = make_app(**settings)
     assert [one.outcome for one in run(app, document("full.txt", FULL))] == ["ingested"]
     with app.db.read() as tx:
-        assert contents.primary(tx, "0000001750-98-000077") is None
+        assert submission_documents.find_primary_text(tx, "0000001750-98-000077") is None
     assert rows(app, "SELECT count(*) FROM filing_documents") == [(2,)]
 
 

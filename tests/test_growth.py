@@ -132,7 +132,7 @@ BY_TIME = {
 }
 # Kept by number for each component, whatever the clock says.
 BY_NUMBER = {
-    "refused_files": ingest.REFUSED_KEPT,
+    "refused_files": ingest.MAX_REFUSED_FILES,
     "status_changes": watchdog.KEEP_CHANGES,
     "status_checks": watchdog.KEEP_SECONDS,
     "status_days": watchdog.KEEP_DAYS * 20,

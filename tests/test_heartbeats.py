@@ -11,7 +11,7 @@ import pytest
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.market.demo import data
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
 from finapi.market.statements import xbrl_intake
 from finapi.store import heartbeats
@@ -37,7 +37,7 @@ def freshness(app: App) -> dict[str, str | None]:
 
 
 def ingested(app: App) -> int:
-    given = Given("0001193125-10-999999", "2010-10-27")
+    given = IngestOptions("0001193125-10-999999", "2010-10-27")
     return ingest.run(app, [FILING], given, lambda outcome: None)["ingested"]
 
 
@@ -114,7 +114,7 @@ def test_a_document_arrives_when_it_is_stored_and_never_again(
     data, fresh = BROUGHT[name]
     (tmp_path / name).write_bytes(data)
     for counts in ({"ingested": 1}, {"unchanged": 1}):
-        given = Given(ticker="AAPL" if name.endswith(".csv") else None)
+        given = IngestOptions(ticker="AAPL" if name.endswith(".csv") else None)
         found = ingest.run(app, [tmp_path / name], given, lambda outcome: None)
         assert {outcome: number for outcome, number in found.items() if number} == counts
         assert {kind for kind, at in freshness(app).items() if at == AT_NOON} == fresh
@@ -123,14 +123,14 @@ def test_a_document_arrives_when_it_is_stored_and_never_again(
 
 
 def test_an_arrival_is_of_the_transaction_that_stores(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = xbrl_intake.FAMILY.put
+    stored = xbrl_intake.FAMILY.store
 
     def breaks(*given: object) -> bool:
         stored(*given)  # type: ignore[arg-type]
         heartbeats.record_arrival(given[0], "filing", NOW)  # type: ignore[arg-type]
         raise RuntimeError("after the last row")
 
-    monkeypatch.setattr(xbrl_intake, "FAMILY", replace(xbrl_intake.FAMILY, put=breaks))
+    monkeypatch.setattr(xbrl_intake, "FAMILY", replace(xbrl_intake.FAMILY, store=breaks))
     assert ingested(app) == 0
     assert set(freshness(app).values()) == {None}
 

@@ -12,8 +12,8 @@ import pytest
 
 from finapi.app import App
 from finapi.core.errors import ParseError
-from finapi.market.documents import announce
-from finapi.market.documents.identify import Given
+from finapi.market.documents import announcements
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.holdings import funds
 from finapi.market.intake import ingest
@@ -30,7 +30,7 @@ MAPPING = b"CUSIP,Symbol,CIK,Issuer Name,As Of\n037833100,AAPL,320193,Apple Inc.
 
 def run(app: App, *paths: Path, **given: str) -> dict[str, Outcome]:
     outcomes: list[Outcome] = []
-    ingest.run(app, paths, Given(**given), outcomes.append)
+    ingest.run(app, paths, IngestOptions(**given), outcomes.append)
     return {outcome.path.rpartition("/")[2]: outcome for outcome in outcomes}
 
 
@@ -367,7 +367,7 @@ def test_the_feeds_are_told_once(app: App, tmp_path: Path) -> None:
     with app.db.read() as tx:
         told = [row[0] for row in tx._connection.execute("SELECT type FROM events ORDER BY id")]
     assert told == ["new_filing", "13f_filing"]
-    assert announce.LISTED_DAYS == 7
+    assert announcements.RECENT_DAYS == 7
 
 
 # ---- securities
@@ -472,7 +472,7 @@ def test_a_former_name_counts_where_nobody_has_it_today(app: App, tmp_path: Path
 def test_nine_tenths_of_the_value_at_hand_have_a_ticker_from_names_alone(app: App) -> None:
     folder = SHARED / "edgar"
     paths = [folder / "company_tickers.json", folder / "thirteenf"]
-    ingest.run(app, paths, Given(), lambda outcome: None)
+    ingest.run(app, paths, IngestOptions(), lambda outcome: None)
     with app.db.read() as tx:
         held, named = tx._connection.execute(
             """SELECT sum(value), sum(value) FILTER (WHERE ticker IS NOT NULL) FROM positions

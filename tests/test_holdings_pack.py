@@ -12,7 +12,7 @@ from finapi.app import App
 from finapi.core.errors import ParseError
 from finapi.edgar.form_families import THIRTEEN_F
 from finapi.market.demo import data as demo
-from finapi.market.documents import packed
+from finapi.market.documents import packs
 from finapi.market.holdings import funds
 from tests import holdings as ours
 from tests.holdings import stored, submission, take
@@ -27,12 +27,12 @@ def test_a_pack_stores_what_the_ingest_stored(make_app: Callable[..., App], tmp_
     notice = submission(5, ("09-30-2025", "2025-11-14", []), form="13F-NT", entries=0, cik=made.OTHER_FUND)
     take(app, tmp_path, ours.june(), submission(2, ours.SEPTEMBER, extra=put, managers=["Wick LLC"]), notice)
     with app.db.read() as tx:
-        data = packed.dump(tx, THIRTEEN_F)
-    assert packed.load(other, data, "p") == 3
+        data = packs.dump(tx, THIRTEEN_F)
+    assert packs.load(other, data, "p") == 3
     assert stored(other) == stored(app)
-    assert packed.load(other, data, "p") == 0
+    assert packs.load(other, data, "p") == 0
     with other.db.read() as tx:
-        assert packed.dump(tx, THIRTEEN_F) == data
+        assert packs.dump(tx, THIRTEEN_F) == data
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_pack_stores_what_the_ingest_stored(make_app: Callable[..., App], tmp_
 )
 def test_a_pack_that_is_none_is_refused(app: App, data: bytes, place: str, reason: str) -> None:
     with pytest.raises(ParseError) as caught:
-        packed.load(app, data, "p")
+        packs.load(app, data, "p")
     assert caught.value.place == place
     assert caught.value.reason.startswith(reason)
 

@@ -10,7 +10,7 @@ import pytest
 
 from finapi.accounts import users
 from finapi.app import App
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
 from tests import ifrs_filing
 from tests.client import Client
@@ -26,7 +26,7 @@ def stored(app: App, place: Path, documents: Mapping[str, bytes]) -> None:
     for name, data in documents.items():
         (place / name).write_bytes(data)
     outcomes: list[str] = []
-    ingest.run(app, [place], Given(), lambda outcome: outcomes.append(outcome.outcome))
+    ingest.run(app, [place], IngestOptions(), lambda outcome: outcomes.append(outcome.outcome))
     assert set(outcomes) == {"ingested"}
 
 
@@ -185,7 +185,7 @@ def test_debt_under_ifrs_is_the_total_or_all_of_its_parts(facts: list[tuple[str,
 
 @needs_shared
 def test_a_filer_of_20f_adds_up_in_every_template(app: App, user: users.NewUser) -> None:
-    ingest.run(app, [SHARED / "edgar" / "companyfacts" / "CIK0001997711.json"], Given(), lambda outcome: None)
+    ingest.run(app, [SHARED / "edgar" / "companyfacts" / "CIK0001997711.json"], IngestOptions(), lambda outcome: None)
     data = asked(app, user, "/api/v1/xbrl/timeseries", ticker="1997711", template="true", years="2022-2024")
     assert [row["fiscal_year"] for row in data["rows"]] == [2024, 2023, 2022]
     for row in data["rows"]:

@@ -13,8 +13,8 @@ import pytest
 
 from finapi.app import App
 from finapi.edgar.form_families import XBRL
-from finapi.market.documents import contents, packed, sources
-from finapi.market.documents.identify import Given
+from finapi.market.documents import packs, sources, submission_documents
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
 from finapi.market.reference import companies
@@ -57,9 +57,9 @@ SUBMISSIONS = {
 }
 
 
-def run(app: App, *paths: Path, given: Given | None = None) -> dict[str, Outcome]:
+def run(app: App, *paths: Path, given: IngestOptions | None = None) -> dict[str, Outcome]:
     outcomes: list[Outcome] = []
-    counts = ingest.run(app, paths, given or Given(), outcomes.append)
+    counts = ingest.run(app, paths, given or IngestOptions(), outcomes.append)
     assert sum(counts.values()) == len(outcomes)
     return {Path(outcome.path).name: outcome for outcome in outcomes}
 
@@ -121,7 +121,7 @@ def test_the_html_of_a_folder_of_one_filing_is_kept(app: App, copy: Callable[...
     (folder / "d10q.htm").write_bytes(html)
     assert run(app, folder)["d10q.htm"].outcome == "ingested"
     with app.db.read() as tx:
-        assert contents.primary(tx, ACCESSION) == contents.Text("html", html)
+        assert submission_documents.find_primary_text(tx, ACCESSION) == submission_documents.PrimaryText("html", html)
         row = tx.find_row("filing_row", accession=ACCESSION)
     assert row is not None
     assert row["primary_document"] == "d10q.htm"
@@ -241,7 +241,7 @@ def test_the_folder_name_tells_the_accession(app: App, copy: Callable[..., Path]
 
 
 def test_the_options_tell_accession_and_date(app: App) -> None:
-    run(app, FILING, given=Given("0001193125-10-777777", "2010-10-28"))
+    run(app, FILING, given=IngestOptions("0001193125-10-777777", "2010-10-28"))
     report = quarter(app, as_of="2010-10-28")
     assert report is not None
     assert (report.accession, report.filed_at) == ("0001193125-10-777777", "2010-10-28")
@@ -294,7 +294,7 @@ def test_an_option_that_contradicts_the_index_is_refused(app: App, copy: Callabl
             }
         )
     )
-    outcome = run(app, folder, given=Given("0001193125-10-777777"))["nflx-20100930.xml"]
+    outcome = run(app, folder, given=IngestOptions("0001193125-10-777777"))["nflx-20100930.xml"]
     assert outcome.outcome == "refused"
     assert outcome.reason == "the index beside it says 0001193125-10-238044, --accession 0001193125-10-777777"
 
@@ -304,8 +304,8 @@ def test_an_option_that_contradicts_the_index_is_refused(app: App, copy: Callabl
 
 def test_an_amendment_is_kept_beside_the_first_and_basis_and_as_of_choose(app: App, copy: Callable[..., Path]) -> None:
     amended = copy("amended", xml=(">10-Q<", ">10-Q/A<"))
-    run(app, FILING, given=Given("0001193125-10-000001", "2010-10-27"))
-    run(app, amended, given=Given("0001193125-10-000002", "2010-12-01"))
+    run(app, FILING, given=IngestOptions("0001193125-10-000001", "2010-10-27"))
+    run(app, amended, given=IngestOptions("0001193125-10-000002", "2010-12-01"))
     found = {
         "latest": quarter(app),
         "original": quarter(app, basis="original"),
@@ -326,7 +326,7 @@ def test_of_one_filing_ingested_in_two_states_the_fuller_is_served_in_either_ord
     make_app: Callable[..., App], copy: Callable[..., Path]
 ) -> None:
     without_schema = copy("less", xsd=None)
-    filed = Given("0001193125-10-000001", "2010-10-27")
+    filed = IngestOptions("0001193125-10-000001", "2010-10-27")
     for order in ([FILING, without_schema], [without_schema, FILING]):
         app = make_app()
         for path in order:
@@ -480,13 +480,13 @@ def zipped(files: dict[str, bytes]) -> bytes:
 def test_a_filing_of_one_company_under_the_accession_of_another_stays_with_its_own(
     app: App, copy: Callable[..., Path], tmp_path: Path
 ) -> None:
-    run(app, FILING, given=Given(ACCESSION, "2010-10-27"))
+    run(app, FILING, given=IngestOptions(ACCESSION, "2010-10-27"))
     forged = copy("forged", xml=("0001065280", "0000000666"), lab=("Revenues<", "Riches<"))
     (forged / "more_lab.xml").write_text(
         '<link:linkbase xmlns:link="http://www.xbrl.org/2003/linkbase" xmlns:xlink="http://www.w3.org/1999/xlink">'
         '<link:labelLink xlink:type="extended" xlink:role="http://www.xbrl.org/2003/role/link"/></link:linkbase>'
     )
-    run(app, forged, given=Given(ACCESSION, "2010-10-27"))
+    run(app, forged, given=IngestOptions(ACCESSION, "2010-10-27"))
     # Of two documents that claim a filing neither proves anything; the SEC's list does.
     (tmp_path / "list.json").write_text(json.dumps(SUBMISSIONS))
     run(app, tmp_path / "list.json")
@@ -501,7 +501,7 @@ def test_a_filing_of_one_company_under_the_accession_of_another_stays_with_its_o
 
 
 def test_a_name_of_an_unknown_day_never_outranks_a_filed_one(app: App, copy: Callable[..., Path]) -> None:
-    run(app, FILING, given=Given(ACCESSION, "2010-10-27"))
+    run(app, FILING, given=IngestOptions(ACCESSION, "2010-10-27"))
     run(app, copy("renamed", xml=("NETFLIX INC", "ZZZ RENAMED")))
     with app.db.read() as tx:
         assert companies.resolve(tx, "NFLX").name == "NETFLIX INC"
@@ -585,7 +585,7 @@ def test_a_member_that_unpacks_without_a_bound_is_refused(app: App, tmp_path: Pa
 def test_a_zip_bomb_is_refused_unread(tmp_path: Path) -> None:
     bomb = tmp_path / "bomb.zip"
     bomb.write_bytes(zipped({"zeros.xml": b"\0" * 8_000_000}))
-    assert list(sources.groups([bomb])) == [
+    assert list(sources.iter_groups([bomb])) == [
         sources.Unreadable(str(bomb), "zeros.xml unpacks to more than 200 times its size")
     ]
 
@@ -596,7 +596,7 @@ def test_a_zip_whose_directory_understates_a_size_is_refused(tmp_path: Path) -> 
     data[place : place + 4] = (100).to_bytes(4, "little")
     lying = tmp_path / "lying.zip"
     lying.write_bytes(data)
-    (group,) = sources.groups([lying])
+    (group,) = sources.iter_groups([lying])
     assert isinstance(group, sources.Group)
     with pytest.raises(ValueError, match=r"cannot be unpacked|not as long"):
         group.entries[0].read()
@@ -609,11 +609,11 @@ MAGIC = b"finapi-pack 2 reports\n"
 
 def test_a_pack_holds_everything_and_loads_into_the_same_answers(make_app: Callable[..., App]) -> None:
     first, second = make_app(), make_app()
-    run(first, FILING, given=Given("0001193125-10-000001", "2010-10-27"))
+    run(first, FILING, given=IngestOptions("0001193125-10-000001", "2010-10-27"))
     with first.db.read() as tx:
-        data = packed.dump(tx, XBRL)
-    assert packed.load(second, data, "a.pack") == 1
-    assert packed.load(second, data, "a.pack") == 0
+        data = packs.dump(tx, XBRL)
+    assert packs.load(second, data, "a.pack") == 1
+    assert packs.load(second, data, "a.pack") == 0
     answers = []
     for app in (first, second):
         report = quarter(app)
@@ -627,7 +627,7 @@ def test_a_pack_holds_everything_and_loads_into_the_same_answers(make_app: Calla
                 )
             )
         with app.db.read() as tx:
-            assert packed.dump(tx, XBRL) == data
+            assert packs.dump(tx, XBRL) == data
     assert answers[0] == answers[1]
 
 
@@ -642,14 +642,14 @@ def test_a_pack_holds_everything_and_loads_into_the_same_answers(make_app: Calla
 )
 def test_what_is_no_pack_is_refused(app: App, data: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        packed.load(app, data, "a.pack")
+        packs.load(app, data, "a.pack")
 
 
 def test_a_pack_with_a_line_that_is_no_report_is_refused(app: App) -> None:
     import zlib
 
     with pytest.raises(ValueError, match=r"a\.pack: line 1: is not a pack line: ValueError"):
-        packed.load(app, MAGIC + zlib.compress(b"{}\n"), "a.pack")
+        packs.load(app, MAGIC + zlib.compress(b"{}\n"), "a.pack")
 
 
 def lists_of_filings(folder: Path) -> list[Path]:
@@ -666,7 +666,7 @@ def lists_of_filings(folder: Path) -> list[Path]:
 def written(app: App, *files: Path) -> list[int]:
     """How many transactions there have been when each file's outcome is told."""
     before, found = app.db.write_count, list[int]()
-    ingest.run(app, files, Given(), lambda outcome: found.append(app.db.write_count - before))
+    ingest.run(app, files, IngestOptions(), lambda outcome: found.append(app.db.write_count - before))
     return found
 
 

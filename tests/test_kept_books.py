@@ -11,7 +11,7 @@ import pytest
 from finapi.app import App
 from finapi.core import days
 from finapi.market.demo import data
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.financials import company_books, fact_book, mapping_diff, metric_mapping, splits, stored_books
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.faces import LineBeside
@@ -82,7 +82,7 @@ def test_every_part_of_a_book_comes_back(kept: App) -> None:
 
 
 def test_books_of_filings_with_faces_come_back_as_they_were(app: App, tmp_path: Path) -> None:
-    ingest.run(app, [folder(tmp_path / "2009q3", tables())], Given(), lambda outcome: None)
+    ingest.run(app, [folder(tmp_path / "2009q3", tables())], IngestOptions(), lambda outcome: None)
     data.load(app)
     with app.db.read() as tx:
         books = {cik: company_books.load(tx, cik) for cik in company_books.list_ciks(tx)}

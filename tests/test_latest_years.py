@@ -20,7 +20,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, StoreUnavailableError
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.financials import latest_years as years
 from finapi.market.financials.series_rows import PriceOnDay
 from finapi.market.intake import ingest
@@ -263,7 +263,7 @@ def test_the_order_in_which_documents_come_changes_nothing_that_is_kept(clock: F
             if isinstance(one, bytes):
                 assert due_after(app, lambda app=app, one=one: store(app, one)) == {netflix}
             else:
-                due_after(app, lambda app=app: ingest.run(app, [FILINGS], Given(), lambda outcome: None))
+                due_after(app, lambda app=app: ingest.run(app, [FILINGS], IngestOptions(), lambda outcome: None))
         found.add(tuple(kept(app).items()))
         app.db.close()
     ((one,),) = found

@@ -20,12 +20,12 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError, UsageError
 from finapi.market.documents import sources
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest, loading
 from finapi.market.intake.gateway import Gateway
-from finapi.market.intake.loading import FACTS, SUBMISSIONS, TICKERS, Loader
-from finapi.market.intake.poller import document_path
+from finapi.market.intake.loading import COMPANYFACTS_PATH, SUBMISSIONS_PATH, TICKERS_PATH, Loader
+from finapi.market.intake.poller import build_document_path
 from finapi.market.statements import filed_facts
 from finapi.verbs.load_verb import _build_wait
 from finapi.verbs.verb import ProgressBar, format_duration
@@ -84,11 +84,11 @@ def edgar() -> Iterator[FakeEdgar]:
     with fake_edgar() as (edgar, there):
         edgar.url = f"http://127.0.0.1:{there.port}"  # type: ignore[attr-defined]
         companies = (APPLE, GOLDMAN, OTHER)
-        edgar.pages[TICKERS] = Page(TICKER_LIST, headers={"ETag": '"t1"'})
-        edgar.pages[SUBMISSIONS] = Page(
+        edgar.pages[TICKERS_PATH] = Page(TICKER_LIST, headers={"ETag": '"t1"'})
+        edgar.pages[SUBMISSIONS_PATH] = Page(
             zipped({f"CIK{cik:010}.json": listed(cik) for cik in companies}), headers={"ETag": '"s1"'}
         )
-        edgar.pages[FACTS] = Page(
+        edgar.pages[COMPANYFACTS_PATH] = Page(
             zipped({f"CIK{cik:010}.json": figures(cik) for cik in companies}), headers={"ETag": '"f1"'}
         )
         sets = {f"{kind.removeprefix('fsds-')}.txt": body for kind, body in statement_set_tables.tables().items()}
@@ -98,8 +98,8 @@ def edgar() -> Iterator[FakeEdgar]:
 
 @pytest.fixture
 def app(make_app: Callable[..., App], edgar: FakeEdgar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> App:
-    monkeypatch.setattr(loading, "FEW", 0)
-    monkeypatch.setattr(loading, "PART", 500)
+    monkeypatch.setattr(loading, "MAX_BY_DOCUMENT", 0)
+    monkeypatch.setattr(loading, "RANGE_BYTES", 500)
     url = edgar.url  # type: ignore[attr-defined]
     return make_app(user_agent=AGENT, base_url=url, edgar_per_second=10_000.0, data_dir=tmp_path)
 
@@ -123,8 +123,8 @@ class Load:
 
     def run(self, texts: Sequence[str] = (), top: int = 0, years: int = 1) -> loading.LoadPlan:
         try:
-            ciks, _ = self.loader.chosen(texts, top)
-            plan = self.loader.plan(ciks, years)
+            ciks, _ = self.loader.choose_companies(texts, top)
+            plan = self.loader.build_plan(ciks, years)
             self.loader.run(plan)
         finally:
             self.gateway.close()
@@ -151,14 +151,14 @@ def test_the_companies_named_are_loaded_from_the_bulk_files_and_no_other(
     assert ("2 of 3 companyfacts.zip", "companies", 2, 2) in load.moves
     assert ("3 of 3 2025q4.zip", "filings", 1, 1) in load.moves
     sizes = [(done, whole) for label, unit, done, whole in load.moves if (label[:1], unit) == ("2", "bytes")]
-    whole = len(edgar.pages[FACTS].body)
+    whole = len(edgar.pages[COMPANYFACTS_PATH].body)
     assert sizes[-1] == (whole, whole)
     assert [done for done, _ in sizes[:2]] == [500, whole]
 
 
 def test_top_is_the_order_of_the_secs_list(app: App, clock: FixedClock) -> None:
     load = Load(app, clock)
-    assert load.loader.chosen(["gs", "NOSUCH", "19617"], 2) == ([GOLDMAN, OTHER, APPLE], ["NOSUCH"])
+    assert load.loader.choose_companies(["gs", "NOSUCH", "19617"], 2) == ([GOLDMAN, OTHER, APPLE], ["NOSUCH"])
     load.gateway.close()
 
 
@@ -168,11 +168,11 @@ def test_what_was_loaded_is_not_asked_for_again_until_a_week_has_passed(
     Load(app, clock).run(["AAPL"])
     edgar.asked.clear()
     assert Load(app, clock).run(["AAPL"]).requests == 0
-    assert edgar.paths[0] == TICKERS
+    assert edgar.paths[0] == TICKERS_PATH
     assert {path.rpartition("/")[2] for path in edgar.paths[1:]} == {"2025q1.zip", "2025q2.zip", "2025q3.zip"}
     # Another company: of every file, of that company alone.
     plan = Load(app, clock).run(["AAPL", "JPM"])
-    assert [(one.name, set(one.of)) for one in plan.files] == [
+    assert [(one.name, set(one.ciks)) for one in plan.files] == [
         (name, {OTHER}) for name in ("submissions.zip", "companyfacts.zip", "2025q4.zip")
     ]
     clock.advance(seconds=8 * 86_400)
@@ -193,15 +193,15 @@ def test_a_part_that_does_not_come_is_asked_for_again_and_no_other_twice(
     app: App, edgar: FakeEdgar, clock: FixedClock, trouble: Page, waits: list[float]
 ) -> None:
     load = Load(app, clock)
-    ciks, _ = load.loader.chosen(["AAPL"], 0)
-    plan = load.loader.plan(ciks, 1)
+    ciks, _ = load.loader.choose_companies(["AAPL"], 0)
+    plan = load.loader.build_plan(ciks, 1)
     edgar.asked.clear()
     edgar.next = [trouble]
     load.loader.run(plan)
     load.gateway.close()
     assert load.waits == waits
     assert held(app, APPLE) == ["320193"]
-    ranges = [one.headers["range"] for one in edgar.asked if one.line.split()[1] == SUBMISSIONS]
+    ranges = [one.headers["range"] for one in edgar.asked if one.line.split()[1] == SUBMISSIONS_PATH]
     assert len(ranges) == len(set(ranges)) + 1
 
 
@@ -209,40 +209,42 @@ def test_a_host_that_never_answers_is_given_up_and_the_next_load_goes_on(
     app: App, edgar: FakeEdgar, clock: FixedClock
 ) -> None:
     load = Load(app, clock)
-    plan = load.loader.plan(load.loader.chosen(["AAPL"], 0)[0], 1)
-    edgar.pages[FACTS].body, whole = b"", edgar.pages[FACTS].body
-    edgar.pages[FACTS].status = 500
+    plan = load.loader.build_plan(load.loader.choose_companies(["AAPL"], 0)[0], 1)
+    edgar.pages[COMPANYFACTS_PATH].body, whole = b"", edgar.pages[COMPANYFACTS_PATH].body
+    edgar.pages[COMPANYFACTS_PATH].status = 500
     with pytest.raises(ApiError, match="EDGAR does not answer: answered 500; the same command goes on from here"):
         load.loader.run(plan)
     load.gateway.close()
     assert load.waits == [15.0, 30.0, 60.0, 120.0, 240.0]
-    edgar.pages[FACTS] = Page(whole, headers={"ETag": '"f1"'})
+    edgar.pages[COMPANYFACTS_PATH] = Page(whole, headers={"ETag": '"f1"'})
     edgar.asked.clear()
     Load(app, clock).run(["AAPL"])
-    assert SUBMISSIONS not in edgar.paths
+    assert SUBMISSIONS_PATH not in edgar.paths
     assert held(app, APPLE) == ["320193"]
 
 
 def test_what_was_fetched_before_a_kill_is_not_fetched_again(app: App, edgar: FakeEdgar, clock: FixedClock) -> None:
     load = Load(app, clock)
-    plan = load.loader.plan(load.loader.chosen(["AAPL"], 0)[0], 1)
+    plan = load.loader.build_plan(load.loader.choose_companies(["AAPL"], 0)[0], 1)
     half = plan.files[0].size // 2
     with app.db.write() as tx:
-        tx.run("put_poll_state", name=f"load {SUBMISSIONS}", value=f'{plan.files[0].size} "s1"')
+        tx.run("put_poll_state", name=f"load {SUBMISSIONS_PATH}", value=f'{plan.files[0].size} "s1"')
     (app.config.data_dir / "load").mkdir()
-    (app.config.data_dir / "load" / "submissions.zip").write_bytes(edgar.pages[SUBMISSIONS].body[:half])
+    (app.config.data_dir / "load" / "submissions.zip").write_bytes(edgar.pages[SUBMISSIONS_PATH].body[:half])
     edgar.asked.clear()
     load.loader.run(plan)
     load.gateway.close()
-    first = next(one for one in edgar.asked if one.line.split()[1] == SUBMISSIONS)
+    first = next(one for one in edgar.asked if one.line.split()[1] == SUBMISSIONS_PATH)
     assert first.headers["range"] == f"bytes={half}-{plan.files[0].size - 1}"
     assert first.headers["if-range"] == '"s1"'
 
 
 def test_a_file_that_changed_is_begun_again(app: App, edgar: FakeEdgar, clock: FixedClock) -> None:
     load = Load(app, clock)
-    plan = load.loader.plan(load.loader.chosen(["AAPL"], 0)[0], 1)
-    edgar.pages[FACTS] = Page(zipped({f"CIK{APPLE:010}.json": figures(APPLE) + b" " * 2000}), headers={"ETag": '"f2"'})
+    plan = load.loader.build_plan(load.loader.choose_companies(["AAPL"], 0)[0], 1)
+    edgar.pages[COMPANYFACTS_PATH] = Page(
+        zipped({f"CIK{APPLE:010}.json": figures(APPLE) + b" " * 2000}), headers={"ETag": '"f2"'}
+    )
     with pytest.raises(ApiError, match="changed while it was fetched"):
         load.loader.run(plan)
     load.gateway.close()
@@ -253,15 +255,15 @@ def test_a_file_that_changed_is_begun_again(app: App, edgar: FakeEdgar, clock: F
 def test_a_damaged_file_is_refused_and_fetched_anew_by_the_next_load(
     app: App, edgar: FakeEdgar, clock: FixedClock
 ) -> None:
-    whole = edgar.pages[FACTS].body
-    edgar.pages[FACTS].body = b"\0" * len(whole)
+    whole = edgar.pages[COMPANYFACTS_PATH].body
+    edgar.pages[COMPANYFACTS_PATH].body = b"\0" * len(whole)
     load = Load(app, clock)
     load.run(["AAPL"])
     assert [(one.outcome, str(one.reason)[:24]) for one in load.told if one.kind == "unknown"][:1] == [
         ("refused", "is not a document that f")
     ]
     assert held(app, APPLE) == []
-    edgar.pages[FACTS].body = whole
+    edgar.pages[COMPANYFACTS_PATH].body = whole
     Load(app, clock).run(["AAPL"])
     assert held(app, APPLE) == ["320193"]
 
@@ -284,26 +286,26 @@ def test_a_full_disk_is_told_of_before_anything_is_fetched(
 def test_few_companies_are_loaded_from_their_own_documents(
     app: App, edgar: FakeEdgar, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "FEW", 1)
+    monkeypatch.setattr(loading, "MAX_BY_DOCUMENT", 1)
     accession = "0000320193-26-000001"
     edgar.pages[f"/submissions/CIK{APPLE:010}.json"] = Page(listed(APPLE, accession), headers={"ETag": '"1"'})
     edgar.pages[f"/api/xbrl/companyfacts/CIK{APPLE:010}.json"] = Page(figures(APPLE), headers={"ETag": '"1"'})
-    edgar.pages[document_path(APPLE, accession)] = Page(full_submission(accession, form="10-K"))
+    edgar.pages[build_document_path(APPLE, accession)] = Page(full_submission(accession, form="10-K"))
     load = Load(app, clock)
     load.run(["AAPL"])
     assert held(app, APPLE) == ["320193"]
     assert ("reports", "filings", 1, 1) in load.moves
-    assert {SUBMISSIONS, FACTS, QUARTER} & set(edgar.paths) == set()
+    assert {SUBMISSIONS_PATH, COMPANYFACTS_PATH, QUARTER} & set(edgar.paths) == set()
     edgar.asked.clear()
     Load(app, clock).run(["AAPL"])
-    assert document_path(APPLE, accession) not in edgar.paths
+    assert build_document_path(APPLE, accession) not in edgar.paths
 
 
 def test_few_companies_are_loaded_from_the_bulk_files_that_lie_in_a_folder(
     make_app: Callable[..., App], edgar: FakeEdgar, clock: FixedClock, tmp_path: Path
 ) -> None:
     """A mirror of the bulk files has no documents of single companies beside them."""
-    for path in (TICKERS, SUBMISSIONS, FACTS, QUARTER):
+    for path in (TICKERS_PATH, SUBMISSIONS_PATH, COMPANYFACTS_PATH, QUARTER):
         file = tmp_path / "mirror" / path.lstrip("/")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(edgar.pages[path].body)
@@ -318,18 +320,20 @@ def test_few_companies_are_loaded_from_the_bulk_files_that_lie_in_a_folder(
 def test_a_company_without_lists_or_figures_is_said_so(
     app: App, edgar: FakeEdgar, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "FEW", 1)
+    monkeypatch.setattr(loading, "MAX_BY_DOCUMENT", 1)
     load = Load(app, clock)
     load.run(["AAPL"])
-    assert [(one.outcome, one.reason) for one in load.told if one.path != TICKERS[7:]] == [("skipped", "is not there")]
+    assert [(one.outcome, one.reason) for one in load.told if one.path != TICKERS_PATH[7:]] == [
+        ("skipped", "is not there")
+    ]
 
 
 def test_the_quarters_are_those_that_have_ended() -> None:
     now = datetime(2026, 2, 1, tzinfo=UTC)
-    names = [path.rpartition("/")[2] for path in loading.quarters(now, 1)]
+    names = [path.rpartition("/")[2] for path in loading.list_data_set_paths(now, 1)]
     assert names == ["2025q4.zip", "2025q3.zip", "2025q2.zip", "2025q1.zip"]
-    assert len(loading.quarters(now, 10)) == 40
-    assert loading.quarters(now, 40)[-1].endswith("/2009q1.zip")
+    assert len(loading.list_data_set_paths(now, 10)) == 40
+    assert loading.list_data_set_paths(now, 40)[-1].endswith("/2009q1.zip")
 
 
 # ---- one zip of a million
@@ -339,7 +343,7 @@ def test_of_a_zip_only_what_is_wanted_is_read(tmp_path: Path, app: App) -> None:
     file = tmp_path / "submissions.zip"
     file.write_bytes(zipped({f"CIK{cik:010}.json": listed(cik) for cik in range(1, 3000)}))
     outcomes: list[Outcome] = []
-    ingest.run(app, [file], Given(only=frozenset({7, 2999, 5000})), outcomes.append)
+    ingest.run(app, [file], IngestOptions(only_ciks=frozenset({7, 2999, 5000})), outcomes.append)
     assert [one.path.rpartition("!")[2] for one in outcomes] == ["CIK0000000007.json", "CIK0000002999.json"]
     assert {one.outcome for one in outcomes} == {"ingested"}
 
@@ -351,7 +355,7 @@ def test_a_list_of_entries_that_is_damaged_is_refused(tmp_path: Path, app: App, 
     data[at : at + 2] = b"\xff\xff"
     file.write_bytes(data)
     outcomes: list[Outcome] = []
-    ingest.run(app, [file], Given(only=frozenset({APPLE})), outcomes.append)
+    ingest.run(app, [file], IngestOptions(only_ciks=frozenset({APPLE})), outcomes.append)
     assert [one.outcome for one in outcomes] == ["refused"]
 
 
@@ -386,7 +390,7 @@ def test_a_dry_run_tells_counts_and_time_and_stores_no_figure(edgar: FakeEdgar, 
         "seconds": 8,
     }
     assert "finapi: NOSUCH: no company with this ticker or CIK is known\n" in done.err
-    assert edgar.paths == [TICKERS]
+    assert edgar.paths == [TICKERS_PATH]
 
 
 def test_a_dry_run_says_at_once_that_nobody_answers(tmp_path: Path) -> None:
@@ -417,12 +421,14 @@ def test_a_load_says_that_it_waits_and_for_how_long(dry: bool, seconds: float, m
 def test_a_dry_run_does_not_call_loaded_what_is_not_there(edgar: FakeEdgar, tmp_path: Path) -> None:
     edgar.pages.clear()
     words = ("load", "--companies", "top:60", "--years", "1", "--dry-run")
-    edgar.pages[TICKERS] = Page(
+    edgar.pages[TICKERS_PATH] = Page(
         json.dumps({str(n): {"cik_str": n + 1, "ticker": f"T{n}", "title": "T"} for n in range(60)}).encode()
     )
     done = finapi(*words, *base(edgar), "--data-dir", tmp_path / "data")
     assert (done.status, done.out) == (0, "60 companies: everything else is loaded\n")
-    assert done.err.startswith(f"finapi: EDGAR does not have {SUBMISSIONS}, {FACTS}, /files/dera/data/")
+    assert done.err.startswith(
+        f"finapi: EDGAR does not have {SUBMISSIONS_PATH}, {COMPANYFACTS_PATH}, /files/dera/data/"
+    )
     assert done.err.endswith(" more files\n")
 
 
@@ -502,7 +508,7 @@ def test_a_load_that_is_killed_goes_on(edgar: FakeEdgar, tmp_path: Path, number:
     edgar.pages[f"/submissions/CIK{APPLE:010}.json"] = Page(listed(APPLE, *accessions))
     edgar.pages[f"/api/xbrl/companyfacts/CIK{APPLE:010}.json"] = Page(figures(APPLE))
     for accession in accessions:
-        edgar.pages[document_path(APPLE, accession)] = Page(full_submission(accession, form="10-K"))
+        edgar.pages[build_document_path(APPLE, accession)] = Page(full_submission(accession, form="10-K"))
     words = ["load", "AAPL", *base(edgar)[:4], "--edgar-per-second", "20", *data]
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     first = subprocess.Popen([*COMMAND, *words], cwd=ROOT, env=environment(), **pipes)
@@ -513,7 +519,7 @@ def test_a_load_that_is_killed_goes_on(edgar: FakeEdgar, tmp_path: Path, number:
     done = finapi(*words, "--json")
     assert (done.status, done.json["counts"]["refused"]) == (0, 0)
     paths = [path for path in edgar.paths if path.endswith(".txt")]
-    assert set(paths) == {document_path(APPLE, accession) for accession in accessions}
+    assert set(paths) == {build_document_path(APPLE, accession) for accession in accessions}
     # The one that was under way at the kill, if any.
     assert len(paths) <= len(accessions) + 1
     assert fetched

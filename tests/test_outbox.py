@@ -21,8 +21,8 @@ from finapi.core.config import Config
 from finapi.core.errors import StoreUnavailableError
 from finapi.delivery import events, outbox, sniper, webhooks
 from finapi.delivery.sniper import FilingHit
-from finapi.market.documents import filings
-from finapi.market.documents.metadata import HEADER, FilingMetadata, Party
+from finapi.market.documents import filing_store
+from finapi.market.documents.metadata import HEADER_EVIDENCE, FilingMetadata, Party
 from finapi.ops import status
 from finapi.ops.app_opening import open_app
 from finapi.store.db import Database
@@ -31,7 +31,7 @@ from tests.stores import ACCOUNTS
 
 APPLE = 320193
 ACCESSION = "0000320193-26-000001"
-FILED = FilingMetadata(ACCESSION, HEADER, [Party(APPLE, 2, "Apple Inc.")], form="10-Q", filed_at="2026-01-31")
+FILED = FilingMetadata(ACCESSION, HEADER_EVIDENCE, [Party(APPLE, 2, "Apple Inc.")], form="10-Q", filed_at="2026-01-31")
 
 # Stores the filing for which a target of ann@example.com waits, in a process that kills itself at a place.
 STORES = """
@@ -74,7 +74,7 @@ def waiting(app: App) -> None:
 
 def store(app: App) -> None:
     with app.db.write() as tx:
-        filings.upsert(tx, FILED, NOW)
+        filing_store.upsert(tx, FILED, NOW)
 
 
 def came(app: App) -> tuple[list[tuple[int, str]], list[str], list[str]]:
@@ -303,7 +303,7 @@ def test_market_data_of_an_earlier_state_tell_nothing_again(apart: App) -> None:
     earlier = Database(None)
     earlier.accounts = apart.accounts
     with earlier.write() as tx:
-        filings.upsert(tx, FILED, NOW)
+        filing_store.upsert(tx, FILED, NOW)
     assert (came(apart), rows(earlier, "outbox"), rows(earlier, "filings")) == (ALL, 0, 1)
     earlier.close()
 

@@ -12,8 +12,8 @@ from finapi.app import App
 from finapi.edgar import schedules as parser
 from finapi.edgar import sgml
 from finapi.edgar.form_families import SCHEDULES
-from finapi.market.documents import families, filings, metadata, packed
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.documents import families, filing_store, metadata, packs
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.ownership import holder_ids, purposes, schedule_store
 from finapi.market.ownership import schedule_filings as lists
 from finapi.market.ownership.schedule_filings import ScheduleFilters
@@ -26,7 +26,7 @@ WICK, BEN, FUND = made.WICK, made.BEN, made.FUND
 def put(app: App, data: bytes, accession: str, filed: str | None) -> bool:
     schedule = parser.parse(data, "primary_doc.xml")
     with app.db.write() as tx:
-        return schedule_store.upsert(tx, schedule, FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
+        return schedule_store.upsert(tx, schedule, FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed), NOW)
 
 
 def shown(app: App, **narrow: Any) -> list[dict[str, Any]]:
@@ -174,7 +174,7 @@ def test_the_same_rows_stand_in_whatever_order_filings_come(app: App, make_app: 
             ]
 
     assert rows(other) == rows(app)
-    first, second, third, fourth, heir = (metadata.number(one[1]) for one in documents)
+    first, second, third, fourth, heir = (metadata.accession_to_int(one[1]) for one in documents)
     assert [(row[0], row[1], row[3]) for row in rows(app)[0]] == [
         (first, None, 0),
         (second, first, 0),
@@ -213,8 +213,8 @@ Wick owns 5.5 %.
 def headed(app: App) -> bool:
     with app.db.write() as tx:
         header = sgml.parse_header(HEADER, "f")
-        filings.upsert(tx, metadata.from_header(header, None), NOW)
-        return families.put_header(tx, header, NOW)
+        filing_store.upsert(tx, metadata.from_header(header, None), NOW)
+        return families.store_header(tx, header, NOW)
 
 
 def test_of_a_filing_before_december_2024_the_header_tells_the_parties_and_nothing_else(app: App) -> None:
@@ -271,13 +271,13 @@ def test_a_pack_holds_what_was_stored(app: App, make_app: Any) -> None:
     put(app, made.d(made.person(), made.person((None, "An Heir"), "5", "0.1")), made.FIRST, "2025-03-05")
     headed(app)
     with app.db.read() as tx:
-        data = packed.dump(tx, SCHEDULES)
+        data = packs.dump(tx, SCHEDULES)
     other = make_app()
-    assert packed.load(other, data, "x.pack") == 2
-    assert packed.load(other, data, "x.pack") == 0
+    assert packs.load(other, data, "x.pack") == 2
+    assert packs.load(other, data, "x.pack") == 0
     assert shown(other) == shown(app)
     with other.db.read() as tx:
-        assert packed.dump(tx, SCHEDULES) == data
+        assert packs.dump(tx, SCHEDULES) == data
 
 
 def test_every_page_of_every_order_makes_up_the_list(app: App) -> None:

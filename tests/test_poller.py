@@ -18,9 +18,9 @@ from finapi.app import App
 from finapi.core.clock import FixedClock, iso
 from finapi.core.errors import UsageError
 from finapi.delivery import events, sniper, webhooks
-from finapi.market.intake import following, replay
-from finapi.market.intake.gateway import BackOff, Gateway
-from finapi.market.intake.poller import FAILURES, Poller, document_path, index_path
+from finapi.market.intake import fetch_queue, replay
+from finapi.market.intake.gateway import BackOffError, Gateway
+from finapi.market.intake.poller import MAX_FAILURES_IN_A_ROW, Poller, build_document_path, build_index_path
 from finapi.market.reference import companies
 from finapi.ops import status
 from finapi.store import heartbeats
@@ -59,7 +59,7 @@ def app(make_app: Callable[..., App], edgar: FakeEdgar) -> App:
 @pytest.fixture
 def poller(app: App) -> Iterator[Poller]:
     gateway = Gateway(app)
-    yield Poller(app, gateway, every=0.0)
+    yield Poller(app, gateway, interval_seconds=0.0)
     gateway.close()
 
 
@@ -83,7 +83,7 @@ def beats(app: App) -> dict[str, str | None]:
 
 def follow(app: App, cik: int = APPLE) -> None:
     with app.db.write() as tx:
-        assert following.add(tx, cik, app.clock.now())
+        assert fetch_queue.follow_company(tx, cik, app.clock.now())
 
 
 def submissions(*accessions: str, form: str = "10-Q", xbrl: int = 1) -> bytes:
@@ -125,7 +125,7 @@ def test_a_filing_in_the_feed_is_stored_and_told(
     body = {"webhook_url": "https://example.com/hook", "form_types": ["8-K"]}
     sniper.create_target(app, user.id, watched, body, NOW, lambda tx, answer: answer)
     edgar.feed[0] = Page(feed(entry(ACCESSION, items="2.02")))
-    poller.step()
+    poller.run_poll_step()
     assert filings_held(app) == [(ACCESSION, "8-K", "2026-01-31T11:30:00.000Z")]
     with app.db.read() as tx:
         (told,) = webhooks.list_deliveries(tx, user.id, 50)["deliveries"]
@@ -135,7 +135,7 @@ def test_a_filing_in_the_feed_is_stored_and_told(
 
 
 def test_the_feed_is_asked_with_a_contact(edgar: FakeEdgar, poller: Poller) -> None:
-    poller.step()
+    poller.run_poll_step()
     (asked,) = edgar.asked
     assert asked.headers["user-agent"] == AGENT
     assert asked.headers["accept-encoding"] == "gzip"
@@ -159,7 +159,7 @@ def test_a_contact_that_no_header_can_hold_is_refused_and_not_taken_for_edgars_t
 
 def test_an_answer_in_gzip_is_unpacked(app: App, edgar: FakeEdgar, poller: Poller) -> None:
     edgar.feed[0] = Page(gzip.compress(feed(entry(ACCESSION))), headers={"Content-Encoding": "gzip"})
-    poller.step()
+    poller.run_poll_step()
     assert len(filings_held(app)) == 1
 
 
@@ -173,7 +173,7 @@ def test_an_answer_in_gzip_is_unpacked(app: App, edgar: FakeEdgar, poller: Polle
 )
 def test_an_answer_that_cannot_be_unpacked_is_none(app: App, edgar: FakeEdgar, poller: Poller, page: Page) -> None:
     edgar.feed[0] = page
-    assert poller.step() > 1
+    assert poller.run_poll_step() > 1
     assert "no gzip" in poller.counts.problems[0]
 
 
@@ -195,7 +195,7 @@ def pages(count: int, size: int = 100) -> dict[int, Page]:
 def test_the_first_reading_goes_to_the_end_of_the_feed(app: App, edgar: FakeEdgar, poller: Poller) -> None:
     edgar.feed = pages(3)
     edgar.feed[300] = Page(b"<html>SEC.gov | File Unavailable</html>", 503)
-    poller.step()
+    poller.run_poll_step()
     assert edgar.paths == ["feed 0", "feed 100", "feed 200", "feed 300"]
     assert len(filings_held(app)) == 300
     assert poller.counts.problems == []
@@ -203,9 +203,9 @@ def test_the_first_reading_goes_to_the_end_of_the_feed(app: App, edgar: FakeEdga
 
 def test_later_readings_go_back_to_what_was_read(app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock) -> None:
     edgar.feed = pages(2)
-    poller.step()
+    poller.run_poll_step()
     edgar.asked.clear()
-    poller.step()
+    poller.run_poll_step()
     assert edgar.paths == ["feed 0"]
     # Two pages and more have come since: read on until what was there before.
     older = edgar.feed
@@ -230,7 +230,7 @@ def test_later_readings_go_back_to_what_was_read(app: App, edgar: FakeEdgar, pol
         )
     )
     edgar.asked.clear()
-    poller.step()
+    poller.run_poll_step()
     assert edgar.paths == ["feed 0", "feed 100", "feed 200"]
     assert len(filings_held(app)) == 450
 
@@ -250,13 +250,13 @@ def test_a_feed_that_is_busy_before_its_end_is_read_again(app: App, edgar: FakeE
 def test_a_reading_that_was_cut_off_begins_again(app: App, edgar: FakeEdgar, poller: Poller) -> None:
     edgar.feed = pages(3)
     lost, edgar.feed[200] = edgar.feed[200], Page(b"not a feed")
-    poller.step()
+    poller.run_poll_step()
     assert "syntax error" in poller.counts.problems[0]
     assert len(filings_held(app)) == 200
     edgar.feed[200] = lost
     # As after a restart: nothing but the rows is remembered.
-    again = Poller(app, Gateway(app), every=0.0)
-    again.step()
+    again = Poller(app, Gateway(app), interval_seconds=0.0)
+    again.run_poll_step()
     assert len(filings_held(app)) == 300
     assert again.counts.filings == 100
 
@@ -269,7 +269,7 @@ def test_a_filing_whose_parties_stand_on_two_pages_is_told_of_all_of_them(
     reporting = entry(ACCESSION, form="4", cik=1214156, name="COOK TIMOTHY D", role="Reporting")
     issuer = entry(ACCESSION, form="4", role="Issuer")
     edgar.feed = {0: Page(feed(*newer, reporting)), 100: Page(feed(issuer))}
-    poller.step()
+    poller.run_poll_step()
     with app.db.read() as tx:
         listed = sniper.list_targets(app, tx, user.id, NOW, limit=10)
         told = next(
@@ -284,8 +284,8 @@ def test_an_entry_that_cannot_be_read_is_named_once_and_the_feed_goes_on(
 ) -> None:
     wrong = entry("0000320193-26-000002").replace("(Filer)", "")
     edgar.feed[0] = Page(feed(wrong, entry(ACCESSION)))
-    poller.step()
-    poller.step()
+    poller.run_poll_step()
+    poller.run_poll_step()
     assert [row[0] for row in filings_held(app)] == [ACCESSION]
     assert [problem.partition("output=atom: ")[2] for problem in poller.counts.problems] == [
         "line 16, column 1: an entry whose title, id or filing date is not in this feed's format"
@@ -309,7 +309,7 @@ def test_a_document_that_the_full_disk_kept_out_is_fetched_again(
 ) -> None:
     follow(app)
     edgar.feed[0] = Page(feed(entry(ACCESSION)))
-    edgar.pages[document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION))
+    edgar.pages[build_document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION))
 
     def full(*_: object) -> None:
         raise OperationalError("database or disk is full")
@@ -317,9 +317,9 @@ def test_a_document_that_the_full_disk_kept_out_is_fetched_again(
     with monkeypatch.context() as patched:
         patched.setattr("finapi.market.intake.ingest._put_submission", full)
         with pytest.raises(OperationalError, match="cannot be stored: database or disk is full"):
-            poller.step()
+            poller.run_poll_step()
     clock.advance(300)
-    poller.fetch_all()
+    poller.fetch_due_documents()
     assert documents(app) == {ACCESSION: ("done", None)}
 
 
@@ -327,10 +327,10 @@ def test_the_same_feed_again_changes_and_tells_nothing(app: App, edgar: FakeEdga
     edgar.feed[0] = Page(
         feed(entry(ACCESSION, form="4", role="Issuer"), entry(ACCESSION, form="4", cik=1, name="X", role="Reporting"))
     )
-    poller.step()
+    poller.run_poll_step()
     with app.db.read() as tx:
         before = tx.find_value("data_version")
-    poller.step()
+    poller.run_poll_step()
     with app.db.read() as tx:
         assert tx.find_value("data_version") == before
         assert [row["seq"] for row in tx.list_rows("events_after", feed="main-api", seq=0, limit=10, offset=0)] == [1]
@@ -357,18 +357,18 @@ def test_a_refusal_is_waited_out(
     app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock, page: Page, seconds: int, reason: str
 ) -> None:
     edgar.always = page
-    assert poller.step() == seconds
+    assert poller.run_poll_step() == seconds
     assert reason in poller.counts.problems[0]
     # The workers live; the way to EDGAR is shut.
     assert beats(app)["sec_worker"] is None
     assert beats(app)["sec_gateway"] == reason
     # Not even a restart asks before the time.
     clock.advance(seconds - 0.001)
-    Poller(app, Gateway(app), every=0.0).step()
+    Poller(app, Gateway(app), interval_seconds=0.0).run_poll_step()
     assert len(edgar.asked) == 1
     clock.advance(0.001)
     edgar.always = None
-    poller.step()
+    poller.run_poll_step()
     assert len(edgar.asked) == 2
     assert set(beats(app).values()) == {None}
 
@@ -377,19 +377,19 @@ def test_a_refusal_that_is_repeated_is_waited_out_longer(edgar: FakeEdgar, polle
     edgar.always = Page(b"", 503)
     waits = []
     for _ in range(8):
-        waits.append(poller.step())
+        waits.append(poller.run_poll_step())
         clock.advance(waits[-1])
     assert waits == [60, 120, 240, 480, 960, 1920, 3600, 3600]
     edgar.always = None
-    poller.step()
+    poller.run_poll_step()
     edgar.always = Page(b"", 503)
-    assert poller.step() == 60
+    assert poller.run_poll_step() == 60
 
 
 def test_nobody_there_is_waited_out_too(app: App, make_app: Callable[..., App]) -> None:
     alone = make_app(user_agent=AGENT, base_url="http://127.0.0.1:1", edgar_per_second=1000.0)
-    poller = Poller(alone, Gateway(alone), every=0.0)
-    assert poller.step() == 30
+    poller = Poller(alone, Gateway(alone), interval_seconds=0.0)
+    assert poller.run_poll_step() == 30
     assert "Connection refused" in poller.counts.problems[0]
 
 
@@ -411,7 +411,7 @@ def test_recorded_refusals(app: App, edgar: FakeEdgar, name: str, status: int, k
     if kind == "missing":
         assert gateway.get("www", "/x").kind == "missing"
     else:
-        with pytest.raises(BackOff):
+        with pytest.raises(BackOffError):
             gateway.get("www", "/x")
 
 
@@ -448,9 +448,9 @@ def test_the_index_closes_the_gap_of_days_that_ended(
     with app.db.write() as tx:
         tx.run("put_poll_state", name="indexed_through", value="2026-01-28")
     line = "320193|Apple Inc.|8-K|20260129|edgar/data/320193/0000320193-26-000009.txt"
-    edgar.pages[index_path(datetime(2026, 1, 29).date())] = Page(index(line))
-    edgar.pages[index_path(datetime(2026, 1, 30).date())] = Page(index())
-    poller.step()
+    edgar.pages[build_index_path(datetime(2026, 1, 29).date())] = Page(index(line))
+    edgar.pages[build_index_path(datetime(2026, 1, 30).date())] = Page(index())
+    poller.run_poll_step()
     indexes = [path for path in edgar.paths if "daily-index" in path]
     # Noon of Saturday in UTC: Friday has ended, Saturday and Sunday have no index.
     assert indexes == [
@@ -466,14 +466,14 @@ def test_a_day_without_an_index_is_asked_for_until_it_must_have_been_a_holiday(
     with app.db.write() as tx:
         tx.run("put_poll_state", name="indexed_through", value="2026-01-29")
     for _ in range(3):
-        poller.step()
+        poller.run_poll_step()
     assert sum("20260130" in path for path in edgar.paths) == 1
     clock.advance(3600)
-    poller.step()
+    poller.run_poll_step()
     assert sum("20260130" in path for path in edgar.paths) == 2
     clock.advance(3 * 86_400)
-    poller.step()
-    poller.step()
+    poller.run_poll_step()
+    poller.run_poll_step()
     with app.db.read() as tx:
         assert tx.find_value("poll_state", name="indexed_through") == "2026-01-30"
 
@@ -485,11 +485,11 @@ def test_documents_of_followed_companies_are_fetched_once(app: App, edgar: FakeE
     follow(app)
     edgar.pages[SUBMISSIONS] = Page(submissions(), headers={"ETag": '"v1"'})
     edgar.feed[0] = Page(feed(entry(ACCESSION), entry("0000789019-26-000001", cik=789019, name="MICROSOFT CORP")))
-    edgar.pages[document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION))
+    edgar.pages[build_document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION))
     for _ in range(4):
-        poller.step()
+        poller.run_poll_step()
     assert documents(app) == {ACCESSION: ("done", None)}
-    assert edgar.paths.count(document_path(APPLE, ACCESSION)) == 1
+    assert edgar.paths.count(build_document_path(APPLE, ACCESSION)) == 1
     assert poller.counts.documents == 1
     with app.db.read() as tx:
         row = tx._connection.execute("SELECT primary_document FROM filings WHERE accession = ?", [ACCESSION]).fetchone()
@@ -508,11 +508,11 @@ def test_a_document_that_is_not_there_yet_is_asked_for_again(
 ) -> None:
     edgar.feed[0] = Page(feed(entry(ACCESSION, form="4")))
     for _ in range(3):
-        poller.step()
-    assert edgar.paths.count(document_path(APPLE, ACCESSION)) == 1
+        poller.run_poll_step()
+    assert edgar.paths.count(build_document_path(APPLE, ACCESSION)) == 1
     clock.advance(60)
-    edgar.pages[document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION, form="4"))
-    poller.step()
+    edgar.pages[build_document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION, form="4"))
+    poller.run_poll_step()
     assert documents(app)[ACCESSION][0] == "done"
 
 
@@ -520,15 +520,15 @@ def asked_at(edgar: FakeEdgar, poller: Poller, clock: FixedClock, days: int) -> 
     """After how many seconds the document was asked for, the poller stepped every minute but for nothing."""
     began, asked = clock.now(), list[int]()
     for _ in range(days * 1440):
-        before = edgar.paths.count(document_path(APPLE, ACCESSION))
-        poller.fetch_all()
-        if edgar.paths.count(document_path(APPLE, ACCESSION)) > before:
+        before = edgar.paths.count(build_document_path(APPLE, ACCESSION))
+        poller.fetch_due_documents()
+        if edgar.paths.count(build_document_path(APPLE, ACCESSION)) > before:
             asked.append(round((clock.now() - began).total_seconds()))
         clock.advance(60)
     return asked
 
 
-PLACE = document_path(APPLE, ACCESSION)
+PLACE = build_document_path(APPLE, ACCESSION)
 WHOLE = full_submission(ACCESSION)
 MAINTENANCE = b"<html><head><title>SEC.gov | Maintenance</title></head></html>"
 # What comes in place of a document, and why it is put off.
@@ -560,10 +560,10 @@ def test_what_is_not_the_whole_document_is_put_off_and_fetched_when_it_is_there(
     page, reason = WRONG[name]
     edgar.feed[0] = Page(feed(entry(ACCESSION, form="4"), entry("0000320193-26-000002", form="4")))
     edgar.pages[PLACE] = page
-    other = document_path(APPLE, "0000320193-26-000002")
+    other = build_document_path(APPLE, "0000320193-26-000002")
     edgar.pages[other] = Page(full_submission("0000320193-26-000002", form="4"))
     for _ in range(5):
-        poller.step()
+        poller.run_poll_step()
     # Asked once, and nothing else waits for it.
     assert (edgar.paths.count(PLACE), edgar.paths.count("feed 0")) == (1, 5)
     assert documents(app) == {ACCESSION: ("due", reason), "0000320193-26-000002": ("done", None)}
@@ -571,7 +571,7 @@ def test_what_is_not_the_whole_document_is_put_off_and_fetched_when_it_is_there(
     assert beats(app)["sec_gateway"] is None
     edgar.pages[PLACE] = Page(full_submission(ACCESSION, form="4"))
     clock.advance(60)
-    poller.step()
+    poller.run_poll_step()
     assert documents(app)[ACCESSION][0] == "done"
 
 
@@ -585,18 +585,18 @@ def test_a_document_is_given_up_after_ten_tries_over_three_days_and_can_be_asked
     assert asked_at(edgar, poller, clock, days=4) == [60 * one for one in minutes]
     assert documents(app) == {ACCESSION: ("refused", "answered with an error page")}
     with app.db.read() as tx:
-        (listed,) = following.in_trouble(tx)
+        (listed,) = fetch_queue.list_failed_documents(tx)
     assert (listed["state"], listed["tries"], listed["next_try_at"]) == ("given_up", 9, None)
     assert listed["given_up_at"] == iso(NOW + timedelta(minutes=4221))
     figures = app.metrics.render(status.compute_metrics(app)).splitlines()
     assert 'finapi_edgar_documents_total{outcome="given_up"} 1' in figures
     assert 'finapi_edgar_documents_total{outcome="put_off"} 9' in figures
     assert "finapi_edgar_documents_given_up 1" in figures
-    assert following.retry(app, ["0000320193-26-000002", None], clock.now()) == [0, 1]
+    assert fetch_queue.retry_documents(app, ["0000320193-26-000002", None], clock.now()) == [0, 1]
     edgar.pages[PLACE] = Page(full_submission(ACCESSION, form="4"))
-    poller.fetch_all()
+    poller.fetch_due_documents()
     with app.db.read() as tx:
-        assert (following.in_trouble(tx), following.given_up(tx)) == ([], 0)
+        assert (fetch_queue.list_failed_documents(tx), fetch_queue.count_given_up(tx)) == ([], 0)
     assert documents(app) == {ACCESSION: ("done", None)}
 
 
@@ -607,7 +607,7 @@ def test_a_time_that_the_answer_names_is_waited_for(
     edgar.pages[PLACE] = Page(b"", 503, {"Retry-After": "600"})
     for seconds in (0, 599, 1):
         clock.advance(seconds)
-        poller.step()
+        poller.run_poll_step()
     assert (edgar.paths.count(PLACE), edgar.paths.count("feed 0")) == (2, 3)
 
 
@@ -617,7 +617,7 @@ def test_one_document_that_always_fails_leaves_the_feed_its_seconds(
     edgar.feed[0] = Page(feed(entry(ACCESSION, form="4")))
     edgar.pages[PLACE] = Page(b"", 500)
     for _ in range(84):
-        poller.step()
+        poller.run_poll_step()
         clock.advance(5)
     # Seven minutes of a feed every five seconds.
     assert edgar.paths.count("feed 0") == 84
@@ -630,22 +630,22 @@ def test_when_documents_fail_one_after_the_other_the_feed_is_asked_before_the_re
     wanted = [f"0000320193-26-{number:06}" for number in range(10)]
     edgar.feed[0] = Page(feed(*[entry(one, form="4") for one in wanted]))
     for one in wanted:
-        edgar.pages[document_path(APPLE, one)] = Page(b"", 500)
-    poller.step()
-    assert len(edgar.asked) == 1 + FAILURES
+        edgar.pages[build_document_path(APPLE, one)] = Page(b"", 500)
+    poller.run_poll_step()
+    assert len(edgar.asked) == 1 + MAX_FAILURES_IN_A_ROW
     edgar.feed[0] = Page(b"", 500)
-    assert poller.step() == 60
+    assert poller.run_poll_step() == 60
     # None of the others has lost a try to an outage.
-    assert sum(reason is None for _, reason in documents(app).values()) == 10 - FAILURES
+    assert sum(reason is None for _, reason in documents(app).values()) == 10 - MAX_FAILURES_IN_A_ROW
 
 
 def test_after_a_block_the_feed_is_read_first(app: App, edgar: FakeEdgar, clock: FixedClock) -> None:
     edgar.feed[0] = Page(feed(entry(ACCESSION, form="4")))
     edgar.pages[PLACE] = Page(b"<html>Request Rate Threshold Exceeded</html>", 429)
-    poller = Poller(app, Gateway(app), every=5.0, monotonic=clock.monotonic)
-    poller.step()
+    poller = Poller(app, Gateway(app), interval_seconds=5.0, monotonic=clock.monotonic)
+    poller.run_poll_step()
     for _ in range(300):
-        clock.advance(min(poller.step(), 5.0))
+        clock.advance(min(poller.run_poll_step(), 5.0))
     # In 25 minutes: each time behind a reading of the feed, and for ten minutes, not for longer and longer.
     asked = [path for path in edgar.paths if path in ("feed 0", PLACE)]
     blocked = [before for before, path in itertools.pairwise(asked) if path == PLACE]
@@ -654,7 +654,7 @@ def test_after_a_block_the_feed_is_read_first(app: App, edgar: FakeEdgar, clock:
     assert documents(app) == {ACCESSION: ("due", "it answered 429")}
 
 
-@pytest.mark.parametrize("place", [SUBMISSIONS, index_path(datetime(2026, 1, 30).date())])
+@pytest.mark.parametrize("place", [SUBMISSIONS, build_index_path(datetime(2026, 1, 30).date())])
 def test_a_list_or_an_index_that_always_fails_is_asked_for_once_an_hour(
     app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock, place: str
 ) -> None:
@@ -663,7 +663,7 @@ def test_a_list_or_an_index_that_always_fails_is_asked_for_once_an_hour(
     follow(app)
     edgar.pages[place] = Page(b"", 500)
     for _ in range(70):
-        poller.step()
+        poller.run_poll_step()
         clock.advance(60)
     assert (edgar.paths.count(place), edgar.paths.count("feed 0")) == (2, 70)
     assert beats(app)["sec_gateway"] is None
@@ -674,10 +674,10 @@ def test_a_list_that_is_a_page_of_something_else_is_not_taken_for_stored(
 ) -> None:
     follow(app)
     edgar.pages[SUBMISSIONS] = Page(b"<html>Back soon</html>", headers={"ETag": '"v1"'})
-    poller.step()
+    poller.run_poll_step()
     assert len(poller.counts.problems) == 1
     clock.advance(3600)
-    poller.step()
+    poller.run_poll_step()
     asked = [received for received in edgar.asked if SUBMISSIONS in received.line]
     assert [received.headers.get("if-none-match") for received in asked] == [None, None]
 
@@ -688,9 +688,9 @@ def test_a_document_that_cannot_be_read_is_refused_and_the_rest_goes_on(
     follow(app)
     other = "0000320193-26-000002"
     edgar.feed[0] = Page(feed(entry(ACCESSION), entry(other)))
-    edgar.pages[document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION).replace(b"</TEXT>", b""))
-    edgar.pages[document_path(APPLE, other)] = Page(full_submission(other))
-    poller.step()
+    edgar.pages[build_document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION).replace(b"</TEXT>", b""))
+    edgar.pages[build_document_path(APPLE, other)] = Page(full_submission(other))
+    poller.run_poll_step()
     states = documents(app)
     assert states[ACCESSION][0] == "refused"
     assert states[ACCESSION][1]
@@ -702,12 +702,12 @@ def test_a_refusal_in_the_middle_loses_no_document(
 ) -> None:
     follow(app)
     edgar.feed[0] = Page(feed(entry(ACCESSION)))
-    edgar.pages[document_path(APPLE, ACCESSION)] = Page(b"", 403)
-    assert poller.step() == 600
+    edgar.pages[build_document_path(APPLE, ACCESSION)] = Page(b"", 403)
+    assert poller.run_poll_step() == 600
     assert documents(app) == {ACCESSION: ("due", "it answered 403")}
-    edgar.pages[document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION))
+    edgar.pages[build_document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION))
     clock.advance(600)
-    poller.step()
+    poller.run_poll_step()
     assert documents(app) == {ACCESSION: ("done", None)}
 
 
@@ -717,21 +717,21 @@ def test_a_document_that_edgar_fails_at_keeps_no_other_from_being_fetched(
     follow(app)
     other = "0000320193-26-000002"
     edgar.feed[0] = Page(feed(entry(other), entry(ACCESSION)))
-    edgar.pages[document_path(APPLE, ACCESSION)] = Page(b"", 500)
-    edgar.pages[document_path(APPLE, other)] = Page(full_submission(other))
-    clock.advance(poller.step())
-    poller.step()
+    edgar.pages[build_document_path(APPLE, ACCESSION)] = Page(b"", 500)
+    edgar.pages[build_document_path(APPLE, other)] = Page(full_submission(other))
+    clock.advance(poller.run_poll_step())
+    poller.run_poll_step()
     assert documents(app) == {ACCESSION: ("due", "answered 500"), other: ("done", None)}
 
 
 def test_a_document_beyond_any_is_refused_and_nobody_is_told_off(
     app: App, edgar: FakeEdgar, poller: Poller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("finapi.market.intake.gateway.MAX_DOCUMENT", 5_000)
+    monkeypatch.setattr("finapi.market.intake.gateway.MAX_DOCUMENT_BYTES", 5_000)
     follow(app)
     edgar.feed[0] = Page(feed(entry(ACCESSION)))
-    edgar.pages[document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION) * 10)
-    poller.step()
+    edgar.pages[build_document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION) * 10)
+    poller.run_poll_step()
     assert documents(app) == {ACCESSION: ("refused", "is larger than any document that is read")}
     assert poller.counts.problems == []
 
@@ -744,18 +744,18 @@ def test_the_list_of_a_followed_company_is_fetched_when_it_may_be_new(
 ) -> None:
     follow(app)
     edgar.pages[SUBMISSIONS] = Page(submissions(ACCESSION), headers={"ETag": '"v1"'})
-    edgar.pages[document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION, form="10-Q"))
+    edgar.pages[build_document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION, form="10-Q"))
     for _ in range(3):
-        poller.step()
+        poller.run_poll_step()
     assert edgar.paths.count(SUBMISSIONS) == 1
     assert documents(app) == {ACCESSION: ("done", None)}
     clock.advance(86_400)
-    poller.step()
+    poller.run_poll_step()
     asked = [received for received in edgar.asked if SUBMISSIONS in received.line]
     assert [received.headers.get("if-none-match") for received in asked] == [None, '"v1"']
     # A filing in the feed hastens the next look.
     edgar.feed[0] = Page(feed(entry("0000320193-26-000002")))
-    poller.step()
+    poller.run_poll_step()
     assert edgar.paths.count(SUBMISSIONS) == 3
 
 
@@ -764,7 +764,7 @@ def test_what_a_company_filed_lately_is_fetched_when_it_comes_to_be_followed(
 ) -> None:
     follow(app)
     edgar.pages[SUBMISSIONS] = Page(submissions(ACCESSION, form="CORRESP", xbrl=0))
-    poller.step()
+    poller.run_poll_step()
     assert documents(app) == {}
 
 
@@ -786,9 +786,9 @@ def test_how_far_back_and_which_forms_are_settings(
         tx.run("put_poll_state", name="indexed_through", value="2026-01-31")
     follow(app)
     edgar.pages[SUBMISSIONS] = Page(submissions("0000320193-26-000002"))  # of the day before yesterday
-    poller = Poller(app, Gateway(app), every=0.0)
+    poller = Poller(app, Gateway(app), interval_seconds=0.0)
     app.clock.advance(seconds=86_400)  # type: ignore[attr-defined]
-    poller.step()
+    poller.run_poll_step()
     with app.db.read() as tx:
         forms = {row[0] for row in tx._connection.execute("SELECT form FROM wanted_documents")}
     assert forms == wanted
@@ -797,9 +797,9 @@ def test_how_far_back_and_which_forms_are_settings(
 def test_news_of_a_followed_company_are_those_of_the_forms_that_are_set(app: App) -> None:
     follow(app)
     with app.db.write() as tx:
-        following.note(tx, NOW, "0000320193-26-000001", "CORRESP", [APPLE], ("10-K",))
-        following.note(tx, NOW, "0000320193-26-000002", "10-K/A", [APPLE], ("10-K",))
-        following.note(tx, NOW, "0000320193-26-000003", "4", [APPLE], ("10-K",))
+        fetch_queue.queue_filing(tx, NOW, "0000320193-26-000001", "CORRESP", [APPLE], ("10-K",))
+        fetch_queue.queue_filing(tx, NOW, "0000320193-26-000002", "10-K/A", [APPLE], ("10-K",))
+        fetch_queue.queue_filing(tx, NOW, "0000320193-26-000003", "4", [APPLE], ("10-K",))
     assert sorted(documents(app)) == ["0000320193-26-000002", "0000320193-26-000003"]
 
 
@@ -809,16 +809,16 @@ def test_an_answer_that_was_not_stored_is_asked_for_whole(
     follow(app)
     edgar.pages[SUBMISSIONS] = Page(b'{"cik": 1}', headers={"ETag": '"v1"'})
     edgar.feed[0] = Page(feed(entry(ACCESSION)))
-    edgar.pages[document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION))
-    poller.step()
+    edgar.pages[build_document_path(APPLE, ACCESSION)] = Page(full_submission(ACCESSION))
+    poller.run_poll_step()
     assert poller.counts.problems
     assert beats(app)["sec_worker"] == poller.counts.problems[0]
     # It keeps nothing else from being fetched, and is asked for again in an hour.
     assert documents(app) == {ACCESSION: ("done", None)}
-    poller.step()
-    poller.step()
+    poller.run_poll_step()
+    poller.run_poll_step()
     clock.advance(3600)
-    poller.step()
+    poller.run_poll_step()
     asked = [received for received in edgar.asked if SUBMISSIONS in received.line]
     assert [received.headers.get("if-none-match") for received in asked] == [None, None]
 
@@ -827,14 +827,14 @@ def test_following_is_added_listed_and_dropped(app: App) -> None:
     follow(app)
     follow(app, 1067983)
     with app.db.write() as tx:
-        assert not following.add(tx, APPLE, NOW)
-        assert following.listed(tx) == [
+        assert not fetch_queue.follow_company(tx, APPLE, NOW)
+        assert fetch_queue.list_followed(tx) == [
             {"cik": "0000320193", "ticker": "AAPL", "name": "Apple Inc.", "added_at": iso(NOW)},
             {"cik": "0001067983", "ticker": None, "name": "CIK 0001067983", "added_at": iso(NOW)},
         ]
-        assert following.drop(tx, APPLE, NOW)
-        assert not following.drop(tx, APPLE, NOW)
-        assert following.queue_depth(tx, NOW) == 0
+        assert fetch_queue.unfollow_company(tx, APPLE, NOW)
+        assert not fetch_queue.unfollow_company(tx, APPLE, NOW)
+        assert fetch_queue.count_due_documents(tx, NOW) == 0
 
 
 # ---- archives and replays
@@ -844,12 +844,12 @@ def test_following_is_added_listed_and_dropped(app: App) -> None:
 def test_an_archive_directory_is_read_like_edgar(make_app: Callable[..., App], tmp_path: Path, scheme: str) -> None:
     (tmp_path / "submissions").mkdir()
     (tmp_path / SUBMISSIONS.lstrip("/")).write_bytes(submissions(ACCESSION))
-    place = tmp_path / document_path(APPLE, ACCESSION).lstrip("/")
+    place = tmp_path / build_document_path(APPLE, ACCESSION).lstrip("/")
     place.parent.mkdir(parents=True)
     place.write_bytes(full_submission(ACCESSION, form="10-Q"))
     app = make_app(base_url=f"{scheme}{tmp_path}")
     follow(app)
-    Poller(app, Gateway(app), every=0.0).step()
+    Poller(app, Gateway(app), interval_seconds=0.0).run_poll_step()
     assert documents(app) == {ACCESSION: ("done", None)}
 
 
@@ -871,7 +871,7 @@ def test_a_recording_is_played_in_its_order_and_at_its_speed(app: App, user: use
     recorded(tmp_path, "20260131T060000", 0, entry("0000320193-26-000001"))
     recorded(tmp_path, "20260131T060100", 0, entry("0000320193-26-000002"), entry("0000320193-26-000001"))
     recorded(tmp_path, "20260131T060230", 0, entry("0000320193-26-000003", form="4"))
-    place = tmp_path / document_path(APPLE, "0000320193-26-000003").lstrip("/")
+    place = tmp_path / build_document_path(APPLE, "0000320193-26-000003").lstrip("/")
     place.parent.mkdir(parents=True)
     place.write_bytes(full_submission("0000320193-26-000003", form="4"))
     waits: list[tuple[float, int]] = []

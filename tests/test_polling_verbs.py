@@ -11,7 +11,7 @@ import pytest
 
 from finapi.core.clock import iso
 from finapi.core.config import Config
-from finapi.market.intake.poller import document_path
+from finapi.market.intake.poller import build_document_path
 from finapi.ops.app_opening import open_app
 from tests.edgar_server import AGENT, Page, entry, fake_edgar, feed
 from tests.process import finapi, serve
@@ -58,7 +58,7 @@ def test_what_was_given_up_is_listed_and_asked_for_again(tmp_path: Path) -> None
         assert finapi("documents", "retry", ACCESSION, *data).out == "1 documents are asked for again\n"
         assert finapi("documents", "list", "--json", *data).json["documents"] == []
         finapi("poll", *settings, *data)
-        assert edgar.paths.count(document_path(320193, ACCESSION)) == 2
+        assert edgar.paths.count(build_document_path(320193, ACCESSION)) == 2
     other = finapi("documents", "retry", "0000320193-26-000009", *data)
     assert (other.status, other.err) == (1, "finapi: 0000320193-26-000009 is neither given up nor put off\n")
     assert finapi("documents", "retry", "--all", *data).out == "1 documents are asked for again\n"

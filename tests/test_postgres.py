@@ -25,8 +25,8 @@ from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, StoreUnavailableError, UsageError
 from finapi.delivery import credential_replacement
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
-from finapi.market.intake.ingest import Given
 from finapi.ops import moving
 from finapi.ops.app_opening import open_app
 from finapi.store import backup, db, schema
@@ -528,7 +528,7 @@ def test_a_node_without_the_secrets_of_the_worker_is_refused(tmp_path: Path, url
     with open_app(node) as app:
         assert users.find_cached_caller(app, "0" * 32) is None
         with pytest.raises(ApiError) as refused:
-            ingest.run(app, [], Given(), lambda outcome: None)
+            ingest.run(app, [], IngestOptions(), lambda outcome: None)
     assert refused.value.code == "CONFLICT"
 
 

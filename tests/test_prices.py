@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from finapi.app import App
 from finapi.core.errors import ParseError
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
 from finapi.market.prices import price_csv, price_series, price_store
@@ -48,7 +48,7 @@ def run(app: App, tmp_path: Path) -> Any:
     def ingested(text: str, name: str = "AAPL.csv", *, ticker: str | None = None) -> Outcome:
         (tmp_path / name).write_text(text)
         outcomes: list[Outcome] = []
-        ingest.run(app, [tmp_path / name], Given(ticker=ticker), outcomes.append)
+        ingest.run(app, [tmp_path / name], IngestOptions(ticker=ticker), outcomes.append)
         [outcome] = outcomes
         return outcome
 

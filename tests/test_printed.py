@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from finapi.app import App
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.financials import company_books
 from finapi.market.intake import ingest
 from tests.measure import printed, report
@@ -88,7 +88,7 @@ def test_what_is_printed_is_compared_with_the_figures(app: App, tmp_path: Path) 
     ]
     pre = [one | {"report": "2" if one["stmt"] == "BS" else "4"} for one in pre]
     place = folder(tmp_path / "2009q3", tables(sub=[SUB | {"sic": "3571"}], num=num, pre=pre))
-    ingest.run(app, [place], Given(), lambda outcome: None)
+    ingest.run(app, [place], IngestOptions(), lambda outcome: None)
     with app.db.read() as tx:
         books = {cik: company_books.load(tx, cik) for cik in company_books.list_ciks(tx)}
     found = report.printed_lines(place, books)

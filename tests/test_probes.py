@@ -16,7 +16,7 @@ from websockets.sync.client import connect
 from finapi.cli import perform
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
-from finapi.market.intake.gateway import Fetched, Gateway
+from finapi.market.intake.gateway import FetchResult, Gateway
 from finapi.ops import status, watchdog
 from finapi.server import Server, run_server
 from finapi.store import heartbeats
@@ -173,7 +173,7 @@ def test_a_poller_that_hangs_is_down_until_it_goes_on(service: Service, monkeypa
     hangs, goes_on = threading.Event(), threading.Event()
     read = Gateway._read
 
-    def wait(gateway: Gateway, directory: Path, path: str) -> Fetched:
+    def wait(gateway: Gateway, directory: Path, path: str) -> FetchResult:
         hangs.set()
         goes_on.wait(20)
         return read(gateway, directory, path)

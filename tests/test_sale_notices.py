@@ -13,9 +13,9 @@ from finapi.app import App
 from finapi.core.errors import ParseError
 from finapi.edgar import sale_notices
 from finapi.edgar.form_families import SALE_NOTICES
-from finapi.market.documents import packed
-from finapi.market.documents.identify import Given
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.documents import packs
+from finapi.market.documents.identification import IngestOptions
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.intake import ingest
 from finapi.market.ownership import sale_notice_store
 from finapi.market.ownership.sale_notice_store import NoticeFilters
@@ -28,7 +28,7 @@ ONE, TWO = "0000000101-25-000001", "0000000101-25-000002"
 def put(app: App, data: bytes, accession: str, filed: str | None) -> bool:
     notice = sale_notices.parse(data, "primary_doc.xml")
     with app.db.write() as tx:
-        return sale_notice_store.upsert(tx, notice, FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
+        return sale_notice_store.upsert(tx, notice, FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed), NOW)
 
 
 def shown(app: App, **narrow: Any) -> list[dict[str, Any]]:
@@ -84,10 +84,10 @@ def test_a_line_without_a_figure_makes_no_sum(app: App) -> None:
 def test_a_pack_holds_what_was_stored(app: App, make_app: Any) -> None:
     put(app, made.notice(), ONE, "2025-04-14")
     with app.db.read() as tx:
-        data = packed.dump(tx, SALE_NOTICES)
+        data = packs.dump(tx, SALE_NOTICES)
     other = make_app()
-    assert packed.load(other, data, "x.pack") == 1
-    assert packed.load(other, data, "x.pack") == 0
+    assert packs.load(other, data, "x.pack") == 1
+    assert packs.load(other, data, "x.pack") == 0
     assert shown(other) == shown(app)
 
 
@@ -95,7 +95,7 @@ def test_a_file_becomes_a_notice_a_feed_event_and_nothing_when_it_is_refused(app
     (tmp_path / f"{ONE}.xml").write_bytes(made.notice())
     (tmp_path / f"{TWO}.xml").write_bytes(made.notice(seller=None))
     found: list[Any] = []
-    counts = ingest.run(app, [tmp_path], Given(), found.append)
+    counts = ingest.run(app, [tmp_path], IngestOptions(), found.append)
     assert counts == {"ingested": 1, "unchanged": 0, "skipped": 0, "refused": 1}
     assert {(one.outcome, one.kind, one.reason) for one in found if one.outcome == "refused"} == {
         ("refused", "form-144", "seller: is missing")

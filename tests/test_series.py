@@ -9,7 +9,7 @@ import pytest
 
 from finapi.app import App
 from finapi.core import days
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.financials import company_books, metric_series, ratios
 from finapi.market.financials.metric_mapping import get_mapping
 from finapi.market.financials.series_rows import FigureSeries
@@ -149,7 +149,7 @@ def test_a_series_that_goes_on_under_another_tag_says_so(revenues: str | None, i
 @needs_shared
 def test_microsofts_revenue_and_its_cost_go_on_under_other_tags_after_2015(app: App) -> None:
     path = SHARED / "edgar" / "companyfacts_trimmed" / "CIK0000789019.json"
-    ingest.run(app, [path], Given(), lambda outcome: None)
+    ingest.run(app, [path], IngestOptions(), lambda outcome: None)
     with app.db.read() as tx:
         company = company_books.load(tx, 789019)
     data, _ = metric_series.build_series(

@@ -18,8 +18,15 @@ from finapi.core.clock import FixedClock, iso
 from finapi.core.errors import ApiError
 from finapi.delivery import events, sniper, webhooks
 from finapi.delivery.sniper import STATES, TRANSITIONS, WatchedCompany
-from finapi.market.documents import filings
-from finapi.market.documents.metadata import DOCUMENT, HEADER, INDEX, RANKS, FilingMetadata, Party
+from finapi.market.documents import filing_store
+from finapi.market.documents.metadata import (
+    DOCUMENT_EVIDENCE,
+    HEADER_EVIDENCE,
+    INDEX_EVIDENCE,
+    PARTY_RANKS,
+    FilingMetadata,
+    Party,
+)
 from finapi.market.reference import companies
 from tests.conftest import NOW
 
@@ -62,11 +69,11 @@ def state(app: App, user: users.NewUser) -> tuple[str, str | None]:
 
 def store(app: App, form: str = "10-Q", accession: str = ACCESSION, **told: Any) -> None:
     """Store a filing as its own document tells of it."""
-    told.setdefault("parties", [Party(APPLE, RANKS["filer"], "Apple Inc.")])
+    told.setdefault("parties", [Party(APPLE, PARTY_RANKS["filer"], "Apple Inc.")])
     told.setdefault("accepted_at", "2026-01-31T11:58:00.000Z")
-    evidence = told.pop("evidence", HEADER)
+    evidence = told.pop("evidence", HEADER_EVIDENCE)
     with app.db.write() as tx:
-        filings.upsert(
+        filing_store.upsert(
             tx, FilingMetadata(accession, evidence, form=form, filed_at="2026-01-31", **told), app.clock.now()
         )
 
@@ -287,9 +294,11 @@ def test_a_filing_stops_its_target_and_is_told_in_one_transaction(app: App, user
 
 def test_a_filing_that_is_rolled_back_hits_nothing(app: App, user: users.NewUser) -> None:
     create(app, user)
-    told = FilingMetadata(ACCESSION, HEADER, [Party(APPLE, 2, "Apple Inc.")], form="10-Q", filed_at="2026-01-31")
+    told = FilingMetadata(
+        ACCESSION, HEADER_EVIDENCE, [Party(APPLE, 2, "Apple Inc.")], form="10-Q", filed_at="2026-01-31"
+    )
     with suppress(KeyError), app.db.write() as tx:
-        filings.upsert(tx, told, NOW)
+        filing_store.upsert(tx, told, NOW)
         assert len(tx.list_rows("outbox_rows", limit=9, after=0, again=False)) == 2  # the event and the hit
         raise KeyError
     assert state(app, user) == ("ACTIVE", None)
@@ -315,7 +324,7 @@ def test_forms_are_compared_whole(app: App, user: users.NewUser, forms: list[str
 
 def test_every_party_of_a_filing_is_watched_for(app: App, user: users.NewUser) -> None:
     create(app, user)
-    store(app, "SC 13D", parties=[Party(TIM, RANKS["subject"], "T"), Party(APPLE, RANKS["filed_by"], "A")])
+    store(app, "SC 13D", parties=[Party(TIM, PARTY_RANKS["subject"], "T"), Party(APPLE, PARTY_RANKS["filed_by"], "A")])
     (told,) = outbox(app, user)
     assert told["payload"]["issuer_cik"] == "0000320193"
 
@@ -332,15 +341,19 @@ def test_nothing_is_hit_before_or_after_its_window(app: App, user: users.NewUser
     assert [told["payload"]["accession_number"] for told in outbox(app, user)] == ["0000320193-26-000002"]
 
 
-UNDATED = FilingMetadata(ACCESSION, DOCUMENT, [Party(APPLE, RANKS["issuer"], "Apple Inc.")], form="4")
+UNDATED = FilingMetadata(ACCESSION, DOCUMENT_EVIDENCE, [Party(APPLE, PARTY_RANKS["issuer"], "Apple Inc.")], form="4")
 
 
 @pytest.mark.parametrize(
     ("evidence", "times", "filed_at"),
     [
-        (HEADER, {"filed_at": "2026-01-30", "accepted_at": "2026-01-30T22:00:00.000Z"}, "2026-01-30T22:00:00.000Z"),
-        (DOCUMENT, {"accepted_at": "2026-01-30T22:00:00.000Z"}, "2026-01-30T22:00:00.000Z"),
-        (INDEX, {"filed_at": "2019-01-30"}, "2019-01-30T00:00:00.000Z"),
+        (
+            HEADER_EVIDENCE,
+            {"filed_at": "2026-01-30", "accepted_at": "2026-01-30T22:00:00.000Z"},
+            "2026-01-30T22:00:00.000Z",
+        ),
+        (DOCUMENT_EVIDENCE, {"accepted_at": "2026-01-30T22:00:00.000Z"}, "2026-01-30T22:00:00.000Z"),
+        (INDEX_EVIDENCE, {"filed_at": "2019-01-30"}, "2019-01-30T00:00:00.000Z"),
     ],
 )
 def test_a_filing_without_a_date_is_hit_when_its_date_is_known_and_once(
@@ -349,14 +362,14 @@ def test_a_filing_without_a_date_is_hit_when_its_date_is_known_and_once(
     create(app, user)
     for told in (UNDATED, replace(UNDATED, period_of_report="2026-01-28")):
         with app.db.write() as tx:
-            filings.upsert(tx, told, app.clock.now())
+            filing_store.upsert(tx, told, app.clock.now())
         assert (state(app, user), outbox(app, user)) == (("ACTIVE", None), [])
     with app.db.read() as tx:
         assert len(events.list_events_after(tx, events.MAIN_FEED, 0, 9)) == 1  # it is announced all the same
     clock.advance(300)
     for more in ({}, {"primary_document": "a.xml"}):
         with app.db.write() as tx:
-            filings.upsert(tx, replace(UNDATED, evidence=evidence, **times, **more), app.clock.now())
+            filing_store.upsert(tx, replace(UNDATED, evidence=evidence, **times, **more), app.clock.now())
     (told_of,) = outbox(app, user)
     assert (told_of["occurred_at"], told_of["payload"]["filed_at"]) == (filed_at, filed_at)
     assert state(app, user) == ("STOPPED", "filing_hit")
@@ -367,9 +380,9 @@ def test_a_filing_without_a_date_is_hit_when_its_date_is_known_and_once(
 def test_of_a_list_only_news_is_hit(app: App, user: users.NewUser) -> None:
     create(app, user)
     old = {"accepted_at": "2019-01-31T11:58:00.000Z"}
-    store(app, accession="0000320193-19-000001", evidence=INDEX, **old)
+    store(app, accession="0000320193-19-000001", evidence=INDEX_EVIDENCE, **old)
     assert state(app, user) == ("ACTIVE", None)
-    store(app, accession="0000320193-26-000002", evidence=INDEX)
+    store(app, accession="0000320193-26-000002", evidence=INDEX_EVIDENCE)
     assert state(app, user) == ("STOPPED", "filing_hit")
 
 

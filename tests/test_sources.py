@@ -13,7 +13,7 @@ from finapi.market.documents import sources
 
 
 def unreadable(file: Path) -> str:
-    (only,) = sources.groups([file])
+    (only,) = sources.iter_groups([file])
     assert isinstance(only, sources.Unreadable), only
     return only.reason
 
@@ -50,12 +50,12 @@ def test_list_of_entries_behind_a_comment_is_measured_too(tmp_path: Path, monkey
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("a.json", "{}")
         archive.comment = b"c" * 60_000
-    monkeypatch.setattr(sources, "MAX_DIRECTORY", 10)
+    monkeypatch.setattr(sources, "MAX_DIRECTORY_BYTES", 10)
     assert "lists more entries" in unreadable(file)
 
 
 def test_zip_of_many_entries_can_be_read(tmp_path: Path) -> None:
-    (group,) = sources.groups([many(tmp_path / "some.zip", 2_000)])
+    (group,) = sources.iter_groups([many(tmp_path / "some.zip", 2_000)])
     assert isinstance(group, sources.Group)
     assert len(group.entries) == 2_000
 
@@ -74,11 +74,11 @@ def test_lines_of_a_file_and_of_a_zip_are_the_same(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.txt", data)
     for place in ("folder", "a.zip"):
-        for group in sources.groups([tmp_path / place]):
+        for group in sources.iter_groups([tmp_path / place]):
             assert isinstance(group, sources.Group)
-            assert list(group.entries[0].lines()) == [b"first", b"", b"last line without an end"]
+            assert list(group.entries[0].iter_lines()) == [b"first", b"", b"last line without an end"]
             assert group.entries[0].size == len(data)
-    assert list(sources.held("a", "a", data).lines()) == [b"first", b"", b"last line without an end"]
+    assert list(sources.build_entry("a", "a", data).iter_lines()) == [b"first", b"", b"last line without an end"]
 
 
 def test_a_file_that_nobody_may_look_at_is_named_and_the_rest_goes_on(
@@ -95,7 +95,7 @@ def test_a_file_that_nobody_may_look_at_is_named_and_the_rest_goes_on(
         return look(self)
 
     monkeypatch.setattr(Path, "is_file", is_file)
-    refused, group = sources.groups([tmp_path])
+    refused, group = sources.iter_groups([tmp_path])
     assert refused == sources.Unreadable(str(tmp_path / "a.json"), "Permission denied")
     assert isinstance(group, sources.Group)
     assert [entry.name for entry in group.entries] == ["b.json"]
@@ -105,7 +105,7 @@ def test_a_name_that_is_no_utf_8_can_be_stored(tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"caf\xe9")
     folder.mkdir()
     (folder / os.fsdecode(b"\xff.json")).write_text("{}")
-    (group,) = sources.groups([folder])
+    (group,) = sources.iter_groups([folder])
     assert isinstance(group, sources.Group)
     assert (group.name, group.entries[0].name) == ("caf\\xe9", "\\xff.json")
     assert group.entries[0].path == f"{tmp_path}/caf\\xe9/\\xff.json"

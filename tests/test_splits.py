@@ -205,13 +205,15 @@ def test_apple_split_seven_to_one_in_2014_and_four_to_one_in_2020() -> None:
     from finapi import app as apps
     from finapi.core.clock import SystemClock
     from finapi.core.config import Config
-    from finapi.market.documents.identify import Given
+    from finapi.market.documents.identification import IngestOptions
     from finapi.market.financials import company_books
     from finapi.market.intake import ingest
 
     app = apps.create_in_memory(Config(), SystemClock())
     try:
-        ingest.run(app, [SHARED / "edgar" / "companyfacts" / "CIK0000320193.json"], Given(), lambda outcome: None)
+        ingest.run(
+            app, [SHARED / "edgar" / "companyfacts" / "CIK0000320193.json"], IngestOptions(), lambda outcome: None
+        )
         with app.db.read() as tx:
             book = company_books.load(tx, 320193).book
     finally:

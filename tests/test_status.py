@@ -14,7 +14,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError
 from finapi.core.health import ProbeError, Status
-from finapi.market.intake import following
+from finapi.market.intake import fetch_queue
 from finapi.ops import status, watchdog
 from finapi.store import heartbeats
 from tests.conftest import NOW
@@ -106,8 +106,8 @@ def test_freshness_is_what_came_in_last_and_what_waits(app: App) -> None:
         tx.insert_row("insert_mail", template="welcome", subject_id=1, now="2026-01-31T12:00:00.000Z")
         tx.insert_row("insert_mail", template="welcome", subject_id=2, now="2026-01-31T12:00:00.000Z")
         # Documents that are due now, and a form whose documents nobody wants.
-        following.note(tx, NOW, "0000000001-26-000001", "4", [1])
-        following.note(tx, NOW, "0000000001-26-000002", "10-K", [1])
+        fetch_queue.queue_filing(tx, NOW, "0000000001-26-000001", "4", [1])
+        fetch_queue.queue_filing(tx, NOW, "0000000001-26-000002", "10-K", [1])
     assert status.count_queued_work(app, NOW) == {"ingest": 1, "mail": 2, "webhooks": 0}
     assert status.build_status(app, NOW)["data_freshness"] == {
         "last_filing_at": "2026-01-31T12:00:00.000Z",

@@ -31,9 +31,9 @@ from finapi.delivery.dispatcher import MAX_DELETED_ROWS, Dispatcher
 from finapi.feeds.key_lookups import KeyLookups
 from finapi.market.demo import prepared
 from finapi.market.documents import sources
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
-from finapi.market.intake.gateway import Fetched
+from finapi.market.intake.gateway import FetchResult
 from finapi.market.intake.poller import Poller
 from finapi.net import mail
 from finapi.ops import backups
@@ -193,9 +193,9 @@ class Archive:
     def __init__(self) -> None:
         self.questions = 0
 
-    def get(self, host: str, path: str, *, conditional: bool = False, may_fail: bool = False) -> Fetched:
+    def get(self, host: str, path: str, *, conditional: bool = False, may_fail: bool = False) -> FetchResult:
         self.questions += 1
-        return Fetched("missing", path)
+        return FetchResult("missing", path)
 
 
 def poll(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
@@ -203,9 +203,9 @@ def poll(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
     rows = [(f"0000320193-26-{place:06}", 320193, "10-K", "2026-01-01") for place in range(99)]
     execute(app, f"INSERT INTO wanted_documents ({columns}) VALUES (?, ?, ?, ?)", rows)
     edgar = Archive()
-    poller = Poller(app, edgar, every=60.0)
+    poller = Poller(app, edgar, interval_seconds=60.0)
     poller._feed_at = poller._monotonic() + 60.0
-    return Backlog(poller.step, lambda: 99 - edgar.questions)
+    return Backlog(poller.run_poll_step, lambda: 99 - edgar.questions)
 
 
 def webhooks(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
@@ -352,14 +352,14 @@ def test_a_folder_is_not_ingested_further(app: App, tmp_path: Path) -> None:
     (tmp_path / "one.txt").write_text("nothing that is known")
     told: list[Any] = []
     with pytest.raises(WorkStopped):
-        ingest.run(app, [tmp_path], Given(), told.append)
+        ingest.run(app, [tmp_path], IngestOptions(), told.append)
     assert told == []
 
 
 @pytest.mark.usefixtures("requested")
 def test_a_document_under_way_is_neither_stored_nor_refused(app: App) -> None:
     with pytest.raises(WorkStopped):
-        ingest.document(app, "x.txt", b"nothing that is known", lambda tx, found: None)
+        ingest.ingest_document(app, "x.txt", b"nothing that is known", lambda tx, found: None)
     assert count(app, "refused_files") == 0
 
 
@@ -371,7 +371,7 @@ def test_every_reader_of_long_documents_looks_for_a_stop() -> None:
     for read in (
         lambda: thirteenf.parse_table(b"<informationTable/>", "t.xml"),
         lambda: list(csv_rows.iter_rows(b"a,b\n1,2\n", "x.csv")),
-        lambda: list(sources.held("x.tsv", "x.tsv", b"a\nb\n").lines()),
+        lambda: list(sources.build_entry("x.tsv", "x.tsv", b"a\nb\n").iter_lines()),
     ):
         with pytest.raises(WorkStopped):
             read()

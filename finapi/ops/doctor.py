@@ -60,7 +60,7 @@ def check_settings(config: Config, clock: Clock) -> None:
     if config.poll_every:
         from finapi.market.intake import gateway
 
-        gateway.check(config)
+        gateway.check_config(config)
 
 
 def list_findings(config: Config, clock: Clock) -> list[Finding]:
@@ -196,14 +196,14 @@ def _check_mail(config: Config, clock: Clock) -> Found:
 def _check_edgar(config: Config, clock: Clock) -> Found:
     from finapi.market.intake import gateway
 
-    directory = gateway.archive(config.base_url)
+    directory = gateway.find_archive_directory(config.base_url)
     if directory is not None:
         yield directory.is_dir(), f"the archive directory {directory}", "--base-url: a directory that is there"
         return
     if not config.user_agent:
         yield None, "no user agent: EDGAR is not asked", "--user-agent 'Your Name name@example.com'"
         return
-    gateway.check(config)
+    gateway.check_config(config)
     url = (config.base_url.rstrip("/") or gateway.HOSTS["www"]) + EDGAR_TEST_PATH
     request = OutboundRequest(url, "HEAD", {"User-Agent": config.user_agent}, timeout_seconds=TIMEOUT_SECONDS)
     try:

@@ -15,7 +15,7 @@ from finapi.core.health import ComponentStatus, Status
 from finapi.core.metrics import Figures
 from finapi.core.records import Time
 from finapi.delivery import outbox
-from finapi.market.intake import following
+from finapi.market.intake import fetch_queue
 from finapi.ops import watchdog
 from finapi.ops.watchdog import DAY, HOUR
 from finapi.store import heartbeats
@@ -211,7 +211,7 @@ def compute_uptime_percent(healthy: int, checks: int) -> float:
 def count_queued_work(app: App, now: datetime) -> dict[str, int]:
     """What waits to be done, by queue; ``ingest`` are filings whose documents are to be fetched and stored."""
     with app.db.read() as tx:
-        ingest = following.queue_depth(tx, now)
+        ingest = fetch_queue.count_due_documents(tx, now)
     with app.accounts.read() as tx:
         return {"ingest": ingest, "mail": tx.find_value("queued_mails"), "webhooks": tx.find_value("queued_deliveries")}
 
@@ -221,7 +221,11 @@ def compute_metrics(app: App) -> Figures:
     app.health.wait_for_first_round(FIRST_ROUND_SECONDS)
     waiting = count_queued_work(app, app.clock.now())
     with app.db.read() as tx:
-        version, given_up, aside = tx.find_value("data_version"), following.given_up(tx), outbox.count_rows_aside(tx)
+        version, given_up, aside = (
+            tx.find_value("data_version"),
+            fetch_queue.count_given_up(tx),
+            outbox.count_rows_aside(tx),
+        )
     age = heartbeats.get_copy_age(app.db, app.clock.now())
     return {
         metrics.SERVICE_UP: {

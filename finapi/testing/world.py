@@ -412,7 +412,7 @@ class World:
 
         with self._ingest_lock:
             self._draw_versions_for(name, document)
-            outcomes = ingest.document(self.app, name, document, lambda tx, outcomes: None)
+            outcomes = ingest.ingest_document(self.app, name, document, lambda tx, outcomes: None)
         self.send_due_mails()
         return outcomes
 

@@ -46,7 +46,7 @@ def _ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
             say("err" if outcome.outcome == "refused" else "out", line)
 
     def report(**beside: bool) -> dict[str, int]:
-        counts = ingest.counted(one.outcome for one in outcomes)
+        counts = ingest.count_outcomes(one.outcome for one in outcomes)
         bar.clear()
         if args.json:
             members = ("path", "kind", "outcome", "reason", "accession")
@@ -69,8 +69,8 @@ def _ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
 
 def _given(app: App, args: argparse.Namespace, directory: str) -> Any:
     from finapi.edgar import identifiers, tickers
-    from finapi.market.documents.identify import Given
-    from finapi.market.intake import following, loading
+    from finapi.market.documents.identification import IngestOptions
+    from finapi.market.intake import fetch_queue, loading
 
     accession = None
     if args.accession is not None:
@@ -84,19 +84,19 @@ def _given(app: App, args: argparse.Namespace, directory: str) -> Any:
     except ValueError as error:
         raise UsageError(f"--ticker: {error}") from None
     if args.only is None:
-        return Given(accession, args.filed, ticker=ticker)
+        return IngestOptions(accession, args.filed, ticker=ticker)
     if args.only == "followed":
         with app.db.read() as tx:
-            known, unknown = {row["cik"]: int(row["cik"]) for row in following.listed(tx)}, list[str]()
+            known, unknown = {row["cik"]: int(row["cik"]) for row in fetch_queue.list_followed(tx)}, list[str]()
     else:
-        known, unknown = loading.named(app, read_company_names(directory, args.only))
+        known, unknown = loading.resolve_companies(app, read_company_names(directory, args.only))
     if unknown or not known:
         raise UsageError("--only: " + (f"unknown: {', '.join(unknown[:10])}" if unknown else "no company is followed"))
-    return Given(accession, args.filed, frozenset(known.values()), ticker)
+    return IngestOptions(accession, args.filed, frozenset(known.values()), ticker)
 
 
 def _pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
-    from finapi.market.documents import packed
+    from finapi.market.documents import packs
 
     file = resolve_path(directory, args.file)
     try:
@@ -105,13 +105,13 @@ def _pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
             if more:
                 raise UsageError("all reports in one file must be of one kind")
             with app.db.read() as tx:
-                data = packed.dump(tx, form)
+                data = packs.dump(tx, form)
             sweep(file.parent)
             with TemporaryFolder("export", file.parent) as folder:
                 (folder / "file").write_bytes(data)
                 (folder / "file").replace(file)
             return print_result(say, args, f"{file}: {len(data)} bytes", file=str(file), bytes=len(data))
-        stored = packed.load(app, file.read_bytes(), str(file))
+        stored = packs.load(app, file.read_bytes(), str(file))
         return print_result(say, args, f"{stored} reports stored", file=str(file), reports=stored)
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None

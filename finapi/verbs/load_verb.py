@@ -31,7 +31,7 @@ SHOWN = 3  # of the files that are not there
 
 
 def _load(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
-    from finapi.market.documents.identify import Given
+    from finapi.market.documents.identification import IngestOptions
     from finapi.market.documents.outcomes import Outcome
     from finapi.market.intake import ingest
     from finapi.market.intake.gateway import Gateway
@@ -51,12 +51,12 @@ def _load(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     gateway = Gateway(app)
     try:
         loader = Loader(app, gateway, wait=_build_wait(args, bar, say), tell=tell, moved=bar.update)
-        ciks, unknown = loader.chosen(texts, top)
+        ciks, unknown = loader.choose_companies(texts, top)
         for text in unknown:
             say("err", escape_unprintable(f"finapi: {text}: no company with this ticker or CIK is known"))
-        plan = loader.plan(ciks, args.years)
+        plan = loader.build_plan(ciks, args.years)
         told = {
-            "companies": plan.companies,
+            "companies": plan.company_count,
             "unknown": unknown,
             "not_there": plan.missing,
             "files": len(plan.files),
@@ -71,7 +71,7 @@ def _load(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
         if not args.dry_run:
             loader.run(plan)
             if args.prices is not None:
-                ingest.run(app, [resolve_path(directory, args.prices)], Given(), tell, bar.update)
+                ingest.run(app, [resolve_path(directory, args.prices)], IngestOptions(), tell, bar.update)
             screen.keep_latest(app)
     finally:
         gateway.close()

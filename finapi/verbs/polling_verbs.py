@@ -43,10 +43,10 @@ def _poll(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
         if args.handed_over:
             raise UsageError("a running server does its own polling; start it with --poll-every SECONDS")
     gateway = Gateway(app)
-    poller = Poller(app, gateway, every=args.every or 86_400.0)
+    poller = Poller(app, gateway, interval_seconds=args.every or 86_400.0)
     try:
         while True:
-            wait = poller.step()
+            wait = poller.run_poll_step()
             say("progress", _line(poller.counts))
             if args.every is None and (wait > 0 or poller.counts.problems):
                 break
@@ -82,20 +82,20 @@ def _said(counts: Any, args: argparse.Namespace, say: Say) -> int:
 
 
 def _follow(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
-    from finapi.market.intake import following, loading
+    from finapi.market.intake import fetch_queue, loading
 
     if args.action == "list":
         with app.db.read() as tx:
-            rows = following.listed(tx)
+            rows = fetch_queue.list_followed(tx)
         return print_table(say, args, "companies", rows, "cik ticker name")
     change, done, already = {
-        "add": (following.add, "is followed", "is followed already"),
-        "drop": (following.drop, "is followed no more", "was not followed"),
+        "add": (fetch_queue.follow_company, "is followed", "is followed already"),
+        "drop": (fetch_queue.unfollow_company, "is followed no more", "was not followed"),
     }[args.action]
     texts = args.tickers + (read_company_names(directory, args.file) if args.file is not None else [])
     if not texts:
         raise UsageError("name companies, or a --file of them")
-    known, unknown = loading.named(app, texts)
+    known, unknown = loading.resolve_companies(app, texts)
     with app.db.write() as tx:
         rows = [
             {"name": text, "cik": f"{cik:010}", "changed": change(tx, cik, app.clock.now())}
@@ -114,11 +114,11 @@ def _follow(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
 def _documents(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.accounts import audit
     from finapi.edgar import identifiers
-    from finapi.market.intake import following
+    from finapi.market.intake import fetch_queue
 
     if args.action == "list":
         with app.db.read() as tx:
-            rows = following.in_trouble(tx)
+            rows = fetch_queue.list_failed_documents(tx)
         return print_table(say, args, "documents", rows, "accession form given_up_at next_try_at tries reason")
     if bool(args.accessions) == args.all:
         raise UsageError("name accession numbers, or give --all")
@@ -127,7 +127,7 @@ def _documents(app: App, args: argparse.Namespace, directory: str, say: Say) -> 
     if wrong is not None:
         raise UsageError(f"{wrong!r} is not an accession number (0000320193-25-000057)")
     by, now = audit.Actor(None, directory), app.clock.now()
-    retried = following.retry(app, [accession for _, accession in wanted], now, by)
+    retried = fetch_queue.retry_documents(app, [accession for _, accession in wanted], now, by)
     for (text, _), number in zip(wanted, retried, strict=True):
         if text and not number:
             say("err", f"finapi: {text} is neither given up nor put off")

@@ -16,7 +16,7 @@ from finapi.accounts import users
 from finapi.core import passwords
 from finapi.core.errors import STATUS_BY_CODE
 from finapi.core.files import get_package_folder
-from finapi.market.documents.metadata import UNFILED
+from finapi.market.documents.metadata import UNFILED_PREFIX
 from finapi.market.holdings import quarters
 from finapi.store import idempotency
 from finapi.web.accounts.webhook_bodies import EVENTS
@@ -57,7 +57,7 @@ _TYPES: dict[str, Schema] = {
     "cik": {"type": "string", "pattern": "^0*[1-9][0-9]*$", "maxLength": 10},
     "ticker": {"type": "string", "pattern": "^[./ -]*[0-9A-Za-z][0-9A-Za-z./ -]*$", "maxLength": 12},
     "accession": {"type": "string", "pattern": f"^({_ACCESSION})$"},
-    "any_accession": {"type": "string", "pattern": f"^({_ACCESSION}|{UNFILED}[0-9a-f]{{16}})$"},
+    "any_accession": {"type": "string", "pattern": f"^({_ACCESSION}|{UNFILED_PREFIX}[0-9a-f]{{16}})$"},
     "cusip": {"type": "string", "format": "cusip", "pattern": "^[0-9A-Za-z*@# ]*[0-9] *$"},
     "email": {"type": "string", "format": "email"},
     "new_password": {

@@ -323,7 +323,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/financials/status",
-        coverage("held"),
+        coverage("get_stored_counts"),
         auth="none",
         zone="financials",
         summary="Row counts and data freshness",
@@ -1411,7 +1411,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/sec/filings",
-        filings("listed"),
+        filings("list_filings"),
         auth="key",
         cost=5,
         zone="app",
@@ -1424,7 +1424,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/sec/filings/search",
-        texts("search"),
+        texts("search_texts"),
         auth="key",
         cost=10,
         zone="app",
@@ -1437,7 +1437,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/sec/filings/stats",
-        forms("statistics"),
+        forms("get_statistics"),
         auth="key",
         cost=5,
         zone="app",
@@ -1447,7 +1447,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/sec/filings/{accession_number}",
-        filings("detail"),
+        filings("get_filing"),
         auth="key",
         cost=5,
         zone="app",
@@ -1459,7 +1459,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/sec/filings/{accession_number}/html",
-        filings("text"),
+        filings("get_filing_text"),
         auth="key",
         cost=5,
         zone="app",
@@ -1518,7 +1518,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/sec/forms",
-        forms("forms"),
+        forms("list_forms"),
         auth="key",
         cost=1,
         zone="app",
@@ -1531,7 +1531,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/sec/forms/{form_type}",
-        forms("form"),
+        forms("get_form"),
         auth="key",
         cost=5,
         zone="app",
@@ -1543,7 +1543,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/sec/entities",
-        forms("entities"),
+        forms("list_entities"),
         auth="key",
         cost=5,
         zone="app",
@@ -1556,7 +1556,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/filings",
-        filings("bare"),
+        filings("list_filing_links"),
         auth="key",
         cost=10,
         zone="app",
@@ -1570,7 +1570,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/index",
-        filings("of_day"),
+        filings("list_filings_of_day"),
         auth="key",
         cost=1,
         zone="app",
@@ -1584,7 +1584,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/stats",
-        forms("totals"),
+        forms("get_totals"),
         auth="key",
         zone="app",
         summary="Counts of stored data",
@@ -1594,7 +1594,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/xbrl/filing/{accession}/index",
-        coverage("of_filing"),
+        coverage("get_filing_sections"),
         auth="key",
         cost=5,
         zone="xbrl",
@@ -1619,7 +1619,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/xbrl/coverage",
-        coverage("of_company"),
+        coverage("get_coverage"),
         auth="key",
         cost=1,
         zone="xbrl",
@@ -1631,7 +1631,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/xbrl/search",
-        coverage("search"),
+        coverage("search_companies"),
         auth="key",
         cost=1,
         zone="xbrl",

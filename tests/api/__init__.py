@@ -11,7 +11,7 @@ from typing import Any
 from wsgiref.validate import validator
 
 from finapi.app import App
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.statements import report_store
 from finapi.market.statements.filed_report import Cover, Fact, Report
 from finapi.market.statements.layout import (
@@ -186,7 +186,7 @@ def put(app: App, made: Report, accession: str = ACCESSION, filed_at: str | None
     """Store a report as an ingest does."""
     with app.db.write() as tx:
         return report_store.upsert_report(
-            tx, made, FilingMetadata(accession, DOCUMENT, filed_at=filed_at), app.clock.now()
+            tx, made, FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed_at), app.clock.now()
         )
 
 

@@ -69,10 +69,12 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
         for number, (kind, filed) in enumerate([("4", "2025-03-05"), ("3", "2025-03-06"), ("5", "2025-03-07")], 1):
             accession = f"0000000101-25-0001{number:02}"
             document = insider_forms.parse(forms.form(forms.transaction(), kind=kind), accession)
-            insiders.upsert_form(tx, document, FilingMetadata(accession, metadata.DOCUMENT, filed_at=filed), NOW)
-        told = FilingMetadata("0000000101-25-000001", metadata.DOCUMENT, filed_at="2025-04-14")
+            insiders.upsert_form(
+                tx, document, FilingMetadata(accession, metadata.DOCUMENT_EVIDENCE, filed_at=filed), NOW
+            )
+        told = FilingMetadata("0000000101-25-000001", metadata.DOCUMENT_EVIDENCE, filed_at="2025-04-14")
         sale_notice_store.upsert(tx, sale_notices.parse(schedule_xml.notice(), told.accession), told, NOW)
-        told = FilingMetadata("0000000103-25-000001", metadata.DOCUMENT, filed_at="2025-01-15")
+        told = FilingMetadata("0000000103-25-000001", metadata.DOCUMENT_EVIDENCE, filed_at="2025-01-15")
         ownership.upsert(tx, parser.parse(schedule_xml.d(), told.accession), told, NOW)
         tx.run("bump_data_version")
     yield app

@@ -12,7 +12,7 @@ import pytest
 from finapi.accounts import users
 from finapi.app import App
 from finapi.edgar import ownership_forms, submissions
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.filings import lists
 from finapi.market.insiders import insider_store
 from finapi.market.prices import price_csv, price_store
@@ -62,9 +62,9 @@ def api(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFactor
             accession = f"0000320193-25-{number:06}"
             document = ownership_forms.parse(form(row, period="2025-11-10", owners=(who,), issuer=APPLE), accession)
             insider_store.upsert_form(
-                tx, document, FilingMetadata(accession, DOCUMENT, filed_at=f"2025-11-1{number + 2}"), NOW
+                tx, document, FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=f"2025-11-1{number + 2}"), NOW
             )
-        lists.put_submissions(tx, submissions.parse_company(TOLD.encode(), "f"), NOW)
+        lists.upsert_submissions(tx, submissions.parse_company(TOLD.encode(), "f"), NOW)
         closes = b"Date,Close\n2025-11-10,100\n2025-11-11,103\n"
         price_store.upsert(tx, price_csv.parse(closes, "prices.csv", "prices.csv"), closes, "AAPL")
         tx.run("bump_data_version")

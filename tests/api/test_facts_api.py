@@ -15,8 +15,8 @@ from jsonschema import Draft202012Validator
 from finapi.accounts.users import NewUser
 from finapi.app import App
 from finapi.core import days
-from finapi.market.documents import filings, metadata
-from finapi.market.documents.identify import Given
+from finapi.market.documents import filing_store, metadata
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
 from finapi.market.reference import companies
@@ -71,9 +71,9 @@ DOCUMENTS = (
 )
 
 
-def take(app: App, *paths: Path, given: Given | None = None) -> None:
+def take(app: App, *paths: Path, given: IngestOptions | None = None) -> None:
     outcomes: list[Outcome] = []
-    ingest.run(app, paths, given or Given(), outcomes.append)
+    ingest.run(app, paths, given or IngestOptions(), outcomes.append)
     assert {one.outcome for one in outcomes} <= {"ingested", "skipped"}, outcomes
 
 
@@ -95,7 +95,7 @@ def stored(make_stored: Callable[..., App], folder: Path) -> App:
     app = make_stored()
     take(app, *(folder / f"{place}.json" for place in range(len(DOCUMENTS))))
     take(app, folder / "q.zip")
-    take(app, FILING, given=Given(NFLX, "2010-10-27"))
+    take(app, FILING, given=IngestOptions(NFLX, "2010-10-27"))
     with app.db.write() as tx:
         companies.upsert_tickers(tx, APPLE, [("AAPL", None)], companies.FROM_LIST)
         companies.update_attributes(tx, APPLE, companies.FiledAttributes(3571), 1, "")
@@ -206,9 +206,11 @@ def test_decimals_are_those_of_the_documents(ask: Ask) -> None:
 def test_report_that_a_later_one_replaces_is_left_out_unless_all_are_wanted(app: App, ask: Ask) -> None:
     with app.db.write() as tx:
         for accession in (ANNUAL[0], AMENDED[0]):
-            parties = (metadata.Party(APPLE, metadata.LISTED),)
-            told = metadata.FilingMetadata(accession, metadata.SUBMISSIONS, parties, period_of_report="2009-09-26")
-            filings.upsert(tx, told, NOW)
+            parties = (metadata.Party(APPLE, metadata.LISTED_RANK),)
+            told = metadata.FilingMetadata(
+                accession, metadata.SUBMISSIONS_EVIDENCE, parties, period_of_report="2009-09-26"
+            )
+            filing_store.upsert(tx, told, NOW)
         tx.run("bump_data_version")
     query = {"cik": "320193", "tag": "Assets"}
     assert [one["value"] for one in ask("/xbrl/facts", query=query).json["data"]] == [47501000000]
@@ -610,7 +612,7 @@ def test_answers_are_the_same_in_any_order_of_ingest(make_app: Callable[..., App
 def test_an_answer_stands_until_something_is_ingested(app: App, ask: Ask, folder: Path) -> None:
     first = ask("/xbrl/coverage", query={"ticker": "AAPL"})
     take_again: list[Outcome] = []
-    ingest.run(app, [folder / "0.json", folder / "q.zip"], Given(), take_again.append)
+    ingest.run(app, [folder / "0.json", folder / "q.zip"], IngestOptions(), take_again.append)
     assert {one.outcome for one in take_again} == {"unchanged"}
     again = ask("/xbrl/coverage", query={"ticker": "AAPL"}, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status, again.headers["x-tokens-charged"]) == (304, "0")

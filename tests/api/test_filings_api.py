@@ -14,9 +14,9 @@ import pytest
 from finapi.accounts.users import NewUser
 from finapi.app import App
 from finapi.edgar import sgml, submissions
-from finapi.market.documents import contents, filings, metadata
+from finapi.market.documents import filing_store, metadata, submission_documents
 from finapi.market.documents.metadata import FilingMetadata, Party
-from finapi.market.filings import lists, search
+from finapi.market.filings import filing_search, lists
 from finapi.market.reference import companies
 from tests.client import Answer, Client
 from tests.test_filings import FULL
@@ -27,8 +27,8 @@ PATH = "/api/v1/sec/filings"
 
 
 def told(number: int, cik: int, form: str, day: str | None, **more: Any) -> FilingMetadata:
-    parties = more.pop("parties", [Party(cik, metadata.LISTED)])
-    return FilingMetadata(f"{cik:010}-25-{number:06}", metadata.SUBMISSIONS, parties, form, day, **more)
+    parties = more.pop("parties", [Party(cik, metadata.LISTED_RANK)])
+    return FilingMetadata(f"{cik:010}-25-{number:06}", metadata.SUBMISSIONS_EVIDENCE, parties, form, day, **more)
 
 
 TOLD = (
@@ -61,7 +61,7 @@ def ask(app: App, client: Client, user: NewUser) -> Any:
             companies.upsert_tickers(tx, cik, [(ticker, None)], companies.FROM_LIST)
         companies.insert_former_name(tx, LAMP, "Old Lamp Co", "1994-01-01", "2001-01-01")
         for one in TOLD:
-            filings.upsert(tx, one, app.clock.now())
+            filing_store.upsert(tx, one, app.clock.now())
         tx.run("bump_data_version")
     client.key = user.api_key
     return lambda path="", **query: client.get(PATH + path, query=query)
@@ -101,9 +101,12 @@ def test_an_item_that_there_is_not_is_refused(ask: Any) -> None:
 
 
 def test_depositors_and_securitizers_are_called_so(ask: Any, app: App) -> None:
-    parties = [Party(LAMP, metadata.RANKS["depositor"], "Lamp Corp"), Party(RIVER, metadata.RANKS["securitizer"], None)]
+    parties = [
+        Party(LAMP, metadata.PARTY_RANKS["depositor"], "Lamp Corp"),
+        Party(RIVER, metadata.PARTY_RANKS["securitizer"], None),
+    ]
     with app.db.write() as tx:
-        filings.upsert(tx, told(9, LAMP, "ABS-15G", "2025-03-05", parties=parties), app.clock.now())
+        filing_store.upsert(tx, told(9, LAMP, "ABS-15G", "2025-03-05", parties=parties), app.clock.now())
         tx.run("bump_data_version")
     shown = ask("/0000001750-25-000009").json["data"]["parties"]
     assert [one["role"] for one in shown] == ["depositor", "securitizer"]
@@ -212,7 +215,7 @@ def test_pages_by_cursor_hold_every_filing_once(ask: Any, limit: int, sort: str,
 def test_pages_by_offset_hold_every_filing_once_and_has_more_is_exact(
     ask: Any, limit: int, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "SKIPPED_AT_ONCE", step)
+    monkeypatch.setattr(filing_search, "SKIP_BATCH_ROWS", step)
     seen: list[str] = []
     for offset in range(0, 7, limit):
         answer = ask(limit=limit, offset=offset)
@@ -282,7 +285,7 @@ def test_an_ambiguous_ticker_is_answered_with_its_candidates(app: App, ask: Any)
 def test_what_is_known_to_be_missing_is_named(app: App, ask: Any) -> None:
     document = submissions_json(LAMP).encode()
     with app.db.write() as tx:
-        lists.put_submissions(tx, submissions.parse_company(document, "f"), app.clock.now())
+        lists.upsert_submissions(tx, submissions.parse_company(document, "f"), app.clock.now())
     meta = ask(cik="1750").json["meta"]
     assert meta["not_ingested"] == [
         {
@@ -363,13 +366,13 @@ def test_words_beside_other_filters(ask: Any, client: Client) -> None:
 def test_a_description_that_changes_is_found_by_the_new_one_alone(app: App, ask: Any) -> None:
     with app.db.write() as tx:
         better = told(1, LAMP, "10-K", "2025-02-01", description="YEARLY LETTER")
-        filings.upsert(tx, replace(better, evidence=metadata.HEADER), app.clock.now())
+        filing_store.upsert(tx, replace(better, evidence=metadata.HEADER_EVIDENCE), app.clock.now())
         tx.run("bump_data_version")
     assert (numbers(ask(q="yearly")), numbers(ask(q="annual"))) == (["-000001"], [])
 
 
 def test_words_of_too_many_companies_are_refused(app: App, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "MAX_NAMED", 1)
+    monkeypatch.setattr(filing_search, "MAX_WORD_TERMS", 1)
     refused = ask(q="corp")
     message = "q: its words stand for more than 1 names, descriptions and items."
     assert refused.verdict == (400, "INVALID_PARAM", message)
@@ -389,11 +392,13 @@ def kept(app: App, ask: Any) -> Any:
     html = "<html><body onload=alert(1)><script>alert('é')</script><p>Lamps</p></body></html>"
     body = FULL.replace(b"lamp.txt", b"lamp.htm").replace(b"Lamps caf\xe9 went on.", html.encode())
     header = sgml.parse_header(body, "f")
-    papers = list(contents.listed(sgml.iter_documents(body, "f")))
+    papers = list(submission_documents.iter_listed_documents(sgml.iter_documents(body, "f")))
     with app.db.write() as tx:
-        stored = filings.upsert(tx, metadata.from_header(header, len(body)), app.clock.now())
-        text = contents.text(papers[0][1].body, papers[0][1].filename, 10_000)
-        contents.put(tx, stored.id, [line for line, _ in papers], text, most_kept=10_000, most_found=10_000)
+        stored = filing_store.upsert(tx, metadata.from_header(header, len(body)), app.clock.now())
+        text = submission_documents.prepare_text(papers[0][1].body, papers[0][1].filename, 10_000)
+        submission_documents.insert_documents(
+            tx, stored.id, [line for line, _ in papers], text, max_stored_bytes=10_000, max_indexed_characters=10_000
+        )
         tx.run("bump_data_version")
     return html, lambda **query: ask("/0000001750-98-000077/html", **query)
 

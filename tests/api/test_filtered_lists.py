@@ -12,9 +12,9 @@ import pytest
 
 from finapi.accounts.users import NewUser
 from finapi.app import App
-from finapi.market.documents import contents, filings, metadata
+from finapi.market.documents import filing_store, metadata, submission_documents
 from finapi.market.documents.metadata import FilingMetadata, Party
-from finapi.market.filings import search
+from finapi.market.filings import filing_search
 from finapi.market.reference import companies
 from finapi.web.http.params import Field, Param
 from tests.api.test_paging import MOST, NAMES, ROUTE_OF, ROWS, Lists, member, size_of
@@ -159,17 +159,21 @@ def known(app: App) -> list[Known]:
             parties = [Party(cik, 2 + place) for place, cik in enumerate(sorted(one["parties"]))]
             told = FilingMetadata(
                 f"0000000099-24-{number:06}",
-                metadata.HEADER,
+                metadata.HEADER_EVIDENCE,
                 parties,
                 one["form"],
                 one["day"],
                 description=one["description"],
                 items=",".join(sorted(one["items"])) or None,
             )
-            stored = filings.upsert(tx, told, app.clock.now())
-            papers = [contents.Listed(1, "EX-10", "e.htm", None, 9)] if one["exhibit"] else []
-            text = contents.text(f"<p>a {'lamp' if one['lamp'] else 'light'}</p>".encode(), "d.htm", 99)
-            contents.put(tx, stored.id, papers, text, most_kept=10**6, most_found=10**6)
+            stored = filing_store.upsert(tx, told, app.clock.now())
+            papers = [submission_documents.ListedDocument(1, "EX-10", "e.htm", None, 9)] if one["exhibit"] else []
+            text = submission_documents.prepare_text(
+                f"<p>a {'lamp' if one['lamp'] else 'light'}</p>".encode(), "d.htm", 99
+            )
+            submission_documents.insert_documents(
+                tx, stored.id, papers, text, max_stored_bytes=10**6, max_indexed_characters=10**6
+            )
             found.append(one)
         tx.run("bump_data_version")
     return found
@@ -211,7 +215,7 @@ def test_lists_of_filings_are_a_filter_over_all(
     app: App, client: Client, user: NewUser, known: list[Known], path: str, rows: str, filters: Any, always: str
 ) -> None:
     client.key = user.api_key
-    assert len(known) < search.MAX_COUNTED
+    assert len(known) < filing_search.MAX_COUNTED
     # Within a day by number; words are found newest first, as they came in.
     ordered = sorted(known, key=lambda one: (one["day"] or "", one["number"]), reverse=not always.startswith("sort"))
     some = 0

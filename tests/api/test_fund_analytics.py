@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from finapi.accounts import users
 from finapi.app import App
 from finapi.edgar import ownership_forms
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.holdings import cost_basis, fund_returns
 from finapi.market.holdings.signals import MIN_SIGNAL_RATIO
 from finapi.market.insiders import insider_store
@@ -391,7 +391,7 @@ def bought(app: App, *trades: tuple[int, str, tuple[str, str]]) -> None:
             accession = f"0000320193-25-{number:06}"
             row = transaction("P", str(shares), "200", date=day, after="20000")
             document = form(row, period=day, owners=(owner(who),), issuer=("0000320193", "Apple Inc.", "AAPL"))
-            filed = FilingMetadata(accession, DOCUMENT, filed_at="2026-01-15")
+            filed = FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at="2026-01-15")
             insider_store.upsert_form(tx, ownership_forms.parse(document, accession), filed, NOW)
 
 

@@ -12,7 +12,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.edgar import ownership_forms, sale_notices
 from finapi.edgar import schedules as parser
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.insiders import insider_store as insiders
 from finapi.market.ownership import holder_ids, sale_notice_store, schedule_store
 from finapi.market.prices import price_csv, price_store
@@ -42,7 +42,7 @@ COVER = {
 
 
 def filed(accession: str, day: str | None) -> FilingMetadata:
-    return FilingMetadata(accession, DOCUMENT, filed_at=day)
+    return FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=day)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from finapi.accounts.users import NewUser
 from finapi.app import App
 from finapi.edgar import cusip, ownership_forms, sale_notices
 from finapi.edgar import schedules as parser
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.insiders import insider_store as insiders
 from finapi.market.ownership import sale_notice_store, schedule_store
 from finapi.market.prices import price_csv, price_store
@@ -459,7 +459,7 @@ def test_notices_of_sale_are_a_filter_over_all(app: App, client: Client, user: N
             issuer = chance.choice((schedule_xml.LAMPS, SHADE))
             form, filed = chance.choice(("144", "144", "144/A")), day(7 * chance.randrange(20))
             one = {"key": f"0000000101-25-{number:06}", "form": form, "day": filed, "issuer": issuer[0]}
-            told = FilingMetadata(one["key"], DOCUMENT, filed_at=filed)
+            told = FilingMetadata(one["key"], DOCUMENT_EVIDENCE, filed_at=filed)
             paper = schedule_xml.notice(schedule_xml.sale(str(number)), form=form, issuer=issuer)
             sale_notice_store.upsert(tx, sale_notices.parse(paper, one["key"]), told, NOW)
             known.append(one)
@@ -504,7 +504,7 @@ def test_schedules_are_a_filter_over_all(app: App, client: Client, user: NewUser
             write = schedule_xml.d if kind == "D" else schedule_xml.g
             paper = write(person, form=form, issuer=issuer, cusip=issuer[2], filer=filer[0])
             schedule_store.upsert(
-                tx, parser.parse(paper, one["key"]), FilingMetadata(one["key"], DOCUMENT, filed_at=filed), NOW
+                tx, parser.parse(paper, one["key"]), FilingMetadata(one["key"], DOCUMENT_EVIDENCE, filed_at=filed), NOW
             )
             known.append(one)
     client.key = user.api_key
@@ -576,7 +576,7 @@ def test_holders_over_all_forms_are_a_filter_over_all(app: App, client: Client, 
         for number in range(60):
             one = holder(chance.randrange(1, 30))
             who, accession = (one["key"], one["name"]), f"{one['key']}-25-{number + 500:06}"
-            filed_at = FilingMetadata(accession, DOCUMENT, filed_at=day(number))
+            filed_at = FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=day(number))
             if number % 3:
                 paper = schedule_xml.g(schedule_xml.person(who, schedule="G"), filer=who[0])
                 schedule_store.upsert(tx, parser.parse(paper, accession), filed_at, NOW)

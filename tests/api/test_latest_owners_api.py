@@ -11,7 +11,7 @@ import pytest
 from finapi.accounts import users
 from finapi.app import App
 from finapi.edgar import schedules as parser
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata, number
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata, accession_to_int
 from finapi.market.ownership import schedule_store
 from tests.client import Client
 from tests.conftest import NOW
@@ -48,7 +48,9 @@ TWO_CLASSES = (made.THIRD, "2025-03-01", made.d(wick("20"), cusip=OTHER_CLASS))
 def stored(app: App, filed: list[Filed]) -> Client:
     with app.db.write() as tx:
         for accession, day, data in filed:
-            schedule_store.upsert(tx, parser.parse(data, "f"), FilingMetadata(accession, DOCUMENT, filed_at=day), NOW)
+            schedule_store.upsert(
+                tx, parser.parse(data, "f"), FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=day), NOW
+            )
     return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
 
 
@@ -70,22 +72,22 @@ PARTED: dict[str, tuple[list[Filed], Owners, list[tuple[Any, ...]]]] = {
     "one of two files another schedule alone, and amends it": (
         [TOGETHER, FUND_ALONE, (NEXT, "2025-10-01", made.g(fund("5.9", "G", None), form="SCHEDULE 13G/A"))],
         [(FUND, 5.9, made.LAMPS[2], True), (BEN, 7.4, made.LAMPS[2], True)],
-        [(number(JOINT), JOINT, 7.4, "2025-08-29", {BEN: True, FUND: True})],
+        [(accession_to_int(JOINT), JOINT, 7.4, "2025-08-29", {BEN: True, FUND: True})],
     ),
     "then who is left goes on with the joint one": (
         [TOGETHER, FUND_ALONE, (NEXT, "2025-10-01", made.d(ben("8.1"), form="SCHEDULE 13D/A"))],
         [(BEN, 8.1, made.LAMPS[2], True), (FUND, 5.2, made.LAMPS[2], True)],
-        [(number(JOINT), NEXT, 8.1, "2025-08-29", {BEN: True, FUND: False})],
+        [(accession_to_int(JOINT), NEXT, 8.1, "2025-08-29", {BEN: True, FUND: False})],
     ),
     "on one day": (
         [TOGETHER, (ALONE, "2025-09-01", FUND_ALONE[2])],
         [(FUND, 5.2, made.LAMPS[2], True), (BEN, 7.4, made.LAMPS[2], True)],
-        [(number(JOINT), JOINT, 7.4, "2025-08-29", {BEN: True, FUND: True})],
+        [(accession_to_int(JOINT), JOINT, 7.4, "2025-08-29", {BEN: True, FUND: True})],
     ),
     "an amendment no longer names the first": (
         [TOGETHER, (NEXT, "2025-10-01", made.d(fund("6.0"), form="SCHEDULE 13D/A"))],
         [(FUND, 6.0, made.LAMPS[2], True), (BEN, 7.4, made.LAMPS[2], False)],
-        [(number(JOINT), NEXT, 6.0, "2025-08-29", {FUND: True, BEN: False})],
+        [(accession_to_int(JOINT), NEXT, 6.0, "2025-08-29", {FUND: True, BEN: False})],
     ),
     "the first goes, the others amend": (
         [
@@ -94,7 +96,7 @@ PARTED: dict[str, tuple[list[Filed], Owners, list[tuple[Any, ...]]]] = {
             (NEXT, "2025-10-01", made.d(fund("5.5"), form="SCHEDULE 13D/A")),
         ],
         [(FUND, 5.5, made.LAMPS[2], True), (BEN, 7.3, made.LAMPS[2], True)],
-        [(number(JOINT), NEXT, 5.5, "2025-08-29", {FUND: True, BEN: False})],
+        [(accession_to_int(JOINT), NEXT, 5.5, "2025-08-29", {FUND: True, BEN: False})],
     ),
     "two groups come of one": (
         [
@@ -105,8 +107,8 @@ PARTED: dict[str, tuple[list[Filed], Owners, list[tuple[Any, ...]]]] = {
         ],
         [(FUND, 6.4, made.LAMPS[2], True), (BEN, 8.1, made.LAMPS[2], True), (made.WICK[1], 1.5, made.LAMPS[2], False)],
         [
-            (number(ALONE), LAST, 6.4, "2025-03-03", {FUND: True, made.WICK[1]: False}),
-            (number(JOINT), NEXT, 8.1, "2025-08-29", {BEN: True, FUND: False}),
+            (accession_to_int(ALONE), LAST, 6.4, "2025-03-03", {FUND: True, made.WICK[1]: False}),
+            (accession_to_int(JOINT), NEXT, 8.1, "2025-08-29", {BEN: True, FUND: False}),
         ],
     ),
     "five per cent or less are left": (
@@ -149,11 +151,15 @@ def test_a_filing_that_is_told_anew_leaves_what_its_document_says(make_app: Call
     for order in itertools.permutations([TOGETHER, FUND_ALONE, again]):
         client = stored(make_app(), [*order])
         assert owners(client) == [(FUND, 5.2, made.LAMPS[2], True), (BEN, 7.4, made.LAMPS[2], True)], order
-        assert [one[:3] for one in groups(client)] == [(number(JOINT), JOINT, 7.4)], order
+        assert [one[:3] for one in groups(client)] == [(accession_to_int(JOINT), JOINT, 7.4)], order
 
 
 def test_every_group_has_its_own_number_and_every_page_its_groups(app: App) -> None:
     client = stored(app, PARTED["two groups come of one"][0])
     pages = [client.get(f"{BASE}/groups?size=1&page={page}").json for page in (1, 2, 3)]
-    assert [[one["id"] for one in page["data"]] for page in pages] == [[number(ALONE)], [number(JOINT)], []]
+    assert [[one["id"] for one in page["data"]] for page in pages] == [
+        [accession_to_int(ALONE)],
+        [accession_to_int(JOINT)],
+        [],
+    ]
     assert [page["meta"]["total"] for page in pages] == [2, 2, 2]

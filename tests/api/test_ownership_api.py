@@ -11,8 +11,8 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.edgar import sale_notices, sgml
 from finapi.edgar import schedules as parser
-from finapi.market.documents import families, filings, metadata
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.documents import families, filing_store, metadata
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.ownership import sale_notice_store, schedule_store
 from finapi.market.reference import companies
 from tests.client import Client
@@ -55,14 +55,16 @@ def stored(make_stored: Callable[..., App]) -> App:
     )
     with app.db.write() as tx:
         for data, accession, filed in documents:
-            schedule_store.upsert(tx, parser.parse(data, "f"), FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
+            schedule_store.upsert(
+                tx, parser.parse(data, "f"), FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed), NOW
+            )
         header = sgml.parse_header(HEADER, "f")
-        filings.upsert(tx, metadata.from_header(header, None), NOW)
-        families.put_header(tx, header, NOW)
+        filing_store.upsert(tx, metadata.from_header(header, None), NOW)
+        families.store_header(tx, header, NOW)
         companies.upsert_tickers(tx, 1234567, [("LAMP", None)], companies.FROM_FILING_LIST, "2025-01-01")
         for number, units in enumerate(("5000", "10"), 1):
             notice = sale_notices.parse(made.notice(made.sale(units)), "f")
-            filed = FilingMetadata(f"0000000101-25-{number:06}", DOCUMENT, filed_at=f"2025-04-{13 + number}")
+            filed = FilingMetadata(f"0000000101-25-{number:06}", DOCUMENT_EVIDENCE, filed_at=f"2025-04-{13 + number}")
             sale_notice_store.upsert(tx, notice, filed, NOW)
     return app
 
@@ -346,7 +348,7 @@ def test_a_fall_passes_every_threshold_on_its_way_once(app: App, client: Client)
     with app.db.write() as tx:
         for number, percent in ((7, "26"), (8, "9.9"), (9, "10")):
             document = made.d(made.person(("0000000900", "Jumper"), "5", percent), issuer=OTHER, cusip=OTHER[2])
-            filed = FilingMetadata(f"0000000900-25-{number:06}", DOCUMENT, filed_at=f"2025-0{number}-01")
+            filed = FilingMetadata(f"0000000900-25-{number:06}", DOCUMENT_EVIDENCE, filed_at=f"2025-0{number}-01")
             schedule_store.upsert(tx, parser.parse(document, "f"), filed, NOW)
         tx.run("bump_data_version")
     found = client.get(f"{CROSSINGS}?dateFrom=2025-07-01&dateTo=2025-12-31").json["crossings"]

@@ -134,12 +134,12 @@ class Lists:
             for number, filed, document in schedule_xml.examples():
                 other = f"{number[:-6]}9{number[-5:]}"
                 if b"edgar/ownership" in document:
-                    told = FilingMetadata(other, metadata.DOCUMENT, filed_at=filed)
+                    told = FilingMetadata(other, metadata.DOCUMENT_EVIDENCE, filed_at=filed)
                     sale_notice_store.upsert(tx, sale_notices.parse(document, other), told, NOW)
             # The filer of the examples has a stake in another company too.
             chips = ("0000789019", "Chip Corp", MICROSOFT)
             stake = schedule_xml.d(schedule_xml.person(member="a"), cusip=MICROSOFT, issuer=chips, event="02/10/2025")
-            told = FilingMetadata("0000000102-25-900001", metadata.DOCUMENT, filed_at="2025-02-11")
+            told = FilingMetadata("0000000102-25-900001", metadata.DOCUMENT_EVIDENCE, filed_at="2025-02-11")
             schedule_store.upsert(tx, parser.parse(stake, told.accession), told, NOW)
             companies.update_attributes(tx, 789019, companies.FiledAttributes(sic=7372), 2, "2026-01-01")
             companies.upsert_tickers(tx, 789019, [("CHIP", None)], 0, "2026-01-01")

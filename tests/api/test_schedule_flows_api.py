@@ -13,7 +13,7 @@ import pytest
 from finapi.accounts import users
 from finapi.app import App
 from finapi.edgar import schedules as parser
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.ownership import schedule_store
 from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import companies
@@ -30,7 +30,9 @@ GROUPINGS = ("ticker", "sector", "industry")
 
 def put(app: App, data: bytes, accession: str, day: str | None) -> None:
     with app.db.write() as tx:
-        schedule_store.upsert(tx, parser.parse(data, "f"), FilingMetadata(accession, DOCUMENT, filed_at=day), NOW)
+        schedule_store.upsert(
+            tx, parser.parse(data, "f"), FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=day), NOW
+        )
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.delivery.dispatcher import Dispatcher
-from finapi.market.documents import filings
-from finapi.market.documents.metadata import HEADER, RANKS, FilingMetadata, Party
+from finapi.market.documents import filing_store
+from finapi.market.documents.metadata import HEADER_EVIDENCE, PARTY_RANKS, FilingMetadata, Party
 from finapi.market.reference import companies
 from tests.client import PASSWORD, Client, ledger_sum
 from tests.conftest import NOW, SHARED, needs_shared
@@ -56,13 +56,13 @@ def file(app: App, form: str = "8-K") -> None:
     with app.db.write() as tx:
         told = FilingMetadata(
             "0001067983-26-000007",
-            HEADER,
-            [Party(1067983, RANKS["filer"], "BERKSHIRE HATHAWAY INC")],
+            HEADER_EVIDENCE,
+            [Party(1067983, PARTY_RANKS["filer"], "BERKSHIRE HATHAWAY INC")],
             form=form,
             filed_at="2026-01-31",
             accepted_at="2026-01-31T11:59:30.000Z",
         )
-        filings.upsert(tx, told, app.clock.now())
+        filing_store.upsert(tx, told, app.clock.now())
 
 
 def test_from_a_target_to_a_verified_message(

@@ -18,7 +18,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
-from finapi.market.documents import contents, filings, fulltext, metadata
+from finapi.market.documents import filing_store, metadata, submission_documents, text_index
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.filings import text_search
 from finapi.market.reference import companies
@@ -51,11 +51,13 @@ def keep(
     accession = f"{cik:010}-25-{number:06}"
     name = f"d{number}.{media}"
     party, document = Party(cik, 2, f"Company {cik}"), name if named else None
-    told = FilingMetadata(accession, metadata.HEADER, [party], form, day, primary_document=document)
+    told = FilingMetadata(accession, metadata.HEADER_EVIDENCE, [party], form, day, primary_document=document)
     with app.db.write() as tx:
-        stored = filings.upsert(tx, told, app.clock.now())
-        text = contents.text(body.encode(), name, 10**6)
-        contents.put(tx, stored.id, [], text, most_kept=10**6, most_found=app.config.documents_searched)
+        stored = filing_store.upsert(tx, told, app.clock.now())
+        text = submission_documents.prepare_text(body.encode(), name, 10**6)
+        submission_documents.insert_documents(
+            tx, stored.id, [], text, max_stored_bytes=10**6, max_indexed_characters=app.config.documents_searched
+        )
         tx.run("bump_data_version")
     return accession
 
@@ -75,7 +77,7 @@ def accessions(answer: Answer) -> list[str]:
 
 
 def test_plain_text_is_what_a_reader_sees() -> None:
-    assert fulltext.plain(PAGE) == PLAIN
+    assert text_index.extract_plain_text(PAGE) == PLAIN
 
 
 def test_a_document_is_found_with_the_place_where_the_words_stand(app: App, find: Callable[..., Answer]) -> None:
@@ -180,13 +182,13 @@ def test_ten_thousand_words_are_refused(find: Callable[..., Answer]) -> None:
 @given(st.text(alphabet='ab"*-():^ANDORNOT{}+,. \u00e9\u4e2d', max_size=30))
 def test_no_query_breaks_the_words_of_fts5(text: str) -> None:
     try:
-        query = text_search.parsed(text)
+        query = text_search.parse_query(text)
     except ApiError as error:
         refused = error
     else:
         scope = text_search.TextScope(None, (), None, None)
         with closing(db.Database(None)) as empty, empty.read() as tx:
-            assert text_search.page(tx, query, scope, 10, None).rows == []
+            assert text_search.search_texts(tx, query, scope, 10, None).rows == []
         return
     assert refused.code == "INVALID_PARAM"
 
@@ -241,9 +243,9 @@ def test_filters_of_a_search(filed: Callable[..., Answer], query: Any, expected:
 
 
 def test_words_of_a_filing_whose_day_becomes_known_move_there(app: App, filed: Callable[..., Answer]) -> None:
-    told = FilingMetadata(f"{LAMP:010}-25-000004", metadata.HEADER, [Party(LAMP, 2)], "8-K", "2025-06-01")
+    told = FilingMetadata(f"{LAMP:010}-25-000004", metadata.HEADER_EVIDENCE, [Party(LAMP, 2)], "8-K", "2025-06-01")
     with app.db.write() as tx:
-        filings.upsert(tx, told, app.clock.now())
+        filing_store.upsert(tx, told, app.clock.now())
         tx.run("bump_data_version")
     assert accessions(filed("lamp")) == ["000004", "000005", "000002", "000001", "000003"]
     assert accessions(filed('"number 4"', from_date="2025-06-01")) == ["000004"]
@@ -263,7 +265,7 @@ def test_what_is_kept_but_not_searched_is_told(make_app: Callable[..., App]) -> 
     for number in (1, 2):
         keep(app, LAMP, number, "<p>twenty letters are here</p>", "2025-02-01")
     with app.db.read() as tx:
-        assert text_search.held(tx) == (2, 1)
+        assert text_search.get_text_counts(tx) == (2, 1)
 
 
 def test_a_refused_submission_leaves_no_words(app: App, tmp_path: Path) -> None:
@@ -271,7 +273,7 @@ def test_a_refused_submission_leaves_no_words(app: App, tmp_path: Path) -> None:
     file.write_bytes(FULL[:-60])
     assert [one.outcome for one in run(app, file)] == ["refused"]
     with app.db.read() as tx:
-        assert text_search.held(tx) == (0, 0)
+        assert text_search.get_text_counts(tx) == (0, 0)
 
 
 def test_an_ingested_submission_is_found_by_its_text(app: App, find: Callable[..., Answer], tmp_path: Path) -> None:
@@ -287,35 +289,37 @@ def test_documents_kept_before_the_index_was_there_are_indexed_in_steps(
 ) -> None:
     with app.db.write() as tx:
         for row in tx._connection.execute("SELECT filing_id, place, packed FROM filing_texts").fetchall():
-            tx.run("delete_words", place=row["place"], text=fulltext.folded(fulltext.unpacked(row["packed"])))
+            tx.run(
+                "delete_words", place=row["place"], text=text_index.fold_text(text_index.decompress_text(row["packed"]))
+            )
         tx._connection.execute("DELETE FROM filing_texts")
         # One of them is damaged, and keeps none of the others out.
         tx._connection.execute("UPDATE filing_bodies SET packed = x'00' WHERE filing_id = 1")
         tx.run("bump_data_version")
     assert accessions(filed("lamp")) == []
     assert filed("lamp").json["meta"]["documents_searched"] == 0
-    monkeypatch.setattr(contents, "STEP", 3)
-    assert contents.index_step(app) == 0.0
+    monkeypatch.setattr(submission_documents, "MAX_STEP_DOCUMENTS", 3)
+    assert submission_documents.run_text_index_step(app) == 0.0
     assert accessions(filed("lamp")) == ["000002", "000003", "000004"]
-    assert contents.index_step(app) is None
+    assert submission_documents.run_text_index_step(app) is None
     assert accessions(filed("lamp")) == ["000005", "000002", "000003", "000004"]
-    assert contents.index_step(app) is None
+    assert submission_documents.run_text_index_step(app) is None
 
 
 def test_without_fts5_a_search_is_501_and_everything_else_works(
     app: App, find: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fulltext, "has_full_text", lambda: False)
+    monkeypatch.setattr(text_index, "has_full_text", lambda: False)
     monkeypatch.setattr(text_search, "has_full_text", lambda: False)
-    monkeypatch.setattr(contents, "has_full_text", lambda: False)
+    monkeypatch.setattr(submission_documents, "has_full_text", lambda: False)
     keep(app, LAMP, 1, PAGE, "2025-02-01")
-    assert contents.index_step(app) is None
+    assert submission_documents.run_text_index_step(app) is None
     answer = find("lamp")
     assert answer.verdict[:2] == (501, "NOT_IMPLEMENTED")
     assert "FTS5" in answer.json["message"]
     monkeypatch.undo()
     # With another SQLite it is indexed then.
-    assert contents.index_step(app) is None
+    assert submission_documents.run_text_index_step(app) is None
     assert accessions(find("lamp", limit=5)) == ["000001"]
 
 
@@ -339,7 +343,7 @@ def test_words_survive_a_restart_and_a_kill(tmp_path: Path) -> None:
     app = apps.open_on_disk(config, FixedClock(NOW))
     with app.db.read() as tx:
         scope = text_search.TextScope(None, (), None, None)
-        found = text_search.page(tx, text_search.parsed("restated"), scope, 10, None)
+        found = text_search.search_texts(tx, text_search.parse_query("restated"), scope, 10, None)
     assert [one["offset"] for one in found.rows] == [PLAIN.index("RESTATED")]
     assert app.db.list_integrity_errors() == []
     app.db.close()
@@ -349,4 +353,4 @@ def test_words_survive_a_restart_and_a_kill(tmp_path: Path) -> None:
     "hostile", ["<" * 10**6, "<!--" * 250_000, "<script>" * 100_000, "<a " * 300_000, "&" * 10**6, "a<b " * 250_000]
 )
 def test_hostile_html_is_read_once(hostile: str) -> None:
-    assert len(json.dumps(fulltext.plain(hostile))) < 8 * len(hostile)
+    assert len(json.dumps(text_index.extract_plain_text(hostile))) < 8 * len(hostile)

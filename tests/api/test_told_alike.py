@@ -10,7 +10,7 @@ import pytest
 from finapi.accounts import users
 from finapi.app import App
 from finapi.edgar import ownership_forms
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.insiders import insider_store
 from finapi.market.reference import companies
 from finapi.web.http.route import INSIDERS
@@ -29,7 +29,7 @@ def api(make_app: Callable[..., App]) -> Client:
 
 def put(api: Client, *documents: bytes, filed: str | None = FILED, accession: str = "0001234567-26-{:06}") -> None:
     for number, data in enumerate(documents, 1):
-        filing = FilingMetadata(accession.format(number), DOCUMENT, filed_at=filed)
+        filing = FilingMetadata(accession.format(number), DOCUMENT_EVIDENCE, filed_at=filed)
         with api.app.db.write() as tx:
             insider_store.upsert_form(tx, ownership_forms.parse(data, "form.xml"), filing, NOW)
 

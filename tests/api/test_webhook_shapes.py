@@ -15,7 +15,7 @@ from finapi.core.clock import FixedClock
 from finapi.delivery import events, sniper, webhooks
 from finapi.delivery.dispatcher import Dispatcher
 from finapi.market.intake.gateway import Gateway
-from finapi.market.intake.poller import Poller, document_path
+from finapi.market.intake.poller import Poller, build_document_path
 from finapi.market.reference import companies
 from finapi.web.accounts.webhook_bodies import EVENTS
 from tests import holdings
@@ -80,12 +80,12 @@ def lists_everything(edgar: FakeEdgar) -> None:
         )
     )
     edgar.pages = {
-        document_path(FUND, REPORT): Page(report),
-        document_path(ISSUER, FORM_4): Page(ownership_submission(FORM_4, form, issuer=ISSUER, owner=OWNER)),
-        document_path(OWNER, FORM_4): Page(ownership_submission(FORM_4, form, issuer=ISSUER, owner=OWNER)),
-        document_path(103, STAKE): Page(stake),
-        document_path(ISSUER, NOTICE): Page(notice),
-        document_path(320193, EIGHT_K): Page(full_submission(EIGHT_K)),
+        build_document_path(FUND, REPORT): Page(report),
+        build_document_path(ISSUER, FORM_4): Page(ownership_submission(FORM_4, form, issuer=ISSUER, owner=OWNER)),
+        build_document_path(OWNER, FORM_4): Page(ownership_submission(FORM_4, form, issuer=ISSUER, owner=OWNER)),
+        build_document_path(103, STAKE): Page(stake),
+        build_document_path(ISSUER, NOTICE): Page(notice),
+        build_document_path(320193, EIGHT_K): Page(full_submission(EIGHT_K)),
     }
 
 
@@ -118,8 +118,8 @@ def test_what_the_feed_tells_of_is_delivered_told_and_answered_alike(
     watch(app, user, 1, 1)
     lists_everything(sec)
     gateway = Gateway(app)
-    poller = Poller(app, gateway, every=0.0)
-    poller.step()
+    poller = Poller(app, gateway, interval_seconds=0.0)
+    poller.run_poll_step()
     assert (poller.counts.documents, poller.counts.refused, poller.counts.problems) == (4, 0, [])
     clock.advance(60)
     sniper.run_window_step(app, clock.now())

@@ -16,8 +16,8 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.edgar import ownership_forms
-from finapi.market.documents import filings as documents
-from finapi.market.documents.metadata import DOCUMENT, LISTED, FilingMetadata, Party
+from finapi.market.documents import filing_store as documents
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, LISTED_RANK, FilingMetadata, Party
 from finapi.market.insiders import insider_store
 from finapi.web.http.route import INSIDERS
 from tests.api.test_paging import PATHS, ROUTE_OF, rows_of
@@ -49,7 +49,10 @@ def stored(make_stored: Callable[..., App]) -> App:
     with app.db.write() as tx:
         for data, accession, filed in forms:
             insider_store.upsert_form(
-                tx, ownership_forms.parse(data, accession), FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW
+                tx,
+                ownership_forms.parse(data, accession),
+                FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed),
+                NOW,
             )
         tx._connection.execute("UPDATE insider_transactions SET date = NULL WHERE shares = '9'")
         tx.run("bump_data_version")
@@ -190,7 +193,10 @@ def test_filings_without_a_day_are_in_no_span_of_days(api: Client, query: str, l
     with api.app.db.write() as tx:
         for number, (cik, type) in enumerate([(5, "10-K"), (6, "8-K")], 1):
             told = FilingMetadata(
-                f"0000000005-26-00000{number}", DOCUMENT, form=type, parties=(Party(cik, LISTED, f"Company {cik}"),)
+                f"0000000005-26-00000{number}",
+                DOCUMENT_EVIDENCE,
+                form=type,
+                parties=(Party(cik, LISTED_RANK, f"Company {cik}"),),
             )
             documents.upsert(tx, told, NOW)
     listed = api.get(f"/api/v1/sec/filings?{query}").json["meta"]

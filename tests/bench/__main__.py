@@ -36,7 +36,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.cache import Cache
 from finapi.core.config import Config
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.filings import lists
 from finapi.market.intake import ingest
 from finapi.web.financials import screen
@@ -109,9 +109,9 @@ class Bench:
             self.take([self._file("CIK{}.json", document)])
             if number == FEW_COMPANIES:
                 self.few = {path: self.asked(path) for path in OF_COMPANIES}
-        lists.put_index(self.app, index_rows(0, FEW))
+        lists.upsert_index(self.app, index_rows(0, FEW))
         self.few |= {path: self.asked(path) for path in GROWING}
-        lists.put_index(self.app, index_rows(FEW, MANY - FEW))
+        lists.upsert_index(self.app, index_rows(FEW, MANY - FEW))
 
     def folder(self, name: str) -> Path:
         """An empty directory."""
@@ -125,7 +125,7 @@ class Bench:
 
     def take(self, files: Sequence[Path], app: App | None = None) -> None:
         """Ingest files, whole or not at all."""
-        counts = ingest.run(app or self.app, files, Given(filed_at="2025-11-14"), lambda outcome: None)
+        counts = ingest.run(app or self.app, files, IngestOptions(filed_at="2025-11-14"), lambda outcome: None)
         assert counts["ingested"], (files, counts)
 
     def unit(self) -> float:

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from finapi.app import open_on_disk
 from finapi.core.config import Config
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest, loading
 from tests.bench import backfill
 from tests.bench.metered import ROOT
@@ -53,13 +53,13 @@ def make(edgar: Path, folder: Path, companies: int, years: int, now: float) -> N
     listed = {
         str(cik): {"cik_str": cik, "ticker": f"T{cik}", "title": f"COMPANY {cik}"} for cik in range(1, companies + 1)
     }
-    _place(folder, loading.TICKERS).write_text(json.dumps(listed))
-    _zipped(_place(folder, loading.FACTS), "CIK{:010}.json", backfill.companyfacts(edgar, companies))
-    _zipped(_place(folder, loading.SUBMISSIONS), "CIK{:010}.json", backfill.submissions(edgar, companies))
+    _place(folder, loading.TICKERS_PATH).write_text(json.dumps(listed))
+    _zipped(_place(folder, loading.COMPANYFACTS_PATH), "CIK{:010}.json", backfill.companyfacts(edgar, companies))
+    _zipped(_place(folder, loading.SUBMISSIONS_PATH), "CIK{:010}.json", backfill.submissions(edgar, companies))
     with zipfile.ZipFile(edgar / "fsds/2009q3.zip") as real:
         tables = {name: real.read(name) for name in real.namelist() if name.endswith(".txt")}
     reports = list(islice(cycle(filed(edgar)), companies))
-    for path in loading.quarters(_moment(now), years):
+    for path in loading.list_data_set_paths(_moment(now), years):
         name = path.rpartition("/")[2].removesuffix(".zip")
         with zipfile.ZipFile(_place(folder, path), "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made:
             for table, data in _quarter(tables, name, reports).items():
@@ -137,7 +137,7 @@ def passed_over(edgar: Path, data: Path) -> float:
         smallest = min(tables.read("sub.txt").splitlines()[1:], key=len).split(b"\t")
     app = open_on_disk(Config(data_dir=data))
     began = time.process_time()
-    ingest.run(app, [file], Given(only=frozenset({int(smallest[1])})), lambda outcome: None)
+    ingest.run(app, [file], IngestOptions(only_ciks=frozenset({int(smallest[1])})), lambda outcome: None)
     spent = time.process_time() - began
     app.db.close()
     return size / spent

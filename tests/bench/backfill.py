@@ -29,7 +29,7 @@ from pathlib import Path
 from finapi import app as apps
 from finapi.app import App
 from finapi.core.config import Config
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
 from finapi.web.financials import screen
 
@@ -111,7 +111,7 @@ def taken(app: App, name: str, files: Iterable[Path], count: int, least: Callabl
         for file in tenth:
             least(file)
         read = time.process_time()
-        counts = ingest.run(app, tenth, Given(), lambda outcome: None)
+        counts = ingest.run(app, tenth, IngestOptions(), lambda outcome: None)
         spent, beside = time.process_time() - read, read - began
         assert not counts["refused"], counts
         for file in tenth:

@@ -23,7 +23,7 @@ from pathlib import Path
 from finapi import app as apps
 from finapi.app import App
 from finapi.core.config import Config
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
 from finapi.market.statements import filed_facts
 
@@ -39,7 +39,7 @@ def taken(act: Callable[[], object]) -> float:
 
 
 def take(app: App, file: Path) -> dict[str, int]:
-    return ingest.run(app, [file], Given(), lambda outcome: None)
+    return ingest.run(app, [file], IngestOptions(), lambda outcome: None)
 
 
 def _made(folder: Path) -> Path:

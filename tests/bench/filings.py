@@ -60,7 +60,7 @@ def main(count: int) -> None:
         for part in range(10):
             made = rows(part * tenth, tenth)
             started = time.perf_counter()
-            lists.put_index(app, made)
+            lists.upsert_index(app, made)
             took = time.perf_counter() - started
             print(f"filings {part * tenth:>9,} to {(part + 1) * tenth:>9,}: {took / tenth * 1e6:.0f} us each")
         user = users.create(app, "bench@example.com", "pro", app.clock.now())

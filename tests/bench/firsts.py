@@ -19,7 +19,7 @@ from pathlib import Path
 from finapi import app as apps
 from finapi.accounts import users
 from finapi.core.config import Config
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
 from finapi.web.financials import screen
 from tests.bench.backfill import EDGAR, of_company
@@ -52,7 +52,7 @@ def fill(config: Config, companies: int, edgar: Path) -> None:
             text = largest if cik % LARGE == 0 else {5: large, 7: middle}.get(cik % 10, small)
             file = Path(place, f"CIK{cik:010}.json")
             file.write_bytes(of_company(text, cik))
-            ingest.run(app, [file], Given(), lambda outcome: None)
+            ingest.run(app, [file], IngestOptions(), lambda outcome: None)
             file.unlink()
     screen.keep_latest(app)
     app.db.close()

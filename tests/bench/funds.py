@@ -19,7 +19,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.config import Config
 from finapi.edgar import thirteenf
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.holdings import cost_basis, holdings_store
 from finapi.market.holdings.holdings_report import HoldingsReport
 from finapi.market.prices import price_store
@@ -76,7 +76,10 @@ def reports(funds: int, large: int) -> Iterator[tuple[HoldingsReport, FilingMeta
             )
             accession = f"{cik:010}-25-{quarter + 1:06}"
             digest = f"{cik} {period}".encode()
-            yield HoldingsReport(cover, held, digest, 2), FilingMetadata(accession, DOCUMENT, filed_at=filed_at)
+            yield (
+                HoldingsReport(cover, held, digest, 2),
+                FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed_at),
+            )
 
 
 def _row(one: int, quarter: int) -> thirteenf.Holding:

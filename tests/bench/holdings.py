@@ -21,7 +21,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.config import Config
 from finapi.edgar import cusip, thirteenf
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.holdings import holdings_store
 from finapi.market.holdings.holdings_report import HoldingsReport
 from finapi.market.reference import companies
@@ -120,7 +120,10 @@ def reports(funds: int, rows: int) -> Iterator[tuple[HoldingsReport, FilingMetad
             )
             digest = hashlib.sha256(f"{fund} {period}".encode()).digest()
             accession = f"{1_000_000 + fund:010}-25-{quarter + 1:06}"
-            yield HoldingsReport(cover, held, digest, 2), FilingMetadata(accession, DOCUMENT, filed_at=filed_at)
+            yield (
+                HoldingsReport(cover, held, digest, 2),
+                FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed_at),
+            )
 
 
 def put_companies(app: App) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from finapi import app as apps
 from finapi.core.config import Config
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
 
 FOLDER = Path(__file__).parents[3] / "shared/edgar/xbrl/aapl-10q-20250329_0000320193-25-000057"
@@ -35,7 +35,7 @@ def main(rounds: int) -> None:
         with tempfile.TemporaryDirectory() as place:
             app = apps.open_on_disk(Config(data_dir=Path(place)))
             started = time.perf_counter()
-            counts = ingest.run(app, files, Given(filed_at="2025-05-02"), lambda outcome: None)
+            counts = ingest.run(app, files, IngestOptions(filed_at="2025-05-02"), lambda outcome: None)
             ours.append(time.perf_counter() - started)
             app.db.close()
         assert counts["ingested"] == 6, counts

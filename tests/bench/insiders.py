@@ -26,7 +26,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.edgar.ownership_forms import Owner, OwnershipForm, OwnershipRow
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.insiders import insider_store
 from finapi.market.reference import companies
 from tests.client import Client
@@ -122,7 +122,10 @@ def forms(transactions: int) -> Iterator[tuple[OwnershipForm, FilingMetadata]]:
             signature_date=day.isoformat(),
         )
         filed = (day + timedelta(chance.choice((1, 2, 2, 3)))).isoformat()
-        yield form, FilingMetadata(f"{issuer + 1:010}-{day:%y}-{number % 1_000_000:06}", DOCUMENT, filed_at=filed)
+        yield (
+            form,
+            FilingMetadata(f"{issuer + 1:010}-{day:%y}-{number % 1_000_000:06}", DOCUMENT_EVIDENCE, filed_at=filed),
+        )
         if number % 50 == 0:
             corrected = rows[0]._replace(price="12.34")
             amended = replace(form, form="4/A", original_date=filed, rows=(corrected,))
@@ -130,7 +133,7 @@ def forms(transactions: int) -> Iterator[tuple[OwnershipForm, FilingMetadata]]:
             yield (
                 amended,
                 FilingMetadata(
-                    f"{issuer + 1:010}-{day:%y}-{(number + 500_000) % 1_000_000:06}", DOCUMENT, filed_at=later
+                    f"{issuer + 1:010}-{day:%y}-{(number + 500_000) % 1_000_000:06}", DOCUMENT_EVIDENCE, filed_at=later
                 ),
             )
 

@@ -23,8 +23,8 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.market.documents import contents, metadata
-from finapi.market.documents import filings as filed
+from finapi.market.documents import filing_store as filed
+from finapi.market.documents import metadata, submission_documents
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.filings import lists
 from finapi.web.http.route import API, INSIDERS
@@ -86,7 +86,7 @@ def fill(app: App, part: int) -> Iterator[str]:
     for tenth in range(10):
         made = filings.rows(tenth * FILINGS // part // 10, FILINGS // part // 10)
         started = time.process_time()
-        lists.put_index(app, made)
+        lists.upsert_index(app, made)
         took.append(time.process_time() - started)
     yield _tenths("filings", FILINGS // part, took)
     yield _tenths("documents", DOCUMENTS // part, documents(app, DOCUMENTS // part))
@@ -107,14 +107,21 @@ def documents(app: App, count: int) -> list[float]:
                 f"<p><b>w{int(chance.expovariate(0.002))}</b> revenue</p>" for _ in range(chance.randrange(800, 8_000))
             ]
             name = f"d{number}.htm"
-            kept = contents.text("".join(words).encode(), name, 10**6)
+            kept = submission_documents.prepare_text("".join(words).encode(), name, 10**6)
             day = str(date(2015, 1, 1) + timedelta(number))
             told = FilingMetadata(
-                f"0000000777-25-{number:06}", metadata.HEADER, [Party(777, 2)], "8-K", day, primary_document=name
+                f"0000000777-25-{number:06}",
+                metadata.HEADER_EVIDENCE,
+                [Party(777, 2)],
+                "8-K",
+                day,
+                primary_document=name,
             )
             with app.db.write() as tx:
                 stored = filed.upsert(tx, told, NOW)
-                contents.put(tx, stored.id, [], kept, most_kept=10**9, most_found=10**9)
+                submission_documents.insert_documents(
+                    tx, stored.id, [], kept, max_stored_bytes=10**9, max_indexed_characters=10**9
+                )
         took.append(time.process_time() - started)
     return took
 

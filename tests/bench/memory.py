@@ -26,7 +26,7 @@ from finapi import app as apps
 from finapi.accounts import users
 from finapi.core.config import Config
 from finapi.core.memory import CHECK_SECONDS
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
 from tests.bench.backfill import EDGAR, companyfacts
 from tests.bench.metered import UNLIMITED
@@ -45,7 +45,7 @@ def store(directory: Path, companies: int, edgar: Path) -> str:
         for cik, data in enumerate(companyfacts(edgar, companies), 1):
             file = Path(place, f"CIK{cik:010}.json")
             file.write_bytes(data)
-            ingest.run(app, [file], Given(), lambda outcome: None)
+            ingest.run(app, [file], IngestOptions(), lambda outcome: None)
             file.unlink()
     user = users.create(app, "bench@example.com", "pro", app.clock.now())
     app.db.close()

@@ -45,7 +45,7 @@ from urllib.parse import parse_qs
 from finapi import app as apps
 from finapi.accounts import users
 from finapi.core.config import Config
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
 from tests.bench.metered import ROOT, UNLIMITED, cpu_of, installed
 from tests.bench.standins import HEADERS, KEY, THREADS, Metered
@@ -359,7 +359,7 @@ def _store_prices(directory: Path, companies: int) -> str:
         text = "\n".join(["ticker,date,open,high,low,close,volume", *lines, ""])
         (sources / f"{ticker}.csv").write_text(text)
     app = apps.open_on_disk(Config(data_dir=directory, pro_tokens=10**9))
-    ingest.run(app, [sources], Given(), lambda outcome: None)
+    ingest.run(app, [sources], IngestOptions(), lambda outcome: None)
     key = users.create(app, "bench@example.com", "pro", app.clock.now()).api_key
     app.db.close()
     return key

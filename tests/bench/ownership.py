@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 
 from finapi.app import App
 from finapi.edgar import sale_notices, schedules
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.ownership import sale_notice_store, schedule_store
 from tests.support import schedule_xml as made
 
@@ -52,11 +52,11 @@ def fill(app: App, filings: int, now: datetime) -> list[float]:
                 filed = (FIRST_DAY + timedelta(number * DAYS // filings)).isoformat()
                 issuer = chance.randrange(ISSUERS)
                 named = (f"{1_000_000 + issuer:010}", f"Issuer {issuer} Inc.", made.LAMPS[2])
-                told = FilingMetadata(f"0000000013-25-{number:06}", DOCUMENT, filed_at=filed)
+                told = FilingMetadata(f"0000000013-25-{number:06}", DOCUMENT_EVIDENCE, filed_at=filed)
                 schedule_store.upsert(
                     tx, schedules.parse(_schedule(chance, number, named), "primary_doc.xml"), told, now
                 )
-                told = FilingMetadata(f"0000000144-25-{number:06}", DOCUMENT, filed_at=filed)
+                told = FilingMetadata(f"0000000144-25-{number:06}", DOCUMENT_EVIDENCE, filed_at=filed)
                 sale_notice_store.upsert(
                     tx, sale_notices.parse(made.notice(issuer=named), "primary_doc.xml"), told, now
                 )

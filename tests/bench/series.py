@@ -19,7 +19,7 @@ from finapi.accounts import users
 from finapi.core.cache import Cache
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
 from tests.client import Client
 
@@ -31,7 +31,7 @@ def main(edgar: Path) -> None:
     """Print the median CPU milliseconds of first and second calls, company by company."""
     app = apps.create_in_memory(Config(xbrl_per_minute=1_000_000, xbrl_burst=1_000_000), SystemClock())
     for folder in ("companyfacts", "companyfacts_trimmed"):
-        ingest.run(app, [edgar / folder], Given(), lambda outcome: None)
+        ingest.run(app, [edgar / folder], IngestOptions(), lambda outcome: None)
     user = users.create(app, "bench@example.com", "yearly", app.clock.now())
     for ticker in TICKERS:
         times: list[list[float]] = [[], [], []]

@@ -100,7 +100,7 @@ def latency(app: App) -> None:
             tx.run("put_poll_state", name="indexed_through", value="9999-01-01")
         edgar.feed[0] = Page(feed(*[entry(f"0000000001-26-{number:06}", cik=1) for number in range(100)]))
         gateway = Gateway(app)
-        poller = Poller(app, gateway, every=0.0)
+        poller = Poller(app, gateway, interval_seconds=0.0)
         poller.read_feed()
         with dispatched(app):
             for number in range(ROUNDS):

@@ -23,7 +23,7 @@ from finapi.core.config import Config
 from finapi.delivery import sniper
 from finapi.delivery.dispatcher import Dispatcher
 from finapi.market.demo import data
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
 from finapi.ops import watchdog
@@ -145,7 +145,7 @@ class World:
         """What became of each document: path, kind, outcome, reason, accession."""
         self._source.seed("ingest")
         outcomes: list[Outcome] = []
-        ingest.run(self.app, paths, Given(accession, filed), outcomes.append)
+        ingest.run(self.app, paths, IngestOptions(accession, filed), outcomes.append)
         return [
             {name: getattr(one, name) for name in ("path", "kind", "outcome", "reason", "accession")}
             for one in outcomes

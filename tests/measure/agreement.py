@@ -92,7 +92,7 @@ def totals(agreements: Sequence[Agreement]) -> dict[str, dict[str, int]]:
 
 
 def rows_of(entry: Entry) -> Iterator[dict[str, str]]:
-    lines = (line.decode("utf-8").rstrip("\r") for line in entry.lines())
+    lines = (line.decode("utf-8").rstrip("\r") for line in entry.iter_lines())
     names = next(lines).split("\t")
     return (dict(zip(names, line.split("\t"), strict=True)) for line in lines if line)
 

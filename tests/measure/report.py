@@ -16,7 +16,7 @@ from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.edgar import document_kinds
 from finapi.market.documents import sources
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.financials import company_books
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.intake import ingest
@@ -62,7 +62,7 @@ def printed_alone(path: Path, tell: Callable[[str], None]) -> dict[str, Any]:
 
 
 def _held(app: App, path: Path, tell: Callable[[str], None]) -> dict[int, tuple[str, CompanyBook]]:
-    ingest.run(app, [path], Given(), lambda outcome: tell(outcome.path))
+    ingest.run(app, [path], IngestOptions(), lambda outcome: tell(outcome.path))
     with app.db.read() as tx:
         ciks = company_books.list_ciks(tx)
         return {cik: (companies.get_by_cik(tx, cik).name, company_books.load(tx, cik)) for cik in ciks}
@@ -72,7 +72,7 @@ def printed_lines(path: Path, books: Mapping[int, CompanyBook]) -> dict[str, Any
     """Every data set under ``path`` as its filers printed it against the figures: text for people, misses, and how many
     comparisons came to what. A miss that ``explained.tsv`` explains says why."""
     score = printed.PrintedScore()
-    for group in sources.groups([path]):
+    for group in sources.iter_groups([path]):
         if isinstance(group, sources.Group):
             tables = {
                 document_kinds.detect_kind(one.read(document_kinds.MAX_PREFIX_BYTES), one.name): one
@@ -99,7 +99,7 @@ def _statements(app: App, path: Path) -> dict[str, Any]:
     from them, "reading" where from its own XBRL documents; counts by statement, and every miss."""
     served = _Served(app)
     found: list[agreement.Agreement] = []
-    for group in sources.groups([path]):
+    for group in sources.iter_groups([path]):
         if isinstance(group, sources.Group):
             tables = {
                 document_kinds.detect_kind(one.read(document_kinds.MAX_PREFIX_BYTES), one.name): one

@@ -18,8 +18,8 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError
 from finapi.delivery import webhooks
-from finapi.market.documents.identify import Given
-from finapi.market.intake import following, ingest
+from finapi.market.documents.identification import IngestOptions
+from finapi.market.intake import fetch_queue, ingest
 from tests.charging import charged
 from tests.client import PASSWORD, Answer, Client, session_of, sign_up
 from tests.conftest import ACCOUNTS
@@ -373,7 +373,7 @@ def test_documents_that_did_not_come_say_why_and_are_asked_for_again(app: App, a
     now, accession = app.clock.now(), "0000320193-26-000001"
     with app.db.write() as tx:
         tx.run("want_documents", accession=accession, cik=320193, form="4", now="2026-01-31T12:00:00.000Z")
-        following.ended(tx, accession, now, "answered with <an> error page")
+        fetch_queue.finish_document(tx, accession, now, "answered with <an> error page")
     body = admin.get("/admin/intake").body.decode()
     assert [accession, "4", "0000320193", "given_up", "0", "answered with <an> error page"] == rows_of(body)[-1][:6]
     assert admin.acts("/admin/intake", "retry", accession=accession).status == 303
@@ -387,7 +387,7 @@ def test_files_that_an_ingest_refused_are_listed_until_they_are_taken(app: App, 
 
     def listed(text: str) -> list[list[str]]:
         file.write_text(text)
-        ingest.run(app, [file], Given(), lambda outcome: None)
+        ingest.run(app, [file], IngestOptions(), lambda outcome: None)
         rows = rows_of(admin.get("/admin/intake").body.decode())
         return [row[:2] for row in rows if row and row[0] == str(file)]
 
@@ -397,12 +397,14 @@ def test_files_that_an_ingest_refused_are_listed_until_they_are_taken(app: App, 
 
 
 def test_of_refused_files_the_newest_are_remembered(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ingest, "REFUSED_KEPT", 2)
+    monkeypatch.setattr(ingest, "MAX_REFUSED_FILES", 2)
     for name in "abc":
         (tmp_path / name).write_text("{")
-    ingest.run(app, [tmp_path / name for name in "abc"], Given(), lambda outcome: None)
+    ingest.run(app, [tmp_path / name for name in "abc"], IngestOptions(), lambda outcome: None)
     with app.db.read() as tx:
-        assert [row["path"] for row in following.refused_files(tx, 10)] == [str(tmp_path / name) for name in "bc"]
+        assert [row["path"] for row in fetch_queue.list_refused_files(tx, 10)] == [
+            str(tmp_path / name) for name in "bc"
+        ]
 
 
 def test_failed_deliveries_of_all_accounts_are_sent_again(app: App, admin: Admin, ann: Visitor) -> None:

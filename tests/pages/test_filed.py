@@ -9,7 +9,7 @@ import pytest
 
 from finapi.app import App
 from finapi.edgar import sgml
-from finapi.market.documents import contents, filings, metadata
+from finapi.market.documents import filing_store, metadata, submission_documents
 from finapi.web.html import sanitizer
 from tests.client import Client
 from tests.pages.conftest import HTML, text_of
@@ -122,11 +122,13 @@ def kept(make_app: Callable[..., App]) -> Client:
         "<html><head><base href=//evil.example></head><body onload=x><p>Caf\u00e9</p><script>x</script></body></html>"
     )
     body = FULL.replace(b"lamp.txt", b"lamp.htm").replace(b"Lamps caf\xe9 went on.", html.encode())
-    papers = list(contents.listed(sgml.iter_documents(body, "f")))
+    papers = list(submission_documents.iter_listed_documents(sgml.iter_documents(body, "f")))
     with app.db.write() as tx:
-        stored = filings.upsert(tx, metadata.from_header(sgml.parse_header(body, "f"), len(body)), app.clock.now())
-        text = contents.text(papers[0][1].body, papers[0][1].filename, 10_000)
-        contents.put(tx, stored.id, [line for line, _ in papers], text, most_kept=10_000, most_found=10_000)
+        stored = filing_store.upsert(tx, metadata.from_header(sgml.parse_header(body, "f"), len(body)), app.clock.now())
+        text = submission_documents.prepare_text(papers[0][1].body, papers[0][1].filename, 10_000)
+        submission_documents.insert_documents(
+            tx, stored.id, [line for line, _ in papers], text, max_stored_bytes=10_000, max_indexed_characters=10_000
+        )
         tx.run("bump_data_version")
     return Client(app)
 

@@ -75,12 +75,12 @@ def test_of_companies_alike_the_largest_comes_first(page: Client) -> None:
     ]
     try:
         with page.app.db.write() as tx:
-            lists.put_company_tickers(tx, listed)
+            lists.upsert_company_tickers(tx, listed)
             companies.upsert_name(tx, 7, "Apple Farms", companies.FROM_COVER, "")
             companies.insert_former_name(tx, 1065280, "Apple Discs", None, None)
             tx.run("bump_data_version")
             # The same list again changes nothing.
-            assert lists.put_company_tickers(tx, listed) is False
+            assert lists.upsert_company_tickers(tx, listed) is False
         found = [one["company"] for one in page.get("/search.json?q=apple").json["companies"]]
         # By its former name last of all.
         assert found == ["Apple Inc.", "Apple Hospitality", "Apple Farms", "Netflix, Inc."]

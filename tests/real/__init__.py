@@ -16,7 +16,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
 from tests.client import Client
@@ -68,7 +68,7 @@ def service(*folders: str) -> Iterator[Service]:
     try:
         user = users.create(app, "ann@example.com", "pro", NOW)
         outcomes: list[Outcome] = []
-        ingest.run(app, [EDGAR / "xbrl" / folder for folder in folders], Given(), outcomes.append)
+        ingest.run(app, [EDGAR / "xbrl" / folder for folder in folders], IngestOptions(), outcomes.append)
         assert [outcome for outcome in outcomes if outcome.outcome == "refused"] == []
         accessions = {
             folder: outcome.accession

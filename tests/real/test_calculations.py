@@ -95,7 +95,7 @@ def bindings(report: Report) -> Iterator[Binding]:
 @pytest.fixture(scope="module")
 def found() -> dict[str, list[Binding]]:
     with service(*FILINGS) as filings, filings.app.db.read() as tx:
-        reports = {filed.accession: report for report, filed, _ in xbrl_intake.FAMILY.pack_rows(tx)}
+        reports = {filed.accession: report for report, filed, _ in xbrl_intake.FAMILY.iter_pack_rows(tx)}
         return {folder: list(bindings(reports[filings.accessions[folder]])) for folder in FILINGS}
 
 

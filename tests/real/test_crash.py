@@ -22,7 +22,7 @@ import pytest
 
 from finapi.core.config import Config
 from finapi.edgar.form_families import XBRL
-from finapi.market.documents import packed
+from finapi.market.documents import packs
 from finapi.ops.app_opening import open_app
 from tests import process
 from tests.process import CIK, Running, accession, filing, finapi, write
@@ -111,7 +111,7 @@ def start_again(data_dir: Path) -> None:
 def everything(data_dir: Path) -> bytes:
     """Everything that is stored of filings, as one comparable value."""
     with open_app(Config(data_dir=data_dir)) as app, app.db.read() as tx:
-        return packed.dump(tx, XBRL)
+        return packs.dump(tx, XBRL)
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from finapi.app import App
-from finapi.market.documents.identify import Given
-from finapi.market.documents.outcomes import UNDATED, Outcome
+from finapi.market.documents.identification import IngestOptions
+from finapi.market.documents.outcomes import UNDATED_NOTE, Outcome
 from finapi.market.intake import ingest
 from tests.conftest import SHARED, needs_shared
 
@@ -41,12 +41,12 @@ OTHERWISE = {
     "http_errors/getcurrent_503.html": ERROR_PAGE,
     "http_errors/rate_exceeded.html": ERROR_PAGE,
     "http_errors/submissions_unknown_cik_404.xml": ERROR_PAGE,
-    "ownership/form3_0000320193_newstead_20260301_0001780525-26-000003.xml": ("ingested", UNDATED),
-    "ownership/form3_0000867773_hegde_20211231_nosecurities.xml": ("ingested", UNDATED),
-    "ownership/form4_0000320193_newstead_20260615_0001140361-26-025622.xml": ("ingested", UNDATED),
-    "ownership/form4_0000927066_berkshire_davita_20260501_0001193125-26-207021.xml": ("ingested", UNDATED),
-    "ownership/form4_0000933972_374water_20250430.xml": ("ingested", UNDATED),
-    "ownership/form4_0001640147_scarpelli_20221213.xml": ("ingested", UNDATED),
+    "ownership/form3_0000320193_newstead_20260301_0001780525-26-000003.xml": ("ingested", UNDATED_NOTE),
+    "ownership/form3_0000867773_hegde_20211231_nosecurities.xml": ("ingested", UNDATED_NOTE),
+    "ownership/form4_0000320193_newstead_20260615_0001140361-26-025622.xml": ("ingested", UNDATED_NOTE),
+    "ownership/form4_0000927066_berkshire_davita_20260501_0001193125-26-207021.xml": ("ingested", UNDATED_NOTE),
+    "ownership/form4_0000933972_374water_20250430.xml": ("ingested", UNDATED_NOTE),
+    "ownership/form4_0001640147_scarpelli_20221213.xml": ("ingested", UNDATED_NOTE),
     "thirteenf/abacus_0001978011_primary_doc.xml": ("refused", "is a 13F-HR cover without its table of 92 entries"),
     "thirteenf/brk_2026q1_0001193125-26-226661_index.json": (
         "skipped",
@@ -70,5 +70,5 @@ def test_every_document_is_ingested_or_refused_with_its_reason(app: App) -> None
     def tell(one: Outcome) -> None:
         found[Path(one.path).relative_to(EDGAR).as_posix()] = (one.outcome, one.reason)
 
-    ingest.run(app, [EDGAR / name for name in FAMILIES], Given(), tell)
+    ingest.run(app, [EDGAR / name for name in FAMILIES], IngestOptions(), tell)
     assert found == {path: OTHERWISE.get(path, ("ingested", None)) for path in wanted}

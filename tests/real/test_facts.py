@@ -20,7 +20,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.edgar import document_kinds
 from finapi.market.documents import sources
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
 from finapi.market.statements import filed_facts
@@ -41,7 +41,7 @@ SLICE = EDGAR / "fsds_slices" / "0000320193-24-000123"
 def held(*paths: Path) -> App:
     app = apps.create_in_memory(Config(), FixedClock(NOW))
     outcomes: list[Outcome] = []
-    ingest.run(app, paths, Given(), outcomes.append)
+    ingest.run(app, paths, IngestOptions(), outcomes.append)
     assert [one for one in outcomes if one.outcome == "refused"] == []
     return app
 
@@ -174,7 +174,7 @@ def test_any_order_of_four_sources_makes_the_same_facts_and_statements() -> None
 
 
 def entries(place: Path) -> Iterator[dict[str, sources.Entry]]:
-    for group in sources.groups([place]):
+    for group in sources.iter_groups([place]):
         assert isinstance(group, sources.Group)
         yield {
             document_kinds.detect_kind(one.read(document_kinds.MAX_PREFIX_BYTES), one.name): one
@@ -206,7 +206,7 @@ def test_every_statement_of_2009q3_is_served_as_its_rows_are() -> None:
         clock = ours.app.clock
         assert isinstance(clock, FixedClock)
         outcomes: list[Outcome] = []
-        ingest.run(ours.app, [archive], Given(), outcomes.append)
+        ingest.run(ours.app, [archive], IngestOptions(), outcomes.append)
         assert {one.reason for one in outcomes if one.outcome == "ingested"} == {
             "435 filings: 435 ingested, 0 held already"
         }

@@ -11,7 +11,7 @@ import pytest
 
 from finapi.app import App
 from finapi.core import days
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.financials import company_books, metric_mapping, splits
 from finapi.market.financials.cells import Figure
 from finapi.market.financials.series_rows import FigureSeries
@@ -57,7 +57,7 @@ def raw_facts(cik: int) -> RawFacts:
 )
 def test_nothing_is_known_before_it_was_filed(app: App, cik: int, cells: int, last: int) -> None:
     raw = raw_facts(cik)
-    ingest.run(app, [document_of(cik)], Given(), lambda outcome: None)
+    ingest.run(app, [document_of(cik)], IngestOptions(), lambda outcome: None)
     filed = sorted({day for told in raw.values() for rows in told.values() for day, _, _ in rows})
     seen = as_last = 0
     # The day before something is filed, and the day of it.
@@ -98,7 +98,7 @@ def check(held: company_books.CompanyBook, raw: RawFacts, cell: Figure, day: str
 def test_of_everything_at_hand_nothing_is_known_before_it_was_filed(app: App) -> None:
     """Statements, data sets and companyfacts together: every operand of every cell, and every split, of each company on
     the days that a tenth of its filings came, and the days before."""
-    ingest.run(app, [SHARED / "edgar"], Given(), lambda outcome: None)
+    ingest.run(app, [SHARED / "edgar"], IngestOptions(), lambda outcome: None)
     seen = split = 0
     with app.db.read() as tx:
         for cik in company_books.list_ciks(tx):

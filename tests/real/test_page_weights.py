@@ -9,7 +9,7 @@ import pytest
 from finapi import app as apps
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
 from tests.client import Client
 from tests.conftest import NOW, needs_shared
@@ -22,7 +22,7 @@ pytestmark = needs_shared
 @pytest.fixture(scope="module")
 def page() -> Iterator[Client]:
     app = apps.create_in_memory(Config(pages="public"), FixedClock(NOW))
-    ingest.run(app, [EDGAR / "companyfacts" / "CIK0000320193.json"], Given(), lambda outcome: None)
+    ingest.run(app, [EDGAR / "companyfacts" / "CIK0000320193.json"], IngestOptions(), lambda outcome: None)
     yield Client(app)
     app.db.close()
 

@@ -34,7 +34,7 @@ RULES = {rule.metric: rule for rule in printed.RULES}
 @pytest.fixture(scope="module")
 def quarter() -> Iterator[dict[str, Entry]]:
     """The tables of a data set, as long as its zip is open."""
-    for group in sources.groups([SHARED / "edgar" / "fsds" / "2009q3.zip"]):
+    for group in sources.iter_groups([SHARED / "edgar" / "fsds" / "2009q3.zip"]):
         assert isinstance(group, sources.Group)
         yield {
             document_kinds.detect_kind(one.read(document_kinds.MAX_PREFIX_BYTES), one.name): one

@@ -16,7 +16,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.json import dumps
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
 from tests.client import Client
 from tests.conftest import NOW, needs_shared
@@ -39,7 +39,7 @@ def holding(*paths: Path) -> tuple[App, Client]:
         new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}",
     )
     for path in paths:
-        ingest.run(app, [path], Given(), lambda outcome: None)
+        ingest.run(app, [path], IngestOptions(), lambda outcome: None)
     return app, Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
 
 

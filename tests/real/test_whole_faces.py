@@ -11,7 +11,7 @@ import pytest
 
 from finapi.app import App
 from finapi.core import days
-from finapi.market.documents.identify import Given
+from finapi.market.documents.identification import IngestOptions
 from finapi.market.financials import company_books, metric_mapping
 from finapi.market.financials.cells import Missing
 from finapi.market.financials.company_books import CompanyBook
@@ -93,7 +93,7 @@ def cell(rows: list[tuple[Period, RowView]], one: PrintedFigure) -> Any:
 
 
 def test_nothing_is_not_reported_that_a_face_has_a_line_for(app: App) -> None:
-    ingest.run(app, [SHARED / "edgar"], Given(), lambda outcome: None)
+    ingest.run(app, [SHARED / "edgar"], IngestOptions(), lambda outcome: None)
     seen, missing = 0, set()
     with app.db.read() as tx:
         for cik in company_books.list_ciks(tx):

@@ -248,7 +248,7 @@ def test_the_table_loads_no_handler_before_its_first_call() -> None:
 def test_statements_as_filed_load_no_series_and_no_parser() -> None:
     code = (
         "import sys; from finapi.web.financials import statements; "
-        "late = ('finapi.market.financials.', 'finapi.market.documents.filings', 'finapi.edgar.companyfacts'); "
+        "late = ('finapi.market.financials.', 'finapi.market.documents.filing_store', 'finapi.edgar.companyfacts'); "
         "print([one for one in sys.modules if one.startswith(late)])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -276,7 +276,7 @@ def test_a_server_starts_and_answers_without_what_no_call_has_asked_for(tmp_path
         "zipfile",
         "uuid",
         "finapi.edgar.xbrl",
-        "finapi.market.documents.contents",
+        "finapi.market.documents.submission_documents",
         "finapi.market.financials.",
         "finapi.market.insiders",
         "finapi.market.demo",

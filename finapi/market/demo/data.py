@@ -10,13 +10,13 @@ from finapi.core.files import get_package_folder
 from finapi.edgar import companyfacts
 from finapi.edgar.form_families import FAMILIES, XBRL
 from finapi.market.demo import quotes
-from finapi.market.documents import announce, filings, packed
-from finapi.market.documents.metadata import LISTED, SUBMISSIONS, FilingMetadata, Party
+from finapi.market.documents import announcements, filing_store, packs
+from finapi.market.documents.metadata import LISTED_RANK, SUBMISSIONS_EVIDENCE, FilingMetadata, Party
 from finapi.market.statements import fact_sets
 
 LISTED_FILINGS = "filings.tsv"  # of Apple, from EDGAR's own list of submissions
 FACTS = "facts.pack"  # of Apple and Snowflake: python -m tests.demo_facts
-APPLE = Party(320193, LISTED, "Apple Inc.")
+APPLE = Party(320193, LISTED_RANK, "Apple Inc.")
 
 
 def load(app: App) -> int:
@@ -28,7 +28,7 @@ def load(app: App) -> int:
     for form in (XBRL, *(form for form in FAMILIES if form is not XBRL)):
         file = f"{form.name}.pack"
         if (folder / file).is_file():
-            new += packed.load(app, (folder / file).read_bytes(), file)
+            new += packs.load(app, (folder / file).read_bytes(), file)
         if form is XBRL:
             _load_list(app, (folder / LISTED_FILINGS).read_text("utf-8"))
     return new + _load_facts(app, (folder / FACTS).read_bytes())
@@ -41,9 +41,9 @@ def _load_list(app: App, text: str) -> None:
         for row in csv.DictReader(text.splitlines(), delimiter="\t"):
             values = {name: value or None for name, value in row.items()}
             numbers = {name: int(row[name]) for name in ("size", "is_xbrl", "is_inline_xbrl")}
-            told = FilingMetadata(evidence=SUBMISSIONS, parties=(APPLE,), **{**values, **numbers})  # type: ignore[arg-type]
-            filings.upsert(tx, told, now, news=False)
-            announce.filing(tx, now, accession=row["accession"])
+            told = FilingMetadata(evidence=SUBMISSIONS_EVIDENCE, parties=(APPLE,), **{**values, **numbers})  # type: ignore[arg-type]
+            filing_store.upsert(tx, told, now, announces=False)
+            announcements.announce_filing(tx, now, accession=row["accession"])
         tx.run("bump_data_version")
 
 

@@ -16,7 +16,7 @@ from finapi.app import App
 from finapi.core import stopping
 from finapi.edgar.form_families import FAMILIES, FormFamily
 from finapi.edgar.sgml import SubmissionHeader
-from finapi.market.documents.identify import Subject, listed
+from finapi.market.documents.identification import Subject, find_listed_accession
 from finapi.market.documents.metadata import FilingMetadata
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.documents.sources import Document
@@ -39,50 +39,50 @@ class Family:
     """
 
     content: Any
-    group: Callable[[Sequence[Document]], Iterator[Sequence[Document]]]
-    read: Callable[[Sequence[Document]], Any]
-    subject: Callable[[Any], Subject]
-    put: Callable[[Transaction, Any, FilingMetadata, datetime], bool]
-    note: Callable[[Any, FilingMetadata], str | None]
-    pack_rows: Callable[[Transaction], Iterator[tuple[Any, FilingMetadata, Any]]]
-    pack_put: Callable[[Transaction, Any, FilingMetadata, Any, datetime], bool] | None = None
-    primary: bool = False
-    move: Callable[[Transaction, int, int, str, datetime], None] = lambda tx, old, new, accession, now: None
-    redate: Callable[[Transaction, datetime], int] = lambda tx, now: 0
-    finish: Callable[[Transaction, datetime], int] = lambda tx, now: 0
-    data_set: Callable[[App, Sequence[Document], Set[int] | None], Iterator[Outcome]] | None = None
-    unread: Mapping[str, str] = field(default_factory=dict)
-    headed: Callable[[Transaction, SubmissionHeader, datetime], bool] | None = None
-    arrivals: tuple[heartbeats.Kind, ...] = ()
+    group_documents: Callable[[Sequence[Document]], Iterator[Sequence[Document]]]
+    read_content: Callable[[Sequence[Document]], Any]
+    get_subject: Callable[[Any], Subject]
+    store: Callable[[Transaction, Any, FilingMetadata, datetime], bool]
+    describe_stored: Callable[[Any, FilingMetadata], str | None]
+    iter_pack_rows: Callable[[Transaction], Iterator[tuple[Any, FilingMetadata, Any]]]
+    store_pack_row: Callable[[Transaction, Any, FilingMetadata, Any, datetime], bool] | None = None
+    has_primary_document: bool = False
+    move_filing: Callable[[Transaction, int, int, str, datetime], None] = lambda tx, old, new, accession, now: None
+    update_dates: Callable[[Transaction, datetime], int] = lambda tx, now: 0
+    finish_ingest: Callable[[Transaction, datetime], int] = lambda tx, now: 0
+    ingest_data_set: Callable[[App, Sequence[Document], Set[int] | None], Iterator[Outcome]] | None = None
+    unread_reasons: Mapping[str, str] = field(default_factory=dict)
+    store_header: Callable[[Transaction, SubmissionHeader, datetime], bool] | None = None
+    arrival_kinds: tuple[heartbeats.Kind, ...] = ()
 
 
-def family(form: FormFamily) -> Family:
+def load_family(form: FormFamily) -> Family:
     """The family of a line of the table."""
     found: Family = import_module(form.module).FAMILY
     return found
 
 
-def put_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool:
+def store_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool:
     """Store what the header of a filing tells its family, where that reads nothing else; whether anything was new."""
     stored = False
     for form in FAMILIES:
         if header.form in form.header_only_forms:
-            put = family(form).headed
+            put = load_family(form).store_header
             stored |= put is not None and put(tx, header, now)
     return stored
 
 
-def settle(tx: Transaction, now: datetime, cik: int | None = None) -> bool:
+def apply_listed_metadata(tx: Transaction, now: datetime, cik: int | None = None) -> bool:
     """Take over what lists now say of documents that came before them; ``cik`` is the company that was listed."""
-    changed = sum(family(form).redate(tx, now) for form in FAMILIES)
+    changed = sum(load_family(form).update_dates(tx, now) for form in FAMILIES)
     for row in tx.list_rows("unfiled", cik=cik) if cik is not None else ():
         stopping.check()
         subject = Subject((row["cik"],), row["form"], row["period_of_report"], b"")
-        accession = listed(tx, subject)
+        accession = find_listed_accession(tx, subject)
         if accession is not None:
             filing_id = tx.find_value("filing_id", accession=accession)
             for form in FAMILIES:
-                family(form).move(tx, row["id"], filing_id, accession, now)
+                load_family(form).move_filing(tx, row["id"], filing_id, accession, now)
             tx.run("delete_filing", id=row["id"])
             changed += 1
     return changed > 0

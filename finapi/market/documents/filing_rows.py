@@ -11,9 +11,9 @@ from finapi.core.records import Date, Time, Url, build_record
 from finapi.market.documents import metadata
 from finapi.store.db import Row, Transaction
 
-ARCHIVES = "https://www.sec.gov/Archives/edgar/data"
+ARCHIVES_URL = "https://www.sec.gov/Archives/edgar/data"
 
-_ROLES = {rank: role for role, rank in metadata.RANKS.items()}
+_ROLES = {rank: role for role, rank in metadata.PARTY_RANKS.items()}
 # What EDGAR lists apart from the documents that people read.
 _DATA_TYPES = ("EX-100", "EX-101", "XML", "JSON", "ZIP", "EXCEL")
 
@@ -74,7 +74,7 @@ class FilingDetail(FilingRow):
     has_html: bool
 
 
-def rows(tx: Transaction, accessions: Sequence[str]) -> list[FilingRow]:
+def list_filings(tx: Transaction, accessions: Sequence[str]) -> list[FilingRow]:
     """The filings of these accession numbers in their order, as ``/sec/filings`` shows them."""
     wanted = json.dumps(list(accessions))
     held = {row["accession"]: row for row in tx.list_rows("filings_named", accessions=wanted)}
@@ -90,9 +90,9 @@ def _by_filing(rows: Sequence[Row]) -> dict[int, list[Row]]:
     return found
 
 
-def detail(tx: Transaction, accession: str) -> FilingDetail | None:
+def find_filing(tx: Transaction, accession: str) -> FilingDetail | None:
     """One filing with its parties, or None."""
-    found = rows(tx, [accession])
+    found = list_filings(tx, [accession])
     if not found:
         return None
     parties: list[FilingParty] = [
@@ -116,7 +116,7 @@ def _standing(party: Row) -> tuple[int, bool, bool, int]:
 def _shown(row: Row, parties: Sequence[Row], files: Sequence[Row]) -> FilingRow:
     accession, form = row["accession"], row["form"]
     main = min(parties, key=_standing)
-    folder = f"{ARCHIVES}/{main['cik']}/{accession.replace('-', '')}"
+    folder = f"{ARCHIVES_URL}/{main['cik']}/{accession.replace('-', '')}"
     index = f"{folder}/{accession}-index.htm"
     document = f"{folder}/{quote(row['primary_document'])}" if row["primary_document"] else None
     read: list[FilingFile] = []
@@ -125,7 +125,7 @@ def _shown(row: Row, parties: Sequence[Row], files: Sequence[Row]) -> FilingRow:
         (data if file["type"].startswith(_DATA_TYPES) else read).append(build_record(FilingFile, file))
     links = [index, document, *(f"{folder}/{quote(one['document'])}" for one in read + data if one["document"])]
     return {
-        "id": metadata.number(accession),
+        "id": metadata.accession_to_int(accession),
         "accession_number": accession,
         "ticker": main["ticker"],
         "form_type": form,

@@ -14,11 +14,18 @@ if TYPE_CHECKING:
 # Where a statement about a filing is from, the better the higher (DECISIONS 6 puts them in this order): a data
 # set whose dates are rounded, a document that was filed, an index of EDGAR, a submissions list, the operator, the
 # filing's own header.
-ROUNDED, DOCUMENT, INDEX, SUBMISSIONS, OPERATOR, HEADER = 0, 1, 2, 3, 4, 5
+ROUNDED_EVIDENCE, DOCUMENT_EVIDENCE, INDEX_EVIDENCE, SUBMISSIONS_EVIDENCE, OPERATOR_EVIDENCE, HEADER_EVIDENCE = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+)
 
 # Whose filing it is, of its parties: the one with the lowest rank, then the lowest CIK. Headers name roles;
 # lists name companies only, and a document may name whom it likes.
-RANKS = {
+PARTY_RANKS = {
     "issuer": 0,
     "subject": 1,
     "filer": 2,
@@ -27,7 +34,7 @@ RANKS = {
     "filed_by": 6,
     "reporting_owner": 7,
 }
-OTHER_ROLE, LISTED, CLAIMED = 4, 12, 20
+OTHER_ROLE_RANK, LISTED_RANK, CLAIMED_RANK = 4, 12, 20
 
 # In the order of the digits of filings.evidence; the first is the form's.
 FIELDS = (
@@ -79,12 +86,12 @@ class FilingMetadata:
 
 def from_header(header: sgml.SubmissionHeader, size: int | None) -> FilingMetadata:
     """What a submission's own header says; ``size`` is that of the whole submission in bytes, if known."""
-    roles = [(RANKS.get(one.role, OTHER_ROLE), one) for one in header.parties]
+    roles = [(PARTY_RANKS.get(one.role, OTHER_ROLE_RANK), one) for one in header.parties]
     # The file number is that of the party whose filing it is.
     main = min(roles, key=lambda pair: (pair[0], pair[1].cik), default=None)
     return FilingMetadata(
         accession=header.accession,
-        evidence=HEADER,
+        evidence=HEADER_EVIDENCE,
         parties=[Party(int(one.cik), rank, one.name) for rank, one in roles],
         form=header.form,
         filed_at=header.filed,
@@ -97,12 +104,14 @@ def from_header(header: sgml.SubmissionHeader, size: int | None) -> FilingMetada
     )
 
 
-def from_list(cik: int, filing: submissions.ListedFiling) -> FilingMetadata:
+def from_listed_filing(cik: int, filing: submissions.ListedFiling) -> FilingMetadata:
     """What a company's list says of one of its filings."""
-    return FilingMetadata(filing.accession, SUBMISSIONS, (Party(cik, LISTED),), *listed_values(filing))
+    return FilingMetadata(
+        filing.accession, SUBMISSIONS_EVIDENCE, (Party(cik, LISTED_RANK),), *list_field_values(filing)
+    )
 
 
-def listed_values(filing: submissions.ListedFiling) -> tuple[Any, ...]:
+def list_field_values(filing: submissions.ListedFiling) -> tuple[Any, ...]:
     """The values of :data:`FIELDS` that a list gives a filing."""
     return (
         filing.form,
@@ -119,20 +128,20 @@ def listed_values(filing: submissions.ListedFiling) -> tuple[Any, ...]:
     )
 
 
-UNFILED = "unfiled-"  # the accession number of a document whose filing is not known: this and its hash
+UNFILED_PREFIX = "unfiled-"  # the accession number of a document whose filing is not known: this and its hash
 
 
 def is_unfiled(accession: str) -> bool:
     """Whether an accession number stands for a document whose filing is not known."""
-    return accession.startswith(UNFILED)
+    return accession.startswith(UNFILED_PREFIX)
 
 
-def number(accession: str) -> int:
+def accession_to_int(accession: str) -> int:
     """An accession number without its dashes: its place among the filings of one day."""
     return int(accession.replace("-", ""))
 
 
-def accession_of(number: int) -> str:
+def accession_from_int(number: int) -> str:
     """The accession number of a :func:`number`."""
     digits = f"{number:018}"
     return f"{digits[:10]}-{digits[10:12]}-{digits[12:]}"

@@ -8,10 +8,12 @@ from typing import Literal
 from finapi.core.errors import ParseError
 from finapi.market.documents.sources import Document
 
-Fate = Literal["ingested", "unchanged", "skipped", "refused"]
+OutcomeName = Literal["ingested", "unchanged", "skipped", "refused"]
 
-UNDATED = "the filing date is not known: sorted last, invisible to as_of, no hit of a sniper target until it is known"
-HELD = "the same documents, or better copies of them, are stored already"
+UNDATED_NOTE = (
+    "the filing date is not known: sorted last, invisible to as_of, no hit of a sniper target until it is known"
+)
+ALREADY_STORED_NOTE = "the same documents, or better copies of them, are stored already"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +25,13 @@ class Outcome:
 
     path: str
     kind: str
-    outcome: Fate
+    outcome: OutcomeName
     reason: str | None = None
     accession: str | None = None
     retry: bool = False
 
 
-def from_document(
-    document: Document, changed: bool, reason: str | None = None, accession: str | None = None
-) -> Outcome:
+def for_document(document: Document, changed: bool, reason: str | None = None, accession: str | None = None) -> Outcome:
     """What came of a document that was read; without a ``reason`` one that changed nothing says so."""
     if changed:
         return Outcome(document.path, document.kind, "ingested", reason, accession)

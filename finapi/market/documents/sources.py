@@ -22,13 +22,13 @@ from finapi.core.errors import ParseError
 from finapi.core.files import read_bounded
 
 MIB = 1024 * 1024
-MAX_DOCUMENT = 256 * MIB  # the largest instances on EDGAR are about 100 MB
-MAX_ARCHIVE = 65_536 * MIB  # all of a zip unpacked, one document at a time; companyfacts.zip has some 20 GB
+MAX_DOCUMENT_BYTES = 256 * MIB  # the largest instances on EDGAR are about 100 MB
+MAX_ARCHIVE_BYTES = 65_536 * MIB  # all of a zip unpacked, one document at a time; companyfacts.zip has some 20 GB
 MAX_ENTRIES = 200_000  # entries of a zip
-MAX_DIRECTORY = 16 * MIB  # bytes of a zip's list of entries; companyfacts.zip has 1.5 MiB
-MAX_LONG_DIRECTORY = 512 * MIB  # of one that is read entry by entry; submissions.zip has a million
+MAX_DIRECTORY_BYTES = 16 * MIB  # bytes of a zip's list of entries; companyfacts.zip has 1.5 MiB
+MAX_FILTERED_DIRECTORY_BYTES = 512 * MIB  # of one that is read entry by entry; submissions.zip has a million
 TOO_LITTLE_MEMORY = "needs more memory than this process may use"
-MAX_LINE = 512 * 1024  # bytes of one line of a table
+MAX_LINE_BYTES = 512 * 1024  # bytes of one line of a table
 # DEFLATE cannot do better than 1032:1, and XBRL does about 20:1: what claims more is a bomb.
 MAX_RATIO = 200
 
@@ -41,10 +41,10 @@ _LISTED = struct.Struct("<4s6H3L5H2L")
 _EMPTY_ZIP = b"PK\5\6" + bytes(18)
 
 # What is told of the work on a path: ("bytes" or "filings", how many are done, how many there are or 0).
-Moved = Callable[[str, int, int], None]
-Wanted = Callable[[str], bool]
+ProgressCallback = Callable[[str, int, int], None]
+NameFilter = Callable[[str], bool]
 
-Opened = Callable[[], AbstractContextManager[IO[bytes]]]
+OpenCallback = Callable[[], AbstractContextManager[IO[bytes]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,40 +56,40 @@ class Entry:
 
     path: str
     name: str
-    open: Opened
+    open: OpenCallback
     size: int
-    moved: Moved = lambda unit, done, total: None
+    report_progress: ProgressCallback = lambda unit, done, total: None
 
     def read(self, most: int | None = None) -> bytes:
         """Return its first ``most`` bytes, or all of it. Raise ParseError if it cannot be read."""
-        if most is None and self.size > MAX_DOCUMENT:
-            raise ParseError(self.path, "", f"is larger than {MAX_DOCUMENT // MIB} MiB")
+        if most is None and self.size > MAX_DOCUMENT_BYTES:
+            raise ParseError(self.path, "", f"is larger than {MAX_DOCUMENT_BYTES // MIB} MiB")
         try:
             with self.open() as stream:
-                data = read_bounded(stream, MAX_DOCUMENT if most is None else most, self.size)
+                data = read_bounded(stream, MAX_DOCUMENT_BYTES if most is None else most, self.size)
         except MemoryError:
             raise ParseError(self.path, "", TOO_LITTLE_MEMORY) from None
         if most is None and len(data) < self.size:
             raise ParseError(self.path, "", "is shorter than its size says")
         return data
 
-    def lines(self) -> Iterator[bytes]:
+    def iter_lines(self) -> Iterator[bytes]:
         """Its lines without their line feeds, in bounded memory."""
         rest, done = b"", 0
         with self.open() as stream:
             while chunk := stream.read(MIB):
                 stopping.check()
-                self.moved("bytes", done := done + len(chunk), self.size)
+                self.report_progress("bytes", done := done + len(chunk), self.size)
                 lines = (rest + chunk).split(b"\n")
                 rest = lines.pop()
-                if len(rest) > MAX_LINE:
-                    raise ParseError(self.path, "", f"has a line of more than {MAX_LINE // 1024} KiB")
+                if len(rest) > MAX_LINE_BYTES:
+                    raise ParseError(self.path, "", f"has a line of more than {MAX_LINE_BYTES // 1024} KiB")
                 yield from lines
         if rest:
             yield rest
 
 
-def held(path: str, name: str, body: bytes) -> Entry:
+def build_entry(path: str, name: str, body: bytes) -> Entry:
     """A document that has been read already."""
     return Entry(path, name, lambda: io.BytesIO(body), len(body))
 
@@ -132,7 +132,7 @@ class Unreadable:
     reason: str
 
 
-def groups(paths: Iterable[Path], wanted: Wanted | None = None) -> Iterator[Group | Unreadable]:
+def iter_groups(paths: Iterable[Path], wanted: NameFilter | None = None) -> Iterator[Group | Unreadable]:
     """What the paths hold, folder by folder, in the order of their names; zips are looked into once.
 
     Files that are named one by one belong together when they lie in one folder. Of zips the entries whose last name is
@@ -144,7 +144,7 @@ def groups(paths: Iterable[Path], wanted: Wanted | None = None) -> Iterator[Grou
         try:
             mode = path.stat().st_mode
         except OSError as error:
-            yield Unreadable(shown(path), error.strerror or "cannot be read")
+            yield Unreadable(decode_name(path), error.strerror or "cannot be read")
             continue
         if stat.S_ISREG(mode):
             loose.setdefault(path.parent, []).append(path)
@@ -155,12 +155,12 @@ def groups(paths: Iterable[Path], wanted: Wanted | None = None) -> Iterator[Grou
         if stat.S_ISDIR(mode):
             yield from _folder(path, wanted)
         else:
-            yield Unreadable(shown(path), "is neither a file nor a folder")
+            yield Unreadable(decode_name(path), "is neither a file nor a folder")
     for parent, files in loose.items():
         yield from _files(parent, files, wanted)
 
 
-def _folder(folder: Path, wanted: Wanted | None) -> Iterator[Group | Unreadable]:
+def _folder(folder: Path, wanted: NameFilter | None) -> Iterator[Group | Unreadable]:
     failed: list[OSError] = []
     empty = True
     for place, folders, names in os.walk(folder, onerror=failed.append):
@@ -168,12 +168,12 @@ def _folder(folder: Path, wanted: Wanted | None) -> Iterator[Group | Unreadable]
         empty = empty and not names
         yield from _files(Path(place), [Path(place) / name for name in sorted(names)], wanted)
     if empty and not failed:
-        yield Unreadable(shown(folder), "holds no documents")
+        yield Unreadable(decode_name(folder), "holds no documents")
     for error in failed:
-        yield Unreadable(shown(error.filename), error.strerror or "cannot be read")
+        yield Unreadable(decode_name(error.filename), error.strerror or "cannot be read")
 
 
-def _files(parent: Path, files: list[Path], wanted: Wanted | None) -> Iterator[Group | Unreadable]:
+def _files(parent: Path, files: list[Path], wanted: NameFilter | None) -> Iterator[Group | Unreadable]:
     entries = []
     for file in files:
         try:
@@ -181,13 +181,13 @@ def _files(parent: Path, files: list[Path], wanted: Wanted | None) -> Iterator[G
             regular = file.is_file()
             size = file.stat().st_size if regular else 0
         except OSError as error:
-            yield Unreadable(shown(file), error.strerror or "cannot be read")
+            yield Unreadable(decode_name(file), error.strerror or "cannot be read")
             continue
         if not regular:
             # A socket or a pipe would be waited for without end.
-            yield Unreadable(shown(file), "is not a regular file")
+            yield Unreadable(decode_name(file), "is not a regular file")
             continue
-        entry = Entry(shown(file), shown(file.name), _opened_file(file), size)
+        entry = Entry(decode_name(file), decode_name(file.name), _opened_file(file), size)
         try:
             is_zip = entry.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
         except ParseError:
@@ -197,48 +197,50 @@ def _files(parent: Path, files: list[Path], wanted: Wanted | None) -> Iterator[G
         else:
             entries.append(entry)
     if entries:
-        yield Group(shown(parent.resolve().name), entries)
+        yield Group(decode_name(parent.resolve().name), entries)
 
 
-def shown(name: Path | str) -> str:
+def decode_name(name: Path | str) -> str:
     """A file's name as a text that can be stored; bytes that are no UTF-8 are escaped in it."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _opened_file(file: Path) -> Opened:
+def _opened_file(file: Path) -> OpenCallback:
     @contextmanager
     def opened() -> Iterator[IO[bytes]]:
         try:
             with file.open("rb") as stream:
                 yield stream
         except OSError as error:
-            raise ParseError(shown(file), "", error.strerror or "cannot be read") from None
+            raise ParseError(decode_name(file), "", error.strerror or "cannot be read") from None
 
     return opened
 
 
-def _zip(file: Path, wanted: Wanted | None) -> Iterator[Group | Unreadable]:
-    most = MAX_DIRECTORY if wanted is None else MAX_LONG_DIRECTORY
+def _zip(file: Path, wanted: NameFilter | None) -> Iterator[Group | Unreadable]:
+    most = MAX_DIRECTORY_BYTES if wanted is None else MAX_FILTERED_DIRECTORY_BYTES
     with ExitStack() as stack:
         try:
             stream = stack.enter_context(file.open("rb"))
             start, size = _directory(stream)
             if size > most:
-                yield Unreadable(shown(file), f"lists more entries than any archive of the SEC ({most // MIB} MiB)")
+                yield Unreadable(
+                    decode_name(file), f"lists more entries than any archive of the SEC ({most // MIB} MiB)"
+                )
                 return
             archive = stack.enter_context(zipfile.ZipFile(stream if wanted is None else io.BytesIO(_EMPTY_ZIP)))
             infos = archive.infolist() if wanted is None else _listed(stream, start, size, wanted)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
-            yield Unreadable(shown(file), f"is not a readable zip: {error}")
+            yield Unreadable(decode_name(file), f"is not a readable zip: {error}")
             return
         except MemoryError:
-            yield Unreadable(shown(file), TOO_LITTLE_MEMORY)
+            yield Unreadable(decode_name(file), TOO_LITTLE_MEMORY)
             return
         archive.fp = stream
         members = [info for info in infos if not info.is_dir()]
         reason = _bomb(members) if members else "holds no documents" + (" that are wanted" if wanted else "")
         if reason:
-            yield Unreadable(shown(file), reason)
+            yield Unreadable(decode_name(file), reason)
             return
         folders: dict[str, list[zipfile.ZipInfo]] = {}
         for info in members:
@@ -246,10 +248,10 @@ def _zip(file: Path, wanted: Wanted | None) -> Iterator[Group | Unreadable]:
         for folder, infos in sorted(folders.items()):
             entries = []
             for info in sorted(infos, key=lambda info: info.filename):
-                path, name = f"{shown(file)}!{info.filename}", info.filename.rpartition("/")[2]
+                path, name = f"{decode_name(file)}!{info.filename}", info.filename.rpartition("/")[2]
                 entries.append(Entry(path, name, _opened_member(archive, path, info), info.file_size))
             # The folder inside names the filing better than the archive; at its top the archive does.
-            yield Group(folder.rpartition("/")[2] or shown(file.stem), entries)
+            yield Group(folder.rpartition("/")[2] or decode_name(file.stem), entries)
 
 
 def _directory(stream: IO[bytes]) -> tuple[int, int]:
@@ -278,7 +280,7 @@ def _directory(stream: IO[bytes]) -> tuple[int, int]:
     return place, size
 
 
-def _listed(stream: IO[bytes], start: int, size: int, wanted: Wanted) -> list[zipfile.ZipInfo]:
+def _listed(stream: IO[bytes], start: int, size: int, wanted: NameFilter) -> list[zipfile.ZipInfo]:
     """The entries of a zip's list that are wanted."""
     stream.seek(start)
     found: list[zipfile.ZipInfo] = []
@@ -315,15 +317,15 @@ def _bomb(members: list[zipfile.ZipInfo]) -> str | None:
     """Why a zip is not to be unpacked, or None."""
     if len(members) > MAX_ENTRIES:
         return f"holds more than {MAX_ENTRIES} entries"
-    if sum(info.file_size for info in members) > MAX_ARCHIVE:
-        return f"unpacks to more than {MAX_ARCHIVE // MIB} MiB"
+    if sum(info.file_size for info in members) > MAX_ARCHIVE_BYTES:
+        return f"unpacks to more than {MAX_ARCHIVE_BYTES // MIB} MiB"
     for info in members:
         if info.file_size > MIB and info.file_size > MAX_RATIO * max(1, info.compress_size):
             return f"{info.filename} unpacks to more than {MAX_RATIO} times its size"
     return None
 
 
-def _opened_member(archive: zipfile.ZipFile, path: str, info: zipfile.ZipInfo) -> Opened:
+def _opened_member(archive: zipfile.ZipFile, path: str, info: zipfile.ZipInfo) -> OpenCallback:
     """What opens a member of a zip; whatever goes wrong while it is read is a ParseError."""
 
     @contextmanager

@@ -16,13 +16,13 @@ from finapi.app import App
 from finapi.core import stopping
 from finapi.core.records import Date, build_record
 from finapi.edgar import form_indexes, getcurrent, sgml, submissions, tickers
-from finapi.market.documents import families, filings, metadata
+from finapi.market.documents import families, filing_store, metadata
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.reference import companies
 from finapi.store.db import Transaction
 
 # Filings of an index that one transaction stores: a quarter has 300,000, and calls wait for the writer.
-BATCH = 1_000
+BATCH_FILINGS = 1_000
 
 # Of a company's attributes, by where they are from: a filing's header, a submissions document.
 _FROM_HEADER, _FROM_SUBMISSIONS = 1, 2
@@ -40,7 +40,7 @@ _ROLES = {
 }
 
 
-def put_submissions(tx: Transaction, company: submissions.CompanySubmissions, now: datetime) -> bool:
+def upsert_submissions(tx: Transaction, company: submissions.CompanySubmissions, now: datetime) -> bool:
     """Store a submissions document: the company's attributes, names, tickers and list of filings."""
     cik = int(company.cik)
     as_of = max((filing.filed for filing in company.filings), default="")
@@ -66,20 +66,20 @@ def put_submissions(tx: Transaction, company: submissions.CompanySubmissions, no
             > 0
         )
     changed |= _put_filings(tx, cik, company.filings, now)
-    return families.settle(tx, now, cik) or changed
+    return families.apply_listed_metadata(tx, now, cik) or changed
 
 
-def put_older_page(
+def upsert_older_page(
     tx: Transaction, name: str, cik: int, page: Iterable[submissions.ListedFiling], now: datetime
 ) -> bool:
     """Store an older page of a company's list; ``name`` is the page's file name."""
     companies.insert_unnamed(tx, cik)
     changed = tx.run("mark_page", name=name, cik=cik) > 0
     changed |= _put_filings(tx, cik, page, now)
-    return families.settle(tx, now, cik) or changed
+    return families.apply_listed_metadata(tx, now, cik) or changed
 
 
-def put_index(app: App, rows: Iterable[form_indexes.IndexRow]) -> bool:
+def upsert_index(app: App, rows: Iterable[form_indexes.IndexRow]) -> bool:
     """Store the filings of an index, a thousand in a transaction; the parties of one filing come together."""
     now = app.clock.now()
     together: dict[str, list[form_indexes.IndexRow]] = {}
@@ -89,25 +89,25 @@ def put_index(app: App, rows: Iterable[form_indexes.IndexRow]) -> bool:
     told = (
         FilingMetadata(
             accession,
-            metadata.INDEX,
-            [Party(row.cik, metadata.LISTED, row.name) for row in parts],
+            metadata.INDEX_EVIDENCE,
+            [Party(row.cik, metadata.LISTED_RANK, row.name) for row in parts],
             form=max(row.form for row in parts),
             filed_at=max(row.filed for row in parts),
         )
         for accession, parts in together.items()
     )
     changed = False
-    while batch := list(islice(told, BATCH)):
+    while batch := list(islice(told, BATCH_FILINGS)):
         stopping.check()
         with app.db.write() as tx:
-            fresh = sum(filings.upsert(tx, one, now).changed for one in batch) > 0
-            if families.settle(tx, now) or fresh:
+            fresh = sum(filing_store.upsert(tx, one, now).changed for one in batch) > 0
+            if families.apply_listed_metadata(tx, now) or fresh:
                 tx.run("bump_data_version")
                 changed = True
     return changed
 
 
-def put_company_tickers(tx: Transaction, listed: Iterable[tickers.TickerRow]) -> bool:
+def upsert_company_tickers(tx: Transaction, listed: Iterable[tickers.TickerRow]) -> bool:
     """Store a list of tickers: today's, of no day that the list would name."""
     by_company: dict[int, list[tuple[str, str | None]]] = {}
     changed = False
@@ -121,7 +121,7 @@ def put_company_tickers(tx: Transaction, listed: Iterable[tickers.TickerRow]) ->
     return changed
 
 
-def put_parties(tx: Transaction, header: sgml.SubmissionHeader) -> bool:
+def upsert_party_attributes(tx: Transaction, header: sgml.SubmissionHeader) -> bool:
     """Store what a filing's header says of its parties beside their names; whether anything was new."""
     changed = False
     for party in header.parties:
@@ -144,23 +144,25 @@ class PageNotIngested(TypedDict):
     last_filed: Date | None
 
 
-def not_ingested(tx: Transaction, cik: int) -> list[PageNotIngested]:
+def list_missing_pages(tx: Transaction, cik: int) -> list[PageNotIngested]:
     """The older pages of a company's list that a submissions document names and nobody has ingested."""
     return [build_record(PageNotIngested, row) for row in tx.list_rows("pages_missing", cik=cik)]
 
 
-def put_feed(tx: Transaction, page: getcurrent.FeedPage, now: datetime) -> bool:
+def upsert_feed_page(tx: Transaction, page: getcurrent.FeedPage, now: datetime) -> bool:
     """Store the filings that a page of EDGAR's feed tells of."""
-    return sum(filings.upsert(tx, of_feed(filing), now).changed for filing in reversed(page.filings)) > 0
+    return (
+        sum(filing_store.upsert(tx, build_feed_metadata(filing), now).changed for filing in reversed(page.filings)) > 0
+    )
 
 
-def of_feed(filing: getcurrent.FeedFiling) -> FilingMetadata:
+def build_feed_metadata(filing: getcurrent.FeedFiling) -> FilingMetadata:
     """What the feed tells of a filing."""
     return FilingMetadata(
         accession=filing.accession,
-        evidence=metadata.INDEX,
+        evidence=metadata.INDEX_EVIDENCE,
         parties=[
-            Party(party.cik, metadata.RANKS.get(_ROLES.get(party.role, ""), metadata.OTHER_ROLE), party.name)
+            Party(party.cik, metadata.PARTY_RANKS.get(_ROLES.get(party.role, ""), metadata.OTHER_ROLE_RANK), party.name)
             for party in filing.parties
         ],
         form=filing.form,
@@ -172,4 +174,4 @@ def of_feed(filing: getcurrent.FeedFiling) -> FilingMetadata:
 
 def _put_filings(tx: Transaction, cik: int, listed: Iterable[submissions.ListedFiling], now: datetime) -> bool:
     # The oldest first: whoever is told of them is told in their order.
-    return filings.upsert_listed(tx, cik, sorted(listed, key=attrgetter("filed", "accession")), now)
+    return filing_store.upsert_listed_filings(tx, cik, sorted(listed, key=attrgetter("filed", "accession")), now)

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Url
-from finapi.market.documents import filing_rows, fulltext, metadata
+from finapi.market.documents import filing_rows, metadata, text_index
 from finapi.market.documents.filing_rows import FilingRow
 from finapi.store.db import Transaction
 from finapi.store.schema import has_full_text
@@ -40,11 +40,11 @@ class TextScope(NamedTuple):
 
     ciks: tuple[int, ...] | None
     forms: tuple[str, ...]
-    first: str | None
-    last: str | None
+    first_day: str | None
+    last_day: str | None
 
 
-class TextFound(TypedDict):
+class TextMatch(TypedDict):
     """A document in which the words stand, and the first place of the longest phrase among them."""
 
     accession_number: str
@@ -64,13 +64,13 @@ class TextFound(TypedDict):
 class TextPage(NamedTuple):
     """Documents found, where the next page begins, and how many answer: exactly, or at least so many."""
 
-    rows: list[TextFound]
-    following: int | None
+    rows: list[TextMatch]
+    next_before: int | None
     total: int
-    exact: bool
+    is_exact: bool
 
 
-class TextsHeld(NamedTuple):
+class TextCounts(NamedTuple):
     """How many documents are kept, and how many of them full text search finds."""
 
     documents: int
@@ -78,7 +78,7 @@ class TextsHeld(NamedTuple):
 
 
 @lru_cache(maxsize=100)
-def parsed(text: str) -> TextQuery:
+def parse_query(text: str) -> TextQuery:
     """A query of words that must all stand in a document, in any order; INVALID_PARAM for one that cannot be read.
 
     ``"net income"`` stands as it is written, ``restat*`` is any word that begins so, ``-draft`` must not be there.
@@ -89,7 +89,7 @@ def parsed(text: str) -> TextQuery:
     wanted: list[tuple[tuple[str, ...], bool]] = []
     without: list[tuple[tuple[str, ...], bool]] = []
     for minus, term in _TERM.findall(text):
-        phrase, prefix = tuple(fulltext.words(term)), term.rstrip('"').endswith("*")
+        phrase, prefix = tuple(text_index.split_words(term)), term.rstrip('"').endswith("*")
         if prefix and (not phrase or len(phrase[-1]) < LEAST_PREFIX):
             raise _wrong(f"has a * after fewer than {LEAST_PREFIX} letters")
         if phrase:
@@ -116,7 +116,7 @@ def _wrong(what: str) -> ApiError:
     return invalid_param("q", f"q {what}.", expected=EXPECTED)
 
 
-def page(
+def search_texts(
     tx: Transaction, query: TextQuery, scope: TextScope, limit: int, before: int | None, skip: int = 0
 ) -> TextPage:
     """A page of the documents found, ``skip`` others behind the place ``before``. NOT_IMPLEMENTED where SQLite has no
@@ -127,26 +127,32 @@ def page(
     before = min(before or values["end"], values["end"])
     rows = tx.list_rows("texts_found", values, before=before, limit=limit + 1, skip=skip)
     shown = rows[:limit]
-    filings = {one["accession_number"]: one for one in filing_rows.rows(tx, [row["accession"] for row in shown])}
-    found = [_found(filings[row["accession"]], fulltext.unpacked(row["packed"]), query) for row in shown]
+    filings = {
+        one["accession_number"]: one for one in filing_rows.list_filings(tx, [row["accession"] for row in shown])
+    }
+    found = [_found(filings[row["accession"]], text_index.decompress_text(row["packed"]), query) for row in shown]
     counted = tx.find_value("texts_counted", values, most=MAX_COUNTED + 1)
     following = shown[-1]["place"] if len(rows) > limit else None
     return TextPage(found, following, min(counted, MAX_COUNTED), counted <= MAX_COUNTED)
 
 
-def undated(tx: Transaction, query: TextQuery, scope: TextScope) -> int:
+def count_undated_texts(tx: Transaction, query: TextQuery, scope: TextScope) -> int:
     """How many documents found the days leave out because theirs is not known, up to :data:`MAX_COUNTED`."""
-    if scope.first is None and scope.last is None:
+    if scope.first_day is None and scope.last_day is None:
         return 0
-    values = _values(query, scope._replace(first=None, last=None))
-    return int(tx.find_value("texts_counted", {**values, "end": fulltext.first_place("0001-01-01")}, most=MAX_COUNTED))
+    values = _values(query, scope._replace(first_day=None, last_day=None))
+    return int(
+        tx.find_value(
+            "texts_counted", {**values, "end": text_index.compute_first_rowid("0001-01-01")}, most=MAX_COUNTED
+        )
+    )
 
 
-def held(tx: Transaction) -> TextsHeld:
+def get_text_counts(tx: Transaction) -> TextCounts:
     """How many documents are kept and searched."""
     row = tx.find_row("texts_held")
     assert row is not None
-    return TextsHeld(*row)
+    return TextCounts(*row)
 
 
 def _check() -> None:
@@ -157,20 +163,22 @@ def _check() -> None:
 
 
 def _values(query: TextQuery, scope: TextScope) -> dict[str, Any]:
-    undated = scope.first is None and scope.last is None
+    undated = scope.first_day is None and scope.last_day is None
     return {
         "match": query.match,
-        "first": fulltext.NOWHERE if undated else fulltext.first_place(scope.first or "0001-01-01"),
-        "end": fulltext.end_place(scope.last),
+        "first": text_index.UNDATED_ROWID
+        if undated
+        else text_index.compute_first_rowid(scope.first_day or "0001-01-01"),
+        "end": text_index.compute_end_rowid(scope.last_day),
         "ciks": None if scope.ciks is None else json.dumps(scope.ciks),
         "forms": json.dumps(scope.forms) if scope.forms else None,
     }
 
 
-def _found(filing: FilingRow, text: str, query: TextQuery) -> TextFound:
-    place, url, to = fulltext.place_of(text, query.phrases, query.prefixes), filing["primary_html_url"], None
+def _found(filing: FilingRow, text: str, query: TextQuery) -> TextMatch:
+    place, url, to = text_index.find_phrase(text, query.phrases, query.prefixes), filing["primary_html_url"], None
     if url is None and not metadata.is_unfiled(filing["accession_number"]):
-        url = f"{filing_rows.ARCHIVES}/{int(filing['cik'])}/{filing['accession_number']}.txt"
+        url = f"{filing_rows.ARCHIVES_URL}/{int(filing['cik'])}/{filing['accession_number']}.txt"
     if place is not None and url is not None:
         # A text fragment (WICG); its own marks are the hyphen, the comma and the ampersand.
         words = " ".join(text[place.offset : place.offset + place.length].split())

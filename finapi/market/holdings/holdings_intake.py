@@ -10,8 +10,8 @@ from finapi.core.errors import ParseError
 from finapi.edgar import identifiers, thirteenf
 from finapi.edgar.thirteenf import CoverPage, Holding, Manager
 from finapi.market.documents.families import Family
-from finapi.market.documents.identify import Subject
-from finapi.market.documents.metadata import HEADER, FilingMetadata
+from finapi.market.documents.identification import Subject
+from finapi.market.documents.metadata import HEADER_EVIDENCE, FilingMetadata
 from finapi.market.documents.sources import Document
 from finapi.market.holdings import cost_basis, holdings_store, industry_flows, value_doubts
 from finapi.market.holdings import holdings_report as holdings_report
@@ -113,7 +113,7 @@ def _pack_rows(tx: Transaction) -> Iterator[tuple[HoldingsReport, FilingMetadata
     """Every stored 13F report with its filing, in the order of accession numbers and contents."""
     for row in tx.list_rows("holdings_reports_to_pack"):
         filed = FilingMetadata(
-            row["accession"], HEADER, filed_at=row["filed_at"] or None, accepted_at=row["accepted_at"]
+            row["accession"], HEADER_EVIDENCE, filed_at=row["filed_at"] or None, accepted_at=row["accepted_at"]
         )
         table = tuple(_holding(one) for one in tx.list_rows("holdings_to_pack", report_id=row["id"]))
         yield HoldingsReport(_cover(tx, row), table, row["sha256"], row["documents"]), filed, None
@@ -149,15 +149,15 @@ def _finish(tx: Transaction, now: datetime) -> int:
 
 FAMILY = Family(
     content=HoldingsReport,
-    group=group_filings,
-    read=read_report,
-    subject=_subject,
-    put=holdings_store.store_report,
-    note=_note,
-    move=holdings_store.move_reports,
-    redate=holdings_store.update_filing_days,
-    finish=_finish,
-    unread={"13F-HR": _UNREAD, "13F-HR/A": _UNREAD},
-    pack_rows=_pack_rows,
-    arrivals=("13f_batch", "filing"),
+    group_documents=group_filings,
+    read_content=read_report,
+    get_subject=_subject,
+    store=holdings_store.store_report,
+    describe_stored=_note,
+    move_filing=holdings_store.move_reports,
+    update_dates=holdings_store.update_filing_days,
+    finish_ingest=_finish,
+    unread_reasons={"13F-HR": _UNREAD, "13F-HR/A": _UNREAD},
+    iter_pack_rows=_pack_rows,
+    arrival_kinds=("13f_batch", "filing"),
 )

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from finapi.core import stopping
 from finapi.edgar.form_families import THIRTEEN_F
-from finapi.market.documents import announce, filings, identify
-from finapi.market.documents.metadata import CLAIMED, DOCUMENT, FilingMetadata, Party, is_unfiled
+from finapi.market.documents import announcements, filing_store, identification
+from finapi.market.documents.metadata import CLAIMED_RANK, DOCUMENT_EVIDENCE, FilingMetadata, Party, is_unfiled
 from finapi.market.holdings import fund_positions, funds, quarters, value_units
 from finapi.market.holdings.fund_positions import FundPosition, StandingReport
 from finapi.market.holdings.holdings_report import CALLS, PUTS, SHARES, HoldingsReport, get_position_kind
@@ -38,7 +38,7 @@ def store_report(tx: Transaction, report: HoldingsReport, filed: FilingMetadata,
 
     Everything happens in the caller's transaction: the filing is stored whole or not at all.
     """
-    held = identify.held(
+    held = identification.find_stored_row(
         tx.list_rows("holdings_reports_of_content", cik=report.cik, sha256=report.sha256), filed.accession
     )
     if held is not None:
@@ -155,7 +155,7 @@ def _announce(tx: Transaction, accession: str, now: datetime) -> None:
     """Tell the feeds of a filing and of its table, once: when its number is known."""
     if is_unfiled(accession):
         return
-    announce.filing(tx, now, accession=accession)
+    announcements.announce_filing(tx, now, accession=accession)
     row = tx.find_row("latest_holdings_report_of_filing", accession=accession)
     assert row is not None
     shown = funds.build_filing_record(row)
@@ -166,7 +166,9 @@ def _announce(tx: Transaction, accession: str, now: datetime) -> None:
         "holdings_count": shown["holdings_count"],
         "total_value_usd": shown["table_value_total"],
     }
-    announce.inside(tx, now, THIRTEEN_F, accession, [announce.News(shown, payload, accession)])
+    announcements.announce_contents(
+        tx, now, THIRTEEN_F, accession, [announcements.ContentNews(shown, payload, accession)]
+    )
 
 
 class _Priced(NamedTuple):
@@ -255,11 +257,11 @@ def _put_fund(tx: Transaction, cik: int, name: str, as_of: str) -> None:
 
 
 def _put_filing(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, now: datetime) -> int:
-    cover, parties = report.cover, (Party(report.cik, CLAIMED),)
+    cover, parties = report.cover, (Party(report.cik, CLAIMED_RANK),)
     inside = FilingMetadata(
-        "", DOCUMENT, parties, form=cover.form, period_of_report=cover.period, file_number=cover.file_number
+        "", DOCUMENT_EVIDENCE, parties, form=cover.form, period_of_report=cover.period, file_number=cover.file_number
     )
-    return filings.upsert_document(tx, filed, inside, now, announced=False).id
+    return filing_store.upsert_document(tx, filed, inside, now, announces=False).id
 
 
 def _insert_report(tx: Transaction, report: HoldingsReport, filing_id: int) -> int:

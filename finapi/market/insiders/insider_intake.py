@@ -13,8 +13,8 @@ from finapi.edgar import insider_sets, ownership_forms
 from finapi.edgar.ownership_forms import OwnershipForm
 from finapi.market.documents import outcomes
 from finapi.market.documents.families import Family
-from finapi.market.documents.metadata import DOCUMENT, INDEX, FilingMetadata
-from finapi.market.documents.outcomes import UNDATED, Outcome, format_reason
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, INDEX_EVIDENCE, FilingMetadata
+from finapi.market.documents.outcomes import UNDATED_NOTE, Outcome, format_reason
 from finapi.market.documents.sources import Document
 from finapi.market.insiders import insider_store
 from finapi.market.reference import companies
@@ -50,21 +50,23 @@ def store_data_set(app: App, documents: Sequence[Document], only: Set[int] | Non
                 )
             fresh = _store(app, right)
             stored, held, refused = stored + fresh, held + len(right) - fresh, refused + len(wrong)
-            documents[0].entry.moved("filings", stored + held + refused, 0)
+            documents[0].entry.report_progress("filings", stored + held + refused, 0)
     except ParseError as error:
         for document in documents:
             yield outcomes.refuse(document, str(error))
         return
     note = f"a data set: {stored} filings stored, {held} held before, {refused} refused"
     for document in documents:
-        yield outcomes.from_document(document, stored > 0, note)
+        yield outcomes.for_document(document, stored > 0, note)
 
 
 def _store(app: App, portion: list[insider_sets.FiledForm]) -> int:
     now = app.clock.now()
     with app.db.write() as tx:
         return sum(
-            insider_store.upsert_form(tx, one.form, FilingMetadata(one.accession, INDEX, filed_at=one.filed), now)
+            insider_store.upsert_form(
+                tx, one.form, FilingMetadata(one.accession, INDEX_EVIDENCE, filed_at=one.filed), now
+            )
             for one in portion
         )
 
@@ -74,7 +76,7 @@ def _pack_rows(tx: Transaction) -> Iterator[tuple[OwnershipForm, FilingMetadata,
     for row in tx.list_rows("insider_forms_to_pack"):
         filed = FilingMetadata(
             row["accession"],
-            INDEX if row["source"] == insider_store.FROM_SET else DOCUMENT,
+            INDEX_EVIDENCE if row["source"] == insider_store.FROM_SET else DOCUMENT_EVIDENCE,
             filed_at=row["filed_at"],
             accepted_at=row["accepted_at"],
             primary_document=row["document"],
@@ -92,14 +94,14 @@ def _pack_put(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, sic: 
 
 FAMILY = Family(
     content=OwnershipForm,
-    group=lambda documents: ([document] for document in documents),
-    read=lambda documents: ownership_forms.parse(documents[0].read(), documents[0].path),
-    subject=insider_store.build_subject,
-    put=insider_store.upsert_form,
-    note=lambda form, filed: None if filed.filed_at else UNDATED,
-    primary=True,
-    finish=insider_store.complete_undated_forms,
-    data_set=store_data_set,
-    pack_rows=_pack_rows,
-    pack_put=_pack_put,
+    group_documents=lambda documents: ([document] for document in documents),
+    read_content=lambda documents: ownership_forms.parse(documents[0].read(), documents[0].path),
+    get_subject=insider_store.build_subject,
+    store=insider_store.upsert_form,
+    describe_stored=lambda form, filed: None if filed.filed_at else UNDATED_NOTE,
+    has_primary_document=True,
+    finish_ingest=insider_store.complete_undated_forms,
+    ingest_data_set=store_data_set,
+    iter_pack_rows=_pack_rows,
+    store_pack_row=_pack_put,
 )

@@ -21,9 +21,16 @@ from finapi.core.clock import iso
 from finapi.edgar import tickers
 from finapi.edgar.form_families import OWNERSHIP
 from finapi.edgar.ownership_forms import Owner, OwnershipForm, OwnershipRow
-from finapi.market.documents import announce, filings, identify, metadata
-from finapi.market.documents.identify import Subject
-from finapi.market.documents.metadata import DOCUMENT, INDEX, UNFILED, FilingMetadata, Party, is_unfiled
+from finapi.market.documents import announcements, filing_store, identification, metadata
+from finapi.market.documents.identification import Subject
+from finapi.market.documents.metadata import (
+    DOCUMENT_EVIDENCE,
+    INDEX_EVIDENCE,
+    UNFILED_PREFIX,
+    FilingMetadata,
+    Party,
+    is_unfiled,
+)
 from finapi.market.insiders import amendments, form_positions, rules, titles, trades
 from finapi.market.reference import companies
 from finapi.store import heartbeats
@@ -119,10 +126,10 @@ def complete_undated_forms(tx: Transaction, now: datetime) -> int:
         form = decode_form(row["body"])
         accession = row["accession"]
         if is_unfiled(accession):
-            accession = identify.listed(tx, build_subject(form)) or accession
+            accession = identification.find_listed_accession(tx, build_subject(form)) or accession
         filed_at = tx.find_value("filing_times", accession=accession)
         if filed_at is not None:
-            evidence = INDEX if row["source"] == FROM_SET else DOCUMENT
+            evidence = INDEX_EVIDENCE if row["source"] == FROM_SET else DOCUMENT_EVIDENCE
             filed = FilingMetadata(accession, evidence, filed_at=filed_at, primary_document=row["document"])
             settled += upsert_form(tx, form, filed, now)
     return settled
@@ -156,7 +163,7 @@ def decode_form(body: bytes) -> OwnershipForm:
 def derive_form_id(accession: str) -> int:
     """The number by which a form is stored: of its accession number, or below zero of its hash."""
     if is_unfiled(accession):
-        return -1 - int(accession.removeprefix(UNFILED)[:15], 16)
+        return -1 - int(accession.removeprefix(UNFILED_PREFIX)[:15], 16)
     return int(accession.replace("-", ""))
 
 
@@ -171,7 +178,7 @@ def _gives_way(held: DbRow, filed: FilingMetadata, content: bytes) -> bool:
 
 def _source(filed: FilingMetadata) -> int:
     """Whether a form is from a data set, which is an index of forms and less than the form's own document."""
-    return FROM_SET if filed.evidence == INDEX else FROM_DOCUMENT
+    return FROM_SET if filed.evidence == INDEX_EVIDENCE else FROM_DOCUMENT
 
 
 def _insert(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, text: bytes, now: datetime) -> None:
@@ -260,12 +267,12 @@ def normalise_symbol(text: str | None) -> str | None:
 
 
 def _put_filing(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: datetime) -> None:
-    rank = metadata.RANKS["reporting_owner"]
+    rank = metadata.PARTY_RANKS["reporting_owner"]
     inside = FilingMetadata(
         filed.accession,
-        INDEX if _source(filed) == FROM_SET else DOCUMENT,
+        INDEX_EVIDENCE if _source(filed) == FROM_SET else DOCUMENT_EVIDENCE,
         (
-            Party(int(form.issuer_cik), metadata.RANKS["issuer"], form.issuer_name),
+            Party(int(form.issuer_cik), metadata.PARTY_RANKS["issuer"], form.issuer_name),
             *(Party(int(one.cik), rank, one.name) for one in titles.list_owners(form)),
         ),
         form=form.form,
@@ -274,7 +281,7 @@ def _put_filing(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now
     )
     outside = replace(filed, primary_document=None)
     # A line of a data set is no news: what is told of it are its transactions.
-    filings.upsert_document(tx, outside, inside, now, announced=_source(filed) == FROM_DOCUMENT)
+    filing_store.upsert_document(tx, outside, inside, now, announces=_source(filed) == FROM_DOCUMENT)
 
 
 def _transactions(form: OwnershipForm, filed: FilingMetadata, sic: int | None) -> list[tuple[Any, ...]]:
@@ -326,18 +333,18 @@ def _insert_positions(tx: Transaction, form: OwnershipForm, filed: FilingMetadat
 
 
 def _announce(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: datetime) -> None:
-    if _source(filed) == FROM_SET and not announce.is_recent(now, filed.filed_at):
+    if _source(filed) == FROM_SET and not announcements.is_recent(now, filed.filed_at):
         return  # history, which is not worth putting together what nobody will be told
     ids = [row["id"] for row in tx.list_rows("transactions_of_form", form_id=derive_form_id(filed.accession))]
     news = [
-        announce.News(
+        announcements.ContentNews(
             {**transaction, "accession_number": filed.accession},
             {name: transaction.get(name) for name in EVENT_MEMBERS},
             f"{filed.accession}/{number}",
         )
         for number, transaction in enumerate(trades.build_transactions(tx, ids))
     ]
-    announce.inside(tx, now, OWNERSHIP, filed.accession, news)
+    announcements.announce_contents(tx, now, OWNERSHIP, filed.accession, news)
 
 
 # ---- amendments

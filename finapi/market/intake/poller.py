@@ -19,11 +19,11 @@ from finapi.core import metrics, stopping
 from finapi.core.clock import iso
 from finapi.core.errors import ParseError
 from finapi.edgar import form_indexes, getcurrent, sgml
-from finapi.market.documents import announce, filings
+from finapi.market.documents import announcements, filing_store
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.filings import lists
-from finapi.market.intake import following, ingest
-from finapi.market.intake.gateway import BackOff, Fetched, Host
+from finapi.market.intake import fetch_queue, ingest
+from finapi.market.intake.gateway import BackOffError, FetchResult, Host
 from finapi.market.reference import companies
 from finapi.net.outbound import RequestStoppedError
 from finapi.store import heartbeats
@@ -31,18 +31,18 @@ from finapi.store.db import Row, StoreUnwritableError, Transaction
 
 log = logging.getLogger("finapi.poller")
 
-PAGE = 100  # entries that EDGAR gives at once
-END_PAGES = 20  # the feed's end was never seen nearer than this
+PAGE_SIZE = 100  # entries that EDGAR gives at once
+MIN_FEED_PAGES = 20  # the feed's end was never seen nearer than this
 MAX_PAGES = 60  # a busy day has 50; what is further back stands in the day's index
 
 # Filings appear a little out of the order of their times: the reading goes this much further back, in seconds.
-SLACK = 600
+OVERLAP_SECONDS = 600
 
-INDEX_DAYS = 3  # how far back a first start closes gaps
+MAX_GAP_DAYS = 3  # how far back a first start closes gaps
 INDEX_AFTER = timedelta(hours=4, minutes=30)  # after midnight UTC: EDGAR's day ends at 22:00 in New York
 HOLIDAY_DAYS = 3  # an index that is not there by then will not come: nothing was filed
-INDEX_AGAIN = timedelta(hours=1)  # between two looks for an index that should be there
-LIST_AGAIN = timedelta(hours=1)  # after a look at a company's list that came to nothing
+INDEX_RETRY_AFTER = timedelta(hours=1)  # between two looks for an index that should be there
+LIST_RETRY_AFTER = timedelta(hours=1)  # after a look at a company's list that came to nothing
 
 # The workers of DECISIONS 11, and the parts of a pass without which each does not do its work.
 WORKERS: Mapping[heartbeats.Component, tuple[str, ...]] = {
@@ -51,21 +51,21 @@ WORKERS: Mapping[heartbeats.Component, tuple[str, ...]] = {
     "news_daemon": ("feed",),
 }
 
-DOCUMENTS_AT_ONCE = 20  # fetched before anything else is looked at again
-FAILURES = 3  # documents in a row that EDGAR fails at before the feed is looked at again
-LISTS_AT_ONCE = 10
+MAX_PASS_DOCUMENTS = 20  # fetched before anything else is looked at again
+MAX_FAILURES_IN_A_ROW = 3  # documents in a row that EDGAR fails at before the feed is looked at again
+MAX_PASS_LISTS = 10
 
 
-class Edgar(Protocol):
+class EdgarSource(Protocol):
     """Where the poller asks: a Gateway, or a recording of one."""
 
-    def get(self, host: Host, path: str, *, conditional: bool = False, may_fail: bool = False) -> Fetched:
+    def get(self, host: Host, path: str, *, conditional: bool = False, may_fail: bool = False) -> FetchResult:
         """What stands at a path (see :meth:`Gateway.get`)."""
         ...
 
 
 @dataclass
-class Counts:
+class PollCounts:
     """What passes have brought so far."""
 
     filings: int = 0
@@ -81,24 +81,24 @@ class Poller:
     def __init__(
         self,
         app: App,
-        edgar: Edgar,
+        edgar: EdgarSource,
         *,
-        every: float,
-        mark: str = "feed_read_to",
+        interval_seconds: float,
+        watermark: str = "feed_read_to",
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
         self._edgar = edgar
-        self._every = every
-        self._mark = mark
+        self._every = interval_seconds
+        self._mark = watermark
         self._monotonic = monotonic
         self._feed_at: float | None = None
         self._left_out: set[str] = set()  # why entries of the feed were refused
         self._said: list[str] = []  # what the last step warned of, which is not to be said every time
         self._failed: dict[str, str] = {}  # why a part of a pass failed when it was last made
-        self.counts = Counts()
+        self.counts = PollCounts()
 
-    def step(self) -> float:
+    def run_poll_step(self) -> float:
         """Do what is due, in pieces of a few seconds; in how many seconds there is more. A worker's step."""
         if self._app.db.trouble is not None:
             with self._app.db.write() as tx:
@@ -116,7 +116,7 @@ class Poller:
                 wait = max(self._feed_at - self._monotonic(), 0.0)
         except RequestStoppedError:
             return self._every
-        except BackOff as error:
+        except BackOffError as error:
             # The gateway's trouble and no worker's. What is new comes first when it is over.
             self._feed_at = None
             failures.append(str(error))
@@ -145,7 +145,7 @@ class Poller:
             read_to = tx.find_value("poll_state", name=self._mark)
         enough = None
         if read_to is not None:
-            enough = iso(datetime.fromisoformat(read_to) - timedelta(seconds=SLACK))
+            enough = iso(datetime.fromisoformat(read_to) - timedelta(seconds=OVERLAP_SECONDS))
         newest = self._read_pages(enough)
         if newest:
             # Not before all pages are stored: a reading that was cut off begins again. And not beyond now: a time
@@ -162,8 +162,10 @@ class Poller:
         try:
             for number in range(MAX_PAGES):
                 # Beyond its end the feed answers 503 for as long as one asks.
-                fetched = self._edgar.get("www", feed_path(number * PAGE), may_fail=number > 0)
-                if fetched.kind == "failed" or (fetched.kind == "busy" and enough is not None and number < END_PAGES):
+                fetched = self._edgar.get("www", build_feed_path(number * PAGE_SIZE), may_fail=number > 0)
+                if fetched.kind == "failed" or (
+                    fetched.kind == "busy" and enough is not None and number < MIN_FEED_PAGES
+                ):
                     return ""  # not the end but a bad moment: the next reading goes as far back as this one should
                 if fetched.kind != "found":
                     break
@@ -172,7 +174,7 @@ class Poller:
                 times = [filing.accepted for filing in page.filings]
                 newest = max([newest, *times])
                 told = getcurrent.merge_filings((*open_end, *page.filings))
-                is_last = page.entry_count < PAGE or (enough is not None and min(times) < enough)
+                is_last = page.entry_count < PAGE_SIZE or (enough is not None and min(times) < enough)
                 open_end = () if is_last else told[-1:]
                 self._store(told[: len(told) - len(open_end)])
                 if is_last:
@@ -190,7 +192,7 @@ class Poller:
                 log.warning("an entry of the feed is left out: %s", error)
                 self.counts.problems.append(str(error))
 
-    def fetch_all(self, tell: Callable[[], None] = lambda: None) -> None:
+    def fetch_due_documents(self, tell: Callable[[], None] = lambda: None) -> None:
         """Fetch every document that is due now; ``tell`` is called after every few."""
         while self._fetch_documents():
             tell()
@@ -201,13 +203,13 @@ class Poller:
         with self._app.db.write() as tx:
             # The oldest first: whoever is told of them is told in their order.
             for filing in reversed(told):
-                stored = filings.upsert(tx, lists.of_feed(filing), now, news=False)
+                stored = filing_store.upsert(tx, lists.build_feed_metadata(filing), now, announces=False)
                 changed |= stored.changed
-                self.counts.filings += stored.new
+                self.counts.filings += stored.is_new
                 # What the feed tells of is news by being there.
-                announce.filing(tx, now, accession=filing.accession)
+                announcements.announce_filing(tx, now, accession=filing.accession)
                 ciks = [party.cik for party in filing.parties]
-                following.note(tx, now, filing.accession, filing.form, ciks, self._app.config.follow_forms)
+                fetch_queue.queue_filing(tx, now, filing.accession, filing.form, ciks, self._app.config.follow_forms)
             if changed:
                 tx.run("bump_data_version")
 
@@ -222,15 +224,15 @@ class Poller:
         with self._app.db.read() as tx:
             done = tx.find_value("poll_state", name="indexed_through")
             again = tx.find_value("poll_state", name="index_again_at")
-        day = date.fromisoformat(done) + timedelta(days=1) if done else last - timedelta(days=INDEX_DAYS - 1)
+        day = date.fromisoformat(done) + timedelta(days=1) if done else last - timedelta(days=MAX_GAP_DAYS - 1)
         while day <= last and day.weekday() >= 5:
             day += timedelta(days=1)
         if day > last or (again is not None and again > iso(now)):
             return False
-        fetched = self._edgar.get("www", index_path(day), may_fail=True)
+        fetched = self._edgar.get("www", build_index_path(day), may_fail=True)
         with self._app.db.write() as tx:
             # Until it is known to be stored, or to be a holiday's.
-            tx.run("put_poll_state", name="index_again_at", value=iso(now + INDEX_AGAIN))
+            tx.run("put_poll_state", name="index_again_at", value=iso(now + INDEX_RETRY_AFTER))
         _check_answered(fetched)
         if fetched.kind == "found":
             self._store_index(list(form_indexes.iter_rows(fetched.body, fetched.url)))
@@ -242,41 +244,43 @@ class Poller:
         return True
 
     def _store_index(self, rows: list[form_indexes.IndexRow]) -> None:
-        lists.put_index(self._app, rows)
+        lists.upsert_index(self._app, rows)
         parties: dict[tuple[str, str], list[int]] = {}
         for row in rows:
             parties.setdefault((row.accession, row.form), []).append(row.cik)
         with self._app.db.write() as tx:
             for (accession, form), ciks in parties.items():
                 stopping.check()
-                following.note(tx, self._app.clock.now(), accession, form, ciks, self._app.config.follow_forms)
+                fetch_queue.queue_filing(
+                    tx, self._app.clock.now(), accession, form, ciks, self._app.config.follow_forms
+                )
 
     def _read_lists(self) -> None:
         """The lists of followed companies that are due, their older pages, and the documents in them."""
         now = self._app.clock.now()
         with self._app.db.read() as tx:
-            due = following.lists_due(tx, now, LISTS_AT_ONCE)
+            due = fetch_queue.list_due_companies(tx, now, MAX_PASS_LISTS)
         for cik in due:
             stopping.check()
             with self._app.db.write() as tx:
                 # Whatever becomes of this one, the others have their turn.
-                tx.run("put_followed_due", cik=cik, due_at=iso(now + LIST_AGAIN))
+                tx.run("put_followed_due", cik=cik, due_at=iso(now + LIST_RETRY_AFTER))
             fetched = self.read_list(cik)
             with self._app.db.write() as tx:
-                fetched.stored(tx)
+                fetched.store_validators(tx)
                 config = self._app.config
-                following.note_recent(tx, now, cik, config.follow_days, config.follow_forms)
-                again = iso(now + timedelta(hours=following.LIST_HOURS))
+                fetch_queue.queue_recent_filings(tx, now, cik, config.follow_days, config.follow_forms)
+                again = iso(now + timedelta(hours=fetch_queue.LIST_INTERVAL_HOURS))
                 tx.run("put_followed_due", cik=cik, due_at=again)
 
-    def read_list(self, cik: int) -> Fetched:
+    def read_list(self, cik: int) -> FetchResult:
         """Store the list of a company's filings, if it is new, and its older pages; the answer."""
         fetched = self._edgar.get("data", f"/submissions/CIK{cik:010}.json", conditional=True, may_fail=True)
         _check_answered(fetched)
         if fetched.kind == "found":
             self._put_list(f"CIK{cik:010}.json", fetched)
             with self._app.db.read() as tx:
-                pages = [page["page"] for page in lists.not_ingested(tx, cik)]
+                pages = [page["page"] for page in lists.list_missing_pages(tx, cik)]
             for name in pages:
                 stopping.check()
                 self._put_list(name, self._edgar.get("data", f"/submissions/{name}", may_fail=True))
@@ -284,12 +288,12 @@ class Poller:
             log.warning("there is no list of filings of CIK %010d", cik)
         return fetched
 
-    def _put_list(self, name: str, fetched: Fetched) -> None:
+    def _put_list(self, name: str, fetched: FetchResult) -> None:
         """Store a list of filings, if it is there; ParseError when it cannot be read."""
         _check_answered(fetched)
         if fetched.kind != "found":
             return
-        for outcome in ingest.document(self._app, name, fetched.body, lambda tx, found: None):
+        for outcome in ingest.ingest_document(self._app, name, fetched.body, lambda tx, found: None):
             if outcome.retry:
                 raise StoreUnwritableError(outcome.reason)
             if outcome.outcome in ("refused", "skipped"):
@@ -298,12 +302,12 @@ class Poller:
     def _fetch_documents(self) -> bool:
         """Fetch a few of the documents that are due; whether there were any, and EDGAR answers."""
         with self._app.db.read() as tx:
-            due = following.due(tx, self._app.clock.now(), DOCUMENTS_AT_ONCE)
+            due = fetch_queue.list_due_documents(tx, self._app.clock.now(), MAX_PASS_DOCUMENTS)
         failures = 0
         for row in due:
             stopping.check()
             failures = 0 if self._fetch(row) else failures + 1
-            if failures == FAILURES:
+            if failures == MAX_FAILURES_IN_A_ROW:
                 return False  # it may be all of EDGAR: the feed tells, before each of them has lost a try
         return bool(due)
 
@@ -311,9 +315,9 @@ class Poller:
         """Fetch a document and store it, or put it off; whether EDGAR answered as it should."""
         accession = row["accession"]
         try:
-            fetched = self._edgar.get("www", document_path(row["cik"], accession), may_fail=True)
-        except BackOff as error:
-            if error.asked:
+            fetched = self._edgar.get("www", build_document_path(row["cik"], accession), may_fail=True)
+        except BackOffError as error:
+            if error.from_reply:
                 # Counted like any other failure: if it is at this one, it must not be the first again each time.
                 until = (error.until - self._app.clock.now()).total_seconds()
                 self._put_off(row, error.reason, until)
@@ -324,7 +328,7 @@ class Poller:
         elif fetched.kind in ("missing", "unchanged"):
             self._put_off(row, "is not there")
         elif fetched.kind != "found":
-            self._put_off(row, fetched.reason, fetched.again)
+            self._put_off(row, fetched.reason, fetched.retry_seconds)
             return False
         else:
             wrong = _wrong(accession, fetched.body)
@@ -334,9 +338,9 @@ class Poller:
             self._store_document(row, fetched)
         return True
 
-    def _store_document(self, row: Row, fetched: Fetched) -> None:
+    def _store_document(self, row: Row, fetched: FetchResult) -> None:
         accession = row["accession"]
-        outcomes = ingest.document(
+        outcomes = ingest.ingest_document(
             self._app, f"{accession}.txt", fetched.body, lambda tx, found: self._end(tx, accession, _refused(found))
         )
         failed = next((one.reason for one in outcomes if one.retry), None)
@@ -347,7 +351,7 @@ class Poller:
     def _put_off(self, row: Row, reason: str, least: float = 0.0) -> None:
         """Ask for a document again later, or give it up."""
         with self._app.db.write() as tx:
-            again = following.put_off(tx, row, self._app.clock.now(), reason, least)
+            again = fetch_queue.postpone_document(tx, row, self._app.clock.now(), reason, least)
             self._beat(tx)
         if again is not None:
             self.counts.put_off += 1
@@ -359,7 +363,7 @@ class Poller:
     def _end(self, tx: Transaction, accession: str, refused: str | None) -> None:
         """Tick a filing off, in the transaction that stores its documents."""
         now = self._app.clock.now()
-        following.ended(tx, accession, now, refused)
+        fetch_queue.finish_document(tx, accession, now, refused)
         self._beat(tx)  # a document may be long
         if refused is None:
             self.counts.documents += 1
@@ -383,7 +387,7 @@ def _refused(outcomes: Sequence[Outcome]) -> str | None:
     return next((one.reason or "refused" for one in outcomes if one.outcome == "refused"), None)
 
 
-def _check_answered(fetched: Fetched) -> None:
+def _check_answered(fetched: FetchResult) -> None:
     """ParseError for the trouble of one path."""
     if fetched.kind in ("busy", "failed"):
         raise ParseError(fetched.url, "", fetched.reason)
@@ -398,26 +402,26 @@ def _wrong(accession: str, body: bytes) -> str | None:
     return None if header.accession == accession else f"came as {header.accession}"
 
 
-def feed_path(start: int) -> str:
+def build_feed_path(start: int) -> str:
     """Where the feed's page stands that begins with entry ``start``."""
     return (
         "/cgi-bin/browse-edgar?action=getcurrent&type=&company=&dateb=&owner=include"
-        f"&start={start}&count={PAGE}&output=atom"
+        f"&start={start}&count={PAGE_SIZE}&output=atom"
     )
 
 
-def index_path(day: date) -> str:
+def build_index_path(day: date) -> str:
     """Where the index of a day stands."""
     quarter = (day.month - 1) // 3 + 1
     return f"/Archives/edgar/daily-index/{day.year}/QTR{quarter}/master.{day:%Y%m%d}.idx"
 
 
-def document_path(cik: int, accession: str) -> str:
+def build_document_path(cik: int, accession: str) -> str:
     """Where the full submission of a filing stands, with every document in it."""
     return f"/Archives/edgar/data/{cik}/{accession}.txt"
 
 
-def company(app: App, text: str) -> int:
+def get_company_cik(app: App, text: str) -> int:
     """The CIK of a company to follow: a ticker that is known, or a CIK; UNKNOWN_TICKER for anything else."""
     with app.db.read() as tx:
         if text.isascii() and text.isdigit() and len(text) <= 10:

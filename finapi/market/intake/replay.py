@@ -15,9 +15,9 @@ from urllib.parse import parse_qs, urlsplit
 from finapi.app import App
 from finapi.core.errors import UsageError
 from finapi.core.files import read_bounded
-from finapi.market.documents.sources import MAX_DOCUMENT
-from finapi.market.intake.gateway import Fetched, Host
-from finapi.market.intake.poller import Counts, Poller
+from finapi.market.documents.sources import MAX_DOCUMENT_BYTES
+from finapi.market.intake.gateway import FetchResult, Host
+from finapi.market.intake.poller import PollCounts, Poller
 
 _PAGE = re.compile(r"getcurrent_([0-9]{8}T[0-9]{6})_start([0-9]{1,6})\.atom")
 _MARK = "replay_read_to"
@@ -39,7 +39,7 @@ class Recording:
             raise UsageError(f"{folder} contains no recorded page of the feed (getcurrent_TIME_startN.atom)")
         self.moment = self.moments[0]
 
-    def get(self, host: Host, path: str, *, conditional: bool = False, may_fail: bool = False) -> Fetched:
+    def get(self, host: Host, path: str, *, conditional: bool = False, may_fail: bool = False) -> FetchResult:
         """What EDGAR answered at that moment; ``missing`` for what was not recorded."""
         parts = urlsplit(path)
         if parts.path == "/cgi-bin/browse-edgar":
@@ -48,12 +48,12 @@ class Recording:
         else:
             file = self._folder / parts.path.lstrip("/")
         if file is None or not file.is_file():
-            return Fetched("missing", path)
+            return FetchResult("missing", path)
         with file.open("rb") as opened:
-            return Fetched("found", str(file), read_bounded(opened, MAX_DOCUMENT, file.stat().st_size))
+            return FetchResult("found", str(file), read_bounded(opened, MAX_DOCUMENT_BYTES, file.stat().st_size))
 
 
-def play(app: App, folder: Path, speed: float, pause: Callable[[float], None]) -> Counts:
+def play(app: App, folder: Path, speed: float, pause: Callable[[float], None]) -> PollCounts:
     """Play a recording through the poller, ``speed`` times as fast as it happened; what it brought.
 
     ``pause`` waits, and raises when there is no use in going on. A replay begins at the beginning each time;
@@ -62,10 +62,10 @@ def play(app: App, folder: Path, speed: float, pause: Callable[[float], None]) -
     recording = Recording(folder)
     with app.db.write() as tx:
         tx.run("drop_poll_state", name=_MARK)
-    poller = Poller(app, recording, every=0.0, mark=_MARK)
+    poller = Poller(app, recording, interval_seconds=0.0, watermark=_MARK)
     for before, moment in zip([recording.moments[0], *recording.moments], recording.moments, strict=False):
         pause((moment - before).total_seconds() / speed)
         recording.moment = moment
         poller.read_feed()
-        poller.fetch_all()
+        poller.fetch_due_documents()
     return poller.counts

@@ -12,7 +12,7 @@ from typing import Any
 from finapi.app import App
 from finapi.core.errors import ParseError
 from finapi.edgar import companyfacts, cusip_lists, form_indexes, getcurrent, sgml, submissions, tickers
-from finapi.market.documents import families, filings, metadata, outcomes
+from finapi.market.documents import families, filing_store, metadata, outcomes
 from finapi.market.documents.outcomes import Outcome, format_reason
 from finapi.market.documents.sources import Document
 from finapi.market.filings import lists
@@ -22,7 +22,7 @@ from finapi.market.statements import fact_sets
 from finapi.store import heartbeats
 from finapi.store.db import Transaction
 
-Put = Callable[[Transaction, datetime], Sequence[Outcome]]
+StoreCallback = Callable[[Transaction, datetime], Sequence[Outcome]]
 
 _COMPANION = "says nothing that the filing's own documents do not say"
 # Renderings and lists of what the other documents say: they lie in every filing's folder.
@@ -46,69 +46,73 @@ _REFUSALS = {
 }
 
 
-def unread(document: Document) -> Outcome:
+def build_unread_outcome(document: Document) -> Outcome:
     """The outcome of a document that finapi does not store."""
     if document.kind in _COMPANIONS or _OF_A_SET.fullmatch(document.name):
         return Outcome(document.path, document.kind, "skipped", _COMPANION)
     return outcomes.refuse(document, _REFUSALS.get(document.kind, "is not a document that finapi reads"))
 
 
-def form_index(app: App, document: Document) -> list[Outcome]:
+def ingest_form_index(app: App, document: Document) -> list[Outcome]:
     """Store an index of EDGAR, which is too long for one transaction."""
     rows = list(form_indexes.iter_rows(document.read(), document.path))
-    return [outcomes.from_document(document, lists.put_index(app, rows))]
+    return [outcomes.for_document(document, lists.upsert_index(app, rows))]
 
 
-def _told(document: Document, store: Callable[[Transaction, datetime], bool], reason: str | None = None) -> Put:
+def _told(
+    document: Document, store: Callable[[Transaction, datetime], bool], reason: str | None = None
+) -> StoreCallback:
     """Store a document that says something new or not; in the first case answers that were given may be stale."""
 
     def put(tx: Transaction, now: datetime) -> list[Outcome]:
         changed = store(tx, now)
         if changed:
             tx.run("bump_data_version")
-        return [outcomes.from_document(document, changed, reason)]
+        return [outcomes.for_document(document, changed, reason)]
 
     return put
 
 
-def _submissions(document: Document) -> Put:
+def _submissions(document: Document) -> StoreCallback:
     company = submissions.parse_company(document.read(), document.path)
-    return _told(document, lambda tx, now: lists.put_submissions(tx, company, now))
+    return _told(document, lambda tx, now: lists.upsert_submissions(tx, company, now))
 
 
-def _older_page(document: Document) -> Put:
+def _older_page(document: Document) -> StoreCallback:
     cik = submissions.find_cik_of_older_page(document.name)
     if cik is None:
         reason = "an older page says nothing of whose it is but in its name, CIK##########-submissions-###.json"
         raise ParseError(document.path, "", reason)
     page = submissions.parse_older_page(document.read(), document.path)
-    return _told(document, lambda tx, now: lists.put_older_page(tx, document.name, cik, page, now))
+    return _told(document, lambda tx, now: lists.upsert_older_page(tx, document.name, cik, page, now))
 
 
-def _company_tickers(document: Document) -> Put:
+def _company_tickers(document: Document) -> StoreCallback:
     rows = tickers.parse_company_tickers(document.read(), document.path)
-    return _told(document, lambda tx, now: lists.put_company_tickers(tx, rows))
+    return _told(document, lambda tx, now: lists.upsert_company_tickers(tx, rows))
 
 
-def _cusip_mapping(document: Document) -> Put:
+def _cusip_mapping(document: Document) -> StoreCallback:
     rows, left_out = cusip_map.parse_mappings(document.read(), document.path)
     return _told(document, lambda tx, now: cusip_map.upsert_mappings(tx, rows) > 0, str(left_out) or None)
 
 
-def _cusips(document: Document, parse: Callable[[bytes, str], Any], put: Callable[[Transaction, Any], int]) -> Put:
+def _cusips(
+    document: Document, parse: Callable[[bytes, str], Any], put: Callable[[Transaction, Any], int]
+) -> StoreCallback:
     rows, left_out = parse(document.read(), document.path)
     return _told(document, lambda tx, now: put(tx, rows) > 0, "; ".join(left_out) or None)
 
 
-def _atom_feed(document: Document) -> Put:
+def _atom_feed(document: Document) -> StoreCallback:
     page = getcurrent.parse_page(document.read(), document.path)
     reason = None
     if page.entry_errors:
         reason = f"{len(page.entry_errors)} entries are left out, the first: {format_reason(page.entry_errors[0])}"
-    return _told(document, lambda tx, now: lists.put_feed(tx, page, now), reason)
+    return _told(document, lambda tx, now: lists.upsert_feed_page(tx, page, now), reason)
 
 
-def _header(document: Document) -> Put:
+def _header(document: Document) -> StoreCallback:
     """An SGML header by itself, or a filing's page; of the page nothing but what the documents need is taken."""
     data = document.read()
     if not any(mark in data[: sgml.MAX_PREFACE_BYTES] for mark in sgml.HEADER_STARTS):
@@ -116,16 +120,16 @@ def _header(document: Document) -> Put:
     header = sgml.parse_header(data, document.path)
 
     def store(tx: Transaction, now: datetime) -> bool:
-        stored = filings.upsert(tx, metadata.from_header(header, None), now)
-        headed = families.put_header(tx, header, now)
-        families.settle(tx, now)
+        stored = filing_store.upsert(tx, metadata.from_header(header, None), now)
+        headed = families.store_header(tx, header, now)
+        families.apply_listed_metadata(tx, now)
         return stored.changed | headed
 
     put = _told(document, store)
     return lambda tx, now: [replace(one, accession=header.accession) for one in put(tx, now)]
 
 
-def prices_of(document: Document, ticker: str | None) -> Put:
+def parse_prices(document: Document, ticker: str | None) -> StoreCallback:
     """Prices by day; ``ticker`` is what the operator said of a file that has no column of tickers."""
     data = document.read()
     made = price_csv.parse(data, document.path, document.name)
@@ -140,12 +144,12 @@ def prices_of(document: Document, ticker: str | None) -> Put:
             else []
         )
         notes += [note] if note else [] if changed else ["tells nothing new"]
-        return [outcomes.from_document(document, changed > 0, "; ".join(notes) or None)]
+        return [outcomes.for_document(document, changed > 0, "; ".join(notes) or None)]
 
     return put
 
 
-def _companyfacts(document: Document) -> Put:
+def _companyfacts(document: Document) -> StoreCallback:
     made = companyfacts.parse(document.read(), document.path)
 
     def put(tx: Transaction, now: datetime) -> list[Outcome]:
@@ -155,13 +159,13 @@ def _companyfacts(document: Document) -> Put:
         notes = [] if stored else ["every figure of it is held already"]
         if made.backward_row_count:
             notes.append(f"{made.backward_row_count} rows end before they start and are left out")
-        return [outcomes.from_document(document, stored, "; ".join(notes) or None)]
+        return [outcomes.for_document(document, stored, "; ".join(notes) or None)]
 
     return put
 
 
 # By kind of document; what is wrong with one is a ParseError.
-PARSERS: dict[str, Callable[[Document], Put]] = {
+PARSERS: dict[str, Callable[[Document], StoreCallback]] = {
     "submissions": _submissions,
     "submissions-page": _older_page,
     "atom-feed": _atom_feed,
@@ -176,4 +180,4 @@ PARSERS: dict[str, Callable[[Document], Put]] = {
 }
 
 # Those that are lists of a company's filings.
-LISTS = ("submissions", "submissions-page")
+LIST_KINDS = ("submissions", "submissions-page")

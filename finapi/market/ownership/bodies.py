@@ -8,12 +8,12 @@ from dataclasses import fields
 from typing import Any
 
 from finapi.edgar.schedules import Schedule
-from finapi.market.documents.packed import reader
+from finapi.market.documents.packs import build_reader
 
 # Characters of Item 4 that lists show; the filing itself has all of them.
 PURPOSE_SHOWN = 500
 
-_unpacked: Any = reader(Schedule)
+_unpacked: Any = build_reader(Schedule)
 
 
 def encoded(schedule: Schedule) -> bytes:

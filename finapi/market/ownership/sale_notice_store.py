@@ -16,19 +16,19 @@ from finapi.core.records import Date, OneOf, Time, Url, build_record
 from finapi.edgar import sale_notices
 from finapi.edgar.form_families import SALE_NOTICES
 from finapi.edgar.sale_notices import FORM_TYPES, SaleNotice
-from finapi.market.documents import announce, filing_rows, filings, identify
+from finapi.market.documents import announcements, filing_rows, filing_store, identification
 from finapi.market.documents.families import Family
-from finapi.market.documents.identify import Subject
-from finapi.market.documents.metadata import DOCUMENT, RANKS, FilingMetadata, Party, is_unfiled
-from finapi.market.documents.outcomes import UNDATED
-from finapi.market.documents.packed import reader
+from finapi.market.documents.identification import Subject
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, PARTY_RANKS, FilingMetadata, Party, is_unfiled
+from finapi.market.documents.outcomes import UNDATED_NOTE
+from finapi.market.documents.packs import build_reader
 from finapi.market.insiders.form_positions import filing_day_number
 from finapi.market.ownership.schedule_store import compute_filing_id
 from finapi.market.reference import companies
 from finapi.store import heartbeats
 from finapi.store.db import Row, Transaction
 
-_unpacked: Any = reader(SaleNotice)
+_unpacked: Any = build_reader(SaleNotice)
 LAST_DAY = 10**9
 
 
@@ -70,10 +70,10 @@ def complete_undated(tx: Transaction, now: datetime) -> int:
             break
         notice, accession = _made(row["body"]), row["accession"]
         if is_unfiled(accession):
-            accession = identify.listed(tx, _subject(notice)) or accession
+            accession = identification.find_listed_accession(tx, _subject(notice)) or accession
         filed_at = tx.find_value("filing_times", accession=accession)
         if filed_at is not None:
-            filed = FilingMetadata(accession, DOCUMENT, filed_at=filed_at, primary_document=row["document"])
+            filed = FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed_at, primary_document=row["document"])
             settled += upsert(tx, notice, filed, now)
     return settled
 
@@ -110,12 +110,12 @@ def _insert(tx: Transaction, notice: SaleNotice, filed: FilingMetadata, text: by
     filer = int(notice.filer_cik) if notice.filer_cik and notice.filer_cik != notice.issuer_cik else None
     companies.upsert_name(tx, issuer, notice.issuer_name, companies.FROM_FILING_LIST, filed.filed_at or "")
     if not is_unfiled(filed.accession):
-        parties = [Party(issuer, RANKS["subject"], notice.issuer_name)]
+        parties = [Party(issuer, PARTY_RANKS["subject"], notice.issuer_name)]
         # The credentials are the seller's, but a broker may have used its own: they give the seller no name.
-        parties += [Party(filer, RANKS["filed_by"])] if filer else []
+        parties += [Party(filer, PARTY_RANKS["filed_by"])] if filer else []
         named = filed.primary_document if (filed.primary_document or "").endswith(".xml") else None
-        inside = FilingMetadata(filed.accession, DOCUMENT, parties, form=notice.form, primary_document=named)
-        filings.upsert_document(tx, replace(filed, primary_document=None), inside, now)
+        inside = FilingMetadata(filed.accession, DOCUMENT_EVIDENCE, parties, form=notice.form, primary_document=named)
+        filing_store.upsert_document(tx, replace(filed, primary_document=None), inside, now)
     tx.run(
         "insert_sale_notice",
         id=number,
@@ -156,14 +156,16 @@ def _announce(tx: Transaction, accession: str, now: datetime) -> None:
     shown = list_by_ids(tx, [row["id"]])[0]
     names = ("ticker", "issuer_cik", "seller_name", "approximate_sale_date", "shares", "aggregate_market_value")
     payload = {name: {**shown}[name] for name in names}
-    announce.inside(tx, now, SALE_NOTICES, accession, [announce.News(shown, payload, accession)])
+    announcements.announce_contents(
+        tx, now, SALE_NOTICES, accession, [announcements.ContentNews(shown, payload, accession)]
+    )
 
 
 def _pack_rows(tx: Transaction) -> Iterator[tuple[SaleNotice, FilingMetadata, None]]:
     for row in tx.list_rows("sale_notices_to_pack"):
         filed = FilingMetadata(
             row["accession"],
-            DOCUMENT,
+            DOCUMENT_EVIDENCE,
             filed_at=row["filed_at"],
             accepted_at=row["accepted_at"],
             primary_document=row["document"],
@@ -175,15 +177,15 @@ _UNREAD = "it has no document in XML, as before 2023, and is not read"
 
 FAMILY = Family(
     content=SaleNotice,
-    group=lambda documents: ([document] for document in documents),
-    read=lambda documents: sale_notices.parse(documents[0].read(), documents[0].path),
-    subject=_subject,
-    put=upsert,
-    note=lambda notice, filed: None if filed.filed_at else UNDATED,
-    primary=True,
-    finish=complete_undated,
-    unread=dict.fromkeys(FORM_TYPES, _UNREAD),
-    pack_rows=_pack_rows,
+    group_documents=lambda documents: ([document] for document in documents),
+    read_content=lambda documents: sale_notices.parse(documents[0].read(), documents[0].path),
+    get_subject=_subject,
+    store=upsert,
+    describe_stored=lambda notice, filed: None if filed.filed_at else UNDATED_NOTE,
+    has_primary_document=True,
+    finish_ingest=complete_undated,
+    unread_reasons=dict.fromkeys(FORM_TYPES, _UNREAD),
+    iter_pack_rows=_pack_rows,
 )
 
 
@@ -294,7 +296,7 @@ def _shown(row: Row) -> ProposedSaleNotice:
     notice = _made(row["body"])
     figures, holes = _sums(notice)
     accession = row["accession_number"]
-    folder = f"{filing_rows.ARCHIVES}/{row['cik']}/{accession.replace('-', '')}"
+    folder = f"{filing_rows.ARCHIVES_URL}/{row['cik']}/{accession.replace('-', '')}"
     known = not is_unfiled(accession)
     document = row["document"] if known and (row["document"] or "").endswith(".xml") else None
     return build_record(

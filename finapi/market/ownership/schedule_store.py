@@ -19,9 +19,18 @@ from finapi.core import stopping
 from finapi.edgar.form_families import SCHEDULES
 from finapi.edgar.schedules import ReportingPerson, Schedule
 from finapi.edgar.sgml import SubmissionHeader
-from finapi.market.documents import announce, filings, identify
-from finapi.market.documents.identify import Subject
-from finapi.market.documents.metadata import DOCUMENT, HEADER, RANKS, UNFILED, FilingMetadata, Party, is_unfiled, number
+from finapi.market.documents import announcements, filing_store, identification
+from finapi.market.documents.identification import Subject
+from finapi.market.documents.metadata import (
+    DOCUMENT_EVIDENCE,
+    HEADER_EVIDENCE,
+    PARTY_RANKS,
+    UNFILED_PREFIX,
+    FilingMetadata,
+    Party,
+    accession_to_int,
+    is_unfiled,
+)
 from finapi.market.insiders.form_positions import filing_day_number
 from finapi.market.ownership import bodies, holder_ids, purposes
 from finapi.market.ownership import schedule_filings as lists
@@ -76,7 +85,7 @@ def upsert_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> b
     persons = tuple(ReportingPerson(**{**blank, "name": one.name, "cik": cik}) for cik, one in filers.items())
     nothing: dict[str, Any] = {one.name: None for one in fields(Schedule)} | {"cusips": (), "rules": ()}
     said = {"form": header.form, "issuer_cik": issuer.cik, "issuer_name": issuer.name, "persons": persons}
-    filed = FilingMetadata(header.accession, HEADER, filed_at=header.filed, accepted_at=header.accepted)
+    filed = FilingMetadata(header.accession, HEADER_EVIDENCE, filed_at=header.filed, accepted_at=header.accepted)
     return upsert(tx, Schedule(**{**nothing, **said}), filed, now, FROM_HEADER)
 
 
@@ -91,10 +100,10 @@ def complete_undated(tx: Transaction, now: datetime) -> int:
             break
         schedule, accession = bodies.unpacked(row["body"]), row["accession"]
         if is_unfiled(accession):
-            accession = identify.listed(tx, build_subject(schedule)) or accession
+            accession = identification.find_listed_accession(tx, build_subject(schedule)) or accession
         filed_at = tx.find_value("filing_times", accession=accession)
         if filed_at is not None:
-            filed = FilingMetadata(accession, DOCUMENT, filed_at=filed_at, primary_document=row["document"])
+            filed = FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed_at, primary_document=row["document"])
             settled += upsert(tx, schedule, filed, now, row["source"])
     return settled
 
@@ -109,7 +118,11 @@ def build_subject(schedule: Schedule) -> Subject:
 
 def compute_filing_id(accession: str) -> int:
     """The number by which a filing is stored: of its accession number, or below zero of its hash."""
-    return -1 - int(accession.removeprefix(UNFILED)[:15], 16) if is_unfiled(accession) else number(accession)
+    return (
+        -1 - int(accession.removeprefix(UNFILED_PREFIX)[:15], 16)
+        if is_unfiled(accession)
+        else accession_to_int(accession)
+    )
 
 
 def lead(persons: Sequence[ReportingPerson]) -> int:
@@ -140,11 +153,11 @@ def _insert(
     companies.upsert_name(tx, issuer, schedule.issuer_name, companies.FROM_FILING_LIST, filed.filed_at or "")
     parties = _parties(schedule)
     if source == FROM_HEADER:
-        filings.upsert(tx, replace(filed, parties=parties, form=schedule.form), now, news=False)
+        filing_store.upsert(tx, replace(filed, parties=parties, form=schedule.form), now, announces=False)
     elif not is_unfiled(filed.accession):
         named = filed.primary_document if (filed.primary_document or "").endswith(".xml") else None
-        inside = FilingMetadata(filed.accession, DOCUMENT, parties, form=schedule.form, primary_document=named)
-        filings.upsert_document(tx, replace(filed, primary_document=None), inside, now)
+        inside = FilingMetadata(filed.accession, DOCUMENT_EVIDENCE, parties, form=schedule.form, primary_document=named)
+        filing_store.upsert_document(tx, replace(filed, primary_document=None), inside, now)
     cusip = schedule.cusips[0] if schedule.cusips else ""
     leading = schedule.persons[lead(schedule.persons)]
     tx.run(
@@ -199,8 +212,8 @@ def _insert(
 def _parties(schedule: Schedule) -> list[Party]:
     """Whom the filing is about, and who of its persons has a CIK."""
     known = [(_cik(schedule, one), one.name) for one in schedule.persons]
-    filers = [Party(cik, RANKS["filed_by"], name) for cik, name in known if cik]
-    return [Party(int(schedule.issuer_cik), RANKS["subject"], schedule.issuer_name), *filers]
+    filers = [Party(cik, PARTY_RANKS["filed_by"], name) for cik, name in known if cik]
+    return [Party(int(schedule.issuer_cik), PARTY_RANKS["subject"], schedule.issuer_name), *filers]
 
 
 _OF_PERSON = (
@@ -265,4 +278,6 @@ def _announce(tx: Transaction, accession: str, now: datetime) -> None:
         "previous_percent_of_class": shown["priorPercent"],
         "event_date": shown["dateOfEvent"],
     }
-    announce.inside(tx, now, SCHEDULES, accession, [announce.News(shown, payload, accession)])
+    announcements.announce_contents(
+        tx, now, SCHEDULES, accession, [announcements.ContentNews(shown, payload, accession)]
+    )

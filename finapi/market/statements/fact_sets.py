@@ -76,10 +76,10 @@ def upsert_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) 
 def _sets(tx: Transaction, document: CompanyFacts, now: datetime) -> tuple[dict[str, int], int]:
     """The companyfacts set of every filing of the document, and how many of them are new or told more of."""
     # Not loaded where statements are only read: with it come the parsers.
-    from finapi.market.documents import filings
+    from finapi.market.documents import filing_store
 
     cik, years = document.cik, document.fiscal_years
-    new = filings.upsert_dated(tx, cik, document.filings, now)
+    new = filing_store.upsert_dated_filings(tx, cik, document.filings, now)
     sets = _held(tx, cik)
     new += tx.insert_rows("label_fact_sets", [(year, sets[one], year) for one, year in years.items() if one in sets])
     missing = [(cik, COMPANYFACTS, years.get(one), one) for one in document.filings if one not in sets]

@@ -10,8 +10,16 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from finapi.core import days
-from finapi.market.documents import announce, filings, identify
-from finapi.market.documents.metadata import CLAIMED, DOCUMENT, LISTED, ROUNDED, FilingMetadata, Party, is_unfiled
+from finapi.market.documents import announcements, filing_store, identification
+from finapi.market.documents.metadata import (
+    CLAIMED_RANK,
+    DOCUMENT_EVIDENCE,
+    LISTED_RANK,
+    ROUNDED_EVIDENCE,
+    FilingMetadata,
+    Party,
+    is_unfiled,
+)
 from finapi.market.reference import companies
 from finapi.market.statements import fact_sets, restatements
 from finapi.market.statements.filed_report import Report
@@ -32,7 +40,7 @@ def upsert_report(
     """
     cover = report.cover
     rows = tx.list_rows("filings_of_content", cik=cover.cik, sha256=report.sha256)
-    held = identify.held(rows, filed.accession)
+    held = identification.find_stored_row(rows, filed.accession)
     if held is not None:
         return _take_over(tx, report, filed, held, now)
     # A name of an unknown day never outranks another.
@@ -57,7 +65,7 @@ def upsert_report(
         changes = restatements.list_restatements(
             tx, set_id=set_id, cik=cover.cik, filing_id=filing_id, filed=(filed.filed_at, filed.accession)
         )
-        announce.restatement(tx, now, accession=filed.accession, changes=changes)
+        announcements.announce_restatement(tx, now, accession=filed.accession, changes=changes)
     return True
 
 
@@ -87,9 +95,9 @@ def move_reports(tx: Transaction, unfiled_id: int, filing_id: int, accession: st
 
 
 def _announce(tx: Transaction, accession: str, now: datetime, *, listed: bool = False) -> None:
-    announced = announce.filing(tx, now, accession=accession, listed=listed)
+    announced = announcements.announce_filing(tx, now, accession=accession, only_listed=listed)
     if announced or not listed:
-        announce.data_ready(tx, now, accession=accession)
+        announcements.announce_data_ready(tx, now, accession=accession)
 
 
 def _rows(report: Report, ids: _Ids, set_id: int) -> list[fact_sets.FactRow]:
@@ -105,18 +113,18 @@ def _rows(report: Report, ids: _Ids, set_id: int) -> list[fact_sets.FactRow]:
     ]
 
 
-def _put_filing(tx: Transaction, report: Report, filed: FilingMetadata, now: datetime) -> filings.Stored:
+def _put_filing(tx: Transaction, report: Report, filed: FilingMetadata, now: datetime) -> filing_store.StoredFiling:
     """Upsert the filing; a data set's period, rounded to a month end, stands only where nothing else tells."""
     cover = report.cover
     if report.source == fact_sets.SOURCE_NAMES[fact_sets.FSDS]:
-        parties = (Party(cover.cik, LISTED),)
-        inside = FilingMetadata("", ROUNDED, parties, period_of_report=cover.period_of_report, is_xbrl=1)
+        parties = (Party(cover.cik, LISTED_RANK),)
+        inside = FilingMetadata("", ROUNDED_EVIDENCE, parties, period_of_report=cover.period_of_report, is_xbrl=1)
     else:
-        parties = (Party(cover.cik, CLAIMED),)
+        parties = (Party(cover.cik, CLAIMED_RANK),)
         inside = FilingMetadata(
-            "", DOCUMENT, parties, form=cover.form, period_of_report=cover.period_of_report, is_xbrl=1
+            "", DOCUMENT_EVIDENCE, parties, form=cover.form, period_of_report=cover.period_of_report, is_xbrl=1
         )
-    return filings.upsert_document(tx, filed, inside, now, announced=False)
+    return filing_store.upsert_document(tx, filed, inside, now, announces=False)
 
 
 def _insert_report(tx: Transaction, report: Report, filing_id: int) -> int:

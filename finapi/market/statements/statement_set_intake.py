@@ -26,7 +26,7 @@ from finapi.core.temporary import TemporaryFolder, sweep
 from finapi.edgar import statement_sets
 from finapi.edgar.statement_sets import DataSetTable, FigureContext, Figures, PreRow, SubRow, TagRow
 from finapi.market.documents import outcomes
-from finapi.market.documents.metadata import INDEX, FilingMetadata
+from finapi.market.documents.metadata import INDEX_EVIDENCE, FilingMetadata
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.documents.sources import MIB, Document, Entry
 from finapi.market.reference import companies
@@ -99,7 +99,7 @@ def ingest_quarter(app: App, documents: Sequence[Document], only: Set[int] | Non
         if problem:
             yield outcomes.refuse(document, problem.removeprefix(f"{document.path}: "))
         else:
-            yield outcomes.from_document(document, counts[True] > 0, summary)
+            yield outcomes.for_document(document, counts[True] > 0, summary)
 
 
 def ingest_filings(app: App, tables: Mapping[str, Entry], only: Set[int] | None = None) -> Iterator[IngestResult]:
@@ -134,11 +134,11 @@ def ingest_filings(app: App, tables: Mapping[str, Entry], only: Set[int] | None 
                 stopping.check()
                 parts = [(filings[one], [found.get(one, b"") for found in of_filings]) for one in some]
                 yield from _stored(app, [(filing, readers.report(filing, rows)) for filing, rows in parts])
-                tables[SUB].moved("filings", done := done + len(some), len(filings))
+                tables[SUB].report_progress("filings", done := done + len(some), len(filings))
 
 
 def _table(tables: Mapping[str, Entry], kind: str, columns: Sequence[str]) -> DataSetTable:
-    return DataSetTable(tables[kind].lines(), tables[kind].path, columns)
+    return DataSetTable(tables[kind].iter_lines(), tables[kind].path, columns)
 
 
 def _dealt(table: DataSetTable, stem: Path, files: int, filings: Mapping[bytes, SubRow]) -> list[Path]:
@@ -203,7 +203,7 @@ def _put(
     if isinstance(made, ParseError):
         return IngestResult(filing.accession, None, outcomes.format_reason(made))
     filed = FilingMetadata(
-        filing.accession, INDEX, form=filing.form, filed_at=filing.filed, accepted_at=filing.accepted
+        filing.accession, INDEX_EVIDENCE, form=filing.form, filed_at=filing.filed, accepted_at=filing.accepted
     )
     stored = report_store.upsert_report(tx, made, filed, now, known)
     told = companies.FiledAttributes(filing.sic, filing.fiscal_year_end, filing.state)

@@ -10,9 +10,9 @@ from typing import Any
 from finapi.core.errors import ParseError
 from finapi.edgar import xbrl
 from finapi.market.documents.families import Family
-from finapi.market.documents.identify import Subject
-from finapi.market.documents.metadata import SUBMISSIONS, FilingMetadata
-from finapi.market.documents.outcomes import UNDATED
+from finapi.market.documents.identification import Subject
+from finapi.market.documents.metadata import SUBMISSIONS_EVIDENCE, FilingMetadata
+from finapi.market.documents.outcomes import UNDATED_NOTE
 from finapi.market.documents.sources import Document
 from finapi.market.statements import filed_report, layout, report_store, statement_set_intake
 from finapi.market.statements.filed_report import Cover, Fact, Report
@@ -97,7 +97,7 @@ def _pack_rows(tx: Transaction) -> Iterator[tuple[Report, FilingMetadata, None]]
     for row in tx.list_rows("pack_reports"):
         filed = FilingMetadata(
             row["accession"],
-            SUBMISSIONS,
+            SUBMISSIONS_EVIDENCE,
             form=row["filing_form"],
             filed_at=row["filed_at"],
             accepted_at=row["accepted_at"],
@@ -150,18 +150,18 @@ def _subject(made: filed_report.Report) -> Subject:
 
 
 def _note(made: filed_report.Report, filed: FilingMetadata) -> str | None:
-    return None if filed.filed_at else UNDATED
+    return None if filed.filed_at else UNDATED_NOTE
 
 
 FAMILY = Family(
     content=filed_report.Report,
-    group=group_by_filing,
-    read=parse_report,
-    subject=_subject,
-    put=report_store.upsert_report,
-    note=_note,
-    move=report_store.move_reports,
-    data_set=statement_set_intake.ingest_quarter,
-    pack_rows=_pack_rows,
-    arrivals=("filing", "xbrl_run"),
+    group_documents=group_by_filing,
+    read_content=parse_report,
+    get_subject=_subject,
+    store=report_store.upsert_report,
+    describe_stored=_note,
+    move_filing=report_store.move_reports,
+    ingest_data_set=statement_set_intake.ingest_quarter,
+    iter_pack_rows=_pack_rows,
+    arrival_kinds=("filing", "xbrl_run"),
 )

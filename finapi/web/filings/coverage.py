@@ -95,7 +95,7 @@ SEARCH_PARAMS = (
 )
 
 
-def held(call: Call) -> Response:
+def get_stored_counts(call: Call) -> Response:
     """How much is held by kind, and when the last of it came in."""
     with call.app.db.read() as tx:
         times = heartbeats.get_freshness(tx)
@@ -111,7 +111,7 @@ def held(call: Call) -> Response:
     )
 
 
-def of_filing(call: Call) -> Response:
+def get_filing_sections(call: Call) -> Response:
     """The sections of a filing's XBRL, and which of them are statements that can be asked for."""
     accession = call.params["accession"]
     with call.app.db.read() as tx:
@@ -123,7 +123,7 @@ def of_filing(call: Call) -> Response:
     return call.success(index, meta)
 
 
-def of_company(call: Call) -> Response:
+def get_coverage(call: Call) -> Response:
     """How much of a company is held: filings with figures, and from when to when."""
     place = {name: call.params[name] for name in ("limit", "offset")}
     named: CompanyCovered = {"ticker": None, "company_name": None, "cik": None}
@@ -140,7 +140,7 @@ def of_company(call: Call) -> Response:
     return call.success({**named, **held, "companies": listed}, {"companies": count, **place, "has_more": more})
 
 
-def search(call: Call) -> Response:
+def search_companies(call: Call) -> Response:
     """Companies by ticker, name or CIK, the likeliest first."""
     text = call.params["q"]
     with call.app.db.read() as tx:

@@ -6,11 +6,11 @@ from typing import TypedDict
 
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Object, Url
-from finapi.market.documents import contents, filing_rows
+from finapi.market.documents import filing_rows, submission_documents
 from finapi.market.documents.filing_rows import FilingDetail, FilingRow
-from finapi.market.filings import lists, search
+from finapi.market.filings import filing_search, lists
+from finapi.market.filings.filing_search import FilingOfDay, FilingPosition, FilingQuery, PageRequest
 from finapi.market.filings.lists import PageNotIngested
-from finapi.market.filings.search import FilingOfDay, Page, Place, Question
 from finapi.market.reference import companies
 from finapi.market.reference.companies import FormerName, TickerHolder
 from finapi.store.db import Transaction
@@ -116,7 +116,7 @@ _CURSOR = cursor_param("2025-05-02_32019325000057", "([0-9]{4}-[0-9]{2}-[0-9]{2}
 _Q = Param(
     "q",
     help="Words that all stand in a name (also a former one), a description, or an 8-K item's number or title; "
-    f"400 when they stand for more than {search.MAX_NAMED} of those.",
+    f"400 when they stand for more than {filing_search.MAX_WORD_TERMS} of those.",
     example="restatement",
 )
 LIST_PARAMS = (
@@ -140,7 +140,7 @@ LIST_PARAMS = (
         "boolean",
         default=True,
         help="Whether to count all filings that match. Where they must be counted one by one, counting stops at "
-        f"{search.MAX_COUNTED} and total_exact is false.",
+        f"{filing_search.MAX_COUNTED} and total_exact is false.",
         example="false",
     ),
 )
@@ -171,14 +171,14 @@ DAY_PARAMS = (
 INERT = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 
-def listed(call: Call) -> Response:
+def list_filings(call: Call) -> Response:
     """The filings that the parameters ask for, a page at a time."""
     params = call.params
     with call.app.db.read() as tx:
         asked = _companies(tx, call)
         question = _question(tx, call, asked)
         rows, following = _page(tx, call, question)
-        total, exact = search.total(tx, question) if params["include_total"] else (None, None)
+        total, exact = filing_search.count_filings(tx, question) if params["include_total"] else (None, None)
         paging: FilingsPage = {
             "total": total,
             "total_exact": exact,
@@ -192,28 +192,28 @@ def listed(call: Call) -> Response:
             "has_more": following is not None,
             "next_cursor": following,
             **_asked_for(tx, call, asked),
-            **call.build_window_meta(search.undated(tx, question)),  # type: ignore[typeddict-item]
+            **call.build_window_meta(filing_search.count_undated(tx, question)),  # type: ignore[typeddict-item]
         }
     return call.success_rows(rows, meta)
 
 
-def detail(call: Call) -> Response:
+def get_filing(call: Call) -> Response:
     """One filing."""
     with call.app.db.read() as tx:
-        found = filing_rows.detail(tx, call.params["accession_number"])
+        found = filing_rows.find_filing(tx, call.params["accession_number"])
     if found is None:
         raise ApiError("NOT_FOUND", "finapi has no filing with this accession number.")
     return call.success(found, {})
 
 
-def text(call: Call) -> Response:
+def get_filing_text(call: Call) -> Response:
     """The primary document of a filing, inert: nothing in it runs or loads anything."""
     with call.app.db.read() as tx:
-        found = contents.primary(tx, call.params["accession_number"])
+        found = submission_documents.find_primary_text(tx, call.params["accession_number"])
     if found is None:
         raise ApiError("NOT_FOUND", "finapi does not have the text of this filing.")
     plain = call.params["plain"] is True
-    whole = found.plain() if plain else found.body.decode()
+    whole = found.to_plain_text() if plain else found.body.decode()
     first, length = call.params["offset"], call.params["length"]
     part = whole[first : None if length is None else first + length].encode()
     if call.params["max_bytes"] is not None:
@@ -226,13 +226,13 @@ def text(call: Call) -> Response:
     )
 
 
-def bare(call: Call) -> Response:
+def list_filing_links(call: Call) -> Response:
     """The filings without their envelope, by cursor."""
     with call.app.db.read() as tx:
-        question = question_of(tx, call)
+        question = build_query(tx, call)
         rows, following = _page(tx, call, question)
-        total, exact = search.total(tx, question)
-        windows = call.build_window_meta(search.undated(tx, question))
+        total, exact = filing_search.count_filings(tx, question)
+        windows = call.build_window_meta(filing_search.count_undated(tx, question))
     shown: list[FilingLink] = [
         {
             "accession_number": row["accession_number"],
@@ -249,12 +249,12 @@ def bare(call: Call) -> Response:
     return table or call.bare_object({"filings": shown, "pagination": paging, "meta": windows})
 
 
-def of_day(call: Call) -> Response:
+def list_filings_of_day(call: Call) -> Response:
     """The accession numbers of a day."""
     day, most, after = call.params["date"], call.params["limit"], int(call.params["cursor"] or 0)
     with call.app.db.read() as tx:
-        found = search.of_day(tx, day, limit=most + 1, offset=call.params["offset"], after=after)
-        count = search.count_of_day(tx, day)
+        found = filing_search.list_filings_of_day(tx, day, limit=most + 1, offset=call.params["offset"], after=after)
+        count = filing_search.count_filings_of_day(tx, day)
     more, shown = len(found) > most, found[:most]
     last = shown[-1]["accession_number"].replace("-", "").lstrip("0") if more else None
     paging = {"has_more": more, "next_cursor": last}
@@ -263,7 +263,7 @@ def of_day(call: Call) -> Response:
     )
 
 
-def question_of(tx: Transaction, call: Call) -> Question:
+def build_query(tx: Transaction, call: Call) -> FilingQuery:
     """Which filings the parameters ask for."""
     return _question(tx, call, _companies(tx, call))
 
@@ -281,17 +281,17 @@ def _companies(tx: Transaction, call: Call) -> list[companies.Company] | None:
     return [company for cik, company in found[0].items() if all(cik in one for one in found)]
 
 
-def _question(tx: Transaction, call: Call, asked: list[companies.Company] | None) -> Question:
+def _question(tx: Transaction, call: Call, asked: list[companies.Company] | None) -> FilingQuery:
     params = call.params
     try:
-        forms = search.forms_named(tx, params["form_type"] or ())
+        forms = filing_search.match_forms(tx, params["form_type"] or ())
     except ValueError as error:
         raise invalid_param(
             "form_type", f"form_type: {error}", expected="forms that are held, * for any letters"
         ) from None
-    if wrong := search.unknown_items(tx, params.get("items") or ()):
+    if wrong := filing_search.list_unknown_items(tx, params.get("items") or ()):
         raise invalid_param("items", f"There is no item {wrong[0]} of a Form 8-K.", expected="2.02,9.01")
-    return Question(
+    return FilingQuery(
         None if asked is None else tuple(company.cik for company in asked),
         forms,
         tuple(params.get("items") or ()),
@@ -304,22 +304,22 @@ def _question(tx: Transaction, call: Call, asked: list[companies.Company] | None
 
 def _named(tx: Transaction, text: str | None) -> tuple[str, ...] | None:
     try:
-        return None if text is None else search.terms_named(tx, text)
+        return None if text is None else filing_search.match_terms(tx, text)
     except ValueError as error:
         raise invalid_param("q", f"q: {error}", expected="words that narrow it, or cik, ticker and form_type") from None
 
 
-def _page(tx: Transaction, call: Call, question: Question) -> tuple[list[FilingRow], str | None]:
+def _page(tx: Transaction, call: Call, question: FilingQuery) -> tuple[list[FilingRow], str | None]:
     """The rows of the page that is asked for, and the cursor of the next one."""
     params = call.params
     limit, after = params["limit"], None
     if params["cursor"]:
         day, _, number = params["cursor"].partition("_")
-        after = Place(day, int(number))
+        after = FilingPosition(day, int(number))
     oldest_first = params.get("sort", "").endswith("asc")
-    page = Page(limit + 1, not oldest_first, after, params.get("offset", 0))
-    places = search.places(tx, question, page)
-    rows = filing_rows.rows(tx, [search.accession_of(place) for place in places[:limit]])
+    page = PageRequest(limit + 1, not oldest_first, after, params.get("offset", 0))
+    places = filing_search.list_positions(tx, question, page)
+    rows = filing_rows.list_filings(tx, [filing_search.get_accession(place) for place in places[:limit]])
     last = places[limit - 1] if len(places) > limit else None
     return rows, None if last is None else f"{last.filed_at}_{last.number}"
 
@@ -336,5 +336,5 @@ def _asked_for(tx: Transaction, call: Call, asked: list[companies.Company] | Non
         "former_names": companies.list_former_names(tx, company.cik) if company else [],
         # Of a ticker that others bear or bore too: who, and who bears it today.
         "ticker_history": holders if len(holders) > 1 else [],
-        "not_ingested": [page for one in asked or () for page in lists.not_ingested(tx, one.cik)],
+        "not_ingested": [page for one in asked or () for page in lists.list_missing_pages(tx, one.cik)],
     }

@@ -8,8 +8,8 @@ from finapi.core.clock import iso
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.json import dumps
 from finapi.core.records import Date, Object, Time
-from finapi.market.filings import search
-from finapi.market.filings.search import Entity, Form, FormCount
+from finapi.market.filings import filing_search
+from finapi.market.filings.filing_search import Entity, Form, FormCount
 from finapi.store import heartbeats
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -73,51 +73,51 @@ ENTITIES_PARAMS = (
 )
 
 
-def forms(call: Call) -> Response:
+def list_forms(call: Call) -> Response:
     """The forms, those with most filings first."""
     limit, offset = call.params["limit"], call.params["offset"]
     with call.app.db.read() as tx:
-        found = search.forms(tx, call.params["q"])[offset:]
+        found = filing_search.list_forms(tx, call.params["q"])[offset:]
     shown = found[:limit]
     return call.success_rows(shown, {"count": len(shown), "limit": limit, "has_more": len(found) > limit})
 
 
-def form(call: Call) -> Response:
+def get_form(call: Call) -> Response:
     """One form."""
     with call.app.db.read() as tx:
-        found = search.form(tx, call.params["form_type"].strip().upper())
+        found = filing_search.find_form(tx, call.params["form_type"].strip().upper())
     if found is None:
         raise ApiError("NOT_FOUND", "finapi knows no form with this name.")
     return call.success(found, {})
 
 
-def entities(call: Call) -> Response:
+def list_entities(call: Call) -> Response:
     """Companies and people, by CIK."""
     wanted, limit = (call.params["form_type"] or "").strip().upper() or None, call.params["limit"]
     place = {"limit": limit + 1, "offset": call.params["offset"], "after": int(call.params["cursor"] or 0)}
     with call.app.db.read() as tx:
-        if wanted is not None and search.form(tx, wanted) is None:
+        if wanted is not None and filing_search.find_form(tx, wanted) is None:
             raise invalid_param("form_type", "finapi knows no form with this name.", expected="10-K")
-        found = search.entities(tx, wanted, **place)
+        found = filing_search.list_entities(tx, wanted, **place)
     shown, more = found[:limit], len(found) > limit
     meta = {"count": len(shown), "limit": limit, "has_more": more, "next_cursor": shown[-1]["cik"] if more else None}
     return call.success_rows(shown, meta)
 
 
-def statistics(call: Call) -> Response:
+def get_statistics(call: Call) -> Response:
     """How many filings there are, of which forms."""
     with call.app.db.read() as tx:
-        found = search.statistics(tx)
+        found = filing_search.compute_statistics(tx)
     return call.success({**found, "timestamp": iso(call.now)}, {})
 
 
-def totals(call: Call) -> Response:
+def get_totals(call: Call) -> Response:
     """How much is held of everything."""
     with call.app.db.read() as tx:
         held = heartbeats.get_stored_counts(tx)
-        counts = search.counts(tx)
+        counts = filing_search.get_total_counts(tx)
         found = {
-            "total_filings": search.count_of_all(tx),
+            "total_filings": filing_search.count_all_filings(tx),
             "total_insiders": counts["insiders"],
             "total_holdings_13f": held["holdings"],
             "total_tickers": counts["tickers"],

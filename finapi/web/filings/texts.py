@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from finapi.core.records import Date
 from finapi.market.filings import text_search
-from finapi.market.filings.text_search import TextFound, TextScope
+from finapi.market.filings.text_search import TextMatch, TextScope
 from finapi.web.filings import filings
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -33,7 +33,7 @@ class TextsMeta(TextDays):
     next_cursor: str | None
 
 
-SEARCH = Envelope[list[TextFound], TextsMeta]
+SEARCH = Envelope[list[TextMatch], TextsMeta]
 SEARCH_PARAMS = (
     Param(
         "q",
@@ -49,27 +49,27 @@ SEARCH_PARAMS = (
 )
 
 
-def search(call: Call) -> Response:
+def search_texts(call: Call) -> Response:
     """The kept documents in which words stand, the newest filing first, and where they stand."""
     params = call.params
-    query = text_search.parsed(params["q"])
+    query = text_search.parse_query(params["q"])
     with call.app.db.read() as tx:
-        asked = filings.question_of(tx, call)
-        scope = TextScope(asked.ciks, asked.forms, asked.first, asked.last)
+        asked = filings.build_query(tx, call)
+        scope = TextScope(asked.ciks, asked.forms, asked.first_day, asked.last_day)
         before = int(params["cursor"]) if params["cursor"] else None
-        found = text_search.page(tx, query, scope, params["limit"], before, params["offset"])
-        held, undated = text_search.held(tx), text_search.undated(tx, query, scope)
-    more = found.following is not None
+        found = text_search.search_texts(tx, query, scope, params["limit"], before, params["offset"])
+        held, undated = text_search.get_text_counts(tx), text_search.count_undated_texts(tx, query, scope)
+    more = found.next_before is not None
     meta: TextsMeta = {
         "query": params["q"],
         "documents_kept": held.documents,
         "documents_searched": held.texts,
         "total": found.total,
-        "total_exact": found.exact,
+        "total_exact": found.is_exact,
         "limit": params["limit"],
         "offset": params["offset"],
         "has_more": more,
-        "next_cursor": str(found.following) if more else None,
+        "next_cursor": str(found.next_before) if more else None,
         **call.build_window_meta(undated),  # type: ignore[typeddict-item]
     }
     return call.success_rows(found.rows, meta)

@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date
-from finapi.market.filings import search
+from finapi.market.filings import filing_search
 from finapi.market.reference import companies, sectors
 from finapi.market.statements import filed_facts
 from finapi.market.statements.filed_facts import Aggregates, ConceptFact, FactFilters, ListedFact, XbrlFact
@@ -175,7 +175,7 @@ def listed(call: Call) -> Response:
         cik = None if params["ticker"] is None else companies.resolve(tx, params["ticker"]).cik
         sets = filed_facts.list_fact_sets(tx, accession=accession, cik=cik)
         form = (params["form_type"] or "").strip().upper()
-        if form and search.form(tx, form) is None:
+        if form and filing_search.find_form(tx, form) is None:
             raise invalid_param("form_type", "finapi knows no form with this name.", expected="10-K")
         sets = [one for one in sets if not form or one["form"] == form]
         filters = FactFilters(

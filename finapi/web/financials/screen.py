@@ -219,7 +219,7 @@ def keep_latest(app: App) -> None:
         if not computed.may_be_more:
             break
     if splits_changed:
-        ingest.settle(app)
+        ingest.recompute_derived(app)
 
 
 def valuation(call: Call) -> Response:

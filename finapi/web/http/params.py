@@ -441,9 +441,9 @@ def _accession(text: str) -> str:
 
 
 def _any_accession(text: str) -> str:
-    from finapi.market.documents.metadata import UNFILED
+    from finapi.market.documents.metadata import UNFILED_PREFIX
 
-    return text if re.fullmatch(UNFILED + "[0-9a-f]{16}", text) else _accession(text)
+    return text if re.fullmatch(UNFILED_PREFIX + "[0-9a-f]{16}", text) else _accession(text)
 
 
 _ACCESSION_MESSAGE = ("an accession number such as 0000320193-25-000057", "0000320193-25-000057")

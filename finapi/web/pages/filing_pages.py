@@ -9,7 +9,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
 from finapi.core.errors import ApiError
-from finapi.market.documents import contents
+from finapi.market.documents import submission_documents
 from finapi.market.statements import filed_statements
 from finapi.web.html import html_tables, page_layout, sanitizer
 from finapi.web.html.tags import Html, h
@@ -75,7 +75,7 @@ def _party(one: Any, who: Any) -> Html:
 def _parts(call: Call, accession: str) -> Html | None:
     """The links to the parts of the document that is kept."""
     with call.app.db.read() as tx:
-        kept = contents.primary(tx, accession)
+        kept = submission_documents.find_primary_text(tx, accession)
     many = sanitizer.count_parts(kept.body.decode()) if kept and kept.media == "html" else 1
     names = [f"part {n}" for n in range(1, many + 1)] if many > 1 else ["the document"]
     to = f"/filing/{accession}/document"

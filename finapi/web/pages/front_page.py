@@ -91,11 +91,13 @@ def _newest(call: Call) -> Html:
 
 
 def _filings(call: Call) -> list[dict[str, str | None]]:
-    from finapi.market.filings import search
+    from finapi.market.filings import filing_search
 
     with call.app.db.read() as tx:
-        places = search.places(tx, search.Question(), search.Page(MAX_NEWEST))
-        return [_line(row) for row in filing_rows.rows(tx, [search.accession_of(place) for place in places])]
+        places = filing_search.list_positions(tx, filing_search.FilingQuery(), filing_search.PageRequest(MAX_NEWEST))
+        return [
+            _line(row) for row in filing_rows.list_filings(tx, [filing_search.get_accession(place) for place in places])
+        ]
 
 
 def _line(row: FilingRow) -> dict[str, str | None]:

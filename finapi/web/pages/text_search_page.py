@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from finapi.market.documents import fulltext
+from finapi.market.documents import text_index
 from finapi.market.filings import text_search
 from finapi.market.filings.text_search import TextQuery
 from finapi.web.filings import texts
@@ -43,7 +43,7 @@ def show_text_search(call: Call) -> Response:
 
 def _page(call: Call, one: api_backed_pages.ApiCall) -> Response:
     answer = one.answer(call)
-    rows, meta, query = answer["data"], answer["meta"], text_search.parsed(call.params["q"])
+    rows, meta, query = answer["data"], answer["meta"], text_search.parse_query(call.params["q"])
     many = html_tables.format_count(meta["total"], "document")
     said = (
         f"{many if meta['total_exact'] else f'More than {many}'} found; {meta['documents_searched']:,} of the "
@@ -97,7 +97,7 @@ def _found(row: Mapping[str, Any], query: TextQuery) -> Html:
 
 def _marked(snippet: str, query: TextQuery) -> Html:
     """What is written around the place, with the words themselves marked."""
-    place = fulltext.place_of(snippet, query.phrases, query.prefixes)
+    place = text_index.find_phrase(snippet, query.phrases, query.prefixes)
     if place is None:
         return join_html(snippet)
     first, last = place.offset, place.offset + place.length

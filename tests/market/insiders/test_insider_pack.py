@@ -13,8 +13,8 @@ from finapi.app import App
 from finapi.core.errors import ParseError
 from finapi.edgar import ownership_forms
 from finapi.edgar.form_families import OWNERSHIP
-from finapi.market.documents import packed
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.documents import packs
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.insiders import insider_store
 from finapi.web.http.route import INSIDERS
 from tests.client import Client
@@ -27,14 +27,16 @@ MAGIC = b"finapi-pack 2 insiders\n"
 def test_a_pack_holds_what_was_stored(app: App, make_app: Callable[..., App]) -> None:
     told = ownership_forms.parse(forms.form(forms.transaction(), forms.holding()), "form.xml")
     with app.db.write() as tx:
-        insider_store.upsert_form(tx, told, FilingMetadata(forms.ACCESSION, DOCUMENT, filed_at="2025-03-05"), NOW)
+        insider_store.upsert_form(
+            tx, told, FilingMetadata(forms.ACCESSION, DOCUMENT_EVIDENCE, filed_at="2025-03-05"), NOW
+        )
     with app.db.read() as tx:
-        data = packed.dump(tx, OWNERSHIP)
+        data = packs.dump(tx, OWNERSHIP)
     other = make_app()
-    assert packed.load(other, data, "x.pack") == 1
-    assert packed.load(other, data, "x.pack") == 0
+    assert packs.load(other, data, "x.pack") == 1
+    assert packs.load(other, data, "x.pack") == 0
     with other.db.read() as tx:
-        assert packed.dump(tx, OWNERSHIP) == data
+        assert packs.dump(tx, OWNERSHIP) == data
 
 
 @pytest.mark.parametrize(
@@ -50,19 +52,21 @@ def test_a_pack_holds_what_was_stored(app: App, make_app: Callable[..., App]) ->
 )
 def test_what_is_no_pack_is_refused(app: App, damaged: bytes, reason: str) -> None:
     with pytest.raises(ParseError) as caught:
-        packed.load(app, damaged, "x.pack")
+        packs.load(app, damaged, "x.pack")
     assert caught.value.reason.startswith(reason)
 
 
 def test_a_line_that_the_database_refuses_names_the_constraint(app: App, make_app: Callable[..., App]) -> None:
     form = ownership_forms.parse(forms.form(forms.transaction()), "form.xml")
     with app.db.write() as tx:
-        insider_store.upsert_form(tx, form, FilingMetadata(forms.ACCESSION, DOCUMENT, filed_at="2025-03-05"), NOW)
+        insider_store.upsert_form(
+            tx, form, FilingMetadata(forms.ACCESSION, DOCUMENT_EVIDENCE, filed_at="2025-03-05"), NOW
+        )
     with app.db.read() as tx:
-        line = zlib.decompress(packed.dump(tx, OWNERSHIP)[len(MAGIC) :])
+        line = zlib.decompress(packs.dump(tx, OWNERSHIP)[len(MAGIC) :])
     data = MAGIC + zlib.compress(line.replace(b'"Brook Lamps Inc."', b"null"))
     with pytest.raises(ParseError) as caught:
-        packed.load(make_app(), data, "x.pack")
+        packs.load(make_app(), data, "x.pack")
     assert caught.value.place == "line 1"
     assert caught.value.reason == "cannot be stored: NOT NULL constraint failed: companies.name"
 
@@ -70,7 +74,7 @@ def test_a_line_that_the_database_refuses_names_the_constraint(app: App, make_ap
 def test_the_demo_carries_real_forms_in_little_space(app: App) -> None:
     data = (resources.files("finapi.market.demo") / "insiders.pack").read_bytes()
     assert len(data) < 100_000
-    assert packed.load(app, data, "insiders.pack") == 11
+    assert packs.load(app, data, "insiders.pack") == 11
     client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
     sales = client.get(f"{INSIDERS}/transactions/top?direction=SELL").json["data"]
     assert [(row["ticker"], row["shares"], row["price_per_share"]) for row in sales][:2] == [

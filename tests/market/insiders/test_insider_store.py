@@ -13,8 +13,8 @@ import pytest
 
 from finapi.app import App
 from finapi.edgar import ownership_forms
-from finapi.market.documents.identify import Given
-from finapi.market.documents.metadata import DOCUMENT, INDEX, FilingMetadata
+from finapi.market.documents.identification import IngestOptions
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, INDEX_EVIDENCE, FilingMetadata
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.insiders import amendments, holdings, insider_store
 from finapi.market.insiders import insider_forms as insider_filings
@@ -31,7 +31,7 @@ FIRST, SECOND, THIRD = "0001234567-25-000001", "0001234567-25-000002", "00012345
 
 
 def put(app: App, data: bytes, accession: str = FIRST, filed: str | None = "2025-03-05", **more: Any) -> bool:
-    filing = FilingMetadata(accession, more.pop("evidence", DOCUMENT), filed_at=filed, **more)
+    filing = FilingMetadata(accession, more.pop("evidence", DOCUMENT_EVIDENCE), filed_at=filed, **more)
     with app.db.write() as tx:
         return insider_store.upsert_form(tx, ownership_forms.parse(data, "form.xml"), filing, NOW)
 
@@ -244,10 +244,10 @@ def test_the_order_of_forms_changes_nothing(make_app: Callable[..., App], order:
 def test_a_document_replaces_what_a_data_set_told(make_app: Callable[..., App]) -> None:
     said = forms.form(forms.transaction(), box=None)
     one, other = make_app(), make_app()
-    assert put(one, said, evidence=INDEX) is True
+    assert put(one, said, evidence=INDEX_EVIDENCE) is True
     assert put(one, ORIGINAL) is True
     assert put(other, ORIGINAL) is True
-    assert put(other, said, evidence=INDEX) is False
+    assert put(other, said, evidence=INDEX_EVIDENCE) is False
     assert everything(one) == everything(other)
 
 
@@ -318,7 +318,7 @@ def test_transactions_that_stand_are_counted(app: App) -> None:
             counted.append(heartbeats.get_stored_counts(tx)["insider_transactions"])
             assert tx.list_rows("uncounted") == []
 
-    put(app, ORIGINAL, evidence=INDEX)
+    put(app, ORIGINAL, evidence=INDEX_EVIDENCE)
     count()
     put(app, forms.form(kind="3"), THIRD)  # of holdings alone
     count()
@@ -360,9 +360,9 @@ def test_rows_of_other_tables_are_never_restated() -> None:
 # ---- ingest
 
 
-def outcomes(app: App, *paths: Path, given: Given | None = None) -> list[Outcome]:
+def outcomes(app: App, *paths: Path, given: IngestOptions | None = None) -> list[Outcome]:
     found: list[Outcome] = []
-    ingest.run(app, paths, given or Given(), found.append)
+    ingest.run(app, paths, given or IngestOptions(), found.append)
     return found
 
 
@@ -394,7 +394,7 @@ def test_a_folder_names_the_only_form_in_it(app: App, tmp_path: Path) -> None:
 
 def test_the_operator_says_when_a_form_was_filed(app: App, tmp_path: Path) -> None:
     (tmp_path / "form4.xml").write_bytes(ORIGINAL)
-    (found,) = outcomes(app, tmp_path, given=Given(SECOND, "2025-03-05"))
+    (found,) = outcomes(app, tmp_path, given=IngestOptions(SECOND, "2025-03-05"))
     assert (found.accession, found.reason) == (SECOND, None)
     assert trades(app)[0]["filed_at"] == "2025-03-05"
 

@@ -19,7 +19,7 @@ from finapi.core.cache import Cache
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.edgar import ownership_forms
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.insiders import form_query as insider_query
 from finapi.market.insiders import insider_store, names
 from finapi.market.reference import companies
@@ -104,7 +104,10 @@ def put_market(app: App) -> None:
     for data, accession, filed in MARKET:
         with app.db.write() as tx:
             insider_store.upsert_form(
-                tx, ownership_forms.parse(data, accession), FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW
+                tx,
+                ownership_forms.parse(data, accession),
+                FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed),
+                NOW,
             )
     with app.db.write() as tx:
         for cik, sic in ((forms.ISSUER, 3640), (OTHER[0], 6022)):
@@ -435,7 +438,9 @@ def test_filings_are_narrowed(api: Client, path: str, query: dict[str, Any], fou
 def test_a_form_whose_filing_day_is_unknown_was_filed_before_no_day(api: Client, market: App) -> None:
     with market.db.write() as tx:
         told = ownership_forms.parse(form(transaction("G"), period="2025-10-01"), "x")
-        insider_store.upsert_form(tx, told, FilingMetadata("0001234567-25-000009", DOCUMENT, filed_at=None), NOW)
+        insider_store.upsert_form(
+            tx, told, FilingMetadata("0001234567-25-000009", DOCUMENT_EVIDENCE, filed_at=None), NOW
+        )
     for path in ("/filings/latest", "/filings/by-ticker/BRK-B"):
         assert [row["filed_at"] for row in get(api, path)["data"]][-1] is None
         before = get(api, path, to_date="2025-12-31")
@@ -804,6 +809,6 @@ def test_an_answer_has_a_tag_until_something_is_new(api: Client, market: App) ->
     with market.db.write() as tx:
         told = ownership_forms.parse(form(transaction("G"), period="2026-01-30"), "x")
         insider_store.upsert_form(
-            tx, told, FilingMetadata("0001234567-26-000009", DOCUMENT, filed_at="2026-01-30"), NOW
+            tx, told, FilingMetadata("0001234567-26-000009", DOCUMENT_EVIDENCE, filed_at="2026-01-30"), NOW
         )
     assert api.get(INSIDERS + "/filings/latest", headers={"If-None-Match": tag}).status == 200

@@ -18,7 +18,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.edgar import ownership_forms, submissions
-from finapi.market.documents.metadata import DOCUMENT, FilingMetadata
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.filings import lists
 from finapi.market.insiders import insider_store
 from finapi.market.insiders import trades as stored
@@ -178,7 +178,7 @@ def test_bounds_out_of_reach_find_nothing(api: Client) -> None:
 
 def test_who_bought_before_earnings(api: Client, market: App) -> None:
     with market.db.write() as tx:
-        lists.put_submissions(tx, submissions.parse_company(announced(), "f"), NOW)
+        lists.upsert_submissions(tx, submissions.parse_company(announced(), "f"), NOW)
         tx.run("bump_data_version")
     path = "/transactions/search?quarter=2026-03-31&transaction_code=P"
     assert shares(get(api, path + "&earnings_within=6")) == [200, 50]
@@ -245,7 +245,7 @@ def made_up(app: App, count: int = 120) -> None:
             accession = f"{issuer[0]}-26-{number + 1:06}"
             filed = str(day + timedelta(chance.choice((1, 2, 2, 40))))
             document = ownership_forms.parse(form(*rows, period=str(day), owners=who, issuer=issuer), accession)
-            insider_store.upsert_form(tx, document, FilingMetadata(accession, DOCUMENT, filed_at=filed), NOW)
+            insider_store.upsert_form(tx, document, FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed), NOW)
         tx.run("bump_data_version")
 
 

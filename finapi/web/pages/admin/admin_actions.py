@@ -11,7 +11,7 @@ from finapi.accounts import audit, invites, plans, sessions, users
 from finapi.accounts.audit import Actor
 from finapi.core.errors import ApiError, UsageError, invalid_param
 from finapi.delivery import credential_replacement, webhooks
-from finapi.market.intake import following
+from finapi.market.intake import fetch_queue
 from finapi.web.accounts.auth import LOGIN_BODY
 from finapi.web.html import page_layout
 from finapi.web.html.tags import Child, Html, h
@@ -175,7 +175,7 @@ def _revoke_invite(call: Call, fields: Fields, by: Actor) -> None:
 
 
 def _retry(call: Call, fields: Fields, by: Actor) -> None:
-    if not sum(following.retry(call.app, [fields.get("accession") or None], call.now, by)):
+    if not sum(fetch_queue.retry_documents(call.app, [fields.get("accession") or None], call.now, by)):
         raise ApiError("CONFLICT", "There is nothing to retry.")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from finapi.accounts import audit, billing, invites, plans, users
 from finapi.core.errors import ApiError
 from finapi.delivery import webhooks
-from finapi.market.intake import following
+from finapi.market.intake import fetch_queue
 from finapi.ops import status
 from finapi.store import heartbeats
 from finapi.web.html import html_tables, page_layout
@@ -55,7 +55,7 @@ def show_health(call: Call) -> Response:
         parts = []
     waiting = status.count_queued_work(app, call.now)
     with app.db.read() as tx:
-        given_up = following.given_up(tx)
+        given_up = fetch_queue.count_given_up(tx)
     with app.accounts.read() as tx:
         rows = audit.list_actions(tx, 10)
     waits = [(name.capitalize(), f"{number:,}") for name, number in {**waiting, "given up": given_up}.items()]
@@ -184,8 +184,8 @@ def show_intake(call: Call) -> Response:
     every = call.app.config.poll_every
     with call.app.db.read() as tx:
         steps, times = heartbeats.get_heartbeats(tx), heartbeats.get_freshness(tx)
-        states, followed = following.states(tx), len(following.listed(tx))
-        given_up, rows = following.given_up(tx), following.in_trouble(tx)[:MAX_ROWS]
+        states, followed = fetch_queue.list_watermarks(tx), len(fetch_queue.list_followed(tx))
+        given_up, rows = fetch_queue.count_given_up(tx), fetch_queue.list_failed_documents(tx)[:MAX_ROWS]
     polls = f"The feed is read every {every:g} seconds." if every else "Polling is off (--poll-every SECONDS)."
     came = [(f"Last {kind.replace('_', ' ')}", (at or "never")[:16].replace("T", " ")) for kind, at in times.items()]
     beats = [{"name": one.name, "at": one.at, "ms": one.took_ms, "failure": one.failure} for one in steps.values()]
@@ -215,7 +215,7 @@ def show_intake(call: Call) -> Response:
 
 def _refused_files(call: Call) -> Html:
     with call.app.db.read() as tx:
-        rows = following.refused_files(tx, MAX_ROWS)
+        rows = fetch_queue.list_refused_files(tx, MAX_ROWS)
     said, columns = (
         f"The last {len(rows)}, until they are ingested",
         ("File=path", "Kind=kind", "Why=reason", "When=@at"),

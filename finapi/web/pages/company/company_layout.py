@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from finapi.core.errors import ApiError
-from finapi.market.filings import search
+from finapi.market.filings import filing_search
 from finapi.market.holdings import funds
 from finapi.market.reference import companies, sectors
 from finapi.market.reference.companies import Company, CompanyAttributes
@@ -86,7 +86,9 @@ def get_company_view(call: Call) -> CompanyView:
     with call.app.db.read() as tx:
         company = companies.resolve(tx, text)
         named = company.padded_cik if text.isdigit() or company.ticker is None else company.ticker
-        newest = search.places(tx, search.Question((company.cik,)), search.Page(1))
+        newest = filing_search.list_positions(
+            tx, filing_search.FilingQuery((company.cik,)), filing_search.PageRequest(1)
+        )
         told = companies.get_attributes(tx, company.cik)
         fund = funds.find_name(tx, company.cik) is not None
     as_of, basis = call.params.get("as_of"), call.params.get("basis", "latest")

@@ -118,7 +118,7 @@ def _why(told: Mapping[str, Any]) -> Html | None:
 def _links(call: Call, accessions: Sequence[str]) -> dict[str, tuple[str, str | None]]:
     """Where the SEC has filings, by accession number: the index, and the document that people read."""
     with call.app.db.read() as tx:
-        rows = filing_rows.rows(tx, list(dict.fromkeys(accessions)))
+        rows = filing_rows.list_filings(tx, list(dict.fromkeys(accessions)))
     return {row["accession_number"]: (row["primary_link"], row["primary_html_url"]) for row in rows}
 
 

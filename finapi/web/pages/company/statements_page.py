@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from finapi.core.errors import ApiError
 from finapi.market.documents import filing_rows
-from finapi.market.filings import search
+from finapi.market.filings import filing_search
 from finapi.market.statements import filed_statements
 from finapi.web.html import html_tables
 from finapi.web.html.tags import Child, Html, h
@@ -114,10 +114,14 @@ def _not_loaded(call: Call, one: CompanyView) -> Html | None:
     """The newest reports that are known of, but whose statements are not held."""
     forms = filed_statements.FORMS_BY_PERIOD[call.params["period"]]
     with call.app.db.read() as tx:
-        places = search.places(tx, search.Question((one.company.cik,), forms, last=one.as_of), search.Page(MAX_COLUMNS))
-        named = [search.accession_of(place) for place in places]
+        places = filing_search.list_positions(
+            tx,
+            filing_search.FilingQuery((one.company.cik,), forms, last_day=one.as_of),
+            filing_search.PageRequest(MAX_COLUMNS),
+        )
+        named = [filing_search.get_accession(place) for place in places]
         absent = [name for name in named if filed_statements.find_report_by_accession(tx, name) is None]
-        rows = filing_rows.rows(tx, absent)
+        rows = filing_rows.list_filings(tx, absent)
     told = [
         [n and ", ", h.a(f"{row['form_type']} of {row['filed_date']}", href=f"/filing/{row['accession_number']}")]
         for n, row in enumerate(rows)

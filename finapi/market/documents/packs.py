@@ -31,7 +31,7 @@ def dump(tx: Transaction, form: FormFamily) -> bytes:
     """Every stored document of a family as a pack; the same documents make the same bytes."""
     packer = zlib.compressobj(9)
     parts = [next(magic for magic, one in MAGIC.items() if one is form)]
-    for content, filed, more in families.family(form).pack_rows(tx):
+    for content, filed, more in families.load_family(form).iter_pack_rows(tx):
         line = [[getattr(filed, name) for name in _FILED], content, more]
         text = json.dumps(line, default=_plain, ensure_ascii=False, separators=(",", ":"))
         parts.append(packer.compress(text.encode() + b"\n"))
@@ -43,8 +43,8 @@ def load(app: App, data: bytes, file: str) -> int:
     magic = data[: data.find(b"\n") + 1]
     if magic not in MAGIC:
         raise ParseError(file, "", "is not a finapi pack of version 2")
-    family = families.family(MAGIC[magic])
-    read = reader(family.content)
+    family = families.load_family(MAGIC[magic])
+    read = build_reader(family.content)
     now = app.clock.now()
     stored = 0
     for number, line in enumerate(_unpacked(data[len(magic) :], file), 1):
@@ -53,23 +53,23 @@ def load(app: App, data: bytes, file: str) -> int:
             metadata, made = FilingMetadata(**dict(zip(_FILED, filed, strict=True))), read(content) if read else content
             with app.db.write() as tx:
                 if (
-                    family.pack_put(tx, made, metadata, more, now)
-                    if family.pack_put
-                    else family.put(tx, made, metadata, now)
+                    family.store_pack_row(tx, made, metadata, more, now)
+                    if family.store_pack_row
+                    else family.store(tx, made, metadata, now)
                 ):
                     stored += 1
-                    for kind in family.arrivals:
+                    for kind in family.arrival_kinds:
                         heartbeats.record_arrival(tx, kind, now)
         except ConstraintError as error:
             raise ParseError(file, f"line {number}", f"cannot be stored: {error}") from None
         except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
             raise ParseError(file, f"line {number}", f"is not a pack line: {type(error).__name__}") from None
     with app.db.write() as tx:
-        family.finish(tx, now)
+        family.finish_ingest(tx, now)
     return stored
 
 
-def reader(kind: Any) -> Callable[[Any], Any] | None:
+def build_reader(kind: Any) -> Callable[[Any], Any] | None:
     """What makes a value of a type of what JSON holds of it: texts and numbers, in lists, named tuples and dataclasses.
 
     None for what JSON holds as it is.
@@ -78,14 +78,14 @@ def reader(kind: Any) -> Callable[[Any], Any] | None:
     if kind is bytes:
         return bytes.fromhex
     if origin in (Union, UnionType):
-        one = reader(inner[0])
+        one = build_reader(inner[0])
         return one and (lambda value: None if value is None else one(value))
     if origin is not None and issubclass(origin, Sequence):
-        each = reader(inner[0])
+        each = build_reader(inner[0])
         return tuple if each is None else lambda values: tuple(map(each, values))
     if not (is_dataclass(kind) or hasattr(kind, "_fields")):
         return None
-    readers = [reader(hint) for hint in get_type_hints(kind).values()]
+    readers = [build_reader(hint) for hint in get_type_hints(kind).values()]
     if not any(readers):
         return lambda values: kind(*values)
     return lambda values: kind(*[one(value) if one else value for one, value in zip(readers, values, strict=True)])

@@ -21,7 +21,7 @@ from finapi.store.schema import has_full_text
 
 _LEVEL = 6
 _IDS = 1 << 32  # filings that a day has room for
-NOWHERE = 0  # the first place: that of filings whose day is unknown begins there
+UNDATED_ROWID = 0  # the first place: that of filings whose day is unknown begins there
 
 # A comment, a tag by its name, or another mark. None of them goes beyond the next "<", so that a page of "<" alone is
 # gone through once.
@@ -34,7 +34,7 @@ _WORD = re.compile(r"[^\W_]+")
 SNIPPET = 140  # characters before and after the place found
 
 
-class Found(NamedTuple):
+class PhraseMatch(NamedTuple):
     """Where words stand in a text: ``offset`` and ``length`` in its characters, and what is written around them."""
 
     offset: int
@@ -45,7 +45,7 @@ class Found(NamedTuple):
 # ---- plain text
 
 
-def plain(body: str) -> str:
+def extract_plain_text(body: str) -> str:
     """What a reader sees of an HTML document: a line for each block, without tags, scripts and hidden facts."""
     text = html.unescape("".join(_parts(body)))
     text = unicodedata.normalize("NFC", re.sub("[\u00ad\u200b\ufeff]", "", text))
@@ -86,27 +86,27 @@ def _bare_letters() -> dict[int, str]:
     return {code: letter for code, letter in bare.items() if letter != chr(code)}
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """A text without case and accents, each character where it was."""
     bare = text if text.isascii() else text.translate(_bare_letters())
     low = bare.lower()
     return low if len(low) == len(bare) else "".join(one if len(one.lower()) != 1 else one.lower() for one in bare)
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a text as the index has them."""
-    return _WORD.findall(folded(text))
+    return _WORD.findall(fold_text(text))
 
 
-def place_of(text: str, phrases: Sequence[Sequence[str]], prefixes: Sequence[bool]) -> Found | None:
+def find_phrase(text: str, phrases: Sequence[Sequence[str]], prefixes: Sequence[bool]) -> PhraseMatch | None:
     """The first place of the longest phrase that stands in a text, or None; of a prefix, the word that begins so."""
-    low = folded(text)
+    low = fold_text(text)
     longest = sorted(zip(phrases, prefixes, strict=True), key=lambda one: -sum(map(len, one[0])))
     for phrase, prefix in longest:
         pattern = r"[\W_]+".join(map(re.escape, phrase)) + (r"[^\W_]*" if prefix else r"(?![^\W_])")
         for found in re.finditer(pattern, low):
             if found.start() == 0 or not _WORD.match(low[found.start() - 1]):
-                return Found(found.start(), found.end() - found.start(), _around(text, *found.span()))
+                return PhraseMatch(found.start(), found.end() - found.start(), _around(text, *found.span()))
     return None
 
 
@@ -123,45 +123,45 @@ def _around(text: str, first: int, last: int) -> str:
 # ---- the index
 
 
-def place(filed_at: str | None, filing_id: int) -> int:
+def compute_rowid(filed_at: str | None, filing_id: int) -> int:
     """The row of a filing's document in the index: by its day, then by when it came in."""
-    return first_place(filed_at) + filing_id
+    return compute_first_rowid(filed_at) + filing_id
 
 
-def first_place(day: str | None) -> int:
+def compute_first_rowid(day: str | None) -> int:
     """Where the documents of a day begin; without one, those of no day."""
-    return NOWHERE if not day else date.fromisoformat(day).toordinal() * _IDS
+    return UNDATED_ROWID if not day else date.fromisoformat(day).toordinal() * _IDS
 
 
-def end_place(day: str | None) -> int:
+def compute_end_rowid(day: str | None) -> int:
     """What is behind all documents of a day and of those before it; without one, behind every document."""
     return ((date.fromisoformat(day).toordinal() if day else date.max.toordinal()) + 1) * _IDS
 
 
-def put(tx: Transaction, filing_id: int, filed_at: str | None, text: str, most: int) -> bool:
+def insert_text(tx: Transaction, filing_id: int, filed_at: str | None, text: str, most: int) -> bool:
     """Index a document's text, unless it is indexed, or more than ``most`` characters would be; whether it was."""
     if not has_full_text() or tx.find_value("has_text_indexed", filing_id=filing_id):
         return False
     if tx.find_value("texts_characters") + len(text) > most:
         return False
-    at = place(filed_at, filing_id)
+    at = compute_rowid(filed_at, filing_id)
     packed = zlib.compress(text.encode(), _LEVEL)
     tx.run("insert_text", filing_id=filing_id, place=at, characters=len(text), packed=packed)
-    tx.run("insert_words", place=at, text=folded(text))
+    tx.run("insert_words", place=at, text=fold_text(text))
     return True
 
 
-def move(tx: Transaction, filing_id: int, filed_at: str | None) -> None:
+def move_text(tx: Transaction, filing_id: int, filed_at: str | None) -> None:
     """Put a document's words under the day that its filing turned out to have."""
     row = tx.find_row("indexed_text", filing_id=filing_id) if has_full_text() else None
-    at = place(filed_at, filing_id)
+    at = compute_rowid(filed_at, filing_id)
     if row is not None and row["place"] != at:
-        low = folded(unpacked(row["packed"]))
+        low = fold_text(decompress_text(row["packed"]))
         tx.run("delete_words", place=row["place"], text=low)
         tx.run("insert_words", place=at, text=low)
         tx.run("move_text", filing_id=filing_id, place=at)
 
 
-def unpacked(packed: bytes) -> str:
+def decompress_text(packed: bytes) -> str:
     """The text that was stored."""
     return zlib.decompress(packed).decode()

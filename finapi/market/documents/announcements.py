@@ -26,31 +26,31 @@ from finapi.delivery.webhooks import WebhookEvent
 from finapi.edgar.form_families import FormFamily
 from finapi.market.documents import filing_rows
 from finapi.market.documents.filing_rows import FilingRow
-from finapi.market.documents.metadata import UNFILED
+from finapi.market.documents.metadata import UNFILED_PREFIX
 from finapi.store.db import Transaction
 
-LISTED_DAYS = 7  # a poller that was away for a long weekend still tells of what it missed
+RECENT_DAYS = 7  # a poller that was away for a long weekend still tells of what it missed
 MAX_CHANGES = 100  # changed values that one restatement_detected lists; its change_count has all of them
 
 # Which filing an event about figures is of, beside what it says of them.
 FILING_MEMBERS = ("accession_number", "ticker", "cik", "company_name", "filed_at", "form_type", "period_of_report")
 
 
-def filing(tx: Transaction, now: datetime, *, accession: str, listed: bool = False) -> bool:
+def announce_filing(tx: Transaction, now: datetime, *, accession: str, only_listed: bool = False) -> bool:
     """Announce a filing whose row has been stored (``new_filing``); whether this call did so.
 
     It may be called whenever a document says something of the filing: it is news once. ``listed`` says that
     only a list named it so far, no document of its own.
     """
     times = tx.find_row("filing_times", accession=accession)
-    if times is None or accession.startswith(UNFILED):
+    if times is None or accession.startswith(UNFILED_PREFIX):
         return False
-    if listed and not is_recent(now, times["filed_at"], times["accepted_at"]):
+    if only_listed and not is_recent(now, times["filed_at"], times["accepted_at"]):
         return False
     undated = times["filed_at"] is None and times["accepted_at"] is None
     if not tx.run("mark_announced", accession=accession, undated=undated):
         return False
-    shown = filing_rows.rows(tx, [accession])[0]
+    shown = filing_rows.list_filings(tx, [accession])[0]
     about, occurred_at = _about(tx, accession, shown["form_type"]), _occurred_at(now, shown)
     outbox.enqueue_event(tx, now, accession, "new_filing", occurred_at=occurred_at, tags=about, data=shown)
     if not undated:
@@ -58,14 +58,14 @@ def filing(tx: Transaction, now: datetime, *, accession: str, listed: bool = Fal
     return True
 
 
-def dated(tx: Transaction, now: datetime, *, accession: str) -> None:
+def announce_filing_date(tx: Transaction, now: datetime, *, accession: str) -> None:
     """Hit the sniper targets that wait for a filing which was announced without a date, now that it has one.
 
     A hit tells when the SEC accepted the filing: before that is known there is none. To be called when something new
     is known of a filing; it is hit once.
     """
     if tx.run("date_announced", accession=accession):
-        shown = filing_rows.rows(tx, [accession])[0]
+        shown = filing_rows.list_filings(tx, [accession])[0]
         _hit(tx, now, shown, _about(tx, accession, shown["form_type"]))
 
 
@@ -76,7 +76,7 @@ def _hit(tx: Transaction, now: datetime, shown: FilingRow, about: EventTags) -> 
         outbox.enqueue_hit(tx, now, FilingHit(number, ciks, form, _occurred_at(now, shown), link))
 
 
-def data_ready(tx: Transaction, now: datetime, *, accession: str) -> None:
+def announce_data_ready(tx: Transaction, now: datetime, *, accession: str) -> None:
     """Announce that the XBRL figures of a filing can be asked for (``data_ready``)."""
     report = tx.find_row("latest_report_of", accession=accession)
     if report is not None:
@@ -84,7 +84,9 @@ def data_ready(tx: Transaction, now: datetime, *, accession: str) -> None:
         _of_filing(tx, "data_ready", now, accession, told, documents=told.pop("sha256"))
 
 
-def restatement(tx: Transaction, now: datetime, *, accession: str, changes: Sequence[Mapping[str, Any]]) -> None:
+def announce_restatement(
+    tx: Transaction, now: datetime, *, accession: str, changes: Sequence[Mapping[str, Any]]
+) -> None:
     """Announce that a filing changes values that were served from earlier ones (``restatement_detected``).
 
     A change has ``concept``, ``unit``, ``start_date`` (None of an instant), ``end_date``, ``value``,
@@ -101,16 +103,16 @@ def _of_filing(
     tx: Transaction, type: str, now: datetime, accession: str, more: Mapping[str, Any], documents: bytes = b""
 ) -> None:
     """Record an event about a filing's figures: which filing it is, and ``more``; nothing until its number is known."""
-    if accession.startswith(UNFILED):
+    if accession.startswith(UNFILED_PREFIX):
         return
-    shown: Mapping[str, Any] = dict(filing_rows.rows(tx, [accession])[0])
+    shown: Mapping[str, Any] = dict(filing_rows.list_filings(tx, [accession])[0])
     data = {**{name: shown[name] for name in FILING_MEMBERS}, **more}
     about = _about(tx, accession, data["form_type"])
     occurred_at = _occurred_at(now, shown)
     outbox.enqueue_event(tx, now, accession, type, occurred_at=occurred_at, tags=about, data=data, documents=documents)
 
 
-class News(NamedTuple):
+class ContentNews(NamedTuple):
     """One thing inside a filing that is news: the event's object, the webhook's payload, and what tells it apart."""
 
     data: Mapping[str, Any]
@@ -118,12 +120,14 @@ class News(NamedTuple):
     subject: str
 
 
-def inside(tx: Transaction, now: datetime, form: FormFamily, accession: str, news: Iterable[News]) -> None:
+def announce_contents(
+    tx: Transaction, now: datetime, form: FormFamily, accession: str, news: Iterable[ContentNews]
+) -> None:
     """Announce what a filing holds: for each piece of news the family's event and a delivery of its topic.
 
     Where no day of the filing is known, ``filed_at`` is None rather than the time of the ingest.
     """
-    shown = filing_rows.rows(tx, [accession])[0]
+    shown = filing_rows.list_filings(tx, [accession])[0]
     about, occurred_at = _about(tx, accession, shown["form_type"]), _occurred_at(now, shown)
     for one in news:
         outbox.enqueue_event(
@@ -137,12 +141,12 @@ def inside(tx: Transaction, now: datetime, form: FormFamily, accession: str, new
 def is_recent(now: datetime, filed_at: str | None, accepted_at: str | None = None) -> bool:
     """Whether a filing that only a list or a data set names is news rather than history."""
     known = accepted_at or filed_at
-    return known is not None and known >= recent_since(now)[: len(known)]
+    return known is not None and known >= get_recent_start(now)[: len(known)]
 
 
-def recent_since(now: datetime) -> str:
+def get_recent_start(now: datetime) -> str:
     """The time from which on what is filed is news."""
-    return iso(now - timedelta(days=LISTED_DAYS))
+    return iso(now - timedelta(days=RECENT_DAYS))
 
 
 def _occurred_at(now: datetime, filing: Mapping[str, Any]) -> str:

@@ -15,19 +15,19 @@ from typing import Any, NamedTuple
 
 from finapi.core.clock import iso
 from finapi.edgar.submissions import ListedFiling
-from finapi.market.documents import announce, fulltext
+from finapi.market.documents import announcements, text_index
 from finapi.market.documents.metadata import (
-    CLAIMED,
+    CLAIMED_RANK,
     FIELDS,
-    INDEX,
-    LISTED,
-    SUBMISSIONS,
+    INDEX_EVIDENCE,
+    LISTED_RANK,
+    SUBMISSIONS_EVIDENCE,
     FilingMetadata,
     Party,
-    from_list,
+    accession_to_int,
+    from_listed_filing,
     is_unfiled,
-    listed_values,
-    number,
+    list_field_values,
 )
 from finapi.market.reference import companies
 from finapi.store import heartbeats
@@ -39,15 +39,15 @@ Place = tuple[str, int]
 Values = tuple[Any, ...]
 
 
-class Stored(NamedTuple):
+class StoredFiling(NamedTuple):
     """A filing's row; ``new``: it was not known before; ``changed``: something that an answer shows is new."""
 
     id: int
-    new: bool
+    is_new: bool
     changed: bool
 
 
-def upsert(tx: Transaction, told: FilingMetadata, now: datetime, *, news: bool = True) -> Stored:
+def upsert(tx: Transaction, told: FilingMetadata, now: datetime, *, announces: bool = True) -> StoredFiling:
     """Store what a document tells of a filing: its row, its parties, and the terms by which it is found.
 
     Every document that tells of a filing comes through here. The caller bumps the data version when the
@@ -55,15 +55,15 @@ def upsert(tx: Transaction, told: FilingMetadata, now: datetime, *, news: bool =
     unless ``news`` is False: the caller then tells more of it first, and announces it.
     """
     stored = _put(tx, told, now)
-    if stored.changed and not stored.new:
-        announce.dated(tx, now, accession=told.accession)
-    listed = told.evidence in (INDEX, SUBMISSIONS)
-    if news and (stored.new or not listed):
-        announce.filing(tx, now, accession=told.accession, listed=listed)
+    if stored.changed and not stored.is_new:
+        announcements.announce_filing_date(tx, now, accession=told.accession)
+    listed = told.evidence in (INDEX_EVIDENCE, SUBMISSIONS_EVIDENCE)
+    if announces and (stored.is_new or not listed):
+        announcements.announce_filing(tx, now, accession=told.accession, only_listed=listed)
     return stored
 
 
-def _put(tx: Transaction, told: FilingMetadata, now: datetime) -> Stored:
+def _put(tx: Transaction, told: FilingMetadata, now: datetime) -> StoredFiling:
     ranks: dict[int, int] = {}
     for party in told.parties:
         if party.name is None:
@@ -78,18 +78,18 @@ def _put(tx: Transaction, told: FilingMetadata, now: datetime) -> Stored:
         heartbeats.record_arrival(tx, "filing", now)
         if told.form is not None and told.form.startswith("8-K"):
             heartbeats.record_arrival(tx, "news", now)
-        return Stored(filing_id, new=True, changed=True)
+        return StoredFiling(filing_id, is_new=True, changed=True)
     known = {row["cik"]: row["rank"] for row in tx.list_rows("filing_parties", filing_id=held["id"])}
-    better = {cik: rank for cik, rank in ranks.items() if rank < known.get(cik, CLAIMED + 1)}
+    better = {cik: rank for cik, rank in ranks.items() if rank < known.get(cik, CLAIMED_RANK + 1)}
     values, evidence = _merged(held, told)
     fresh = {name for name in FIELDS if values[name] != held[name]}
     if not fresh and not better and evidence == held["evidence"]:
-        return Stored(held["id"], new=False, changed=False)
+        return StoredFiling(held["id"], is_new=False, changed=False)
     _update(tx, held, known, {**known, **better}, {**values, "evidence": evidence, "now": iso(now)})
-    return Stored(held["id"], new=False, changed=bool(fresh or better))
+    return StoredFiling(held["id"], is_new=False, changed=bool(fresh or better))
 
 
-def upsert_listed(tx: Transaction, cik: int, told: Sequence[ListedFiling], now: datetime) -> bool:
+def upsert_listed_filings(tx: Transaction, cik: int, told: Sequence[ListedFiling], now: datetime) -> bool:
     """Store what the list of a company tells of its filings, in its order; whether anything was new.
 
     What :func:`put` does for each, with those that are new stored at once.
@@ -98,32 +98,32 @@ def upsert_listed(tx: Transaction, cik: int, told: Sequence[ListedFiling], now: 
     held = _held(tx, [one.accession for one in told])
     # Of one that stands twice the first is stored at once.
     fresh = {one.accession: one for one in reversed(told) if one.accession not in held}
-    new = [(one.accession, listed_values(one)) for one in told if fresh.get(one.accession) is one]
-    _put_new(tx, cik, new, SUBMISSIONS, now)
-    changed, since = bool(fresh), announce.recent_since(now)
+    new = [(one.accession, list_field_values(one)) for one in told if fresh.get(one.accession) is one]
+    _put_new(tx, cik, new, SUBMISSIONS_EVIDENCE, now)
+    changed, since = bool(fresh), announcements.get_recent_start(now)
     for one in told:
         if fresh.get(one.accession) is not one:
-            changed |= upsert(tx, from_list(cik, one), now).changed
-        elif (one.accepted or one.filed) >= since[:10] and announce.is_recent(now, one.filed, one.accepted):
-            announce.filing(tx, now, accession=one.accession, listed=True)
+            changed |= upsert(tx, from_listed_filing(cik, one), now).changed
+        elif (one.accepted or one.filed) >= since[:10] and announcements.is_recent(now, one.filed, one.accepted):
+            announcements.announce_filing(tx, now, accession=one.accession, only_listed=True)
     return changed
 
 
-def upsert_dated(tx: Transaction, cik: int, told: Mapping[str, tuple[str, str]], now: datetime) -> int:
+def upsert_dated_filings(tx: Transaction, cik: int, told: Mapping[str, tuple[str, str]], now: datetime) -> int:
     """Store form and day of a company's filings, by accession number; how many were new or told otherwise.
 
     What :func:`put` does for each, with those that are new stored at once.
     """
     held = _held(tx, [*told])
     new = [(accession, (*one, *[None] * (len(FIELDS) - 2))) for accession, one in told.items() if accession not in held]
-    _put_new(tx, cik, new, INDEX, now)
+    _put_new(tx, cik, new, INDEX_EVIDENCE, now)
     changed = len(new)
     for accession, (form, filed) in told.items():
         if accession in held:
-            one = FilingMetadata(accession, INDEX, (Party(cik, LISTED),), form, filed)
+            one = FilingMetadata(accession, INDEX_EVIDENCE, (Party(cik, LISTED_RANK),), form, filed)
             changed += upsert(tx, one, now).changed
-        elif announce.is_recent(now, filed):
-            announce.filing(tx, now, accession=accession, listed=True)
+        elif announcements.is_recent(now, filed):
+            announcements.announce_filing(tx, now, accession=accession, only_listed=True)
     return changed
 
 
@@ -132,8 +132,8 @@ def _held(tx: Transaction, accessions: Sequence[str]) -> set[str]:
 
 
 def upsert_document(
-    tx: Transaction, outside: FilingMetadata, inside: FilingMetadata, now: datetime, *, announced: bool = True
-) -> Stored:
+    tx: Transaction, outside: FilingMetadata, inside: FilingMetadata, now: datetime, *, announces: bool = True
+) -> StoredFiling:
     """Upsert the filing of a document: index or header metadata first, then what the document says of itself.
 
     A document whose filing is not known has a row to be served by, which no list shows. ``announced`` False leaves
@@ -143,12 +143,12 @@ def upsert_document(
         form, period = outside.form or inside.form, outside.period_of_report or inside.period_of_report
         cik = inside.parties[0].cik
         made = tx.run("put_unfiled", accession=outside.accession, cik=cik, form=form, period=period)
-        return Stored(tx.find_value("filing_id", accession=outside.accession), made > 0, made > 0)
-    stored = upsert(tx, replace(outside, parties=outside.parties or inside.parties), now, news=False)
-    changed = upsert(tx, replace(inside, accession=outside.accession), now, news=False).changed
-    if announced:
-        announce.filing(tx, now, accession=outside.accession)
-    return Stored(stored.id, stored.new, stored.changed | changed)
+        return StoredFiling(tx.find_value("filing_id", accession=outside.accession), made > 0, made > 0)
+    stored = upsert(tx, replace(outside, parties=outside.parties or inside.parties), now, announces=False)
+    changed = upsert(tx, replace(inside, accession=outside.accession), now, announces=False).changed
+    if announces:
+        announcements.announce_filing(tx, now, accession=outside.accession)
+    return StoredFiling(stored.id, stored.is_new, stored.changed | changed)
 
 
 def _merged(held: Row, told: FilingMetadata) -> tuple[dict[str, Any], str]:
@@ -173,7 +173,7 @@ def _insert(tx: Transaction, told: FilingMetadata, parties: dict[int, int], stam
     known = told.accession, _primary(parties), _evidence(values, told.evidence)
     tx.insert_rows("insert_filings", [(filing_id, *known, stamp, stamp, *values)])
     tx.insert_rows("put_parties", [(filing_id, cik, rank) for cik, rank in sorted(parties.items())])
-    place = told.filed_at or "", number(told.accession)
+    place = told.filed_at or "", accession_to_int(told.accession)
     _add_terms(tx, {term: [place] for term in _terms(told.form, told.items, told.description, parties)})
     tx.run("count_filings", more=1)
     if told.form is not None:
@@ -190,7 +190,7 @@ def _put_new(tx: Transaction, cik: int, new: Sequence[tuple[str, Values]], evide
     for id, (accession, values) in enumerate(new, first):
         rows.append((id, accession, cik, _evidence(values, evidence), stamp, stamp, *values))
         form, filed, *_, description, items = values[:7]
-        place = filed, number(accession)
+        place = filed, accession_to_int(accession)
         every.append(place)
         terms[f"f{form}"].append(place)
         if description and description != form:
@@ -198,7 +198,7 @@ def _put_new(tx: Transaction, cik: int, new: Sequence[tuple[str, Values]], evide
         for item in set(items.split(",")) if items else ():
             terms[f"i{item}"].append(place)
     tx.insert_rows("insert_filings", rows)
-    tx.run("insert_listed_parties", first=first, rank=LISTED)
+    tx.run("insert_listed_parties", first=first, rank=LISTED_RANK)
     tx.run("count_filings", more=len(rows))
     forms = sorted((term, len(places)) for term, places in terms.items() if term.startswith("f"))
     tx.insert_rows("add_form_entities", [(term[1:], cik, count) for term, count in forms])
@@ -228,10 +228,10 @@ def _update(tx: Transaction, held: Row, before: dict[int, int], after: dict[int,
     """Write what is now known of a filing, and move its terms to where they now belong."""
     tx.run("update_filing", values, id=held["id"], cik=_primary(after))
     if values["filed_at"] != held["filed_at"]:
-        fulltext.move(tx, held["id"], values["filed_at"])
+        text_index.move_text(tx, held["id"], values["filed_at"])
     tx.insert_rows("put_parties", [(held["id"], cik, rank) for cik, rank in sorted(after.items())])
-    key = number(held["accession"])
-    types = exhibits(row["type"] for row in tx.list_rows("filing_documents", filing_id=held["id"]))
+    key = accession_to_int(held["accession"])
+    types = build_exhibit_terms(row["type"] for row in tx.list_rows("filing_documents", filing_id=held["id"]))
     old, new = (
         {
             (term, told["filed_at"] or "", key)
@@ -266,6 +266,6 @@ def _terms(form: str | None, items: str | None, description: str | None, parties
     return terms
 
 
-def exhibits(types: Iterable[str]) -> set[str]:
+def build_exhibit_terms(types: Iterable[str]) -> set[str]:
     """The terms of exhibits among the types of a filing's documents."""
     return {f"e{one.upper()}" for one in types if one.upper().startswith("EX-")}

@@ -19,28 +19,30 @@ from finapi.market.reference import companies
 from finapi.store.db import Row, Transaction
 
 # How often the list of a company's filings is fetched when the feed tells of none.
-LIST_HOURS = 24
+LIST_INTERVAL_HOURS = 24
 
 # When a document that did not come, or not whole, is asked for again, in seconds after each try: it is often there in
 # a minute, and an outage that somebody has to notice lasts for days. After these and one more it is given up.
-TRY_AGAIN = (60, 300, 900, 3600, 10_800, 21_600, 43_200, 86_400, 86_400)
-LATEST = 2 * TRY_AGAIN[-1]  # within which whatever is due is due, lists of filings too
+RETRY_SECONDS = (60, 300, 900, 3600, 10_800, 21_600, 43_200, 86_400, 86_400)
+MAX_DELAY_SECONDS = 2 * RETRY_SECONDS[-1]  # within which whatever is due is due, lists of filings too
 
-KEEP = timedelta(days=60)  # how long what was fetched is remembered; far beyond what an index can tell of again
+FINISHED_KEPT_FOR = timedelta(
+    days=60
+)  # how long what was fetched is remembered; far beyond what an index can tell of again
 
 
-def add(tx: Transaction, cik: int, now: datetime) -> bool:
+def follow_company(tx: Transaction, cik: int, now: datetime) -> bool:
     """Follow a company; False when it is followed already. One that is not known is called by its number."""
     companies.insert_unnamed(tx, cik)
     return tx.run("follow", cik=cik, now=iso(now)) > 0
 
 
-def drop(tx: Transaction, cik: int, now: datetime) -> bool:
+def unfollow_company(tx: Transaction, cik: int, now: datetime) -> bool:
     """Follow a company no more; False when it was not followed."""
     return tx.run("unfollow", cik=cik) > 0
 
 
-def listed(tx: Transaction) -> list[dict[str, Any]]:
+def list_followed(tx: Transaction) -> list[dict[str, Any]]:
     """The companies that are followed: ``cik`` of ten digits, ``ticker``, ``name``, ``added_at``."""
     return [
         {"cik": f"{row['cik']:010}", "ticker": row["ticker"], "name": row["name"], "added_at": row["added_at"]}
@@ -48,7 +50,7 @@ def listed(tx: Transaction) -> list[dict[str, Any]]:
     ]
 
 
-def note(
+def queue_filing(
     tx: Transaction, now: datetime, accession: str, form: str, ciks: Sequence[int], forms: Sequence[str] = ()
 ) -> None:
     """Want the documents of a filing that a list tells of, if they are of those that are fetched.
@@ -65,7 +67,7 @@ def note(
                 tx.run("hasten_followed", cik=one, now=iso(now))
 
 
-def note_recent(tx: Transaction, now: datetime, cik: int, days: int, forms: Sequence[str] = ()) -> None:
+def queue_recent_filings(tx: Transaction, now: datetime, cik: int, days: int, forms: Sequence[str] = ()) -> None:
     """Want the documents of what a company filed in the last ``days``, of the ``forms`` and their amendments.
 
     Without any its figures, and the forms that are fetched of everybody.
@@ -77,59 +79,61 @@ def note_recent(tx: Transaction, now: datetime, cik: int, days: int, forms: Sequ
             tx.run("want_documents", accession=row["accession"], cik=cik, form=row["form"], now=iso(now))
 
 
-def due(tx: Transaction, now: datetime, limit: int) -> list[Row]:
+def list_due_documents(tx: Transaction, now: datetime, limit: int) -> list[Row]:
     """The filings whose documents are to be fetched now: ``accession``, ``cik``, ``form``, ``tries``."""
     # Later than any schedule says: the clock was put back.
-    latest = iso(now + timedelta(seconds=LATEST))
+    latest = iso(now + timedelta(seconds=MAX_DELAY_SECONDS))
     return tx.list_rows("documents_due", now=iso(now), latest=latest, limit=limit)
 
 
-def lists_due(tx: Transaction, now: datetime, limit: int) -> list[int]:
+def list_due_companies(tx: Transaction, now: datetime, limit: int) -> list[int]:
     """The companies whose lists of filings are to be fetched now."""
-    latest = iso(now + timedelta(seconds=LATEST))
+    latest = iso(now + timedelta(seconds=MAX_DELAY_SECONDS))
     return [row["cik"] for row in tx.list_rows("followed_due", now=iso(now), latest=latest, limit=limit)]
 
 
-def ended(tx: Transaction, accession: str, now: datetime, refused: str | None) -> None:
+def finish_document(tx: Transaction, accession: str, now: datetime, refused: str | None) -> None:
     """Tick a filing off: stored, or refused with the reason."""
     state = "done" if refused is None else "refused"
     tx.run("end_document", accession=accession, state=state, now=iso(now), reason=refused)
-    tx.run("forget_documents", before=iso(now - KEEP))
+    tx.run("forget_documents", before=iso(now - FINISHED_KEPT_FOR))
 
 
-def put_off(tx: Transaction, row: Row, now: datetime, reason: str, least: float = 0.0) -> datetime | None:
+def postpone_document(tx: Transaction, row: Row, now: datetime, reason: str, least: float = 0.0) -> datetime | None:
     """Ask for a document again later, not within ``least`` seconds: when; None when it is given up."""
-    if row["tries"] >= len(TRY_AGAIN):
-        ended(tx, row["accession"], now, reason)
+    if row["tries"] >= len(RETRY_SECONDS):
+        finish_document(tx, row["accession"], now, reason)
         return None
-    again = now + timedelta(seconds=max(TRY_AGAIN[row["tries"]], least))
+    again = now + timedelta(seconds=max(RETRY_SECONDS[row["tries"]], least))
     tx.run("put_off_document", accession=row["accession"], due_at=iso(again), reason=reason)
     return again
 
 
-def in_trouble(tx: Transaction) -> list[dict[str, Any]]:
+def list_failed_documents(tx: Transaction) -> list[dict[str, Any]]:
     """The documents that were given up, then those put off: ``accession``, ``cik``, ``form``, ``state`` and why."""
     return [dict(row) for row in tx.list_rows("documents_in_trouble")]
 
 
-def refused_files(tx: Transaction, limit: int) -> list[Row]:
+def list_refused_files(tx: Transaction, limit: int) -> list[Row]:
     """The files that the last ingests refused and none has taken since: ``path``, ``kind``, ``reason`` and ``at``."""
     return tx.list_rows("refused_files", limit=limit)
 
 
-def states(tx: Transaction) -> list[Row]:
+def list_watermarks(tx: Transaction) -> list[Row]:
     """Where the poller stands: ``name`` and ``value`` of each of its watermarks."""
     return tx.list_rows("poll_states")
 
 
-def retry(app: App, accessions: Sequence[str | None], now: datetime, by: audit.Actor | None = None) -> list[int]:
+def retry_documents(
+    app: App, accessions: Sequence[str | None], now: datetime, by: audit.Actor | None = None
+) -> list[int]:
     """Ask for these of :func:`in_trouble` (None: all) again at once, and as often as at first; how many those are.
 
     CONFLICT on a node that answers on a copy.
     """
     app.db.check_original()
     with app.db.read() as tx:
-        there: set[str | None] = {row["accession"] for row in in_trouble(tx)}
+        there: set[str | None] = {row["accession"] for row in list_failed_documents(tx)}
     if not there or not {None, *there}.intersection(accessions):
         return [0] * len(accessions)
     # Written down first, in the other store: it refuses whoever may not.
@@ -139,13 +143,13 @@ def retry(app: App, accessions: Sequence[str | None], now: datetime, by: audit.A
         return [tx.run("retry_documents", accession=accession, now=iso(now)) for accession in accessions]
 
 
-def given_up(tx: Transaction) -> int:
+def count_given_up(tx: Transaction) -> int:
     """How many documents were given up."""
     number: int = tx.find_value("count_documents_given_up")
     return number
 
 
-def queue_depth(tx: Transaction, now: datetime) -> int:
+def count_due_documents(tx: Transaction, now: datetime) -> int:
     """How many filings wait for their documents to be fetched."""
     waiting: int = tx.find_value("count_documents_due", now=iso(now))
     return waiting
