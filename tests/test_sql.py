@@ -36,11 +36,11 @@ READS_ALL = {
     "spent_by_account",
     "user_rows",
     "total_counts",
-    "coverage_of_all",
+    "total_coverage",
     "covered_companies",
     "stored_counts",
-    "filings_of_all",
-    "companies_like",
+    "stored_filing_count",
+    "matching_companies",
     "companies_of_filings_like",
     "pack_reports",
     "book_companies",
@@ -102,7 +102,7 @@ READS_ALL = {
     "unsummed_quarter",
     "update_all_series_as_uncounted",
     # For a file of the SEC's, once.
-    "tickers_squeezed",
+    "unique_hyphenated_tickers",
     # The first rows in the order of an index.
     "funds_by_value",
     "schedules_of_all_greatest",
@@ -240,7 +240,7 @@ def test_a_list_is_walked_and_not_sorted(connection: sqlite3.Connection, name: s
     assert [step for step in plan if "TEMP B-TREE" in step] == []
 
 
-@pytest.mark.parametrize("name", ["days_of_concept", "rows_of_concept"])
+@pytest.mark.parametrize("name", ["fact_counts_by_end_day", "concept_facts"])
 def test_the_facts_of_a_concept_are_found_without_looking_each_up(connection: sqlite3.Connection, name: str) -> None:
     plan = [str(row[3]) for row in explained(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
     assert "SEARCH facts USING COVERING INDEX facts_by_concept (concept_id=?)" in plan

@@ -31,7 +31,7 @@ def app(make_app: Callable[..., App]) -> App:
             (2, "BRK-B", "Berkshire"),
         ):
             companies.upsert_name(tx, cik, name, companies.FROM_LIST, "2026-01-01")
-            tx.run("put_ticker", ticker=ticker, cik=cik, exchange=None, source=2, position=cik, as_of="2026-01-01")
+            tx.run("upsert_ticker", ticker=ticker, cik=cik, exchange=None, source=2, position=cik, as_of="2026-01-01")
     return app
 
 

@@ -1,1 +1,1 @@
-"""Companies, securities, sectors and tickers: what the other rooms look names up in."""
+"""Reference data: companies, tickers, securities, CUSIPs, sectors and splits."""

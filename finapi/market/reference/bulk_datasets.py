@@ -1,4 +1,10 @@
-"""Every row of a dataset that was filed in a day, a month or a quarter: which datasets there are, and their rows."""
+"""The datasets offered as bulk files, and the rows of each that were filed in a day, a month or a quarter.
+
+A dataset is read in two steps, so that only one filing is in memory at a time: one query lists the filings of the
+period in the order of filing, another returns the rows of each of them. The rows have the columns of an SQL view
+(see ``sql_views.py``), which shows the current state: insider transactions as last amended, and quarters of funds as
+last restated.
+"""
 
 from __future__ import annotations
 
@@ -13,71 +19,92 @@ from finapi.store.db import Row, Transaction
 
 
 class Dataset(NamedTuple):
-    """What a file is of: the query of its filings in a period, that of the rows of one, and the columns of these."""
+    """The queries of a dataset and the columns of its rows."""
 
-    filings: str
-    rows: str
+    filings_query: str
+    rows_query: str
     columns: tuple[str, ...]
-    values: Mapping[str, str]
+    # Further parameters of the filings query.
+    params: Mapping[str, str] = {}
 
 
 class FiledPeriod(NamedTuple):
-    """The days of filing that a file holds, both inside."""
+    """The days of filing that a bulk file covers, the first and the last included."""
 
     first: date
     last: date
 
 
-def _of(filings: str, rows: str, view: str, *more: str, **values: str) -> Dataset:
-    return Dataset(filings, rows, (*more, *VIEWS[view][0].split(", ")), values)
+def _insider_dataset(form: str) -> Dataset:
+    columns = VIEWS["insider_transaction"].column_names
+    return Dataset("bulk_insiders", "bulk_insider_rows", columns, {"form": form})
 
 
-# A row has the columns of an SQL view. Of amended insider transactions and restated quarters it is what stands now.
 DATASETS = {
-    "facts": _of("bulk_facts", "bulk_fact_rows", "fact"),
-    "filings": _of("bulk_filings", "bulk_filing_rows", "filing"),
-    "holdings": _of("bulk_holdings", "bulk_holding_rows", "holding", "accession_number", "filed_at"),
-    "form-3": _of("bulk_insiders", "bulk_insider_rows", "insider_transaction", form="3"),
-    "form-4": _of("bulk_insiders", "bulk_insider_rows", "insider_transaction", form="4"),
-    "form-5": _of("bulk_insiders", "bulk_insider_rows", "insider_transaction", form="5"),
-    "form-144": _of("bulk_sales", "bulk_sale_rows", "proposed_sale"),
-    "beneficial-ownership": _of("bulk_ownership", "bulk_ownership_rows", "beneficial_ownership"),
+    "facts": Dataset("bulk_facts", "bulk_fact_rows", VIEWS["fact"].column_names),
+    "filings": Dataset("bulk_filings", "bulk_filing_rows", VIEWS["filing"].column_names),
+    "holdings": Dataset(
+        "bulk_holdings", "bulk_holding_rows", ("accession_number", "filed_at", *VIEWS["holding"].column_names)
+    ),
+    "form-3": _insider_dataset("3"),
+    "form-4": _insider_dataset("4"),
+    "form-5": _insider_dataset("5"),
+    "form-144": Dataset("bulk_sales", "bulk_sale_rows", VIEWS["proposed_sale"].column_names),
+    "beneficial-ownership": Dataset(
+        "bulk_ownership", "bulk_ownership_rows", VIEWS["beneficial_ownership"].column_names
+    ),
 }
 
-# 2026-01-30, 2026-01 or 2026q1, of the years that days of filing can have.
+# Matches 2026-01-30, 2026-01 and 2026q1, in the years that a filing can be from.
 PERIOD_PATTERN = r"(?:19|20)[0-9]{2}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12][0-9]|3[01]))?|q[1-4])"
 
-# EDGAR takes filings until 22:00 in New York, which is the next day in UTC.
-DAY_ENDS = timedelta(hours=6)
+# EDGAR accepts filings until 22:00 in New York, which is the next day in UTC.
+EDGAR_DAY_DELAY = timedelta(hours=6)
 
 
 def parse_period(text: str) -> FiledPeriod:
-    """The days of ``2026-01-30``, ``2026-01`` or ``2026q1``; ValueError when it is none of these or no such day."""
+    """Return the days of ``2026-01-30``, ``2026-01`` or ``2026q1``. Raise ValueError for any other text."""
     if not re.fullmatch(PERIOD_PATTERN, text, re.ASCII):
         raise ValueError(text)
     if len(text) == len("2026-01-30"):
         day = date.fromisoformat(text)
         return FiledPeriod(day, day)
-    year, months = int(text[:4]), 3 if "q" in text else 1
-    first = date(year, int(text[5:]) * 3 - 2 if months == 3 else int(text[5:]), 1)
-    after = first.month + months
-    return FiledPeriod(first, date(year + after // 13, (after - 1) % 12 + 1, 1) - timedelta(days=1))
+    year = int(text[:4])
+    if "q" in text:
+        month_count = 3
+        first_month = int(text[5:]) * 3 - 2
+    else:
+        month_count = 1
+        first_month = int(text[5:])
+    next_month = first_month + month_count  # 13 for a period that ends with the year.
+    first_day_after = date(year + next_month // 13, (next_month - 1) % 12 + 1, 1)
+    return FiledPeriod(date(year, first_month, 1), first_day_after - timedelta(days=1))
 
 
 def has_begun(period: FiledPeriod, now: datetime) -> bool:
-    """Whether anything can have been filed in the period."""
+    """Return True if a filing can already have been filed in the period."""
     return period.first <= now.date()
 
 
 def is_over(period: FiledPeriod, now: datetime) -> bool:
-    """Whether nothing more is filed in the period; what was filed may still be on its way here."""
-    return now >= datetime.combine(period.last + timedelta(days=1), time(), UTC) + DAY_ENDS
+    """Return True if nothing more can be filed in the period.
+
+    Filings of the period may still be missing in the database, because they are loaded later than they are filed.
+    """
+    return now >= datetime.combine(period.last + timedelta(days=1), time(), UTC) + EDGAR_DAY_DELAY
 
 
 def iter_rows(tx: Transaction, dataset: Dataset, period: FiledPeriod) -> Iterator[Row]:
-    """Its rows by day of filing and accession number; of one filing at a time in memory."""
-    first, last = period.first.isoformat(), period.last.isoformat()
-    # Day 0 is that of forms whose day is not known.
-    numbers = {"first_day": max(1, days.number(first)), "last_day": days.number(last)}
-    for filing in tx.iter_rows(dataset.filings, {**dataset.values, "first": first, "last": last, **numbers}):
-        yield from tx.iter_rows(dataset.rows, dict(filing))
+    """Yield the dataset's rows in the order of filing day and accession number, reading one filing at a time."""
+    first = period.first.isoformat()
+    last = period.last.isoformat()
+    params = {
+        **dataset.params,
+        "first": first,
+        "last": last,
+        # Insider forms, schedules and sale notices of an unknown day are stored with day number 0: leave them out.
+        "first_day": max(1, days.number(first)),
+        "last_day": days.number(last),
+    }
+    for filing in tx.iter_rows(dataset.filings_query, params):
+        yield from tx.iter_rows(dataset.rows_query, dict(filing))

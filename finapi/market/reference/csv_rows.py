@@ -1,4 +1,7 @@
-"""The rows of a CSV that somebody made: comma, semicolon or tab, whichever its first line has most of."""
+"""The rows of a CSV file written by an operator or a data vendor.
+
+The separator is a comma, a semicolon or a tab: whichever is the most frequent in the first line.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,19 @@ from collections.abc import Iterator
 from finapi.core import stopping
 from finapi.core.errors import ParseError
 
-# Characters of a line. A cell costs twenty times a character or more, so that a line is not to be all cells.
+# A cell in memory takes at least twenty times the space of a character, so a line of nothing but cells must be short.
 MAX_LINE_CHARS = 20_000
 
-# A line with its end, also the last one without.
-_LINE = re.compile(r"[^\n]*\n|[^\n]+$")
+# A line including its line break; the last line may have none.
+_LINE_PATTERN = re.compile(r"[^\n]*\n|[^\n]+$")
 
 
 def iter_rows(data: bytes, file: str, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of its last line and the cells of every row that is not blank.
+    """Yield the line number and the cells of each row that is not blank.
 
-    Raises ParseError for what is not UTF-8, holds a NUL, has a line of more than :data:`LINE` characters, or with
-    ``strict`` a quote in a place where none may stand.
+    A quoted cell may contain line breaks; the line number is that of the row's last line. Raise ParseError if the file
+    is not UTF-8, contains a NUL character or a line of more than :data:`MAX_LINE_CHARS` characters, or, with
+    ``strict``, a misplaced quote.
     """
     try:
         text = data.decode("utf-8-sig")
@@ -28,9 +32,9 @@ def iter_rows(data: bytes, file: str, *, strict: bool = False) -> Iterator[tuple
         raise ParseError(file, f"byte {error.start}", "not UTF-8") from None
     if "\0" in text:
         raise ParseError(file, "", "contains a NUL character")
-    first = text.partition("\n")[0]
-    mark = max(",;\t", key=first.count)
-    reader = csv.reader(_lines(text, file), delimiter=mark, strict=strict)
+    first_line = text.partition("\n")[0]
+    separator = max(",;\t", key=first_line.count)
+    reader = csv.reader(_iter_lines(text, file), delimiter=separator, strict=strict)
     try:
         for cells in reader:
             if any(cell.strip() for cell in cells):
@@ -39,10 +43,10 @@ def iter_rows(data: bytes, file: str, *, strict: bool = False) -> Iterator[tuple
         raise ParseError(file, f"line {reader.line_num}", f"not CSV: {error}") from None
 
 
-def _lines(text: str, file: str) -> Iterator[str]:
-    # Not io.StringIO, which takes four bytes for each of the file's.
-    for number, found in enumerate(_LINE.finditer(text), 1):
+def _iter_lines(text: str, file: str) -> Iterator[str]:
+    # io.StringIO would need four bytes of memory for each character.
+    for line_number, match in enumerate(_LINE_PATTERN.finditer(text), 1):
         stopping.check()
-        if found.end() - found.start() > MAX_LINE_CHARS:
-            raise ParseError(file, f"line {number}", f"a line of more than {MAX_LINE_CHARS} characters")
-        yield found[0]
+        if match.end() - match.start() > MAX_LINE_CHARS:
+            raise ParseError(file, f"line {line_number}", f"a line of more than {MAX_LINE_CHARS} characters")
+        yield match[0]

@@ -1,7 +1,13 @@
-"""A mapping of CUSIPs to tickers, companies and successors, as an operator loads it from a CSV file.
+"""Sources that connect CUSIPs with tickers and companies.
 
-CUSIPs are licensed, so that no list of them comes with finapi: whoever has one loads it. Header names are
-folded (case, spaces, underscores), columns stand in any order, and only ``cusip`` is needed.
+CUSIPs are licensed, so finapi contains no list of them. There are three sources:
+
+- a CSV file that an operator loads. Header names are compared without case, spaces and underscores, columns may be in
+  any order, and only ``cusip`` is required. The file may also name the CUSIP that replaced another (its successor);
+- the SEC's fails-to-deliver data, which give CUSIP, symbol and name of securities that were not delivered on time;
+- the SEC's list of 13F securities, which gives CUSIP, issuer and class.
+
+Every function here stores such rows and then has ``securities.py`` find ticker and company of these CUSIPs again.
 """
 
 from __future__ import annotations
@@ -17,13 +23,17 @@ from finapi.core.errors import ParseError
 from finapi.edgar import cusip, identifiers, tickers
 from finapi.edgar.cusip_lists import FailedSecurity, ListedSecurity
 from finapi.market.reference import csv_rows, issuer_names, securities
+from finapi.market.reference.securities import MappedName, SecurityName
 from finapi.store.db import Transaction
 
 MAX_ROWS = 500_000
-MAX_CELL = 500  # characters
+MAX_CELL_CHARS = 500
 
-# The header names of each field, folded; of several columns for one field the first counts.
-_NAMES = {
+MAX_LISTED_ERRORS = 10
+
+# The accepted header names of each field, in lower case and without punctuation. If two columns have names of one
+# field, the first column is used.
+_HEADER_NAMES = {
     "cusip": ("cusip", "cusip9"),
     "ticker": ("ticker", "symbol"),
     "cik": ("cik",),
@@ -38,7 +48,7 @@ _NAMES = {
 
 
 class CusipMapping(NamedTuple):
-    """What the file says of one CUSIP; ``as_of`` is "" where it gives no day."""
+    """A row of an operator's file; ``as_of`` is "" if the row has no date."""
 
     cusip: str
     ticker: str | None
@@ -54,108 +64,122 @@ class CusipMapping(NamedTuple):
 
 @dataclass(slots=True)
 class SkippedRows:
-    """The rows that cannot be read: how many, and of the first ten the line and the reason."""
+    """The rows that could not be read: their number, and line and reason of the first ten."""
 
     count: int = 0
     first: list[str] = field(default_factory=list)
 
-    def add(self, line: int, error: ValueError) -> None:
-        """One more."""
+    def add(self, line_number: int, error: ValueError) -> None:
+        """Count a row and record the reason if it is among the first ten."""
         self.count += 1
-        if len(self.first) < 10:
-            self.first.append(f"line {line}: {error}")
+        if len(self.first) < MAX_LISTED_ERRORS:
+            self.first.append(f"line {line_number}: {error}")
 
     def __str__(self) -> str:
         return f"{self.count} rows are left out: " + "; ".join(self.first) if self.count else ""
 
 
 def parse_mappings(data: bytes, file: str) -> tuple[list[CusipMapping], SkippedRows]:
-    """The rows, and those that cannot be read; ParseError for no such file."""
-    rows: list[CusipMapping] = []
-    left_out = SkippedRows()
+    """Return the rows of a CSV file and the rows that were skipped. Raise ParseError if the file is not a mapping."""
+    mappings: list[CusipMapping] = []
+    skipped_rows = SkippedRows()
     lines = csv_rows.iter_rows(data, file, strict=True)
-    columns = _columns(next(lines, (1, []))[1], file)
-    for number, cells in lines:
-        if len(rows) >= MAX_ROWS:
-            raise ParseError(file, f"line {number}", f"more than {MAX_ROWS} rows")
+    _, header = next(lines, (1, []))
+    columns = _find_columns(header, file)
+    for line_number, cells in lines:
+        if len(mappings) >= MAX_ROWS:
+            raise ParseError(file, f"line {line_number}", f"more than {MAX_ROWS} rows")
+        fields = {name: cells[index].strip() for name, index in columns.items() if index < len(cells)}
         try:
-            rows.append(_row({name: cells[at].strip() for name, at in columns.items() if at < len(cells)}))
+            mappings.append(_parse_mapping(fields))
         except ValueError as error:
-            left_out.add(number, error)
-    return rows, left_out
+            skipped_rows.add(line_number, error)
+    return mappings, skipped_rows
 
 
-def upsert_mappings(tx: Transaction, rows: Iterable[CusipMapping]) -> int:
-    """Store the rows that are newer than what is known, and update their securities; how many were."""
-    changed: dict[str, tuple[str, str | None]] = {}
+def upsert_mappings(tx: Transaction, mappings: Iterable[CusipMapping]) -> int:
+    """Store the mappings that are newer than the stored ones and update their securities. Return their number."""
+    changed: dict[str, MappedName] = {}
     successors = []
-    for row in rows:
-        if tx.run("put_cusip_mapping", row._asdict()):
-            changed[row.cusip] = (row.issuer or "", row.security_group)
-            if row.successor is not None:
-                successors.append(row.successor)
+    for mapping in mappings:
+        if tx.run("upsert_cusip_mapping", mapping._asdict()):
+            changed[mapping.cusip] = MappedName(mapping.issuer or "", mapping.security_group)
+            if mapping.successor is not None:
+                successors.append(mapping.successor)
     securities.update_mapped_names(tx, changed, successors)
     return len(changed)
 
 
-def upsert_failed_securities(tx: Transaction, rows: Sequence[FailedSecurity]) -> int:
-    """Store the symbols of securities that failed to be delivered, and find their companies; how many are new or later.
+def upsert_failed_securities(tx: Transaction, failed_securities: Sequence[FailedSecurity]) -> int:
+    """Store the symbols of securities that failed to be delivered and find their companies.
 
-    The SEC writes symbols without marks: the one ticker that is BRKB without its hyphen is meant, if one is.
+    Return how many rows are new or later than the stored ones. The SEC writes the symbol BRK-B as BRKB: if exactly one
+    known ticker is BRKB without its hyphen, that ticker is stored.
     """
-    squeezed = {row["squeezed"]: row["ticker"] for row in tx.list_rows("tickers_squeezed")}
-    changed: dict[str, tuple[str, str | None]] = {}
-    symbols = set()
-    for row in rows:
-        ticker = squeezed.get(row.symbol, row.symbol)
-        if tx.run("put_failed_security", cusip=row.cusip, ticker=ticker, name=row.name, as_of=row.as_of):
-            changed[row.cusip] = (row.name, None)
-            symbols.add(ticker)
-    # Who bore a symbol before may have lost it.
-    others = [row["cusip"] for row in tx.list_rows("same_symbol", tickers=json.dumps(sorted(symbols)))]
-    securities.update_mapped_names(tx, changed, others)
+    tickers_by_symbol = {row["squeezed"]: row["ticker"] for row in tx.list_rows("unique_hyphenated_tickers")}
+    changed: dict[str, MappedName] = {}
+    changed_tickers = set()
+    for security in failed_securities:
+        ticker = tickers_by_symbol.get(security.symbol, security.symbol)
+        if tx.run(
+            "upsert_failed_security", cusip=security.cusip, ticker=ticker, name=security.name, as_of=security.as_of
+        ):
+            changed[security.cusip] = MappedName(security.name, None)
+            changed_tickers.add(ticker)
+    # A security that had one of these tickers before may have lost it.
+    rows = tx.list_rows("failed_securities_of_tickers", tickers=json.dumps(sorted(changed_tickers)))
+    securities.update_mapped_names(tx, changed, [row["cusip"] for row in rows])
     return len(changed)
 
 
-def upsert_listed_securities(tx: Transaction, rows: Sequence[ListedSecurity]) -> int:
-    """Store what the list of 13F securities says: names and classes where no report has others; how many are new."""
-    changed = [row for row in rows if tx.run("put_listed_security", cusip=row.cusip, status=row.status)]
-    securities.get_or_insert_ids(tx, {row.cusip: (row.issuer, row.title) for row in changed})
-    securities.update_listed_names(tx, [(row.cusip, row.issuer, row.title) for row in changed])
+def upsert_listed_securities(tx: Transaction, listed_securities: Sequence[ListedSecurity]) -> int:
+    """Store the list of 13F securities. Return how many rows are new or have another status.
+
+    Issuer and class are taken from the list only if no 13F report names them.
+    """
+    changed = [
+        security
+        for security in listed_securities
+        if tx.run("upsert_listed_security", cusip=security.cusip, status=security.status)
+    ]
+    names = {security.cusip: SecurityName(security.issuer, security.title) for security in changed}
+    securities.get_or_insert_ids(tx, names)
+    securities.update_listed_names(tx, names)
     return len(changed)
 
 
-def _columns(header: list[str], file: str) -> dict[str, int]:
+def _find_columns(header: list[str], file: str) -> dict[str, int]:
+    """Return the index of each field's column. Raise ParseError if there is no column for the CUSIP."""
     columns: dict[str, int] = {}
-    for place, title in enumerate(header):
-        folded = re.sub(r"[^a-z0-9]", "", title.lower())
-        for name, titles in _NAMES.items():
-            if folded in titles:
-                columns.setdefault(name, place)
+    for index, title in enumerate(header):
+        normalised_title = re.sub(r"[^a-z0-9]", "", title.lower())
+        for field_name, titles in _HEADER_NAMES.items():
+            if normalised_title in titles:
+                columns.setdefault(field_name, index)
     if "cusip" not in columns:
         raise ParseError(file, "line 1", "has no column named cusip")
     return columns
 
 
-def _row(cells: dict[str, str]) -> CusipMapping:
-    if any(len(cell) > MAX_CELL or "\0" in cell for cell in cells.values()):
-        raise ValueError(f"a cell of more than {MAX_CELL} characters, or with a NUL")
-    group = cells.get("security_group") or None
+def _parse_mapping(fields: dict[str, str]) -> CusipMapping:
+    if any(len(text) > MAX_CELL_CHARS or "\0" in text for text in fields.values()):
+        raise ValueError(f"a cell of more than {MAX_CELL_CHARS} characters, or with a NUL")
+    group = fields.get("security_group") or None
     if group is not None and group not in issuer_names.GROUPS:
         raise ValueError(f"{group[:20]!r} is not one of {', '.join(issuer_names.GROUPS)}")
     return CusipMapping(
-        cusip=cusip.validate(cells.get("cusip", "")),
-        ticker=tickers.normalise(cells["ticker"]) if cells.get("ticker") else None,
-        cik=int(identifiers.parse_cik(cells["cik"])) if cells.get("cik") else None,
-        issuer=cells.get("issuer") or None,
+        cusip=cusip.validate(fields.get("cusip", "")),
+        ticker=tickers.normalise(fields["ticker"]) if fields.get("ticker") else None,
+        cik=int(identifiers.parse_cik(fields["cik"])) if fields.get("cik") else None,
+        issuer=fields.get("issuer") or None,
         security_group=group,
-        figi=cells.get("figi") or None,
-        successor=cusip.validate(cells["successor"]) if cells.get("successor") else None,
-        effective_date=_day(cells.get("effective_date")),
-        reason=cells.get("reason") or None,
-        as_of=_day(cells.get("as_of")) or "",
+        figi=fields.get("figi") or None,
+        successor=cusip.validate(fields["successor"]) if fields.get("successor") else None,
+        effective_date=_parse_day(fields.get("effective_date")),
+        reason=fields.get("reason") or None,
+        as_of=_parse_day(fields.get("as_of")) or "",
     )
 
 
-def _day(text: str | None) -> str | None:
+def _parse_day(text: str | None) -> str | None:
     return days.validate(text) if text else None

@@ -1,6 +1,8 @@
-"""Sectors and industries from the SIC code that the SEC gives a company: its division and its major group.
+"""Sectors and industries, derived from the SIC code that the SEC assigns to a company.
 
-Source of the groups: Standard Industrial Classification Manual, 1987; the names in ``sectors.tsv`` are ours.
+A SIC code such as 3571 belongs to a major group (35, its first two digits) and the group to a division (D,
+manufacturing). finapi calls a division a sector and a major group an industry. The groups are those of the Standard
+Industrial Classification Manual, 1987; the names in ``sectors.tsv`` are finapi's own.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from finapi.core.files import get_package_folder
 
 
 class Industry(NamedTuple):
-    """A major group: ``group`` is the first two digits of the SIC code, ``division`` the letter of its sector."""
+    """A major group of the SIC, with the letter of its division and the name of its sector."""
 
     group: int
     division: str
@@ -23,66 +25,75 @@ class Industry(NamedTuple):
 
 
 def for_sic(sic: int | None) -> tuple[str | None, str | None]:
-    """Sector and industry of a SIC code; (None, None) without one or for a code of no group."""
+    """Return the names of the sector and industry of a SIC code, or (None, None) if it has none."""
     return for_group(None if sic is None else sic // 100)
 
 
 def for_group(group: int | None) -> tuple[str | None, str | None]:
-    """Sector and industry of a major group, the first two digits of a SIC code."""
-    found = None if group is None else _groups().get(group)
-    return (found.sector, found.name) if found else (None, None)
+    """Return the names of the sector and industry of a major group, or (None, None) if it does not exist."""
+    industry = None if group is None else _load_industries().get(group)
+    return (None, None) if industry is None else (industry.sector, industry.name)
 
 
-def find_sector_name(letter: str | None) -> str | None:
-    """The name of a division's sector."""
-    return next((one.sector for one in _groups().values() if one.division == letter), None)
+def find_sector_name(division: str | None) -> str | None:
+    """Return the name of a division's sector, or None for an unknown letter."""
+    names = (industry.sector for industry in _load_industries().values() if industry.division == division)
+    return next(names, None)
 
 
 def find_industry_name(group: int | None) -> str | None:
-    """The name of a major group's industry."""
+    """Return the name of a major group's industry, or None for an unknown group."""
     return for_group(group)[1]
 
 
-def parse_division(text: str) -> str:
-    """The letter of a sector that is given by name or letter, in any case; INVALID_PARAM for another."""
-    return _sector(text).division
+def list_names() -> tuple[str, ...]:
+    """Return the names of all sectors."""
+    return tuple(dict.fromkeys(industry.sector for industry in _load_industries().values()))
 
 
-def list_names(of: str = "sector") -> tuple[str, ...]:
-    """The names of all sectors, or (of "division") their letters."""
-    return tuple(dict.fromkeys(getattr(one, of) for one in _groups().values()))
+def list_divisions() -> tuple[str, ...]:
+    """Return the letters of all divisions."""
+    return tuple(dict.fromkeys(industry.division for industry in _load_industries().values()))
 
 
 def parse_sector(text: str) -> str:
-    """The name of a sector that is given so."""
-    return _sector(text).sector
+    """Return the full name of a sector given by any name or letter. Raise ApiError INVALID_PARAM if unknown."""
+    return _get_industry_of_sector(text).sector
+
+
+def parse_division(text: str) -> str:
+    """Return the letter of a sector given by any name or letter. Raise ApiError INVALID_PARAM if unknown."""
+    return _get_industry_of_sector(text).division
 
 
 def parse_group(text: str) -> int:
-    """The major group of an industry that is given by name or two digits; INVALID_PARAM for another."""
-    wanted = text.strip().casefold()
-    for one in _groups().values():
-        if wanted in (f"{one.group:02}", one.name.casefold()):
-            return one.group
-    raise invalid_param("industry", "Unknown industry.", allowed=[one.name for one in _groups().values()])
+    """Return the major group of an industry given by name or two digits. Raise ApiError INVALID_PARAM if unknown."""
+    normalised_text = text.strip().casefold()
+    industries = _load_industries().values()
+    for industry in industries:
+        if normalised_text in (f"{industry.group:02}", industry.name.casefold()):
+            return industry.group
+    raise invalid_param("industry", "Unknown industry.", allowed=[industry.name for industry in industries])
 
 
-def _sector(text: str) -> Industry:
-    wanted = _squeezed(text)
-    wanted = _CALLED.get(wanted, wanted)
-    for one in _groups().values():
-        if wanted in (one.division.lower(), _squeezed(one.sector)):
-            return one
+def _get_industry_of_sector(text: str) -> Industry:
+    """Return any industry of a sector. Raise ApiError INVALID_PARAM for an unknown sector."""
+    normalised_text = _normalise(text)
+    name_or_letter = _DIVISIONS_BY_COMMON_NAME.get(normalised_text, normalised_text)
+    for industry in _load_industries().values():
+        if name_or_letter in (industry.division.lower(), _normalise(industry.sector)):
+            return industry
     raise invalid_param("sector", "Unknown sector.", allowed=list(list_names()))
 
 
-def _squeezed(text: str) -> str:
-    """The words of a name without punctuation and "and"."""
-    return " ".join(word for word in re.findall("[a-z]+", text.lower()) if word != "and")
+def _normalise(text: str) -> str:
+    """Return the words of a name in lower case, without punctuation and "and"."""
+    words = re.findall("[a-z]+", text.lower())
+    return " ".join(word for word in words if word != "and")
 
 
-# What the divisions of the SIC manual, and their sectors, are commonly called.
-_CALLED = {
+# Names of the SIC manual and other common names of the divisions.
+_DIVISIONS_BY_COMMON_NAME = {
     "transportation communications electric gas sanitary services": "e",
     "transportation public utilities": "e",
     "transportation": "e",
@@ -102,7 +113,11 @@ _CALLED = {
 
 
 @cache
-def _groups() -> dict[int, Industry]:
+def _load_industries() -> dict[int, Industry]:
+    """Return the industries by major group."""
     text = (get_package_folder("finapi.market.reference") / "sectors.tsv").read_text(encoding="utf-8")
-    rows = (line.split("\t") for line in text.splitlines()[1:])
-    return {int(number): Industry(int(number), letter, sector, name) for number, letter, sector, name in rows}
+    industries = {}
+    for line in text.splitlines()[1:]:
+        group, division, sector, name = line.split("\t")
+        industries[int(group)] = Industry(int(group), division, sector, name)
+    return industries

@@ -2,52 +2,70 @@
 
 from __future__ import annotations
 
-# A CIK is a number here; prices and figures are binary floating point, to reckon with: the endpoints of their
-# own answer them exactly.
-VIEWS: dict[str, tuple[str, str]] = {
-    "company": ("cik, name, sic, state, fiscal_year_end, entity_type", "companies and people"),
-    "former_name": ("cik, name, from_date, to_date", "names that companies bore before"),
-    "ticker": ("symbol, cik, exchange, last_seen", "tickers, also those given up"),
-    "filing": (
+from typing import NamedTuple
+
+
+class View(NamedTuple):
+    """A view that callers may query."""
+
+    # Separated by ", ", in the order of the view.
+    columns: str
+    description: str
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the columns, in the order of the view."""
+        return tuple(self.columns.split(", "))
+
+
+# In these views a CIK is a number, and prices and figures are binary floating point numbers for calculations in SQL.
+# The endpoints for prices and facts return exact decimals.
+VIEWS: dict[str, View] = {
+    "company": View("cik, name, sic, state, fiscal_year_end, entity_type", "companies and people"),
+    "former_name": View("cik, name, from_date, to_date", "names that companies bore before"),
+    "ticker": View("symbol, cik, exchange, last_seen", "tickers, also those given up"),
+    "filing": View(
         "accession_number, cik, form_type, filed_at, accepted_at, period_of_report, items, primary_document, size, "
         "is_xbrl",
         "filings, under the company that each is of",
     ),
-    "filing_party": ("accession_number, cik", "every company and person of a filing"),
-    "price": ("symbol, date, open, high, low, close, volume, synthetic", "prices by day, as the files have them"),
-    "price_action": ("symbol, date, kind, value", "splits (new shares for one old) and dividends"),
-    "fact": (
+    "filing_party": View("accession_number, cik", "every company and person of a filing"),
+    "price": View("symbol, date, open, high, low, close, volume, synthetic", "prices by day, as the files have them"),
+    "price_action": View("symbol, date, kind, value", "splits (new shares for one old) and dividends"),
+    "fact": View(
         "cik, accession_number, form_type, filed_at, concept, unit, start_date, end_date, days, value, number",
         "tagged figures without dimensions; value is the text as tagged, number the same to reckon with",
     ),
-    "insider": ("cik, name, is_entity", "people and entities that report as insiders"),
-    "insider_transaction": (
+    "insider": View("cik, name, is_entity", "people and entities that report as insiders"),
+    "insider_transaction": View(
         "accession_number, seq, form_type, filed_at, issuer_cik, symbol, insider_cik, insider_name, derivative, "
         "security_title, transaction_date, code, standard_type, acquired_disposed, shares, price, value, "
         "shares_following, ownership, nature, rule_10b5_1",
         "transactions of insiders as last amended, each once, under its first owner",
     ),
-    "beneficial_ownership": (
+    "beneficial_ownership": View(
         "accession_number, form_type, filed_at, event_date, issuer_cik, issuer_name, cusip, seq, is_lead, holder_cik, "
         "holder_name, member, shares, percent_of_class, sole_voting, shared_voting, is_current",
         "persons of Schedules 13D and 13G; those of one filing mostly report the same shares, and is_lead is the one "
         "who reports most: add up none, count is_lead",
     ),
-    "proposed_sale": (
+    "proposed_sale": View(
         "accession_number, form_type, filed_at, issuer_cik, issuer_name, filer_cik, seller, seq, security_title, "
         "broker, shares, value, approximate_sale_date",
         "lines of Forms 144: what is to be sold",
     ),
-    "fund": ("cik, name, filing_count, latest_period, latest_filed_at, latest_value", "managers that file Form 13F"),
-    "fund_quarter": (
+    "fund": View(
+        "cik, name, filing_count, latest_period, latest_filed_at, latest_value", "managers that file Form 13F"
+    ),
+    "fund_quarter": View(
         "fund_cik, period, accession_number, filed_at, complete, value, position_count, option_count",
         "quarters of funds; complete says that the table has as many rows as its cover",
     ),
-    "security": (
+    "security": View(
         "cusip, issuer, title, security_group, symbol, cik, evidence",
         "securities by CUSIP; symbol and cik are null where nothing tells them",
     ),
-    "holding": (
+    "holding": View(
         "fund_cik, period, cusip, issuer, symbol, kind, shares, value, status, previous_shares, previous_value",
         "what funds held at the end of a quarter, in dollars, and what they no longer held (closed)",
     ),
@@ -55,5 +73,5 @@ VIEWS: dict[str, tuple[str, str]] = {
 
 
 def describe_views() -> str:
-    """The views as one text for the API's document."""
-    return "; ".join(f"{name}({columns}): {what}" for name, (columns, what) in VIEWS.items())
+    """Return all views with their columns and descriptions as one text for the OpenAPI document."""
+    return "; ".join(f"{name}({view.columns}): {view.description}" for name, view in VIEWS.items())

@@ -31,7 +31,7 @@ def search_companies(tx: Transaction, text: str, limit: int, offset: int) -> lis
     number = int(folded) if folded.isascii() and folded.isdigit() and len(folded) <= 10 else -1
     like = re.sub(r"[\\%_]", r"\\\g<0>", folded)
     values = {"cik": number, "ticker": ticker, "text": folded, "like": f"%{like}%", "limit": limit, "offset": offset}
-    return [build_record(CompanyMatch, row) for row in tx.list_rows("companies_like", values)]
+    return [build_record(CompanyMatch, row) for row in tx.list_rows("matching_companies", values)]
 
 
 # ---- what is held
@@ -52,10 +52,10 @@ class Coverage(TypedDict):
 def get_coverage(tx: Transaction, cik: int) -> Coverage:
     """How many filings of a company are held with figures, from which best source, and from when to when."""
     held = tx.find_row("coverage_of_company", cik=cik)
-    periods = tx.find_row("periods_of_company", cik=cik)
+    periods = tx.find_row("period_range_of_company", cik=cik)
     assert held is not None
     assert periods is not None
-    made = _coverage(held["filings"], tx.find_value("filings_of_company", cik=cik))
+    made = _coverage(held["filings"], tx.find_value("filing_count_of_company", cik=cik))
     made["stratum"] = SOURCE_NAMES[held["source"]] if held["filings"] else None
     made["first_period"] = None if periods["first"] is None else days.iso(periods["first"])
     made["last_period"] = None if periods["last"] is None else days.iso(periods["last"])
@@ -64,9 +64,9 @@ def get_coverage(tx: Transaction, cik: int) -> Coverage:
 
 def get_total_coverage(tx: Transaction) -> tuple[Coverage, int]:
     """The same over every company that is held, and how many those are."""
-    held = tx.find_row("coverage_of_all")
+    held = tx.find_row("total_coverage")
     assert held is not None
-    return _coverage(held["filings"], tx.find_value("filings_of_all")), held["companies"]
+    return _coverage(held["filings"], tx.find_value("stored_filing_count")), held["companies"]
 
 
 class CompanyWithFacts(TypedDict):

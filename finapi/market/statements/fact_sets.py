@@ -61,12 +61,12 @@ def upsert_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) 
         concept, unit = concepts[series.concept], units[series.unit]
         rows += [(sets[one], concept, last, length, unit, value) for one, last, length, value in series.rows]
     rows.sort(key=itemgetter(0))
-    changed = tx.insert_rows("put_facts", rows)
+    changed = tx.insert_rows("upsert_facts", rows)
     if changed:
-        tx.run("facts_changed", cik=cik)
+        tx.run("update_company_facts_changed", cik=cik)
     wanted = json.dumps([*sets.values()])
-    tx.run("count_sets", ids=wanted)
-    for row in tx.list_rows("fact_sets_with_others", ids=wanted):
+    tx.run("update_counts_of_fact_sets", ids=wanted)
+    for row in tx.list_rows("fact_sets_with_other_sources", ids=wanted):
         recompute_hidden_facts(tx, row["id"])
     if changed or new:
         tx.run("bump_data_version")
@@ -81,7 +81,9 @@ def _sets(tx: Transaction, document: CompanyFacts, now: datetime) -> tuple[dict[
     cik, years = document.cik, document.fiscal_years
     new = filing_store.upsert_dated_filings(tx, cik, document.filings, now)
     sets = _held(tx, cik)
-    new += tx.insert_rows("label_fact_sets", [(year, sets[one], year) for one, year in years.items() if one in sets])
+    new += tx.insert_rows(
+        "update_fact_set_fiscal_year", [(year, sets[one], year) for one, year in years.items() if one in sets]
+    )
     missing = [(cik, COMPANYFACTS, years.get(one), one) for one in document.filings if one not in sets]
     if missing:
         new += tx.insert_rows("insert_fact_sets_of_company", missing)
@@ -95,22 +97,22 @@ def _held(tx: Transaction, cik: int) -> dict[str, int]:
 
 def recompute_consolidated_dimension(tx: Transaction, set_id: int) -> None:
     """Find the dimension that is the whole company in a set: none, where anything is told without dimensions."""
-    tx.run("settle_whole", id=set_id)
+    tx.run("update_fact_set_whole", id=set_id)
 
 
 def recompute_hidden_facts(tx: Transaction, set_id: int) -> None:
     """Let the best source speak for the filing and company of a set, hide what the others repeat, and count them."""
-    beside = tx.list_rows("fact_sets_beside", id=set_id)
+    beside = tx.list_rows("fact_sets_of_same_filing", id=set_id)
     best = beside[0]
     supplement = next((one["id"] for one in beside if one["source"] == FSDS), None)
     for one in beside if len(beside) > 1 else ():
         if best["source"] == COMPANYFACTS and one["id"] == supplement:
-            tx.run("hide_facts", id=one["id"], hidden=0)
-            tx.run("hide_repeated_facts", id=one["id"], better=best["id"])
+            tx.run("update_facts_hidden", id=one["id"], hidden=0)
+            tx.run("update_repeated_facts_hidden", id=one["id"], better=best["id"])
         else:
-            tx.run("hide_facts", id=one["id"], hidden=one["id"] != best["id"])
+            tx.run("update_facts_hidden", id=one["id"], hidden=one["id"] != best["id"])
     for one in beside:
-        tx.run("count_set", id=one["id"])
+        tx.run("update_fact_set_counts", id=one["id"])
 
 
 # Ids by table and name that a transaction has met.

@@ -366,7 +366,7 @@ class CompanyFact(NamedTuple):
 def get_concept(tx: Transaction, text: str) -> tuple[int, str]:
     """The id and full name of a concept given with or without its taxonomy; NOT_FOUND when none is held."""
     names = list_qualified_names([text]) or []
-    rows = tx.list_rows("concepts_called", names=json.dumps(names))
+    rows = tx.list_rows("concepts_by_name", names=json.dumps(names))
     if not rows:
         raise ApiError("NOT_FOUND", "finapi has no fact of this concept.")
     best = min(rows, key=lambda row: names.index(row["name"]))
@@ -378,7 +378,7 @@ def list_concept_facts(
 ) -> tuple[list[CompanyFact], int]:
     """A page of the figures of a concept, whosever, the latest first; how many there are in all between two days."""
     asked = {"concept": concept_id, "first": days.number(first or _FIRST), "last": days.number(last or _LAST)}
-    counted = [(row["end_day"], row["number"]) for row in tx.list_rows("days_of_concept", asked)]
+    counted = [(row["end_day"], row["number"]) for row in tx.list_rows("fact_counts_by_end_day", asked)]
     passed = [0, *accumulate(number for _, number in counted)]
     total = passed[-1]
     if offset >= total:
@@ -397,7 +397,7 @@ def _across(tx: Transaction, concept_id: int, ends: tuple[int, int], lengths: tu
     asked = {"concept": concept_id, "first": ends[0], "last": ends[1], "shortest": lengths[0], "longest": lengths[1]}
     units = _NamesById(tx, "unit_name")
     found = []
-    for cik, accession, form, filed, sic, end, length, unit, value in tx.list_rows("rows_of_concept", asked):
+    for cik, accession, form, filed, sic, end, length, unit, value in tx.list_rows("concept_facts", asked):
         start = days.iso(end - length + 1) if length else None
         found.append(CompanyFact(cik, accession, form, filed, sic, start, days.iso(end), units[unit], value))
     return found

@@ -128,7 +128,7 @@ def list_reports(
     """
     forms = json.dumps([one for one in FORMS_BY_PERIOD[period] if form is None or one == form.upper()])
     asked = {"cik": cik, "forms": forms, "year": year, "as_of": as_of, "basis": basis}
-    return [FiledReport(*row) for row in tx.list_rows("select_reports", asked, most=most)]
+    return [FiledReport(*row) for row in tx.list_rows("latest_reports", asked, most=most)]
 
 
 def find_report_by_accession(tx: Transaction, accession: str) -> FiledReport | None:
@@ -139,7 +139,7 @@ def find_report_by_accession(tx: Transaction, accession: str) -> FiledReport | N
 
 def list_stored_periods(tx: Transaction, cik: int) -> list[dict[str, str]]:
     """The forms and periods that are held of a company, newest first, at most 20."""
-    return [dict(row) for row in tx.list_rows("periods_held", cik=cik)]
+    return [dict(row) for row in tx.list_rows("stored_periods", cik=cik)]
 
 
 def read_statements(
@@ -152,7 +152,7 @@ def read_statements(
     statements: dict[str, FiledStatement] = {}
     reasons: dict[str, str] = {}
     counted: Counter[str] = Counter()
-    whole = tx.find_value("report_whole", report_id=held.id) or 0
+    whole = tx.find_value("consolidated_dimension", report_id=held.id) or 0
     asked = {"report_id": held.id, "dimensioned": not consolidated_only, "whole": whole}
     # A data set does not say which periods and members a page shows: a line that the filing tells in others is kept.
     every = held.source == SOURCE_NAMES[FSDS] and not consolidated_only
@@ -177,7 +177,7 @@ def read_statements(
 
 def find_consolidated_dimension(tx: Transaction, held: FiledReport) -> dict[str, str] | None:
     """The axis and member under which a report tells the whole company, where it tells nothing without dimensions."""
-    row = tx.find_row("report_whole", report_id=held.id)
+    row = tx.find_row("consolidated_dimension", report_id=held.id)
     return None if row is None else json.loads(row["members"])
 
 

@@ -39,7 +39,7 @@ def upsert_report(
     that reports before it in the same transaction have met.
     """
     cover = report.cover
-    rows = tx.list_rows("filings_of_content", cik=cover.cik, sha256=report.sha256)
+    rows = tx.list_rows("filings_with_content", cik=cover.cik, sha256=report.sha256)
     held = identification.find_stored_row(rows, filed.accession)
     if held is not None:
         return _take_over(tx, report, filed, held, now)
@@ -85,9 +85,9 @@ def _take_over(tx: Transaction, report: Report, filed: FilingMetadata, held: Row
 
 def move_reports(tx: Transaction, unfiled_id: int, filing_id: int, accession: str, now: datetime) -> None:
     """Put the reports of an unknown filing under the one that it turned out to be."""
-    moved = tx.list_rows("fact_sets_in", filing_id=unfiled_id)
-    tx.run("move_reports", filing_id=filing_id, unfiled_id=unfiled_id)
-    tx.run("move_fact_sets", filing_id=filing_id, unfiled_id=unfiled_id)
+    moved = tx.list_rows("fact_sets_of_filing_id", filing_id=unfiled_id)
+    tx.run("update_reports_filing", filing_id=filing_id, unfiled_id=unfiled_id)
+    tx.run("update_fact_sets_filing", filing_id=filing_id, unfiled_id=unfiled_id)
     for row in moved:
         fact_sets.recompute_hidden_facts(tx, row["id"])
     if moved:

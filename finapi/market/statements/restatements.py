@@ -22,7 +22,7 @@ def list_restatements(
 
     ``filed`` is the day and the accession number of the set's filing. Figures without dimensions only.
     """
-    rows = tx.list_rows("earlier_values", set_id=set_id, cik=cik, filing_id=filing_id)
+    rows = tx.list_rows("values_of_other_filings", set_id=set_id, cik=cik, filing_id=filing_id)
     found = []
     for _, group in groupby(rows, key=lambda row: (row["concept"], row["unit"], row["end_day"], row["days"])):
         latest = next(group)  # of the other filings: the order of the query

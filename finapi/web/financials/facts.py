@@ -72,7 +72,7 @@ AGGREGATE_BODY = (
     Field(
         "sector",
         nullable=True,
-        allowed=(*sectors.list_names(), *sectors.list_names("division")),
+        allowed=(*sectors.list_names(), *sectors.list_divisions()),
         allows_others=True,
         help="A sector of the SIC, by name or letter.",
         example="D",

@@ -1,5 +1,5 @@
 -- name: bulk_filings
--- By the term that every filing has, whose rows stand in the order of days; a number is the accession number's digits.
+-- Every filing has the empty term, and its rows are indexed by day. A number holds the digits of the accession number.
 SELECT printf('%010d-%02d-%06d', number / 100000000, number / 1000000 % 100, number % 1000000) AS accession_number
 FROM filing_terms
 WHERE term = '' AND filed_at BETWEEN :first AND :last

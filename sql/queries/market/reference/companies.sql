@@ -1,9 +1,9 @@
 -- name: company_by_cik
 SELECT cik, name AS company_name, ticker FROM companies_with_ticker WHERE cik = :cik
 
--- name: holders_of_ticker
--- Every company that a source gave the ticker to. Current: no later document of the same source or a better one
--- tells of that company's tickers without it.
+-- name: ticker_holders
+-- Every company that any source gave the ticker to. It is current unless a later document of the same source, or a later
+-- submissions file, lists the company's tickers without it.
 SELECT printf('%010d', companies.cik) AS cik, companies.name AS company_name, tickers.ticker, tickers.source,
     nullif(tickers.last_seen, '') AS as_of,
     tickers.last_seen >= coalesce((
@@ -15,26 +15,27 @@ JOIN companies ON companies.cik = tickers.cik
 WHERE tickers.ticker = :ticker
 ORDER BY current DESC, tickers.source DESC, tickers.last_seen DESC, companies.name_as_of DESC, companies.cik
 
--- name: ticker_squeezed
--- The tickers that are this one when their hyphens are left out.
+-- name: tickers_without_hyphens
+-- Tickers that equal the given text once their hyphens are removed. Two are enough to know that the text is ambiguous.
 SELECT DISTINCT ticker FROM tickers WHERE replace(ticker, '-', '') = :ticker ORDER BY ticker LIMIT 2
 
--- name: tickers_near
--- The tickers of companies whose name begins so, then those one slip away, in the order of slips and of the SEC's list.
+-- name: similar_tickers
+-- Tickers of companies whose name begins with the key, then tickers that are one typo away. They are in the order of
+-- the SEC's list, then of the typos.
 SELECT ticker
 FROM (
-    SELECT companies_with_ticker.ticker, -1 AS place, 0 AS position
+    SELECT companies_with_ticker.ticker, -1 AS typo_index, 0 AS position
     FROM company_keys
     JOIN companies_with_ticker ON companies_with_ticker.cik = company_keys.cik
     WHERE :key <> '' AND company_keys.key >= :key AND company_keys.key < :end
         AND companies_with_ticker.ticker IS NOT NULL
     UNION ALL
-    SELECT tickers.ticker, slip.key, tickers.position
-    FROM json_each(:slips) AS slip
-    CROSS JOIN tickers ON tickers.ticker = slip.value
+    SELECT tickers.ticker, typo.key, tickers.position
+    FROM json_each(:typos) AS typo
+    CROSS JOIN tickers ON tickers.ticker = typo.value
 )
 GROUP BY ticker
-ORDER BY min(place) >= 0, min(position), min(place)
+ORDER BY min(typo_index) >= 0, min(position), min(typo_index)
 LIMIT 3
 
 -- name: former_names
@@ -44,7 +45,7 @@ WHERE cik = :cik
 GROUP BY name
 ORDER BY max(to_date) DESC, name
 
--- name: put_company_name
+-- name: upsert_company_name
 INSERT INTO companies (cik, name, name_rank, name_as_of)
 VALUES (:cik, :name, :rank, :as_of)
 ON CONFLICT (cik) DO UPDATE
@@ -52,12 +53,12 @@ SET name = excluded.name, name_rank = excluded.name_rank, name_as_of = excluded.
 WHERE (excluded.name_rank, excluded.name_as_of, excluded.name)
     > (companies.name_rank, companies.name_as_of, companies.name)
 
--- name: put_company_key
--- A name that a company has is no longer only one that it had.
+-- name: upsert_company_key
+-- A key stays former only while no current name has it.
 INSERT INTO company_keys (key, cik, former) VALUES (:key, :cik, :former)
 ON CONFLICT (key, cik) DO UPDATE SET former = 0 WHERE former AND NOT excluded.former
 
--- name: put_company_attributes
+-- name: update_company_attributes
 UPDATE companies
 SET sic = :sic,
     fiscal_year_end = :fiscal_year_end,
@@ -71,9 +72,9 @@ WHERE cik = :cik
     > (attributes_rank, attributes_as_of, coalesce(sic, 0), coalesce(fiscal_year_end, ''), coalesce(state, ''),
         coalesce(entity_type, ''))
 
--- name: put_ticker
--- The best source says where a ticker stands, of equal ones the latest; an exchange is kept until a better source
--- names one.
+-- name: upsert_ticker
+-- The best source, and of equal ones the latest, decides about a ticker's position. An exchange stays until a better
+-- source gives another.
 INSERT INTO tickers (ticker, cik, exchange, source, position, last_seen)
 VALUES (:ticker, :cik, :exchange, :source, :position, :as_of)
 ON CONFLICT (ticker, cik) DO UPDATE
@@ -87,7 +88,7 @@ SET exchange = CASE WHEN (excluded.source, excluded.last_seen, -excluded.positio
 WHERE (excluded.source, excluded.last_seen, -excluded.position) > (source, last_seen, -position)
     OR (exchange IS NULL AND excluded.exchange IS NOT NULL)
 
--- name: put_former_name
+-- name: insert_former_name
 INSERT INTO former_names (cik, name, from_date, to_date)
 SELECT :cik, :name, :from_date, :to_date
 WHERE NOT EXISTS (

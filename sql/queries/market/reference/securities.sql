@@ -11,10 +11,10 @@ INSERT OR IGNORE INTO security_words (word, security_id) VALUES (?, ?)
 -- name: delete_security_words
 DELETE FROM security_words WHERE security_id = ?
 
--- name: securities_seen
+-- name: reported_names
 SELECT cusip, id, issuer, title, seen FROM securities WHERE cusip IN (SELECT value FROM json_each(:cusips))
 
--- name: report_security
+-- name: update_reported_security
 UPDATE securities
 SET issuer = ?1, title = ?2, issuer_key = ?3, class_letter = ?4,
     security_group = coalesce(
@@ -23,13 +23,19 @@ SET issuer = ?1, title = ?2, issuer_key = ?3, class_letter = ?4,
     seen = ?6
 WHERE cusip = ?7
 
--- name: see_securities
+-- name: update_securities_seen
+-- The same name was reported again by a later filing.
 UPDATE securities SET seen = :seen WHERE cusip IN (SELECT value FROM json_each(:cusips))
 
--- name: settle_securities
--- From a loaded mapping first, then fails-to-deliver. Else the one company of the issuer's name, the best of these: the
--- name with its legal form, then with another where one has none, names that it has before those that it had, a name
--- that may have been cut; and for its shares the one ticker, the one of the class, or the first where none is a class.
+-- name: recompute_securities
+-- Ticker and company come from a loaded mapping, else from fails-to-deliver, else from the issuer's name.
+--
+-- By name: the company is the only one among those of the best rank. The ranks are 0 for the same key, 2 for the same
+-- stem if one of the two names has no legal form, 4 and 6 for a name that was cut (at a word, within a word); one more
+-- for a former name of the company.
+--
+-- The ticker of a company found by name is given to stocks only: its only ticker, else the ticker of the same share
+-- class, else (a security without a class letter) its first ticker if none of its tickers has a class.
 UPDATE securities
 SET (ticker, cik, evidence) = (
     SELECT
@@ -37,7 +43,7 @@ SET (ticker, cik, evidence) = (
             WHEN securities.security_group = 'Stocks' THEN (
                 SELECT ticker FROM share_tickers AS share
                 WHERE share.cik = named.cik AND CASE
-                    WHEN (SELECT count(*) FROM share_tickers AS every WHERE every.cik = share.cik) = 1 THEN 1
+                    WHEN (SELECT count(*) FROM share_tickers AS any_share WHERE any_share.cik = share.cik) = 1 THEN 1
                     WHEN class_letter IS NULL THEN share.class IS NULL AND share.ticker = (
                         SELECT ticker FROM companies_with_ticker AS first WHERE first.cik = share.cik
                     ) AND NOT EXISTS (
@@ -45,7 +51,7 @@ SET (ticker, cik, evidence) = (
                         WHERE sister.cik = share.cik AND sister.class_of IN (share.ticker, share.class_of)
                     )
                     WHEN EXISTS (
-                        SELECT 1 FROM share_tickers AS own WHERE own.cik = share.cik AND own.class = class_letter
+                        SELECT 1 FROM share_tickers AS same_class WHERE same_class.cik = share.cik AND same_class.class = class_letter
                     ) THEN share.class = class_letter
                     ELSE share.class IS NULL AND EXISTS (
                         SELECT 1 FROM share_tickers AS sister
@@ -63,12 +69,12 @@ SET (ticker, cik, evidence) = (
         ) ELSE named.cik END,
         CASE WHEN mapped.cusip IS NOT NULL THEN 'csv' WHEN failed.cusip IS NOT NULL THEN 'fails_to_deliver'
             WHEN named.cik IS NULL THEN NULL
-            WHEN seen = '' AND EXISTS (SELECT 1 FROM listed_securities AS one WHERE one.cusip = securities.cusip)
+            WHEN seen = '' AND EXISTS (SELECT 1 FROM listed_securities AS listed WHERE listed.cusip = securities.cusip)
             THEN '13f_list' ELSE 'name' END
     FROM (SELECT 1)
     LEFT JOIN cusip_mappings AS mapped ON mapped.cusip = securities.cusip
     LEFT JOIN failed_securities AS failed ON failed.cusip = securities.cusip AND NOT EXISTS (
-        -- A symbol that another issuer's security bore later is no longer this one's.
+        -- Another issuer's security (its CUSIP begins differently) had this symbol later.
         SELECT 1 FROM failed_securities AS later
         WHERE later.ticker = failed.ticker AND later.as_of > failed.as_of
             AND substr(later.cusip, 1, 6) <> substr(failed.cusip, 1, 6)
@@ -103,12 +109,13 @@ WHERE cusip IN (SELECT value FROM json_each(:cusips))
 -- name: keys_of_company
 SELECT key FROM company_keys WHERE cik = :cik
 
--- name: securities_of_company
+-- name: candidate_securities_of_company
+-- The securities whose ticker or company may depend on this company: by name, loaded mapping or symbol.
 SELECT securities.cusip
 FROM json_each(:stems) AS stem
 CROSS JOIN securities ON securities.issuer_key >= stem.value AND securities.issuer_key < stem.value || '!'
 UNION
-SELECT cusip FROM securities WHERE issuer_key IN (SELECT value FROM json_each(:cut))
+SELECT cusip FROM securities WHERE issuer_key IN (SELECT value FROM json_each(:cut_keys))
 UNION
 SELECT cusip FROM cusip_mappings WHERE cik = :cik
 UNION
@@ -122,29 +129,30 @@ FROM tickers
 JOIN failed_securities ON failed_securities.ticker = tickers.ticker
 WHERE tickers.cik = :cik
 
--- name: put_failed_security
+-- name: upsert_failed_security
 INSERT INTO failed_securities (cusip, ticker, name, as_of) VALUES (:cusip, :ticker, :name, :as_of)
 ON CONFLICT (cusip) DO UPDATE SET ticker = excluded.ticker, name = excluded.name, as_of = excluded.as_of
 WHERE (excluded.as_of, excluded.ticker) > (as_of, ticker)
 
--- name: put_listed_security
+-- name: upsert_listed_security
 INSERT INTO listed_securities (cusip, status) VALUES (:cusip, :status)
 ON CONFLICT (cusip) DO UPDATE SET status = excluded.status WHERE status IS NOT excluded.status
 
--- name: same_symbol
+-- name: failed_securities_of_tickers
 SELECT cusip FROM failed_securities WHERE ticker IN (SELECT value FROM json_each(:tickers))
 
--- name: tickers_squeezed
+-- name: unique_hyphenated_tickers
+-- BRK-B by BRKB, unless another ticker equals BRKB without its hyphens too.
 SELECT replace(ticker, '-', '') AS squeezed, min(ticker) AS ticker FROM tickers
 WHERE ticker LIKE '%-%' GROUP BY squeezed HAVING count(DISTINCT ticker) = 1
 
--- name: name_unseen_security
+-- name: update_unreported_issuer
 UPDATE securities
 SET issuer = :issuer, issuer_key = :key
 WHERE cusip = :cusip AND seen = '' AND :issuer <> ''
-    AND NOT EXISTS (SELECT 1 FROM listed_securities AS one WHERE one.cusip = securities.cusip)
+    AND NOT EXISTS (SELECT 1 FROM listed_securities AS listed WHERE listed.cusip = securities.cusip)
 
--- name: list_security
+-- name: update_listed_security
 UPDATE securities
 SET issuer = :issuer, title = :title, issuer_key = :issuer_key, class_letter = :class_letter,
     security_group = coalesce(
@@ -152,7 +160,7 @@ SET issuer = :issuer, title = :title, issuer_key = :issuer_key, class_letter = :
     )
 WHERE cusip = :cusip AND seen = ''
 
--- name: group_security
+-- name: update_security_group
 UPDATE securities SET security_group = :security_group WHERE cusip = :cusip
 
 -- name: security
@@ -170,8 +178,8 @@ SELECT * FROM securities WHERE cusip >= :first AND cusip < :end ORDER BY cusip L
 -- name: securities_of_cusips
 SELECT * FROM securities WHERE cusip IN (SELECT value FROM json_each(:cusips))
 
--- name: search_securities
-SELECT securities.*, found.score, count(*) OVER () AS total
+-- name: matching_securities
+SELECT securities.*, matches.score, count(*) OVER () AS total
 FROM (
     SELECT id, max(score) AS score
     FROM (
@@ -184,15 +192,15 @@ FROM (
         SELECT security_id, CASE WHEN upper(issuer) GLOB :name || '*' THEN 70 ELSE 50 END
         FROM security_words
         JOIN securities ON securities.id = security_words.security_id
-        WHERE word >= :word AND word < :word_end AND ' ' || upper(issuer) GLOB :rest
+        WHERE word >= :word AND word < :word_end AND ' ' || upper(issuer) GLOB :other_words_glob
     )
     GROUP BY id
-) AS found
-JOIN securities ON securities.id = found.id
+) AS matches
+JOIN securities ON securities.id = matches.id
 ORDER BY score DESC, issuer, cusip
 LIMIT :limit OFFSET :offset
 
--- name: put_cusip_mapping
+-- name: upsert_cusip_mapping
 INSERT INTO cusip_mappings (cusip, ticker, cik, issuer, security_group, figi, successor, effective_date, reason, as_of)
 VALUES (:cusip, :ticker, :cik, :issuer, :security_group, :figi, :successor, :effective_date, :reason, :as_of)
 ON CONFLICT (cusip) DO UPDATE
@@ -216,18 +224,18 @@ SELECT cusip FROM cusip_mappings WHERE successor = :cusip ORDER BY effective_dat
 -- name: successor_of_cusip
 SELECT successor FROM cusip_mappings WHERE cusip = :cusip
 
--- name: count_security_groups
+-- name: security_group_counts
 SELECT security_group, count(*) AS securities FROM securities WHERE id > 0 GROUP BY security_group
 
--- name: count_securities
+-- name: security_counts
 SELECT (SELECT count(*) FROM securities WHERE id > 0) AS total,
     (SELECT count(*) FROM securities WHERE ticker > '') AS mapped,
     (SELECT count(*) FROM securities WHERE cik > 0) AS with_cik,
     (SELECT max(as_of) FROM cusip_mappings WHERE cusip > '') AS mapping_as_of
 
--- name: complete_tickers
+-- name: matching_tickers
 SELECT tickers.ticker AS symbol, printf('%010d', tickers.cik) AS cik, tickers.exchange, companies.name,
-    max(found.score) AS score, count(*) OVER () AS total
+    max(matches.score) AS score, count(*) OVER () AS total
 FROM (
     SELECT ticker, cik, CASE ticker WHEN :ticker THEN 100 ELSE 80 END AS score
     FROM tickers WHERE ticker >= :ticker AND ticker < :ticker_end
@@ -238,9 +246,9 @@ FROM (
     WHERE key >= :key AND key < :key_end
     UNION ALL
     SELECT ticker, cik, 100 FROM tickers WHERE cik = :cik
-) AS found
-JOIN tickers ON tickers.ticker = found.ticker AND tickers.cik = found.cik
-JOIN companies ON companies.cik = found.cik
+) AS matches
+JOIN tickers ON tickers.ticker = matches.ticker AND tickers.cik = matches.cik
+JOIN companies ON companies.cik = matches.cik
 GROUP BY tickers.ticker, tickers.cik
 ORDER BY score DESC, companies.list_place IS NULL, companies.list_place, tickers.source DESC, tickers.position,
     length(tickers.ticker), tickers.ticker, tickers.cik

@@ -12,7 +12,7 @@ WHERE security_id = :security_id
 ORDER BY until DESC, factor
 
 -- name: splits_of_quarter
--- No range of days is as long as two years (share_splits.FAR_APART): the index by until is asked for so many.
+-- No split's range of days is longer than two years (share_splits.MAX_RANGE_DAYS), so the index on until is enough.
 SELECT security_id, factor, source, date, after, until
 FROM security_splits
 WHERE until > :before AND until < date(:period, '+2 years') AND after < :period

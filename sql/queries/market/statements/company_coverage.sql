@@ -3,19 +3,19 @@ SELECT count(DISTINCT fact_sets.filing_id) AS filings, min(fact_sets.source) AS 
 FROM fact_sets
 WHERE fact_sets.cik = :cik
 
--- name: filings_of_company
+-- name: filing_count_of_company
 SELECT count(*)
 FROM filing_parties
 JOIN filings ON filings.id = filing_parties.filing_id
 WHERE filing_parties.cik = :cik AND filings.accession NOT GLOB 'unfiled-*'
 
--- name: periods_of_company
+-- name: period_range_of_company
 SELECT min(facts.end_day) AS first, max(facts.end_day) AS last
 FROM fact_sets
 JOIN facts ON facts.fact_set_id = fact_sets.id
 WHERE fact_sets.cik = :cik AND facts.dimension_id = fact_sets.whole AND facts.hidden = 0 AND facts.days BETWEEN 60 AND 420
 
--- name: coverage_of_all
+-- name: total_coverage
 SELECT count(DISTINCT cik) AS companies, count(DISTINCT filing_id) AS filings FROM fact_sets
 
 -- name: covered_companies
@@ -27,10 +27,10 @@ FROM (
 JOIN companies_with_ticker AS company ON company.cik = page.cik
 ORDER BY page.cik
 
--- name: filings_of_all
+-- name: stored_filing_count
 SELECT number FROM held_counts WHERE name = 'filings'
 
--- name: companies_like
+-- name: matching_companies
 -- A ticker that is what was asked for, the company of a CIK, then tickers and names that begin with it, then what holds
 -- it, now or formerly; of these the largest first, as the SEC's list of tickers has them, then those with figures.
 SELECT printf('%010d', cik) AS cik, ticker, name AS company

@@ -9,7 +9,7 @@ SELECT ?, ?, ?, id FROM filings WHERE accession = ?
 INSERT INTO facts (fact_set_id, dimension_id, concept_id, end_day, days, unit_id, value, decimals)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
--- name: put_facts
+-- name: upsert_facts
 -- Two copies that differ: the longer text is the less rounded one, and any rule will do that knows no order.
 INSERT INTO facts (fact_set_id, dimension_id, concept_id, end_day, days, unit_id, value)
 VALUES (?, 0, ?, ?, ?, ?, ?)
@@ -22,7 +22,7 @@ FROM fact_sets
 JOIN filings ON filings.id = fact_sets.filing_id
 WHERE fact_sets.cik = :cik AND fact_sets.source = :source
 
--- name: fact_sets_beside
+-- name: fact_sets_of_same_filing
 -- The best first: the documents themselves, of several sets of them the fullest.
 SELECT beside.id, beside.source
 FROM fact_sets AS this
@@ -31,10 +31,10 @@ LEFT JOIN reports ON reports.id = beside.report_id
 WHERE this.id = :id
 ORDER BY beside.source, reports.documents DESC, reports.sha256 DESC
 
--- name: hide_facts
+-- name: update_facts_hidden
 UPDATE facts SET hidden = :hidden WHERE fact_set_id = :id AND hidden <> :hidden
 
--- name: hide_repeated_facts
+-- name: update_repeated_facts_hidden
 -- A date of the data sets is the month end nearest to the day, a length the nearest number of quarters, and the
 -- unit of a per-share figure may be given as the currency alone.
 UPDATE facts SET hidden = 1
@@ -52,19 +52,19 @@ WHERE fact_set_id = :id AND dimension_id = 0 AND EXISTS (
         AND (exact_unit.name = rounded_unit.name OR exact_unit.name GLOB rounded_unit.name || '/*')
 )
 
--- name: count_set
+-- name: update_fact_set_counts
 UPDATE fact_sets SET (facts, shown) = (
     SELECT count(*), count(*) FILTER (WHERE dimension_id = 0 AND hidden = 0) FROM facts WHERE fact_set_id = :id
 )
 WHERE id = :id
 
--- name: count_sets
+-- name: update_counts_of_fact_sets
 UPDATE fact_sets SET (facts, shown) = (
     SELECT count(*), count(*) FILTER (WHERE dimension_id = 0 AND hidden = 0) FROM facts WHERE fact_set_id = fact_sets.id
 )
 WHERE id IN (SELECT value FROM json_each(:ids))
 
--- name: fact_sets_with_others
+-- name: fact_sets_with_other_sources
 -- Those beside which another source speaks of the same filing and company.
 SELECT this.id
 FROM json_each(:ids) AS wanted
@@ -74,21 +74,21 @@ WHERE EXISTS (
     WHERE beside.filing_id = this.filing_id AND beside.cik = this.cik AND beside.id <> this.id
 )
 
--- name: facts_changed
+-- name: update_company_facts_changed
 UPDATE companies SET facts_changed = facts_changed + 1 WHERE cik = :cik
 
--- name: move_fact_sets
+-- name: update_fact_sets_filing
 UPDATE fact_sets SET filing_id = :filing_id WHERE filing_id = :unfiled_id
 
--- name: fact_sets_in
+-- name: fact_sets_of_filing_id
 SELECT id FROM fact_sets WHERE filing_id = :filing_id ORDER BY id
 
--- name: label_fact_sets
+-- name: update_fact_set_fiscal_year
 -- Two copies that differ: the later year, whichever came first.
 UPDATE fact_sets SET fiscal_year = ?
 WHERE id = ? AND (fiscal_year IS NULL OR fiscal_year < ?)
 
--- name: settle_whole
+-- name: update_fact_set_whole
 -- Where nothing is told without dimensions, the parent, the successor or a column of totals is the whole.
 UPDATE fact_sets
 SET whole = coalesce((

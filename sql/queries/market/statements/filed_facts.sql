@@ -52,10 +52,10 @@ SELECT name FROM concepts WHERE id = :id
 -- name: dimension_members
 SELECT members FROM dimensions WHERE id = :id
 
--- name: concepts_called
+-- name: concepts_by_name
 SELECT id, name FROM concepts WHERE name IN (SELECT value FROM json_each(:names)) ORDER BY name
 
--- name: days_of_concept
+-- name: fact_counts_by_end_day
 -- How many facts end on each day, the latest first: one pass over the concept's index for the total and every page.
 SELECT end_day, count(*) AS number
 FROM facts
@@ -64,7 +64,7 @@ WHERE concept_id = :concept AND dimension_id = 0 AND hidden = 0
 GROUP BY end_day
 ORDER BY end_day DESC
 
--- name: rows_of_concept
+-- name: concept_facts
 -- The facts of these days are found in the index alone, and looked up then.
 SELECT fact_sets.cik, filings.accession, filings.form, filings.filed_at, companies.sic, facts.end_day, facts.days,
     facts.unit_id, facts.value

@@ -1,4 +1,4 @@
--- part: not_beside_its_documents
+-- part: not_replaced_by_own_documents
 NOT (reports.source = 'fsds' AND EXISTS (
     SELECT 1
     FROM reports AS beside
@@ -8,7 +8,7 @@ NOT (reports.source = 'fsds' AND EXISTS (
         AND beside.statements > 0
 ))
 
--- name: select_reports
+-- name: latest_reports
 -- The latest periods that fit, one report each; of its filings the last or the first; one filed on an unknown day comes
 -- last and is invisible to as_of. Of one filing ingested twice, the fuller set of documents. Periods are compared by
 -- the month end nearest to them, because those of the data sets are rounded to it; and what the data sets say of
@@ -28,7 +28,7 @@ WITH fitting AS (
             OR coalesce(reports.fiscal_year, CAST(substr(reports.period_of_report, 1, 4) AS INTEGER)) = :year
         )
         AND (:as_of IS NULL OR filings.filed_at <= :as_of)
-        AND {not_beside_its_documents}
+        AND {not_replaced_by_own_documents}
 ),
 placed AS (
     SELECT *,
@@ -59,17 +59,17 @@ WHERE filings.accession = :accession
 ORDER BY reports.cik = filings.cik DESC, reports.statements > 0 DESC, reports.source = 'fsds', reports.documents DESC, reports.sha256 DESC
 LIMIT 1
 
--- name: periods_held
+-- name: stored_periods
 SELECT DISTINCT reports.form AS form_type, reports.period_of_report
 FROM reports
 JOIN filings ON filings.id = reports.filing_id
 WHERE reports.cik = :cik AND reports.statements > 0
     -- As above: of a filing whose own documents are here the rounded period is no other one.
-    AND {not_beside_its_documents}
+    AND {not_replaced_by_own_documents}
 ORDER BY reports.period_of_report DESC, reports.form
 LIMIT 20
 
--- name: report_whole
+-- name: consolidated_dimension
 SELECT dimensions.id, dimensions.members
 FROM fact_sets
 JOIN dimensions ON dimensions.id = fact_sets.whole

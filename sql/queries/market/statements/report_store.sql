@@ -7,14 +7,14 @@ SELECT stamp FROM data_version
 -- name: bump_data_version
 UPDATE data_version SET version = version + 1, stamp = hex(randomblob(8))
 
--- name: filings_of_content
+-- name: filings_with_content
 SELECT filings.id, filings.accession, filings.filed_at
 FROM reports
 JOIN filings ON filings.id = reports.filing_id
 WHERE reports.cik = :cik AND reports.sha256 = :sha256
 ORDER BY filings.accession
 
--- name: move_reports
+-- name: update_reports_filing
 UPDATE reports SET filing_id = :filing_id WHERE filing_id = :unfiled_id
 
 -- name: insert_report

@@ -1,4 +1,4 @@
--- name: earlier_values
+-- name: values_of_other_filings
 -- What other filings of the company say of the same; the set's own figures come first, so that few rows are read.
 SELECT concepts.name AS concept, units.name AS unit, new.end_day, new.days, new.value, new.decimals,
     old.value AS previous_value, old.decimals AS previous_decimals, filings.accession, filings.filed_at
