@@ -120,7 +120,7 @@ READS_ALL = {
 }
 
 # What these scan is a subquery, which is searched by an index.
-READS_FOUND = {"insider_forms_linked", "roles_of_insider", "trades_of_any"}
+READS_FOUND = {"connected_insider_forms", "roles_of_insider", "trades_of_any"}
 
 # Tables of one row, which have no index to be searched by.
 OF_ONE_ROW = {
@@ -199,7 +199,7 @@ def test_query_searches_every_table_by_index(connection: sqlite3.Connection, nam
     scanned = {step.split()[1] for step in plan if step.startswith("SCAN")}
     assert scanned & tables == set()
     named = {one for one in scanned if not one.startswith("(subquery-")}
-    assert named <= {"near", "latest", "found", "json_each", "CONSTANT"}
+    assert named <= {"near", "latest", "forms", "json_each", "CONSTANT"}
 
 
 def test_no_query_names_tables_of_both_stores() -> None:

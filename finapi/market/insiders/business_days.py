@@ -1,7 +1,7 @@
-"""Business days of the SEC: every day but Saturdays, Sundays and federal holidays.
+"""Business days of the SEC: every day except Saturdays, Sundays and federal holidays.
 
-Source: 5 U.S.C. 6103 and Executive Order 11582 (a holiday on a Saturday is observed on Friday, one on a Sunday
-on Monday). Days on which the President closed the government once are not in the rule and not here.
+Source: 5 U.S.C. 6103 and Executive Order 11582. A holiday that falls on a Saturday is observed on Friday, one that
+falls on a Sunday on Monday. Single days on which the President closed the government are not included.
 """
 
 from __future__ import annotations
@@ -9,27 +9,32 @@ from __future__ import annotations
 from datetime import date, timedelta
 from functools import cache
 
-MONDAY, THURSDAY = 0, 3
-_JUNETEENTH_SINCE = 2021  # Public Law 117-17
+MONDAY, THURSDAY, SATURDAY, SUNDAY = 0, 3, 5, 6
+_FIRST_JUNETEENTH = 2021  # Public Law 117-17
 
 
 def count_between(start: date, end: date) -> int:
-    """How many business days lie after ``start`` up to and with ``end``; 0 when ``end`` is not later."""
+    """Return the number of business days after ``start``, up to and including ``end``; 0 if ``end`` is not later."""
     if end <= start:
         return 0
-    weeks, rest = divmod((end - start).days, 7)
-    days = weeks * 5 + sum(1 for n in range(rest) if (end - timedelta(n)).weekday() < 5)
-    held = {day for year in range(start.year, end.year + 1) for day in holidays(year)}
-    return days - sum(1 for day in held if start < day <= end)
+    weeks, remaining_days = divmod((end - start).days, 7)
+    weekdays = weeks * 5
+    for days_before_end in range(remaining_days):
+        if (end - timedelta(days_before_end)).weekday() < SATURDAY:
+            weekdays += 1
+    holiday_count = 0
+    for year in range(start.year, end.year + 1):
+        holiday_count += sum(1 for holiday in holidays(year) if start < holiday <= end)
+    return weekdays - holiday_count
 
 
 def is_business_day(day: date) -> bool:
-    """Whether the SEC takes filings on this day."""
-    return day.weekday() < 5 and day not in holidays(day.year)
+    """Return True if the SEC accepts filings on this day."""
+    return day.weekday() < SATURDAY and day not in holidays(day.year)
 
 
 def first_on_or_after(day: date) -> date:
-    """This day, or the next business day (Rule 0-3 of the Exchange Act: a due date moves to it)."""
+    """Return ``day`` or the next business day, to which a due date moves (Rule 0-3 of the Exchange Act)."""
     while not is_business_day(day):
         day += timedelta(1)
     return day
@@ -37,29 +42,33 @@ def first_on_or_after(day: date) -> date:
 
 @cache
 def holidays(year: int) -> frozenset[date]:
-    """The weekdays of a year on which federal holidays are observed."""
+    """Return the weekdays of a year on which federal holidays are observed."""
     fixed = [date(year, 1, 1), date(year, 7, 4), date(year, 11, 11), date(year, 12, 25)]
-    if year >= _JUNETEENTH_SINCE:
+    if year >= _FIRST_JUNETEENTH:
         fixed.append(date(year, 6, 19))
     if year < date.max.year:
-        fixed.append(date(year + 1, 1, 1))  # on a Saturday it is observed on the last day of this year
-    found = {_observed(day) for day in fixed}
-    found |= {
-        _nth(year, 1, MONDAY, 3),
-        _nth(year, 2, MONDAY, 3),
-        _nth(year, 6, MONDAY, 1) - timedelta(7),  # the last Monday of May
-        _nth(year, 9, MONDAY, 1),
-        _nth(year, 10, MONDAY, 2),
-        _nth(year, 11, THURSDAY, 4),
+        # New Year's Day of the next year is observed on the last day of this year if it is a Saturday.
+        fixed.append(date(year + 1, 1, 1))
+    observed = {_observed_day(day) for day in fixed}
+    observed |= {
+        _nth_weekday(year, 1, MONDAY, 3),
+        _nth_weekday(year, 2, MONDAY, 3),
+        _nth_weekday(year, 6, MONDAY, 1) - timedelta(7),  # The last Monday of May.
+        _nth_weekday(year, 9, MONDAY, 1),
+        _nth_weekday(year, 10, MONDAY, 2),
+        _nth_weekday(year, 11, THURSDAY, 4),
     }
-    return frozenset(day for day in found if day.year == year)
+    return frozenset(day for day in observed if day.year == year)
 
 
-def _observed(day: date) -> date:
-    shift = {5: -1, 6: 1}.get(day.weekday(), 0)
-    return day + timedelta(shift)
+def _observed_day(day: date) -> date:
+    if day.weekday() == SATURDAY:
+        return day - timedelta(1)
+    if day.weekday() == SUNDAY:
+        return day + timedelta(1)
+    return day
 
 
-def _nth(year: int, month: int, weekday: int, nth: int) -> date:
+def _nth_weekday(year: int, month: int, weekday: int, nth: int) -> date:
     first = date(year, month, 1)
     return first + timedelta((weekday - first.weekday()) % 7 + 7 * (nth - 1))

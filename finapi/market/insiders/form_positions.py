@@ -1,4 +1,14 @@
-"""What a form says is held after it: one position for each class of securities and vehicle."""
+"""The positions that an ownership form reports: the amounts owned after its last transaction.
+
+A form reports amounts in two places. Each transaction states the amount owned afterwards, and a holding line states an
+amount that no transaction changed. A position is the amount of one class of securities owned by one *vehicle*: the
+insider directly, a trust, a spouse, a partnership.
+
+Example: an insider sells common stock on Monday (900 shares remain) and on Tuesday (800 remain), and owns 70 more
+through a trust. The form has two positions: 800 shares owned directly, from the later sale, and 70 owned by the trust.
+
+Two holding lines with one title are two positions, such as two option grants.
+"""
 
 from __future__ import annotations
 
@@ -12,69 +22,81 @@ from finapi.market.insiders.rules import usable_date
 
 
 class Position(NamedTuple):
-    """An amount held (a decimal text; None when the form gives none) directly or by a vehicle.
+    """An amount of a class of securities that is owned directly or through a vehicle."""
 
-    ``seq`` is the row that told of it, from 1; ``vehicle`` is the same for the same vehicle within one form.
-    """
-
-    seq: int
-    security_class: str
+    seq: int  # Number of the form's row that reports the amount, from 1.
+    security_class: str  # The folded title.
     title: str | None
     is_derivative: bool
-    ownership: str | None
-    nature: str | None
-    vehicle: str
-    amount: str | None
-    footnote_ids: tuple[str, ...]
+    ownership: str | None  # D (direct) or I (indirect).
+    nature: str | None  # Of an indirect ownership, such as "By trust".
+    vehicle: str  # A key that is equal for the same security in the same hands.
+    amount: str | None  # Decimal as text; None if the form states none.
+    footnote_ids: tuple[str, ...]  # Footnotes of a missing amount.
 
 
 def latest_reported_day(form: OwnershipForm, filed_at: str | None) -> str:
-    """The latest day that a form tells of: its period or its last transaction, never after its filing."""
-    days = [form.period, *(day for row in form.rows if row.is_transaction and (day := usable_date(row.date)))]
-    known = [day for day in days if filed_at is None or day <= filed_at]
-    return max(known, default=form.period)
+    """Return the date of the positions: the period or the last transaction of a form, not later than its filing."""
+    days = [form.period]
+    for row in form.rows:
+        day = usable_date(row.date) if row.is_transaction else None
+        if day is not None:
+            days.append(day)
+    if filed_at is not None:
+        days = [day for day in days if day <= filed_at]
+    return max(days, default=form.period)
 
 
 def list_positions(rows: Sequence[OwnershipRow]) -> list[Position]:
-    """The positions after the last row: of several transactions of one vehicle that of the last one stands.
+    """Return the positions after the last transaction, in the order of the rows that report them.
 
-    ``rows`` are transactions before holdings, as the tables are stored. A holding that repeats the vehicle of
-    a transaction is not counted again; two holdings (two grants of one title) always are two.
+    ``rows`` lists transactions before holdings, the order in which forms are stored. A holding of shares that repeats
+    the vehicle of a transaction is not returned.
     """
-    last: dict[tuple[str, ...], tuple[str, int, OwnershipRow]] = {}
+    last_transactions: dict[tuple[str, ...], tuple[str, int, OwnershipRow]] = {}
     holdings: list[tuple[int, OwnershipRow]] = []
     for seq, row in enumerate(rows, 1):
         if not row.is_transaction:
             holdings.append((seq, row))
             continue
-        key = _vehicle(row)
-        told = row.date or ""
-        if key not in last or told >= last[key][0]:
-            last[key] = (told, seq, row)
-    held = [(seq, row) for _, seq, row in last.values()]
-    held += [(seq, row) for seq, row in holdings if row.is_derivative or _vehicle(row) not in last]
-    return [_position(seq, row) for seq, row in sorted(held)]
+        key = _vehicle_key(row)
+        day = row.date or ""
+        # Rows of one day are in the order of the form, so the later row wins.
+        if key not in last_transactions or day >= last_transactions[key][0]:
+            last_transactions[key] = (day, seq, row)
+    reporting_rows = [(seq, row) for _, seq, row in last_transactions.values()]
+    for seq, row in holdings:
+        if row.is_derivative or _vehicle_key(row) not in last_transactions:
+            reporting_rows.append((seq, row))
+    reporting_rows.sort()
+    return [_build_position(seq, row) for seq, row in reporting_rows]
 
 
-def _position(seq: int, row: OwnershipRow) -> Position:
+def _build_position(seq: int, row: OwnershipRow) -> Position:
     amount = row.following_shares
     if amount is None and row.is_derivative and not row.is_transaction:
         amount = row.underlying_shares
+    footnote_ids: tuple[str, ...] = ()
+    if amount is None:
+        footnote_ids = row.list_footnote_ids("following_shares", "underlying_shares")
     return Position(
-        seq,
-        fold_title(row.title),
-        row.title,
-        row.is_derivative,
-        row.direct_or_indirect,
-        row.nature,
-        "|".join(_vehicle(row)),
-        amount,
-        row.list_footnote_ids("following_shares", "underlying_shares") if amount is None else (),
+        seq=seq,
+        security_class=fold_title(row.title),
+        title=row.title,
+        is_derivative=row.is_derivative,
+        ownership=row.direct_or_indirect,
+        nature=row.nature,
+        vehicle="|".join(_vehicle_key(row)),
+        amount=amount,
+        footnote_ids=footnote_ids,
     )
 
 
-def _vehicle(row: OwnershipRow) -> tuple[str, ...]:
-    """In whose hands: two trusts are often told apart by their footnotes only."""
+def _vehicle_key(row: OwnershipRow) -> tuple[str, ...]:
+    """Return the security and owner of a row.
+
+    Footnotes are included, because two trusts often differ only in their footnotes.
+    """
     terms: tuple[str | None, ...] = ()
     if row.is_derivative:
         terms = (
@@ -95,5 +117,5 @@ def _vehicle(row: OwnershipRow) -> tuple[str, ...]:
 
 
 def filing_day_number(text: str | None) -> int:
-    """Days since 1970-01-01, 0 for no day (and for days before)."""
+    """Return the day number of a filing date: days since 1970-01-01; 0 if the date is unknown or earlier."""
     return 0 if text is None else max(0, (date.fromisoformat(text) - date(1970, 1, 1)).days)

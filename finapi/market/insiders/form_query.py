@@ -1,10 +1,19 @@
-"""The fields that ``POST /insiders/query`` asks of ownership forms, and the forms that a query finds."""
+"""The query of ``POST /insiders/query`` over ownership forms.
+
+A query is a list of alternatives, and each alternative is a list of conditions that must all hold (see
+``core/query_language.py``). The database tests the conditions of each form. Two ways find the forms to test:
+
+- An alternative that requires a party (an issuer or insider) or an accession number tests only the forms of that party,
+  which an index finds.
+- All other alternatives are tested together, over the forms of the days that they accept, newest first. At most
+  :data:`MAX_SEARCHED_FORMS` forms are tested; the total is then a lower bound.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from finapi.core import days, query_language
 from finapi.core.errors import ApiError
@@ -14,129 +23,180 @@ from finapi.market.insiders import names
 from finapi.market.reference import companies
 from finapi.store.db import Transaction
 
-MAX_COUNTED = 10_000  # beyond it the total says "gte"
-# Forms that a query looks at when neither a party nor an accession number narrows it, and tests of all of them.
-MAX_SEARCHED_FORMS, MAX_TESTS = 300_000, 1_000_000
-_NAMES = 200  # insiders, and issuers, whose names match that are looked at
-_LAST_DAY = 10**9
+MAX_COUNTED = 10_000  # A larger total is reported as "at least" this number.
+# The number of forms that are tested if no party or accession number is required, and of tests of all of them.
+MAX_SEARCHED_FORMS = 300_000
+MAX_TESTS = 1_000_000
+_MAX_NAME_MATCHES = 200  # Insiders, and as many issuers, whose names match a word.
+_LAST_DAY_NUMBER = 10**9
 
-Range = tuple[int, int]
+# The conditions for which an index finds the forms, and the lists of identifiers that they may contain.
+_INDEXED_FIELDS = ("accession", "party")
+_IDENTIFIER_LISTS = ("accessions", "issuers", "insiders")
 
 
-def find_forms(tx: Transaction, text: str, start: int, size: int) -> tuple[list[int], int, bool]:
-    """Ids of the filings that a query finds, newest first; how many there are, and whether that is exact.
+class FormMatches(NamedTuple):
+    """A page of the forms that a query finds."""
 
-    INVALID_PARAM for a query that cannot be read, an unknown field or a value that is not of its type.
+    form_ids: list[int]
+    total: int
+    is_exact: bool  # False if more forms may match than ``total``.
+
+
+class _DayRange(NamedTuple):
+    """The first and last filing day, as day numbers."""
+
+    first: int
+    last: int
+
+
+def find_forms(tx: Transaction, text: str, offset: int, limit: int) -> FormMatches:
+    """Return the forms that a query finds, newest first.
+
+    Raise ApiError INVALID_PARAM for a query that cannot be parsed, an unknown field or a value of the wrong type.
     """
-    cut: list[bool] = []
-    choices = query_language.parse_conditions(text, _fields(tx, cut))
-    found: set[tuple[int, int]] = set()
+    fields = _QueryFields(tx)
+    alternatives = query_language.parse_conditions(text, fields.by_key())
+    matches: set[tuple[int, int]] = set()  # Filing day and id of each form.
 
-    def look(query: str, tested: list[list[Condition]], **values: Any) -> None:
-        rows = tx.list_rows(query, values, choices=json.dumps(tested), limit=MAX_COUNTED + 1)
-        found.update((row["filed_day"], row["id"]) for row in rows)
+    def search(query: str, tested: list[list[Condition]], **parameters: Any) -> None:
+        rows = tx.list_rows(query, parameters, choices=json.dumps(tested), limit=MAX_COUNTED + 1)
+        matches.update((row["filed_day"], row["id"]) for row in rows)
 
-    wide = []
-    for choice in choices:
-        narrow = [one for one in choice if one["field"] in _NARROW and not one["not"]]
-        if narrow:
-            most = min(narrow, key=lambda one: sum(len(one.get(name, ())) for name in _LISTS))
-            look("forms_of_query_of_some", [choice], **{name: json.dumps(most.get(name, [])) for name in _LISTS})
+    unindexed = []
+    for alternative in alternatives:
+        condition = _find_indexed_condition(alternative)
+        if condition is None:
+            unindexed.append(alternative)
         else:
-            wide.append(choice)
-    if wide:
-        since, until = _filed_between(wide)
-        looked = min(MAX_SEARCHED_FORMS, MAX_TESTS // sum(map(len, wide)))
-        bound = tx.find_value("form_day_looked_to", since=since, until=until, looked=looked)
-        cut.append(bound is not None)
-        look("forms_of_query", wide, since=since if bound is None else bound, until=until)
-    ids = [number for _, number in sorted(found, reverse=True)]
-    return ids[start : start + size], min(len(ids), MAX_COUNTED), len(ids) <= MAX_COUNTED and not any(cut)
+            identifiers_by_list = {name: json.dumps(condition.get(name, [])) for name in _IDENTIFIER_LISTS}
+            search("forms_of_parties_by_query", [alternative], **identifiers_by_list)
+    is_cut_off = False
+    if unindexed:
+        accepted = _find_accepted_days(unindexed)
+        max_forms = min(MAX_SEARCHED_FORMS, MAX_TESTS // sum(map(len, unindexed)))
+        oldest = tx.find_value("oldest_searched_day", since=accepted.first, until=accepted.last, max_forms=max_forms)
+        is_cut_off = oldest is not None
+        since = accepted.first if oldest is None else oldest
+        search("forms_by_query", unindexed, since=since, until=accepted.last)
+    form_ids = [form_id for _, form_id in sorted(matches, reverse=True)]
+    is_exact = len(form_ids) <= MAX_COUNTED and not is_cut_off and not fields.is_truncated
+    return FormMatches(form_ids[offset : offset + limit], min(len(form_ids), MAX_COUNTED), is_exact)
 
 
-def _filed_between(choices: list[list[Condition]]) -> Range:
-    """The filing days between which all that any of the choices finds was filed."""
-
-    def between(choice: list[Condition]) -> Range:
-        filed = [one for one in choice if one["field"] == "filed" and not one["not"]]
-        since = max((one["low"] for one in filed if one["low"] is not None), default=0)
-        return since, min((one["high"] for one in filed if one["high"] is not None), default=_LAST_DAY)
-
-    ends = [between(choice) for choice in choices]
-    return min(since for since, _ in ends), max(until for _, until in ends)
+def _find_indexed_condition(alternative: list[Condition]) -> Condition | None:
+    """Return the condition with the fewest identifiers for which an index finds the forms, or None."""
+    indexed = [condition for condition in alternative if condition["field"] in _INDEXED_FIELDS and not condition["not"]]
+    return min(indexed, key=_count_identifiers, default=None)
 
 
-# ---- fields: what a value means, or ValueError
-
-# The conditions by which an index finds forms, and the lists that they may have.
-_NARROW = ("accession", "party")
-_LISTS = ("accessions", "issuers", "insiders")
+def _count_identifiers(condition: Condition) -> int:
+    return sum(len(condition.get(name, ())) for name in _IDENTIFIER_LISTS)
 
 
-def _fields(tx: Transaction, cut: list[bool]) -> dict[str, QueryField]:
-    """The fields by what they test; ``cut`` is told when a name has more bearers than are looked at."""
+def _find_accepted_days(alternatives: list[list[Condition]]) -> _DayRange:
+    """Return the range of filing days outside of which none of the alternatives finds a form."""
+    ranges = [_find_filing_days(alternative) for alternative in alternatives]
+    return _DayRange(min(window.first for window in ranges), max(window.last for window in ranges))
 
-    def ticker(text: str) -> Condition:
+
+def _find_filing_days(alternative: list[Condition]) -> _DayRange:
+    filed = [condition for condition in alternative if condition["field"] == "filed" and not condition["not"]]
+    lows = [condition["low"] for condition in filed if condition["low"] is not None]
+    highs = [condition["high"] for condition in filed if condition["high"] is not None]
+    return _DayRange(max(lows, default=0), min(highs, default=_LAST_DAY_NUMBER))
+
+
+# ---- Fields. A parser returns the members of a condition, or raises ValueError for a value of the wrong type.
+
+
+class _QueryFields:
+    """The fields of a query, some of which look up companies and insiders in the database."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self.is_truncated = False  # True if more names matched a word than are searched for.
+
+    def by_key(self) -> dict[str, QueryField]:
+        """Return the fields by the condition that they test. The field "" parses words without a field."""
+        return {
+            "ticker": QueryField(
+                ("ticker", "issuer.tradingSymbol", "issuer.ticker"), _party(self._parse_ticker), "a ticker"
+            ),
+            "cik": QueryField(("cik",), _party(_cik_parser("issuers", "insiders")), "a CIK"),
+            "issuer_cik": QueryField(("issuer.cik",), _party(_cik_parser("issuers")), "a CIK"),
+            "issuer_name": QueryField(("issuer.name",), _party(self._parse_issuer_name), "a name"),
+            "owner_cik": QueryField(("reportingOwner.cik", "reporters.cik"), _party(_cik_parser("insiders")), "a CIK"),
+            "owner_name": QueryField(
+                ("reportingOwner.name", "reporters.name"), _party(self._parse_owner_name), "a name"
+            ),
+            "": QueryField(("",), self._parse_word, "a word"),
+            **_PLAIN_FIELDS,
+        }
+
+    def _parse_ticker(self, text: str) -> Condition:
         try:
-            return {"issuers": [companies.resolve(tx, text, "query").cik]}
+            return {"issuers": [companies.resolve(self._tx, text, "query").cik]}
         except ApiError as error:
             if error.status != 404:
                 raise
             return {"issuers": []}
 
-    def named(kind: str) -> Callable[[str], Condition]:
-        return lambda text: {kind: word(text, forms=False)[kind]}
+    def _parse_issuer_name(self, text: str) -> Condition:
+        return {"issuers": sorted(set(self._match_names(text).issuers))}
 
-    def word(text: str, *, forms: bool = True) -> Condition:
-        if forms and text.upper() in ownership_forms.FORM_TYPES:
-            return {"forms": [text.upper()]}
-        matches = names.find_matches(tx, text, _NAMES)
-        cut.append(matches.is_truncated)
-        issuers = {*matches.issuers, *(ticker(text)["issuers"] if forms else ())}
-        return {"issuers": sorted(issuers), "insiders": matches.insiders}
+    def _parse_owner_name(self, text: str) -> Condition:
+        return {"insiders": self._match_names(text).insiders}
 
-    parties = {
-        "ticker": QueryField(("ticker", "issuer.tradingSymbol", "issuer.ticker"), ticker, "a ticker"),
-        "cik": QueryField(("cik",), _numbers("issuers", "insiders"), "a CIK"),
-        "issuer_cik": QueryField(("issuer.cik",), _numbers("issuers"), "a CIK"),
-        "issuer_name": QueryField(("issuer.name",), named("issuers"), "a name"),
-        "owner_cik": QueryField(("reportingOwner.cik", "reporters.cik"), _numbers("insiders"), "a CIK"),
-        "owner_name": QueryField(("reportingOwner.name", "reporters.name"), named("insiders"), "a name"),
-        "": QueryField(("",), word, "a word"),
-    }
-    parties = {key: one._replace(parse=_party(one.parse)) for key, one in parties.items()}
-    return parties | _PLAIN
+    def _parse_word(self, text: str) -> Condition:
+        """Return the condition of a word without a field: a form type, a name or a ticker."""
+        if text.upper() in ownership_forms.FORM_TYPES:
+            return {"field": "form", **_parse_form_type(text)}
+        matches = self._match_names(text)
+        issuers = {*matches.issuers, *self._parse_ticker(text)["issuers"]}
+        return {"field": "party", "issuers": sorted(issuers), "insiders": matches.insiders}
+
+    def _match_names(self, text: str) -> names.NameMatches:
+        matches = names.find_matches(self._tx, text, _MAX_NAME_MATCHES)
+        self.is_truncated = self.is_truncated or matches.is_truncated
+        return matches
 
 
-def _party(read: Callable[[str], Condition]) -> Callable[[str], Condition]:
-    """The same, as the condition that some company or insider is a party of the form."""
-    return lambda text: {"field": "form" if "forms" in (found := read(text)) else "party", **found}
+def _party(parse: Callable[[str], Condition]) -> Callable[[str], Condition]:
+    """Return a parser of the condition that one of the parsed companies or insiders is a party of the form."""
+    return lambda text: {"field": "party", **parse(text)}
 
 
-def _numbers(*kinds: str) -> Callable[[str], Condition]:
-    return lambda text: {kind: [int(identifiers.parse_cik(text))] for kind in kinds}
+def _cik_parser(*lists: str) -> Callable[[str], Condition]:
+    return lambda text: {name: [int(identifiers.parse_cik(text))] for name in lists}
 
 
-def _accession(text: str) -> Condition:
-    found = identifiers.parse_accession(text)
-    if found is None:
+def _parse_accession(text: str) -> Condition:
+    accession = identifiers.parse_accession(text)
+    if accession is None:
         raise ValueError
-    return {"accessions": [found]}
+    return {"accessions": [accession]}
 
 
-def _form(text: str) -> Condition:
+def _parse_form_type(text: str) -> Condition:
     if text.upper() not in ownership_forms.FORM_TYPES:
         raise ValueError
     return {"forms": [text.upper()]}
 
 
-# A day may be written with its time, as clients have it.
-_DAYS = "a date or [date TO date]"
-_PLAIN = {
-    "accession": QueryField(("accessionNo",), _accession, "an accession number"),
-    "form": QueryField(("documentType", "formType"), _form, f"one of {', '.join(ownership_forms.FORM_TYPES)}"),
-    "filed": QueryField(("filedAt",), lambda text: days.number(days.validate(text[:10])), _DAYS, is_range=True),
-    "period": QueryField(("periodOfReport",), lambda text: days.validate(text[:10]), _DAYS, is_range=True),
+def _parse_date(text: str) -> str:
+    # Some clients send the time with the day. It is ignored.
+    return days.validate(text[:10])
+
+
+_DATE_OR_RANGE = "a date or [date TO date]"
+_PLAIN_FIELDS = {
+    "accession": QueryField(("accessionNo",), _parse_accession, "an accession number"),
+    "form": QueryField(
+        ("documentType", "formType"), _parse_form_type, f"one of {', '.join(ownership_forms.FORM_TYPES)}"
+    ),
+    "filed": QueryField(("filedAt",), lambda text: days.number(_parse_date(text)), _DATE_OR_RANGE, is_range=True),
+    "period": QueryField(("periodOfReport",), _parse_date, _DATE_OR_RANGE, is_range=True),
     "amendment": QueryField(
         ("isAmendment",), lambda text: {"truth": ownership_forms.parse_boolean(text)}, "true or false"
     ),

@@ -1,4 +1,15 @@
-"""What insiders hold, as their latest forms say: a row for each class of securities and vehicle."""
+"""The holdings of insiders according to their latest forms.
+
+A holding is a position of a form: the amount of one class of securities, owned directly or through one vehicle such as
+a trust. For each insider, company and class, the latest form that reports the class counts, and all of its positions of
+the class. Amounts on earlier forms are out of date.
+
+Example: a form of January reports 1,100 shares owned directly and 500 owned by a trust. A form of October reported 990
+owned directly. The insider has two holdings, 1,100 and 500, and beneficially owns 1,600 shares.
+
+A snapshot of an earlier day ignores the forms that report a later day. A joint filing is reported by several owners;
+lists of all insiders show its holdings once.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +21,18 @@ from typing import Annotated, TypedDict
 from finapi.core import days
 from finapi.core.records import Date, build_record
 from finapi.market.insiders import insider_store, names, titles, trades
-from finapi.market.insiders.trades import FigureMarks, FormOwner, InsiderTransaction
+from finapi.market.insiders.trades import FigureMark, FigureMarks, FormOwner, InsiderTransaction
 from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
 
-LATEST = "9999-12-31"
-_RECENT = 20  # transactions that a profile shows
-_ROLE_DAYS = 730  # after so many days without a form nobody is taken to hold an office
+LATEST = "9999-12-31"  # The day of a snapshot that includes every form.
+_RECENT_TRADES = 20  # Transactions in a profile.
+_PROFILE_DAYS = 365  # Days whose transactions a profile sums.
+_ROLE_DAYS = 730  # A role counts as former if no form has reported it for this many days.
 
 
 class InsiderHolding(TypedDict):
-    """A position as lists show it."""
+    """A holding in a list."""
 
     holding_id: str
     security_title: str | None
@@ -50,7 +62,7 @@ class InsiderHolding(TypedDict):
 
 
 class ClassSums(TypedDict):
-    """Shares of one class of an issuer, held directly and indirectly, and both."""
+    """The shares of one class of an issuer: owned directly, indirectly, and in total."""
 
     issuer_cik: str
     security_title: str | None
@@ -63,7 +75,7 @@ _Total = Annotated[Decimal | None, "null where there are several classes, which 
 
 
 class ShareSums(TypedDict):
-    """Shares held directly and indirectly, and both; each class of them."""
+    """The shares owned directly, indirectly and in total, and the same by class."""
 
     total_shares_direct: _Total
     total_shares_indirect: _Total
@@ -72,7 +84,7 @@ class ShareSums(TypedDict):
 
 
 class OwnershipVehicle(TypedDict):
-    """In whose hands some of an insider's shares are."""
+    """The way in which an insider owns some shares: directly or through a trust, fund or person."""
 
     nature: str | None
     ownership_nature: str | None
@@ -102,7 +114,7 @@ class _InsiderRole(TypedDict):
 
 
 class InsiderProfile(names.InsiderName):
-    """An insider's roles, holdings and the last year's trades."""
+    """An insider's roles, holdings and the trades of the last year."""
 
     current_roles: Annotated[list[_InsiderRole], "From forms of the last two years, none of which reports an end."]
     former_roles: list[_InsiderRole]
@@ -115,47 +127,49 @@ class InsiderProfile(names.InsiderName):
 
 
 def list_by_issuer(tx: Transaction, issuer: int, until: str = LATEST) -> list[Row]:
-    """Positions in a company's securities, a joint one once, those of the latest day first."""
+    """Return the holdings in a company's securities, those of the latest day first. A joint one is returned once."""
     return tx.list_rows("holdings_of_issuer", issuer=issuer, until=until)
 
 
 def list_by_insider(tx: Transaction, insider: int, issuer: int | None = None, until: str = LATEST) -> list[Row]:
-    """An insider's positions, company by company."""
+    """Return an insider's holdings, company by company."""
     return tx.list_rows("holdings_of_insider", insider=insider, issuer=issuer, until=until)
 
 
 def list_all(tx: Transaction, until: str, limit: int, offset: int) -> list[Row]:
-    """Everybody's positions as of a day, by issuer and insider."""
-    return tx.list_rows("holdings_of_everybody", until=until, limit=limit, offset=offset)
+    """Return the holdings of all insiders as of a day, by issuer and insider."""
+    return tx.list_rows("holdings_of_all", until=until, limit=limit, offset=offset)
 
 
 def count_insiders(tx: Transaction, issuer: int) -> int:
-    """How many insiders have reported holdings in a company's securities."""
+    """Return how many insiders have reported holdings in a company's securities."""
     return int(tx.find_value("count_insiders_of_issuer", issuer=issuer))
 
 
 def build_holdings(tx: Transaction, rows: Sequence[Row], *, insider: int | None = None) -> list[InsiderHolding]:
-    """The positions as answers show them.
+    """Return the records of holdings.
 
-    ``total_beneficial_ownership`` sums all vehicles of the same class and form; a derivative has none.
-    ``insider`` is whom the answer is about, else the first owner.
+    ``total_beneficial_ownership`` is the sum over all vehicles of the same class and form. Derivatives have none.
+    ``insider_*`` describes ``insider`` if it is one of the owners, else the first owner.
     """
-    ids = {row["form_id"] for row in rows}
-    forms = {form["id"]: form for form in tx.list_rows("holding_forms", forms=json.dumps(sorted(ids)))}
-    owners = trades.list_owners_by_form(tx, ids)
-    sums = trades.sum_amounts(tx, {row["under"] for row in rows})
-    return [_holding(row, forms[row["form_id"]], owners[row["form_id"]], sums, insider) for row in rows]
+    form_ids = {row["form_id"] for row in rows}
+    forms = {form["id"]: form for form in tx.list_rows("holding_forms", forms=json.dumps(sorted(form_ids)))}
+    owners_by_form = trades.list_owners_by_form(tx, form_ids)
+    amounts = trades.sum_amounts(tx, {row["under"] for row in rows})
+    return [
+        _build_holding(row, forms[row["form_id"]], owners_by_form[row["form_id"]], amounts, insider) for row in rows
+    ]
 
 
-def _holding(
-    row: Row, form: Row, owners: list[FormOwner], sums: dict[tuple[int, str], Decimal | None], insider: int | None
+def _build_holding(
+    row: Row, form: Row, owners: list[FormOwner], amounts: dict[tuple[int, str], Decimal | None], insider: int | None
 ) -> InsiderHolding:
-    shown = trades.choose_owner(owners, insider)
+    owner = trades.choose_owner(owners, insider)
     sector, industry = sectors.for_sic(form["sic"])
-    marks = {}
+    marks: dict[str, FigureMark] = {}
     if row["amount_owned"] is None:
         marks["amount_owned"] = trades.build_absent_mark(json.loads(row["amount_notes"] or "[]"))
-    total = None if row["is_derivative"] else sums[(row["under"], row["class"])]
+    total = None if row["is_derivative"] else amounts[row["under"], row["class"]]
     if total is None:
         reason = "not_of_derivatives" if row["is_derivative"] else "amount_missing"
         marks["total_beneficial_ownership"] = trades.build_absent_mark(reason=reason)
@@ -163,107 +177,145 @@ def _holding(
         InsiderHolding,
         row,
         **dict(form),
-        **shown,
+        **owner,
         holding_id=f"{form['accession_number']}:{row['seq']}",
         total_beneficial_ownership=total,
         sector=sector,
         industry=industry,
-        insider_name=shown["name"],
-        insider_cik=shown["cik"],
-        insider_title=shown["title"],
+        insider_name=owner["name"],
+        insider_cik=owner["cik"],
+        insider_title=owner["title"],
         owners=owners,
         marks=marks,
     )
 
 
 def sum_shares(rows: Sequence[Row]) -> ShareSums:
-    """The sums of positions by class; derivatives and amounts that are not given are left out."""
-    sums: dict[tuple[int, str], ClassSums] = {}
+    """Return the shares of holdings by class, and their total if there is a single class.
+
+    Derivatives and holdings without an amount are left out. Shares of different classes are not added.
+    """
+    sums_by_class: dict[tuple[int, str], ClassSums] = {}
     for row in rows:
         if row["is_derivative"] or row["amount_owned"] is None:
             continue
-        key, amount = (row["issuer_cik"], row["class"]), Decimal(row["amount_owned"])
-        one = sums.setdefault(key, {**_NOTHING, "issuer_cik": f"{key[0]:010}", "security_title": row["security_title"]})
-        one["total_shares_indirect" if row["ownership_nature"] == "I" else "total_shares_direct"] += amount
-        one["total_beneficial"] += amount
-    classes = list(sums.values())
-    whole = classes[0] if len(classes) == 1 else _NOTHING
-    return build_record(ShareSums, dict(whole) if len(classes) < 2 else dict.fromkeys(whole), classes=classes)
+        key = (row["issuer_cik"], row["class"])
+        if key not in sums_by_class:
+            sums_by_class[key] = _start_sums(f"{row['issuer_cik']:010}", row["security_title"])
+        sums = sums_by_class[key]
+        amount = Decimal(row["amount_owned"])
+        if row["ownership_nature"] == "I":
+            sums["total_shares_indirect"] += amount
+        else:
+            sums["total_shares_direct"] += amount
+        sums["total_beneficial"] += amount
+    classes = list(sums_by_class.values())
+    if len(classes) > 1:
+        return {
+            "total_shares_direct": None,
+            "total_shares_indirect": None,
+            "total_beneficial": None,
+            "classes": classes,
+        }
+    totals = classes[0] if classes else _start_sums("", None)
+    return {
+        "total_shares_direct": totals["total_shares_direct"],
+        "total_shares_indirect": totals["total_shares_indirect"],
+        "total_beneficial": totals["total_beneficial"],
+        "classes": classes,
+    }
 
 
-_NOTHING: ClassSums = {
-    "issuer_cik": "",
-    "security_title": None,
-    "total_shares_direct": Decimal(),
-    "total_shares_indirect": Decimal(),
-    "total_beneficial": Decimal(),
-}
+def _start_sums(issuer_cik: str, security_title: str | None) -> ClassSums:
+    return {
+        "issuer_cik": issuer_cik,
+        "security_title": security_title,
+        "total_shares_direct": Decimal(),
+        "total_shares_indirect": Decimal(),
+        "total_beneficial": Decimal(),
+    }
 
 
 def group_by_company(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """An insider's positions by the issuer's CIK, padded."""
-    found: dict[str, list[Row]] = {}
+    """Return an insider's holdings by the ten-digit CIK of the company."""
+    rows_by_company: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(f"{row['issuer_cik']:010}", []).append(row)
-    return found
+        rows_by_company.setdefault(f"{row['issuer_cik']:010}", []).append(row)
+    return rows_by_company
 
 
 def list_vehicles(rows: Sequence[Row]) -> list[OwnershipVehicle]:
-    """In whose hands an insider's shares of one company are."""
-    return [
-        build_record(
-            OwnershipVehicle,
-            row,
-            nature=row["ownership_nature"],
-            shares=None if row["amount_owned"] is None else Decimal(row["amount_owned"]),
-            as_of=row["reported_date"],
-            name=row["nature"],
-        )
-        for row in rows
-        if not row["is_derivative"]
-    ]
+    """Return the vehicles through which an insider owns the shares of one company."""
+    vehicles = []
+    for row in rows:
+        if not row["is_derivative"]:
+            vehicles.append(
+                build_record(
+                    OwnershipVehicle,
+                    row,
+                    nature=row["ownership_nature"],
+                    shares=None if row["amount_owned"] is None else Decimal(row["amount_owned"]),
+                    as_of=row["reported_date"],
+                    name=row["nature"],
+                )
+            )
+    return vehicles
 
 
 def build_profile(tx: Transaction, insider: int, today: int) -> InsiderProfile:
-    """An insider's roles, holdings and trades; NOT_FOUND for an unknown one.
+    """Return an insider's roles, holdings and trades. Raise ApiError NOT_FOUND for an unknown insider.
 
-    Figures of the last 365 days are of forms filed since ``today``, the day's number, less 365.
+    ``today`` is a day number. Figures of the last 365 days are from forms filed in these days.
     """
-    named = names.get_insider(tx, insider)
-    rows = list_by_insider(tx, insider)
-    companies: dict[str, _CompanyOwnership] = {
-        issuer: {"total_beneficial_ownership": sum_shares(held)["total_beneficial"], "vehicles": list_vehicles(held)}
-        for issuer, held in group_by_company(rows).items()
-    }
-    roles: dict[bool, list[_InsiderRole]] = {True: [], False: []}
+    insider_name = names.get_insider(tx, insider)
+    holdings = list_by_insider(tx, insider)
+    companies: dict[str, _CompanyOwnership] = {}
+    for issuer_cik, company_holdings in group_by_company(holdings).items():
+        companies[issuer_cik] = {
+            "total_beneficial_ownership": sum_shares(company_holdings)["total_beneficial"],
+            "vehicles": list_vehicles(company_holdings),
+        }
+    current_roles: list[_InsiderRole] = []
+    former_roles: list[_InsiderRole] = []
     for row in tx.list_rows("roles_of_insider", insider=insider):
-        held = companies.get(row["issuer_cik"])
-        total = held["total_beneficial_ownership"] if held else None
-        names_of_roles = list_role_names(row["bits"], row["title"])
-        ended = insider_store.decode_form(row["body"]).not_subject_to_section_16
-        current = not ended and days.number(row["as_of"]) > today - _ROLE_DAYS
-        roles[current].append(build_record(_InsiderRole, row, roles=names_of_roles, total_beneficial_ownership=total))
-    year = tx.find_row("year_of_insider", insider=insider, since=today - 365)
-    assert year is not None
-    recent = trades.list_by_insider(tx, insider, trades.TradeFilters(limit=_RECENT)).ids
+        company = companies.get(row["issuer_cik"])
+        role = build_record(
+            _InsiderRole,
+            row,
+            roles=list_role_names(row["bits"], row["title"]),
+            total_beneficial_ownership=company["total_beneficial_ownership"] if company else None,
+        )
+        # The form has a checkbox for insiders who are no longer subject to Section 16.
+        has_left = insider_store.decode_form(row["body"]).not_subject_to_section_16
+        is_recent = days.number(row["as_of"]) > today - _ROLE_DAYS
+        if is_recent and not has_left:
+            current_roles.append(role)
+        else:
+            former_roles.append(role)
+    year_sums = tx.find_row("year_of_insider", insider=insider, since=today - _PROFILE_DAYS)
+    assert year_sums is not None  # A query of sums always returns a row.
+    recent_trades = trades.list_by_insider(tx, insider, trades.TradeFilters(limit=_RECENT_TRADES))
     return build_record(
         InsiderProfile,
-        year,
-        **named,
-        current_roles=roles[True],
-        former_roles=roles[False],
-        ownership_summary={**sum_shares(rows), "companies": companies},
-        recent_transactions=trades.build_transactions(tx, recent, insider=insider),
+        year_sums,
+        **insider_name,
+        current_roles=current_roles,
+        former_roles=former_roles,
+        ownership_summary={**sum_shares(holdings), "companies": companies},
+        recent_transactions=trades.build_transactions(tx, recent_trades.ids, insider=insider),
     )
 
 
-def list_role_names(bits: int, title: str | None) -> list[str]:
-    """The relationships of an owner in words, the officer's title among them."""
-    known = titles.parse_title(title) if bits & titles.OFFICER else None
-    named = (
-        (titles.DIRECTOR, "Director"),
-        (titles.OFFICER, known.name if known else "Officer"),
-        (titles.TEN_PERCENT, "10% Owner"),
-        (titles.OTHER, "Other"),
-    )
-    return [name for bit, name in named if bits & bit]
+def list_role_names(roles: int, title: str | None) -> list[str]:
+    """Return the names of an owner's roles, with the officer's title in place of "Officer" if it is known."""
+    role_names = []
+    if roles & titles.DIRECTOR:
+        role_names.append("Director")
+    if roles & titles.OFFICER:
+        officer_title = titles.parse_title(title)
+        role_names.append(officer_title.name if officer_title else "Officer")
+    if roles & titles.TEN_PERCENT:
+        role_names.append("10% Owner")
+    if roles & titles.OTHER:
+        role_names.append("Other")
+    return role_names

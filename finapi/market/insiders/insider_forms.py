@@ -1,4 +1,15 @@
-"""Filings of ownership forms: lists of them, and one form as it was filed, element by element."""
+"""Ownership forms in answers: lists of filings, and single forms with all of their elements.
+
+A form is shown in two ways, and both follow the structure of the SEC's XML:
+
+- *As filed* (``GET /insiders/filings/{accession}``): each value is a cell with its footnotes, and a figure that is null
+  has a mark with the reason. Example: ``"securityTitle": {"value": "Common Stock", "footnotes": ["F1"]}``.
+- *Plain* (``POST /insiders/query``): each value by itself. Example: ``"securityTitle": "Common Stock"``.
+
+The elements are declared once in tables such as :data:`_FILED_ROWS`, in which a text is the name of a field of
+``OwnershipRow``. :func:`_fill` replaces each field name by the field's value, or by its type to build the JSON Schema.
+So the schema and the answer cannot differ.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +35,11 @@ from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
 
 ARCHIVES = "https://www.sec.gov/Archives/edgar/data"
-MAX_UNDATED = 10_000  # filings without a day that are counted
+MAX_UNDATED = 10_000  # Filings without a filing day are counted up to this number.
 
 
 class FormFilters(NamedTuple):
-    """What narrows a list of filings; None does not. ``since`` and ``until`` are filing days by number."""
+    """The filters and the page of a list of filings. A filter that is None does not apply."""
 
     limit: int
     offset: int = 0
@@ -38,36 +49,39 @@ class FormFilters(NamedTuple):
     industry: int | None = None
     sector: str | None = None
     type: str | None = None
-    since: int | None = None
+    since: int | None = None  # The first and last filing day, as day numbers.
     until: int | None = None
     amendment: bool | None = None
 
 
 def choose_query(filters: FormFilters) -> str:
-    """The name of the query that reads a list from the index of the filter that narrows it most."""
-    by = find_narrowest(filters, "insider", "issuer", "industry", "sector", "type")
-    return f"insider_filings_of_{by}"
+    """Return the query that reads a list from the index of the filter that narrows it most."""
+    return f"insider_filings_of_{find_narrowest(filters, 'insider', 'issuer', 'industry', 'sector', 'type')}"
 
 
 def build_query_values(filters: FormFilters) -> dict[str, Any]:
-    """The values of that query."""
+    """Return the parameters of :func:`choose_query`'s query."""
     return {**filters._asdict(), **filters.cursor._asdict()}
 
 
 def count_undated(tx: Transaction, filters: FormFilters) -> int:
-    """How many filings a window leaves out because their day is not known, up to :data:`MAX_UNDATED`."""
+    """Return how many filings a window leaves out because their filing day is unknown, up to :data:`MAX_UNDATED`."""
     if filters.since is None and filters.until is None:
         return 0
-    # Day 0 is that of forms whose filing day is not known.
-    without = filters._replace(limit=MAX_UNDATED, offset=0, cursor=InsiderCursor(), since=0, until=0)
-    return len(tx.list_rows(choose_query(without), build_query_values(without)))
+    # Forms without a filing day are stored with the day number 0.
+    undated = filters._replace(limit=MAX_UNDATED, offset=0, cursor=InsiderCursor(), since=0, until=0)
+    return len(tx.list_rows(choose_query(undated), build_query_values(undated)))
 
 
 def list_latest(tx: Transaction, filters: FormFilters) -> IdPage:
-    """The newest filings by filing day; those of a sector or industry, and amendments, are not counted."""
-    by = find_narrowest(filters, "issuer", "sector", "industry", "amendment", "type")
-    count = f"count_insider_filings_of_{by}" if by in ("issuer", "type", "all") else None
-    return read_id_page(tx, choose_query(filters), build_query_values(filters), count)
+    """Return the newest filings by filing day.
+
+    Filings of a sector or industry, and of amendments, are not counted.
+    """
+    narrowest = find_narrowest(filters, "issuer", "sector", "industry", "amendment", "type")
+    is_counted = narrowest in ("issuer", "type", "all")
+    count_query = f"count_insider_filings_of_{narrowest}" if is_counted else None
+    return read_id_page(tx, choose_query(filters), build_query_values(filters), count_query)
 
 
 class _FiledIssuer(TypedDict):
@@ -79,7 +93,7 @@ class _FiledIssuer(TypedDict):
 
 
 class InsiderFiling(TypedDict):
-    """A filing as lists show it."""
+    """A filing in a list."""
 
     filing_id: str
     accession_number: str
@@ -103,13 +117,13 @@ class InsiderFiling(TypedDict):
 
 
 def build_filings(tx: Transaction, ids: Sequence[int]) -> list[InsiderFiling]:
-    """Filings as lists show them, in the order of ``ids``."""
-    return [_filing(row) for row in tx.list_rows("insider_filings_by_id", ids=json.dumps(list(ids)))]
+    """Return the filings with these ids, in this order."""
+    return [_build_filing(row) for row in tx.list_rows("insider_filings_by_id", ids=json.dumps(list(ids)))]
 
 
-def _filing(row: Row) -> InsiderFiling:
+def _build_filing(row: Row) -> InsiderFiling:
     sector, industry = sectors.for_sic(row["sic"])
-    index, xml = _links(row)
+    links = _build_links(row)
     issuer: _FiledIssuer = {
         "cik": f"{row['issuer_cik']:010}",
         "name": row["company_name"],
@@ -117,22 +131,28 @@ def _filing(row: Row) -> InsiderFiling:
         "sector": sector,
         "industry": industry,
     }
-    return build_record(InsiderFiling, row, issuer=issuer, xml_url=xml, index_url=index)
+    return build_record(InsiderFiling, row, issuer=issuer, xml_url=links.xml_url, index_url=links.index_url)
 
 
-def _links(row: Row) -> tuple[str | None, str | None]:
-    """A filing's index page and XML document on the SEC's site; None for what is not known."""
-    if row["form_id"] < 0:
-        return None, None
+class _Links(NamedTuple):
+    """The addresses of a filing's index page and of its XML document on the SEC's site; None if unknown."""
+
+    index_url: str | None
+    xml_url: str | None
+
+
+def _build_links(row: Row) -> _Links:
+    if row["form_id"] < 0:  # The accession number is not known.
+        return _Links(None, None)
     folder = f"{ARCHIVES}/{row['issuer_cik']}/{row['accession'].replace('-', '')}"
     document = row["document"]
     xml = f"{folder}/{document}" if document and document.endswith(".xml") else None
-    return f"{folder}/{row['accession']}-index.htm", xml
+    return _Links(index_url=f"{folder}/{row['accession']}-index.htm", xml_url=xml)
 
 
-# ---- one form, as it was filed or in plain values
+# ---- The elements of a form
 
-# The elements of a form as it is answered: each by the field that holds its value, or with the elements inside of it.
+# Elements by name: a text is the name of the field with the value, a mapping contains nested elements.
 Elements = Mapping[str, "str | Elements"]
 
 _OWNER: Elements = {
@@ -151,18 +171,23 @@ _OWNER: Elements = {
 
 
 class RowElements(NamedTuple):
-    """The elements of every row, and those that only transactions and only derivatives have."""
+    """The elements of the rows of a form."""
 
-    any: Elements
-    transaction: Elements
-    derivative: Elements
+    common: Elements  # Of every row.
+    transaction: Elements  # Of transactions in addition.
+    derivative: Elements  # Of derivatives in addition.
 
-    def of(self, *, derivative: bool, transaction: bool) -> Elements:
-        """The elements of a row of this kind."""
-        return {**self.any, **(self.transaction if transaction else {}), **(self.derivative if derivative else {})}
+    def select(self, *, derivative: bool, transaction: bool) -> Elements:
+        """Return the elements of a row of this kind."""
+        elements = dict(self.common)
+        if transaction:
+            elements.update(self.transaction)
+        if derivative:
+            elements.update(self.derivative)
+        return elements
 
 
-_ANY: Elements = {
+_COMMON: Elements = {
     "securityTitle": "title",
     "postTransactionAmounts": {
         "sharesOwnedFollowingTransaction": "following_shares",
@@ -175,8 +200,8 @@ _DERIVATIVE: Elements = {
     "exerciseDate": "exercise_date",
     "expirationDate": "expiration_date",
 }
-_FILED = RowElements(
-    {**_ANY, "isSuperseded": "is_superseded"},
+_FILED_ROWS = RowElements(
+    {**_COMMON, "isSuperseded": "is_superseded"},
     {
         "transactionDate": "date",
         "deemedExecutionDate": "deemed_date",
@@ -203,8 +228,8 @@ _FILED = RowElements(
         },
     },
 )
-_PLAIN = RowElements(
-    {**_ANY, "footnotes": "notes"},
+_PLAIN_ROWS = RowElements(
+    {**_COMMON, "footnotes": "notes"},
     {
         "transactionDate": "date",
         "coding": {
@@ -232,9 +257,12 @@ _FIGURES = {
 }
 
 
-def _shown(elements: Elements, leaf: Callable[[str], Any]) -> dict[str, Any]:
-    """The elements, each field replaced by what ``leaf`` makes of it."""
-    return {name: leaf(one) if isinstance(one, str) else _shown(one, leaf) for name, one in elements.items()}
+def _fill(elements: Elements, fill: Callable[[str], Any]) -> dict[str, Any]:
+    """Return the elements with each field name replaced by ``fill(name)``."""
+    filled: dict[str, Any] = {}
+    for name, element in elements.items():
+        filled[name] = fill(element) if isinstance(element, str) else _fill(element, fill)
+    return filled
 
 
 class _TextCell(TypedDict):
@@ -248,8 +276,8 @@ class _FigureCell(TypedDict):
     mark: FigureMark | None
 
 
-# Fields that both ways to show a form show alike, and the types of their members.
-_ALIKE: dict[str, Any] = {
+# The fields that both views show alike, without a cell, and the types of their members.
+_TYPES_WITHOUT_CELL: dict[str, Any] = {
     "form": str | None,
     "code": str | None,
     "equity_swap": bool | None,
@@ -259,34 +287,41 @@ _ALIKE: dict[str, Any] = {
 }
 
 
-def _filed_kind(field: str) -> Any:
-    return _ALIKE.get(field, _FigureCell if field in _FIGURES else _TextCell)
+def _get_filed_type(field: str) -> Any:
+    """Return the type of a field's member in the view of a form as it was filed."""
+    return _TYPES_WITHOUT_CELL.get(field, _FigureCell if field in _FIGURES else _TextCell)
 
 
-def _plain_kind(field: str) -> Any:
-    text = Date if field.endswith("date") else str
-    return _ALIKE.get(field, (Decimal if field in _FIGURES else text) | None)
+def _get_plain_type(field: str) -> Any:
+    """Return the type of a field's member in the plain view."""
+    if field in _TYPES_WITHOUT_CELL:
+        return _TYPES_WITHOUT_CELL[field]
+    if field in _FIGURES:
+        return Decimal | None
+    return (Date if field.endswith("date") else str) | None
 
 
-def _table(rows: RowElements, kind: Callable[[str], Any], *, derivative: bool) -> InlineObject:
-    """The members of a table whose rows have these elements."""
-    held, traded = (
-        InlineObject(_shown(rows.of(derivative=derivative, transaction=transaction), kind))
-        for transaction in (False, True)
+def _table(rows: RowElements, get_type: Callable[[str], Any], *, derivative: bool) -> InlineObject:
+    """Return the type of a table of a form, whose rows have these elements."""
+    transaction = InlineObject(_fill(rows.select(derivative=derivative, transaction=True), get_type))
+    holding = InlineObject(_fill(rows.select(derivative=derivative, transaction=False), get_type))
+    return InlineObject(
+        {"transactions": GenericAlias(list, (transaction,)), "holdings": GenericAlias(list, (holding,))}
     )
-    return InlineObject({"transactions": GenericAlias(list, (traded,)), "holdings": GenericAlias(list, (held,))})
 
 
-def _owner_kind(field: str) -> Any:
-    return str if field == "cik" else bool if field.startswith("is_") else str | None
+def _get_owner_type(field: str) -> Any:
+    if field == "cik":
+        return str
+    return bool if field.startswith("is_") else str | None
 
 
-def _owner_value(owner: Owner, field: str) -> Any:
-    value = getattr(owner, field)
-    return bool(value) if field.startswith("is_") else value
+def _get_owner_member(owner: Owner, field: str) -> Any:
+    member = getattr(owner, field)
+    return bool(member) if field.startswith("is_") else member
 
 
-FiledOwner = Annotated[dict[str, Any], InlineObject(_shown(_OWNER, _owner_kind))]
+FiledOwner = Annotated[dict[str, Any], InlineObject(_fill(_OWNER, _get_owner_type))]
 
 
 class _FormFootnote(TypedDict):
@@ -322,7 +357,7 @@ class _FormProcessing(TypedDict):
 
 
 class FormAsFiled(_FormHead):
-    """One form with both tables, every footnote, and which rows an amendment restates."""
+    """A form with both tables, all footnotes, and flags of the rows that an amendment restates."""
 
     acceptedAt: Time | None
     noSecuritiesOwned: bool | None
@@ -336,8 +371,8 @@ class FormAsFiled(_FormHead):
     xmlUrl: Url | None
     issuer: _FormIssuerNow
     reportingOwners: list[FiledOwner]
-    nonDerivativeTable: Annotated[dict[str, Any], _table(_FILED, _filed_kind, derivative=False)]
-    derivativeTable: Annotated[dict[str, Any], _table(_FILED, _filed_kind, derivative=True)]
+    nonDerivativeTable: Annotated[dict[str, Any], _table(_FILED_ROWS, _get_filed_type, derivative=False)]
+    derivativeTable: Annotated[dict[str, Any], _table(_FILED_ROWS, _get_filed_type, derivative=True)]
     footnotes: list[_FormFootnote]
     remarks: str | None
     ownerSignatureName: str | None
@@ -346,13 +381,13 @@ class FormAsFiled(_FormHead):
 
 
 class PlainForm(_FormHead):
-    """A form as ``POST /insiders/query`` shows it, without the footnotes of single values."""
+    """A form in the answer of ``POST /insiders/query``, without the footnotes of single values."""
 
     issuer: _FormIssuer
     reportingOwner: FiledOwner
     reportingOwners: list[FiledOwner]
-    nonDerivativeTable: Annotated[dict[str, Any], _table(_PLAIN, _plain_kind, derivative=False)]
-    derivativeTable: Annotated[dict[str, Any], _table(_PLAIN, _plain_kind, derivative=True)]
+    nonDerivativeTable: Annotated[dict[str, Any], _table(_PLAIN_ROWS, _get_plain_type, derivative=False)]
+    derivativeTable: Annotated[dict[str, Any], _table(_PLAIN_ROWS, _get_plain_type, derivative=True)]
     footnotes: list[_FormFootnote]
     remarks: str | None
     ownerSignatureName: str | None
@@ -360,97 +395,108 @@ class PlainForm(_FormHead):
 
 
 def find_form(tx: Transaction, accession: str) -> FormAsFiled | None:
-    """One form as it was filed; None when it is not held."""
-    found = tx.find_value("insider_form_of", accession=accession)
-    if found is None:
+    """Return a form as it was filed, or None if it is not stored."""
+    form_id = tx.find_value("insider_form_id", accession=accession)
+    if form_id is None:
         return None
-    (row,) = tx.list_rows("insider_forms_by_id", ids=json.dumps([found]))
-    held = insider_store.decode_form(row["body"])
-    restated = {one["seq"] for one in tx.list_rows("superseded_rows", form_id=found)}
-    index, xml = _links(row)
+    (row,) = tx.list_rows("insider_forms_by_id", ids=json.dumps([form_id]))
+    form = insider_store.decode_form(row["body"])
+    restated_seqs = {restated["seq"] for restated in tx.list_rows("superseded_rows", form_id=form_id)}
+    links = _build_links(row)
     return build_record(
         FormAsFiled,
         row,
-        **_said(held, _FILED, partial(_cell, restated)),
-        noSecuritiesOwned=held.no_securities_owned,
-        dateOfOriginalSubmission=held.original_date,
-        aff10b5One=held.rule_10b5_1,
-        indexUrl=index,
-        xmlUrl=xml,
-        issuer={**_issuer(held), "tradingSymbol": row["ticker"], "tradingSymbolAtFiling": held.symbol},
-        ownerSignatureDate=held.signature_date,
+        **_build_form_members(form, _FILED_ROWS, partial(_build_cell, restated_seqs)),
+        noSecuritiesOwned=form.no_securities_owned,
+        dateOfOriginalSubmission=form.original_date,
+        aff10b5One=form.rule_10b5_1,
+        indexUrl=links.index_url,
+        xmlUrl=links.xml_url,
+        issuer={**_build_issuer(form), "tradingSymbol": row["ticker"], "tradingSymbolAtFiling": form.symbol},
+        ownerSignatureDate=form.signature_date,
         processingMetadata={
             "createdAt": row["stored_at"],
             "updatedAt": row["stored_at"],
             "processingState": "processed",
-            "source": "document" if row["source"] else "data_set",
+            "source": "data_set" if row["source"] == insider_store.FROM_SET else "document",
         },
     )
 
 
 def list_plain_forms(tx: Transaction, ids: Sequence[int]) -> list[PlainForm]:
-    """Forms in plain values, in the order of ``ids``."""
-    return [
-        _plain(row, insider_store.decode_form(row["body"]))
-        for row in tx.list_rows("insider_forms_by_id", ids=json.dumps(list(ids)))
-    ]
+    """Return the plain view of the forms with these ids, in this order."""
+    rows = tx.list_rows("insider_forms_by_id", ids=json.dumps(list(ids)))
+    return [_build_plain_form(row, insider_store.decode_form(row["body"])) for row in rows]
 
 
-def _plain(row: Row, held: OwnershipForm) -> PlainForm:
-    said = _said(held, _PLAIN, _plain_value)
-    owner, signed = said["reportingOwners"][0], held.signature_date
+def _build_plain_form(row: Row, form: OwnershipForm) -> PlainForm:
+    members = _build_form_members(form, _PLAIN_ROWS, _get_plain_member)
     return build_record(
-        PlainForm, row, **said, issuer=_issuer(held), reportingOwner=owner, ownerSignatureNameDate=signed
+        PlainForm,
+        row,
+        **members,
+        issuer=_build_issuer(form),
+        reportingOwner=members["reportingOwners"][0],
+        ownerSignatureNameDate=form.signature_date,
     )
 
 
-def _said(held: OwnershipForm, elements: RowElements, leaf: Callable[[OwnershipRow, int, str], Any]) -> dict[str, Any]:
-    """What both ways to show a form have in common; ``leaf`` shows a field of a row by the row's place, from 1."""
+def _build_form_members(
+    form: OwnershipForm, elements: RowElements, build_member: Callable[[OwnershipRow, int, str], Any]
+) -> dict[str, Any]:
+    """Return the members that both views of a form have.
 
-    def rows(*, derivative: bool, transaction: bool) -> list[dict[str, Any]]:
-        of_kind = elements.of(derivative=derivative, transaction=transaction)
-        numbered = [(seq, row) for seq, row in enumerate(held.rows, 1) if row[:2] == (derivative, transaction)]
-        return [_shown(of_kind, partial(leaf, row, seq)) for seq, row in numbered]
+    ``build_member`` returns the member of a field: it is called with the row, its number from 1 and the field's name.
+    """
 
-    tables = {
-        name: {
-            "transactions": rows(derivative=derivative, transaction=True),
-            "holdings": rows(derivative=derivative, transaction=False),
-        }
-        for name, derivative in (("nonDerivativeTable", False), ("derivativeTable", True))
-    }
+    def build_rows(*, derivative: bool, transaction: bool) -> list[dict[str, Any]]:
+        row_elements = elements.select(derivative=derivative, transaction=transaction)
+        rows = []
+        for seq, row in enumerate(form.rows, 1):
+            if row.is_derivative == derivative and row.is_transaction == transaction:
+                rows.append(_fill(row_elements, partial(build_member, row, seq)))
+        return rows
+
     return {
-        "schemaVersion": held.schema,
-        "notSubjectToSection16": held.not_subject_to_section_16,
-        "reportingOwners": [_shown(_OWNER, partial(_owner_value, owner)) for owner in held.owners],
-        **tables,
-        "footnotes": [{"id": one, "text": text} for one, text in held.footnotes],
-        "remarks": held.remarks,
-        "ownerSignatureName": held.signature_name,
+        "schemaVersion": form.schema,
+        "notSubjectToSection16": form.not_subject_to_section_16,
+        "reportingOwners": [_fill(_OWNER, partial(_get_owner_member, owner)) for owner in form.owners],
+        "nonDerivativeTable": {
+            "transactions": build_rows(derivative=False, transaction=True),
+            "holdings": build_rows(derivative=False, transaction=False),
+        },
+        "derivativeTable": {
+            "transactions": build_rows(derivative=True, transaction=True),
+            "holdings": build_rows(derivative=True, transaction=False),
+        },
+        "footnotes": [{"id": footnote_id, "text": text} for footnote_id, text in form.footnotes],
+        "remarks": form.remarks,
+        "ownerSignatureName": form.signature_name,
     }
 
 
-def _issuer(held: OwnershipForm) -> _FormIssuer:
-    return {"cik": held.issuer_cik, "name": held.issuer_name, "tradingSymbol": held.symbol}
+def _build_issuer(form: OwnershipForm) -> _FormIssuer:
+    return {"cik": form.issuer_cik, "name": form.issuer_name, "tradingSymbol": form.symbol}
 
 
-def _cell(restated: set[int], row: OwnershipRow, seq: int, field: str) -> Any:
-    """A value with its footnotes; a figure that is null with its mark."""
+def _build_cell(restated_seqs: set[int], row: OwnershipRow, seq: int, field: str) -> Any:
+    """Return the value of a field with its footnotes, and for a figure that is null its mark."""
     if field == "is_superseded":
-        return seq in restated
-    value = _plain_value(row, seq, field)
-    if field in _ALIKE:
-        return value
-    notes = list(row.list_footnote_ids(field))
-    if field not in _FIGURES:
-        return {"value": value, "footnotes": notes}
-    return {"value": value, "footnotes": notes, "mark": build_absent_mark(notes) if value is None else None}
+        return seq in restated_seqs
+    member = _get_plain_member(row, seq, field)
+    if field in _TYPES_WITHOUT_CELL:
+        return member
+    footnote_ids = list(row.list_footnote_ids(field))
+    cell = {"value": member, "footnotes": footnote_ids}
+    if field in _FIGURES:
+        cell["mark"] = build_absent_mark(footnote_ids) if member is None else None
+    return cell
 
 
-def _plain_value(row: OwnershipRow, seq: int, field: str) -> Any:
+def _get_plain_member(row: OwnershipRow, seq: int, field: str) -> Any:
     if field == "coding_notes":
         return list(row.list_footnote_ids("coding"))
     if field == "notes":
-        return {noted: list(ids) for noted, ids in row.footnote_ids}
-    value = getattr(row, field)
-    return Decimal(value) if field in _FIGURES and value is not None else value
+        return {noted_field: list(ids) for noted_field, ids in row.footnote_ids}
+    member = getattr(row, field)
+    return Decimal(member) if field in _FIGURES and member is not None else member

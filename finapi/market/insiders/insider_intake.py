@@ -1,15 +1,17 @@
-"""Ownership documents and data sets on their way into the store."""
+"""The family of ownership forms for ingest: how documents, quarterly data sets and packs are parsed and stored."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from datetime import datetime
 from itertools import islice
+from typing import NamedTuple
 
 from finapi.app import App
 from finapi.core import stopping
 from finapi.core.errors import ParseError
 from finapi.edgar import insider_sets, ownership_forms
+from finapi.edgar.insider_sets import FiledForm
 from finapi.edgar.ownership_forms import OwnershipForm
 from finapi.market.documents import outcomes
 from finapi.market.documents.families import Family
@@ -20,59 +22,78 @@ from finapi.market.insiders import insider_store
 from finapi.market.reference import companies
 from finapi.store.db import Transaction
 
-# The kinds of a data set's tables begin with this.
-TABLE_PREFIX = "insider-set-"
+TABLE_PREFIX = "insider-set-"  # Of the document kinds of a data set's tables.
 
-# Filings of a data set in one transaction: each on its own costs a commit, all together would hold the writer.
-_PORTION = 200
+# Filings of a data set in one database transaction. A commit for each would be slow, and one transaction for all would
+# keep other writers waiting.
+_BATCH_SIZE = 200
+
+
+class _Counts(NamedTuple):
+    """The filings of a data set by outcome."""
+
+    stored: int = 0
+    unchanged: int = 0
+    refused: int = 0
 
 
 def store_data_set(app: App, documents: Sequence[Document], only: Set[int] | None = None) -> Iterator[Outcome]:
-    """Store the filings of a quarterly data set, given as its tables, or those about some issuers; the outcomes."""
-    by_kind = {document.kind: document for document in documents}
-    if len(by_kind) < len(documents):
+    """Store the filings of a quarterly data set, whose tables are ``documents``. Yield the outcomes.
+
+    With ``only``, the filings about issuers with other CIKs are left out.
+    """
+    documents_by_kind = {document.kind: document for document in documents}
+    if len(documents_by_kind) < len(documents):
         for document in documents:
             yield outcomes.refuse(document, "two tables of one kind lie here: a folder holds one data set")
         return
-    named = {kind.removeprefix(TABLE_PREFIX): document for kind, document in by_kind.items()}
-    stored = held = refused = 0
+    tables = {}
+    paths = {}
+    counts = _Counts()
     try:
-        tables = {name: document.read() for name, document in named.items()}
-        found = insider_sets.iter_forms(tables, {name: document.path for name, document in named.items()})
-        while portion := list(islice(found, _PORTION)):
+        for kind, document in documents_by_kind.items():
+            table_name = kind.removeprefix(TABLE_PREFIX)
+            tables[table_name] = document.read()
+            paths[table_name] = document.path
+        forms = insider_sets.iter_forms(tables, paths)
+        while batch := list(islice(forms, _BATCH_SIZE)):
             stopping.check()
-            wrong = [one for one in portion if isinstance(one, ParseError)]
-            read = [one for one in portion if not isinstance(one, ParseError)]
-            right = [one for one in read if only is None or int(one.form.issuer_cik) in only]
-            for error in wrong:
-                yield Outcome(
-                    error.file, TABLE_PREFIX + insider_sets.SUBMISSION, "refused", format_reason(error), error.place
-                )
-            fresh = _store(app, right)
-            stored, held, refused = stored + fresh, held + len(right) - fresh, refused + len(wrong)
-            documents[0].entry.report_progress("filings", stored + held + refused, 0)
+            errors = [entry for entry in batch if isinstance(entry, ParseError)]
+            parsed = [entry for entry in batch if not isinstance(entry, ParseError)]
+            for error in errors:
+                kind = TABLE_PREFIX + insider_sets.SUBMISSION
+                yield Outcome(error.file, kind, "refused", format_reason(error), error.place)
+            if only is not None:
+                parsed = [filed for filed in parsed if int(filed.form.issuer_cik) in only]
+            stored = _store_batch(app, parsed)
+            counts = _Counts(
+                stored=counts.stored + stored,
+                unchanged=counts.unchanged + len(parsed) - stored,
+                refused=counts.refused + len(errors),
+            )
+            documents[0].entry.report_progress("filings", sum(counts), 0)
     except ParseError as error:
         for document in documents:
             yield outcomes.refuse(document, str(error))
         return
-    note = f"a data set: {stored} filings stored, {held} held before, {refused} refused"
+    note = f"a data set: {counts.stored} filings stored, {counts.unchanged} held before, {counts.refused} refused"
     for document in documents:
-        yield outcomes.for_document(document, stored > 0, note)
+        yield outcomes.for_document(document, counts.stored > 0, note)
 
 
-def _store(app: App, portion: list[insider_sets.FiledForm]) -> int:
+def _store_batch(app: App, batch: list[FiledForm]) -> int:
+    """Store filings in one database transaction. Return how many were new."""
     now = app.clock.now()
+    stored = 0
     with app.db.write() as tx:
-        return sum(
-            insider_store.upsert_form(
-                tx, one.form, FilingMetadata(one.accession, INDEX_EVIDENCE, filed_at=one.filed), now
-            )
-            for one in portion
-        )
+        for filed in batch:
+            filing = FilingMetadata(filed.accession, INDEX_EVIDENCE, filed_at=filed.filed)
+            stored += insider_store.upsert_form(tx, filed.form, filing, now)
+    return stored
 
 
-def _pack_rows(tx: Transaction) -> Iterator[tuple[OwnershipForm, FilingMetadata, int | None]]:
-    # With the industry of its issuer, which no form says.
+def _iter_pack_rows(tx: Transaction) -> Iterator[tuple[OwnershipForm, FilingMetadata, int | None]]:
+    """Yield each stored form with its filing and, once for each issuer, the issuer's SIC code, which no form states."""
     for row in tx.list_rows("insider_forms_to_pack"):
         filed = FilingMetadata(
             row["accession"],
@@ -84,12 +105,15 @@ def _pack_rows(tx: Transaction) -> Iterator[tuple[OwnershipForm, FilingMetadata,
         yield insider_store.decode_form(row["body"]), filed, row["sic"]
 
 
-def _pack_put(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, sic: int | None, now: datetime) -> bool:
-    stored = insider_store.upsert_form(tx, form, filed, now)
+def _store_pack_row(
+    tx: Transaction, form: OwnershipForm, filed: FilingMetadata, sic: int | None, now: datetime
+) -> bool:
+    """Store a form of a pack. Return True if anything was new."""
+    is_new = insider_store.upsert_form(tx, form, filed, now)
     if sic is not None:
-        # Of no day and no rank: whatever else tells of the company knows better.
+        # Rank 0 and no date: every other source of the company's SIC code is preferred.
         companies.update_attributes(tx, int(form.issuer_cik), companies.FiledAttributes(sic=sic), 0, "")
-    return stored
+    return is_new
 
 
 FAMILY = Family(
@@ -102,6 +126,6 @@ FAMILY = Family(
     has_primary_document=True,
     finish_ingest=insider_store.complete_undated_forms,
     ingest_data_set=store_data_set,
-    iter_pack_rows=_pack_rows,
-    store_pack_row=_pack_put,
+    iter_pack_rows=_iter_pack_rows,
+    store_pack_row=_store_pack_row,
 )

@@ -1,7 +1,16 @@
-"""Ownership forms into rows: the one way in, for documents, data sets and embedded packs alike.
+"""Storage of ownership forms as rows: forms, owners, transactions, positions and words of names.
 
-Whatever order forms come in, the same rows stand in the end: of two documents for one accession number the
-better stays, and which rows an amendment restates is worked out anew for all the forms that it may concern.
+Documents, data sets and embedded packs are all stored by :func:`upsert_form`. The result does not depend on the order
+in which forms arrive:
+
+- Of two documents with the same accession number the better one stays: the form's own document is better than a line of
+  a quarterly data set. Two different documents of the same kind are ordered by their hash.
+- A form whose accession number is unknown is stored under a number derived from its hash. When the number becomes
+  known, the form is stored again under it.
+- After each form, the rows that amendments restate are computed again for all forms that an amendment may connect with
+  it (see :func:`_recompute_amendments`).
+
+Restated rows stay in the tables with the number of the form that restates them (``superseded_by``). No list shows them.
 """
 
 from __future__ import annotations
@@ -13,8 +22,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from finapi.core import stopping
 from finapi.core.clock import iso
@@ -32,17 +40,23 @@ from finapi.market.documents.metadata import (
     is_unfiled,
 )
 from finapi.market.insiders import amendments, form_positions, rules, titles, trades
+from finapi.market.insiders.form_positions import filing_day_number
+from finapi.market.insiders.rules import TradeTraits
 from finapi.market.reference import companies
 from finapi.store import heartbeats
-from finapi.store.db import Row as DbRow
-from finapi.store.db import Transaction
+from finapi.store.db import Row, Transaction
 
+# Sources of a stored form, the better one with the larger number.
 FROM_SET, FROM_DOCUMENT = 0, 1
 
-# How far the names and tickers on these forms are to be trusted: less than a cover page.
+# Kinds of names in the index of words.
+INSIDERS, ISSUERS = 0, 1
+MAX_WORDS = 20  # Words of one name that are indexed.
+
+# The rank of names and tickers on ownership forms: less reliable than a cover page.
 FROM_FORM = companies.FROM_FILING_LIST
 
-# What insider.transaction.created tells of a transaction, beside its filing (DECISIONS 9).
+# Members of a transaction in the event insider.transaction.created, in addition to its filing (DECISIONS 9).
 EVENT_MEMBERS = (
     "ticker",
     "issuer_cik",
@@ -55,71 +69,111 @@ EVENT_MEMBERS = (
     "transaction_date",
 )
 
-# Columns of insert_insider_transactions and insert_insider_positions, in their order.
-_OF_ROW = attrgetter(
-    "is_derivative",
-    "title",
-    "code",
-    "acquired_disposed",
-    "shares",
-    "price",
-    "following_shares",
-    "following_value",
-    "nature",
-    "direct_or_indirect",
-)
-_OF_FACTS = attrgetter(
-    "standard_type", "direction", "value", "rule_10b5_1", "plan_source", "is_cashless", "is_sell_to_cover"
-)
-_OF_POSITION = attrgetter("security_class", "title", "is_derivative", "ownership", "nature", "vehicle", "amount")
+# The number of forms that amendments may connect. An insider files a handful for one period.
+MAX_CONNECTED_FORMS = 100
 
-# Forms that amendments may join; an insider has a handful of one period.
-_LINKED = 100
-
+# Texts that filers write instead of a ticker if there is none.
 _NO_TICKER = frozenset(("NONE", "N-A", "NA", "NULL", "NOT-APPLICABLE", "UNKNOWN", "TBD", "PRIVATE"))
 
 
-def upsert_form(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: datetime) -> bool:
-    """Store a form under its filing; False when it is held already and nothing new is told.
+class _TransactionColumns(NamedTuple):
+    """The columns of ``insert_insider_transactions``, in their order."""
 
-    Everything happens in the caller's transaction: the form is stored whole or not at all.
+    form_id: int
+    seq: int
+    filed_day: int
+    issuer_cik: int
+    owner_cik: int
+    roles: int
+    sic: int | None
+    date: str | None
+    figure_notes: str | None
+    trade: int
+    derivative: bool
+    title: str | None
+    code: str | None
+    acquired_disposed: str | None
+    shares: str | None
+    price: str | None
+    following_shares: str | None
+    following_value: str | None
+    nature: str | None
+    ownership: str | None
+    standard_type: str
+    direction: int
+    value: int | None
+    rule_10b5_1: bool
+    plan_source: str
+    is_cashless: bool
+    is_sell_to_cover: bool
+
+
+class _PositionColumns(NamedTuple):
+    """The columns of ``insert_insider_positions``, in their order."""
+
+    form_id: int
+    seq: int
+    under: int  # The form with which the position is listed; an amendment takes over the positions that it leaves out.
+    security_class: str
+    title: str | None
+    derivative: bool
+    ownership: str | None
+    nature: str | None
+    vehicle: str
+    amount: str | None
+    amount_notes: str | None
+
+
+class _RowKey(NamedTuple):
+    """A row of a form by its index in ``OwnershipForm.rows``."""
+
+    form_id: int
+    row_index: int
+
+
+def upsert_form(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: datetime) -> bool:
+    """Store a form under its filing. Return False if it is already stored and ``filed`` contains nothing new.
+
+    Everything happens in the caller's transaction, so a form is stored completely or not at all.
     """
-    # A data set does not tell how transactions and holdings alternate: both sources number rows alike.
-    form = replace(form, rows=tuple(sorted(form.rows, key=lambda row: (row.is_derivative, not row.is_transaction))))
-    text = encode_form(form)
-    content = hashlib.sha256(text).digest()
+    # A data set does not say how transactions and holdings alternate on the form. Sorting numbers the rows of both
+    # sources alike.
+    sorted_rows = sorted(form.rows, key=lambda row: (row.is_derivative, not row.is_transaction))
+    form = replace(form, rows=tuple(sorted_rows))
+    encoded = encode_form(form)
+    content_hash = hashlib.sha256(encoded).digest()
     if filed.filed_at is None:
         filed = replace(filed, filed_at=tx.find_value("filing_times", accession=filed.accession))
-    touched: set[int] = set()
-    new = True
-    for held in tx.list_rows("held_insider_forms", accession=filed.accession, content=content):
-        # Under the same number, or the same form with its number unknown on either side.
-        if held["accession"] != filed.accession and not (is_unfiled(filed.accession) or is_unfiled(held["accession"])):
-            continue
-        if not _gives_way(held, filed, content):
+    connected_ids: set[int] = set()  # Of forms whose amendments have to be computed again.
+    is_new = True
+    for stored in tx.list_rows("stored_insider_forms", accession=filed.accession, content=content_hash):
+        is_same_number = stored["accession"] == filed.accession
+        if not is_same_number and not is_unfiled(filed.accession) and not is_unfiled(stored["accession"]):
+            continue  # The same text filed twice, under two known numbers, is two filings.
+        if not _is_replaced_by(stored, filed, content_hash):
             return False
-        filed = replace(filed, filed_at=filed.filed_at or held["filed_at"])
-        touched |= {row["id"] for row in _linked(tx, held["id"])} - {held["id"]}
-        tx.run("delete_insider_form", id=held["id"])
-        # A report whose accession number was not known is announced when the number is.
-        new = is_unfiled(held["accession"])
-    _insert(tx, form, filed, text, now)
-    for number in (derive_form_id(filed.accession), *sorted(touched)):
-        _settle_amendments(tx, number)
+        filed = replace(filed, filed_at=filed.filed_at or stored["filed_at"])
+        connected_ids |= {row["id"] for row in _list_connected_forms(tx, stored["id"])} - {stored["id"]}
+        tx.run("delete_insider_form", id=stored["id"])
+        # A form that was stored without its accession number is announced when the number becomes known.
+        is_new = is_unfiled(stored["accession"])
+    _insert(tx, form, filed, encoded, now)
+    for form_id in (derive_form_id(filed.accession), *sorted(connected_ids)):
+        _recompute_amendments(tx, form_id)
     tx.run("bump_data_version")
-    if new:
+    if is_new:
         heartbeats.record_arrival(tx, "filing", now)
-    if new and not is_unfiled(filed.accession):
+    if is_new and not is_unfiled(filed.accession):
         _announce(tx, form, filed, now)
     return True
 
 
 def complete_undated_forms(tx: Transaction, now: datetime) -> int:
-    """Complete forms whose filing or day was unknown. Return how many were settled.
+    """Complete forms whose filing or filing date has become known. Return how many were completed.
 
-    A stop ends it after a document; the rest is still noted as undated.
+    If a stop is requested, the remaining forms are left for the next run.
     """
-    settled = 0
+    completed = 0
     for row in tx.list_rows("undated_insider_forms"):
         if stopping.is_requested():
             break
@@ -131,116 +185,135 @@ def complete_undated_forms(tx: Transaction, now: datetime) -> int:
         if filed_at is not None:
             evidence = INDEX_EVIDENCE if row["source"] == FROM_SET else DOCUMENT_EVIDENCE
             filed = FilingMetadata(accession, evidence, filed_at=filed_at, primary_document=row["document"])
-            settled += upsert_form(tx, form, filed, now)
-    return settled
+            completed += upsert_form(tx, form, filed, now)
+    return completed
 
 
 def build_subject(form: OwnershipForm) -> Subject:
-    """What a form says of its filing: the issuer, then the owners, may be those whose lists name it."""
-    ciks = [int(form.issuer_cik), *(int(owner.cik) for owner in form.owners)]
+    """Return the facts by which the filing of a form is found in the lists of filings of its issuer and owners."""
+    ciks = [int(form.issuer_cik)]
+    ciks += [int(owner.cik) for owner in form.owners]
     return Subject(ciks, form.form, form.period, hashlib.sha256(encode_form(form)).digest())
 
 
 def encode_form(form: OwnershipForm) -> bytes:
-    """A form as JSON: its fields by name, rows as lists."""
-    # Not dataclasses.asdict, which copies every value on its way and takes ten times as long.
-    values: dict[str, Any] = {name: getattr(form, name) for name in OwnershipForm.__slots__}
-    values["owners"] = [{name: getattr(owner, name) for name in Owner.__slots__} for owner in form.owners]
-    return json.dumps(values, separators=(",", ":")).encode()
+    """Return a form as JSON: its fields by name, its rows as lists."""
+    # dataclasses.asdict would copy every field and take ten times as long.
+    members: dict[str, Any] = {name: getattr(form, name) for name in OwnershipForm.__slots__}
+    members["owners"] = [{name: getattr(owner, name) for name in Owner.__slots__} for owner in form.owners]
+    return json.dumps(members, separators=(",", ":")).encode()
 
 
 def decode_form(body: bytes) -> OwnershipForm:
-    """The form of stored bytes."""
-    values = json.loads(zlib.decompress(body))
-    values["owners"] = tuple(Owner(**owner) for owner in values["owners"])
-    values["rows"] = tuple(
-        OwnershipRow._make([*row[:-1], tuple((field, tuple(ids)) for field, ids in row[-1])]) for row in values["rows"]
-    )
-    values["footnotes"] = tuple((one, text) for one, text in values["footnotes"])
-    return OwnershipForm(**values)
+    """Return the form in a stored body, which is compressed JSON of :func:`encode_form`."""
+    members = json.loads(zlib.decompress(body))
+    members["owners"] = tuple(Owner(**owner) for owner in members["owners"])
+    members["rows"] = tuple(_decode_row(row) for row in members["rows"])
+    members["footnotes"] = tuple((footnote_id, text) for footnote_id, text in members["footnotes"])
+    return OwnershipForm(**members)
+
+
+def _decode_row(row: list[Any]) -> OwnershipRow:
+    footnote_ids = tuple((field, tuple(ids)) for field, ids in row[-1])
+    return OwnershipRow._make([*row[:-1], footnote_ids])
 
 
 def derive_form_id(accession: str) -> int:
-    """The number by which a form is stored: of its accession number, or below zero of its hash."""
+    """Return the id under which a form is stored: its accession number without dashes.
+
+    The id of an unknown filing is below zero, from the hash in its placeholder.
+    """
     if is_unfiled(accession):
         return -1 - int(accession.removeprefix(UNFILED_PREFIX)[:15], 16)
     return int(accession.replace("-", ""))
 
 
-def _gives_way(held: DbRow, filed: FilingMetadata, content: bytes) -> bool:
-    """Whether a form that is held is replaced: by its number, the better source, of equals the greater hash."""
-    if held["accession"] != filed.accession:
+def _is_replaced_by(stored: Row, filed: FilingMetadata, content_hash: bytes) -> bool:
+    """Return True if a new form replaces a stored one.
+
+    A known accession number replaces an unknown one. The same text replaces itself only if the filing date is new.
+    Otherwise the better source wins, and of two texts from the same source the one with the greater hash.
+    """
+    if stored["accession"] != filed.accession:
         return not is_unfiled(filed.accession)
-    if held["content"] == content:
-        return filed.filed_at is not None and filed.filed_at != held["filed_at"]
-    return (_source(filed), content) > (held["source"], held["content"])
+    if stored["content"] == content_hash:
+        return filed.filed_at is not None and filed.filed_at != stored["filed_at"]
+    return (_get_source(filed), content_hash) > (stored["source"], stored["content"])
 
 
-def _source(filed: FilingMetadata) -> int:
-    """Whether a form is from a data set, which is an index of forms and less than the form's own document."""
+def _get_source(filed: FilingMetadata) -> int:
+    """Return FROM_SET for a line of a data set, which is an index of forms, or FROM_DOCUMENT."""
     return FROM_SET if filed.evidence == INDEX_EVIDENCE else FROM_DOCUMENT
 
 
-def _insert(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, text: bytes, now: datetime) -> None:
-    day = form_positions.filing_day_number(filed.filed_at)
-    number = derive_form_id(filed.accession)
-    issuer, as_of = int(form.issuer_cik), filed.filed_at or ""
+# ---- Rows of a form
+
+
+def _insert(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, encoded: bytes, now: datetime) -> None:
+    filed_day = filing_day_number(filed.filed_at)
+    form_id = derive_form_id(filed.accession)
+    issuer_cik = int(form.issuer_cik)
+    as_of = filed.filed_at or ""
     ticker = normalise_symbol(form.symbol)
-    companies.upsert_name(tx, issuer, form.issuer_name, FROM_FORM, as_of)
-    companies.upsert_tickers(tx, issuer, [(ticker, None)] if ticker else [], FROM_FORM, as_of)
-    named = [(word, 1, issuer) for word in split_words(f"{form.issuer_name} {ticker or ''}")]
+    companies.upsert_name(tx, issuer_cik, form.issuer_name, FROM_FORM, as_of)
+    companies.upsert_tickers(tx, issuer_cik, [(ticker, None)] if ticker else [], FROM_FORM, as_of)
+    words = [(word, ISSUERS, issuer_cik) for word in split_words(f"{form.issuer_name} {ticker or ''}")]
     if not is_unfiled(filed.accession):
-        _put_filing(tx, form, filed, now)
-    sic = tx.find_value("company_sic", cik=issuer)
-    _insert_form(tx, form, filed, text, sic, now)
+        _upsert_filing(tx, form, filed, now)
+    sic = tx.find_value("company_sic", cik=issuer_cik)
+    _insert_form(tx, form, filed, encoded, sic, now)
     for position, owner in enumerate(titles.list_owners(form)):
-        cik, name = int(owner.cik), owner.name or f"CIK {owner.cik}"
-        tx.run("put_insider", cik=cik, name=name, is_entity=titles.is_entity(owner), day=day, form=number)
-        named += [(word, 0, cik) for word in split_words(name)]
+        cik = int(owner.cik)
+        name = owner.name or f"CIK {owner.cik}"
+        tx.run("upsert_insider", cik=cik, name=name, is_entity=titles.is_entity(owner), day=filed_day, form=form_id)
+        words += [(word, INSIDERS, cik) for word in split_words(name)]
         tx.run(
             "insert_insider_form_owner",
             owner_cik=cik,
-            filed_day=day,
-            form_id=number,
+            filed_day=filed_day,
+            form_id=form_id,
             position=position,
             roles=titles.combine_roles([owner]),
             title=owner.officer_title,
             other=owner.other_text,
         )
-    tx.insert_rows("insert_insider_words", named)
-    tx.run(
-        "count_insider_transactions",
-        more=tx.insert_rows("insert_insider_transactions", _transactions(form, filed, sic)),
-    )
-    _insert_positions(tx, form, filed, number, day)
+    tx.insert_rows("insert_insider_words", words)
+    inserted = tx.insert_rows("insert_insider_transactions", _build_transactions(form, filed, sic))
+    tx.run("update_insider_transaction_count", inserted=inserted)
+    _insert_positions(tx, form, filed, form_id, filed_day)
 
 
 def _insert_form(
-    tx: Transaction, form: OwnershipForm, filed: FilingMetadata, text: bytes, sic: int | None, now: datetime
+    tx: Transaction, form: OwnershipForm, filed: FilingMetadata, encoded: bytes, sic: int | None, now: datetime
 ) -> None:
-    late, days = rules.compute_lateness(form, filed.filed_at)
+    lateness = rules.compute_lateness(form, filed.filed_at)
+    owners = titles.list_owners(form)
+    # Of each row: is_derivative, is_transaction.
     tables = [(row.is_derivative, row.is_transaction) for row in form.rows]
     tx.run(
         "insert_insider_form",
-        {name: getattr(form, name) for name in ("symbol", "form", "period", "original_date")},
         id=derive_form_id(filed.accession),
         accession=filed.accession,
-        content=hashlib.sha256(text).digest(),
-        source=_source(filed),
-        body=zlib.compress(text),
+        content=hashlib.sha256(encoded).digest(),
+        source=_get_source(filed),
+        body=zlib.compress(encoded),
         issuer_cik=int(form.issuer_cik),
         sic=sic,
+        symbol=form.symbol,
+        form=form.form,
         base=form.form[0],
         is_amendment=form.form.endswith("/A"),
+        period=form.period,
+        original_date=form.original_date,
         filed_at=filed.filed_at,
-        filed_day=form_positions.filing_day_number(filed.filed_at),
+        filed_day=filing_day_number(filed.filed_at),
         as_of=form_positions.latest_reported_day(form, filed.filed_at),
-        is_late=late,
-        business_days=days,
-        roles=titles.combine_roles(titles.list_owners(form)),
+        is_late=lateness.is_late,
+        business_days=lateness.business_days,
+        roles=titles.combine_roles(owners),
         document=filed.primary_document,
         stored_at=iso(now),
-        owner_count=len(titles.list_owners(form)),
+        owner_count=len(owners),
         nonderiv_trans=tables.count((False, True)),
         nonderiv_holdings=tables.count((False, False)),
         deriv_trans=tables.count((True, True)),
@@ -250,158 +323,267 @@ def _insert_form(
 
 
 def split_words(text: str) -> list[str]:
-    """The words by which a name is found: letters and digits in lower case, each once."""
-    return list(dict.fromkeys(re.findall(r"[^\W_]+", text.casefold())))[:20]
+    """Return the words by which a name is found: letters and digits in lower case, each word once."""
+    words = re.findall(r"[^\W_]+", text.casefold())
+    return list(dict.fromkeys(words))[:MAX_WORDS]
 
 
 def normalise_symbol(text: str | None) -> str | None:
-    """The ticker that a form gives, folded; None for none, for several and for what is no ticker."""
+    """Return the ticker that a form states, such as "BRK-B" for "NYSE: BRK/B".
+
+    Return None if the text is missing, lists several tickers or is not a ticker.
+    """
     if text is None:
         return None
-    plain = text.rpartition(":")[2].strip(" ()[]\"'")
+    without_exchange = text.rpartition(":")[2].strip(" ()[]\"'")
     try:
-        ticker = tickers.normalise(plain)
+        ticker = tickers.normalise(without_exchange)
     except ValueError:
         return None
     return None if ticker in _NO_TICKER else ticker
 
 
-def _put_filing(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: datetime) -> None:
-    rank = metadata.PARTY_RANKS["reporting_owner"]
+def _upsert_filing(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: datetime) -> None:
+    """Store the filing's metadata: from the document itself (``inside``) and from its index (``outside``)."""
+    owner_rank = metadata.PARTY_RANKS["reporting_owner"]
+    issuer = Party(int(form.issuer_cik), metadata.PARTY_RANKS["issuer"], form.issuer_name)
+    owners = [Party(int(owner.cik), owner_rank, owner.name) for owner in titles.list_owners(form)]
+    is_xml = (filed.primary_document or "").endswith(".xml")
     inside = FilingMetadata(
         filed.accession,
-        INDEX_EVIDENCE if _source(filed) == FROM_SET else DOCUMENT_EVIDENCE,
-        (
-            Party(int(form.issuer_cik), metadata.PARTY_RANKS["issuer"], form.issuer_name),
-            *(Party(int(one.cik), rank, one.name) for one in titles.list_owners(form)),
-        ),
+        INDEX_EVIDENCE if _get_source(filed) == FROM_SET else DOCUMENT_EVIDENCE,
+        (issuer, *owners),
         form=form.form,
         period_of_report=form.period,
-        primary_document=filed.primary_document if (filed.primary_document or "").endswith(".xml") else None,
+        primary_document=filed.primary_document if is_xml else None,
     )
     outside = replace(filed, primary_document=None)
-    # A line of a data set is no news: what is told of it are its transactions.
-    filing_store.upsert_document(tx, outside, inside, now, announces=_source(filed) == FROM_DOCUMENT)
+    # A filing from a data set is history and is not announced.
+    filing_store.upsert_document(tx, outside, inside, now, announces=_get_source(filed) == FROM_DOCUMENT)
 
 
-def _transactions(form: OwnershipForm, filed: FilingMetadata, sic: int | None) -> list[tuple[Any, ...]]:
-    number, day = derive_form_id(filed.accession), form_positions.filing_day_number(filed.filed_at)
-    judged = [rules.remove_impossible_values(row, filed.filed_at) for row in form.rows]
-    facts = rules.derive_traits(replace(form, rows=tuple(row for row, _ in judged)))
-    roles, owner, issuer = titles.combine_roles(titles.list_owners(form)), int(form.owners[0].cik), int(form.issuer_cik)
-    found: list[tuple[Any, ...]] = []
-    for seq, (row, wrong) in enumerate(judged, 1):
-        if not row.is_transaction:
-            continue
-        said = facts[len(found)]
-        own = (row.date, _figure_notes(row, wrong), _trade(form, form.rows[seq - 1]))
-        found.append((number, seq, day, issuer, owner, roles, sic, *own, *_OF_ROW(row), *_OF_FACTS(said)))
-    return found
+def _build_transactions(form: OwnershipForm, filed: FilingMetadata, sic: int | None) -> list[_TransactionColumns]:
+    form_id = derive_form_id(filed.accession)
+    filed_day = filing_day_number(filed.filed_at)
+    roles = titles.combine_roles(titles.list_owners(form))
+    checked = [rules.remove_impossible_values(row, filed.filed_at) for row in form.rows]
+    traits = iter(rules.derive_traits(replace(form, rows=tuple(row for row, _ in checked))))
+    transactions = []
+    for seq, (row, reasons) in enumerate(checked, 1):
+        if row.is_transaction:
+            # The trade is identified by the row as it was filed, impossible values included.
+            filed_row = form.rows[seq - 1]
+            transactions.append(
+                _build_transaction(
+                    row,
+                    next(traits),
+                    form_id=form_id,
+                    seq=seq,
+                    filed_day=filed_day,
+                    issuer_cik=int(form.issuer_cik),
+                    owner_cik=int(form.owners[0].cik),
+                    roles=roles,
+                    sic=sic,
+                    figure_notes=_encode_figure_notes(row, reasons),
+                    trade=_hash_trade(form, filed_row),
+                )
+            )
+    return transactions
 
 
-def _figure_notes(row: OwnershipRow, wrong: Mapping[str, str]) -> str | None:
-    """Footnotes of the figures that are missing, or why they are not believed, as JSON; None when there are none."""
-    missing: dict[str, Any] = {
-        field: row.list_footnote_ids(field)
-        for field in ("shares", "price", "following_shares", "following_value")
-        if getattr(row, field) is None and row.list_footnote_ids(field)
-    }
-    return json.dumps(missing | dict(wrong)) if missing or wrong else None
+def _build_transaction(
+    row: OwnershipRow,
+    traits: TradeTraits,
+    *,
+    form_id: int,
+    seq: int,
+    filed_day: int,
+    issuer_cik: int,
+    owner_cik: int,
+    roles: int,
+    sic: int | None,
+    figure_notes: str | None,
+    trade: int,
+) -> _TransactionColumns:
+    return _TransactionColumns(
+        form_id=form_id,
+        seq=seq,
+        filed_day=filed_day,
+        issuer_cik=issuer_cik,
+        owner_cik=owner_cik,
+        roles=roles,
+        sic=sic,
+        date=row.date,
+        figure_notes=figure_notes,
+        trade=trade,
+        derivative=row.is_derivative,
+        title=row.title,
+        code=row.code,
+        acquired_disposed=row.acquired_disposed,
+        shares=row.shares,
+        price=row.price,
+        following_shares=row.following_shares,
+        following_value=row.following_value,
+        nature=row.nature,
+        ownership=row.direct_or_indirect,
+        standard_type=traits.standard_type,
+        direction=traits.direction,
+        value=traits.value,
+        rule_10b5_1=traits.rule_10b5_1,
+        plan_source=traits.plan_source,
+        is_cashless=traits.is_cashless,
+        is_sell_to_cover=traits.is_sell_to_cover,
+    )
 
 
-def _trade(form: OwnershipForm, row: OwnershipRow) -> int:
-    """A number that is the same for the same trade in two forms."""
-    said = (form.issuer_cik, row.is_derivative, amendments.fold_title(row.title), row.date, row.code)
-    text = repr((*said, row.acquired_disposed, row.shares, row.price))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big", signed=True)
+def _encode_figure_notes(row: OwnershipRow, reasons: Mapping[str, str]) -> str | None:
+    """Return JSON with the footnotes of each missing figure, or the reason why it was removed; None if there are none.
+
+    Example: ``{"price": ["F1"], "shares": "negative"}``.
+    """
+    notes: dict[str, Any] = {}
+    for field in ("shares", "price", "following_shares", "following_value"):
+        footnote_ids = row.list_footnote_ids(field)
+        if getattr(row, field) is None and footnote_ids:
+            notes[field] = footnote_ids
+    notes.update(reasons)
+    return json.dumps(notes) if notes else None
 
 
-def _insert_positions(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, number: int, day: int) -> None:
-    held = form_positions.list_positions(form.rows)
+def _hash_trade(form: OwnershipForm, row: OwnershipRow) -> int:
+    """Return a number that is equal for the same trade on two forms, for example of two owners."""
+    identity = (
+        form.issuer_cik,
+        row.is_derivative,
+        amendments.fold_title(row.title),
+        row.date,
+        row.code,
+        row.acquired_disposed,
+        row.shares,
+        row.price,
+    )
+    digest = hashlib.sha256(repr(identity).encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def _insert_positions(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, form_id: int, day: int) -> None:
+    positions = form_positions.list_positions(form.rows)
     rows = [
-        (number, one.seq, number, *_OF_POSITION(one), json.dumps(one.footnote_ids) if one.footnote_ids else None)
-        for one in held
+        _PositionColumns(
+            form_id=form_id,
+            seq=position.seq,
+            under=form_id,
+            security_class=position.security_class,
+            title=position.title,
+            derivative=position.is_derivative,
+            ownership=position.ownership,
+            nature=position.nature,
+            vehicle=position.vehicle,
+            amount=position.amount,
+            amount_notes=json.dumps(position.footnote_ids) if position.footnote_ids else None,
+        )
+        for position in positions
     ]
     tx.insert_rows("insert_insider_positions", rows)
-    as_of, issuer = form_positions.latest_reported_day(form, filed.filed_at), int(form.issuer_cik)
-    for derivative, cls in sorted({(one.is_derivative, one.security_class) for one in held}):
+    as_of = form_positions.latest_reported_day(form, filed.filed_at)
+    classes = {(position.is_derivative, position.security_class) for position in positions}
+    for is_derivative, security_class in sorted(classes):
         for owner in titles.list_owners(form):
-            cik = int(owner.cik)
-            tx.run("put_insider_stake", issuer_cik=issuer, owner_cik=cik, derivative=derivative, cls=cls)
-            stake = tx.find_value("insider_stake_id", issuer_cik=issuer, owner_cik=cik, derivative=derivative, cls=cls)
-            tx.run("insert_insider_stake_form", stake_id=stake, as_of=as_of, filed_day=day, form_id=number)
+            stake = {
+                "issuer_cik": int(form.issuer_cik),
+                "owner_cik": int(owner.cik),
+                "derivative": is_derivative,
+                "class": security_class,
+            }
+            tx.run("insert_insider_stake", stake)
+            stake_id = tx.find_value("insider_stake_id", stake)
+            tx.run("insert_insider_stake_form", stake_id=stake_id, as_of=as_of, filed_day=day, form_id=form_id)
 
 
 def _announce(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: datetime) -> None:
-    if _source(filed) == FROM_SET and not announcements.is_recent(now, filed.filed_at):
-        return  # history, which is not worth putting together what nobody will be told
+    if _get_source(filed) == FROM_SET and not announcements.is_recent(now, filed.filed_at):
+        return  # Old transactions of a data set would not be sent to anyone, so their events are not built.
     ids = [row["id"] for row in tx.list_rows("transactions_of_form", form_id=derive_form_id(filed.accession))]
-    news = [
-        announcements.ContentNews(
-            {**transaction, "accession_number": filed.accession},
-            {name: transaction.get(name) for name in EVENT_MEMBERS},
-            f"{filed.accession}/{number}",
+    news = []
+    for number, transaction in enumerate(trades.build_transactions(tx, ids)):
+        news.append(
+            announcements.ContentNews(
+                {**transaction, "accession_number": filed.accession},
+                {name: transaction.get(name) for name in EVENT_MEMBERS},
+                f"{filed.accession}/{number}",
+            )
         )
-        for number, transaction in enumerate(trades.build_transactions(tx, ids))
-    ]
     announcements.announce_contents(tx, now, OWNERSHIP, filed.accession, news)
 
 
-# ---- amendments
+# ---- Amendments
 
 
-def _settle_amendments(tx: Transaction, number: int) -> None:
-    """Work out anew which rows are restated among the forms that an amendment may join with this one."""
-    linked = _linked(tx, number)
-    if not any(row["is_amendment"] for row in linked):
+def _recompute_amendments(tx: Transaction, form_id: int) -> None:
+    """Compute again which rows are restated among a form and the forms that amendments connect with it.
+
+    The forms are replayed in the order of filing. Each amendment is compared with all rows that are valid at that
+    point, of the original and of earlier amendments together. The rows that it matches are superseded, and its own rows
+    become valid.
+    """
+    connected = _list_connected_forms(tx, form_id)
+    if not any(row["is_amendment"] for row in connected):
         return
-    order = sorted(linked, key=lambda row: (row["filed_day"], row["id"]))
-    forms = {row["id"]: decode_form(row["body"]) for row in order}
-    for row in order:
+    connected.sort(key=lambda row: (row["filed_day"], row["id"]))
+    forms = {row["id"]: decode_form(row["body"]) for row in connected}
+    for row in connected:
         tx.run("reset_superseded_transactions", form_id=row["id"])
         tx.run("reset_superseded_positions", form_id=row["id"])
         tx.run("reset_amended_stakes", form_id=row["id"])
-    # Rows that stand so far, as form and place in it: an amendment is held against all of them at once.
-    live: list[tuple[int, int]] = []
-    for row in order:
+    valid_rows: list[_RowKey] = []
+    for row in connected:
         if row["is_amendment"]:
-            live = _restate(tx, row["id"], forms, live)
-        live += [(row["id"], place) for place in range(len(forms[row["id"]].rows))]
-    standing = {one for one, _ in live}
-    for one, found in forms.items():
-        tx.run("set_insider_form_superseded", id=one, superseded=bool(found.rows) and one not in standing)
+            valid_rows = _apply_amendment(tx, row["id"], forms, valid_rows)
+        valid_rows += [_RowKey(row["id"], index) for index in range(len(forms[row["id"]].rows))]
+    forms_with_valid_rows = {key.form_id for key in valid_rows}
+    for connected_id, form in forms.items():
+        is_superseded = bool(form.rows) and connected_id not in forms_with_valid_rows
+        tx.run("update_insider_form_superseded", id=connected_id, superseded=is_superseded)
 
 
-def _restate(
-    tx: Transaction, later: int, forms: dict[int, OwnershipForm], live: list[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """Mark what an amendment restates; the rows that stand after it, its own not among them."""
-    rows = forms[later].rows
-    taken = amendments.match_restated_rows([forms[one].rows[place] for one, place in live], rows)
-    gone: dict[int, list[int]] = {}
-    for place in taken:
-        one, within = live[place]
-        gone.setdefault(one, []).append(within + 1)
-    vehicles = json.dumps(sorted({one.vehicle for one in form_positions.list_positions(rows)}))
-    for earlier, places in gone.items():
-        seqs = json.dumps(sorted(places))
-        tx.run("supersede_transactions", form_id=earlier, by=later, seqs=seqs)
-        tx.run("supersede_positions", form_id=earlier, by=later, seqs=seqs, vehicles=vehicles)
-        tx.run("move_positions", form_id=earlier, by=later)
-        tx.run("amend_stakes", form_id=earlier, by=later)
-    return [one for place, one in enumerate(live) if place not in taken]
+def _apply_amendment(
+    tx: Transaction, amendment_id: int, forms: dict[int, OwnershipForm], valid_rows: list[_RowKey]
+) -> list[_RowKey]:
+    """Mark the rows that an amendment restates. Return the earlier rows that are still valid after it."""
+    amendment_rows = forms[amendment_id].rows
+    earlier_rows = [forms[key.form_id].rows[key.row_index] for key in valid_rows]
+    restated = amendments.match_restated_rows(earlier_rows, amendment_rows)
+    seqs_by_form: dict[int, list[int]] = {}
+    for index in restated:
+        key = valid_rows[index]
+        seqs_by_form.setdefault(key.form_id, []).append(key.row_index + 1)
+    vehicles = sorted({position.vehicle for position in form_positions.list_positions(amendment_rows)})
+    for earlier_id, seqs in seqs_by_form.items():
+        seqs_json = json.dumps(sorted(seqs))
+        tx.run("supersede_transactions", form_id=earlier_id, by=amendment_id, seqs=seqs_json)
+        tx.run(
+            "supersede_positions", form_id=earlier_id, by=amendment_id, seqs=seqs_json, vehicles=json.dumps(vehicles)
+        )
+        tx.run("move_positions", form_id=earlier_id, by=amendment_id)
+        tx.run("amend_stakes", form_id=earlier_id, by=amendment_id)
+    return [key for index, key in enumerate(valid_rows) if index not in restated]
 
 
-def _linked(tx: Transaction, start: int) -> list[DbRow]:
-    """The forms of the same issuer, kind and owners that amendments join with one, that one included."""
-    found: dict[int, DbRow] = {}
-    waiting = [start]
-    while waiting and len(found) < _LINKED:
-        number = waiting.pop()
-        if number in found:
+def _list_connected_forms(tx: Transaction, form_id: int) -> list[Row]:
+    """Return a form and all forms that amendments connect with it, directly or through other forms.
+
+    Connected forms have the same issuer, form number and an owner in common, and agree in the period or in the date of
+    the original filing.
+    """
+    connected: dict[int, Row] = {}
+    waiting = [form_id]
+    while waiting and len(connected) < MAX_CONNECTED_FORMS:
+        next_id = waiting.pop()
+        if next_id in connected:
             continue
-        row = tx.find_row("insider_form_to_link", id=number)
+        row = tx.find_row("connectable_insider_form", id=next_id)
         assert row is not None
-        found[number] = row
-        waiting += [near["id"] for near in tx.list_rows("insider_forms_linked", id=number) if near["id"] not in found]
-    return list(found.values())
+        connected[next_id] = row
+        neighbours = tx.list_rows("connected_insider_forms", id=next_id)
+        waiting += [neighbour["id"] for neighbour in neighbours if neighbour["id"] not in connected]
+    return list(connected.values())

@@ -1,4 +1,9 @@
-"""Insiders and issuers by what somebody remembers of their names."""
+"""Search of insiders and issuers by name.
+
+Every word of a name is stored in an index. A name matches a query if each word of the query is a word of the name or
+the beginning of one: "shade b" finds "Shade Ben". The longest word is looked up first, because it narrows
+most.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +13,23 @@ from typing import NamedTuple, TypedDict
 from finapi.core.errors import ApiError
 from finapi.core.records import build_record
 from finapi.market.insiders import insider_store
+from finapi.market.insiders.insider_store import INSIDERS, ISSUERS
 from finapi.store.db import Transaction
 
-INSIDERS, ISSUERS = 0, 1
-
-# How many names with one word are looked at; a more common word must stand with a rarer one.
+# The number of names with one word that are read. A more common word finds names only together with a rarer one.
 MAX_NAMES_WITH_WORD = 2_000
 
 
 class NameMatches(NamedTuple):
-    """CIKs of insiders and issuers; ``cut`` says that there were more than are looked at."""
+    """CIKs of the insiders and issuers that match a query."""
 
     insiders: list[int]
     issuers: list[int]
-    is_truncated: bool
+    is_truncated: bool  # True if more names match than are read.
 
 
 class InsiderName(TypedDict):
-    """What an insider is called."""
+    """An insider's CIK and name."""
 
     cik: str
     name: str
@@ -39,74 +43,85 @@ class InsiderWithCompanies(InsiderName):
 
 
 class InsiderMatch(InsiderName):
-    """An insider with the companies of the latest forms."""
+    """An insider found by name, with the companies of the latest forms."""
 
     latest_company: str | None
     active_tickers: list[str]
 
 
-def find_matches(tx: Transaction, query: str, limit: int) -> NameMatches:
-    """Insiders and issuers whose names have every word of ``query``, or one that begins with it; ``most`` of a kind.
+class InsiderPage(NamedTuple):
+    """A page of the insiders that match a query."""
 
-    A CIK finds its insider and its issuer.
+    insiders: list[InsiderMatch]
+    total: int
+    is_truncated: bool  # True if more names match than are read.
+
+
+def find_matches(tx: Transaction, query: str, limit: int) -> NameMatches:
+    """Return up to ``limit`` insiders and up to ``limit`` issuers whose names match.
+
+    A CIK matches the insider and the issuer that have it.
     """
-    cik = _cik(query)
+    cik = _parse_cik(query)
     if cik is not None:
         insiders = [cik] if tx.find_value("insider_name", cik=cik) is not None else []
-        return NameMatches(insiders, [cik], False)
-    insiders, cut = _with_words(tx, INSIDERS, query, limit)
-    issuers, cut_too = _with_words(tx, ISSUERS, query, limit)
-    return NameMatches(insiders, issuers, cut or cut_too)
+        return NameMatches(insiders=insiders, issuers=[cik], is_truncated=False)
+    insiders, insiders_truncated = _find_by_words(tx, INSIDERS, query, limit)
+    issuers, issuers_truncated = _find_by_words(tx, ISSUERS, query, limit)
+    return NameMatches(insiders, issuers, insiders_truncated or issuers_truncated)
 
 
-def _cik(query: str) -> int | None:
+def _parse_cik(query: str) -> int | None:
     text = query.strip()
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else None
 
 
-def _with_words(tx: Transaction, kind: int, query: str, most: int) -> tuple[list[int], bool]:
-    found: set[int] | None = None
-    cut = False
-    # The longest word first: it narrows most.
+def _find_by_words(tx: Transaction, kind: int, query: str, limit: int) -> tuple[list[int], bool]:
+    """Return the CIKs of one kind whose names match, and True if there are more."""
+    ciks: set[int] | None = None  # None until the first word was searched for.
+    is_truncated = False
     for word in sorted(insider_store.split_words(query), key=len, reverse=True):
-        known = None if found is None else json.dumps(sorted(found))
-        after = word + "\U0010ffff"
         rows = tx.list_rows(
-            "names_with_word", kind=kind, word=word, after=after, known=known, limit=MAX_NAMES_WITH_WORD
+            "ciks_by_word",
+            kind=kind,
+            word=word,
+            after=word + "\U0010ffff",  # Sorts after every word that begins with this one.
+            known=None if ciks is None else json.dumps(sorted(ciks)),
+            limit=MAX_NAMES_WITH_WORD,
         )
-        cut = cut or len(rows) == MAX_NAMES_WITH_WORD
-        found = {row["cik"] for row in rows}
-        if not found:
+        is_truncated = is_truncated or len(rows) == MAX_NAMES_WITH_WORD
+        ciks = {row["cik"] for row in rows}
+        if not ciks:
             break
-    ranked = sorted(found or ())
-    return ranked[:most], cut or len(ranked) > most
+    sorted_ciks = sorted(ciks or ())
+    return sorted_ciks[:limit], is_truncated or len(sorted_ciks) > limit
 
 
 def get_insider(tx: Transaction, cik: int) -> InsiderWithCompanies:
-    """What an insider is called; NOT_FOUND for an unknown one."""
-    row = tx.find_row("insider_named", cik=cik)
+    """Return an insider's name and number of companies. Raise ApiError NOT_FOUND for an unknown CIK."""
+    row = tx.find_row("insider_with_company_count", cik=cik)
     if row is None:
         raise ApiError("NOT_FOUND", "finapi knows no insider with this CIK.")
     return build_record(InsiderWithCompanies, row)
 
 
-class InsiderPage(NamedTuple):
-    """A page of insiders, how many there are, and whether a word begins more names than are looked at."""
-
-    insiders: list[InsiderMatch]
-    total: int
-    is_truncated: bool
-
-
 def search_insiders(tx: Transaction, query: str, limit: int, offset: int) -> InsiderPage:
-    """Insiders whose names match, the most recently active first."""
-    cik = _cik(query)
-    known, cut = ([cik], False) if cik is not None else _with_words(tx, INSIDERS, query, MAX_NAMES_WITH_WORD)
-    rows, total = tx.list_page("insiders_active", {"ciks": json.dumps(known), "limit": limit, "offset": offset})
-    found = []
+    """Return a page of the insiders whose names match, the most recently active first."""
+    cik = _parse_cik(query)
+    if cik is not None:
+        ciks, is_truncated = [cik], False
+    else:
+        ciks, is_truncated = _find_by_words(tx, INSIDERS, query, MAX_NAMES_WITH_WORD)
+    rows, total = tx.list_page("insiders_by_activity", {"ciks": json.dumps(ciks), "limit": limit, "offset": offset})
+    insiders = []
     for row in rows:
         issuers = tx.list_rows("issuers_of_insider", insider=int(row["cik"]))
-        latest = issuers[0]["name"] if issuers else None
-        tickers = [one["ticker"] for one in issuers if one["ticker"]]
-        found.append(build_record(InsiderMatch, row, latest_company=latest, active_tickers=tickers))
-    return InsiderPage(found, total, cut)
+        insiders.append(
+            build_record(
+                InsiderMatch,
+                row,
+                latest_company=issuers[0]["name"] if issuers else None,
+                active_tickers=[issuer["ticker"] for issuer in issuers if issuer["ticker"]],
+            )
+        )
+    return InsiderPage(insiders, total, is_truncated)

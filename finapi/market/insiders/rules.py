@@ -1,6 +1,18 @@
-"""What the rows of an ownership form mean: kinds of transactions, plans, exercises, lateness.
+"""Conclusions from a single ownership form: kinds of transactions, 10b5-1 plans, exercises, tax sales and lateness.
 
-Everything here follows from one form alone, so that it does not depend on what else is stored.
+Every function here reads one form and nothing else, so the conclusions do not depend on other stored filings.
+
+- **Kind.** The transaction code decides: P is a purchase, S a sale, A a grant, M, X, O and C an exercise, G a gift.
+  Only P and S of shares, not of derivatives, count as trades in the market; they have a direction of 1 or -1.
+- **Plan.** A transaction is under a Rule 10b5-1 plan if a footnote that it refers to says so, if the form's checkbox is
+  ticked (since 2023) and no footnote says which rows it is about, or if the remarks of a form without a checkbox say
+  so. Footnotes are free text. They are read sentence by sentence, and "no plan" or "the plan was terminated" do not
+  count.
+- **Cashless exercise.** Options are exercised for a price, and no more shares than they brought are sold the same day.
+- **Doubtful values.** Negative amounts, dates before Section 16 or after the filing, and values of more than ten
+  trillion dollars are errors of the filer. They are replaced by None, and the reason is stored with the row.
+- **Lateness.** A form 4 is due within two business days, a form 3 within ten days, a form 5 within 45 days of the end
+  of the fiscal year.
 """
 
 from __future__ import annotations
@@ -10,16 +22,25 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from finapi.edgar.ownership_forms import OwnershipForm, OwnershipRow
 from finapi.market.insiders import business_days
 
 STANDARD_TYPES = ("purchase", "sale", "grant", "exercise", "gift", "other")
-_TYPE_OF = {"P": "purchase", "S": "sale", "A": "grant", "G": "gift", **dict.fromkeys("MXOC", "exercise")}
+_TYPE_BY_CODE = {
+    "P": "purchase",
+    "S": "sale",
+    "A": "grant",
+    "G": "gift",
+    "M": "exercise",
+    "X": "exercise",
+    "O": "exercise",
+    "C": "exercise",
+}
 EXERCISE_CODES = ("M", "X", "O")
 
-# General Instruction 8 of Form 4, in our words.
+# General Instruction 8 of Form 4, paraphrased.
 CODE_DESCRIPTIONS = {
     "P": "Purchase in the market or privately",
     "S": "Sale in the market or privately",
@@ -43,189 +64,254 @@ CODE_DESCRIPTIONS = {
     "U": "Tender of shares in a change of control",
 }
 
-# Looked for sentence by sentence, each in one pass: footnotes are written by anybody.
-_SENTENCE = re.compile(r"[.;]")
+# Footnotes are text by anyone, so each pattern is searched for once per sentence and cannot backtrack far.
+_SENTENCE_END = re.compile(r"[.;]")
 _HYPHEN = "[-\\s\u00ad\u2010-\u2015\u2212]"
 _PLAN = re.compile(rf"10b{_HYPHEN}?5{_HYPHEN}{{0,3}}1(?!\d)", re.IGNORECASE)
-# Before the plan: that there was none, or that it ended; after one that nothing was done under, that it did.
-_DENIED = re.compile(
+# Words before the plan that say that there was none, or that it ended.
+_PLAN_DENIED = re.compile(
     r"\b(?:not|neither|other than|outside|without|terminat\w+|cancel\w*|revok\w+|no\s+(?:\S+\s+){0,2}$)", re.IGNORECASE
 )
-_UNDER = re.compile(r"\b(?:under|pursuant|accordance|by)\b", re.IGNORECASE)
-_ENDED = re.compile(r"\b(?:terminated|cancell?ed|revoked|expired|not\s+in\s+effect|no\s+longer)\b", re.IGNORECASE)
-_TO_COVER = re.compile(r"sell[- ]to[- ]cover", re.IGNORECASE)
+# Words before the plan that say that the transaction was made under it.
+_PLAN_APPLIES = re.compile(r"\b(?:under|pursuant|accordance|by)\b", re.IGNORECASE)
+# Words after the plan that say that it ended. They do not matter if the transaction was made under the plan.
+_PLAN_ENDED = re.compile(r"\b(?:terminated|cancell?ed|revoked|expired|not\s+in\s+effect|no\s+longer)\b", re.IGNORECASE)
+_SELL_TO_COVER = re.compile(r"sell[- ]to[- ]cover", re.IGNORECASE)
 _PAYS = re.compile(r"\b(?:satisfy|cover|pay|fund|obligations?)\b", re.IGNORECASE)
 _TAXES = re.compile(r"\b(?:tax|taxes|withholding)\b", re.IGNORECASE)
-_SOLD = re.compile(r"\b(?:sold|sales?|sell)\b", re.IGNORECASE)
+_SALE = re.compile(r"\b(?:sold|sales?|sell)\b", re.IGNORECASE)
 _CASHLESS = re.compile(r"\bcashless\b", re.IGNORECASE)
 _EXERCISE = re.compile(r"\bexercis", re.IGNORECASE)
 
-# Dollars: more than any company is worth. What is beyond is a slip of the filer's, and many of them must still
-# have a sum that SQLite's integers hold.
+# In dollars: more than any company is worth, so a larger value is an error of the filer. The bound also lets SQLite's
+# 64-bit integers hold the sum of many values.
 MAX_VALUE = 10_000_000_000_000
 
-# A two-day duty since the Sarbanes-Oxley Act; before it the form was due on the 10th of the next month.
-_TWO_DAYS_SINCE = date(2002, 8, 29)
-# Gifts moved from Form 5 to Form 4 (Release 33-11138).
-_GIFTS_SINCE = date(2023, 2, 27)
+# Since the Sarbanes-Oxley Act a form 4 is due within two days. Before, it was due on the 10th of the next month.
+_FIRST_TWO_DAY_DUTY = date(2002, 8, 29)
+# Gifts moved from form 5 to form 4 (Release 33-11138).
+_FIRST_GIFT_ON_FORM_4 = date(2023, 2, 27)
 _FORM_5_CODES = ("L", "W", "Z")
-FORM_4_DAYS = 2  # business days after the transaction (Rule 16a-3(g)(1))
-FORM_3_DAYS = 10  # days after the event (Section 16(a)(2)(B))
-FORM_5_DAYS = 45  # days after the end of the fiscal year (Rule 16a-3(f)(1))
-_NEVER = "2199-12-31"  # the last day of a form whose filing day is not known
-_FIRST_DAY = date(1934, 6, 6)  # of Section 16: what is dated before it is a slip of the filer's
+FORM_4_DAYS = 2  # Business days after the transaction (Rule 16a-3(g)(1)).
+FORM_3_DAYS = 10  # Days after the event (Section 16(a)(2)(B)).
+FORM_5_DAYS = 45  # Days after the end of the fiscal year (Rule 16a-3(f)(1)).
+_LAST_DATE = "2199-12-31"  # The last date that is accepted if the filing date is unknown.
+_FIRST_DATE = date(1934, 6, 6)  # Section 16 took effect; an earlier date is an error of the filer.
+
+FootnoteMeaning = Literal["plan", "to cover", "cashless"]
 
 
 class TradeTraits(NamedTuple):
-    """What is concluded of one transaction. ``value`` is in whole dollars, None when it cannot be computed;
-    ``plan_source`` is checkbox, footnote, remarks or not_stated.
-    """
+    """The conclusions about one transaction."""
 
-    standard_type: str
-    direction: int
-    value: int | None
+    standard_type: str  # One of STANDARD_TYPES.
+    direction: int  # 1 for a purchase and -1 for a sale in the market, otherwise 0.
+    value: int | None  # Whole dollars; None if the price or the shares are missing.
     rule_10b5_1: bool
-    plan_source: str
+    plan_source: str  # checkbox, footnote, remarks or not_stated.
     is_cashless: bool
     is_sell_to_cover: bool
 
 
+class Lateness(NamedTuple):
+    """The time between the event that a form reports and its filing."""
+
+    is_late: bool | None
+    business_days: int | None
+
+
+class _PlanStatement(NamedTuple):
+    """Whether a transaction is under a 10b5-1 plan, and the part of the form that says so."""
+
+    is_under_plan: bool
+    source: str
+
+
 def get_standard_type(code: str | None) -> str:
-    """One of :data:`STANDARD_TYPES` for a transaction code."""
-    return _TYPE_OF.get(code or "", "other")
+    """Return the member of :data:`STANDARD_TYPES` for a transaction code."""
+    return _TYPE_BY_CODE.get(code or "", "other")
 
 
 def derive_traits(form: OwnershipForm) -> list[TradeTraits]:
-    """The conclusions for each transaction of a form, in the order of its transactions."""
-    # Each footnote is read once, however many rows refer to it.
-    meanings = {one: _meaning(text) for one, text in form.footnotes}
+    """Return the conclusions about each transaction of a form, in the order of the transactions."""
+    # Each footnote is read once, although many rows may refer to it.
+    meaning_by_footnote = {footnote_id: _read_footnote(text) for footnote_id, text in form.footnotes}
     rows = [row for row in form.rows if row.is_transaction]
-    said = [set().union(*(meanings.get(one, ()) for one in row.list_footnote_ids())) for row in rows]
-    plans, cashless = _plans(form, said), _cashless(rows)
-    return [
-        TradeTraits(
-            get_standard_type(row.code),
-            # A derivative is no trade in the market, and neither is anything but a purchase or a sale.
-            0
-            if row.is_derivative
-            else {("P", "A"): 1, ("S", "D"): -1}.get((row.code or "", row.acquired_disposed or ""), 0),
-            compute_value(row),
-            *plans[place],
-            "cashless" in said[place] or cashless[place],
-            row.code == "S" and "to cover" in said[place],
+    meanings: list[set[FootnoteMeaning]] = []
+    for row in rows:
+        row_meanings: set[FootnoteMeaning] = set()
+        for footnote_id in row.list_footnote_ids():
+            row_meanings |= meaning_by_footnote.get(footnote_id, set())
+        meanings.append(row_meanings)
+    plans = _find_plans(form, meanings)
+    cashless_flags = _find_cashless_exercises(rows)
+    traits = []
+    for row, row_meanings, plan, is_cashless in zip(rows, meanings, plans, cashless_flags, strict=True):
+        traits.append(
+            TradeTraits(
+                standard_type=get_standard_type(row.code),
+                direction=_get_direction(row),
+                value=compute_value(row),
+                rule_10b5_1=plan.is_under_plan,
+                plan_source=plan.source,
+                is_cashless=is_cashless or "cashless" in row_meanings,
+                is_sell_to_cover=row.code == "S" and "to cover" in row_meanings,
+            )
         )
-        for place, row in enumerate(rows)
-    ]
+    return traits
+
+
+def _get_direction(row: OwnershipRow) -> int:
+    if row.is_derivative:
+        return 0
+    # A purchase that disposes of shares, or a sale that acquires them, is an error of the filer.
+    if (row.code, row.acquired_disposed) == ("P", "A"):
+        return 1
+    if (row.code, row.acquired_disposed) == ("S", "D"):
+        return -1
+    return 0
 
 
 def compute_value(row: OwnershipRow) -> int | None:
-    """Shares times price (or the total that is given) in whole dollars, halves to even; None without them."""
+    """Return shares times price, or else the stated total, in whole dollars (halves to even); None without them.
+
+    None is also returned for a value beyond :data:`MAX_VALUE`.
+    """
     if row.shares is not None and row.price is not None:
-        exact = Decimal(row.shares) * Decimal(row.price)
+        dollars = Decimal(row.shares) * Decimal(row.price)
     elif row.total_value is not None:
-        exact = Decimal(row.total_value)
+        dollars = Decimal(row.total_value)
     else:
         return None
-    whole = int(exact.to_integral_value(ROUND_HALF_EVEN))
-    return whole if abs(whole) <= MAX_VALUE else None
+    whole_dollars = int(dollars.to_integral_value(ROUND_HALF_EVEN))
+    return whole_dollars if abs(whole_dollars) <= MAX_VALUE else None
 
 
 def usable_date(text: str | None, last: str | None = None) -> str | None:
-    """A transaction date, or None for one before there was a Section 16 (year 15 for 2015) or after ``last``."""
-    return text if text is not None and date.fromisoformat(text) >= _FIRST_DAY and text <= (last or _NEVER) else None
+    """Return a transaction date, or None for a missing or impossible one.
+
+    A date is impossible before Section 16 existed (year 15 instead of 2015) and after ``last``, the day of the filing.
+    """
+    if text is None or date.fromisoformat(text) < _FIRST_DATE or text > (last or _LAST_DATE):
+        return None
+    return text
 
 
-def remove_impossible_values(row: OwnershipRow, last: str | None) -> tuple[OwnershipRow, dict[str, str]]:
-    """A row without what cannot be, and why by its field: amounts below zero, a day after ``last`` (the filing's)."""
-    wrong = {field: "negative" for field in ("shares", "price", "following_shares") if _below_zero(getattr(row, field))}
-    if row.date is not None and usable_date(row.date, last) is None:
-        wrong["date"] = "out_of_range"
-    nothing: dict[str, Any] = dict.fromkeys(wrong)
-    return row._replace(**nothing), wrong
+def remove_impossible_values(row: OwnershipRow, filed_at: str | None) -> tuple[OwnershipRow, dict[str, str]]:
+    """Return a row with None in place of impossible values, and the reason for each by the name of its field.
+
+    Impossible are negative amounts (``negative``) and a date after the filing or before Section 16 (``out_of_range``).
+    """
+    reasons: dict[str, str] = {}
+    for field in ("shares", "price", "following_shares"):
+        amount = getattr(row, field)
+        if amount is not None and amount.startswith("-"):
+            reasons[field] = "negative"
+    if row.date is not None and usable_date(row.date, filed_at) is None:
+        reasons["date"] = "out_of_range"
+    nulls: dict[str, Any] = dict.fromkeys(reasons)
+    return row._replace(**nulls), reasons
 
 
-def _below_zero(text: str | None) -> bool:
-    return text is not None and text.startswith("-")
+def compute_lateness(form: OwnershipForm, filed_at: str | None) -> Lateness:
+    """Return whether a form was filed late, and the business days from the event to the filing.
 
-
-def compute_lateness(form: OwnershipForm, filed_at: str | None) -> tuple[bool | None, int | None]:
-    """Whether a form was filed too late, and business days from what it reports to its filing.
-
-    (None, None) for amendments and where a date is missing: they are not judged.
+    Both are None for an amendment, which has no due date, and if a date is missing.
     """
     if filed_at is None or form.form.endswith("/A") or usable_date(form.period) is None:
-        return None, None
-    filed, event = date.fromisoformat(filed_at), date.fromisoformat(form.period)
-    base = form.form[0]
-    if base == "4":
-        event = _first_due(form, event)
+        return Lateness(None, None)
+    filed = date.fromisoformat(filed_at)
+    event = date.fromisoformat(form.period)
+    form_number = form.form[0]
+    if form_number == "4":
+        event = _find_first_due_event(form, event)
     days = business_days.count_between(event, filed)
-    if base == "3":
-        return filed > business_days.first_on_or_after(event + timedelta(FORM_3_DAYS)), days
-    if base == "5":
-        return filed > business_days.first_on_or_after(event + timedelta(FORM_5_DAYS)), days
-    if event < _TWO_DAYS_SINCE:
-        return None, days
-    return days > FORM_4_DAYS, days
+    if form_number == "3":
+        due = business_days.first_on_or_after(event + timedelta(FORM_3_DAYS))
+        return Lateness(filed > due, days)
+    if form_number == "5":
+        due = business_days.first_on_or_after(event + timedelta(FORM_5_DAYS))
+        return Lateness(filed > due, days)
+    if event < _FIRST_TWO_DAY_DUTY:
+        return Lateness(None, days)
+    return Lateness(days > FORM_4_DAYS, days)
 
 
-def _first_due(form: OwnershipForm, period: date) -> date:
-    """The day of the earliest transaction that had to be reported within two days, else the period."""
-    due = []
+def _find_first_due_event(form: OwnershipForm, period: date) -> date:
+    """Return the day of the earliest transaction that had to be reported within two days, or else the period."""
+    due_days = []
     for row in form.rows:
-        told = usable_date(row.deemed_date or row.date)
-        if not row.is_transaction or told is None or row.timeliness == "E":
+        day_text = usable_date(row.deemed_date or row.date)
+        is_reported_early = row.timeliness == "E"
+        if not row.is_transaction or day_text is None or is_reported_early:
             continue
-        day = date.fromisoformat(told)
-        if row.code not in _FORM_5_CODES and (row.code != "G" or day >= _GIFTS_SINCE):
-            due.append(day)
-    return min(due, default=period)
+        day = date.fromisoformat(day_text)
+        is_exempt_gift = row.code == "G" and day < _FIRST_GIFT_ON_FORM_4
+        if row.code not in _FORM_5_CODES and not is_exempt_gift:
+            due_days.append(day)
+    return min(due_days, default=period)
 
 
-def _meaning(text: str) -> set[str]:
-    """What the words of a footnote say of a row that refers to it: "plan", "to cover" (taxes), "cashless"."""
-    found = set()
-    for sentence in _SENTENCE.split(text):
-        plan = _PLAN.search(sentence)
-        if plan is not None:
-            before, after = sentence[: plan.start()], sentence[plan.end() :]
-            if not _DENIED.search(before) and (_UNDER.search(before) or not _ENDED.search(after)):
-                found.add("plan")
-        if _TO_COVER.search(sentence) or all(one.search(sentence) for one in (_PAYS, _TAXES, _SOLD)):
-            found.add("to cover")
+def _read_footnote(text: str) -> set[FootnoteMeaning]:
+    """Return the meanings of a footnote for the rows that refer to it."""
+    meanings: set[FootnoteMeaning] = set()
+    for sentence in _SENTENCE_END.split(text):
+        if _says_under_plan(sentence):
+            meanings.add("plan")
+        pays_taxes = all(pattern.search(sentence) for pattern in (_PAYS, _TAXES, _SALE))
+        if pays_taxes or _SELL_TO_COVER.search(sentence):
+            meanings.add("to cover")
         if _CASHLESS.search(sentence) and _EXERCISE.search(sentence):
-            found.add("cashless")
-    return found
+            meanings.add("cashless")
+    return meanings
 
 
-def _plans(form: OwnershipForm, said: Sequence[set[str]]) -> list[tuple[bool, str]]:
-    """Of each transaction, whether it is under a plan, and what says so."""
-    in_notes = any("plan" in mine for mine in said)
+def _says_under_plan(sentence: str) -> bool:
+    plan = _PLAN.search(sentence)
+    if plan is None:
+        return False
+    before = sentence[: plan.start()]
+    after = sentence[plan.end() :]
+    if _PLAN_DENIED.search(before):
+        return False
+    return bool(_PLAN_APPLIES.search(before)) or not _PLAN_ENDED.search(after)
+
+
+def _find_plans(form: OwnershipForm, meanings: Sequence[set[FootnoteMeaning]]) -> list[_PlanStatement]:
+    """Return for each transaction whether it is under a plan. ``meanings`` are those of the transactions' footnotes."""
+    is_in_footnotes = any("plan" in row_meanings for row_meanings in meanings)
     if form.rule_10b5_1 is not None:
-        # A ticked box without a footnote that says which rows covers them all.
-        other = (form.rule_10b5_1 and not in_notes, "checkbox")
-    elif not in_notes and "plan" in _meaning(form.remarks or ""):
-        other = (True, "remarks")
+        # A ticked box covers every row, unless a footnote says which rows it is about.
+        default = _PlanStatement(form.rule_10b5_1 and not is_in_footnotes, "checkbox")
+    elif not is_in_footnotes and "plan" in _read_footnote(form.remarks or ""):
+        default = _PlanStatement(is_under_plan=True, source="remarks")
     else:
-        other = (False, "not_stated")
-    # The box covers plans made under the rule as amended in 2023; of older ones only a footnote speaks.
-    return [(True, "footnote") if "plan" in mine else other for mine in said]
+        default = _PlanStatement(is_under_plan=False, source="not_stated")
+    # The box is about plans under the rule as amended in 2023. A footnote may state an older plan although the box is
+    # not ticked.
+    under_plan = _PlanStatement(is_under_plan=True, source="footnote")
+    return [under_plan if "plan" in row_meanings else default for row_meanings in meanings]
 
 
-def _cashless(rows: Sequence[OwnershipRow]) -> list[bool]:
-    """Exercises for a price, and same-day sales of no more than the shares that they brought."""
+def _find_cashless_exercises(rows: Sequence[OwnershipRow]) -> list[bool]:
+    """Return True for each row that is part of a cashless exercise.
+
+    It consists of exercises for a price and of sales of the same security on the same day, of no more shares than the
+    exercises brought.
+    """
     keys = [(row.date, (row.title or "").casefold()) for row in rows]
-    paid = [row.code in EXERCISE_CODES and Decimal(row.price or 0) > 0 for row in rows]
+    paid_exercises = [row.code in EXERCISE_CODES and Decimal(row.price or 0) > 0 for row in rows]
     exercised: dict[tuple[str | None, str], Decimal] = defaultdict(Decimal)
     sold: dict[tuple[str | None, str], Decimal] = defaultdict(Decimal)
-    for row, key, bought in zip(rows, keys, paid, strict=True):
+    for row, key, is_paid_exercise in zip(rows, keys, paid_exercises, strict=True):
         if row.is_derivative or row.shares is None:
             continue
-        if bought and row.acquired_disposed == "A":
+        if is_paid_exercise and row.acquired_disposed == "A":
             exercised[key] += Decimal(row.shares)
         elif row.code == "S" and row.acquired_disposed == "D":
             sold[key] += Decimal(row.shares)
-    return [
-        not row.is_derivative and 0 < sold[key] <= exercised[key] and (row.code == "S" or bought)
-        for row, key, bought in zip(rows, keys, paid, strict=True)
-    ]
+    flags = []
+    for row, key, is_paid_exercise in zip(rows, keys, paid_exercises, strict=True):
+        is_covered = 0 < sold[key] <= exercised[key]
+        flags.append(is_covered and not row.is_derivative and (row.code == "S" or is_paid_exercise))
+    return flags

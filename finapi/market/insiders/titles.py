@@ -1,4 +1,11 @@
-"""Who an insider is: officers' titles in one spelling, how high they stand, persons and entities."""
+"""Officers' titles in a standard spelling, the roles of owners, and the distinction of persons and entities.
+
+Filers write the same title in many ways: "CEO", "Chief Exec. Officer", "President & CEO". :func:`parse_title` tries a
+list of patterns in order and returns the title of the first that matches, with a rank from 1 (chief executive) to 9. So
+"President & CEO" is a chief executive officer and not a president.
+
+Roles are stored as bits (:data:`DIRECTOR`, :data:`OFFICER`, ...), so that a query can test several roles in one step.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +17,23 @@ from typing import NamedTuple
 
 from finapi.edgar.ownership_forms import Owner, OwnershipForm
 
+# Bits of roles. Queries in sql/queries use the same numbers.
 DIRECTOR, OFFICER, TEN_PERCENT, OTHER, C_SUITE = 1, 2, 4, 8, 16
 
 
 class Title(NamedTuple):
-    """A title: its standard spelling, what it is about, 1 (chief executive) to 9, and whether C-suite.
+    """An officer's title."""
 
-    ``named`` says that Item 402(a)(3) of Regulation S-K makes the holder a named executive officer: that of
-    the chief executive and the chief financial officer; of everybody else a form cannot tell (None).
-    """
-
-    name: str
+    name: str  # In the standard spelling.
     category: str
-    rank: int
+    rank: int  # From 1 (chief executive) to 9.
     is_c_suite: bool
+    # True for the chief executive and the chief financial officer, whom Item 402(a)(3) of Regulation S-K makes named
+    # executive officers. None for all others, because a form does not say.
     is_named_executive: bool | None
 
 
+# Name, category and rank of the chief officers, by the word between "chief" and "officer".
 _CHIEFS = {
     "operating": ("Chief Operating Officer", "operations", 3),
     "accounting": ("Chief Accounting Officer", "finance", 4),
@@ -52,8 +59,8 @@ _CHIEFS = {
     "business": ("Chief Business Officer", "commercial", 4),
 }
 
-# The first that matches names the title; a president of a division is none of the company. Letters that stand
-# for two offices are given as both: a form does not tell which.
+# The first pattern that matches decides. The president of a division is not the company's president. An abbreviation of
+# two offices, such as CIO, is shown as either of them, because a form does not say which is meant.
 _TITLES: tuple[tuple[re.Pattern[str], Title], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), title)
     for pattern, title in (
@@ -96,10 +103,12 @@ _TITLES: tuple[tuple[re.Pattern[str], Title], ...] = tuple(
         (r"\bchair\w*", Title("Chair", "board", 2, False, None)),
     )
 )
-# A title of more than 30 characters stands in the remarks.
-_ELSEWHERE = re.compile(r"\W*see\s+(?:the\s+)?remarks?\b.{0,40}", re.IGNORECASE)
-_TOLD_AS = re.compile(r"^\W*(?:(?:officer'?s?\s+)?titles?)?\s*(?:of\s+[^:]{1,60})?[:\-\s]*", re.IGNORECASE)
+# The field of the title holds 30 characters. For a longer one, filers write "See Remarks" and put it in the remarks.
+_SEE_REMARKS = re.compile(r"\W*see\s+(?:the\s+)?remarks?\b.{0,40}", re.IGNORECASE)
+# The beginning of such remarks, for example "Officer's title: " or "Title of Ann Lamp: ".
+_TITLE_PREFIX = re.compile(r"^\W*(?:(?:officer'?s?\s+)?titles?)?\s*(?:of\s+[^:]{1,60})?[:\-\s]*", re.IGNORECASE)
 _OTHER_OFFICER = Title("Other Officer", "other", 9, False, None)
+MAX_TITLE_LENGTH = 200
 
 _ENTITY = re.compile(
     r"\b(?:inc|incorporated|corp|corporation|co|company|companies|llc|l\.l\.c|llp|lp|l\.p|ltd|limited|plc|gmbh|ag|sa|nv"
@@ -112,41 +121,56 @@ _ENTITY = re.compile(
 
 @lru_cache(maxsize=4096)
 def parse_title(text: str | None) -> Title | None:
-    """The standard form of an officer's title; None without one."""
+    """Return the standard form of an officer's title, or None if there is no title."""
     if text is None:
         return None
-    return next((found for pattern, found in _TITLES if pattern.search(text[:200])), _OTHER_OFFICER)
+    for pattern, title in _TITLES:
+        if pattern.search(text[:MAX_TITLE_LENGTH]):
+            return title
+    return _OTHER_OFFICER
 
 
 def list_owners(form: OwnershipForm) -> list[Owner]:
-    """The owners of a form, each once; a title that refers to the remarks is what they say, where that is a title."""
-    distinct = list({owner.cik: owner for owner in reversed(form.owners)}.values())[::-1]
-    if len(distinct) > 1 or not _ELSEWHERE.fullmatch(distinct[0].officer_title or ""):
-        return distinct
-    sentences = re.split(r"[.;\n]", _TOLD_AS.sub("", form.remarks or ""), maxsplit=10)
-    said = next((one.strip() for one in sentences if _is_title(one)), distinct[0].officer_title)
-    return [replace(distinct[0], officer_title=said)]
+    """Return the owners of a form, each CIK once.
+
+    If the title of a single owner is "See Remarks", it is replaced by the first title in the remarks.
+    """
+    # Reversed twice: the first of several entries with one CIK is returned, in its place.
+    first_by_cik = {owner.cik: owner for owner in reversed(form.owners)}
+    owners = list(first_by_cik.values())[::-1]
+    if len(owners) > 1 or not _SEE_REMARKS.fullmatch(owners[0].officer_title or ""):
+        return owners
+    remarks = _TITLE_PREFIX.sub("", form.remarks or "")
+    for sentence in re.split(r"[.;\n]", remarks, maxsplit=10):
+        if _is_title(sentence):
+            return [replace(owners[0], officer_title=sentence.strip())]
+    return owners
 
 
 def _is_title(text: str) -> bool:
-    return len(text) <= 200 and parse_title(text) not in (None, _OTHER_OFFICER)
+    return len(text) <= MAX_TITLE_LENGTH and parse_title(text) not in (None, _OTHER_OFFICER)
 
 
 def is_entity(owner: Owner) -> bool:
-    """Whether an owner is a company, fund or trust and not a person, by its name and its offices."""
+    """Return True if an owner is a company, fund or trust and not a person, judged by its name and offices."""
     if owner.is_officer:
         return False
     return bool(_ENTITY.search(owner.name or ""))
 
 
 def combine_roles(owners: Iterable[Owner]) -> int:
-    """The relationships that any of these owners has, as bits."""
-    bits = 0
+    """Return the bits of the roles that any of these owners has."""
+    roles = 0
     for owner in owners:
-        bits |= DIRECTOR if owner.is_director else 0
-        bits |= OFFICER if owner.is_officer else 0
-        bits |= TEN_PERCENT if owner.is_ten_percent_owner else 0
-        bits |= OTHER if owner.is_other else 0
-        known = parse_title(owner.officer_title)
-        bits |= C_SUITE if owner.is_officer and known is not None and known.is_c_suite else 0
-    return bits
+        if owner.is_director:
+            roles |= DIRECTOR
+        if owner.is_officer:
+            roles |= OFFICER
+        if owner.is_ten_percent_owner:
+            roles |= TEN_PERCENT
+        if owner.is_other:
+            roles |= OTHER
+        title = parse_title(owner.officer_title)
+        if owner.is_officer and title is not None and title.is_c_suite:
+            roles |= C_SUITE
+    return roles

@@ -1,8 +1,13 @@
-"""Sums over insiders' purchases and sales in the market: by company, sector, cluster and day.
+"""Sums of insiders' purchases and sales in the market: by company, sector, cluster and day.
 
-Counted are transactions of code P and S in shares (no derivatives), as amended. A joint filing is one
-transaction of its first owner. Values are whole dollars; a trade without a price is counted but adds nothing,
-and ``transactions_without_value`` says how many there are.
+- Transactions with the codes P and S are summed, of shares and not of derivatives, after amendments.
+- A joint filing is one transaction of its first owner, so its shares are not counted twice.
+- Values are whole dollars. A trade without a price is counted, but adds no value; ``transactions_without_value`` is the
+  number of such trades.
+- A *cluster* is a company in which several insiders bought, or several sold, in the same window.
+
+Example: three insiders bought for 1,000, 550 and 2,100 dollars, one of them also sold for 50. The company has 3 buys, 1
+sell, a net value of 3,600, a sentiment score of (3 - 1) / (3 + 1) = 0.5, and a cluster of three buyers.
 """
 
 from __future__ import annotations
@@ -19,7 +24,9 @@ from finapi.market.insiders.trades import TradeFilters
 from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
 
-_PLACES = Decimal("0.0001")
+_FOUR_DECIMALS = Decimal("0.0001")
+_OVERVIEW_ROWS = 10  # Rows of each list of the overview.
+_OVERVIEW_INSIDERS = 3  # Insiders that make a cluster in the overview.
 
 
 class _ScoreMark(TypedDict):
@@ -64,7 +71,7 @@ class TradeSums(TypedDict):
 
 
 class IssuerName(TypedDict):
-    """A company as sums name it."""
+    """The company that sums are about."""
 
     ticker: str | None
     company_name: str
@@ -78,74 +85,101 @@ class IssuerInSector(IssuerName):
     industry: str | None
 
 
-# A company without trades has no row.
+# The sums of a company without trades, for which the query returns no row.
 _NO_TRADES: dict[str, int | None] = {**dict.fromkeys(TradeSums.__annotations__, 0), "latest_transaction_date": None}
 
 
 def compute_issuer_sums(tx: Transaction, issuer: int, filters: TradeFilters) -> TradeSums:
-    """The sums of one company."""
-    row = tx.find_row("sums_by_issuer", _values(filters, issuer))
-    return _sums(_NO_TRADES if row is None else dict(row))
+    """Return the sums of one company."""
+    row = tx.find_row("sums_by_issuer", _build_parameters(filters, issuer))
+    return _build_sums(_NO_TRADES if row is None else dict(row))
 
 
 class SummedIssuer(NamedTuple):
-    """A company with trades: what it is judged by, and all of its sums, which are made of the few that are shown."""
+    """A company with trades.
+
+    A screen reads thousands of companies and shows a few. So the figures that it compares are computed from the row,
+    and the complete record only for the companies that are shown.
+    """
 
     cik: int
     row: Row
 
     @property
     def sentiment(self) -> Decimal | None:
-        """From -1 (only sales) to 1 (only purchases)."""
-        return _ratio(
-            self.row["total_buys"] - self.row["total_sells"], self.row["total_buys"] + self.row["total_sells"]
-        )
+        """The sentiment score, from -1 (only sales) to 1 (only purchases)."""
+        return _score(self.row["total_buys"], self.row["total_sells"])
 
     @property
     def net_value(self) -> int:
-        """Purchases less sales, in dollars."""
-        value: int = self.row["total_buy_value"] - self.row["total_sell_value"]
-        return value
+        """The value of purchases less that of sales, in dollars."""
+        net_value: int = self.row["total_buy_value"] - self.row["total_sell_value"]
+        return net_value
 
     def build_sums(self) -> TradeSums:
-        """All of them."""
-        return _sums(dict(self.row))
+        """Return all sums of the company."""
+        return _build_sums(dict(self.row))
 
 
 def list_issuer_sums(tx: Transaction, filters: TradeFilters) -> list[SummedIssuer]:
-    """The sums of every company with trades."""
-    return [SummedIssuer(row["issuer_cik"], row) for row in tx.list_rows("sums_by_issuer", _values(filters))]
+    """Return the sums of every company with trades."""
+    rows = tx.list_rows("sums_by_issuer", _build_parameters(filters))
+    return [SummedIssuer(row["issuer_cik"], row) for row in rows]
 
 
-def _values(filters: TradeFilters, issuer: int | None = None) -> dict[str, Any]:
-    """The values of sums: read by the days of transactions where those, and no days of filing, bound them."""
+def _build_parameters(filters: TradeFilters, issuer: int | None = None) -> dict[str, Any]:
+    """Return the parameters of a query of sums.
+
+    ``by_date`` chooses the index: that of transaction dates if these, and no filing days, limit the transactions.
+    """
     by_date = filters.date_from is not None and (filters.date_to is not None or filters.since == 0)
     return {**filters._asdict(), "issuer": issuer, "by_date": by_date}
 
 
-def _sums(row: dict[str, Any]) -> TradeSums:
+class _ScorePair(NamedTuple):
+    """Two figures that are compared in a score, and the reason why it is null if both are 0."""
+
+    buys: int
+    sells: int
+    reason: str
+
+
+def _build_sums(row: dict[str, Any]) -> TradeSums:
     pairs = {
-        "sentiment_score": (row["total_buys"], row["total_sells"], "no_trades"),
-        "value_sentiment_score": (row["total_buy_value"], row["total_sell_value"], "no_values"),
-        "csuite_sentiment_score": (row["csuite_buy_count"], row["csuite_sell_count"], "no_c_suite_trades"),
-        "value_csuite_sentiment_score": (row["csuite_buy_value"], row["csuite_sell_value"], "no_c_suite_values"),
+        "sentiment_score": _ScorePair(row["total_buys"], row["total_sells"], "no_trades"),
+        "value_sentiment_score": _ScorePair(row["total_buy_value"], row["total_sell_value"], "no_values"),
+        "csuite_sentiment_score": _ScorePair(row["csuite_buy_count"], row["csuite_sell_count"], "no_c_suite_trades"),
+        "value_csuite_sentiment_score": _ScorePair(
+            row["csuite_buy_value"], row["csuite_sell_value"], "no_c_suite_values"
+        ),
     }
-    # From -1 (only sales) to 1 (only purchases).
-    scores = {name: _ratio(buys - sells, buys + sells) for name, (buys, sells, _) in pairs.items()}
-    scores["buy_sell_ratio"] = _ratio(row["total_buys"], row["total_sells"])
-    reasons = {"buy_sell_ratio": "no_sales", **{name: reason for name, (_, _, reason) in pairs.items()}}
+    scores = {"buy_sell_ratio": _divide(row["total_buys"], row["total_sells"])}
+    reasons = {"buy_sell_ratio": "no_sales"}
+    for name, pair in pairs.items():
+        scores[name] = _score(pair.buys, pair.sells)
+        reasons[name] = pair.reason
+    marks: dict[str, _ScoreMark] = {}
+    for name, reason in reasons.items():
+        if scores[name] is None:
+            marks[name] = {"status": "nm", "reason": reason}
     return build_record(
         TradeSums,
         row,
         **scores,
         net_value=row["total_buy_value"] - row["total_sell_value"],
         csuite_net_value=row["csuite_buy_value"] - row["csuite_sell_value"],
-        marks={name: {"status": "nm", "reason": reason} for name, reason in reasons.items() if scores[name] is None},
+        marks=marks,
     )
 
 
-def _ratio(some: int, others: int) -> Decimal | None:
-    return (Decimal(some) / others).quantize(_PLACES, ROUND_HALF_EVEN) if others else None
+def _score(buys: int, sells: int) -> Decimal | None:
+    """Return a score from -1 (only sales) to 1 (only purchases), or None if there are neither."""
+    return _divide(buys - sells, buys + sells)
+
+
+def _divide(dividend: int, divisor: int) -> Decimal | None:
+    """Return a quotient with four decimals, or None if the divisor is 0."""
+    return (Decimal(dividend) / divisor).quantize(_FOUR_DECIMALS, ROUND_HALF_EVEN) if divisor else None
 
 
 class TradeGroup(TypedDict):
@@ -164,17 +198,17 @@ class TradeGroup(TypedDict):
 
 
 def list_group_sums(tx: Transaction, filters: TradeFilters, *, by_industry: bool) -> list[TradeGroup]:
-    """Sums by sector or industry.
+    """Return sums by industry or sector.
 
-    Here every kind of transaction is counted; buys and sells are the market trades among them. Companies
-    without a SIC code stand together under the group None.
+    Transactions of every kind are counted here. Buys and sells are the trades in the market among them. Companies
+    without a SIC code are summed in the group None.
     """
-    name = sectors.find_industry_name if by_industry else sectors.find_sector_name
-    rows = tx.list_rows("sums_by_group", _values(filters), by_industry=by_industry)
-    return [
-        build_record(TradeGroup, row, group=name(row["grouped"]), net_value=row["buy_value"] - row["sell_value"])
-        for row in rows
-    ]
+    get_group_name = sectors.find_industry_name if by_industry else sectors.find_sector_name
+    groups = []
+    for row in tx.list_rows("sums_by_group", _build_parameters(filters), by_industry=by_industry):
+        net_value = row["buy_value"] - row["sell_value"]
+        groups.append(build_record(TradeGroup, row, group=get_group_name(row["grouped"]), net_value=net_value))
+    return groups
 
 
 class InsiderCluster(IssuerInSector):
@@ -199,44 +233,59 @@ class InsiderCluster(IssuerInSector):
 def list_clusters(
     tx: Transaction, filters: TradeFilters, min_insiders: int, min_value: int | None = None, issuer: int | None = None
 ) -> list[InsiderCluster]:
-    """Companies in which at least so many insiders bought, or sold, for ``least`` dollars; the most insiders first."""
-    values = _values(filters, issuer)
-    rows = tx.list_rows("clusters", values, min_insiders=min_insiders, least=min_value)
+    """Return companies in which at least ``min_insiders`` bought, or sold, for at least ``min_value`` dollars.
+
+    Clusters with the most insiders come first. The shares and prices are added up here and not in SQL, because they are
+    exact decimals stored as text.
+    """
+    parameters = _build_parameters(filters, issuer)
+    rows = tx.list_rows("clusters", parameters, min_insiders=min_insiders, min_total_value=min_value)
     issuers = get_issuers(tx, [row["issuer_cik"] for row in rows])
-    places = json.dumps([[row["issuer_cik"], row["direction"], row["first_day"], row["last_day"]] for row in rows])
-    traded: list[list[Row]] = [[] for _ in rows]
-    for trade in tx.list_rows("trades_of_clusters", values, clusters=places):
-        traded[trade["place"]].append(trade)
-    return [_cluster(row, of, issuers[row["issuer_cik"]]) for row, of in zip(rows, traded, strict=True)]
+    cluster_keys = [[row["issuer_cik"], row["direction"], row["first_day"], row["last_day"]] for row in rows]
+    trades_by_cluster: list[list[Row]] = [[] for _ in rows]
+    for trade in tx.list_rows("trades_of_clusters", parameters, clusters=json.dumps(cluster_keys)):
+        trades_by_cluster[trade["cluster_index"]].append(trade)
+    clusters = []
+    for row, cluster_trades in zip(rows, trades_by_cluster, strict=True):
+        clusters.append(_build_cluster(row, cluster_trades, issuers[row["issuer_cik"]]))
+    return clusters
 
 
-def _cluster(row: Row, traded: Sequence[Row], issuer: IssuerInSector) -> InsiderCluster:
-    shares = sum((Decimal(one["shares"]) for one in traded if one["shares"] is not None), Decimal())
-    priced = [one for one in traded if one["exact"] is not None and one["shares"] is not None]
-    of_priced = sum((Decimal(one["shares"]) for one in priced), Decimal())
-    average = None
-    if of_priced:
-        paid = sum(Decimal(str(one["exact"])) for one in priced)
-        average = (paid / of_priced).quantize(_PLACES, ROUND_HALF_EVEN)
+def _build_cluster(row: Row, cluster_trades: Sequence[Row], issuer: IssuerInSector) -> InsiderCluster:
+    insider_names = dict.fromkeys(trade["name"] for trade in cluster_trades)  # Each name once, in order.
     return build_record(
         InsiderCluster,
         row,
         **issuer,
-        net_shares=shares * row["direction"],
-        insiders=list(dict.fromkeys(one["name"] for one in traded)),
+        net_shares=_sum_shares(cluster_trades) * row["direction"],
+        insiders=list(insider_names),
         cluster_type="buy" if row["direction"] == trades.BUY else "sell",
-        price_avg=average,
-        last_filed=_day(row["last_day"]),
+        price_avg=_compute_average_price(cluster_trades),
+        last_filed=_filing_date(row["last_day"]),
     )
 
 
+def _sum_shares(cluster_trades: Sequence[Row]) -> Decimal:
+    return sum((Decimal(trade["shares"]) for trade in cluster_trades if trade["shares"] is not None), Decimal())
+
+
+def _compute_average_price(cluster_trades: Sequence[Row]) -> Decimal | None:
+    """Return the average price of the trades with shares and a price, weighted by shares; None without any."""
+    priced = [trade for trade in cluster_trades if trade["exact"] is not None and trade["shares"] is not None]
+    priced_shares = _sum_shares(priced)
+    if not priced_shares:
+        return None
+    dollars = sum(Decimal(str(trade["exact"])) for trade in priced)
+    return (dollars / priced_shares).quantize(_FOUR_DECIMALS, ROUND_HALF_EVEN)
+
+
 def get_issuers(tx: Transaction, ciks: Sequence[int]) -> dict[int, IssuerInSector]:
-    """How answers name these companies, by CIK."""
-    found = {}
-    for row in tx.list_rows("issuers_named", ciks=json.dumps(sorted(set(ciks)))):
+    """Return the names and sectors of companies by CIK."""
+    issuers = {}
+    for row in tx.list_rows("issuers_with_sic", ciks=json.dumps(sorted(set(ciks)))):
         sector, industry = sectors.for_sic(row["sic"])
-        found[row["cik"]] = build_record(IssuerInSector, row, sector=sector, industry=industry)
-    return found
+        issuers[row["cik"]] = build_record(IssuerInSector, row, sector=sector, industry=industry)
+    return issuers
 
 
 class _MarketVolume(TypedDict):
@@ -284,7 +333,7 @@ class _RecentCluster(TypedDict):
 
 
 class MarketOverview(TypedDict):
-    """The market as a whole: volumes, days, and who traded most."""
+    """The complete market: volumes, days, and the companies and insiders that traded most."""
 
     period_days: int | None
     volume: _MarketVolume
@@ -296,45 +345,58 @@ class MarketOverview(TypedDict):
 
 
 def build_overview(tx: Transaction, since: int, period_days: int | None) -> MarketOverview:
-    """The market as a whole since a filing day, so many days ago."""
-    by_day = tx.list_rows("trade_days", since=since)
-    large = [row["id"] for row in tx.list_rows("largest_trades", since=since, limit=10)]
+    """Return the sums of the complete market since a filing day, which is ``period_days`` ago."""
+    days_with_trades = tx.list_rows("trade_days", since=since)
+    volume: _MarketVolume = {
+        "buy_volume": sum(row["buy"] for row in days_with_trades),
+        "sell_volume": sum(row["sell"] for row in days_with_trades),
+        "buy_count": sum(row["buys"] for row in days_with_trades),
+        "sell_count": sum(row["sells"] for row in days_with_trades),
+    }
+    top_issuers = tx.list_rows("top_issuers", since=since, limit=_OVERVIEW_ROWS)
+    top_insiders = tx.list_rows("top_insiders", since=since, limit=_OVERVIEW_ROWS)
+    trend = [build_record(_TradeDay, row, date=_filing_date(row["filed_day"])) for row in days_with_trades]
     return {
         "period_days": period_days,
-        "volume": {
-            "buy_volume": sum(row["buy"] for row in by_day),
-            "sell_volume": sum(row["sell"] for row in by_day),
-            "buy_count": sum(row["buys"] for row in by_day),
-            "sell_count": sum(row["sells"] for row in by_day),
-        },
-        "top_tickers": [build_record(_TopIssuer, row) for row in tx.list_rows("top_issuers", since=since, limit=10)],
-        "recent_large_tx": [
-            build_record(
-                _LargeTrade,
-                one,
-                date=one["transaction_date"],
-                type=one["standard_type"],
-                value=one["transaction_value"],
-                insider=one["insider_name"],
-            )
-            for one in trades.build_transactions(tx, large)
-        ],
-        "daily_trend": [build_record(_TradeDay, row, date=_day(row["filed_day"])) for row in by_day],
-        "top_insiders": [build_record(_TopInsider, row) for row in tx.list_rows("top_insiders", since=since, limit=10)],
-        "recent_clusters": [
-            build_record(
-                _RecentCluster,
-                one,
-                insiders=one["insider_count"],
-                value=one["total_value"],
-                last_active=one["last_filed"],
-                type=one["cluster_type"],
-            )
-            for one in list_clusters(tx, TradeFilters(10, since=since), 3)
-        ],
+        "volume": volume,
+        "top_tickers": [build_record(_TopIssuer, row) for row in top_issuers],
+        "recent_large_tx": _list_largest_trades(tx, since),
+        "daily_trend": trend,
+        "top_insiders": [build_record(_TopInsider, row) for row in top_insiders],
+        "recent_clusters": _list_recent_clusters(tx, since),
     }
 
 
-def _day(number: int) -> str | None:
-    """A filing day by its number; None for the unknown day."""
-    return days.iso(number) if number else None
+def _list_largest_trades(tx: Transaction, since: int) -> list[_LargeTrade]:
+    ids = [row["id"] for row in tx.list_rows("largest_trades", since=since, limit=_OVERVIEW_ROWS)]
+    return [
+        build_record(
+            _LargeTrade,
+            trade,
+            date=trade["transaction_date"],
+            type=trade["standard_type"],
+            value=trade["transaction_value"],
+            insider=trade["insider_name"],
+        )
+        for trade in trades.build_transactions(tx, ids)
+    ]
+
+
+def _list_recent_clusters(tx: Transaction, since: int) -> list[_RecentCluster]:
+    filters = TradeFilters(_OVERVIEW_ROWS, since=since)
+    return [
+        build_record(
+            _RecentCluster,
+            cluster,
+            insiders=cluster["insider_count"],
+            value=cluster["total_value"],
+            last_active=cluster["last_filed"],
+            type=cluster["cluster_type"],
+        )
+        for cluster in list_clusters(tx, filters, _OVERVIEW_INSIDERS)
+    ]
+
+
+def _filing_date(day_number: int) -> str | None:
+    """Return the date of a filing day, or None for an unknown day."""
+    return days.iso(day_number) if day_number else None

@@ -1,4 +1,16 @@
-"""Transactions of insiders: pages of ids that one index each gives in its order, then the rows of a page."""
+"""Lists of insiders' transactions.
+
+A list is read in two steps. The first step reads the ids of one page from an index that has the order of the list;
+there is a query for each index, such as ``trades_of_sector``. The second step, :func:`build_transactions`, reads the
+rows of these ids and builds their records.
+
+A list is ordered by filing day, form and row, newest first, or by value. A page ends with a cursor, the sort key of its
+last row, and the next page begins after it.
+
+Some filters are served by no index in the order of a list, such as a range of transaction dates. If a filter selects at
+most :data:`MAX_SORTED_TRADES` transactions, these are read from the filter's own index and sorted
+(``few_trades_by_date``). Otherwise the list is read in its order until the page is full.
+"""
 
 from __future__ import annotations
 
@@ -16,69 +28,62 @@ from finapi.market.insiders.rules import CODE_DESCRIPTIONS, STANDARD_TYPES
 from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
 
-BUY, SELL = 1, -1
+BUY, SELL = 1, -1  # The directions of trades in the market.
 
-# Where a list begins: every row comes behind it. The last filing day that there may be.
-_LARGEST = 2**62
-LAST_DAY = 10**9
+_MAX_SORT_KEY = 2**62  # Larger than every part of a sort key, so that every row comes after it.
+_MAX_CURSOR_PART = 2**63 - 1  # SQLite's largest integer.
+LAST_DAY = 10**9  # A filing day after all others, as a day number.
 
-# So many transactions are sorted sooner than they are looked for in the order of a list.
+# Up to this number, transactions are sorted rather than searched for in the order of the list.
 MAX_SORTED_TRADES = 20_000
 
-_COMMON = re.compile(r"\b(?:common|ordinary)\b|^class \w+ (?:stock|shares?)|^(?:stock|shares?)$")
-_NOT_COMMON = re.compile(r"\b(?:preferred|options?|warrants?|units?|notes?|rights?|phantom)\b")
+_COMMON_STOCK = re.compile(r"\b(?:common|ordinary)\b|^class \w+ (?:stock|shares?)$|^(?:stock|shares?)$")
+_OTHER_SECURITY = re.compile(r"\b(?:preferred|options?|warrants?|units?|notes?|rights?|phantom)\b")
 
 
 class InsiderCursor(NamedTuple):
-    """The last row of a page, behind which the next one begins. ``value`` counts in lists that are sorted by it."""
+    """The sort key of the last row of a page. The next page begins after it."""
 
-    value: int = _LARGEST
-    day: int = _LARGEST
-    form: int = _LARGEST
-    seq: int = _LARGEST
+    value: int = _MAX_SORT_KEY  # 0 in lists that are not sorted by value.
+    day: int = _MAX_SORT_KEY
+    form: int = _MAX_SORT_KEY
+    seq: int = _MAX_SORT_KEY
 
     def __str__(self) -> str:
         return "_".join(map(str, self))
 
 
 class IdPage(NamedTuple):
-    """Ids of the rows of a page, the cursor of the next page (None at the end) and how many rows there are in all.
-
-    ``total`` is None where they are not counted.
-    """
+    """The ids of a page."""
 
     ids: list[int]
-    next_cursor: str | None
-    total: int | None
+    next_cursor: str | None  # None on the last page.
+    total: int | None  # The number of rows on all pages; None if they are not counted.
 
 
 class TradeFilters(NamedTuple):
-    """What narrows transactions; None does not. ``industry`` is a major group, ``sector`` a division's letter.
-
-    ``since`` and ``until`` are filing days by their number, the other dates are those of transactions; ``codes`` are
-    one letter each. A percentage is that of the holding before; ``earnings_within`` so many days came an item 2.02.
-    """
+    """The filters and the page of a list of transactions. A filter that is None does not apply."""
 
     limit: int = 0
     offset: int = 0
     cursor: InsiderCursor = InsiderCursor()
     type: str | None = None
-    sector: str | None = None
-    industry: int | None = None
-    since: int = 0
+    sector: str | None = None  # The letter of a SIC division.
+    industry: int | None = None  # The number of a SIC major group.
+    since: int = 0  # The first and last filing day, as day numbers.
     until: int = LAST_DAY
-    date_from: str | None = None
+    date_from: str | None = None  # The first and last day of transactions.
     date_to: str | None = None
-    codes: str | None = None
+    codes: str | None = None  # One letter for each transaction code.
     acquired_disposed: str | None = None
     min_value: int | None = None
     max_value: int | None = None
     min_shares: float | None = None
     max_shares: float | None = None
-    min_percent: float | None = None
+    min_percent: float | None = None  # Of the shares owned before the transaction.
     max_percent: float | None = None
-    earnings_within: int | None = None
-    with_roles: int = 0
+    earnings_within: int | None = None  # Days until the company filed an item 2.02 (results).
+    with_roles: int = 0  # Bits of roles that the owners must have, and must not have.
     without_roles: int = 0
     no_plan: bool = False
     no_cashless: bool = False
@@ -87,133 +92,166 @@ class TradeFilters(NamedTuple):
 
 
 def parse_cursor(text: str | None) -> InsiderCursor:
-    """The row that a cursor names; the beginning of a list for None; ValueError for any other text."""
+    """Return the sort key in a cursor; for None, the beginning of a list. Raise ValueError for any other text."""
     if text is None:
         return InsiderCursor()
-    parts = [int(part) for part in text.split("_")] if re.fullmatch(r"(?:-?[0-9]{1,19}_){3}-?[0-9]{1,19}", text) else []
-    if not parts or any(abs(part) > _LARGEST * 2 - 1 for part in parts):
+    if not re.fullmatch(r"(?:-?[0-9]{1,19}_){3}-?[0-9]{1,19}", text):
+        raise ValueError(f"{text[:100]!r} is not a cursor")
+    parts = [int(part) for part in text.split("_")]
+    if any(abs(part) > _MAX_CURSOR_PART for part in parts):
         raise ValueError(f"{text[:100]!r} is not a cursor")
     return InsiderCursor(*parts)
 
 
 def list_latest(tx: Transaction, filters: TradeFilters, *, counted: bool = True) -> IdPage:
-    """The newest transactions by filing day."""
-    by = find_narrowest(filters, "industry", "sector", "type", "codes")
-    if by == "codes" and len(filters.codes or "") != 1:
-        by = "all"
-    few = _few(tx, filters, "date", "value")
-    query = few or f"trades_of_{by}"
-    return _page(tx, query, filters, count=_counts(filters, query, by), counted=counted, direction=None)
+    """Return the newest transactions by filing day."""
+    index = find_narrowest(filters, "industry", "sector", "type", "codes")
+    if index == "codes" and len(filters.codes or "") != 1:
+        index = "all"  # The index of codes is read for a single code.
+    query = _find_sorting_query(tx, filters, "date", "value") or f"trades_of_{index}"
+    count_query = _find_count_query(filters, query, index)
+    return _read_page(tx, query, filters, count_query=count_query, counted=counted, direction=None)
 
 
 def list_by_issuer(tx: Transaction, issuer: int, filters: TradeFilters) -> IdPage:
-    """The newest transactions in a company's securities."""
-    # Without repeats, to count would cost as much as to show them all.
-    count = None if filters.dedup else "count_trades_of_issuer"
-    return _page(tx, "trades_of_issuer", filters, count=count, issuer=issuer)
+    """Return the newest transactions in a company's securities."""
+    # Without the trades that other forms repeat, counting would cost as much as reading all pages.
+    count_query = None if filters.dedup else "count_trades_of_issuer"
+    return _read_page(tx, "trades_of_issuer", filters, count_query=count_query, issuer=issuer)
 
 
 def list_by_insider(tx: Transaction, insider: int, filters: TradeFilters) -> IdPage:
-    """The newest transactions that an insider reported, alone or with others."""
-    count = None if filters.dedup else "count_trades_of_insider"
-    return _page(tx, "trades_of_insider", filters, count=count, insider=insider)
+    """Return the newest transactions that an insider reported, alone or with others."""
+    count_query = None if filters.dedup else "count_trades_of_insider"
+    return _read_page(tx, "trades_of_insider", filters, count_query=count_query, insider=insider)
 
 
 def list_largest(tx: Transaction, direction: int, filters: TradeFilters, *, counted: bool = True) -> IdPage:
-    """The purchases or sales of the greatest value, the greatest first."""
-    by = find_narrowest(filters, "industry", "sector")
-    query = _few(tx, filters, "date", "filing_day") or f"top_trades_of_{by}"
-    return _page(tx, query, filters, count=_counts(filters, query, by), counted=counted, direction=direction)
+    """Return the purchases (``direction`` BUY) or sales (SELL) with the largest values, largest first."""
+    index = find_narrowest(filters, "industry", "sector")
+    query = _find_sorting_query(tx, filters, "date", "filing_day") or f"top_trades_of_{index}"
+    count_query = _find_count_query(filters, query, index)
+    return _read_page(tx, query, filters, count_query=count_query, counted=counted, direction=direction)
 
 
 def list_by_parties(tx: Transaction, insiders: Sequence[int], issuers: Sequence[int], filters: TradeFilters) -> IdPage:
-    """The newest transactions of any of these insiders or in the securities of any of these issuers."""
-    return _page(tx, "trades_of_any", filters, **_ciks(insiders, issuers))
+    """Return the newest transactions of any of these insiders, or in the securities of any of these issuers."""
+    return _read_page(tx, "trades_of_any", filters, **_encode_parties(insiders, issuers))
 
 
-def _few(tx: Transaction, filters: TradeFilters, *indexes: str) -> str | None:
-    """The query that sorts the few transactions which one of these indexes finds, the fewest; None for many."""
-    given = {
+def _find_sorting_query(tx: Transaction, filters: TradeFilters, *indexes: str) -> str | None:
+    """Return the query that sorts the transactions in one of these indexes, or None if each finds too many."""
+    is_filtered = {
         "date": (filters.date_from or filters.date_to) is not None,
         "filing_day": filters.since > 0 or filters.until < LAST_DAY,
         "value": filters.min_value is not None,
     }
-    asked = [name for name in indexes if given[name]]
-    found = {
-        name: tx.find_value(f"how_few_trades_by_{name}", filters._asdict(), few=MAX_SORTED_TRADES) for name in asked
-    }
-    best = min(found, key=found.__getitem__, default="")
-    return f"few_trades_by_{best}" if best and found[best] < MAX_SORTED_TRADES else None
+    counts = {}
+    for index in indexes:
+        if is_filtered[index]:
+            counts[index] = tx.find_value(
+                f"few_trades_count_by_{index}", filters._asdict(), max_count=MAX_SORTED_TRADES
+            )
+    if not counts:
+        return None
+    best = min(counts, key=lambda index: counts[index])
+    return f"few_trades_by_{best}" if counts[best] < MAX_SORTED_TRADES else None
 
 
-# What a query that counts a list tells apart, beside where a page begins.
-_COUNTED = {
-    "all": set[str](),
+# The filters that the count query of each index understands.
+_COUNTED_FILTERS: dict[str, set[str]] = {
+    "all": set(),
     "type": {"type"},
     "codes": {"codes"},
     "sector": {"sector", "type"},
     "industry": {"industry", "sector", "type"},
 }
+_PAGE_FIELDS = {"limit", "offset", "cursor"}
 
 
-def _counts(filters: TradeFilters, query: str, by: str) -> str | None:
-    """The query that counts a list; None where only its own rows would tell."""
-    given = {name for name, value in filters._asdict().items() if value != TradeFilters._field_defaults[name]}
-    told = _COUNTED[by] - {"type"} if query.startswith("top") else _COUNTED[by]
-    return f"count_{query}" if query.endswith(f"_of_{by}") and given <= told | {"limit", "offset", "cursor"} else None
+def _find_count_query(filters: TradeFilters, query: str, index: str) -> str | None:
+    """Return the query that counts a list, or None if there is none for these filters."""
+    if not query.endswith(f"_of_{index}"):
+        return None
+    defaults = TradeFilters._field_defaults
+    set_filters = {name for name, setting in filters._asdict().items() if setting != defaults[name]}
+    counted_filters = _COUNTED_FILTERS[index] | _PAGE_FIELDS
+    if query.startswith("top"):
+        counted_filters = counted_filters - {"type"}
+    return f"count_{query}" if set_filters <= counted_filters else None
 
 
 def count_undated(tx: Transaction, filters: TradeFilters, *, issuer: int | None = None, directed: bool = False) -> int:
-    """How many transactions of a company, or of all, windows leave out for lack of a date; ``directed``: of P and S."""
+    """Return how many transactions the windows leave out because a date is missing.
+
+    Without an issuer those of all companies are counted; with ``directed`` only purchases and sales in the market.
+    """
     return int(tx.find_value("undated_trades", filters._asdict(), issuer=issuer, directed=directed))
 
 
 def count_undated_by_insider(tx: Transaction, insider: int, filters: TradeFilters) -> int:
-    """The same of an insider's."""
+    """Return how many transactions of an insider the windows leave out because a date is missing."""
     return int(tx.find_value("undated_trades_of_insider", filters._asdict(), insider=insider))
 
 
 def count_undated_by_parties(
     tx: Transaction, insiders: Sequence[int], issuers: Sequence[int], filters: TradeFilters
 ) -> int:
-    """The same of what :func:`of_any` finds."""
-    return int(tx.find_value("undated_trades_of_any", filters._asdict(), **_ciks(insiders, issuers)))
+    """Return how many transactions windows leave out of :func:`list_by_parties` because a date is missing."""
+    parameters = _encode_parties(insiders, issuers)
+    return int(tx.find_value("undated_trades_of_any", filters._asdict(), **parameters))
 
 
-def _ciks(insiders: Sequence[int], issuers: Sequence[int]) -> dict[str, Any]:
+def _encode_parties(insiders: Sequence[int], issuers: Sequence[int]) -> dict[str, Any]:
     return {"insiders": json.dumps(list(insiders)), "issuers": json.dumps(list(issuers))}
 
 
-def _page(
-    tx: Transaction, query: str, filters: TradeFilters, *, count: str | None = None, counted: bool = True, **more: Any
+def _read_page(
+    tx: Transaction,
+    query: str,
+    filters: TradeFilters,
+    *,
+    count_query: str | None = None,
+    counted: bool = True,
+    **parameters: Any,
 ) -> IdPage:
-    place = filters.cursor
-    if not more.get("direction") and filters.until < place.day:
-        place = InsiderCursor(place.value, filters.until)
-    found = read_id_page(tx, query, {**filters._asdict(), **place._asdict(), **more}, count if counted else None)
-    ends = found.next_cursor is None and filters.cursor == InsiderCursor() and (found.ids or not filters.offset)
-    return found._replace(total=filters.offset + len(found.ids)) if counted and count is None and ends else found
+    """Return a page of transactions. ``parameters`` are those of the query in addition to the filters."""
+    cursor = filters.cursor
+    is_sorted_by_day = not parameters.get("direction")
+    if is_sorted_by_day and filters.until < cursor.day:
+        # Start at the last day of the window, so that the index does not read the days after it.
+        cursor = InsiderCursor(cursor.value, filters.until)
+    query_parameters = {**filters._asdict(), **cursor._asdict(), **parameters}
+    page = read_id_page(tx, query, query_parameters, count_query if counted else None)
+    is_complete_list = page.next_cursor is None and filters.cursor == InsiderCursor()
+    if counted and count_query is None and is_complete_list and (page.ids or not filters.offset):
+        return page._replace(total=filters.offset + len(page.ids))
+    return page
 
 
-def read_id_page(tx: Transaction, query: str, values: Mapping[str, Any], count: str | None) -> IdPage:
-    """The first ``limit`` rows that a query finds behind a cursor, counted by the query ``count``."""
-    rows = tx.list_rows(query, values, limit=values["limit"] + 1)
-    shown, after = rows[: values["limit"]], None
-    if len(rows) > len(shown):
-        after = str(InsiderCursor(*(shown[-1][name] for name in ("value", "filed_day", "form_id", "seq"))))
-    return IdPage([row["id"] for row in shown], after, tx.find_value(count, values) if count else None)
+def read_id_page(tx: Transaction, query: str, parameters: Mapping[str, Any], count_query: str | None) -> IdPage:
+    """Return the first ``limit`` rows of a query. The total is None without a query that counts them."""
+    limit = parameters["limit"]
+    rows = tx.list_rows(query, parameters, limit=limit + 1)
+    page_rows = rows[:limit]
+    next_cursor = None
+    if len(rows) > limit:
+        last = page_rows[-1]
+        next_cursor = str(InsiderCursor(last["value"], last["filed_day"], last["form_id"], last["seq"]))
+    total = tx.find_value(count_query, parameters) if count_query else None
+    return IdPage([row["id"] for row in page_rows], next_cursor, total)
 
 
 def find_narrowest(filters: NamedTuple, *names: str) -> str:
-    """The first of these filters that is given, whose index a list is read from; "all" when none is."""
+    """Return the first of these filters that is set, whose index a list is read from, or "all" if none is set."""
     return next((name for name in names if getattr(filters, name) is not None), "all")
 
 
-# ---- rows
+# ---- Records
 
 
 class FigureMark(TypedDict):
-    """Why a figure of a form is null, and which footnotes say more."""
+    """The reason why a figure is null, and its footnotes."""
 
     status: Annotated[str, OneOf(("absent",))]
     reason: str
@@ -224,7 +262,7 @@ FigureMarks = Annotated[dict[str, FigureMark], "Why a figure is null, by its nam
 
 
 class FormOwner(TypedDict):
-    """An owner of a form as lists show it."""
+    """An owner of a form in a list."""
 
     cik: str
     name: str
@@ -239,7 +277,7 @@ class FormOwner(TypedDict):
 
 
 class InsiderTransaction(TypedDict):
-    """A transaction of a form. ``insider_*`` and the flags beside them are of one owner, or of all together."""
+    """A transaction of a form. ``insider_*`` and the flags of roles are those of one owner or of all owners."""
 
     transaction_id: str
     transaction_date: Date | None
@@ -302,89 +340,111 @@ class InsiderTransaction(TypedDict):
 def build_transactions(
     tx: Transaction, ids: Sequence[int], *, insider: int | None = None, collapse: bool = False
 ) -> list[InsiderTransaction]:
-    """The transactions of these ids in this order.
+    """Return the transactions with these ids, in this order.
 
-    ``insider_*`` and the flags beside them are those of the first owner, of ``insider`` when given, or with
-    ``collapse`` of all owners together; ``owners`` always lists all of them. A figure that is null stands in
-    ``marks`` with its reason.
+    ``insider_*`` and the flags of roles are those of the first owner, of ``insider`` if it is one of the owners, or
+    with ``collapse`` of all owners together. ``owners`` always lists all of them. ``marks`` has the reason for each
+    figure that is null.
     """
     rows = tx.list_rows("trades_by_id", ids=json.dumps(list(ids)))
-    forms = {row["form_id"] for row in rows}
-    owners, held = list_owners_by_form(tx, forms), sum_amounts(tx, forms)
-    return [_transaction(row, owners[row["form_id"]], held, insider, collapse=collapse) for row in rows]
+    form_ids = {row["form_id"] for row in rows}
+    owners_by_form = list_owners_by_form(tx, form_ids)
+    amounts = sum_amounts(tx, form_ids)
+    return [
+        _build_transaction(row, owners_by_form[row["form_id"]], amounts, insider, collapse=collapse) for row in rows
+    ]
 
 
-def list_owners_by_form(tx: Transaction, forms: Iterable[int]) -> dict[int, list[FormOwner]]:
-    """The owners of each of these forms, in the form's order."""
-    found: dict[int, list[FormOwner]] = {}
-    for row in tx.list_rows("owners_of_forms", forms=json.dumps(sorted(forms))):
+def list_owners_by_form(tx: Transaction, form_ids: Iterable[int]) -> dict[int, list[FormOwner]]:
+    """Return the owners of each form by the id of the form, in the order of the form."""
+    owners_by_form: dict[int, list[FormOwner]] = {}
+    for row in tx.list_rows("owners_of_forms", forms=json.dumps(sorted(form_ids))):
         title = titles.parse_title(row["officer_title"])
         owner = build_record(FormOwner, row, officer_title_standardized=title.name if title else None)
-        found.setdefault(row["form_id"], []).append(owner)
-    return found
+        owners_by_form.setdefault(row["form_id"], []).append(owner)
+    return owners_by_form
 
 
 def choose_owner(owners: Sequence[FormOwner], insider: int | None) -> FormOwner:
-    """The owner that a row is about: ``insider`` where it is one of them, else the first."""
-    return next((one for one in owners if insider is not None and int(one["cik"]) == insider), owners[0])
+    """Return the owner that a row is about: ``insider`` if it is one of the owners, else the first owner."""
+    if insider is not None:
+        for owner in owners:
+            if int(owner["cik"]) == insider:
+                return owner
+    return owners[0]
 
 
-def find_next_earnings(tx: Transaction, asked: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """The first day after a day, within a year, on which a company filed an item 2.02, by its CIK and that day."""
-    rows = tx.list_rows("next_earnings", asked=json.dumps(sorted(set(asked))))
+def find_next_earnings(tx: Transaction, trades: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return when companies next filed an item 2.02 (results), by the CIK and the day of each trade in ``trades``.
+
+    A trade without an item 2.02 in the year after it is left out.
+    """
+    rows = tx.list_rows("next_earnings", trades=json.dumps(sorted(set(trades))))
     return {(row["issuer"], row["day"]): row["filed_at"] for row in rows if row["filed_at"] is not None}
 
 
-def sum_amounts(tx: Transaction, forms: Iterable[int]) -> dict[tuple[int, str], Decimal | None]:
-    """Shares held of a class after each of these forms, over all vehicles; None where one gives no amount."""
-    held: dict[tuple[int, str], Decimal | None] = {}
-    for row in tx.list_rows("amounts_under_forms", forms=json.dumps(sorted(forms))):
+def sum_amounts(tx: Transaction, form_ids: Iterable[int]) -> dict[tuple[int, str], Decimal | None]:
+    """Return the shares owned after each form over all vehicles, by the id of the form and the class.
+
+    The sum is None if an amount is missing.
+    """
+    sums: dict[tuple[int, str], Decimal | None] = {}
+    for row in tx.list_rows("amounts_under_forms", forms=json.dumps(sorted(form_ids))):
         key = (row["under"], row["class"])
-        so_far = held.get(key, Decimal())
-        held[key] = None if so_far is None or row["amount"] is None else so_far + Decimal(row["amount"])
-    return held
+        subtotal = sums.get(key, Decimal())
+        if subtotal is None or row["amount"] is None:
+            sums[key] = None
+        else:
+            sums[key] = subtotal + Decimal(row["amount"])
+    return sums
 
 
-def _transaction(
+def _build_transaction(
     row: Row,
     owners: list[FormOwner],
-    held: Mapping[tuple[int, str], Decimal | None],
+    amounts: Mapping[tuple[int, str], Decimal | None],
     insider: int | None,
     *,
     collapse: bool,
 ) -> InsiderTransaction:
-    cls = fold_title(row["security_type"])
+    security_class = fold_title(row["security_type"])
     sector, industry = sectors.for_sic(row["sic"])
+    percent = row["percent_of_holding"]
     return build_record(
         InsiderTransaction,
         row,
         transaction_description=CODE_DESCRIPTIONS.get(row["transaction_code"]),
-        total_beneficial_ownership=held.get((row["form_id"], cls)),
-        is_common_stock=not row["is_derivative"] and bool(_COMMON.search(cls)) and not _NOT_COMMON.search(cls),
-        **_insider(owners, insider, collapse=collapse),
+        total_beneficial_ownership=amounts.get((row["form_id"], security_class)),
+        is_common_stock=not row["is_derivative"] and _is_common_stock(security_class),
+        **_build_insider_members(owners, insider, collapse=collapse),
         sector=sector,
         industry=industry,
         owners=owners,
-        percent_of_holding=None if row["percent_of_holding"] is None else Decimal(str(row["percent_of_holding"])),
-        marks=_marks(row),
+        percent_of_holding=None if percent is None else Decimal(str(percent)),
+        marks=_build_marks(row),
     )
 
 
-def _insider(owners: list[FormOwner], insider: int | None, *, collapse: bool) -> dict[str, Any]:
-    shown = choose_owner(owners, insider)
-    named = owners if collapse else [shown]
-    title = titles.parse_title(shown["title"] if shown["is_officer"] else None)
-    is_officer = any(one["is_officer"] for one in named)
+def _is_common_stock(security_class: str) -> bool:
+    return bool(_COMMON_STOCK.search(security_class)) and not _OTHER_SECURITY.search(security_class)
+
+
+def _build_insider_members(owners: list[FormOwner], insider: int | None, *, collapse: bool) -> dict[str, Any]:
+    """Return the members of a transaction that describe its owner, or with ``collapse`` all of its owners."""
+    owner = choose_owner(owners, insider)
+    described = owners if collapse else [owner]
+    title = titles.parse_title(owner["title"] if owner["is_officer"] else None)
+    is_officer = any(owner["is_officer"] for owner in described)
     return {
-        **shown,
-        "insider_name": "; ".join(one["name"] for one in named),
-        "insider_cik": shown["cik"],
-        "is_director": any(one["is_director"] for one in named),
+        **owner,
+        "insider_name": "; ".join(owner["name"] for owner in described),
+        "insider_cik": owner["cik"],
+        "is_director": any(owner["is_director"] for owner in described),
         "is_officer": is_officer,
-        "is_ten_percent_owner": any(one["is_ten_percent_owner"] for one in named),
-        "is_other": any(one["is_other"] for one in named),
-        "insider_title": shown["title"],
-        "is_c_suite": any(one["is_c_suite"] for one in named),
+        "is_ten_percent_owner": any(owner["is_ten_percent_owner"] for owner in described),
+        "is_other": any(owner["is_other"] for owner in described),
+        "insider_title": owner["title"],
+        "is_c_suite": any(owner["is_c_suite"] for owner in described),
         "seniority_rank": title.rank if title else None,
         "title_category": title.category if title else None,
         "is_section_16_officer": is_officer,
@@ -392,8 +452,8 @@ def _insider(owners: list[FormOwner], insider: int | None, *, collapse: bool) ->
     }
 
 
-# The figures of a row, and under which name its footnotes are stored.
-_FIGURES = {
+# The figures of a transaction, and the names under which their footnotes are stored.
+_NOTE_NAMES = {
     "shares": "shares",
     "price_per_share": "price",
     "shares_owned_following": "following_shares",
@@ -402,27 +462,35 @@ _FIGURES = {
 }
 
 
-def _marks(row: Row) -> dict[str, FigureMark]:
-    # Of each figure its footnotes, or why what the form says of it is not believed.
+def _build_marks(row: Row) -> dict[str, FigureMark]:
+    # For each figure a list of footnotes, or the reason why an impossible value was removed.
     notes: dict[str, list[str] | str] = json.loads(row["figure_notes"]) if row["figure_notes"] else {}
-    said = {figure: notes.get(stored, []) for figure, stored in _FIGURES.items() if row[figure] is None}
-    marks = {
-        figure: build_absent_mark(reason=one) if isinstance(one, str) else build_absent_mark(one)
-        for figure, one in said.items()
-    }
+    marks: dict[str, FigureMark] = {}
+    for figure, note_name in _NOTE_NAMES.items():
+        if row[figure] is None:
+            note = notes.get(note_name, [])
+            marks[figure] = build_absent_mark(reason=note) if isinstance(note, str) else build_absent_mark(note)
     if row["transaction_value"] is None:
-        lacking = next((figure for figure in ("shares", "price_per_share") if figure in marks), None)
-        marks["transaction_value"] = build_absent_mark(reason=f"{lacking}_missing" if lacking else "out_of_range")
+        missing = _find_first(marks, "shares", "price_per_share")
+        marks["transaction_value"] = build_absent_mark(reason=f"{missing}_missing" if missing else "out_of_range")
     if row["percent_of_holding"] is None:
-        missing = [figure for figure in ("shares", "shares_owned_following") if figure in marks]
-        marks["percent_of_holding"] = build_absent_mark(
-            reason=f"{missing[0]}_missing" if missing else "nothing_held_before"
-        )
+        missing = _find_first(marks, "shares", "shares_owned_following")
+        reason = f"{missing}_missing" if missing else "nothing_held_before"
+        marks["percent_of_holding"] = build_absent_mark(reason=reason)
     return marks
 
 
+def _find_first(marks: Mapping[str, FigureMark], *figures: str) -> str | None:
+    """Return the first of these figures that has a mark, or None."""
+    return next((figure for figure in figures if figure in marks), None)
+
+
 def build_absent_mark(footnotes: Iterable[str] = (), *, reason: str | None = None) -> FigureMark:
-    """The mark of a figure that is null: why (by default what its footnotes imply), and its footnotes."""
-    notes = list(footnotes)
-    reason = reason or ("only_in_footnote" if notes else "not_reported")
-    return {"status": "absent", "reason": reason, "footnotes": notes}
+    """Return the mark of a figure that is null.
+
+    The reason is by default ``only_in_footnote`` if there are footnotes and ``not_reported`` if not.
+    """
+    footnote_ids = list(footnotes)
+    if reason is None:
+        reason = "only_in_footnote" if footnote_ids else "not_reported"
+    return {"status": "absent", "reason": reason, "footnotes": footnote_ids}

@@ -387,7 +387,7 @@ def test_insiders_by_name_are_paged_and_it_is_said_where_names_are_cut(
     with market.db.write() as tx:
         for cik in range(900, 903):
             values = {"cik": cik, "name": f"Zed{cik} Zedder", "is_entity": False, "day": 1, "form": 1}
-            tx.run("put_insider", values)
+            tx.run("upsert_insider", values)
             tx.insert_rows("insert_insider_words", [("zedder", 0, cik)])
             tx._connection.execute(
                 "INSERT INTO insider_form_owners SELECT ?, ?, id, ?, 0, NULL, NULL FROM insider_forms LIMIT 1",

@@ -1,4 +1,5 @@
 -- part: some_choice_holds
+-- True if all conditions of one of the alternatives in choices hold. A condition fails if its test equals its "not".
 SELECT 1
 FROM json_each(:choices) AS choice
 WHERE NOT EXISTS (
@@ -25,8 +26,8 @@ WHERE NOT EXISTS (
     END
 )
 
--- name: forms_of_query
--- The newest forms of these days of which every test of some choice holds: none comes out as its "not".
+-- name: forms_by_query
+-- The newest forms filed in a range of days for which an alternative holds.
 SELECT form.id, form.filed_day
 FROM insider_forms AS form
 WHERE form.filed_day BETWEEN :since AND :until AND EXISTS (
@@ -35,8 +36,8 @@ WHERE form.filed_day BETWEEN :since AND :until AND EXISTS (
 ORDER BY form.filed_day DESC, form.id DESC
 LIMIT :limit
 
--- name: forms_of_query_of_some
--- The same of the forms of some issuers and insiders, or of some accession numbers.
+-- name: forms_of_parties_by_query
+-- The newest forms of some issuers and insiders, or with some accession numbers, for which an alternative holds.
 SELECT form.id, form.filed_day
 FROM insider_forms AS form
 WHERE form.id IN (
@@ -51,10 +52,10 @@ WHERE form.id IN (
 ORDER BY form.filed_day DESC, form.id DESC
 LIMIT :limit
 
--- name: form_day_looked_to
--- The filing day of the last form that is looked at; no row when there are no more than are looked at.
+-- name: oldest_searched_day
+-- The filing day of the oldest form that is tested; no row if there are no more than max_forms forms.
 SELECT filed_day
 FROM insider_forms
 WHERE filed_day BETWEEN :since AND :until
 ORDER BY filed_day DESC
-LIMIT 1 OFFSET :looked
+LIMIT 1 OFFSET :max_forms

@@ -1,48 +1,50 @@
 -- part: latest_positions
-held.form_id, held.seq, held.under, held.class, held.derivative AS is_derivative,
-    held.title AS security_title, held.amount AS amount_owned, held.amount_notes, held.ownership AS ownership_nature,
-    held.nature, CASE held.ownership WHEN 'I' THEN held.nature END AS indirect_owner_name,
+-- Of each insider, company and class, the positions on the latest form that reports the class until a day. An amended
+-- form does not count: the amendment has taken over its positions.
+holding.form_id, holding.seq, holding.under, holding.class, holding.derivative AS is_derivative,
+    holding.title AS security_title, holding.amount AS amount_owned, holding.amount_notes, holding.ownership AS ownership_nature,
+    holding.nature, CASE holding.ownership WHEN 'I' THEN holding.nature END AS indirect_owner_name,
     under.as_of AS reported_date, stake.issuer_cik
 FROM insider_stakes AS stake
-CROSS JOIN insider_positions AS held ON held.under = (
+CROSS JOIN insider_positions AS holding ON holding.under = (
     SELECT form_id
     FROM insider_stake_forms
     WHERE stake_id = stake.id AND as_of <= :until AND amended = 0
     ORDER BY as_of DESC, filed_day DESC, form_id DESC
     LIMIT 1
-) AND held.derivative = stake.derivative AND held.class = stake.class
-JOIN insider_forms AS under ON under.id = held.under
+) AND holding.derivative = stake.derivative AND holding.class = stake.class
+JOIN insider_forms AS under ON under.id = holding.under
 
 -- name: holdings_of_issuer
 SELECT DISTINCT {latest_positions}
-WHERE stake.issuer_cik = :issuer AND held.superseded_by IS NULL
-ORDER BY under.as_of DESC, under.filed_day DESC, held.under DESC, held.form_id DESC, held.seq
+WHERE stake.issuer_cik = :issuer AND holding.superseded_by IS NULL
+ORDER BY under.as_of DESC, under.filed_day DESC, holding.under DESC, holding.form_id DESC, holding.seq
 
 -- name: holdings_of_insider
 SELECT {latest_positions}
 WHERE stake.owner_cik = :insider AND (:issuer IS NULL OR stake.issuer_cik = :issuer)
-    AND held.superseded_by IS NULL
-ORDER BY stake.issuer_cik, held.derivative, held.class, held.under DESC, held.form_id DESC, held.seq
+    AND holding.superseded_by IS NULL
+ORDER BY stake.issuer_cik, holding.derivative, holding.class, holding.under DESC, holding.form_id DESC, holding.seq
 
--- name: holdings_of_everybody
--- A joint position once: under the first of its owners whose latest word it is.
+-- name: holdings_of_all
+-- A joint position is returned once: for the first of its owners for whom it is on the latest form.
 SELECT {latest_positions}
-WHERE stake.issuer_cik >= 0 AND held.superseded_by IS NULL
+WHERE stake.issuer_cik >= 0 AND holding.superseded_by IS NULL
     AND NOT EXISTS (
         SELECT 1
-        FROM insider_form_owners AS mine
-        JOIN insider_form_owners AS first ON first.form_id = mine.form_id AND first.position < mine.position
-        JOIN insider_stakes AS theirs ON theirs.issuer_cik = stake.issuer_cik AND theirs.owner_cik = first.owner_cik
-            AND theirs.derivative = stake.derivative AND theirs.class = stake.class
-        WHERE mine.form_id = held.under AND mine.owner_cik = stake.owner_cik AND held.under = (
+        FROM insider_form_owners AS own
+        JOIN insider_form_owners AS first ON first.form_id = own.form_id AND first.position < own.position
+        JOIN insider_stakes AS first_stake ON first_stake.issuer_cik = stake.issuer_cik
+            AND first_stake.owner_cik = first.owner_cik AND first_stake.derivative = stake.derivative AND first_stake.class = stake.class
+        WHERE own.form_id = holding.under AND own.owner_cik = stake.owner_cik AND holding.under = (
             SELECT form_id
             FROM insider_stake_forms
-            WHERE stake_id = theirs.id AND as_of <= :until AND amended = 0
+            WHERE stake_id = first_stake.id AND as_of <= :until AND amended = 0
             ORDER BY as_of DESC, filed_day DESC, form_id DESC
             LIMIT 1
         )
     )
-ORDER BY stake.issuer_cik, stake.owner_cik, stake.derivative, stake.class, held.form_id, held.seq
+ORDER BY stake.issuer_cik, stake.owner_cik, stake.derivative, stake.class, holding.form_id, holding.seq
 LIMIT :limit OFFSET :offset
 
 -- name: holding_forms
@@ -53,7 +55,7 @@ CROSS JOIN insider_forms AS form ON form.id = json_each.value
 JOIN companies_with_ticker AS companies ON companies.cik = form.issuer_cik
 
 -- name: roles_of_insider
--- The relationship on the latest form of each company, the latest company first.
+-- The roles on the latest form of each company, the latest company first.
 SELECT printf('%010d', latest.issuer_cik) AS issuer_cik, latest.roles AS bits, latest.title, companies.name AS company,
     latest.as_of, companies.ticker, form.body
 FROM (

@@ -91,13 +91,16 @@ SELECT form.id AS form_id, form.issuer_cik, coalesce(form.document, filings.prim
     form.business_days AS businessDaysToFile, form.stored_at, form.source, companies.ticker
 {of_forms_by_id}
 
--- name: insider_form_of
+-- name: insider_form_id
 SELECT id FROM insider_forms WHERE accession = :accession
 
 -- name: superseded_rows
 SELECT seq FROM insider_transactions WHERE form_id = :form_id AND superseded_by IS NOT NULL
 UNION
--- What is held after a transaction may be told anew by another row: the transaction stands.
-SELECT seq FROM insider_positions AS held
+-- The position after a transaction may be restated although the transaction is not.
+SELECT seq FROM insider_positions AS position_row
 WHERE form_id = :form_id AND superseded_by IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM insider_transactions AS made WHERE made.form_id = held.form_id AND made.seq = held.seq)
+    AND NOT EXISTS (
+        SELECT 1 FROM insider_transactions AS trade
+        WHERE trade.form_id = position_row.form_id AND trade.seq = position_row.seq
+    )

@@ -1,4 +1,5 @@
--- name: held_insider_forms
+-- name: stored_insider_forms
+-- Forms with the same accession number or the same text.
 SELECT id, accession, content, source, filed_at FROM insider_forms WHERE accession = :accession
 UNION
 SELECT id, accession, content, source, filed_at FROM insider_forms WHERE content = :content
@@ -21,7 +22,8 @@ VALUES (:id, :accession, :content, :source, :body, :issuer_cik, :sic, :symbol, :
 INSERT INTO insider_form_owners (owner_cik, filed_day, form_id, position, roles, title, other)
 VALUES (:owner_cik, :filed_day, :form_id, :position, :roles, :title, :other)
 
--- name: put_insider
+-- name: upsert_insider
+-- The name on the insider's newest form is kept.
 INSERT INTO insiders (cik, name, is_entity, named_day, named_form)
 VALUES (:cik, :name, :is_entity, :day, :form)
 ON CONFLICT (cik) DO UPDATE
@@ -36,38 +38,39 @@ INSERT OR IGNORE INTO insider_words (word, kind, cik) VALUES (?, ?, ?)
 SELECT sic FROM companies WHERE cik = :cik
 
 -- name: insert_insider_transactions
--- The percentage is of what was held before; null where that was nothing, or is not known.
+-- The percentage is that of the shares owned before; null if there were none, or if they are not known.
 INSERT INTO insider_transactions (form_id, seq, filed_day, issuer_cik, owner_cik, roles, sic, date, figure_notes, trade,
     derivative, title, code, acquired_disposed, shares, price, following_shares, following_value, nature, ownership,
     standard_type, direction, value, rule_10b5_1, plan_source, is_cashless, is_sell_to_cover, percent_of_holding)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?14, ?15, ?, ?17, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     round(100.0 * ?15 / nullif(max(0, ?17 - ?15 * CASE ?14 WHEN 'A' THEN 1 WHEN 'D' THEN -1 END), 0), 4))
 
--- name: count_insider_transactions
-UPDATE held_counts SET number = number + :more WHERE name = 'insider_transactions'
+-- name: update_insider_transaction_count
+UPDATE held_counts SET number = number + :inserted WHERE name = 'insider_transactions'
 
 -- name: insert_insider_positions
 INSERT INTO insider_positions (form_id, seq, under, class, title, derivative, ownership, nature, vehicle, amount,
     amount_notes)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
--- name: put_insider_stake
+-- name: insert_insider_stake
 INSERT OR IGNORE INTO insider_stakes (issuer_cik, owner_cik, derivative, class)
-VALUES (:issuer_cik, :owner_cik, :derivative, :cls)
+VALUES (:issuer_cik, :owner_cik, :derivative, :class)
 
 -- name: insider_stake_id
 SELECT id FROM insider_stakes
-WHERE issuer_cik = :issuer_cik AND owner_cik = :owner_cik AND derivative = :derivative AND class = :cls
+WHERE issuer_cik = :issuer_cik AND owner_cik = :owner_cik AND derivative = :derivative AND class = :class
 
 -- name: insert_insider_stake_form
 INSERT INTO insider_stake_forms (stake_id, as_of, filed_day, form_id)
 VALUES (:stake_id, :as_of, :filed_day, :form_id)
 
--- name: insider_form_to_link
+-- name: connectable_insider_form
 SELECT id, filed_day, is_amendment, body FROM insider_forms WHERE id = :id
 
--- name: insider_forms_linked
--- Of the same period, or filed on the day that an amendment says the original was; with an owner in common.
+-- name: connected_insider_forms
+-- Forms of the same issuer and form number with an owner in common, which are of the same period, or of which one is an
+-- amendment that states the filing date of the other.
 WITH near AS (
     SELECT other.id, other.base
     FROM insider_forms AS form
@@ -92,9 +95,9 @@ CROSS JOIN near
 WHERE form.id = :id AND near.id <> form.id AND near.base = form.base
     AND EXISTS (
         SELECT 1
-        FROM insider_form_owners AS mine
-        JOIN insider_form_owners AS theirs ON theirs.form_id = near.id AND theirs.owner_cik = mine.owner_cik
-        WHERE mine.form_id = form.id
+        FROM insider_form_owners AS owner
+        JOIN insider_form_owners AS near_owner ON near_owner.form_id = near.id AND near_owner.owner_cik = owner.owner_cik
+        WHERE owner.form_id = form.id
     )
 
 -- name: reset_superseded_transactions
@@ -106,7 +109,7 @@ UPDATE insider_positions SET superseded_by = NULL, under = form_id WHERE form_id
 -- name: reset_amended_stakes
 UPDATE insider_stake_forms SET amended = 0 WHERE form_id = :form_id AND amended = 1
 
--- name: set_insider_form_superseded
+-- name: update_insider_form_superseded
 UPDATE insider_forms SET is_superseded = :superseded WHERE id = :id
 
 -- name: supersede_transactions
@@ -119,7 +122,7 @@ WHERE form_id = :form_id AND superseded_by IS NULL
     AND (seq IN (SELECT value FROM json_each(:seqs)) OR vehicle IN (SELECT value FROM json_each(:vehicles)))
 
 -- name: move_positions
--- What an amendment leaves alone of the class that it restates stands beside it.
+-- Positions of a class that the amendment leaves out are listed with it from now on.
 UPDATE insider_positions SET under = :by
 WHERE under = :form_id AND superseded_by IS NULL
     AND (derivative, class) IN (SELECT derivative, class FROM insider_positions WHERE form_id = :by)

@@ -1,4 +1,5 @@
--- name: names_with_word
+-- name: ciks_by_word
+-- CIKs of names with a word that begins with word, among the CIKs in known.
 SELECT DISTINCT cik
 FROM insider_words
 WHERE word >= :word AND word < :after AND kind = :kind
@@ -8,7 +9,7 @@ LIMIT :limit
 -- name: insider_name
 SELECT name FROM insiders WHERE cik = :cik
 
--- name: insider_named
+-- name: insider_with_company_count
 SELECT printf('%010d', insiders.cik) AS cik, insiders.name, insiders.is_entity, (
     SELECT count(DISTINCT form.issuer_cik)
     FROM insider_form_owners AS owner
@@ -18,7 +19,7 @@ SELECT printf('%010d', insiders.cik) AS cik, insiders.name, insiders.is_entity, 
 FROM insiders
 WHERE insiders.cik = :cik
 
--- name: insiders_active
+-- name: insiders_by_activity
 SELECT printf('%010d', insiders.cik) AS cik, insiders.name, insiders.is_entity, count(*) OVER () AS total, (
     SELECT max(filed_day) FROM insider_form_owners AS owner WHERE owner.owner_cik = insiders.cik
 ) AS last_day

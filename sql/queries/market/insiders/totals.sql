@@ -1,5 +1,5 @@
 -- part: market_trades
--- Purchases and sales: one company's come from its own index, those of all from an index of days.
+-- Purchases and sales: of one company from the index of issuers, of all companies from an index of days.
     SELECT * FROM insider_transactions INDEXED BY insider_transactions_by_issuer
     WHERE superseded_by IS NULL AND direction <> 0 AND issuer_cik = :issuer AND filed_day >= :since
     UNION ALL
@@ -12,7 +12,7 @@
         AND date >= :date_from AND date <= coalesce(:date_to, '9999')
 
 -- name: sums_by_issuer
--- Bits of roles as in titles.py.
+-- Bits of roles as in titles.py: 1 director, 2 officer, 16 C-suite.
 SELECT issuer_cik, count(*) AS total_transactions,
     count(*) FILTER (WHERE direction = 1) AS total_buys, count(*) FILTER (WHERE direction = -1) AS total_sells,
     CAST(round(total(exact) FILTER (WHERE direction = 1)) AS INTEGER) AS total_buy_value,
@@ -56,8 +56,8 @@ WHERE {within}
 GROUP BY grouped
 
 -- name: clusters
--- Companies in which several insiders bought, or several sold; the date is that of the trade. What is shown is added up
--- of those companies alone.
+-- Companies in which several insiders bought, or several sold. Only for these companies, the sums are computed in a
+-- second step. The dates are those of the trades, the days those of filing.
 WITH several AS MATERIALIZED (
     SELECT issuer_cik, direction, min(filed_day) AS first_day, max(filed_day) AS last_day
     FROM ({market_trades}) AS trade
@@ -75,22 +75,22 @@ CROSS JOIN insider_transactions AS trade INDEXED BY insider_transactions_by_issu
     AND trade.filed_day BETWEEN first_day AND last_day
 WHERE {within}
 GROUP BY trade.issuer_cik, trade.direction
-HAVING :least IS NULL OR total_value >= :least
+HAVING :min_total_value IS NULL OR total_value >= :min_total_value
 ORDER BY insider_count DESC, total_value DESC, trade.issuer_cik, trade.direction DESC
 LIMIT :limit OFFSET :offset
 
 -- name: trades_of_clusters
--- Of each cluster, by its place among them: company, direction, first and last day of filing.
-SELECT cluster.key AS place, trade.shares, trade.exact, insiders.name
+-- The trades of each cluster with its index in clusters, a list of company, direction, first and last filing day.
+SELECT cluster.key AS cluster_index, trade.shares, trade.exact, insiders.name
 FROM json_each(:clusters) AS cluster
 CROSS JOIN insider_transactions AS trade INDEXED BY insider_transactions_by_issuer
     ON trade.issuer_cik = cluster.value ->> 0 AND trade.direction = cluster.value ->> 1
     AND trade.filed_day BETWEEN cluster.value ->> 2 AND cluster.value ->> 3
 JOIN insiders ON insiders.cik = trade.owner_cik
 WHERE {within}
-ORDER BY place, insiders.name, trade.id
+ORDER BY cluster_index, insiders.name, trade.id
 
--- name: issuers_named
+-- name: issuers_with_sic
 SELECT cik, printf('%010d', cik) AS issuer_cik, name AS company_name, sic, ticker
 FROM json_each(:ciks)
 CROSS JOIN companies_with_ticker ON cik = json_each.value

@@ -1,5 +1,5 @@
--- part: alike
--- What transactions are narrowed to beside windows of days. The bits of roles are those of titles.py.
+-- part: matches_filters
+-- The filters of transactions except those of days. Bits of roles as in titles.py.
 trade.superseded_by IS NULL AND (:type IS NULL OR trade.standard_type = :type)
     AND (:codes IS NULL OR instr(:codes, trade.code))
     AND (:acquired_disposed IS NULL OR trade.acquired_disposed = :acquired_disposed)
@@ -13,14 +13,14 @@ trade.superseded_by IS NULL AND (:type IS NULL OR trade.standard_type = :type)
     AND NOT (:no_plan AND trade.rule_10b5_1) AND NOT (:no_cashless AND trade.is_cashless)
     AND NOT (:no_cover AND trade.is_sell_to_cover)
     AND (:earnings_within IS NULL OR EXISTS (
-        SELECT 1 FROM filing_terms AS one
-        JOIN filing_terms AS item ON item.term = 'i2.02' AND item.filed_at = one.filed_at AND item.number = one.number
-        WHERE one.term = 'c' || trade.issuer_cik AND one.filed_at > trade.date
-            AND one.filed_at <= date(trade.date, '+' || :earnings_within || ' days')))
+        SELECT 1 FROM filing_terms AS company
+        JOIN filing_terms AS item ON item.term = 'i2.02' AND item.filed_at = company.filed_at AND item.number = company.number
+        WHERE company.term = 'c' || trade.issuer_cik AND company.filed_at > trade.date
+            AND company.filed_at <= date(trade.date, '+' || :earnings_within || ' days')))
     AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = trade.id))
 
 -- part: within
-{alike} AND trade.filed_day >= :since AND trade.filed_day <= :until
+{matches_filters} AND trade.filed_day >= :since AND trade.filed_day <= :until
     AND (:date_from IS NULL OR trade.date >= :date_from) AND (:date_to IS NULL OR trade.date <= :date_to)
 
 -- part: newest
@@ -69,8 +69,8 @@ FROM (
     SELECT form.id
     FROM json_each(:issuers)
     CROSS JOIN insider_forms AS form ON form.issuer_cik = json_each.value AND form.filed_day >= :since
-) AS found
-CROSS JOIN insider_transactions AS trade ON trade.form_id = found.form_id
+) AS forms
+CROSS JOIN insider_transactions AS trade ON trade.form_id = forms.form_id
 WHERE {newest_first}
 
 -- part: greatest
@@ -93,7 +93,7 @@ LIMIT :limit OFFSET :offset
 {greatest} WHERE trade.industry = :industry AND {greatest_first}
 
 -- part: few_first
--- The few that an index finds, then sorted: by value where they are of one direction.
+-- The transactions that an index finds, sorted by value if a direction is set, else by filing day.
 {within} AND (:direction IS NULL OR (trade.direction = :direction AND trade.value IS NOT NULL))
     AND (iif(:direction IS NULL, 0, trade.value), trade.filed_day, trade.form_id, trade.seq)
         < (:value, :day, :form, :seq)
@@ -124,17 +124,17 @@ WHERE trade.superseded_by IS NULL AND trade.direction IN (-1, 0, 1) AND trade.va
 -- name: few_trades_by_value
 {few} {by_value} AND {few_first}
 
--- name: how_few_trades_by_date
-SELECT count(*) FROM (SELECT 1 {by_date} LIMIT :few)
+-- name: few_trades_count_by_date
+SELECT count(*) FROM (SELECT 1 {by_date} LIMIT :max_count)
 
--- name: how_few_trades_by_filing_day
-SELECT count(*) FROM (SELECT 1 {by_filing_day} LIMIT :few)
+-- name: few_trades_count_by_filing_day
+SELECT count(*) FROM (SELECT 1 {by_filing_day} LIMIT :max_count)
 
--- name: how_few_trades_by_value
-SELECT count(*) FROM (SELECT 1 {by_value} LIMIT :few)
+-- name: few_trades_count_by_value
+SELECT count(*) FROM (SELECT 1 {by_value} LIMIT :max_count)
 
 -- name: count_trades_of_all
--- As many as are kept count of, but for those before 1970, which no list shows.
+-- The stored count without transactions filed before 1970, which no list shows.
 SELECT number - (SELECT count(*) FROM insider_transactions WHERE superseded_by IS NULL AND filed_day < 0)
 FROM held_counts
 WHERE name = 'insider_transactions'
@@ -183,14 +183,14 @@ WHERE superseded_by IS NULL AND direction <> 0 AND direction = :direction AND in
     AND (:sector IS NULL OR sector = :sector) AND value IS NOT NULL
 
 -- part: undated
--- What windows leave out because a date is not known: the rest is as asked.
+-- Transactions that windows leave out because a date is not known, although all other filters match.
 ((trade.filed_day = 0 AND :since > 0) OR (trade.date IS NULL AND coalesce(:date_from, :date_to) IS NOT NULL))
     AND (trade.filed_day = 0 OR trade.filed_day BETWEEN :since AND :until)
     AND (trade.date IS NULL OR trade.date BETWEEN coalesce(:date_from, '') AND coalesce(:date_to, '9999'))
-    AND {alike}
+    AND {matches_filters}
 
 -- name: undated_trades
--- Of a company's transactions, or of all.
+-- The number of undated transactions of a company, or of all companies.
 SELECT count(*)
 FROM (
     SELECT * FROM insider_transactions INDEXED BY insider_transactions_by_issuer
@@ -220,8 +220,8 @@ FROM (
     SELECT form.id
     FROM json_each(:issuers)
     CROSS JOIN insider_forms AS form ON form.issuer_cik = json_each.value
-) AS found
-CROSS JOIN insider_transactions AS trade ON trade.form_id = found.form_id
+) AS forms
+CROSS JOIN insider_transactions AS trade ON trade.form_id = forms.form_id
 WHERE {undated}
 
 -- name: trades_by_id
@@ -246,14 +246,14 @@ ORDER BY json_each.key
 
 -- name: next_earnings
 SELECT value ->> 0 AS issuer, value ->> 1 AS day, (
-        SELECT one.filed_at FROM filing_terms AS one
-        JOIN filing_terms AS item ON item.term = 'i2.02' AND item.filed_at = one.filed_at AND item.number = one.number
-        WHERE one.term = 'c' || CAST(value ->> 0 AS INTEGER) AND one.filed_at > value ->> 1
-            AND one.filed_at <= date(value ->> 1, '+366 days')
-        ORDER BY one.filed_at
+        SELECT company.filed_at FROM filing_terms AS company
+        JOIN filing_terms AS item ON item.term = 'i2.02' AND item.filed_at = company.filed_at AND item.number = company.number
+        WHERE company.term = 'c' || CAST(value ->> 0 AS INTEGER) AND company.filed_at > value ->> 1
+            AND company.filed_at <= date(value ->> 1, '+366 days')
+        ORDER BY company.filed_at
         LIMIT 1
     ) AS filed_at
-FROM json_each(:asked)
+FROM json_each(:trades)
 
 -- name: owners_of_forms
 -- The bits of roles are those of titles.py.
@@ -267,10 +267,10 @@ JOIN insiders ON insiders.cik = owner.owner_cik
 ORDER BY owner.form_id, owner.position
 
 -- name: amounts_under_forms
-SELECT held.under, held.class, held.amount
+SELECT holding.under, holding.class, holding.amount
 FROM json_each(:forms)
-CROSS JOIN insider_positions AS held ON held.under = json_each.value AND held.derivative = 0
-WHERE held.superseded_by IS NULL
+CROSS JOIN insider_positions AS holding ON holding.under = json_each.value AND holding.derivative = 0
+WHERE holding.superseded_by IS NULL
 
 -- name: transactions_of_form
 SELECT id FROM insider_transactions WHERE form_id = :form_id ORDER BY seq
