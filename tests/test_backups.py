@@ -587,7 +587,7 @@ def test_a_check_of_a_full_disk_does_not_send_for_a_backup(tmp_path: Path) -> No
     assert done.status == 1
     assert done.err.splitlines() == [
         "the ledger's archives cannot be written: No such file or directory",
-        "what is stored is whole: make room on that disk, or let finapi write there",
+        "the stored data are complete: make room on that disk, or let finapi write there",
     ]
 
 

@@ -111,7 +111,7 @@ def test_a_server_that_does_not_answer_itself_says_nothing(
     monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
     monkeypatch.setenv("WATCHDOG_USEC", "60000000")
     monkeypatch.setattr(signal, "sigtimedwait", wait)
-    assert serving_verbs._until_stopped(app) == "SIGTERM"
+    assert serving_verbs._wait_for_stop(app) == "SIGTERM"
     assert [manager.recv(100) for _ in range(4)] == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1", b"STOPPING=1"]
     assert waits == [30.0] * 4
     assert "the service manager is not told that this process lives: " in caplog.text

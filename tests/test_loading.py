@@ -397,9 +397,7 @@ def test_a_dry_run_says_at_once_that_nobody_answers(tmp_path: Path) -> None:
     words = ("load", "AAPL", "--dry-run", "--user-agent", AGENT, "--base-url", "http://127.0.0.1:1")
     done = finapi(*words, "--data-dir", tmp_path / "data")
     assert done.status == 1
-    assert done.complaint == (
-        "EDGAR does not answer: cannot be reached: Connection refused; it may be asked again in 30 s"
-    )
+    assert done.complaint == ("EDGAR does not answer: cannot be reached: Connection refused; try again in 30 s")
 
 
 @pytest.mark.parametrize(("dry", "seconds"), [(False, 600.0), (True, 15.0)])
@@ -413,7 +411,7 @@ def test_a_load_says_that_it_waits_and_for_how_long(dry: bool, seconds: float, m
     again = format_duration(seconds)
     assert said == [
         ("progress", ""),
-        ("err", f"finapi: EDGAR does not answer: it answered 429; it is asked again in {again}"),
+        ("err", f"finapi: EDGAR does not answer: it answered 429; the next try is in {again}"),
     ]
 
 
@@ -498,7 +496,7 @@ def test_unknown_companies_are_named_and_the_rest_is_followed(edgar: FakeEdgar, 
         (
             signal.SIGTERM,
             143,
-            b"finapi: cut off; what is fetched and stored is kept, and the same command goes on from there\n",
+            b"finapi: cut off; fetched and stored files are kept, and the same command goes on from there\n",
         ),
     ],
 )

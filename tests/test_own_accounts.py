@@ -408,7 +408,7 @@ def test_the_doctor_says_what_is_wrong_and_what_mends_it(tmp_path: Path) -> None
     text = finapi("doctor", "--data-dir", data)
     assert text.status == 1
     assert f"wrong    data directory: {data} is open to others; restrict it with: chmod 700 {data}\n" in text.out
-    assert "         mend it: " in text.out
+    assert "         to fix it: " in text.out
 
 
 @pytest.mark.slow

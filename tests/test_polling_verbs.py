@@ -55,13 +55,13 @@ def test_what_was_given_up_is_listed_and_asked_for_again(tmp_path: Path) -> None
         (listed,) = finapi("documents", "list", "--json", *data).json["documents"]
         assert (listed["accession"], listed["state"], listed["tries"]) == (ACCESSION, "put_off", 1)
         assert finapi("documents", "list", *data).out.rstrip().endswith("1      is not there")
-        assert finapi("documents", "retry", ACCESSION, *data).out == "1 documents are asked for again\n"
+        assert finapi("documents", "retry", ACCESSION, *data).out == "1 documents are fetched again\n"
         assert finapi("documents", "list", "--json", *data).json["documents"] == []
         finapi("poll", *settings, *data)
         assert edgar.paths.count(build_document_path(320193, ACCESSION)) == 2
     other = finapi("documents", "retry", "0000320193-26-000009", *data)
     assert (other.status, other.err) == (1, "finapi: 0000320193-26-000009 is neither given up nor put off\n")
-    assert finapi("documents", "retry", "--all", *data).out == "1 documents are asked for again\n"
+    assert finapi("documents", "retry", "--all", *data).out == "1 documents are fetched again\n"
     assert finapi("documents", "retry", "x", *data).complaint.startswith("'x' is not an accession number")
     assert finapi("documents", "retry", *data).complaint == "name accession numbers, or give --all"
     assert finapi("documents", "retry", "--all", ACCESSION, *data).status == 2
@@ -102,7 +102,7 @@ def test_news_that_cannot_be_told_are_listed_and_tried_again(tmp_path: Path) -> 
     ]
     assert finapi("outbox", "retry", "2", "--json", *data).json == {"retried": 1, "failed": 0}
     done = finapi("outbox", "retry", "--all", *data)
-    assert (done.status, done.out) == (1, "2 tried again, 2 of them in vain; see finapi outbox list\n")
+    assert (done.status, done.out) == (1, "2 tried again, 2 of them failed again; see finapi outbox list\n")
     other = finapi("outbox", "retry", "2", *data)
     assert (other.status, other.out) == (1, "0 tried again\n")
     assert other.err.splitlines()[-1] == "finapi: 2 is not in finapi outbox list"

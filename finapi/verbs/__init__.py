@@ -1,1 +1,1 @@
-"""The verbs of the command line, a module for each family; ``table`` has them by name and loads the one asked for."""
+"""The verbs of the command line, a module for each family; ``verb_table`` imports a module when it is used."""

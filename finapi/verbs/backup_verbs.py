@@ -1,4 +1,4 @@
-"""backup, restore and check: copies of a data directory, and whether one adds up."""
+"""The verbs backup, restore and check: copies of a data directory, and the proof that one adds up."""
 
 from __future__ import annotations
 
@@ -43,46 +43,47 @@ def _backup(args: argparse.Namespace, config: Config, origins: settings.Origins,
         raise UsageError(f"--keep: {file} is not a directory")
     move = account_moves.find_move(config.data_dir)
     if move is not None:
-        say(
-            "err",
-            escape_unprintable(f"finapi: the copy has the accounts that the file holds now, but {move.describe()}"),
-        )
+        line = f"finapi: the copy has the accounts that the file holds now, but {move.describe()}"
+        say("err", escape_unprintable(line))
     elif config.accounts_url or account_moves.has_marker(config.data_dir):
-        say("err", f"finapi: this copies market data; accounts are in PostgreSQL: {DUMP} copies them")
-    made = _made(config, file, args.with_secrets, say)
+        say("err", f"finapi: this copies market data; accounts are in PostgreSQL: {POSTGRES_BACKUP} copies them")
+    backup = _create_backup(config, file, args.with_secrets, say)
     say("progress", "")
-    gone = backups.delete_old_backups(file, args.keep) if args.keep is not None else []
+    removed = backups.delete_old_backups(file, args.keep) if args.keep is not None else []
     if args.json:
-        return print_document(say, {**made, "removed": [str(path) for path in gone]})
-    counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in made["counts"].items())
-    say("out", escape_unprintable(f"{made['file']}: {made['bytes']:,} bytes, proven: {counts}"))
-    if made["open_debits"]["count"]:
-        say("out", f"{proof.describe_open_debits(made['open_debits'])}; refunded by a restore")
-    for path in gone:
+        return print_document(say, {**backup, "removed": [str(path) for path in removed]})
+    counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in backup["counts"].items())
+    say("out", escape_unprintable(f"{backup['file']}: {backup['bytes']:,} bytes, proven: {counts}"))
+    if backup["open_debits"]["count"]:
+        say("out", f"{proof.describe_open_debits(backup['open_debits'])}; refunded by a restore")
+    for path in removed:
         say("out", escape_unprintable(f"{path} is removed"))
     return 0
 
 
-def _made(config: Config, file: Path, secrets: bool, say: Say) -> Backup:
-    """The backup that Ctrl-C breaks off, in the middle of its proof too."""
+def _create_backup(config: Config, file: Path, secrets: bool, say: Say) -> Backup:
+    """Create and verify a backup. Ctrl-C interrupts the copy and the verification."""
     from finapi.ops import backups
 
-    tell, stopping = _pages(say), Event()
-    proving: list[Database] = []
+    show_progress = _build_progress(say)
+    stop_requested = Event()
+    databases_in_use: list[Database] = []
 
-    def copied(done: int, pages: int) -> None:
-        if stopping.is_set():
+    def report_progress(done: int, pages: int) -> None:
+        if stop_requested.is_set():
             raise ApiError("UNAVAILABLE", "cut off")
-        tell(done, pages)
+        show_progress(done, pages)
 
     def stop() -> None:
-        stopping.set()
-        for db in proving:
+        stop_requested.set()
+        for db in databases_in_use:
             db.close()
 
     now = SystemClock().now()
-    make = partial(backups.create, config, file, now, secrets=secrets, tell=copied, proving=proving.append)
-    return run_interruptibly(make, stop)
+    create_backup = partial(
+        backups.create, config, file, now, secrets=secrets, tell=report_progress, proving=databases_in_use.append
+    )
+    return run_interruptibly(create_backup, stop)
 
 
 def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
@@ -93,19 +94,19 @@ def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins
     try:
         with datadir.lock_directory(config.data_dir):
             restored = backups.restore(
-                config, file, SystemClock(), secrets=args.with_secrets, report_progress=_pages(say)
+                config, file, SystemClock(), secrets=args.with_secrets, report_progress=_build_progress(say)
             )
     except datadir.DirectoryBusyError:
         raise UsageError(f"{config.data_dir} is in use by a running finapi; stop it first") from None
     except DatabaseDamagedError:
         say("progress", "")
-        say(
-            "err",
-            escape_unprintable(f"finapi: {file} is damaged and was not put back; nothing has changed; take another"),
-        )
+        line = f"finapi: {file} is damaged and was not put back; nothing has changed; take another"
+        say("err", escape_unprintable(line))
         return 1
     say("progress", "")
-    problems, previous, refunds = restored.proof["problems"], restored.previous, restored.refunds
+    problems = restored.proof["problems"]
+    previous = restored.previous
+    refunds = restored.refunds
     for problem in problems:
         say("err", escape_unprintable(f"finapi: {problem}"))
     if problems:
@@ -135,67 +136,68 @@ def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, 
     try:
         if args.file is None:
             try:
-                # Damage is named by the proof.
+                # The proof below reports damage.
                 with suppress(DatabaseDamagedError):
                     attach_accounts(config, db)
             except account_moves.UndecidedMoveError as error:
-                # What the file holds can be proven all the same.
+                # The rows of the file can be verified nevertheless.
                 undecided.append(str(error))
-        found = run_interruptibly(lambda: proof.check_database(db, config), db.close)
+        report = run_interruptibly(lambda: proof.check_database(db, config), db.close)
     finally:
         say("progress", "")
         db.close()
-    damaged = bool(found["problems"])
+    damaged = bool(report["problems"])
     unwritable = proof.list_write_errors(config) if args.file is None else []
-    found["problems"] += [*undecided, *unwritable]
+    report["problems"] += [*undecided, *unwritable]
     if args.json:
-        print_document(say, found)
+        print_document(say, report)
     else:
-        for problem in found["problems"]:
+        for problem in report["problems"]:
             say("err", escape_unprintable(problem))
-        if found["archives_elsewhere"]:
-            away = found["archives_elsewhere"]
-            say("out", f"{away} archives of the ledger are elsewhere: what they hold was not checked")
-        say("out", proof.render_summary(found))
-        if found["open_debits"]["count"]:
-            open_debits = proof.describe_open_debits(found["open_debits"])
+        if report["archives_elsewhere"]:
+            missing_archives = report["archives_elsewhere"]
+            say("out", f"{missing_archives} archives of the ledger are elsewhere: their rows were not checked")
+        say("out", proof.render_summary(report))
+        if report["open_debits"]["count"]:
+            open_debits = proof.describe_open_debits(report["open_debits"])
             when = "refunded by a restore" if args.file is not None else "refunded by a start if a crash left them open"
             say("out", f"{open_debits}; {when}")
         if damaged:
             say("err", RESTORE_ADVICE)
         elif unwritable:
-            say("err", "what is stored is whole: make room on that disk, or let finapi write there")
-    return 1 if found["problems"] else 0
+            say("err", "the stored data are complete: make room on that disk, or let finapi write there")
+    return 1 if report["problems"] else 0
 
 
-def _pages(say: Say) -> Callable[[int, int], None]:
+def _build_progress(say: Say) -> Callable[[int, int], None]:
+    """Return a function that prints the number of copied pages."""
     return lambda done, pages: say("progress", f"{done} of {pages} pages")
 
 
-DUMP = "pg_dump --format custom"
+POSTGRES_BACKUP = "pg_dump --format custom"
 _SECRETS = "--with-secrets"
 BACKUP = Verb(
-    "copy a data directory's database to a file, beside a running server too, and prove the copy",
+    "copy a data directory's database to a file, also while a server runs, and verify the copy",
     (
-        arg("file", metavar="FILE", help="a file that is not there yet, or a directory to put one into"),
-        arg(_SECRETS, action="store_true", help="the master secrets too; the file opens every account"),
+        arg("file", metavar="FILE", help="a new file, or a directory for it"),
+        arg(_SECRETS, action="store_true", help="include the master secrets; the file then opens every account"),
         arg("--keep", type=int, metavar="N", help="keep the newest N of the directory, with and without secrets each"),
     ),
     _backup,
-    interrupt_note="a backup appears when it is whole and proven, not before; give the same command again",
+    interrupt_note="no backup was made; give the same command again",
 )
 RESTORE = Verb(
-    "put a backup in the place of the database; what was there is kept",
+    "replace the database by a backup; the replaced database is kept",
     (
         arg("file", metavar="FILE"),
-        arg(_SECRETS, action="store_true", help="its master secrets too, behind those there"),
+        arg(_SECRETS, action="store_true", help="also add its master secrets, after the present ones"),
     ),
     _restore,
-    interrupt_note="in place is the database of before, or all of the backup with the one of before beside it "
-    "(finapi.db.before-...); give the same command again",
+    interrupt_note="either the database is unchanged, or it is the backup and the replaced one is "
+    "finapi.db.before-...; give the same command again",
 )
 CHECK = Verb(
-    "prove that the database, the ledger, the wallets and the feeds add up",
+    "verify that the database, the ledger, the wallets and the feeds add up",
     (arg("--file", metavar="FILE", help="a backup instead of the data directory"),),
     _check,
     interrupt_note="nothing is proven, and nothing has changed",

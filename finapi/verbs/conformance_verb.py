@@ -1,4 +1,4 @@
-"""conformance: grades a server, or what a client made of the vectors."""
+"""The verb conformance: grade a server, or a client's answers to the vectors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from finapi.verbs.verb import Perform, Verb, arg, escape_unprintable, print_docu
 if TYPE_CHECKING:
     from finapi.testing.conformance import Verdict
 
-MOST = 1 << 20  # bytes of a client's answers
+MAX_ANSWERS_BYTES = 1 << 20  # Of the file with a client's answers.
 
 
 def _conformance(
@@ -30,7 +30,7 @@ def _conformance(
         say("out", vectors.read_text().rstrip("\n"))
         return 0
     verdicts = []
-    for verdict in _verdicts(args, config):
+    for verdict in _iter_verdicts(args, config):
         verdicts.append(verdict)
         if not args.json:
             say("out", escape_unprintable(f"{verdict.outcome:8}{verdict.check:16}{verdict.message}"))
@@ -41,7 +41,8 @@ def _conformance(
     return 1 if failed_count else 0
 
 
-def _verdicts(args: argparse.Namespace, config: Config) -> Iterator[Verdict]:
+def _iter_verdicts(args: argparse.Namespace, config: Config) -> Iterator[Verdict]:
+    """Return the verdicts on the server or the client's answers. Raise UsageError for wrong arguments."""
     from finapi.testing import conformance, vectors
 
     if (args.against is None) == (args.answers is None):
@@ -50,7 +51,7 @@ def _verdicts(args: argparse.Namespace, config: Config) -> Iterator[Verdict]:
     if unknown:
         raise UsageError(f"there is no check {unknown[0]}; there are {', '.join(conformance.CHECKS)}")
     if args.answers is not None:
-        return vectors.grade_answers(_answers(args.answers))
+        return vectors.grade_answers(_read_answers(args.answers))
     key = args.key or config.api_key
     if not key:
         raise UsageError("grading a server needs --key or FINAPI_API_KEY")
@@ -59,19 +60,20 @@ def _verdicts(args: argparse.Namespace, config: Config) -> Iterator[Verdict]:
     return conformance.grade_server(conformance.GradedServer(args.against, key), args.checks or conformance.CHECKS)
 
 
-def _answers(path: str) -> dict[str, object]:
+def _read_answers(path: str) -> dict[str, object]:
+    """Return a client's answers by vector id from a file, or from standard input for ``-``. Raise UsageError."""
     try:
         if path == "-":
-            data = sys.stdin.buffer.read(MOST + 1)
+            data = sys.stdin.buffer.read(MAX_ANSWERS_BYTES + 1)
         else:
             with resolve_path(os.getcwd(), path).open("rb") as stream:
-                data = stream.read(MOST + 1)
+                data = stream.read(MAX_ANSWERS_BYTES + 1)
         value = json.loads(data)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError):
         raise UsageError(f"{path}: is not JSON") from None
-    if not isinstance(value, dict) or len(data) > MOST:
+    if not isinstance(value, dict) or len(data) > MAX_ANSWERS_BYTES:
         raise UsageError(f"{path}: is not an object that maps vector ids to answers")
     return value
 
@@ -79,17 +81,17 @@ def _answers(path: str) -> dict[str, object]:
 CONFORMANCE = Verb(
     "grade a server of this API by what its clients rely on, or a client by vectors",
     (
-        arg("checks", nargs="*", metavar="CHECK", help="of a server, by name (all)"),
-        arg("--against", metavar="URL", help="the server; a few hundred calls and tokens are spent"),
+        arg("checks", nargs="*", metavar="CHECK", help="names of checks of a server (all)"),
+        arg("--against", metavar="URL", help="the server; it costs a few hundred calls and tokens"),
         arg("--key", help="API key; FINAPI_API_KEY keeps it off the list of processes"),
         arg("--vectors", action="store_true", help="print the vectors for clients, a JSON document"),
         arg(
             "--answers",
             metavar="FILE",
-            help="what a client made of the vectors: a JSON object by id; - is standard input",
+            help="a client's answers to the vectors: a JSON object by id; - is standard input",
         ),
     ),
     _conformance,
     storeless=True,
-    interrupt_note="what is shown is graded, and no more",
+    interrupt_note="only the printed checks are done",
 )

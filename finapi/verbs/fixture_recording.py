@@ -1,4 +1,4 @@
-"""fixture before a real service: --record, --recording, --verify."""
+"""The options --record, --recording and --verify of the verb fixture: a test server in front of a real service."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ if TYPE_CHECKING:
     from finapi.testing.gate import AnswerSource
 
 ARGUMENTS = (
-    arg("--record", metavar="URL", help="ask this service what the fixture is asked, and keep it in --recording"),
-    arg("--recording", metavar="FILE", help="answer the calls that FILE holds; with --record, a new file to write"),
-    arg("--verify", metavar="URL", help="compare this service's answers with the fixture's, say what differs, and end"),
+    arg("--record", metavar="URL", help="pass calls on to this service and write its answers to --recording"),
+    arg("--recording", metavar="FILE", help="answer the calls recorded in FILE; with --record, a new file"),
+    arg(
+        "--verify", metavar="URL", help="compare this service's answers with the fixture's, print differences, and end"
+    ),
     arg("--key", help="the service's API key, for calls with a key of the fixture; better as FINAPI_API_KEY"),
 )
 
 
 @contextmanager
 def open_answer_source(args: argparse.Namespace, config: Config) -> Iterator[AnswerSource | None]:
-    """Open what answers before the fixture does: the service that is recorded, a recording, or nothing."""
+    """Yield the source that answers calls before the fixture does: a service, a recording, or None."""
     if args.record is None and args.recording is None:
         yield None
         return
@@ -41,10 +43,12 @@ def open_answer_source(args: argparse.Namespace, config: Config) -> Iterator[Ans
         return
     if args.recording is None:
         raise UsageError("--record needs --recording FILE, to write what passes")
-    file, api_key = resolve_path(os.getcwd(), args.recording), args.key or config.api_key
+    file = resolve_path(os.getcwd(), args.recording)
+    api_key = args.key or config.api_key
     with closing(Outbound(OPERATOR_TARGETS)) as outbound:
-        send, now = build_outbound_sender(outbound), SystemClock().now()
-        with closing(Recorder(_service(args.record), file, api_key, send, now)) as recorder:
+        send = build_outbound_sender(outbound)
+        now = SystemClock().now()
+        with closing(Recorder(_check_url(args.record), file, api_key, send, now)) as recorder:
             yield recorder
 
 
@@ -59,7 +63,8 @@ def verify_service(args: argparse.Namespace, config: Config, say: Say) -> int:
 
     if args.record is not None:
         raise UsageError("--record and --verify cannot be combined")
-    service_url, failed_count = _service(args.verify), 0
+    service_url = _check_url(args.verify)
+    failed_count = 0
     recording = None if args.recording is None else ServiceRecording(resolve_path(os.getcwd(), args.recording))
     with (
         run_fixture(config, listens=False, answer_source=recording) as fixture,
@@ -78,7 +83,8 @@ def verify_service(args: argparse.Namespace, config: Config, say: Say) -> int:
     return 0
 
 
-def _service(url: str) -> str:
+def _check_url(url: str) -> str:
+    """Return ``url``. Raise UsageError if it is not the URL of a service."""
     from finapi.net.outbound import TargetRefusedError, parse_target
 
     try:

@@ -1,4 +1,4 @@
-"""ingest and pack: documents of the SEC into the store, and reports out of it and into it."""
+"""The verbs ingest and pack: store documents of the SEC, and write stored reports into one compact file and back."""
 
 from __future__ import annotations
 
@@ -30,44 +30,48 @@ def _ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
     from finapi.market.intake import ingest
     from finapi.web.financials import screen
 
-    given = _given(app, args, directory)
+    instructions = _parse_instructions(app, args, directory)
     outcomes: list[Outcome] = []
     bar = ProgressBar(say)
 
-    def tell(outcome: Outcome) -> None:
+    def report_outcome(outcome: Outcome) -> None:
         outcomes.append(outcome)
         say("progress", escape_unprintable(f"{len(outcomes)} files, {outcome.path}"))
         if not args.json:
             say("progress", "")
             accession = f" {outcome.accession}" if outcome.accession else ""
             line = f"{outcome.outcome:9} {outcome.path} ({outcome.kind}){accession}"
-            # Names come from files: they must not write to the terminal.
-            line = escape_unprintable(line + (f": {outcome.reason}" if outcome.reason else ""))
-            say("err" if outcome.outcome == "refused" else "out", line)
+            if outcome.reason:
+                line += f": {outcome.reason}"
+            # Names of files must not control the terminal.
+            say("err" if outcome.outcome == "refused" else "out", escape_unprintable(line))
 
-    def report(**beside: bool) -> dict[str, int]:
-        counts = ingest.count_outcomes(one.outcome for one in outcomes)
+    def print_report(**extra_fields: bool) -> dict[str, int]:
+        """Print and return the number of documents by outcome. ``cut_off=True`` marks an interrupted ingest."""
+        counts = ingest.count_outcomes(outcome.outcome for outcome in outcomes)
         bar.clear()
         if args.json:
             members = ("path", "kind", "outcome", "reason", "accession")
-            files = [{name: getattr(one, name) for name in members} for one in outcomes]
-            print_document(say, {"files": files, "counts": counts, **beside})
+            files = [{name: getattr(outcome, name) for name in members} for outcome in outcomes]
+            print_document(say, {"files": files, "counts": counts, **extra_fields})
         else:
-            told = ", ".join(f"{number} {outcome}" for outcome, number in counts.items())
-            say("out", f"cut off: {told}; all of it is stored, the rest is not" if beside else told)
+            summary = ", ".join(f"{number} {name}" for name, number in counts.items())
+            say("out", f"cut off: {summary}; all of it is stored, the rest is not" if extra_fields else summary)
         return counts
 
     try:
-        ingest.run(app, [resolve_path(directory, path) for path in args.paths], given, tell, bar.update)
+        paths = [resolve_path(directory, path) for path in args.paths]
+        ingest.run(app, paths, instructions, report_outcome, bar.update)
         screen.keep_latest(app)
     except (KeyboardInterrupt, stopping.WorkStopped):
-        report(cut_off=True)
+        print_report(cut_off=True)
         raise
-    counts = report()
+    counts = print_report()
     return 1 if counts["refused"] or not outcomes else 0
 
 
-def _given(app: App, args: argparse.Namespace, directory: str) -> Any:
+def _parse_instructions(app: App, args: argparse.Namespace, directory: str) -> Any:
+    """Return the accession number, filing day, ticker and companies of the options, or raise UsageError."""
     from finapi.edgar import identifiers, tickers
     from finapi.market.documents.identification import IngestOptions
     from finapi.market.intake import fetch_queue, loading
@@ -87,12 +91,15 @@ def _given(app: App, args: argparse.Namespace, directory: str) -> Any:
         return IngestOptions(accession, args.filed, ticker=ticker)
     if args.only == "followed":
         with app.db.read() as tx:
-            known, unknown = {row["cik"]: int(row["cik"]) for row in fetch_queue.list_followed(tx)}, list[str]()
+            ciks_by_name = {row["cik"]: int(row["cik"]) for row in fetch_queue.list_followed(tx)}
+        unknown: list[str] = []
     else:
-        known, unknown = loading.resolve_companies(app, read_company_names(directory, args.only))
-    if unknown or not known:
-        raise UsageError("--only: " + (f"unknown: {', '.join(unknown[:10])}" if unknown else "no company is followed"))
-    return IngestOptions(accession, args.filed, frozenset(known.values()), ticker)
+        ciks_by_name, unknown = loading.resolve_companies(app, read_company_names(directory, args.only))
+    if unknown:
+        raise UsageError(f"--only: unknown: {', '.join(unknown[:10])}")
+    if not ciks_by_name:
+        raise UsageError("--only: no company is followed")
+    return IngestOptions(accession, args.filed, frozenset(ciks_by_name.values()), ticker)
 
 
 def _pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
@@ -101,11 +108,11 @@ def _pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     file = resolve_path(directory, args.file)
     try:
         if args.action == "export":
-            form, *more = args.forms or [XBRL]
-            if more:
+            family, *other_families = args.families or [XBRL]
+            if other_families:
                 raise UsageError("all reports in one file must be of one kind")
             with app.db.read() as tx:
-                data = packs.dump(tx, form)
+                data = packs.dump(tx, family)
             sweep(file.parent)
             with TemporaryFolder("export", file.parent) as folder:
                 (folder / "file").write_bytes(data)
@@ -118,19 +125,25 @@ def _pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
 
 
 _FILE = arg("file")
-_INSTEAD = tuple(
-    arg(f"--{form.name}", dest="forms", action="append_const", const=form, help=f"{form.name} instead of XBRL reports")
-    for form in FAMILIES
-    if form is not XBRL
+_FAMILY_OPTIONS = tuple(
+    arg(
+        f"--{family.name}",
+        dest="families",
+        action="append_const",
+        const=family,
+        help=f"{family.name} instead of XBRL reports",
+    )
+    for family in FAMILIES
+    if family is not XBRL
 )
 INGEST = Verb(
     "store documents of the SEC: files, folders, zips",
     (
         arg("paths", nargs="+", metavar="PATH", help="file, folder or zip; recognised by content"),
-        arg("--accession", help="accession number of the one filing given"),
+        arg("--accession", help="accession number, if PATH is one filing"),
         arg("--filed", help="its filing date, YYYY-MM-DD"),
-        arg("--ticker", help="of files of prices that do not tell it"),
-        arg("--only", metavar="FILE", help="of bulk files and quarters, only companies listed in FILE; or: followed"),
+        arg("--ticker", help="ticker for files of prices that do not contain it"),
+        arg("--only", metavar="FILE", help="only companies listed in FILE, for bulk files and quarters; or: followed"),
     ),
     work=_ingest,
     creates_directory=True,
@@ -140,7 +153,7 @@ PACK = Verb(
     work=_pack,
     interrupt_note="of load, the reports stored so far are kept, and the same command goes on",
     actions={
-        "export": ("write every stored report into one compact file", (_FILE, *_INSTEAD)),
-        "load": ("store what is in such a file", (_FILE,)),
+        "export": ("write every stored report into one compact file", (_FILE, *_FAMILY_OPTIONS)),
+        "load": ("store the reports of such a file", (_FILE,)),
     },
 )

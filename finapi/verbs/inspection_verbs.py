@@ -1,4 +1,4 @@
-"""config and openapi: what is in force, and what is served."""
+"""The verbs config, openapi and doctor: print the settings, the OpenAPI document, and problems of this host."""
 
 from __future__ import annotations
 
@@ -44,14 +44,15 @@ def _doctor(args: argparse.Namespace, config: Config, origins: settings.Origins,
     findings = doctor.list_findings(config, SystemClock())
     if args.json:
         print_document(say, {"findings": findings})
-    for one in () if args.json else findings:
-        say("out", escape_unprintable(f"{one['state']:8} {one['check']}: {one['found']}"))
-        if one["fix"]:
-            say("out", escape_unprintable(f"         mend it: {one['fix']}"))
-    return 1 if any(one["state"] == "wrong" for one in findings) else 0
+    else:
+        for finding in findings:
+            say("out", escape_unprintable(f"{finding['state']:8} {finding['check']}: {finding['found']}"))
+            if finding["fix"]:
+                say("out", escape_unprintable(f"         to fix it: {finding['fix']}"))
+    return 1 if any(finding["state"] == "wrong" for finding in findings) else 0
 
 
-_LOOKED_AT = ("user_agent", "base_url", "public_url", "trusted_proxies", "host")
-DOCTOR = Verb("check what serving needs on this host, and how to fix what is missing", run=_doctor, settings=_LOOKED_AT)
-CONFIG = Verb("print every setting, its value and where it comes from", run=_config)
+_EXAMINED_SETTINGS = ("user_agent", "base_url", "public_url", "trusted_proxies", "host")
+DOCTOR = Verb("find problems of this host and print how to fix them", run=_doctor, settings=_EXAMINED_SETTINGS)
+CONFIG = Verb("print every setting, its value and its origin", run=_config)
 OPENAPI = Verb("print the OpenAPI document", run=_openapi, settings=("public_url",), storeless=True)

@@ -1,4 +1,4 @@
-"""Model Context Protocol on standard input and output: for a server by its URL, or for a data directory."""
+"""The verb mcp: Model Context Protocol on standard input and output, for a server or for a data directory."""
 
 from __future__ import annotations
 
@@ -26,41 +26,44 @@ def _run(args: argparse.Namespace, config: Config, origins: settings.Origins, sa
 
     with connect(config) as (url, send):
         headers = exchange.credentials(get_api_key(args, config), None, None)
-        prices = _prices(url, send, say)
-        server = ContextServer(send, base_url=url, headers=headers, cost=lambda route: prices()[route], keeps=True)
-        for line in _lines(sys.stdin.buffer, MAX_BYTES):
+        get_costs = _build_cost_lookup(url, send, say)
+        server = ContextServer(send, base_url=url, headers=headers, cost=lambda route: get_costs()[route], keeps=True)
+        for line in _iter_lines(sys.stdin.buffer, MAX_BYTES):
             document = server.answer(line).document
             if document is not None:
-                # Plain ASCII: whatever the encoding of the stream is.
-                say("out", re.sub(r"[^\x00-\x7f]", lambda one: json.dumps(one[0])[1:-1], text(document)))
+                # In ASCII, so that the encoding of the stream does not matter.
+                say("out", re.sub(r"[^\x00-\x7f]", lambda match: json.dumps(match[0])[1:-1], text(document)))
     return 0
 
 
-def _lines(stream: BinaryIO, most: int) -> Iterator[bytes]:
-    """The lines of a stream until its end; of one that is too long no more than shows that it is."""
-    while line := stream.readline(most + 1):
-        whole = line
-        while not whole.endswith(b"\n") and (whole := stream.readline(most)):
+def _iter_lines(stream: BinaryIO, max_bytes: int) -> Iterator[bytes]:
+    """Yield the lines of a stream that are not blank. A longer line is cut after ``max_bytes + 1`` bytes."""
+    while line := stream.readline(max_bytes + 1):
+        part = line
+        while not part.endswith(b"\n") and (part := stream.readline(max_bytes)):
             pass
         if line.strip():
             yield line
 
 
-def _prices(url: str, send: Send, say: Say) -> Callable[[], dict[str, int]]:
+def _build_cost_lookup(url: str, send: Send, say: Say) -> Callable[[], dict[str, int]]:
+    """Return a function that returns the cost in tokens of each route, such as ``GET /api/v1/facts``."""
+
     @cache
-    def prices() -> dict[str, int]:
-        """What calls cost: by the server's own document, else without the prices that an operator has set."""
-        known = {one.route: one.cost for one in operations().values()}
-        answer = send(exchange.request(url, "GET", "/openapi.json"))
-        if answer is not None and answer.status == 200:
+    def get_costs() -> dict[str, int]:
+        # Costs that the operator has changed are in the server's OpenAPI document.
+        costs = {operation.route: operation.cost for operation in operations().values()}
+        response = send(exchange.request(url, "GET", "/openapi.json"))
+        if response is not None and response.status == 200:
             try:
-                for path, item in json.loads(answer.body)["paths"].items():
-                    known |= {f"{method.upper()} {path}": int(told["x-token-cost"]) for method, told in item.items()}
+                for path, item in json.loads(response.body)["paths"].items():
+                    for method, operation in item.items():
+                        costs[f"{method.upper()} {path}"] = int(operation["x-token-cost"])
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
                 say("err", f"finapi: {url}/openapi.json is no document of this API; is another server there?")
-        return known
+        return costs
 
-    return prices
+    return get_costs
 
 
 MCP = Verb(

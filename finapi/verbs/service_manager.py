@@ -12,14 +12,14 @@ from typing import NamedTuple
 log = logging.getLogger("finapi.server")
 
 EXTEND_SECONDS = 10.0  # Between two requests for more time to start.
-EXTENSION_SECONDS = 60  # What each of them asks for.
+EXTENSION_SECONDS = 60  # Requested by each of them.
 
 
 class ServiceManager(NamedTuple):
-    """The socket on which a service manager listens, and within how many seconds it expects signs of life.
+    """The socket of a service manager, and the seconds within which it expects a sign of life.
 
-    The address is a path, or begins with ``@`` for a socket without a file; it is empty where there is no service
-    manager. ``watchdog_seconds`` is 0 where no signs of life are expected.
+    The address is a path, or begins with ``@`` for a socket without a file. It is empty without a service manager.
+    ``watchdog_seconds`` is 0 if no signs of life are expected.
     """
 
     address: str
@@ -39,9 +39,9 @@ class ServiceManager(NamedTuple):
 
     @contextmanager
     def extending_start(self) -> Iterator[None]:
-        """Ask for more time to start until the block ends: an upgrade of a large database takes minutes.
+        """Request more time to start until the block ends, as an upgrade of a large database takes minutes.
 
-        A worker that waited for another one has said before that it is ready, so the messages are signs of life too.
+        A worker that waited for another one has reported before that it is ready, so it needs signs of life instead.
         """
         if not self.address:
             yield

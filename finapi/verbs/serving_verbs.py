@@ -1,4 +1,4 @@
-"""demo and serve."""
+"""The verbs demo, serve and fixture, which run until a signal stops them."""
 
 from __future__ import annotations
 
@@ -36,35 +36,35 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("finapi.server")
 
-# The part of EDGAR's archive that a demo follows, in its data directory.
+# The archive directory that the demo's poller reads, in its data directory.
 DEMO_ARCHIVE_DIRECTORY = "edgar"
 DEMO_POLL_SECONDS = 60.0
-# Its defaults, where they are not everybody's.
-_OF_DEMO: dict[str, Any] = {
+# Defaults of the demo that differ from those of serve.
+_DEMO_SETTINGS: dict[str, Any] = {
     "log_level": "warning",
     "common_passwords": "allowed",
-    # Whoever tries it out has a receiver on the same machine.
+    # A visitor's webhook receiver is on the same machine.
     "webhook_allow": ("127.0.0.0/8", "::1/128"),
-    # Its documents are years old: the last days of them are empty.
+    # The demo's documents are years old, so lists of the last days would be empty.
     "default_windows": "all",
     "pages": "public",
 }
 
-_IGNORED = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-
-# Blocked in every thread before anything is made that a stop has to take away again, and then waited for: a handler
-# that sets an Event is lost, or hangs, when the signal comes just as the main thread begins to wait. SIGHUP, of
-# a terminal that is closed or a service that is told to reload, is a stop like the others: no setting can be changed
-# while calls run. Under nohup it stays ignored.
-_STOP = (signal.SIGTERM, signal.SIGINT, *([] if _IGNORED else [signal.SIGHUP]))
+# These signals are blocked in every thread before resources are created that a stop has to release, and then waited
+# for. A handler that sets an Event is not safe: it may be lost, or hang, if the signal comes just when the main thread
+# begins to wait. SIGHUP (a closed terminal, or a request to reload) stops too, as settings cannot change while calls
+# run. Under nohup it stays ignored.
+_STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
+if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+    _STOP_SIGNALS.add(signal.SIGHUP)
 
 
 def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
-    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
-    if origins["port"] == "default" and _taken(config.host, config.port):
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+    if origins["port"] == "default" and _is_port_in_use(config.host, config.port):
         config = replace(config, port=0)
-    unset = {name: value for name, value in _OF_DEMO.items() if origins[name] == "default"}
-    config = replace(config, **unset)
+    unset_settings = {name: value for name, value in _DEMO_SETTINGS.items() if origins[name] == "default"}
+    config = replace(config, **unset_settings)
 
     def prepare(app: App) -> dict[str, Any]:
         from finapi.accounts import invites, users
@@ -72,22 +72,23 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
 
         if polls:
             (config.data_dir / DEMO_ARCHIVE_DIRECTORY).mkdir(exist_ok=True)
-        _fill(app, copied)
+        _load_demo_data(app, is_copy)
         now = app.clock.now()
-        # A demo's data directory may be started twice: each start has accounts of its own.
-        mark, password = app.new_uuid()[:8], app.new_uuid()
-        user = users.create(app, f"demo-{mark}@example.com", "pro", now, password=password)
-        # Shown on the front page while the pages are public: whoever sees it may use it.
+        # A demo's data directory may be started twice. Each start has its own accounts.
+        start_id = app.new_uuid()[:8]
+        password = app.new_uuid()
+        user = users.create(app, f"demo-{start_id}@example.com", "pro", now, password=password)
+        # The front page shows the key while the pages are public. Every reader may use it.
         app.static_bodies[DEMO_KEY] = user.api_key.encode()
         return {
             "api_key": user.api_key,
-            "free_api_key": users.create(app, f"demo-free-{mark}@example.com", "free", now).api_key,
+            "free_api_key": users.create(app, f"demo-free-{start_id}@example.com", "free", now).api_key,
             "email": user.email,
             "password": password,
             "invite_codes": [invites.create(app, now, lifetime=None, note="demo").code for _ in range(10)],
         }
 
-    def text(url: str, ready: dict[str, Any]) -> str:
+    def describe(url: str, ready: dict[str, Any]) -> str:
         return (
             f"finapi {__version__} listens at {url} with a few real companies' filings. Stop it with Ctrl-C.\n\n"
             f"A key to try (plan pro): {ready['api_key']}\n\n"
@@ -96,26 +97,26 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
         )
 
     with ExitStack() as stack:
-        # Not in a directory that was named, where there may be data, nor where the journal is elsewhere, with accounts.
-        copied = origins["data_dir"] == "default" and not config.accounts_url
+        # A given directory may contain data, and with accounts in PostgreSQL the journal is not in the file.
+        is_copy = origins["data_dir"] == "default" and not config.accounts_url
         if origins["data_dir"] == "default":
             sweep()
             config = replace(config, data_dir=stack.enter_context(TemporaryFolder("demo")))
-        if copied:
+        if is_copy:
             from finapi.market.demo import prepared
 
             prepared.copy_to(config.data_dir / datadir.DATABASE)
         polls = all(origins[name] == "default" for name in ("poll_every", "base_url"))
         if polls:
-            # Every component runs: what follows EDGAR looks into a directory that is empty until somebody fills it.
+            # The poller runs too, as every component does. Its archive directory is empty until the visitor fills it.
             archive = str(config.data_dir.absolute() / DEMO_ARCHIVE_DIRECTORY)
             config = replace(config, poll_every=DEMO_POLL_SECONDS, base_url=archive)
-        return _serve_until_stopped(args, config, prepare, text, say, perform)
+        return _serve_until_stopped(args, config, prepare, describe, say, perform)
 
 
-def _fill(app: App, copied: bool) -> None:
-    """Have the demo's data in a store, of which its database may be a copy already."""
-    if copied:
+def _load_demo_data(app: App, is_copy: bool) -> None:
+    """Load the demo's data, or only move the dates of a database that is a copy of the prepared one."""
+    if is_copy:
         from finapi.market.demo import prepared
 
         prepared.redate(app)
@@ -134,31 +135,31 @@ def _serve(args: argparse.Namespace, config: Config, origins: settings.Origins, 
                 return {}
         return {"invite_codes": [invites.create(app, app.clock.now(), lifetime=None, note="first start").code]}
 
-    def text(url: str, ready: dict[str, Any]) -> str:
+    def describe(url: str, ready: dict[str, Any]) -> str:
         codes = ready.get("invite_codes")
         invite = f"\nAn invite code for the first account: {codes[0]}" if codes else ""
         return f"finapi {__version__} listens at {url}{invite}"
 
-    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
-    return _serve_until_stopped(args, config, prepare, text, say, perform)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+    return _serve_until_stopped(args, config, prepare, describe, say, perform)
 
 
 def _fixture(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     with memory.exempt_from_gc():
         from finapi.testing import running
 
-    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
     if origins["data_dir"] != "default":
         raise UsageError("a fixture stores nothing, so it has no --data-dir")
-    unset = {name: value for name, value in running.FIXTURE_SETTINGS.items() if origins[name] == "default"}
-    config = replace(config, **unset)
+    unset_settings = {name: value for name, value in running.FIXTURE_SETTINGS.items() if origins[name] == "default"}
+    config = replace(config, **unset_settings)
     if args.verify is not None:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
         return fixture_recording.verify_service(args, config, say)
-    if origins["port"] == "default" and _taken(config.host, config.port):
+    if origins["port"] == "default" and _is_port_in_use(config.host, config.port):
         config = replace(config, port=0)
     for stream in (sys.stdout, sys.stderr):
-        # Whoever started it may never read: what a pipe has no room for is lost.
+        # A parent process may never read the pipes: output that does not fit is lost instead of blocking.
         if not stream.isatty() and stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
             os.set_blocking(stream.fileno(), False)
     logs.configure(config.log_format, config.log_level)
@@ -172,16 +173,16 @@ def _fixture(args: argparse.Namespace, config: Config, origins: settings.Origins
             say("out", f"finapi {__version__} is a test server at {fixture.url}. Stop it with Ctrl-C.")
             say("out", json.dumps(fixture.ready, indent=1))
         if args.exit_with_parent:
-            threading.Thread(target=_end_with_stdin, daemon=True).start()
-        signal.sigwait(_STOP)
-        # Nothing is kept, and the interpreter need not search at its exit for what could be freed one by one.
+            threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
+        signal.sigwait(_STOP_SIGNALS)
+        # Nothing is stored, and collecting garbage at exit would only take time.
         fixture.gate.ends_process = True
         gc.freeze()
     return 0
 
 
-def _end_with_stdin() -> None:
-    """Stop this process when nobody holds the other end of its standard input any more."""
+def _stop_at_end_of_stdin() -> None:
+    """Stop this process at the end of standard input, which is closed when the parent process ends."""
     while os.read(0, 4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
@@ -191,11 +192,15 @@ def _serve_until_stopped(
     args: argparse.Namespace,
     config: Config,
     prepare: Callable[[App], dict[str, Any]],
-    text: Callable[[str, dict[str, Any]], str],
+    describe: Callable[[str, dict[str, Any]], str],
     say: Say,
     perform: Perform,
 ) -> int:
-    """Serve, and say so by ``text`` or as JSON, each with what ``prepare`` gives."""
+    """Serve until a signal comes. Return the exit status.
+
+    ``prepare(app)`` runs before the socket answers and returns the members of the ready line. The line is printed as
+    JSON (``--ready json``) or as the text of ``describe(url, members)``.
+    """
     with memory.exempt_from_gc():
         from finapi import server
         from finapi.ops import doctor
@@ -210,7 +215,7 @@ def _serve_until_stopped(
         with ExitStack() as serving, _refusing_busy_directory(config):
             with manager.extending_start(), stopping.watched_by(_PendingStop()):
                 new_secrets = getattr(args, "new_secrets", False)
-                accounts = server.open_elected_accounts(config, _stopped_while_waiting)
+                accounts = server.open_elected_accounts(config, _wait_as_standby)
                 if config.role == "worker" and accounts is None:
                     return 0
                 starting = server.run_server(
@@ -222,13 +227,13 @@ def _serve_until_stopped(
                 )
                 running = serving.enter_context(starting)
             if args.ready == "json":
-                where = {"url": running.url, "port": running.port, "pid": os.getpid()}
-                print_document(say, {"ready": True, **where, **ready})
+                address = {"url": running.url, "port": running.port, "pid": os.getpid()}
+                print_document(say, {"ready": True, **address, **ready})
             else:
-                say("out", text(running.url, ready))
+                say("out", describe(running.url, ready))
             log.info("listens at %s", running.url)
-            name = _until_stopped(running.app)
-            log.info("%s: what is under way is ended", name)
+            signal_name = _wait_for_stop(running.app)
+            log.info("%s: running calls and work are ended", signal_name)
     except stopping.WorkStopped:
         log.info("stopped before it served")
         return 0
@@ -245,31 +250,34 @@ def _refusing_busy_directory(config: Config) -> Iterator[None]:
 
 
 class _PendingStop:
-    """The flag that ends the long work of a start, such as an upgrade: a signal to stop that waits to be handled."""
+    """The stop flag of long work during a start, such as an upgrade. It is set once a stop signal is pending."""
 
     def is_set(self) -> bool:
-        """Return True once a signal has come."""
-        return not signal.sigpending().isdisjoint(_STOP)
+        """Return True if a stop signal is pending."""
+        return not signal.sigpending().isdisjoint(_STOP_SIGNALS)
 
 
-def _stopped_while_waiting(seconds: float) -> bool:
-    """Wait while another worker works. Return True if a signal stopped this process within ``seconds``."""
+def _wait_as_standby(seconds: float) -> bool:
+    """Wait ``seconds`` while another worker is active. Return True if a signal to stop came."""
     ServiceManager(*settings.find_service_manager()).notify(
         "READY=1\nWATCHDOG=1\nSTATUS=another worker works; this one waits"
     )
-    return signal.sigtimedwait(_STOP, seconds) is not None
+    return signal.sigtimedwait(_STOP_SIGNALS, seconds) is not None
 
 
-def _until_stopped(app: App) -> str:
-    """Wait for a signal to stop and return its name. Until then the service manager gets signs of life.
+def _wait_for_stop(app: App) -> str:
+    """Wait for a signal to stop and return its name. Until then send signs of life to the service manager.
 
-    They are sent twice in the time that it expects one, and only while the server answers a request of its own.
+    They are sent twice within the period of its watchdog, and only while the server answers a request of its own.
     """
     manager = ServiceManager(*settings.find_service_manager())
     manager.notify("READY=1")
-    watched = bool(manager.address and manager.watchdog_seconds)
+    has_watchdog = bool(manager.address and manager.watchdog_seconds)
     while True:
-        received = signal.sigtimedwait(_STOP, manager.watchdog_seconds / 2) if watched else signal.sigwaitinfo(_STOP)
+        if has_watchdog:
+            received = signal.sigtimedwait(_STOP_SIGNALS, manager.watchdog_seconds / 2)
+        else:
+            received = signal.sigwaitinfo(_STOP_SIGNALS)
         if received is not None:
             manager.notify("STOPPING=1")
             return signal.Signals(received.si_signo).name
@@ -282,11 +290,11 @@ def _until_stopped(app: App) -> str:
 
 
 def uses_default_sender(config: Config) -> bool:
-    """Whether mails leave this machine from the address that nobody has set."""
+    """Return True if mails are sent over SMTP with the default sender address."""
     return bool(config.smtp_url) and config.mail_directory is None and config.mail_from == settings.MAIL_FROM
 
 
-def _taken(host: str, port: int) -> bool:
+def _is_port_in_use(host: str, port: int) -> bool:
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -297,7 +305,17 @@ def _taken(host: str, port: int) -> bool:
 
 
 _READY = (arg("--ready", choices=["json"], help="print one JSON line on stdout once the socket answers"),)
-_SHOWN = ("host", "port", "public", "public_url", "mail_dir", "poll_every", "user_agent", "base_url", "log_level")
+_HELP_SETTINGS = (
+    "host",
+    "port",
+    "public",
+    "public_url",
+    "mail_dir",
+    "poll_every",
+    "user_agent",
+    "base_url",
+    "log_level",
+)
 DEMO = Verb(
     "serve a few real companies' filings from a fresh temporary directory",
     _READY,
@@ -308,13 +326,13 @@ FIXTURE = Verb(
     "serve as a test server: demo data, accounts of every plan, and control of its clock, mails and faults",
     (
         *_READY,
-        arg("--seed", type=int, help="make ids, keys and times repeat; the clock stands still at first"),
-        arg("--exit-with-parent", action="store_true", help="end when standard input does"),
+        arg("--seed", type=int, help="repeat ids, keys and times; the clock does not move at first"),
+        arg("--exit-with-parent", action="store_true", help="stop at the end of standard input"),
         *fixture_recording.ARGUMENTS,
     ),
     _fixture,
     settings=("host", "port"),
     storeless=True,
 )
-_NEW_SECRETS = arg("--new-secrets", action="store_true", help="give up what was made from master secrets that are gone")
-SERVE = Verb("serve a data directory", (*_READY, _NEW_SECRETS), _serve, settings=("role", *_SHOWN))
+_NEW_SECRETS = arg("--new-secrets", action="store_true", help="invalidate credentials of master secrets that are gone")
+SERVE = Verb("serve a data directory", (*_READY, _NEW_SECRETS), _serve, settings=("role", *_HELP_SETTINGS))

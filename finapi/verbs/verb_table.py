@@ -18,7 +18,7 @@ inspection_verbs = LazyModule("finapi.verbs.inspection_verbs")
 load_verb = LazyModule("finapi.verbs.load_verb")
 mapping_verb = LazyModule("finapi.verbs.mapping_verb")
 mcp_verb = LazyModule("finapi.verbs.mcp_verb")
-moving = LazyModule("finapi.verbs.moving")
+move_verb = LazyModule("finapi.verbs.move_verb")
 polling_verbs = LazyModule("finapi.verbs.polling_verbs")
 secret_verb = LazyModule("finapi.verbs.secret_verb")
 serving_verbs = LazyModule("finapi.verbs.serving_verbs")
@@ -46,7 +46,7 @@ _VERBS: dict[str, LazyReference] = {
     "backup": backup_verbs("BACKUP"),
     "restore": backup_verbs("RESTORE"),
     "check": backup_verbs("CHECK"),
-    "move": moving("MOVE"),
+    "move": move_verb("MOVE"),
     "pack": ingest_verbs("PACK"),
     "mapping": mapping_verb("MAPPING"),
     "doctor": inspection_verbs("DOCTOR"),

@@ -1,11 +1,15 @@
-"""What happens, as it happens: a feed line by line, webhooks forwarded to a local address, and events of a fixture."""
+"""The verbs watch, listen and trigger.
+
+``watch`` prints the events of a feed, ``listen`` forwards an account's webhooks to a local address, and ``trigger``
+causes an event in a test server.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -33,21 +37,22 @@ from finapi.verbs.verb import (
 )
 
 FEEDS = ("main-api", "insider-api", "13f-live")
-EVENTS = (
+TRIGGER_EVENTS = (
     "sniper.filing_hit",
     "sniper.window_expired",
     *form_families.TOPICS,
     "finapi.test",
     *FEEDS,
 )
-SENT = ("event_type", "occurred_at", "delivery_id", "target_id", "payload")  # the members of a webhook's body
-FORWARD_SECONDS = 10.0  # that a local address may take
-_EVERY = arg("--every", type=parse_seconds, default=2.0, metavar="SECONDS", help="between two looks (2)")
-_COUNT = arg("-n", "--count", type=whole_number(1), help="end after so many")
+# The members of a delivery that are in a webhook's body.
+WEBHOOK_MEMBERS = ("event_type", "occurred_at", "delivery_id", "target_id", "payload")
+FORWARD_TIMEOUT_SECONDS = 10.0
+_EVERY = arg("--every", type=parse_seconds, default=2.0, metavar="SECONDS", help="seconds between two requests (2)")
+_COUNT = arg("-n", "--count", type=whole_number(1), help="end after N events")
 
 
 def _watch(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
-    def events(client: Client) -> Iterator[dict[str, Any]]:
+    def iter_events(client: Client) -> Iterator[dict[str, Any]]:
         if config.url:
             yield from client.feed(args.feed, since=args.since, tickers=[args.ticker] if args.ticker else ())
         for event in client.events(args.feed, since=args.since, wait=args.every):
@@ -55,89 +60,102 @@ def _watch(args: argparse.Namespace, config: Config, origins: settings.Origins, 
                 yield event
 
     def show(event: dict[str, Any]) -> None:
+        if args.json:
+            print_document(say, event)
+            return
         data = event["data"]
-        named = (str(data[name]) for name in ("ticker", "form_type", "accession_number", "reason") if data.get(name))
-        say("out", escape_unprintable("  ".join((f"{event['seq']:>8}", event["occurred_at"], event["type"], *named))))
+        details = [str(data[name]) for name in ("ticker", "form_type", "accession_number", "reason") if data.get(name)]
+        line = "  ".join((f"{event['seq']:>8}", event["occurred_at"], event["type"], *details))
+        say("out", escape_unprintable(line))
 
-    return _each(args, config, say, events, lambda event: print_document(say, event) if args.json else show(event))
+    return _show_events(args, config, say, iter_events, show)
 
 
 def _listen(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     if not args.forward_to.startswith(("http://", "https://")):
         raise UsageError(f"--forward-to is an http or https URL: {args.forward_to}")
-    forward = by_urllib(FORWARD_SECONDS)
+    send = by_urllib(FORWARD_TIMEOUT_SECONDS)
 
-    def deliveries(client: Client) -> Iterator[dict[str, Any]]:
+    def iter_deliveries(client: Client) -> Iterator[dict[str, Any]]:
         secret = client.call("GET", "/api/v1/webhooks/secret")["secret"]
         say("err", escape_unprintable(f"forwarding to {args.forward_to}, signed with the account's secret"))
-        known: set[str] | None = None
+        known_ids: set[str] | None = None
         while True:
-            found = _deliveries(client, known)
-            for one in reversed(found):
-                if one["delivery_id"] not in (known or ()) and (known is not None or args.all):
-                    yield {**one, "answered": _forwarded(forward, args.forward_to, secret, one)}
-            known = {one["delivery_id"] for one in found}
+            newest_deliveries = _list_deliveries(client, known_ids)
+            # At the first request all deliveries are old, and are forwarded only with --all.
+            if known_ids is not None or args.all:
+                for delivery in reversed(newest_deliveries):
+                    if delivery["delivery_id"] not in (known_ids or ()):
+                        yield {**delivery, "answered": _forward(send, args.forward_to, secret, delivery)}
+            known_ids = {delivery["delivery_id"] for delivery in newest_deliveries}
             threading.Event().wait(args.every)
 
-    def show(one: dict[str, Any]) -> None:
-        answered = one["answered"] or "no answer"
-        print_result(say, args, f"{one['event_type']}  {one['delivery_id']}  {answered}", **one)
+    def show(delivery: dict[str, Any]) -> None:
+        status = delivery["answered"] or "no answer"
+        print_result(say, args, f"{delivery['event_type']}  {delivery['delivery_id']}  {status}", **delivery)
 
-    return _each(args, config, say, deliveries, show)
+    return _show_events(args, config, say, iter_deliveries, show)
 
 
-def _deliveries(client: Client, known: set[str] | None) -> list[dict[str, Any]]:
-    """The newest deliveries down to a known one, by the hundred; all where none is known; one hundred at first."""
-    found: list[dict[str, Any]] = []
-    asked: dict[str, Any] = {"limit": 100}
+def _list_deliveries(client: Client, known_ids: set[str] | None) -> list[dict[str, Any]]:
+    """Return the newest deliveries, in pages of a hundred until one is known. For None, return the first page."""
+    deliveries: list[dict[str, Any]] = []
+    query: dict[str, Any] = {"limit": 100}
     while True:
-        page = client.call("GET", "/api/v1/webhooks/deliveries", asked)
-        found += page["deliveries"]
-        asked["cursor"] = page["meta"]["next_cursor"]
-        if known is None or asked["cursor"] is None or not known.isdisjoint(one["delivery_id"] for one in found):
-            return found
+        page = client.call("GET", "/api/v1/webhooks/deliveries", query)
+        deliveries += page["deliveries"]
+        query["cursor"] = page["meta"]["next_cursor"]
+        if (
+            known_ids is None
+            or query["cursor"] is None
+            or not known_ids.isdisjoint(delivery["delivery_id"] for delivery in deliveries)
+        ):
+            return deliveries
 
 
-def _forwarded(send: Send, url: str, secret: str, delivery: dict[str, Any]) -> int | None:
-    """The status that the local address answers a delivery with, signed anew; None without an answer."""
-    body = dumps({name: delivery[name] for name in SENT})
+def _forward(send: Send, url: str, secret: str, delivery: dict[str, Any]) -> int | None:
+    """Send a delivery to a local address with a new signature. Return its status, or None without a response."""
+    body = dumps({name: delivery[name] for name in WEBHOOK_MEMBERS})
     headers = signatures.signed(secret, delivery["delivery_id"], int(SystemClock().now().timestamp()), body)
-    answer = send(ApiRequest("POST", url, {"Content-Type": "application/json", **headers}, body))
-    return None if answer is None else answer.status
+    response = send(ApiRequest("POST", url, {"Content-Type": "application/json", **headers}, body))
+    return None if response is None else response.status
 
 
-def _each(args: argparse.Namespace, config: Config, say: Say, happens: Any, show: Any) -> int:
-    """Show what happens until so many were shown; the exit status."""
+def _show_events(
+    args: argparse.Namespace,
+    config: Config,
+    say: Say,
+    iter_events: Callable[[Client], Iterator[dict[str, Any]]],
+    show: Callable[[dict[str, Any]], None],
+) -> int:
+    """Show the events of ``iter_events``, at most ``args.count``. Return the exit status."""
 
     def wait(seconds: float) -> None:
-        # In process it waits for what happens next; of a server that is away somebody has to know.
+        # Within this process a wait is normal. With a server it means that the server does not answer.
         if config.url:
-            say(
-                "err",
-                escape_unprintable(
-                    f"finapi: no answer from {config.url}, or refused for now; next try in {seconds:.0f} s"
-                ),
-            )
+            line = f"finapi: no answer from {config.url}, or refused for now; next try in {seconds:.0f} s"
+            say("err", escape_unprintable(line))
         threading.Event().wait(seconds)
 
     try:
         with connect(config) as (url, send):
-            for one in islice(happens(Client(url, get_api_key(args, config), send=send, wait=wait)), args.count):
-                show(one)
+            client = Client(url, get_api_key(args, config), send=send, wait=wait)
+            for event in islice(iter_events(client), args.count):
+                show(event)
     except ApiFailure as failure:
         return report_failure(say, failure, config.url)
     return 0
 
 
-def _data(text: str | None) -> dict[str, Any] | None:
-    """The object that ``--data`` tells; UsageError for what is none."""
+def _parse_data(text: str | None) -> dict[str, Any] | None:
+    """Return the JSON object of ``--data``, or None without it. Raise UsageError for anything else."""
     try:
-        told = None if text is None else json.loads(text)
+        data = None if text is None else json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"--data: is not JSON: {error}") from None
-    if told is not None and not isinstance(told, dict):
+    if data is not None and not isinstance(data, dict):
         raise UsageError("--data: must be a JSON object")
-    return told
+    return data
 
 
 def _trigger(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
@@ -146,24 +164,24 @@ def _trigger(args: argparse.Namespace, config: Config, origins: settings.Origins
     try:
         ready = json.loads(resolve_path(".", args.ready_line).read_text("utf-8"))
         control = Control(str(ready["control_url"]), str(ready["control_token"]), by_urllib())
-        accounts = {name: one["email"] for name, one in ready["accounts"].items()}
+        accounts = {name: account["email"] for name, account in ready["accounts"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"--ready-line: needs what finapi fixture --ready json printed: {error}") from None
-    data = _data(args.data)
+    data = _parse_data(args.data)
     if args.account not in accounts:
         raise UsageError(f"--account: is one of {', '.join(accounts)}")
-    where = {"url": args.to} if args.to else {"email": accounts[args.account]}
+    receiver = {"url": args.to} if args.to else {"email": accounts[args.account]}
     try:
         if args.event in FEEDS:
             seq = control.event(args.event, args.type, data or {})
             return print_result(say, args, f"{args.event}: event {seq}", feed=args.event, seq=seq)
         try:
-            delivery = control.webhook(args.event, data, **where)
+            delivery = control.webhook(args.event, data, **receiver)
         except ApiFailure as failure:
             if args.to or failure.details.get("param") != "url":
                 raise
-            # An account without a receiver: an inbox of the fixture takes it, so that finapi listen forwards it.
-            delivery = control.webhook(args.event, data, **where, url=control.inbox_url("trigger"))
+            # The account has no receiver: send it to an inbox of the fixture, so that finapi listen forwards it.
+            delivery = control.webhook(args.event, data, **receiver, url=control.inbox_url("trigger"))
     except ApiFailure as failure:
         return report_failure(say, failure, str(ready["control_url"]))
     return print_result(say, args, f"{args.event}: {delivery}", event_type=args.event, delivery_id=delivery)
@@ -171,11 +189,11 @@ def _trigger(args: argparse.Namespace, config: Config, origins: settings.Origins
 
 VERBS = {
     "watch": Verb(
-        "the events of a feed, a line each, as they happen",
+        "print the events of a feed as they happen, one line each",
         (
             arg("feed", choices=FEEDS, metavar="FEED", help=", ".join(FEEDS)),
-            arg("--since", type=whole_number(0), metavar="SEQ", help="from behind this number on"),
-            arg("--ticker", help="only of this company"),
+            arg("--since", type=whole_number(0), metavar="SEQ", help="begin behind the event with this number"),
+            arg("--ticker", help="only events of this company"),
             _COUNT,
             _EVERY,
             KEY,
@@ -184,13 +202,13 @@ VERBS = {
         settings=("url",),
         storeless=True,
         note=EXIT_STATUS_NOTE,
-        interrupt_note="--since with the number of the last event that is shown goes on behind it",
+        interrupt_note="to continue, give --since with the number of the last event",
     ),
     "listen": Verb(
         "forward the account's webhooks to a local address",
         (
             arg("--forward-to", required=True, metavar="URL", help="http://127.0.0.1:3000/webhook"),
-            arg("--all", action="store_true", help="the last hundred too, not only new ones"),
+            arg("--all", action="store_true", help="also the last hundred deliveries, not only new ones"),
             _COUNT,
             _EVERY,
             KEY,
@@ -199,17 +217,17 @@ VERBS = {
         settings=("url",),
         storeless=True,
         note=EXIT_STATUS_NOTE,
-        interrupt_note="what is shown is forwarded; with --all the same command begins with the last hundred",
+        interrupt_note="the printed deliveries are forwarded; with --all the same command begins with the last hundred",
     ),
     "trigger": Verb(
-        "make an event of a fixture: a webhook, or one of a feed",
+        "cause an event in a fixture: a webhook, or an event of a feed",
         (
-            arg("event", choices=EVENTS, metavar="EVENT", help=", ".join(EVENTS)),
-            arg("--ready-line", required=True, metavar="FILE", help="what finapi fixture --ready json printed"),
-            arg("--to", metavar="URL", help="where the webhook goes; else to the receiver of --account, or an inbox"),
+            arg("event", choices=TRIGGER_EVENTS, metavar="EVENT", help=", ".join(TRIGGER_EVENTS)),
+            arg("--ready-line", required=True, metavar="FILE", help="the output of finapi fixture --ready json"),
+            arg("--to", metavar="URL", help="receiver of the webhook (that of --account, or an inbox)"),
             arg("--account", default="pro", help="an account of the ready line: pro, free, ... (pro)"),
-            arg("--data", metavar="JSON", help="what it tells"),
-            arg("--type", default="new_filing", help="of an event of a feed (new_filing)"),
+            arg("--data", metavar="JSON", help="the data of the event, a JSON object"),
+            arg("--type", default="new_filing", help="type of a feed's event (new_filing)"),
         ),
         _trigger,
         storeless=True,

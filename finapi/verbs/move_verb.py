@@ -1,4 +1,4 @@
-"""move."""
+"""The verb move: move accounts to PostgreSQL or back."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from finapi.store import datadir
 from finapi.store.datadir import Say
 from finapi.verbs.verb import Perform, Verb, arg, print_result
 
-FILE = "file"
+TO_FILE = "file"
 
 
 def _move(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     from finapi.ops import backups, moving
 
     backups.get_database_path(config)
-    if args.to != FILE and not args.to.startswith(("postgresql://", "postgres://")):
+    if args.to != TO_FILE and not args.to.startswith(("postgresql://", "postgres://")):
         raise UsageError("--to: must be file, or begin with postgresql://")
     try:
-        if args.to == FILE:
+        if args.to == TO_FILE:
             result = moving.move_to_file(config)
         else:
             result = moving.move_to_postgres(replace(config, accounts_url=args.to))
     except datadir.DirectoryBusyError:
         raise UsageError(f"{config.data_dir} is held by a running finapi; stop it first") from None
-    place = result.database or str(config.data_dir)
+    destination = result.database or str(config.data_dir)
     variable = f"{settings.ENVIRONMENT_PREFIX}ACCOUNTS_URL"
     setting = f"unset {variable}" if result.database is None else f"set {variable} to its URL"
     counts = f"{result.accounts:,} accounts with {result.ledger_rows:,} rows of the ledger and {result.tokens:,} tokens"
-    line = f"{counts} are in {place}, proven; {setting}"
+    line = f"{counts} are in {destination}, proven; {setting}"
     if result.outcome == "undone":
         line = f"the move is undone: {line}"
     return print_result(
         say,
         args,
         line,
-        to=place,
+        to=destination,
         outcome=result.outcome,
         accounts=result.accounts,
         ledger_rows=result.ledger_rows,
