@@ -256,7 +256,7 @@ def _full_text_step(app: App) -> float | None:
     from finapi.market.documents import submission_documents
 
     with app.db.read() as tx:
-        due = tx.find_row("body_unindexed", after=0) is not None
+        due = tx.find_row("next_unindexed_body", after=0) is not None
     return submission_documents.run_text_index_step(app) if due else None
 
 

@@ -103,7 +103,7 @@ class Year:
         self.client.post("/api/v1/webhooks/test", {"url": "https://hooks.example.com/t"}, headers=key)
         accession = f"0000320193-25-{next(self.numbers):06}"
         with self.app.db.write() as tx:
-            tx.run("want_documents", accession=accession, cik=320193, form="4", now=iso(self.clock.now()))
+            tx.run("insert_wanted_document", accession=accession, cik=320193, form="4", now=iso(self.clock.now()))
             fetch_queue.finish_document(tx, accession, self.clock.now(), None)
         watched = sniper.WatchedCompany(320193, "AAPL")
         sniper.create_target(self.app, self.user.id, watched, {}, self.clock.now(), lambda tx, target: target)

@@ -14,7 +14,7 @@ from finapi.market.filings.filing_search import FilingQuery
 from finapi.store import db
 
 
-@pytest.mark.parametrize("query", ["filings_down", "filings_up"])
+@pytest.mark.parametrize("query", ["filings_newest_first", "filings_oldest_first"])
 def test_a_page_walks_the_list_of_its_term_in_order_and_sorts_nothing(app: App, query: str) -> None:
     with app.db.write() as tx:
         sql = f"EXPLAIN QUERY PLAN {db.named_queries()[query]}"

@@ -703,9 +703,9 @@ def read():
             if number == 50:
                 begun.wait()
             with database.read() as tx:
-                tx.list_rows("companies_by_place", limit=5)
+                tx.list_rows("companies_by_list_place", limit=5)
             with database.read_one() as tx:
-                tx.find_row("body_unindexed", after=0)
+                tx.find_row("next_unindexed_body", after=0)
     except sqlite3.Error as error:  # closed, or broken off
         ended.append(error)
 threads = [threading.Thread(target=read) for _ in range(8)]

@@ -228,7 +228,7 @@ def test_what_was_fetched_before_a_kill_is_not_fetched_again(app: App, edgar: Fa
     plan = load.loader.build_plan(load.loader.choose_companies(["AAPL"], 0)[0], 1)
     half = plan.files[0].size // 2
     with app.db.write() as tx:
-        tx.run("put_poll_state", name=f"load {SUBMISSIONS_PATH}", value=f'{plan.files[0].size} "s1"')
+        tx.run("upsert_poll_state", name=f"load {SUBMISSIONS_PATH}", value=f'{plan.files[0].size} "s1"')
     (app.config.data_dir / "load").mkdir()
     (app.config.data_dir / "load" / "submissions.zip").write_bytes(edgar.pages[SUBMISSIONS_PATH].body[:half])
     edgar.asked.clear()
@@ -362,7 +362,9 @@ def test_a_list_of_entries_that_is_damaged_is_refused(tmp_path: Path, app: App, 
 def test_numbers_of_64_bits_are_read_from_the_list(tmp_path: Path) -> None:
     info = zipfile.ZipInfo("x")
     info.file_size, info.compress_size, info.header_offset = 0xFFFFFFFF, 5, 0xFFFFFFFF
-    sources._lengthen(info, b"\x09\0\2\0ab\1\0\x10\0" + (2**33).to_bytes(8, "little") + (2**34).to_bytes(8, "little"))
+    sources._set_64_bit_numbers(
+        info, b"\x09\0\2\0ab\1\0\x10\0" + (2**33).to_bytes(8, "little") + (2**34).to_bytes(8, "little")
+    )
     assert (info.file_size, info.compress_size, info.header_offset) == (2**33, 5, 2**34)
 
 

@@ -50,7 +50,7 @@ def app(make_app: Callable[..., App], edgar: FakeEdgar) -> App:
     )
     # Nothing is missing of the days before, unless a test says so.
     with made.db.write() as tx:
-        tx.run("put_poll_state", name="indexed_through", value="2026-01-31")
+        tx.run("upsert_poll_state", name="indexed_through", value="2026-01-31")
         companies.upsert_name(tx, APPLE, "Apple Inc.", companies.FROM_SUBMISSIONS, "2025-01-01")
         companies.upsert_tickers(tx, APPLE, [("AAPL", "Nasdaq")], companies.FROM_SUBMISSIONS)
     return made
@@ -446,7 +446,7 @@ def test_the_index_closes_the_gap_of_days_that_ended(
     app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock
 ) -> None:
     with app.db.write() as tx:
-        tx.run("put_poll_state", name="indexed_through", value="2026-01-28")
+        tx.run("upsert_poll_state", name="indexed_through", value="2026-01-28")
     line = "320193|Apple Inc.|8-K|20260129|edgar/data/320193/0000320193-26-000009.txt"
     edgar.pages[build_index_path(datetime(2026, 1, 29).date())] = Page(index(line))
     edgar.pages[build_index_path(datetime(2026, 1, 30).date())] = Page(index())
@@ -464,7 +464,7 @@ def test_a_day_without_an_index_is_asked_for_until_it_must_have_been_a_holiday(
     app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock
 ) -> None:
     with app.db.write() as tx:
-        tx.run("put_poll_state", name="indexed_through", value="2026-01-29")
+        tx.run("upsert_poll_state", name="indexed_through", value="2026-01-29")
     for _ in range(3):
         poller.run_poll_step()
     assert sum("20260130" in path for path in edgar.paths) == 1
@@ -659,7 +659,7 @@ def test_a_list_or_an_index_that_always_fails_is_asked_for_once_an_hour(
     app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock, place: str
 ) -> None:
     with app.db.write() as tx:
-        tx.run("put_poll_state", name="indexed_through", value="2026-01-29")
+        tx.run("upsert_poll_state", name="indexed_through", value="2026-01-29")
     follow(app)
     edgar.pages[place] = Page(b"", 500)
     for _ in range(70):
@@ -783,7 +783,7 @@ def test_how_far_back_and_which_forms_are_settings(
     url = edgar.url  # type: ignore[attr-defined]
     app = make_app(user_agent=AGENT, base_url=url, edgar_per_second=10_000.0, **settings)
     with app.db.write() as tx:
-        tx.run("put_poll_state", name="indexed_through", value="2026-01-31")
+        tx.run("upsert_poll_state", name="indexed_through", value="2026-01-31")
     follow(app)
     edgar.pages[SUBMISSIONS] = Page(submissions("0000320193-26-000002"))  # of the day before yesterday
     poller = Poller(app, Gateway(app), interval_seconds=0.0)

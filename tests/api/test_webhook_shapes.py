@@ -107,7 +107,7 @@ def test_what_the_feed_tells_of_is_delivered_told_and_answered_alike(
     )
     user = users.create(app, "ann@example.com", "pro", NOW)
     with app.db.write() as tx:
-        tx.run("put_poll_state", name="indexed_through", value="2026-01-31")
+        tx.run("upsert_poll_state", name="indexed_through", value="2026-01-31")
         for cik in (320193, 1):
             companies.insert_unnamed(tx, cik)
         tx._connection.execute(

@@ -97,7 +97,7 @@ def latency(app: App) -> None:
             ),
         )
         with app.db.write() as tx:
-            tx.run("put_poll_state", name="indexed_through", value="9999-01-01")
+            tx.run("upsert_poll_state", name="indexed_through", value="9999-01-01")
         edgar.feed[0] = Page(feed(*[entry(f"0000000001-26-{number:06}", cik=1) for number in range(100)]))
         gateway = Gateway(app)
         poller = Poller(app, gateway, interval_seconds=0.0)

@@ -372,7 +372,7 @@ def test_a_code_is_made_shown_and_revoked(app: App, admin: Admin) -> None:
 def test_documents_that_did_not_come_say_why_and_are_asked_for_again(app: App, admin: Admin) -> None:
     now, accession = app.clock.now(), "0000320193-26-000001"
     with app.db.write() as tx:
-        tx.run("want_documents", accession=accession, cik=320193, form="4", now="2026-01-31T12:00:00.000Z")
+        tx.run("insert_wanted_document", accession=accession, cik=320193, form="4", now="2026-01-31T12:00:00.000Z")
         fetch_queue.finish_document(tx, accession, now, "answered with <an> error page")
     body = admin.get("/admin/intake").body.decode()
     assert [accession, "4", "0000320193", "given_up", "0", "answered with <an> error page"] == rows_of(body)[-1][:6]

@@ -1,1 +1,1 @@
-"""What every filed document has in common: where it comes from, which filing it belongs to, and who is told of it."""
+"""Features shared by every filed document: its source, the filing that it belongs to, and its announcement."""

@@ -1,7 +1,8 @@
-"""What the module of a form family provides: how its documents are parsed, stored and packed.
+"""The interface of a form family's module: how its documents are parsed, stored and packed.
 
-Each line of ``edgar/form_families.py`` names such a module, which has a :class:`Family` called ``FAMILY``. The module
-is imported when its first document comes.
+A form family is a kind of filing that finapi reads in full: XBRL reports, ownership forms (3/4/5), 13F reports, 13D/G
+schedules, 144 notices. Each row of ``edgar/form_families.py`` names the module of one family, which defines a
+:class:`Family` called ``FAMILY``. The module is imported when the first document of the family is ingested.
 """
 
 from __future__ import annotations
@@ -26,63 +27,75 @@ from finapi.store.db import Transaction
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """How documents of one kind of filing are parsed and stored.
+    """The functions that parse and store the documents of one form family, in the order of their calls."""
 
-    ``group`` deals a folder's documents to filings, ``read`` makes a filing's ``content`` of them or raises ParseError,
-    ``put`` stores it and says whether anything was new; ``note`` is what the operator should know of what was stored.
-    With ``primary`` its first document is the filing's primary one. ``move`` puts what was stored under an unknown
-    filing (its id) under the one that it turned out to be (id and accession number), and announces it. ``redate`` takes
-    over days of filings that became known, ``finish`` ends an ingest: both say how many documents changed. ``data_set``
-    stores the SEC's bulk tables, of all companies or of these CIKs. ``unread`` says of form types why a submission has
-    no documents of the family; ``headed`` stores what the header alone tells of one.
-    ``pack_rows`` gives every stored content with its filing, and what else ``pack_put`` needs to store it.
-    """
-
+    # Type of the parsed content of one filing.
     content: Any
+    # Splits the documents of a folder into the documents of each filing.
     group_documents: Callable[[Sequence[Document]], Iterator[Sequence[Document]]]
+    # Parses the documents of one filing into its content. Raises ParseError.
     read_content: Callable[[Sequence[Document]], Any]
+    # Returns the company, form and period that the content states.
     get_subject: Callable[[Any], Subject]
+    # Stores the content of a filing. Returns True if anything was new.
     store: Callable[[Transaction, Any, FilingMetadata, datetime], bool]
+    # Returns what the operator should know about the stored filing, or None.
     describe_stored: Callable[[Any, FilingMetadata], str | None]
+    # Yields every stored content with its filing and the extra argument of store_pack_row.
     iter_pack_rows: Callable[[Transaction], Iterator[tuple[Any, FilingMetadata, Any]]]
+    # Stores a row of a pack; None if store() does.
     store_pack_row: Callable[[Transaction, Any, FilingMetadata, Any, datetime], bool] | None = None
+    # True if the first document of a filing is its primary document.
     has_primary_document: bool = False
+    # Moves content from an unknown filing (its id) to the filing that it turned out to be (its id and accession
+    # number), and announces it.
     move_filing: Callable[[Transaction, int, int, str, datetime], None] = lambda tx, old, new, accession, now: None
+    # Applies filing days that became known to the stored content. Returns the number of changed documents.
     update_dates: Callable[[Transaction, datetime], int] = lambda tx, now: 0
+    # Completes an ingest. Returns the number of changed documents.
     finish_ingest: Callable[[Transaction, datetime], int] = lambda tx, now: 0
+    # Stores the SEC's bulk tables, of all companies (None) or of these CIKs.
     ingest_data_set: Callable[[App, Sequence[Document], Set[int] | None], Iterator[Outcome]] | None = None
+    # Why submissions of some form types contain no documents of the family, by form type.
     unread_reasons: Mapping[str, str] = field(default_factory=dict)
+    # Stores the statements of a filing's header where nothing else of it can be read. Returns True if anything was new.
     store_header: Callable[[Transaction, SubmissionHeader, datetime], bool] | None = None
+    # Kinds of data whose time of arrival an ingested filing updates.
     arrival_kinds: tuple[heartbeats.Kind, ...] = ()
 
 
 def load_family(form: FormFamily) -> Family:
-    """The family of a line of the table."""
-    found: Family = import_module(form.module).FAMILY
-    return found
+    """Import and return the functions of a form family."""
+    family: Family = import_module(form.module).FAMILY
+    return family
 
 
 def store_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool:
-    """Store what the header of a filing tells its family, where that reads nothing else; whether anything was new."""
-    stored = False
+    """Store a filing's header in its family, if that reads nothing but the header. Return True if anything was new."""
+    changed = False
     for form in FAMILIES:
         if header.form in form.header_only_forms:
-            put = load_family(form).store_header
-            stored |= put is not None and put(tx, header, now)
-    return stored
+            store = load_family(form).store_header
+            if store is not None:
+                changed |= store(tx, header, now)
+    return changed
 
 
 def apply_listed_metadata(tx: Transaction, now: datetime, cik: int | None = None) -> bool:
-    """Take over what lists now say of documents that came before them; ``cik`` is the company that was listed."""
-    changed = sum(load_family(form).update_dates(tx, now) for form in FAMILIES)
-    for row in tx.list_rows("unfiled", cik=cik) if cik is not None else ():
+    """Apply what lists now say of filings whose documents were stored before. Return True if anything changed.
+
+    ``cik`` is the company whose list was stored. Its reports without an accession number are moved to the filing
+    that the list names for them.
+    """
+    changed_count = sum(load_family(form).update_dates(tx, now) for form in FAMILIES)
+    unfiled_rows = tx.list_rows("unfiled", cik=cik) if cik is not None else []
+    for row in unfiled_rows:
         stopping.check()
-        subject = Subject((row["cik"],), row["form"], row["period_of_report"], b"")
-        accession = find_listed_accession(tx, subject)
+        accession = find_listed_accession(tx, Subject((row["cik"],), row["form"], row["period_of_report"], b""))
         if accession is not None:
             filing_id = tx.find_value("filing_id", accession=accession)
             for form in FAMILIES:
                 load_family(form).move_filing(tx, row["id"], filing_id, accession, now)
             tx.run("delete_filing", id=row["id"])
-            changed += 1
-    return changed > 0
+            changed_count += 1
+    return changed_count > 0

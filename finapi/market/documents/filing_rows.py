@@ -1,4 +1,4 @@
-"""Filings as ``/sec/filings``, the feed and webhooks show them: one object, built here alone."""
+"""The JSON object of a filing, the same in ``/sec/filings``, the feed and webhooks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from finapi.store.db import Row, Transaction
 ARCHIVES_URL = "https://www.sec.gov/Archives/edgar/data"
 
 _ROLES = {rank: role for role, rank in metadata.PARTY_RANKS.items()}
-# What EDGAR lists apart from the documents that people read.
+# Prefixes of the document types that EDGAR lists as data files, apart from the documents for human readers.
 _DATA_TYPES = ("EX-100", "EX-101", "XML", "JSON", "ZIP", "EXCEL")
 
 
@@ -58,7 +58,7 @@ class FilingRow(TypedDict):
 
 
 class FilingParty(TypedDict):
-    """A company or person that is part of a filing."""
+    """A company or person named in a filing, with its role."""
 
     cik: str
     company_name: str
@@ -67,7 +67,7 @@ class FilingParty(TypedDict):
 
 
 class FilingDetail(FilingRow):
-    """A filing with all its parties."""
+    """A filing with all its parties, as one filing is returned."""
 
     raw_entry_xml: Literal[None]
     parties: list[FilingParty]
@@ -75,26 +75,32 @@ class FilingDetail(FilingRow):
 
 
 def list_filings(tx: Transaction, accessions: Sequence[str]) -> list[FilingRow]:
-    """The filings of these accession numbers in their order, as ``/sec/filings`` shows them."""
-    wanted = json.dumps(list(accessions))
-    held = {row["accession"]: row for row in tx.list_rows("filings_named", accessions=wanted)}
-    parties, files = (_by_filing(tx.list_rows(query, accessions=wanted)) for query in ("parties_of", "documents_of"))
-    ids = {one: held[one]["id"] for one in accessions if one in held}
-    return [_shown(held[one], parties[id], files.get(id, [])) for one, id in ids.items()]
+    """Return the filings with these accession numbers, in this order. Unknown and repeated numbers are left out."""
+    accessions_json = json.dumps(list(accessions))
+    rows = {row["accession"]: row for row in tx.list_rows("filings_by_accession", accessions=accessions_json)}
+    parties = _group_by_filing(tx.list_rows("parties_by_accession", accessions=accessions_json))
+    documents = _group_by_filing(tx.list_rows("documents_by_accession", accessions=accessions_json))
+    filings = []
+    for accession in dict.fromkeys(accessions):
+        row = rows.get(accession)
+        if row is not None:
+            filings.append(_build_filing(row, parties[row["id"]], documents.get(row["id"], [])))
+    return filings
 
 
-def _by_filing(rows: Sequence[Row]) -> dict[int, list[Row]]:
-    found: dict[int, list[Row]] = {}
+def _group_by_filing(rows: Sequence[Row]) -> dict[int, list[Row]]:
+    groups: dict[int, list[Row]] = {}
     for row in rows:
-        found.setdefault(row["filing_id"], []).append(row)
-    return found
+        groups.setdefault(row["filing_id"], []).append(row)
+    return groups
 
 
 def find_filing(tx: Transaction, accession: str) -> FilingDetail | None:
-    """One filing with its parties, or None."""
-    found = list_filings(tx, [accession])
-    if not found:
+    """Return one filing with its parties, the main party first, or None."""
+    filings = list_filings(tx, [accession])
+    if not filings:
         return None
+    rows = tx.list_rows("parties_by_accession", accessions=json.dumps([accession]))
     parties: list[FilingParty] = [
         {
             "cik": f"{party['cik']:010}",
@@ -102,51 +108,61 @@ def find_filing(tx: Transaction, accession: str) -> FilingDetail | None:
             "ticker": party["ticker"],
             "role": _ROLES.get(party["rank"]),
         }
-        for party in sorted(tx.list_rows("parties_of", accessions=json.dumps([accession])), key=_standing)
+        for party in sorted(rows, key=_get_party_order)
     ]
-    has_text = bool(tx.find_value("has_text", accession=accession))
-    return {**found[0], "raw_entry_xml": None, "parties": parties, "has_html": has_text}
+    has_text = bool(tx.find_value("has_primary_text", accession=accession))
+    return {**filings[0], "raw_entry_xml": None, "parties": parties, "has_html": has_text}
 
 
-def _standing(party: Row) -> tuple[int, bool, bool, int]:
-    """Whose filing it is first: lists do not name roles, but an issuer has a ticker or an industry."""
+def _get_party_order(party: Row) -> tuple[int, bool, bool, int]:
+    """Return the sort key that puts the main party of a filing first.
+
+    Lists do not state roles, but an issuer has a ticker or an industry and its insiders have not.
+    """
     return party["rank"], party["ticker"] is None, party["sic"] is None, party["cik"]
 
 
-def _shown(row: Row, parties: Sequence[Row], files: Sequence[Row]) -> FilingRow:
-    accession, form = row["accession"], row["form"]
-    main = min(parties, key=_standing)
-    folder = f"{ARCHIVES_URL}/{main['cik']}/{accession.replace('-', '')}"
-    index = f"{folder}/{accession}-index.htm"
-    document = f"{folder}/{quote(row['primary_document'])}" if row["primary_document"] else None
-    read: list[FilingFile] = []
-    data: list[FilingFile] = []
-    for file in files:
-        (data if file["type"].startswith(_DATA_TYPES) else read).append(build_record(FilingFile, file))
-    links = [index, document, *(f"{folder}/{quote(one['document'])}" for one in read + data if one["document"])]
+def _build_filing(row: Row, parties: Sequence[Row], documents: Sequence[Row]) -> FilingRow:
+    accession = row["accession"]
+    form = row["form"]
+    main_party = min(parties, key=_get_party_order)
+    folder_url = f"{ARCHIVES_URL}/{main_party['cik']}/{accession.replace('-', '')}"
+    index_url = f"{folder_url}/{accession}-index.htm"
+    document_url = f"{folder_url}/{quote(row['primary_document'])}" if row["primary_document"] else None
+    document_files: list[FilingFile] = []
+    data_files: list[FilingFile] = []
+    for document in documents:
+        files = data_files if document["type"].startswith(_DATA_TYPES) else document_files
+        files.append(build_record(FilingFile, document))
+    links = [index_url]
+    if document_url:
+        links.append(document_url)
+    for file in document_files + data_files:
+        if file["document"]:
+            links.append(f"{folder_url}/{quote(file['document'])}")
     return {
         "id": metadata.accession_to_int(accession),
         "accession_number": accession,
-        "ticker": main["ticker"],
+        "ticker": main_party["ticker"],
         "form_type": form,
-        "cik": f"{main['cik']:010}",
-        "entity_name": main["name"],
-        "company_name": main["name"],
-        "title": f"{form or 'Filing'} - {main['name']} ({main['cik']:010})",
+        "cik": f"{main_party['cik']:010}",
+        "entity_name": main_party["name"],
+        "company_name": main_party["name"],
+        "title": f"{form or 'Filing'} - {main_party['name']} ({main_party['cik']:010})",
         "filing_size": None if row["size"] is None else str(row["size"]),
         "filed_date": row["filed_at"],
         "filed_at": row["filed_at"],
         "accepted_at": row["accepted_at"],
         "updated_at": row["updated_at"] or None,
-        "primary_link": index,
-        "primary_html_url": document,
+        "primary_link": index_url,
+        "primary_html_url": document_url,
         "primary_description": row["description"],
-        "document_files": read,
-        "data_files": data,
+        "document_files": document_files,
+        "data_files": data_files,
         "items": row["items"].split(",") if row["items"] else [],
         "period_of_report": row["period_of_report"],
-        "sic": None if main["sic"] is None else f"{main['sic']:04}",
-        "all_links": list(dict.fromkeys(link for link in links if link)),
+        "sic": None if main_party["sic"] is None else f"{main_party['sic']:04}",
+        "all_links": list(dict.fromkeys(links)),
         "is_xbrl": None if row["is_xbrl"] is None else bool(row["is_xbrl"]),
         "first_seen_at": row["first_seen_at"] or None,
         "last_seen_at": row["updated_at"] or None,

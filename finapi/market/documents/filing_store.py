@@ -1,7 +1,14 @@
-"""Filings into rows: the one way by which a filing becomes known, whatever document tells of it.
+"""Stored filings: every document that mentions a filing updates the filing's row here.
 
-What is stored of a filing does not depend on the order in which documents told of it: each field keeps the
-value of its best source, and of two values from equal sources the greater.
+A filing is mentioned by many documents: the feed, the day's index, its company's list, its own header, its XBRL. The
+stored row must not depend on the order in which they arrive. Each field therefore keeps the value of its best source
+(``filings.evidence`` has one digit for each field, the rank of the source), and of two values from equal sources the
+greater one. Example: an index says ``filed_at`` 2025-05-02, the header 2025-05-01; the header's rank is higher, so its
+value is stored whichever came first.
+
+Filings are found through ``filing_terms``: a row for each term that a filing can be searched by, with its day and
+number. A term is a letter and a text: ``c320193`` a company, ``f10-K`` a form, ``i2.02`` an item of an 8-K,
+``eEX-99.1`` an exhibit, ``dQuarterly report`` a description. Every filing also has the empty term.
 """
 
 from __future__ import annotations
@@ -33,117 +40,139 @@ from finapi.market.reference import companies
 from finapi.store import heartbeats
 from finapi.store.db import Row, Transaction
 
-# The day of a filing and its number, by which lists are in order.
-Place = tuple[str, int]
-# What is told of a filing, in the order of FIELDS: its form and its day are.
-Values = tuple[Any, ...]
+# A filing's day ("" if unknown) and its accession number as an integer: the order of every list of filings.
+Position = tuple[str, int]
+# A filing's values in the order of FIELDS. Its form and its day are known.
+FieldValues = tuple[Any, ...]
 
 
 class StoredFiling(NamedTuple):
-    """A filing's row; ``new``: it was not known before; ``changed``: something that an answer shows is new."""
+    """The row of a filing after an update.
+
+    ``is_new`` is True if the filing was not stored before, ``changed`` if an answer about it changes.
+    """
 
     id: int
     is_new: bool
     changed: bool
 
 
-def upsert(tx: Transaction, told: FilingMetadata, now: datetime, *, announces: bool = True) -> StoredFiling:
-    """Store what a document tells of a filing: its row, its parties, and the terms by which it is found.
+def upsert(tx: Transaction, metadata: FilingMetadata, now: datetime, *, announces: bool = True) -> StoredFiling:
+    """Store the metadata of a filing from one source: its row, its parties and its search terms.
 
-    Every document that tells of a filing comes through here. The caller bumps the data version when the
-    answer is ``changed``. ``told.parties`` must not be empty. A filing that is new is announced to the feeds,
-    unless ``news`` is False: the caller then tells more of it first, and announces it.
+    ``metadata.parties`` must not be empty for a new filing. The caller bumps the data version if the filing
+    ``changed``. A new filing is announced to the feeds. With ``announces=False`` the caller stores more of it first and
+    announces it afterwards.
     """
-    stored = _put(tx, told, now)
+    stored = _upsert_rows(tx, metadata, now)
     if stored.changed and not stored.is_new:
-        announcements.announce_filing_date(tx, now, accession=told.accession)
-    listed = told.evidence in (INDEX_EVIDENCE, SUBMISSIONS_EVIDENCE)
-    if announces and (stored.is_new or not listed):
-        announcements.announce_filing(tx, now, accession=told.accession, only_listed=listed)
+        announcements.announce_filing_date(tx, now, accession=metadata.accession)
+    only_listed = metadata.evidence in (INDEX_EVIDENCE, SUBMISSIONS_EVIDENCE)
+    if announces and (stored.is_new or not only_listed):
+        announcements.announce_filing(tx, now, accession=metadata.accession, only_listed=only_listed)
     return stored
 
 
-def _put(tx: Transaction, told: FilingMetadata, now: datetime) -> StoredFiling:
+def _upsert_rows(tx: Transaction, metadata: FilingMetadata, now: datetime) -> StoredFiling:
     ranks: dict[int, int] = {}
-    for party in told.parties:
+    for party in metadata.parties:
         if party.name is None:
             companies.insert_unnamed(tx, party.cik)
         else:
-            companies.upsert_name(tx, party.cik, party.name, companies.FROM_FILING_LIST, told.filed_at or "")
-        # A company may stand twice: it is then what it is first of all.
+            companies.upsert_name(tx, party.cik, party.name, companies.FROM_FILING_LIST, metadata.filed_at or "")
+        # A company that is named twice has the better of its two ranks.
         ranks[party.cik] = min(party.rank, ranks.get(party.cik, party.rank))
-    held = tx.find_row("filing_row", accession=told.accession)
-    if held is None:
-        filing_id = _insert(tx, told, ranks, iso(now))
+    row = tx.find_row("filing_row", accession=metadata.accession)
+    if row is None:
+        filing_id = _insert_filing(tx, metadata, ranks, iso(now))
         heartbeats.record_arrival(tx, "filing", now)
-        if told.form is not None and told.form.startswith("8-K"):
+        if metadata.form is not None and metadata.form.startswith("8-K"):
             heartbeats.record_arrival(tx, "news", now)
         return StoredFiling(filing_id, is_new=True, changed=True)
-    known = {row["cik"]: row["rank"] for row in tx.list_rows("filing_parties", filing_id=held["id"])}
-    better = {cik: rank for cik, rank in ranks.items() if rank < known.get(cik, CLAIMED_RANK + 1)}
-    values, evidence = _merged(held, told)
-    fresh = {name for name in FIELDS if values[name] != held[name]}
-    if not fresh and not better and evidence == held["evidence"]:
-        return StoredFiling(held["id"], is_new=False, changed=False)
-    _update(tx, held, known, {**known, **better}, {**values, "evidence": evidence, "now": iso(now)})
-    return StoredFiling(held["id"], is_new=False, changed=bool(fresh or better))
+    stored_ranks = {party["cik"]: party["rank"] for party in tx.list_rows("filing_parties", filing_id=row["id"])}
+    better_ranks = {cik: rank for cik, rank in ranks.items() if rank < stored_ranks.get(cik, CLAIMED_RANK + 1)}
+    values, evidence = _merge_values(row, metadata)
+    changed_fields = {name for name in FIELDS if values[name] != row[name]}
+    if not changed_fields and not better_ranks and evidence == row["evidence"]:
+        return StoredFiling(row["id"], is_new=False, changed=False)
+    new_values = {**values, "evidence": evidence, "now": iso(now)}
+    _update_filing(tx, row, stored_ranks, {**stored_ranks, **better_ranks}, new_values)
+    return StoredFiling(row["id"], is_new=False, changed=bool(changed_fields or better_ranks))
 
 
-def upsert_listed_filings(tx: Transaction, cik: int, told: Sequence[ListedFiling], now: datetime) -> bool:
-    """Store what the list of a company tells of its filings, in its order; whether anything was new.
+def upsert_listed_filings(tx: Transaction, cik: int, filings: Sequence[ListedFiling], now: datetime) -> bool:
+    """Store the filings of a company's list, in its order. Return True if anything was new.
 
-    What :func:`put` does for each, with those that are new stored at once.
+    The result is that of :func:`upsert` for each filing, but new filings are inserted in one batch.
     """
     companies.insert_unnamed(tx, cik)
-    held = _held(tx, [one.accession for one in told])
-    # Of one that stands twice the first is stored at once.
-    fresh = {one.accession: one for one in reversed(told) if one.accession not in held}
-    new = [(one.accession, list_field_values(one)) for one in told if fresh.get(one.accession) is one]
-    _put_new(tx, cik, new, SUBMISSIONS_EVIDENCE, now)
-    changed, since = bool(fresh), announcements.get_recent_start(now)
-    for one in told:
-        if fresh.get(one.accession) is not one:
-            changed |= upsert(tx, from_listed_filing(cik, one), now).changed
-        elif (one.accepted or one.filed) >= since[:10] and announcements.is_recent(now, one.filed, one.accepted):
-            announcements.announce_filing(tx, now, accession=one.accession, only_listed=True)
+    stored_accessions = _find_stored_accessions(tx, [filing.accession for filing in filings])
+    # If the list repeats a filing, the first entry is inserted and the others update it.
+    new_filings: dict[str, ListedFiling] = {}
+    for filing in filings:
+        if filing.accession not in stored_accessions:
+            new_filings.setdefault(filing.accession, filing)
+    new_values = [(accession, list_field_values(filing)) for accession, filing in new_filings.items()]
+    _insert_new_filings(tx, cik, new_values, SUBMISSIONS_EVIDENCE, now)
+    changed = bool(new_filings)
+    recent_day = announcements.get_recent_start(now)[:10]
+    for filing in filings:
+        if new_filings.get(filing.accession) is not filing:
+            changed |= upsert(tx, from_listed_filing(cik, filing), now).changed
+        elif (filing.accepted or filing.filed) >= recent_day and announcements.is_recent(
+            now, filing.filed, filing.accepted
+        ):
+            announcements.announce_filing(tx, now, accession=filing.accession, only_listed=True)
     return changed
 
 
-def upsert_dated_filings(tx: Transaction, cik: int, told: Mapping[str, tuple[str, str]], now: datetime) -> int:
-    """Store form and day of a company's filings, by accession number; how many were new or told otherwise.
+def upsert_dated_filings(
+    tx: Transaction, cik: int, forms_and_days: Mapping[str, tuple[str, str]], now: datetime
+) -> int:
+    """Store the form and day of a company's filings, by accession number. Return the number of changed filings.
 
-    What :func:`put` does for each, with those that are new stored at once.
+    The result is that of :func:`upsert` for each filing, but new filings are inserted in one batch.
     """
-    held = _held(tx, [*told])
-    new = [(accession, (*one, *[None] * (len(FIELDS) - 2))) for accession, one in told.items() if accession not in held]
-    _put_new(tx, cik, new, INDEX_EVIDENCE, now)
-    changed = len(new)
-    for accession, (form, filed) in told.items():
-        if accession in held:
-            one = FilingMetadata(accession, INDEX_EVIDENCE, (Party(cik, LISTED_RANK),), form, filed)
-            changed += upsert(tx, one, now).changed
-        elif announcements.is_recent(now, filed):
+    stored_accessions = _find_stored_accessions(tx, list(forms_and_days))
+    unknown_values = (None,) * (len(FIELDS) - 2)
+    new_values = [
+        (accession, (*form_and_day, *unknown_values))
+        for accession, form_and_day in forms_and_days.items()
+        if accession not in stored_accessions
+    ]
+    _insert_new_filings(tx, cik, new_values, INDEX_EVIDENCE, now)
+    changed_count = len(new_values)
+    for accession, (form, filed_at) in forms_and_days.items():
+        if accession in stored_accessions:
+            metadata = FilingMetadata(accession, INDEX_EVIDENCE, (Party(cik, LISTED_RANK),), form, filed_at)
+            changed_count += upsert(tx, metadata, now).changed
+        elif announcements.is_recent(now, filed_at):
             announcements.announce_filing(tx, now, accession=accession, only_listed=True)
-    return changed
+    return changed_count
 
 
-def _held(tx: Transaction, accessions: Sequence[str]) -> set[str]:
-    return {row["accession"] for row in tx.list_rows("filings_held", accessions=json.dumps(accessions))}
+def _find_stored_accessions(tx: Transaction, accessions: Sequence[str]) -> set[str]:
+    return {row["accession"] for row in tx.list_rows("stored_accessions", accessions=json.dumps(accessions))}
 
 
 def upsert_document(
     tx: Transaction, outside: FilingMetadata, inside: FilingMetadata, now: datetime, *, announces: bool = True
 ) -> StoredFiling:
-    """Upsert the filing of a document: index or header metadata first, then what the document says of itself.
+    """Store the filing of a document: the metadata from an index or header first, then the document's own.
 
-    A document whose filing is not known has a row to be served by, which no list shows. ``announced`` False leaves
-    the announcement to the caller.
+    A document whose filing is unknown gets a row of its own (``unfiled-...``), which no list contains.
+    ``announces`` is False if the caller announces the filing.
     """
     if is_unfiled(outside.accession):
-        form, period = outside.form or inside.form, outside.period_of_report or inside.period_of_report
-        cik = inside.parties[0].cik
-        made = tx.run("put_unfiled", accession=outside.accession, cik=cik, form=form, period=period)
-        return StoredFiling(tx.find_value("filing_id", accession=outside.accession), made > 0, made > 0)
+        inserted = tx.run(
+            "insert_unfiled_filing",
+            accession=outside.accession,
+            cik=inside.parties[0].cik,
+            form=outside.form or inside.form,
+            period=outside.period_of_report or inside.period_of_report,
+        )
+        filing_id = tx.find_value("filing_id", accession=outside.accession)
+        return StoredFiling(filing_id, is_new=inserted > 0, changed=inserted > 0)
     stored = upsert(tx, replace(outside, parties=outside.parties or inside.parties), now, announces=False)
     changed = upsert(tx, replace(inside, accession=outside.accession), now, announces=False).changed
     if announces:
@@ -151,112 +180,139 @@ def upsert_document(
     return StoredFiling(stored.id, stored.is_new, stored.changed | changed)
 
 
-def _merged(held: Row, told: FilingMetadata) -> tuple[dict[str, Any], str]:
-    """Each field from its best source, and the digits that say which source that is."""
-    digits = held["evidence"].ljust(len(FIELDS), "0")
-    values: dict[str, Any] = {}
-    evidence = []
-    for place, name in enumerate(FIELDS):
-        mine, theirs = held[name], getattr(told, name)
-        rank = int(digits[place]) if mine is not None else 0
-        if theirs is not None and (mine is None or (told.evidence, theirs) > (rank, mine)):
-            values[name], rank = theirs, told.evidence
-        else:
-            values[name] = mine
-        evidence.append(str(rank))
-    return values, "".join(evidence)
+def _merge_values(row: Row, metadata: FilingMetadata) -> tuple[dict[str, Any], str]:
+    """Return each field's value from its best source, and the evidence digits of those sources."""
+    stored_ranks = row["evidence"].ljust(len(FIELDS), "0")
+    merged: dict[str, Any] = {}
+    evidence = ""
+    for index, name in enumerate(FIELDS):
+        stored_value = row[name]
+        new_value = getattr(metadata, name)
+        rank = int(stored_ranks[index]) if stored_value is not None else 0
+        merged[name] = stored_value
+        if new_value is not None and (stored_value is None or (metadata.evidence, new_value) > (rank, stored_value)):
+            merged[name] = new_value
+            rank = metadata.evidence
+        evidence += str(rank)
+    return merged, evidence
 
 
-def _insert(tx: Transaction, told: FilingMetadata, parties: dict[int, int], stamp: str) -> int:
-    values = [getattr(told, name) for name in FIELDS]
+def _insert_filing(tx: Transaction, metadata: FilingMetadata, ranks: dict[int, int], timestamp: str) -> int:
+    values = [getattr(metadata, name) for name in FIELDS]
+    evidence = _build_evidence(values, metadata.evidence)
     filing_id: int = tx.find_value("next_filing_id")
-    known = told.accession, _primary(parties), _evidence(values, told.evidence)
-    tx.insert_rows("insert_filings", [(filing_id, *known, stamp, stamp, *values)])
-    tx.insert_rows("put_parties", [(filing_id, cik, rank) for cik, rank in sorted(parties.items())])
-    place = told.filed_at or "", accession_to_int(told.accession)
-    _add_terms(tx, {term: [place] for term in _terms(told.form, told.items, told.description, parties)})
-    tx.run("count_filings", more=1)
-    if told.form is not None:
-        tx.insert_rows("add_form_entities", [(told.form, cik, 1) for cik in sorted(parties)])
+    tx.insert_rows(
+        "insert_filings",
+        [(filing_id, metadata.accession, _choose_main_cik(ranks), evidence, timestamp, timestamp, *values)],
+    )
+    tx.insert_rows("upsert_filing_parties", [(filing_id, cik, rank) for cik, rank in sorted(ranks.items())])
+    position = (metadata.filed_at or "", accession_to_int(metadata.accession))
+    terms = _build_terms(metadata.form, metadata.items, metadata.description, ranks)
+    _insert_terms(tx, {term: [position] for term in terms})
+    tx.run("update_filing_count", more=1)
+    if metadata.form is not None:
+        tx.insert_rows("upsert_form_entities", [(metadata.form, cik, 1) for cik in sorted(ranks)])
     return filing_id
 
 
-def _put_new(tx: Transaction, cik: int, new: Sequence[tuple[str, Values]], evidence: int, now: datetime) -> None:
-    """The rows of new filings of one company, by accession number, which are listed by day and number."""
-    if not new:
+def _insert_new_filings(
+    tx: Transaction, cik: int, filings: Sequence[tuple[str, FieldValues]], evidence: int, now: datetime
+) -> None:
+    """Insert new filings of one company, pairs of accession number and values, with their parties and terms."""
+    if not filings:
         return
-    rows, every, terms, stamp = [], [], defaultdict[str, list[Place]](list), iso(now)
-    first = tx.find_value("next_filing_id")
-    for id, (accession, values) in enumerate(new, first):
-        rows.append((id, accession, cik, _evidence(values, evidence), stamp, stamp, *values))
-        form, filed, *_, description, items = values[:7]
-        place = filed, accession_to_int(accession)
-        every.append(place)
-        terms[f"f{form}"].append(place)
+    rows = []
+    positions = []
+    terms = defaultdict[str, list[Position]](list)
+    timestamp = iso(now)
+    first_id = tx.find_value("next_filing_id")
+    for filing_id, (accession, values) in enumerate(filings, first_id):
+        rows.append((filing_id, accession, cik, _build_evidence(values, evidence), timestamp, timestamp, *values))
+        form, filed_at, *_, description, items = values[:7]
+        position = (filed_at, accession_to_int(accession))
+        positions.append(position)
+        terms[f"f{form}"].append(position)
         if description and description != form:
-            terms[f"d{description}"].append(place)
+            terms[f"d{description}"].append(position)
         for item in set(items.split(",")) if items else ():
-            terms[f"i{item}"].append(place)
+            terms[f"i{item}"].append(position)
     tx.insert_rows("insert_filings", rows)
-    tx.run("insert_listed_parties", first=first, rank=LISTED_RANK)
-    tx.run("count_filings", more=len(rows))
-    forms = sorted((term, len(places)) for term, places in terms.items() if term.startswith("f"))
-    tx.insert_rows("add_form_entities", [(term[1:], cik, count) for term, count in forms])
-    _add_terms(tx, {"": every, f"c{cik}": every, **terms})
+    tx.run("insert_parties_of_listed_filings", first=first_id, rank=LISTED_RANK)
+    tx.run("update_filing_count", more=len(rows))
+    form_counts = sorted(
+        (term[1:], len(term_positions)) for term, term_positions in terms.items() if term.startswith("f")
+    )
+    tx.insert_rows("upsert_form_entities", [(form, cik, count) for form, count in form_counts])
+    _insert_terms(tx, {"": positions, f"c{cik}": positions, **terms})
     heartbeats.record_arrival(tx, "filing", now)
-    if any(values[0].startswith("8-K") for _, values in new):
+    if any(values[0].startswith("8-K") for _, values in filings):
         heartbeats.record_arrival(tx, "news", now)
 
 
-def _add_terms(tx: Transaction, terms: Mapping[str, Sequence[Place]]) -> None:
-    """Store under each term the filings that it leads to, which are not there yet, and count them."""
-    ordered = sorted(terms.items())
-    tx.insert_rows("insert_terms", [(term, *place) for term, places in ordered for place in places])
-    tx.insert_rows("add_term_counts", [(term, len(places)) for term, places in ordered if places and _is_counted(term)])
+def _insert_terms(tx: Transaction, terms: Mapping[str, Sequence[Position]]) -> None:
+    """Insert the new filings of each term, and add them to the term's count."""
+    ordered_terms = sorted(terms.items())
+    term_rows = []
+    count_rows = []
+    for term, positions in ordered_terms:
+        term_rows += [(term, *position) for position in positions]
+        if positions and _is_counted(term):
+            count_rows.append((term, len(positions)))
+    tx.insert_rows("insert_terms", term_rows)
+    tx.insert_rows("upsert_term_counts", count_rows)
 
 
 def _is_counted(term: str) -> bool:
+    """Return True for terms whose filings are counted: all filings, descriptions and forms."""
     return term[:1] in ("", "d", "f")
 
 
-def _evidence(values: Iterable[Any], evidence: int) -> str:
+def _build_evidence(values: Iterable[Any], evidence: int) -> str:
+    """Return the digits of ``filings.evidence`` for values from one source."""
     digit = str(evidence)
     return "".join(["0" if value is None else digit for value in values])
 
 
-def _update(tx: Transaction, held: Row, before: dict[int, int], after: dict[int, int], values: dict[str, Any]) -> None:
-    """Write what is now known of a filing, and move its terms to where they now belong."""
-    tx.run("update_filing", values, id=held["id"], cik=_primary(after))
-    if values["filed_at"] != held["filed_at"]:
-        text_index.move_text(tx, held["id"], values["filed_at"])
-    tx.insert_rows("put_parties", [(held["id"], cik, rank) for cik, rank in sorted(after.items())])
-    key = accession_to_int(held["accession"])
-    types = build_exhibit_terms(row["type"] for row in tx.list_rows("filing_documents", filing_id=held["id"]))
-    old, new = (
-        {
-            (term, told["filed_at"] or "", key)
-            for term in types | _terms(told["form"], told["items"], told["description"], ciks)
-        }
-        for told, ciks in ((held, before), (values, after))
+def _update_filing(
+    tx: Transaction, row: Row, old_ranks: dict[int, int], new_ranks: dict[int, int], values: dict[str, Any]
+) -> None:
+    """Update a filing's row, and move its terms and counts from the old values to the new ones."""
+    tx.run("update_filing", values, id=row["id"], cik=_choose_main_cik(new_ranks))
+    if values["filed_at"] != row["filed_at"]:
+        text_index.move_text(tx, row["id"], values["filed_at"])
+    tx.insert_rows("upsert_filing_parties", [(row["id"], cik, rank) for cik, rank in sorted(new_ranks.items())])
+
+    number = accession_to_int(row["accession"])
+    exhibit_terms = build_exhibit_terms(
+        document["type"] for document in tx.list_rows("filing_documents", filing_id=row["id"])
     )
-    gone, fresh = sorted(old - new), sorted(new - old)
-    tx.insert_rows("delete_terms", gone)
-    tx.insert_rows("insert_terms", fresh)
-    counted = [(row[0], more) for rows, more in ((gone, -1), (fresh, 1)) for row in rows if _is_counted(row[0])]
-    tx.insert_rows("add_term_counts", counted)
-    tx.insert_rows("delete_empty_term_counts", {(term,) for term, *_ in gone})
-    pairs = {(held["form"], cik) for cik in before if held["form"] is not None}
-    wanted = {(values["form"], cik) for cik in after if values["form"] is not None}
-    tx.insert_rows("remove_form_entities", sorted(pairs - wanted))
-    tx.insert_rows("add_form_entities", [(*pair, 1) for pair in sorted(wanted - pairs)])
+    old_terms = exhibit_terms | _build_terms(row["form"], row["items"], row["description"], old_ranks)
+    new_terms = exhibit_terms | _build_terms(values["form"], values["items"], values["description"], new_ranks)
+    old_rows = {(term, row["filed_at"] or "", number) for term in old_terms}
+    new_rows = {(term, values["filed_at"] or "", number) for term in new_terms}
+    deleted_rows = sorted(old_rows - new_rows)
+    inserted_rows = sorted(new_rows - old_rows)
+    tx.insert_rows("delete_terms", deleted_rows)
+    tx.insert_rows("insert_terms", inserted_rows)
+    count_changes = [(term, -1) for term, _, _ in deleted_rows if _is_counted(term)]
+    count_changes += [(term, 1) for term, _, _ in inserted_rows if _is_counted(term)]
+    tx.insert_rows("upsert_term_counts", count_changes)
+    tx.insert_rows("delete_empty_term_counts", {(term,) for term, _, _ in deleted_rows})
+
+    old_pairs = {(row["form"], cik) for cik in old_ranks if row["form"] is not None}
+    new_pairs = {(values["form"], cik) for cik in new_ranks if values["form"] is not None}
+    tx.insert_rows("update_removed_form_entities", sorted(old_pairs - new_pairs))
+    tx.insert_rows("upsert_form_entities", [(form, cik, 1) for form, cik in sorted(new_pairs - old_pairs)])
 
 
-def _primary(parties: dict[int, int]) -> int:
-    return min(parties, key=lambda cik: (parties[cik], cik))
+def _choose_main_cik(ranks: dict[int, int]) -> int:
+    """Return the party with the best rank, of equals the lowest CIK."""
+    return min(ranks, key=lambda cik: (ranks[cik], cik))
 
 
-def _terms(form: str | None, items: str | None, description: str | None, parties: Iterable[int]) -> set[str]:
-    terms = {"", *(f"c{cik}" for cik in parties)}
+def _build_terms(form: str | None, items: str | None, description: str | None, ciks: Iterable[int]) -> set[str]:
+    """Return the terms of a filing, except those of its exhibits."""
+    terms = {"", *(f"c{cik}" for cik in ciks)}
     if description and description != form:
         terms.add(f"d{description}")
     if form is not None:
@@ -266,6 +322,6 @@ def _terms(form: str | None, items: str | None, description: str | None, parties
     return terms
 
 
-def build_exhibit_terms(types: Iterable[str]) -> set[str]:
-    """The terms of exhibits among the types of a filing's documents."""
-    return {f"e{one.upper()}" for one in types if one.upper().startswith("EX-")}
+def build_exhibit_terms(document_types: Iterable[str]) -> set[str]:
+    """Return the terms of the exhibits among the document types of a filing."""
+    return {f"e{type.upper()}" for type in document_types if type.upper().startswith("EX-")}

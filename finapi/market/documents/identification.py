@@ -1,4 +1,15 @@
-"""Which filing a document belongs to: the one way for XBRL, ownership forms and 13F reports (DECISIONS 6)."""
+"""Identification of the filing that a document belongs to (DECISIONS 6).
+
+Most documents do not contain their filing's accession number. It comes from the first source that has one:
+
+1. an SGML header or a filing index in the same folder,
+2. the operator (``--accession``),
+3. a list of the SEC that has exactly one filing of this company, form and period,
+4. the names of the document's files, then of its folder, such as ``0000320193-24-000123``.
+
+If none has, the document is stored under ``unfiled-`` and a hash of its content, until a list names its filing. XBRL
+reports, ownership forms and 13F reports are all identified here.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +27,19 @@ from finapi.market.documents.metadata import (
     OPERATOR_EVIDENCE,
     UNFILED_PREFIX,
     FilingMetadata,
+    is_unfiled,
 )
 from finapi.store.db import Row, Transaction
 
-_OF_COMPANY = re.compile(r"CIK([0-9]{10})[.-]")
+_COMPANY_FILE_NAME = re.compile(r"CIK([0-9]{10})[.-]")
 
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """What the operator said of the one filing that is ingested (``--accession``, ``--filed``).
+    """The operator's options of an ingest.
 
-    ``only`` narrows bulk files and data sets to these companies; ``ticker`` is that of files of prices which tell none.
+    ``accession`` and ``filed_at`` describe the one filing that is ingested. ``only_ciks`` limits bulk files and data
+    sets to these companies. ``ticker`` applies to price files without a ticker column.
     """
 
     accession: str | None = None
@@ -35,13 +48,13 @@ class IngestOptions:
     ticker: str | None = None
 
     def accepts_file(self, name: str) -> bool:
-        """Whether a file of this name is wanted: those of a company are named after its CIK."""
-        named = _OF_COMPANY.match(name)
-        return self.only_ciks is None or named is None or int(named[1]) in self.only_ciks
+        """Return False for a file that is named after the CIK of another company than ``only_ciks``."""
+        match = _COMPANY_FILE_NAME.match(name)
+        return self.only_ciks is None or match is None or int(match[1]) in self.only_ciks
 
 
 class Subject(NamedTuple):
-    """What a document says of its filing itself: whose it may be, the form, the period, and a hash of its content."""
+    """The subject of a document as it states itself: possible filers, form, period, and a hash of its content."""
 
     ciks: Sequence[int]
     form: str
@@ -51,9 +64,10 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FilingClues:
-    """What may tell the filing of a document: an SGML header or index document ``beside`` it, the operator, names.
+    """Evidence of which filing a document belongs to.
 
-    ``names`` are those of its files, the best first; ``folder`` is that of their folder.
+    ``index_identity`` is the filing that an SGML header or index in the same folder describes, ``file_names`` are the
+    document's, the best first.
     """
 
     index_identity: FilingIdentity | None = None
@@ -62,61 +76,80 @@ class FilingClues:
     folder_name: str = ""
 
     def for_document(self, subject: Subject, path: str) -> FilingClues:
-        """The clues that fit a document; ParseError when the operator contradicts the index beside it.
+        """Return the clues that apply to a document. Raise ParseError if the operator contradicts the index.
 
-        An index names one filing: not that of another company, nor one that a file's name gives another number.
+        An index describes one filing. It does not apply to a document of another company, nor to one whose file name
+        contains another accession number.
         """
-        named = self._named(self.file_names)
-        beside = self.index_identity
-        if beside and beside.ciks and not {f"{cik:010}" for cik in subject.ciks} & set(beside.ciks):
-            beside = None
-        if beside and named and named != beside.accession:
-            beside = None
-        if beside and self.options.accession not in (None, beside.accession):
-            said = f"the index beside it says {beside.accession}, --accession {self.options.accession}"
-            raise ParseError(path, "", said)
-        return replace(self, index_identity=beside)
+        identity = self.index_identity
+        if identity is None:
+            return self
+        named_accession = self._find_accession(self.file_names)
+        subject_ciks = {f"{cik:010}" for cik in subject.ciks}
+        is_other_company = bool(identity.ciks) and not subject_ciks & set(identity.ciks)
+        is_other_filing = named_accession is not None and named_accession != identity.accession
+        if is_other_company or is_other_filing:
+            return replace(self, index_identity=None)
+        if self.options.accession not in (None, identity.accession):
+            reason = f"the index beside it says {identity.accession}, --accession {self.options.accession}"
+            raise ParseError(path, "", reason)
+        return self
 
     def identify_filing(self, tx: Transaction, subject: Subject) -> FilingMetadata:
-        """The filing from the first source that tells: what lies beside, the operator, lists of the SEC's, names."""
-        beside, given = self.index_identity, self.options
+        """Return the metadata of the document's filing from the best source (see the module)."""
+        identity = self.index_identity
+        options = self.options
         accession = (
-            (beside and beside.accession)
-            or given.accession
+            (identity and identity.accession)
+            or options.accession
             or find_listed_accession(tx, subject)
-            or self._named((*self.file_names, self.folder_name))
+            or self._find_accession((*self.file_names, self.folder_name))
             or UNFILED_PREFIX + subject.digest.hex()[:16]
         )
-        filed_at = (beside and beside.filed) or given.filed_at or tx.find_value("filing_times", accession=accession)
-        if beside is None:
-            return FilingMetadata(
-                accession, OPERATOR_EVIDENCE if given.filed_at else DOCUMENT_EVIDENCE, filed_at=filed_at
-            )
+        filed_at = (
+            (identity and identity.filed) or options.filed_at or tx.find_value("filing_times", accession=accession)
+        )
+        if identity is None:
+            evidence = OPERATOR_EVIDENCE if options.filed_at else DOCUMENT_EVIDENCE
+            return FilingMetadata(accession, evidence, filed_at=filed_at)
         return FilingMetadata(
             accession,
             HEADER_EVIDENCE,
-            form=beside.form,
+            form=identity.form,
             filed_at=filed_at,
-            accepted_at=beside.accepted,
-            period_of_report=beside.period,
+            accepted_at=identity.accepted,
+            period_of_report=identity.period,
         )
 
-    def _named(self, names: Sequence[str]) -> str | None:
-        return next(filter(None, map(identifiers.find_accession_in_name, names)), None)
+    def _find_accession(self, names: Sequence[str]) -> str | None:
+        """Return the first accession number in these names, or None."""
+        for name in names:
+            accession = identifiers.find_accession_in_name(name)
+            if accession:
+                return accession
+        return None
 
 
 def find_listed_accession(tx: Transaction, subject: Subject) -> str | None:
-    """The one filing that lists of the SEC's name for a company, form and period; None when there is none, or two."""
+    """Return the one filing that the SEC lists for a company, form and period, or None if there is none or several."""
     for cik in subject.ciks:
-        rows = tx.list_rows("filings_like", cik=cik, form=subject.form, period=subject.period)
+        rows = tx.list_rows("filings_of_form_and_period", cik=cik, form=subject.form, period=subject.period)
         if len(rows) == 1:
             return str(rows[0]["accession"])
     return None
 
 
 def find_stored_row(rows: Sequence[Row], accession: str) -> Row | None:
-    """Which of the rows of one content stands for a filing: its own, or one whose filing was not known then."""
-    if accession.startswith(UNFILED_PREFIX):
+    """Return the row under which a content is stored for a filing, or None.
+
+    ``rows`` are all rows with this content. The filing's own row comes first, then one whose filing was unknown.
+    """
+    if is_unfiled(accession):
         return rows[0] if rows else None
-    same = [row for row in rows if row["accession"] == accession]
-    return next(iter(same + [row for row in rows if row["accession"].startswith(UNFILED_PREFIX)]), None)
+    for row in rows:
+        if row["accession"] == accession:
+            return row
+    for row in rows:
+        if is_unfiled(row["accession"]):
+            return row
+    return None

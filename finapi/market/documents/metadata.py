@@ -1,4 +1,7 @@
-"""What a filing is, as one source states it: the record that every document about a filing is turned into."""
+"""The metadata of a filing as one source states it, and the ranking of sources.
+
+Every document about a filing is turned into a :class:`FilingMetadata`; ``filing_store`` merges them into one row.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,17 @@ if TYPE_CHECKING:
     from finapi.edgar import sgml, submissions
 
 
-# Where a statement about a filing is from, the better the higher (DECISIONS 6 puts them in this order): a data
-# set whose dates are rounded, a document that was filed, an index of EDGAR, a submissions list, the operator, the
-# filing's own header.
-ROUNDED_EVIDENCE, DOCUMENT_EVIDENCE, INDEX_EVIDENCE, SUBMISSIONS_EVIDENCE, OPERATOR_EVIDENCE, HEADER_EVIDENCE = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-)
+# Ranks of the sources, higher is better (DECISIONS 6): a data set with rounded dates, a filed document, an index of
+# EDGAR, a company's submissions list, the operator, the filing's own header.
+ROUNDED_EVIDENCE = 0
+DOCUMENT_EVIDENCE = 1
+INDEX_EVIDENCE = 2
+SUBMISSIONS_EVIDENCE = 3
+OPERATOR_EVIDENCE = 4
+HEADER_EVIDENCE = 5
 
-# Whose filing it is, of its parties: the one with the lowest rank, then the lowest CIK. Headers name roles;
-# lists name companies only, and a document may name whom it likes.
+# Ranks of a filing's parties by their role in the header. The main party, under which the filing is shown, has the
+# lowest rank, of equals the lowest CIK.
 PARTY_RANKS = {
     "issuer": 0,
     "subject": 1,
@@ -34,9 +34,11 @@ PARTY_RANKS = {
     "filed_by": 6,
     "reporting_owner": 7,
 }
-OTHER_ROLE_RANK, LISTED_RANK, CLAIMED_RANK = 4, 12, 20
+OTHER_ROLE_RANK = 4
+LISTED_RANK = 12  # A party from a list, which names companies without their roles.
+CLAIMED_RANK = 20  # A party that only a document names, and documents may name anyone.
 
-# In the order of the digits of filings.evidence; the first is the form's.
+# The fields of a filing, in the order of the digits of filings.evidence.
 FIELDS = (
     "form",
     "filed_at",
@@ -51,9 +53,12 @@ FIELDS = (
     "file_number",
 )
 
+# Start of the accession number of a document whose filing is unknown; a hash of the document follows.
+UNFILED_PREFIX = "unfiled-"
+
 
 class Party(NamedTuple):
-    """A company or person of a filing; ``name`` None when the source gives none."""
+    """A company or person of a filing; ``name`` is None if the source gives none."""
 
     cik: int
     rank: int
@@ -62,10 +67,10 @@ class Party(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FilingMetadata:
-    """What one source says of a filing; what it does not say is None. ``evidence`` is the source's rank.
+    """The metadata of a filing from one source; fields that the source does not state are None.
 
-    ``accession`` with dashes; dates ISO; ``accepted_at`` in UTC; ``items`` comma-separated; ``size`` in bytes
-    of the full submission; the flags 0 or 1.
+    ``evidence`` is the rank of the source, ``accession`` has dashes, dates are ISO texts, ``accepted_at`` is in UTC,
+    ``items`` are separated by commas, ``size`` is in bytes of the full submission, the flags are 0 or 1.
     """
 
     accession: str
@@ -85,34 +90,34 @@ class FilingMetadata:
 
 
 def from_header(header: sgml.SubmissionHeader, size: int | None) -> FilingMetadata:
-    """What a submission's own header says; ``size`` is that of the whole submission in bytes, if known."""
-    roles = [(PARTY_RANKS.get(one.role, OTHER_ROLE_RANK), one) for one in header.parties]
-    # The file number is that of the party whose filing it is.
-    main = min(roles, key=lambda pair: (pair[0], pair[1].cik), default=None)
+    """Return the metadata in a submission's own header; ``size`` is the full submission's in bytes, if known."""
+    ranked_parties = [(PARTY_RANKS.get(party.role, OTHER_ROLE_RANK), party) for party in header.parties]
+    # The file number is the main party's.
+    main = min(ranked_parties, key=lambda pair: (pair[0], pair[1].cik), default=None)
+    # Captions that are not item numbers are left out.
+    items = [item for item in header.items if re.fullmatch("[0-9.]+", item)]
     return FilingMetadata(
         accession=header.accession,
         evidence=HEADER_EVIDENCE,
-        parties=[Party(int(one.cik), rank, one.name) for rank, one in roles],
+        parties=[Party(int(party.cik), rank, party.name) for rank, party in ranked_parties],
         form=header.form,
         filed_at=header.filed,
         accepted_at=header.accepted,
         period_of_report=header.period,
-        # A caption that is no known item stays in the document.
-        items=",".join(item for item in header.items if re.fullmatch("[0-9.]+", item)) or None,
+        items=",".join(items) or None,
         size=size,
         file_number=main[1].file_number if main else None,
     )
 
 
 def from_listed_filing(cik: int, filing: submissions.ListedFiling) -> FilingMetadata:
-    """What a company's list says of one of its filings."""
-    return FilingMetadata(
-        filing.accession, SUBMISSIONS_EVIDENCE, (Party(cik, LISTED_RANK),), *list_field_values(filing)
-    )
+    """Return the metadata that a company's list gives for one of its filings."""
+    party = Party(cik, LISTED_RANK)
+    return FilingMetadata(filing.accession, SUBMISSIONS_EVIDENCE, (party,), *list_field_values(filing))
 
 
 def list_field_values(filing: submissions.ListedFiling) -> tuple[Any, ...]:
-    """The values of :data:`FIELDS` that a list gives a filing."""
+    """Return the values that a company's list gives for one of its filings, in the order of :data:`FIELDS`."""
     return (
         filing.form,
         filing.filed,
@@ -128,20 +133,17 @@ def list_field_values(filing: submissions.ListedFiling) -> tuple[Any, ...]:
     )
 
 
-UNFILED_PREFIX = "unfiled-"  # the accession number of a document whose filing is not known: this and its hash
-
-
 def is_unfiled(accession: str) -> bool:
-    """Whether an accession number stands for a document whose filing is not known."""
+    """Return True for the accession number of a document whose filing is unknown."""
     return accession.startswith(UNFILED_PREFIX)
 
 
 def accession_to_int(accession: str) -> int:
-    """An accession number without its dashes: its place among the filings of one day."""
+    """Return an accession number without its dashes, by which the filings of one day are ordered."""
     return int(accession.replace("-", ""))
 
 
 def accession_from_int(number: int) -> str:
-    """The accession number of a :func:`number`."""
+    """Return the accession number of a result of :func:`accession_to_int`."""
     digits = f"{number:018}"
     return f"{digits[:10]}-{digits[10:12]}-{digits[12:]}"

@@ -1,4 +1,4 @@
-"""What becomes of the files of an ingest."""
+"""The outcome of each file of an ingest."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ ALREADY_STORED_NOTE = "the same documents, or better copies of them, are stored 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one file. ``reason`` says why it was not ingested, or what to know of it.
+    """The outcome of one file.
 
-    ``retry`` says that the document is well and the store failed: it may be tried again.
+    ``reason`` says why it was not ingested, or what the operator should know about it. ``retry`` is True if the
+    document is valid and the store failed, so that it may be ingested again.
     """
 
     path: str
@@ -32,22 +33,22 @@ class Outcome:
 
 
 def for_document(document: Document, changed: bool, reason: str | None = None, accession: str | None = None) -> Outcome:
-    """What came of a document that was read; without a ``reason`` one that changed nothing says so."""
+    """Return the outcome of a document that was read; ``changed`` is True if anything in it was new."""
     if changed:
         return Outcome(document.path, document.kind, "ingested", reason, accession)
     return Outcome(document.path, document.kind, "unchanged", reason or "tells nothing new", accession)
 
 
 def refuse(document: Document, reason: str, accession: str | None = None, *, retry: bool = False) -> Outcome:
-    """A document that was not stored, and why."""
+    """Return the outcome of a document that was not stored."""
     return Outcome(document.path, document.kind, "refused", reason, accession, retry)
 
 
 def format_reason(error: ParseError) -> str:
-    """Why a document was refused, with the place in it, its path left to the outcome."""
+    """Return the reason of an error and the place in the document, without the path, which the outcome contains."""
     return f"{error.place}: {error.reason}" if error.place else error.reason
 
 
 def format_refusal(document: Document, error: ParseError) -> str:
-    """Why a document was refused: for what is wrong in it, or in another of its filing."""
+    """Return why a document was refused: an error in it, or in another document of its filing."""
     return format_reason(error) if error.file == document.path else f"its filing was refused: {error}"

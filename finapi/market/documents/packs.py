@@ -1,7 +1,12 @@
-"""Packs: stored documents in one compact file of our own, for the data that finapi carries with it.
+"""Packs: compact files of stored documents, for the data that finapi is shipped with.
 
-A line of magic with the family's name, then a zlib stream of JSON lines, a filing each: its metadata, its content (the
-values of the family's own types, fields in their order) and what else the family needs. Loading is an ingest.
+A pack is a line with the format's version and the family's name, then a zlib stream of JSON lines, one for each
+filing::
+
+    [[accession, evidence, form, ...], content, extra]
+
+``content`` contains the fields of the family's own types in their order; ``extra`` is whatever else the family needs.
+Loading a pack has the effect of ingesting the documents.
 """
 
 from __future__ import annotations
@@ -21,86 +26,127 @@ from finapi.market.documents.metadata import FilingMetadata
 from finapi.store import heartbeats
 from finapi.store.db import ConstraintError, Transaction
 
-MAX_UNPACKED = 512 * 1024 * 1024  # bytes; a pack is embedded data, not an archive
+MAX_UNPACKED_BYTES = 512 * 1024 * 1024  # A pack is embedded data, not an archive.
 MAGIC = {b"finapi-pack 2 %b\n" % form.name.encode(): form for form in FAMILIES}
 
-_FILED = ("accession", "evidence", "form", "filed_at", "accepted_at", "period_of_report", "primary_document")
+# Members of a pack line's filing, in their order.
+_FILING_FIELDS = ("accession", "evidence", "form", "filed_at", "accepted_at", "period_of_report", "primary_document")
 
 
 def dump(tx: Transaction, form: FormFamily) -> bytes:
-    """Every stored document of a family as a pack; the same documents make the same bytes."""
-    packer = zlib.compressobj(9)
-    parts = [next(magic for magic, one in MAGIC.items() if one is form)]
-    for content, filed, more in families.load_family(form).iter_pack_rows(tx):
-        line = [[getattr(filed, name) for name in _FILED], content, more]
-        text = json.dumps(line, default=_plain, ensure_ascii=False, separators=(",", ":"))
-        parts.append(packer.compress(text.encode() + b"\n"))
-    return b"".join([*parts, packer.flush()])
+    """Return every stored document of a family as a pack. The same documents give the same bytes."""
+    compressor = zlib.compressobj(9)
+    parts = [magic for magic, magic_form in MAGIC.items() if magic_form is form]
+    for content, filing, extra in families.load_family(form).iter_pack_rows(tx):
+        line = [[getattr(filing, name) for name in _FILING_FIELDS], content, extra]
+        text = json.dumps(line, default=_encode_object, ensure_ascii=False, separators=(",", ":"))
+        parts.append(compressor.compress(text.encode() + b"\n"))
+    parts.append(compressor.flush())
+    return b"".join(parts)
 
 
-def load(app: App, data: bytes, file: str) -> int:
-    """Store the documents of a pack, each in a transaction of its own; how many were new."""
-    magic = data[: data.find(b"\n") + 1]
+def load(app: App, pack: bytes, file: str) -> int:
+    """Store the documents of a pack, each in a transaction of its own. Return the number of new documents.
+
+    Raise ParseError naming ``file`` if it is not a pack.
+    """
+    magic = pack[: pack.find(b"\n") + 1]
     if magic not in MAGIC:
         raise ParseError(file, "", "is not a finapi pack of version 2")
     family = families.load_family(MAGIC[magic])
-    read = build_reader(family.content)
+    decode_content = build_reader(family.content)
     now = app.clock.now()
-    stored = 0
-    for number, line in enumerate(_unpacked(data[len(magic) :], file), 1):
+    stored_count = 0
+    for line_number, line in enumerate(_decompress_lines(pack[len(magic) :], file), 1):
         try:
-            filed, content, more = json.loads(line)
-            metadata, made = FilingMetadata(**dict(zip(_FILED, filed, strict=True))), read(content) if read else content
+            filing_values, content, extra = json.loads(line)
+            filing = FilingMetadata(**dict(zip(_FILING_FIELDS, filing_values, strict=True)))
+            if decode_content:
+                content = decode_content(content)
             with app.db.write() as tx:
-                if (
-                    family.store_pack_row(tx, made, metadata, more, now)
-                    if family.store_pack_row
-                    else family.store(tx, made, metadata, now)
-                ):
-                    stored += 1
+                if family.store_pack_row:
+                    is_new = family.store_pack_row(tx, content, filing, extra, now)
+                else:
+                    is_new = family.store(tx, content, filing, now)
+                if is_new:
+                    stored_count += 1
                     for kind in family.arrival_kinds:
                         heartbeats.record_arrival(tx, kind, now)
         except ConstraintError as error:
-            raise ParseError(file, f"line {number}", f"cannot be stored: {error}") from None
+            raise ParseError(file, f"line {line_number}", f"cannot be stored: {error}") from None
         except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
-            raise ParseError(file, f"line {number}", f"is not a pack line: {type(error).__name__}") from None
+            raise ParseError(file, f"line {line_number}", f"is not a pack line: {type(error).__name__}") from None
     with app.db.write() as tx:
         family.finish_ingest(tx, now)
-    return stored
+    return stored_count
 
 
 def build_reader(kind: Any) -> Callable[[Any], Any] | None:
-    """What makes a value of a type of what JSON holds of it: texts and numbers, in lists, named tuples and dataclasses.
+    """Return a function that builds an object of a type from its JSON form, or None if JSON represents it unchanged.
 
-    None for what JSON holds as it is.
+    The types are texts and numbers, in lists, named tuples and dataclasses; bytes are hexadecimal in JSON.
     """
-    origin, inner = get_origin(kind), [one for one in get_args(kind) if one not in (NoneType, ...)]
     if kind is bytes:
         return bytes.fromhex
+    origin = get_origin(kind)
+    arguments = [argument for argument in get_args(kind) if argument not in (NoneType, ...)]
     if origin in (Union, UnionType):
-        one = build_reader(inner[0])
-        return one and (lambda value: None if value is None else one(value))
+        return _build_optional_reader(build_reader(arguments[0]))
     if origin is not None and issubclass(origin, Sequence):
-        each = build_reader(inner[0])
-        return tuple if each is None else lambda values: tuple(map(each, values))
-    if not (is_dataclass(kind) or hasattr(kind, "_fields")):
+        return _build_tuple_reader(build_reader(arguments[0]))
+    if is_dataclass(kind) or hasattr(kind, "_fields"):
+        return _build_record_reader(kind)
+    return None
+
+
+def _build_optional_reader(read: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
+    if read is None:
         return None
+
+    def read_optional(member: Any) -> Any:
+        return None if member is None else read(member)
+
+    return read_optional
+
+
+def _build_tuple_reader(read: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
+    if read is None:
+        return tuple
+
+    def read_tuple(members: Any) -> Any:
+        return tuple(map(read, members))
+
+    return read_tuple
+
+
+def _build_record_reader(kind: Any) -> Callable[[Any], Any]:
     readers = [build_reader(hint) for hint in get_type_hints(kind).values()]
     if not any(readers):
-        return lambda values: kind(*values)
-    return lambda values: kind(*[one(value) if one else value for one, value in zip(readers, values, strict=True)])
+
+        def read_plain_record(members: Any) -> Any:
+            return kind(*members)
+
+        return read_plain_record
+
+    def read_record(members: Any) -> Any:
+        return kind(*[read(member) if read else member for read, member in zip(readers, members, strict=True)])
+
+    return read_record
 
 
-def _plain(value: Any) -> Any:
-    return value.hex() if isinstance(value, bytes) else [getattr(value, one.name) for one in fields(value)]
+def _encode_object(encodable: Any) -> Any:
+    """Return the JSON form of bytes or a dataclass."""
+    if isinstance(encodable, bytes):
+        return encodable.hex()
+    return [getattr(encodable, field.name) for field in fields(encodable)]
 
 
-def _unpacked(data: bytes, file: str) -> list[bytes]:
-    unpacker = zlib.decompressobj()
+def _decompress_lines(stream: bytes, file: str) -> list[bytes]:
+    decompressor = zlib.decompressobj()
     try:
-        text = unpacker.decompress(data, MAX_UNPACKED)
+        text = decompressor.decompress(stream, MAX_UNPACKED_BYTES)
     except zlib.error as error:
         raise ParseError(file, "", f"cannot be unpacked: {error}") from None
-    if not unpacker.eof:
+    if not decompressor.eof:
         raise ParseError(file, "", "is truncated or unpacks to too much data")
     return text.splitlines()

@@ -1,6 +1,11 @@
-"""What a path holds: files, folders and zips as groups of entries that are read within bounds.
+"""The input files of an ingest: files, folders and zips as groups of documents that are read within bounds.
 
-A group is what lies in one folder (or one folder of a zip): the documents of one filing lie together.
+A group is the documents of one folder, or of one folder inside a zip, because the documents of a filing are stored
+together. Nothing here trusts the input: a zip may be a bomb, a file may be a pipe, a line may have no end.
+
+The list of a zip is read in one of two ways. Without a filter, zipfile reads all of it; it takes some ten times the
+list's size in memory, so only short lists are read. With a filter (submissions.zip has a million entries, of which an
+ingest may need fifty) the list is scanned entry by entry and only the accepted entries are built.
 """
 
 from __future__ import annotations
@@ -22,36 +27,47 @@ from finapi.core.errors import ParseError
 from finapi.core.files import read_bounded
 
 MIB = 1024 * 1024
-MAX_DOCUMENT_BYTES = 256 * MIB  # the largest instances on EDGAR are about 100 MB
-MAX_ARCHIVE_BYTES = 65_536 * MIB  # all of a zip unpacked, one document at a time; companyfacts.zip has some 20 GB
-MAX_ENTRIES = 200_000  # entries of a zip
-MAX_DIRECTORY_BYTES = 16 * MIB  # bytes of a zip's list of entries; companyfacts.zip has 1.5 MiB
-MAX_FILTERED_DIRECTORY_BYTES = 512 * MIB  # of one that is read entry by entry; submissions.zip has a million
+MAX_DOCUMENT_BYTES = 256 * MIB  # The largest instances on EDGAR have about 100 MB.
+MAX_ARCHIVE_BYTES = 65_536 * MIB  # A zip unpacked, document by document; companyfacts.zip has some 20 GB.
+MAX_ENTRIES = 200_000  # Entries of a zip.
+MAX_DIRECTORY_BYTES = 16 * MIB  # A zip's list of entries; companyfacts.zip has 1.5 MiB.
+MAX_FILTERED_DIRECTORY_BYTES = 512 * MIB  # A list that is scanned entry by entry; submissions.zip has a million.
 TOO_LITTLE_MEMORY = "needs more memory than this process may use"
-MAX_LINE_BYTES = 512 * 1024  # bytes of one line of a table
-# DEFLATE cannot do better than 1032:1, and XBRL does about 20:1: what claims more is a bomb.
+MAX_LINE_BYTES = 512 * 1024  # One line of a table.
+# DEFLATE cannot compress better than 1032:1, and XBRL compresses to about 20:1: an entry with a higher ratio is a bomb.
 MAX_RATIO = 200
 
-# APPNOTE 4.3.16, 4.3.15 and 4.3.14: the end of a zip's directory, where its 64-bit form is, and that form.
+# Structures of APPNOTE.TXT, the zip specification: 4.3.16 the end of the list of entries, 4.3.15 the locator of its
+# 64-bit form, 4.3.14 that form, 4.3.12 an entry of the list, before its name, extra fields and comment.
 _END = struct.Struct("<4s4H2LH")
-_LOCATOR = struct.Struct("<4sLQL")
+_END_64_LOCATOR = struct.Struct("<4sLQL")
 _END_64 = struct.Struct("<4sQ2H2L4Q")
-# 4.3.12: an entry of the directory, before its name, its extra fields and its comment.
-_LISTED = struct.Struct("<4s6H3L5H2L")
-_EMPTY_ZIP = b"PK\5\6" + bytes(18)
+_DIRECTORY_ENTRY = struct.Struct("<4s6H3L5H2L")
+_END_SIGNATURE = b"PK\5\6"
+_END_64_LOCATOR_SIGNATURE = b"PK\6\7"
+_END_64_SIGNATURE = b"PK\6\6"
+_ENTRY_SIGNATURE = b"PK\1\2"
+_EMPTY_ZIP = _END_SIGNATURE + bytes(18)
+_MAX_COMMENT_BYTES = 65_535
+_IN_64_BIT_FIELD = 0xFFFFFFFF  # The value of a 32-bit number whose real value is in an extra field.
+_UTF8_FLAG = 0x800
+_ENCRYPTED_FLAG = 1
 
-# What is told of the work on a path: ("bytes" or "filings", how many are done, how many there are or 0).
+# Called with the progress of the work on a file: the unit ("bytes" or "filings"), the number done, and the total or 0.
 ProgressCallback = Callable[[str, int, int], None]
+# Returns True for the names of the files to ingest.
 NameFilter = Callable[[str], bool]
-
+# Opens a document as a stream of bytes. Raises ParseError for anything wrong with them.
 OpenCallback = Callable[[], AbstractContextManager[IO[bytes]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One document: ``path`` is what a report calls it, ``name`` its last part, ``size`` what it claims to hold.
+    """A file or a member of a zip.
 
-    ``open`` gives its bytes as a stream; whatever is wrong with them is a ParseError. ``moved`` is told of a long one.
+    ``path`` identifies it in reports, ``name`` is the last part of the path, ``size`` its declared number of bytes.
+    ``open`` returns its bytes as a stream; anything wrong with them is a ParseError. ``report_progress`` is
+    called while a long one is read.
     """
 
     path: str
@@ -60,65 +76,67 @@ class Entry:
     size: int
     report_progress: ProgressCallback = lambda unit, done, total: None
 
-    def read(self, most: int | None = None) -> bytes:
-        """Return its first ``most`` bytes, or all of it. Raise ParseError if it cannot be read."""
-        if most is None and self.size > MAX_DOCUMENT_BYTES:
+    def read(self, max_bytes: int | None = None) -> bytes:
+        """Return the first ``max_bytes`` bytes, or all of them. Raise ParseError if they cannot be read."""
+        if max_bytes is None and self.size > MAX_DOCUMENT_BYTES:
             raise ParseError(self.path, "", f"is larger than {MAX_DOCUMENT_BYTES // MIB} MiB")
         try:
             with self.open() as stream:
-                data = read_bounded(stream, MAX_DOCUMENT_BYTES if most is None else most, self.size)
+                body = read_bounded(stream, MAX_DOCUMENT_BYTES if max_bytes is None else max_bytes, self.size)
         except MemoryError:
             raise ParseError(self.path, "", TOO_LITTLE_MEMORY) from None
-        if most is None and len(data) < self.size:
+        if max_bytes is None and len(body) < self.size:
             raise ParseError(self.path, "", "is shorter than its size says")
-        return data
+        return body
 
     def iter_lines(self) -> Iterator[bytes]:
-        """Its lines without their line feeds, in bounded memory."""
-        rest, done = b"", 0
+        """Yield the lines without their line feeds, in bounded memory. Raise ParseError for a line that is too long."""
+        unfinished_line = b""
+        done_bytes = 0
         with self.open() as stream:
             while chunk := stream.read(MIB):
                 stopping.check()
-                self.report_progress("bytes", done := done + len(chunk), self.size)
-                lines = (rest + chunk).split(b"\n")
-                rest = lines.pop()
-                if len(rest) > MAX_LINE_BYTES:
+                done_bytes += len(chunk)
+                self.report_progress("bytes", done_bytes, self.size)
+                lines = (unfinished_line + chunk).split(b"\n")
+                unfinished_line = lines.pop()
+                if len(unfinished_line) > MAX_LINE_BYTES:
                     raise ParseError(self.path, "", f"has a line of more than {MAX_LINE_BYTES // 1024} KiB")
                 yield from lines
-        if rest:
-            yield rest
+        if unfinished_line:
+            yield unfinished_line
 
 
 def build_entry(path: str, name: str, body: bytes) -> Entry:
-    """A document that has been read already."""
+    """Return an entry for a document that is in memory already."""
     return Entry(path, name, lambda: io.BytesIO(body), len(body))
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """An entry that has been recognised by :func:`recognise.kind`; it is read when it is wanted."""
+    """An entry whose kind was detected by :func:`finapi.edgar.document_kinds.detect_kind`."""
 
     entry: Entry
     kind: str
 
     @property
     def path(self) -> str:
-        """What a report calls it."""
+        """Return the path that identifies the document in reports."""
         return self.entry.path
 
     @property
     def name(self) -> str:
-        """Its file name."""
+        """Return the file name."""
         return self.entry.name
 
     def read(self) -> bytes:
-        """All of it, or a ParseError."""
+        """Return all bytes. Raise ParseError if they cannot be read."""
         return self.entry.read()
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The documents of one folder; ``name`` is the folder's (an accession number may stand in it)."""
+    """The documents of one folder; ``name`` is the folder's, which may contain an accession number."""
 
     name: str
     entries: list[Entry]
@@ -126,20 +144,20 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A path that could not be read at all, and why."""
+    """A path that could not be read at all, and the reason."""
 
     path: str
     reason: str
 
 
-def iter_groups(paths: Iterable[Path], wanted: NameFilter | None = None) -> Iterator[Group | Unreadable]:
-    """What the paths hold, folder by folder, in the order of their names; zips are looked into once.
+def iter_groups(paths: Iterable[Path], accepts_name: NameFilter | None = None) -> Iterator[Group | Unreadable]:
+    """Yield the documents of the paths folder by folder, in the order of their names.
 
-    Files that are named one by one belong together when they lie in one folder. Of zips the entries whose last name is
-    ``wanted``: a list of a million others costs no memory.
+    Files given one by one form a group if they are in one folder. Zips inside zips are not opened. With
+    ``accepts_name``, only the entries of zips whose file name it accepts are yielded.
     """
-    # In the order given: a list of filings named first tells of the filings that follow.
-    loose: dict[Path, list[Path]] = {}
+    # Groups follow the order of the paths: a list of filings that is given first describes the filings after it.
+    files_by_folder: dict[Path, list[Path]] = {}
     for path in paths:
         try:
             mode = path.stat().st_mode
@@ -147,89 +165,95 @@ def iter_groups(paths: Iterable[Path], wanted: NameFilter | None = None) -> Iter
             yield Unreadable(decode_name(path), error.strerror or "cannot be read")
             continue
         if stat.S_ISREG(mode):
-            loose.setdefault(path.parent, []).append(path)
+            files_by_folder.setdefault(path.parent, []).append(path)
             continue
-        for parent, files in loose.items():
-            yield from _files(parent, files, wanted)
-        loose.clear()
+        for folder, files in files_by_folder.items():
+            yield from _iter_file_groups(folder, files, accepts_name)
+        files_by_folder.clear()
         if stat.S_ISDIR(mode):
-            yield from _folder(path, wanted)
+            yield from _iter_folder_groups(path, accepts_name)
         else:
             yield Unreadable(decode_name(path), "is neither a file nor a folder")
-    for parent, files in loose.items():
-        yield from _files(parent, files, wanted)
+    for folder, files in files_by_folder.items():
+        yield from _iter_file_groups(folder, files, accepts_name)
 
 
-def _folder(folder: Path, wanted: NameFilter | None) -> Iterator[Group | Unreadable]:
-    failed: list[OSError] = []
-    empty = True
-    for place, folders, names in os.walk(folder, onerror=failed.append):
-        folders.sort()
-        empty = empty and not names
-        yield from _files(Path(place), [Path(place) / name for name in sorted(names)], wanted)
-    if empty and not failed:
-        yield Unreadable(decode_name(folder), "holds no documents")
-    for error in failed:
+def _iter_folder_groups(root: Path, accepts_name: NameFilter | None) -> Iterator[Group | Unreadable]:
+    errors: list[OSError] = []
+    is_empty = True
+    for folder, subfolders, names in os.walk(root, onerror=errors.append):
+        subfolders.sort()
+        is_empty = is_empty and not names
+        files = [Path(folder) / name for name in sorted(names)]
+        yield from _iter_file_groups(Path(folder), files, accepts_name)
+    if is_empty and not errors:
+        yield Unreadable(decode_name(root), "holds no documents")
+    for error in errors:
         yield Unreadable(decode_name(error.filename), error.strerror or "cannot be read")
 
 
-def _files(parent: Path, files: list[Path], wanted: NameFilter | None) -> Iterator[Group | Unreadable]:
+def _iter_file_groups(folder: Path, files: list[Path], accepts_name: NameFilter | None) -> Iterator[Group | Unreadable]:
+    """Yield the groups inside the zips among the files, then the group of the other files."""
     entries = []
     for file in files:
         try:
-            # A folder may list what it lets nobody look at.
-            regular = file.is_file()
-            size = file.stat().st_size if regular else 0
+            # A folder may list files that this process may not look at.
+            is_regular = file.is_file()
+            size = file.stat().st_size if is_regular else 0
         except OSError as error:
             yield Unreadable(decode_name(file), error.strerror or "cannot be read")
             continue
-        if not regular:
-            # A socket or a pipe would be waited for without end.
+        if not is_regular:
+            # Reading a socket or a pipe might never end.
             yield Unreadable(decode_name(file), "is not a regular file")
             continue
-        entry = Entry(decode_name(file), decode_name(file.name), _opened_file(file), size)
+        entry = Entry(decode_name(file), decode_name(file.name), _build_file_opener(file), size)
         try:
             is_zip = entry.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
         except ParseError:
-            is_zip = False  # reading it as a document says what is wrong with it
+            is_zip = False  # Reading it as a document reports the same error.
         if is_zip:
-            yield from _zip(file, wanted)
+            yield from _iter_zip_groups(file, accepts_name)
         else:
             entries.append(entry)
     if entries:
-        yield Group(decode_name(parent.resolve().name), entries)
+        yield Group(decode_name(folder.resolve().name), entries)
 
 
 def decode_name(name: Path | str) -> str:
-    """A file's name as a text that can be stored; bytes that are no UTF-8 are escaped in it."""
+    """Return a file's name as a text that can be stored, with bytes that are not UTF-8 escaped."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _opened_file(file: Path) -> OpenCallback:
+def _build_file_opener(file: Path) -> OpenCallback:
     @contextmanager
-    def opened() -> Iterator[IO[bytes]]:
+    def open_file() -> Iterator[IO[bytes]]:
         try:
             with file.open("rb") as stream:
                 yield stream
         except OSError as error:
             raise ParseError(decode_name(file), "", error.strerror or "cannot be read") from None
 
-    return opened
+    return open_file
 
 
-def _zip(file: Path, wanted: NameFilter | None) -> Iterator[Group | Unreadable]:
-    most = MAX_DIRECTORY_BYTES if wanted is None else MAX_FILTERED_DIRECTORY_BYTES
+def _iter_zip_groups(file: Path, accepts_name: NameFilter | None) -> Iterator[Group | Unreadable]:
+    max_directory_bytes = MAX_DIRECTORY_BYTES if accepts_name is None else MAX_FILTERED_DIRECTORY_BYTES
     with ExitStack() as stack:
         try:
             stream = stack.enter_context(file.open("rb"))
-            start, size = _directory(stream)
-            if size > most:
-                yield Unreadable(
-                    decode_name(file), f"lists more entries than any archive of the SEC ({most // MIB} MiB)"
-                )
+            start, size = _find_directory(stream)
+            if size > max_directory_bytes:
+                limit = f"{max_directory_bytes // MIB} MiB"
+                yield Unreadable(decode_name(file), f"lists more entries than any archive of the SEC ({limit})")
                 return
-            archive = stack.enter_context(zipfile.ZipFile(stream if wanted is None else io.BytesIO(_EMPTY_ZIP)))
-            infos = archive.infolist() if wanted is None else _listed(stream, start, size, wanted)
+            if accepts_name is None:
+                archive = stack.enter_context(zipfile.ZipFile(stream))
+                infos = archive.infolist()
+            else:
+                # zipfile would read the complete list. It gets an empty one; members are opened by their ZipInfo.
+                archive = stack.enter_context(zipfile.ZipFile(io.BytesIO(_EMPTY_ZIP)))
+                infos = _read_directory(stream, start, size, accepts_name)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
             yield Unreadable(decode_name(file), f"is not a readable zip: {error}")
             return
@@ -238,83 +262,96 @@ def _zip(file: Path, wanted: NameFilter | None) -> Iterator[Group | Unreadable]:
             return
         archive.fp = stream
         members = [info for info in infos if not info.is_dir()]
-        reason = _bomb(members) if members else "holds no documents" + (" that are wanted" if wanted else "")
+        if members:
+            reason = _find_bomb(members)
+        else:
+            reason = "holds no documents" + (" that are wanted" if accepts_name else "")
         if reason:
             yield Unreadable(decode_name(file), reason)
             return
-        folders: dict[str, list[zipfile.ZipInfo]] = {}
+        members_by_folder: dict[str, list[zipfile.ZipInfo]] = {}
         for info in members:
-            folders.setdefault(info.filename.rpartition("/")[0], []).append(info)
-        for folder, infos in sorted(folders.items()):
+            members_by_folder.setdefault(info.filename.rpartition("/")[0], []).append(info)
+        for folder, folder_members in sorted(members_by_folder.items()):
             entries = []
-            for info in sorted(infos, key=lambda info: info.filename):
-                path, name = f"{decode_name(file)}!{info.filename}", info.filename.rpartition("/")[2]
-                entries.append(Entry(path, name, _opened_member(archive, path, info), info.file_size))
-            # The folder inside names the filing better than the archive; at its top the archive does.
+            for info in sorted(folder_members, key=lambda info: info.filename):
+                path = f"{decode_name(file)}!{info.filename}"
+                name = info.filename.rpartition("/")[2]
+                entries.append(Entry(path, name, _build_member_opener(archive, path, info), info.file_size))
+            # A folder inside the zip is a better name for the filing than the zip, which names the top folder.
             yield Group(folder.rpartition("/")[2] or decode_name(file.stem), entries)
 
 
-def _directory(stream: IO[bytes]) -> tuple[int, int]:
-    """Where a zip's list of entries begins, and how many bytes it has, of which zipfile makes ten times as many of
-    objects; 0 if none.
+def _find_directory(stream: IO[bytes]) -> tuple[int, int]:
+    """Return the offset and size in bytes of a zip's list of entries, or zeros if there is none.
 
-    Looked for where zipfile looks: at the very end, else before a comment of up to 64 KiB.
+    Like zipfile, look at the very end of the file, else before a comment of up to 64 KiB.
     """
     length = stream.seek(0, os.SEEK_END)
-    start = max(0, length - _END.size - 65_535)
-    stream.seek(start)
+    stream.seek(max(0, length - _END.size - _MAX_COMMENT_BYTES))
     tail = stream.read()
-    at = len(tail) - _END.size
-    if at < 0 or not tail.startswith(b"PK\5\6", at) or not tail.endswith(b"\0\0"):
-        at = tail.rfind(b"PK\5\6")
-    if at < 0 or len(tail) - at < _END.size:
+    end_offset = len(tail) - _END.size
+    if end_offset < 0 or not tail.startswith(_END_SIGNATURE, end_offset) or not tail.endswith(b"\0\0"):
+        end_offset = tail.rfind(_END_SIGNATURE)
+    if end_offset < 0 or len(tail) - end_offset < _END.size:
         return 0, 0
-    size, place = _END.unpack_from(tail, at)[5:7]
-    locator = at - _LOCATOR.size
-    if locator >= 0 and tail.startswith(b"PK\6\7", locator):
-        stream.seek(min(_LOCATOR.unpack_from(tail, locator)[2], length))
+    size, start = _END.unpack_from(tail, end_offset)[5:7]
+    locator_offset = end_offset - _END_64_LOCATOR.size
+    if locator_offset >= 0 and tail.startswith(_END_64_LOCATOR_SIGNATURE, locator_offset):
+        stream.seek(min(_END_64_LOCATOR.unpack_from(tail, locator_offset)[2], length))
         record = stream.read(_END_64.size)
-        if len(record) == _END_64.size and record.startswith(b"PK\6\6"):
-            size = max(size if size < 0xFFFFFFFF else 0, _END_64.unpack(record)[8])
-            place = _END_64.unpack(record)[9]
-    return place, size
+        if len(record) == _END_64.size and record.startswith(_END_64_SIGNATURE):
+            size_64, start_64 = _END_64.unpack(record)[8:10]
+            size = max(size if size < _IN_64_BIT_FIELD else 0, size_64)
+            start = start_64
+    return start, size
 
 
-def _listed(stream: IO[bytes], start: int, size: int, wanted: NameFilter) -> list[zipfile.ZipInfo]:
-    """The entries of a zip's list that are wanted."""
+def _read_directory(stream: IO[bytes], start: int, size: int, accepts_name: NameFilter) -> list[zipfile.ZipInfo]:
+    """Return the entries of a zip's list whose file name is accepted."""
     stream.seek(start)
-    found: list[zipfile.ZipInfo] = []
-    while size > 0 and len(found) <= MAX_ENTRIES:
-        head = _LISTED.unpack(stream.read(_LISTED.size))
-        name, extra = stream.read(head[10]), stream.read(head[11])
-        stream.seek(head[12], os.SEEK_CUR)
-        size -= _LISTED.size + head[10] + head[11] + head[12]
-        text = name.decode("utf-8" if head[3] & 0x800 else "cp437")
-        if head[0] != b"PK\1\2":
+    infos: list[zipfile.ZipInfo] = []
+    remaining_bytes = size
+    while remaining_bytes > 0 and len(infos) <= MAX_ENTRIES:
+        fields = _DIRECTORY_ENTRY.unpack(stream.read(_DIRECTORY_ENTRY.size))
+        signature, flags, compression = fields[0], fields[3], fields[4]
+        checksum, compressed_size, file_size = fields[7:10]
+        name_length, extra_length, comment_length = fields[10:13]
+        header_offset = fields[16]
+        name_bytes = stream.read(name_length)
+        extra = stream.read(extra_length)
+        stream.seek(comment_length, os.SEEK_CUR)
+        remaining_bytes -= _DIRECTORY_ENTRY.size + name_length + extra_length + comment_length
+        name = name_bytes.decode("utf-8" if flags & _UTF8_FLAG else "cp437")
+        if signature != _ENTRY_SIGNATURE:
             raise zipfile.BadZipFile("Bad magic number for central directory")
-        if wanted(text.rpartition("/")[2]):
-            info = zipfile.ZipInfo(text)
-            info.flag_bits, info.compress_type = head[3], head[4]
-            info.CRC, info.compress_size, info.file_size, info.header_offset = *head[7:10], head[16]
-            if 0xFFFFFFFF in (info.compress_size, info.file_size, info.header_offset):
-                _lengthen(info, extra)
-            found.append(info)
-    return found
+        if accepts_name(name.rpartition("/")[2]):
+            info = zipfile.ZipInfo(name)
+            info.flag_bits = flags
+            info.compress_type = compression
+            info.CRC = checksum
+            info.compress_size = compressed_size
+            info.file_size = file_size
+            info.header_offset = header_offset
+            if _IN_64_BIT_FIELD in (compressed_size, file_size, header_offset):
+                _set_64_bit_numbers(info, extra)
+            infos.append(info)
+    return infos
 
 
-def _lengthen(info: zipfile.ZipInfo, extra: bytes) -> None:
-    """Put the 64-bit numbers of an entry's extra fields where its own say that they do not suffice (4.5.3)."""
+def _set_64_bit_numbers(info: zipfile.ZipInfo, extra: bytes) -> None:
+    """Replace the numbers of an entry that are too large for 32 bits by those in its extra field 1 (APPNOTE 4.5.3)."""
     while len(extra) >= 4 and extra[:2] != b"\1\0":
         extra = extra[4 + int.from_bytes(extra[2:4], "little") :]
-    extra = extra[4:]
+    numbers = extra[4:]
     for name in ("file_size", "compress_size", "header_offset"):
-        if getattr(info, name) == 0xFFFFFFFF:
-            setattr(info, name, struct.unpack_from("<Q", extra)[0])
-            extra = extra[8:]
+        if getattr(info, name) == _IN_64_BIT_FIELD:
+            setattr(info, name, struct.unpack_from("<Q", numbers)[0])
+            numbers = numbers[8:]
 
 
-def _bomb(members: list[zipfile.ZipInfo]) -> str | None:
-    """Why a zip is not to be unpacked, or None."""
+def _find_bomb(members: list[zipfile.ZipInfo]) -> str | None:
+    """Return why a zip must not be unpacked, or None."""
     if len(members) > MAX_ENTRIES:
         return f"holds more than {MAX_ENTRIES} entries"
     if sum(info.file_size for info in members) > MAX_ARCHIVE_BYTES:
@@ -325,15 +362,13 @@ def _bomb(members: list[zipfile.ZipInfo]) -> str | None:
     return None
 
 
-def _opened_member(archive: zipfile.ZipFile, path: str, info: zipfile.ZipInfo) -> OpenCallback:
-    """What opens a member of a zip; whatever goes wrong while it is read is a ParseError."""
-
+def _build_member_opener(archive: zipfile.ZipFile, path: str, info: zipfile.ZipInfo) -> OpenCallback:
     @contextmanager
-    def opened() -> Iterator[IO[bytes]]:
-        if info.flag_bits & 1:
+    def open_member() -> Iterator[IO[bytes]]:
+        if info.flag_bits & _ENCRYPTED_FLAG:
             raise ParseError(path, "", "is encrypted")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            # zipfile unpacks bzip2 and lzma without a bound, whatever is asked of it.
+            # zipfile decompresses bzip2 and lzma without a bound, even if only a few bytes are read.
             raise ParseError(path, "", "uses a compression method that the SEC's zip files do not")
         try:
             with archive.open(info) as stream:
@@ -343,4 +378,4 @@ def _opened_member(archive: zipfile.ZipFile, path: str, info: zipfile.ZipInfo) -
         except (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, OSError, EOFError) as error:
             raise ParseError(path, "", f"cannot be unpacked: {error}") from None
 
-    return opened
+    return open_member

@@ -1,8 +1,8 @@
-"""The documents of a full submission: their list, and the primary document's text, within bounds.
+"""The documents of a full submission: their list and the text of the primary document.
 
-A primary document is kept as UTF-8 text, compressed, when it is HTML or text and both it and all that is kept
-stay within the settings; without it the filing is as good, only that its text is asked of the SEC. What is kept is
-indexed for full text search with it.
+The primary document (the 10-K itself, without its exhibits) is stored as compressed UTF-8 text if it is HTML or plain
+text and if neither it nor the store exceeds the size settings. Otherwise only its list entry is stored, and readers are
+sent to the SEC for the text. A stored text is added to the full text index in the same transaction.
 """
 
 from __future__ import annotations
@@ -22,18 +22,20 @@ from finapi.market.documents import filing_store, metadata, text_index
 from finapi.store.db import Transaction
 from finapi.store.schema import has_full_text
 
-_LEVEL = 6  # zlib: a 10-K shrinks to an eighth; higher levels cost twice the time for two per cent
-_LOOKED_AT = 2_048  # bytes in which a document without a name shows that it is HTML
 log = logging.getLogger("finapi.documents")
 
-# What one step indexes at most: a 10-K takes a tenth of a second, the longest document a second.
-MAX_STEP_DOCUMENTS, MAX_STEP_SECONDS = 20, 1.0
+# Bounds of one step of the indexing worker: a 10-K takes a tenth of a second, the longest document a second.
+MAX_STEP_DOCUMENTS = 20
+MAX_STEP_SECONDS = 1.0
+
+_COMPRESSION_LEVEL = 6  # A 10-K shrinks to an eighth; higher levels take twice the time for two per cent.
+_SNIFFED_BYTES = 2_048  # The first bytes, in which a document without a file name shows that it is HTML.
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_NAMED = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
+_FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
 
 
 class ListedDocument(NamedTuple):
-    """A document in a filing's list; ``filename`` None where the filing gives none that could be one."""
+    """A document in a filing's list; ``filename`` is None if the filing gives no usable name."""
 
     seq: int
     type: str
@@ -43,19 +45,19 @@ class ListedDocument(NamedTuple):
 
 
 class PrimaryText(NamedTuple):
-    """A primary document, ``media`` "html" or "text", in UTF-8."""
+    """The text of a primary document in UTF-8; ``media`` is "html" or "text"."""
 
     media: str
     body: bytes
 
     def to_plain_text(self) -> str:
-        """The text that full text search finds, and counts its places in."""
+        """Return the text that full text search covers and counts its offsets in."""
         text = self.body.decode()
         return text_index.extract_plain_text(text) if self.media == "html" else text
 
 
 class PreparedText(NamedTuple):
-    """A primary document to be kept, with its plain text."""
+    """A primary document ready to be stored, with its plain text."""
 
     primary_text: PrimaryText
     plain_text: str
@@ -64,30 +66,33 @@ class PreparedText(NamedTuple):
 def iter_listed_documents(
     documents: Iterator[sgml.SubmissionDocument],
 ) -> Iterator[tuple[ListedDocument, sgml.SubmissionDocument]]:
-    """Each document with its line of the list; numbers that repeat or are missing are counted on."""
-    last = 0
+    """Yield each document with its list entry. Missing and repeated sequence numbers continue the previous one."""
+    last_seq = 0
     for document in documents:
-        seq = document.sequence if document.sequence and document.sequence > last else last + 1
-        last = seq
-        name = document.filename if document.filename and _NAMED.fullmatch(document.filename) else None
-        yield ListedDocument(seq, document.type, name, document.description, len(document.body)), document
+        seq = document.sequence if document.sequence and document.sequence > last_seq else last_seq + 1
+        last_seq = seq
+        filename = document.filename
+        if filename and not _FILE_NAME.fullmatch(filename):
+            filename = None
+        yield ListedDocument(seq, document.type, filename or None, document.description, len(document.body)), document
 
 
-def prepare_text(body: bytes, name: str | None, most: int) -> PreparedText | None:
-    """A document as text, or None when it is neither HTML nor text, or longer than ``most`` bytes."""
+def prepare_text(body: bytes, filename: str | None, max_bytes: int) -> PreparedText | None:
+    """Return a document as text, or None if it is neither HTML nor text, or longer than ``max_bytes``.
+
+    This is slow and belongs before the write transaction, so that no other writer has to wait.
+    """
     body = body.strip()
-    if not body or len(body) > most or _BINARY.search(body):
+    if not body or len(body) > max_bytes or _BINARY.search(body):
         return None
-    ending = (name or "").lower().rpartition(".")[2]
-    front = body[:_LOOKED_AT].lower()
-    is_html = ending in ("htm", "html") or (ending != "xml" and b"<html" in front)
+    extension = (filename or "").lower().rpartition(".")[2]
+    is_html = extension in ("htm", "html") or (extension != "xml" and b"<html" in body[:_SNIFFED_BYTES].lower())
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:
         body = body.decode("latin-1").encode()
-    found = PrimaryText("html" if is_html else "text", body)
-    # Here rather than where it is stored: nobody writes meanwhile.
-    return PreparedText(found, found.to_plain_text())
+    primary_text = PrimaryText("html" if is_html else "text", body)
+    return PreparedText(primary_text, primary_text.to_plain_text())
 
 
 def insert_documents(
@@ -99,69 +104,85 @@ def insert_documents(
     max_stored_bytes: int,
     max_indexed_characters: int,
 ) -> bool:
-    """Store a filing's list of documents and its primary text; whether the list or the text is new.
+    """Store a filing's list of documents and its primary text. Return True if either was new.
 
-    A list that is held already stays: the documents of a filing do not change. The text is left out when all that
-    is kept would be more than ``most_kept`` bytes, compressed, and its words when more than ``most_found`` characters
-    would be searched.
+    A list that is stored already stays, because the documents of a filing do not change. The text is not stored if
+    all compressed texts together would exceed ``max_stored_bytes``; it is not indexed if all indexed texts together
+    would exceed ``max_indexed_characters``.
     """
-    fresh = bool(documents) and not tx.find_value("has_documents", filing_id=filing_id)
+    changed = False
     row = tx.find_row("filing_by_id", id=filing_id)
     assert row is not None
-    if fresh:
-        tx.insert_rows("insert_documents", [(filing_id, *one) for one in documents])
-        terms = sorted(filing_store.build_exhibit_terms(one.type for one in documents))
-        key = row["filed_at"] or "", metadata.accession_to_int(row["accession"])
-        tx.insert_rows("insert_terms", [(term, *key) for term in terms])
+    if documents and not tx.find_value("has_documents", filing_id=filing_id):
+        tx.insert_rows("insert_documents", [(filing_id, *document) for document in documents])
+        exhibit_terms = sorted(filing_store.build_exhibit_terms(document.type for document in documents))
+        filed_at = row["filed_at"] or ""
+        number = metadata.accession_to_int(row["accession"])
+        tx.insert_rows("insert_terms", [(term, filed_at, number) for term in exhibit_terms])
+        changed = True
     if primary is not None and not tx.find_value("has_body", filing_id=filing_id):
         media, body = primary.primary_text
-        packed = zlib.compress(body, _LEVEL)
+        packed = zlib.compress(body, _COMPRESSION_LEVEL)
         if tx.find_value("bodies_size") + len(packed) <= max_stored_bytes:
             sha256 = hashlib.sha256(body).hexdigest()
             tx.run("insert_body", filing_id=filing_id, media=media, packed=packed, sha256=sha256)
             text_index.insert_text(tx, filing_id, row["filed_at"], primary.plain_text, max_indexed_characters)
-            fresh = True
-    return fresh
+            changed = True
+    return changed
 
 
 def find_primary_text(tx: Transaction, accession: str) -> PrimaryText | None:
-    """The primary document of a filing, or None when it is not kept."""
+    """Return the primary document of a filing, or None if it is not stored."""
     row = tx.find_row("filing_body", accession=accession)
     return None if row is None else PrimaryText(row["media"], zlib.decompress(row["packed"]))
 
 
 def run_text_index_step(app: App) -> float | None:
-    """Index some of the documents that were stored before full text search was there. A worker's step.
+    """Index some of the texts that were stored before full text search existed, each in its own transaction.
 
-    Each is indexed in a transaction of its own. Return 0 while there may be more, else None.
+    Return 0 if there may be more, or None if the work is done.
     """
-    after = done = 0
-    until = time.monotonic() + MAX_STEP_SECONDS
-    may_be_more = has_full_text()
-    while may_be_more and done < MAX_STEP_DOCUMENTS and time.monotonic() < until and not stopping.is_requested():
+    filing_id = 0
+    indexed_count = 0
+    deadline = time.monotonic() + MAX_STEP_SECONDS
+    may_have_more = has_full_text()
+    while (
+        may_have_more
+        and indexed_count < MAX_STEP_DOCUMENTS
+        and time.monotonic() < deadline
+        and not stopping.is_requested()
+    ):
         with app.db.read() as tx:
-            row = tx.find_row("body_unindexed", after=after)
+            row = tx.find_row("next_unindexed_body", after=filing_id)
         if row is None:
-            may_be_more = False
+            may_have_more = False
             break
-        after = row["filing_id"]
+        filing_id = row["filing_id"]
         try:
-            plain = PrimaryText(row["media"], zlib.decompress(row["packed"])).to_plain_text()
+            plain_text = PrimaryText(row["media"], zlib.decompress(row["packed"])).to_plain_text()
         except (zlib.error, UnicodeDecodeError):
-            log.warning("the document kept of filing %d is damaged: `finapi check` names it", after)
-            until = max(until, time.monotonic() + MAX_STEP_SECONDS)  # or a step would never pass many of them
+            log.warning("the document kept of filing %d is damaged: `finapi check` names it", filing_id)
+            # Each step starts at the first unindexed text. Extend it, or it might never get past many damaged ones.
+            deadline = max(deadline, time.monotonic() + MAX_STEP_SECONDS)
             continue
         with app.db.write() as tx:
-            # It may have gone meanwhile, or its day have changed.
-            held = tx.find_row("filing_by_id", id=after) if tx.find_value("has_body", filing_id=after) else None
-            is_full = held is not None and not text_index.insert_text(
-                tx, after, held["filed_at"], plain, app.config.documents_searched
-            )
+            is_full = not _index_stored_text(tx, app, filing_id, plain_text)
         if is_full:
-            may_be_more = False
+            may_have_more = False
             break
-        done += 1
-    if done:
+        indexed_count += 1
+    if indexed_count:
         with app.db.write() as tx:
             tx.run("bump_data_version")
-    return 0.0 if may_be_more else None
+    return 0.0 if may_have_more else None
+
+
+def _index_stored_text(tx: Transaction, app: App, filing_id: int, plain_text: str) -> bool:
+    """Index a text. Return False if the index is full.
+
+    Since the text was read, the filing may have been deleted (then there is nothing to do) or its day may have changed.
+    """
+    filing = tx.find_row("filing_by_id", id=filing_id) if tx.find_value("has_body", filing_id=filing_id) else None
+    if filing is None:
+        return True
+    return text_index.insert_text(tx, filing_id, filing["filed_at"], plain_text, app.config.documents_searched)

@@ -1,8 +1,14 @@
-"""The text of kept documents: plain text of HTML, the index of its words, and the place where words stand in it.
+"""The full text index: plain text of HTML documents, the index of their words, and the offset of words in a text.
 
-The index is an FTS5 table without content, written in the document's own transaction. A document's row there is its
-filing day and its filing's id in one number, so that the newest are found first without sorting. A document that is
-deleted is found no more: its row of ``filing_texts``, which every search goes through, goes with it.
+The index is an FTS5 table without content (SQLite stores the words, not the texts), written in the transaction that
+stores the document. Its rowid is the filing day and the filing's id in one number::
+
+    rowid = ordinal of the day * 2**32 + filing id
+
+so that a search reads the newest documents first without sorting. A document without a filing day has day 0.
+
+Deleting from a table without content needs the deleted words, so a deleted document leaves its words behind. Searches
+join ``filing_texts``, whose row is deleted with the document, and therefore never return it.
 """
 
 from __future__ import annotations
@@ -19,23 +25,40 @@ from typing import NamedTuple
 from finapi.store.db import Transaction
 from finapi.store.schema import has_full_text
 
-_LEVEL = 6
-_IDS = 1 << 32  # filings that a day has room for
-UNDATED_ROWID = 0  # the first place: that of filings whose day is unknown begins there
+UNDATED_ROWID = 0  # Documents without a filing day start here.
+SNIPPET_CHARACTERS = 140  # Shown before and after a match.
 
-# A comment, a tag by its name, or another mark. None of them goes beyond the next "<", so that a page of "<" alone is
-# gone through once.
-_MARK = re.compile(r"<!--|<(/?)([A-Za-z][\w:.-]*)[^<>]*>|<[!?/][^<>]*>")
-_UNSEEN = {"script", "style", "head", "ix:header"}
-# Within a word or a line; every other element begins a new line, as browsers do.
-_INLINE = {"a", "abbr", "b", "big", "del", "em", "font", "i", "ins", "s", "small", "span", "strike", "strong", "u"}
-_SPACED = {"td", "th", "sup", "sub"}
+_COMPRESSION_LEVEL = 6
+_ROWIDS_PER_DAY = 1 << 32
+
+# A comment, a tag with its name, or another declaration. No match extends beyond the next "<", so that a document of
+# nothing but "<" is still scanned in linear time.
+_MARKUP = re.compile(r"<!--|<(/?)([A-Za-z][\w:.-]*)[^<>]*>|<[!?/][^<>]*>")
+_HIDDEN_ELEMENTS = {"script", "style", "head", "ix:header"}
+# Elements within a word or line. Like in browsers, every other element starts a new line.
+_INLINE_ELEMENTS = {
+    "a",
+    "abbr",
+    "b",
+    "big",
+    "del",
+    "em",
+    "font",
+    "i",
+    "ins",
+    "s",
+    "small",
+    "span",
+    "strike",
+    "strong",
+    "u",
+}
+_SPACED_ELEMENTS = {"td", "th", "sup", "sub"}
 _WORD = re.compile(r"[^\W_]+")
-SNIPPET = 140  # characters before and after the place found
 
 
 class PhraseMatch(NamedTuple):
-    """Where words stand in a text: ``offset`` and ``length`` in its characters, and what is written around them."""
+    """A phrase in a text: its ``offset`` and ``length`` in characters, and a snippet of the text around it."""
 
     offset: int
     length: int
@@ -46,122 +69,148 @@ class PhraseMatch(NamedTuple):
 
 
 def extract_plain_text(body: str) -> str:
-    """What a reader sees of an HTML document: a line for each block, without tags, scripts and hidden facts."""
-    text = html.unescape("".join(_parts(body)))
+    """Return the visible text of an HTML document: a line for each block, without tags, scripts and hidden facts."""
+    text = html.unescape("".join(_iter_text_parts(body)))
     text = unicodedata.normalize("NFC", re.sub("[\u00ad\u200b\ufeff]", "", text))
     text = re.sub(r"[^\S\n]+", " ", text)
     return re.sub(r" ?\n[\n ]*", "\n", text).strip()
 
 
-def _parts(body: str) -> Iterator[str]:
-    at, endless = 0, set[str]()
-    while mark := _MARK.search(body, at):
-        yield body[at : mark.start()].replace("\n", " ")
-        at = mark.end()
-        if mark[0] == "<!--":
-            until = body.find("-->", at)
-            at = len(body) if until < 0 else until + 3
+def _iter_text_parts(body: str) -> Iterator[str]:
+    """Yield the text between tags, and the white space that each tag stands for."""
+    position = 0
+    unclosed_elements = set[str]()
+    while markup := _MARKUP.search(body, position):
+        yield body[position : markup.start()].replace("\n", " ")
+        position = markup.end()
+        if markup[0] == "<!--":
+            comment_end = body.find("-->", position)
+            position = len(body) if comment_end < 0 else comment_end + 3
             continue
-        name = (mark[2] or "").lower()
-        if name in _UNSEEN and not mark[1] and name not in endless:
-            end = _closing(name).search(body, at)
-            if end is None:
-                endless.add(name)  # and is not looked for again
+        is_end_tag = bool(markup[1])
+        name = (markup[2] or "").lower()
+        if name in _HIDDEN_ELEMENTS and not is_end_tag and name not in unclosed_elements:
+            end_tag = _compile_end_tag(name).search(body, position)
+            if end_tag is None:
+                unclosed_elements.add(name)  # Searching for it again at each start tag would take quadratic time.
             else:
-                at = end.end()
-        yield "" if name in _INLINE or name.startswith("ix:") else " " if name in _SPACED else "\n"
-    yield body[at:].replace("\n", " ")
+                position = end_tag.end()
+        if name in _SPACED_ELEMENTS:
+            yield " "
+        elif name not in _INLINE_ELEMENTS and not name.startswith("ix:"):
+            yield "\n"
+    yield body[position:].replace("\n", " ")
 
 
 @cache
-def _closing(name: str) -> re.Pattern[str]:
+def _compile_end_tag(name: str) -> re.Pattern[str]:
     return re.compile(f"</{re.escape(name)}[^<>]*>", re.IGNORECASE)
 
 
 @cache
-def _bare_letters() -> dict[int, str]:
-    """Letters with accents, each to the one letter that it is without."""
-    letters = (chr(code) for first, last in ((0xC0, 0x250), (0x1E00, 0x1F00)) for code in range(first, last))
-    bare = {ord(one): unicodedata.normalize("NFD", one)[0] for one in letters}
-    return {code: letter for code, letter in bare.items() if letter != chr(code)}
+def _get_unaccented_letters() -> dict[int, str]:
+    """Return the letter without accents for each code point of an accented Latin letter."""
+    unaccented = {}
+    for first, last in ((0xC0, 0x250), (0x1E00, 0x1F00)):
+        for code in range(first, last):
+            letter = unicodedata.normalize("NFD", chr(code))[0]
+            if letter != chr(code):
+                unaccented[code] = letter
+    return unaccented
 
 
 def fold_text(text: str) -> str:
-    """A text without case and accents, each character where it was."""
-    bare = text if text.isascii() else text.translate(_bare_letters())
-    low = bare.lower()
-    return low if len(low) == len(bare) else "".join(one if len(one.lower()) != 1 else one.lower() for one in bare)
+    """Return a text without case and accents, with every character at its old offset."""
+    unaccented = text if text.isascii() else text.translate(_get_unaccented_letters())
+    lower = unaccented.lower()
+    if len(lower) == len(unaccented):
+        return lower
+    # Some letters become two in lower case (the Turkish dotted I): those stay, to preserve the offsets.
+    letters = [letter.lower() if len(letter.lower()) == 1 else letter for letter in unaccented]
+    return "".join(letters)
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text as the index has them."""
+    """Return the words of a text as the index stores them."""
     return _WORD.findall(fold_text(text))
 
 
 def find_phrase(text: str, phrases: Sequence[Sequence[str]], prefixes: Sequence[bool]) -> PhraseMatch | None:
-    """The first place of the longest phrase that stands in a text, or None; of a prefix, the word that begins so."""
-    low = fold_text(text)
-    longest = sorted(zip(phrases, prefixes, strict=True), key=lambda one: -sum(map(len, one[0])))
-    for phrase, prefix in longest:
-        pattern = r"[\W_]+".join(map(re.escape, phrase)) + (r"[^\W_]*" if prefix else r"(?![^\W_])")
-        for found in re.finditer(pattern, low):
-            if found.start() == 0 or not _WORD.match(low[found.start() - 1]):
-                return PhraseMatch(found.start(), found.end() - found.start(), _around(text, *found.span()))
+    """Return the first match of the longest phrase that appears in a text, or None.
+
+    If ``prefixes`` is True for a phrase, its last word may be the beginning of a word; the match has the full word.
+    """
+    folded_text = fold_text(text)
+    longest_first = sorted(zip(phrases, prefixes, strict=True), key=lambda pair: -sum(map(len, pair[0])))
+    for phrase, is_prefix in longest_first:
+        word_end = r"[^\W_]*" if is_prefix else r"(?![^\W_])"
+        pattern = r"[\W_]+".join(map(re.escape, phrase)) + word_end
+        for match in re.finditer(pattern, folded_text):
+            starts_word = match.start() == 0 or not _WORD.match(folded_text[match.start() - 1])
+            if starts_word:
+                length = match.end() - match.start()
+                return PhraseMatch(match.start(), length, _build_snippet(text, match.start(), match.end()))
     return None
 
 
-def _around(text: str, first: int, last: int) -> str:
-    """What stands around a place, cut between words; "..." where it goes on."""
-    before, after = text[max(0, first - SNIPPET) : first], text[last : last + SNIPPET]
-    if first > SNIPPET:
+def _build_snippet(text: str, start: int, end: int) -> str:
+    """Return a match with the text around it, cut between words, with "..." where the text continues."""
+    before = text[max(0, start - SNIPPET_CHARACTERS) : start]
+    after = text[end : end + SNIPPET_CHARACTERS]
+    if start > SNIPPET_CHARACTERS:
         before = "... " + before.partition(" ")[2]
-    if last + SNIPPET < len(text):
+    if end + SNIPPET_CHARACTERS < len(text):
         after = after.rpartition(" ")[0] + " ..."
-    return " ".join(f"{before}{text[first:last]}{after}".split())
+    return " ".join(f"{before}{text[start:end]}{after}".split())
 
 
 # ---- the index
 
 
 def compute_rowid(filed_at: str | None, filing_id: int) -> int:
-    """The row of a filing's document in the index: by its day, then by when it came in."""
+    """Return the rowid of a filing's document in the index, ordered by day, then by filing id."""
     return compute_first_rowid(filed_at) + filing_id
 
 
 def compute_first_rowid(day: str | None) -> int:
-    """Where the documents of a day begin; without one, those of no day."""
-    return UNDATED_ROWID if not day else date.fromisoformat(day).toordinal() * _IDS
+    """Return the first rowid of a day, or of the documents without a day."""
+    return UNDATED_ROWID if not day else date.fromisoformat(day).toordinal() * _ROWIDS_PER_DAY
 
 
 def compute_end_rowid(day: str | None) -> int:
-    """What is behind all documents of a day and of those before it; without one, behind every document."""
-    return ((date.fromisoformat(day).toordinal() if day else date.max.toordinal()) + 1) * _IDS
+    """Return the rowid after all documents of a day, or after all documents if ``day`` is None."""
+    last_day = date.fromisoformat(day) if day else date.max
+    return (last_day.toordinal() + 1) * _ROWIDS_PER_DAY
 
 
-def insert_text(tx: Transaction, filing_id: int, filed_at: str | None, text: str, most: int) -> bool:
-    """Index a document's text, unless it is indexed, or more than ``most`` characters would be; whether it was."""
-    if not has_full_text() or tx.find_value("has_text_indexed", filing_id=filing_id):
+def insert_text(tx: Transaction, filing_id: int, filed_at: str | None, text: str, max_characters: int) -> bool:
+    """Add a document's plain text to the index. Return True if it was added.
+
+    Nothing is added if the document is indexed already, if the index would exceed ``max_characters``, or if SQLite has
+    no FTS5.
+    """
+    if not has_full_text() or tx.find_value("is_text_indexed", filing_id=filing_id):
         return False
-    if tx.find_value("texts_characters") + len(text) > most:
+    if tx.find_value("indexed_characters") + len(text) > max_characters:
         return False
-    at = compute_rowid(filed_at, filing_id)
-    packed = zlib.compress(text.encode(), _LEVEL)
-    tx.run("insert_text", filing_id=filing_id, place=at, characters=len(text), packed=packed)
-    tx.run("insert_words", place=at, text=fold_text(text))
+    rowid = compute_rowid(filed_at, filing_id)
+    packed = zlib.compress(text.encode(), _COMPRESSION_LEVEL)
+    tx.run("insert_text", filing_id=filing_id, place=rowid, characters=len(text), packed=packed)
+    tx.run("insert_words", place=rowid, text=fold_text(text))
     return True
 
 
 def move_text(tx: Transaction, filing_id: int, filed_at: str | None) -> None:
-    """Put a document's words under the day that its filing turned out to have."""
+    """Move a document's words to the day that its filing turned out to have."""
     row = tx.find_row("indexed_text", filing_id=filing_id) if has_full_text() else None
-    at = compute_rowid(filed_at, filing_id)
-    if row is not None and row["place"] != at:
-        low = fold_text(decompress_text(row["packed"]))
-        tx.run("delete_words", place=row["place"], text=low)
-        tx.run("insert_words", place=at, text=low)
-        tx.run("move_text", filing_id=filing_id, place=at)
+    rowid = compute_rowid(filed_at, filing_id)
+    if row is not None and row["place"] != rowid:
+        folded_text = fold_text(decompress_text(row["packed"]))
+        tx.run("delete_words", place=row["place"], text=folded_text)
+        tx.run("insert_words", place=rowid, text=folded_text)
+        tx.run("update_text_rowid", filing_id=filing_id, place=rowid)
 
 
 def decompress_text(packed: bytes) -> str:
-    """The text that was stored."""
+    """Return a stored plain text."""
     return zlib.decompress(packed).decode()

@@ -86,7 +86,7 @@ def list_positions(tx: Transaction, question: FilingQuery, page: PageRequest) ->
 
 def _places(tx: Transaction, question: FilingQuery, page: PageRequest) -> list[FilingPosition]:
     families = question.list_term_families()
-    query = "filings_down" if page.newest_first else "filings_up"
+    query = "filings_newest_first" if page.newest_first else "filings_oldest_first"
     day, number = page.after or (None, None)
     values = {**_filters(question), "day": day, "number": number, "limit": page.limit}
     walks = [
@@ -107,7 +107,9 @@ def count_filings(tx: Transaction, question: FilingQuery) -> tuple[int, bool]:
         counts = [tx.find_value("term_count", term=term) or 0 for term in (families[0] if families else [""])]
         return sum(counts), True
     driving = families[0] if families else [""]
-    counted = int(tx.find_value("filings_count", _filters(question), terms=json.dumps(driving), most=MAX_COUNTED + 1))
+    counted = int(
+        tx.find_value("count_of_filings", _filters(question), terms=json.dumps(driving), most=MAX_COUNTED + 1)
+    )
     return min(counted, MAX_COUNTED), counted <= MAX_COUNTED
 
 
@@ -117,7 +119,7 @@ def count_undated(tx: Transaction, question: FilingQuery) -> int:
         return 0
     driving = (question.list_term_families() or [[""]])[0]
     values = {**_filters(question), "first": "", "last": "", "most": MAX_COUNTED}
-    return int(tx.find_value("filings_count", values, terms=json.dumps(driving)))
+    return int(tx.find_value("count_of_filings", values, terms=json.dumps(driving)))
 
 
 class FilingOfDay(TypedDict):
@@ -137,7 +139,7 @@ def list_filings_of_day(tx: Transaction, day: str, *, limit: int, offset: int, a
 
 def count_filings_of_day(tx: Transaction, day: str) -> int:
     """How many filings bear this day."""
-    return int(tx.find_value("count_of_day", day=day))
+    return int(tx.find_value("filing_count_of_day", day=day))
 
 
 class Form(TypedDict):
@@ -208,7 +210,7 @@ def match_terms(tx: Transaction, text: str) -> tuple[str, ...]:
     found = dict.fromkeys(f"i{item}" for item, title in get_item_titles().items() if item in words or fits(title))
     if tx.find_value("term_count", term=f"f{text.strip().upper()}"):
         found[f"f{text.strip().upper()}"] = None
-    for query in ("descriptions_like", "companies_of_filings_like"):
+    for query in ("matching_descriptions", "matching_companies_with_filings"):
         for row in tx.iter_rows(query, values):
             if fits(row["told"]):
                 found[row["term"]] = None

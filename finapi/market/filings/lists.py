@@ -56,7 +56,7 @@ def upsert_submissions(tx: Transaction, company: submissions.CompanySubmissions,
     for page in company.older_pages:
         changed |= (
             tx.run(
-                "put_page",
+                "upsert_submission_page",
                 name=page.name,
                 cik=cik,
                 filings=page.filing_count,
@@ -74,7 +74,7 @@ def upsert_older_page(
 ) -> bool:
     """Store an older page of a company's list; ``name`` is the page's file name."""
     companies.insert_unnamed(tx, cik)
-    changed = tx.run("mark_page", name=name, cik=cik) > 0
+    changed = tx.run("upsert_ingested_page", name=name, cik=cik) > 0
     changed |= _put_filings(tx, cik, page, now)
     return families.apply_listed_metadata(tx, now, cik) or changed
 
@@ -117,7 +117,7 @@ def upsert_company_tickers(tx: Transaction, listed: Iterable[tickers.TickerRow])
     # The list stands in the order of size, which searches answer in.
     for place, (cik, theirs) in enumerate(by_company.items()):
         changed |= companies.upsert_tickers(tx, cik, theirs, companies.FROM_LIST)
-        changed |= tx.run("put_list_place", cik=cik, place=place) > 0
+        changed |= tx.run("update_list_place", cik=cik, place=place) > 0
     return changed
 
 
@@ -146,7 +146,7 @@ class PageNotIngested(TypedDict):
 
 def list_missing_pages(tx: Transaction, cik: int) -> list[PageNotIngested]:
     """The older pages of a company's list that a submissions document names and nobody has ingested."""
-    return [build_record(PageNotIngested, row) for row in tx.list_rows("pages_missing", cik=cik)]
+    return [build_record(PageNotIngested, row) for row in tx.list_rows("missing_submission_pages", cik=cik)]
 
 
 def upsert_feed_page(tx: Transaction, page: getcurrent.FeedPage, now: datetime) -> bool:

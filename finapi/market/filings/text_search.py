@@ -125,13 +125,13 @@ def search_texts(
     _check()
     values = _values(query, scope)
     before = min(before or values["end"], values["end"])
-    rows = tx.list_rows("texts_found", values, before=before, limit=limit + 1, skip=skip)
+    rows = tx.list_rows("text_matches", values, before=before, limit=limit + 1, skip=skip)
     shown = rows[:limit]
     filings = {
         one["accession_number"]: one for one in filing_rows.list_filings(tx, [row["accession"] for row in shown])
     }
     found = [_found(filings[row["accession"]], text_index.decompress_text(row["packed"]), query) for row in shown]
-    counted = tx.find_value("texts_counted", values, most=MAX_COUNTED + 1)
+    counted = tx.find_value("text_match_count", values, most=MAX_COUNTED + 1)
     following = shown[-1]["place"] if len(rows) > limit else None
     return TextPage(found, following, min(counted, MAX_COUNTED), counted <= MAX_COUNTED)
 
@@ -143,14 +143,14 @@ def count_undated_texts(tx: Transaction, query: TextQuery, scope: TextScope) -> 
     values = _values(query, scope._replace(first_day=None, last_day=None))
     return int(
         tx.find_value(
-            "texts_counted", {**values, "end": text_index.compute_first_rowid("0001-01-01")}, most=MAX_COUNTED
+            "text_match_count", {**values, "end": text_index.compute_first_rowid("0001-01-01")}, most=MAX_COUNTED
         )
     )
 
 
 def get_text_counts(tx: Transaction) -> TextCounts:
     """How many documents are kept and searched."""
-    row = tx.find_row("texts_held")
+    row = tx.find_row("text_counts")
     assert row is not None
     return TextCounts(*row)
 

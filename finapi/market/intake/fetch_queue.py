@@ -34,12 +34,12 @@ FINISHED_KEPT_FOR = timedelta(
 def follow_company(tx: Transaction, cik: int, now: datetime) -> bool:
     """Follow a company; False when it is followed already. One that is not known is called by its number."""
     companies.insert_unnamed(tx, cik)
-    return tx.run("follow", cik=cik, now=iso(now)) > 0
+    return tx.run("insert_followed", cik=cik, now=iso(now)) > 0
 
 
 def unfollow_company(tx: Transaction, cik: int, now: datetime) -> bool:
     """Follow a company no more; False when it was not followed."""
-    return tx.run("unfollow", cik=cik) > 0
+    return tx.run("delete_followed", cik=cik) > 0
 
 
 def list_followed(tx: Transaction) -> list[dict[str, Any]]:
@@ -62,9 +62,9 @@ def queue_filing(
     if form in FETCHED_FORMS or (followed and (not forms or form.removesuffix("/A") in forms)):
         # Whichever party's folder it lies in: all of them hold it.
         cik = followed[0] if followed else ciks[0]
-        if tx.run("want_documents", accession=accession, cik=cik, form=form, now=iso(now)):
+        if tx.run("insert_wanted_document", accession=accession, cik=cik, form=form, now=iso(now)):
             for one in followed:
-                tx.run("hasten_followed", cik=one, now=iso(now))
+                tx.run("update_followed_due_now", cik=one, now=iso(now))
 
 
 def queue_recent_filings(tx: Transaction, now: datetime, cik: int, days: int, forms: Sequence[str] = ()) -> None:
@@ -73,30 +73,30 @@ def queue_recent_filings(tx: Transaction, now: datetime, cik: int, days: int, fo
     Without any its figures, and the forms that are fetched of everybody.
     """
     since = (now - timedelta(days=days)).date().isoformat()
-    for row in tx.list_rows("recent_filings_of", cik=cik, since=since):
+    for row in tx.list_rows("recent_filings_of_company", cik=cik, since=since):
         usual = row["is_xbrl"] or row["form"] in FETCHED_FORMS
         if row["form"].removesuffix("/A") in forms if forms else usual:
-            tx.run("want_documents", accession=row["accession"], cik=cik, form=row["form"], now=iso(now))
+            tx.run("insert_wanted_document", accession=row["accession"], cik=cik, form=row["form"], now=iso(now))
 
 
 def list_due_documents(tx: Transaction, now: datetime, limit: int) -> list[Row]:
     """The filings whose documents are to be fetched now: ``accession``, ``cik``, ``form``, ``tries``."""
     # Later than any schedule says: the clock was put back.
     latest = iso(now + timedelta(seconds=MAX_DELAY_SECONDS))
-    return tx.list_rows("documents_due", now=iso(now), latest=latest, limit=limit)
+    return tx.list_rows("due_documents", now=iso(now), latest=latest, limit=limit)
 
 
 def list_due_companies(tx: Transaction, now: datetime, limit: int) -> list[int]:
     """The companies whose lists of filings are to be fetched now."""
     latest = iso(now + timedelta(seconds=MAX_DELAY_SECONDS))
-    return [row["cik"] for row in tx.list_rows("followed_due", now=iso(now), latest=latest, limit=limit)]
+    return [row["cik"] for row in tx.list_rows("due_companies", now=iso(now), latest=latest, limit=limit)]
 
 
 def finish_document(tx: Transaction, accession: str, now: datetime, refused: str | None) -> None:
     """Tick a filing off: stored, or refused with the reason."""
     state = "done" if refused is None else "refused"
-    tx.run("end_document", accession=accession, state=state, now=iso(now), reason=refused)
-    tx.run("forget_documents", before=iso(now - FINISHED_KEPT_FOR))
+    tx.run("update_finished_document", accession=accession, state=state, now=iso(now), reason=refused)
+    tx.run("delete_finished_documents", before=iso(now - FINISHED_KEPT_FOR))
 
 
 def postpone_document(tx: Transaction, row: Row, now: datetime, reason: str, least: float = 0.0) -> datetime | None:
@@ -105,13 +105,13 @@ def postpone_document(tx: Transaction, row: Row, now: datetime, reason: str, lea
         finish_document(tx, row["accession"], now, reason)
         return None
     again = now + timedelta(seconds=max(RETRY_SECONDS[row["tries"]], least))
-    tx.run("put_off_document", accession=row["accession"], due_at=iso(again), reason=reason)
+    tx.run("update_postponed_document", accession=row["accession"], due_at=iso(again), reason=reason)
     return again
 
 
 def list_failed_documents(tx: Transaction) -> list[dict[str, Any]]:
     """The documents that were given up, then those put off: ``accession``, ``cik``, ``form``, ``state`` and why."""
-    return [dict(row) for row in tx.list_rows("documents_in_trouble")]
+    return [dict(row) for row in tx.list_rows("failed_documents")]
 
 
 def list_refused_files(tx: Transaction, limit: int) -> list[Row]:
@@ -140,16 +140,16 @@ def retry_documents(
     with app.accounts.write() as tx:
         audit.record_action(tx, by, "retry", now, detail=" ".join(one or "all" for one in accessions))
     with app.db.write() as tx:
-        return [tx.run("retry_documents", accession=accession, now=iso(now)) for accession in accessions]
+        return [tx.run("update_failed_documents_due", accession=accession, now=iso(now)) for accession in accessions]
 
 
 def count_given_up(tx: Transaction) -> int:
     """How many documents were given up."""
-    number: int = tx.find_value("count_documents_given_up")
+    number: int = tx.find_value("given_up_document_count")
     return number
 
 
 def count_due_documents(tx: Transaction, now: datetime) -> int:
     """How many filings wait for their documents to be fetched."""
-    waiting: int = tx.find_value("count_documents_due", now=iso(now))
+    waiting: int = tx.find_value("due_document_count", now=iso(now))
     return waiting

@@ -95,7 +95,7 @@ class FetchResult:
     def store_validators(self, tx: Transaction) -> None:
         """Remember that the body has been stored: it is not sent again while it stands."""
         if self.etag or self.last_modified:
-            tx.run("put_validator", url=self.url, etag=self.etag, last_modified=self.last_modified)
+            tx.run("upsert_validator", url=self.url, etag=self.etag, last_modified=self.last_modified)
 
 
 class Gateway:
@@ -264,7 +264,7 @@ class Gateway:
             return
         with self._app.db.write() as tx:
             for name in _BLOCK:
-                tx.run("drop_poll_state", name=name)
+                tx.run("delete_poll_state", name=name)
             took = round((time.monotonic() - started) * 1000)
             heartbeats.record_beat(tx, "sec_gateway", now, took_ms=took)
         self._refused, self._noted_at = False, now
@@ -278,9 +278,9 @@ class Gateway:
             times = int(tx.find_value("poll_state", name="blocked_times") or 0)
             wait = min(seconds * 2 ** min(times, 10), MAX_BACK_OFF_SECONDS) if told is None else told
             until = now + timedelta(seconds=wait)
-            tx.run("put_poll_state", name="blocked_until", value=iso(until))
-            tx.run("put_poll_state", name="blocked_times", value=str(times + 1))
-            tx.run("put_poll_state", name="blocked_reason", value=reason)
+            tx.run("upsert_poll_state", name="blocked_until", value=iso(until))
+            tx.run("upsert_poll_state", name="blocked_times", value=str(times + 1))
+            tx.run("upsert_poll_state", name="blocked_reason", value=reason)
             took = round((time.monotonic() - started) * 1000)
             heartbeats.record_beat(tx, "sec_gateway", now, took_ms=took, failure=reason)
         self._app.metrics.count(metrics.EDGAR_REQUESTS, "failed")

@@ -93,9 +93,9 @@ def run(
             with app.db.write() as tx:
                 now = app.clock.now()
                 _finish(tx, now)
-                tx.run("remove_refused_files", paths=json.text(mended))
-                tx.insert_rows("put_refused_file", [(one.path, one.kind, one.reason, iso(now)) for one in refused])
-                tx.run("prune_refused_files", keep=MAX_REFUSED_FILES)
+                tx.run("delete_refused_files", paths=json.text(mended))
+                tx.insert_rows("upsert_refused_file", [(one.path, one.kind, one.reason, iso(now)) for one in refused])
+                tx.run("delete_old_refused_files", keep=MAX_REFUSED_FILES)
     return count_outcomes(counts)
 
 

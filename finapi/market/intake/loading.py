@@ -136,7 +136,7 @@ class Loader:
         self._document(TICKERS_PATH.rpartition("/")[2], fetched)
         known, unknown = resolve_companies(self._app, texts)
         with self._app.db.read() as tx:
-            ciks = [*known.values(), *(row["cik"] for row in tx.list_rows("companies_by_place", limit=top))]
+            ciks = [*known.values(), *(row["cik"] for row in tx.list_rows("companies_by_list_place", limit=top))]
         return list(dict.fromkeys(ciks)), unknown
 
     def build_plan(self, ciks: Sequence[int], years: int) -> LoadPlan:
@@ -153,7 +153,8 @@ class Loader:
         ]:
             with self._app.db.read() as tx:
                 done = {
-                    row["cik"] for row in tx.list_rows("loaded_since", path=path, since=iso(since) if since else "")
+                    row["cik"]
+                    for row in tx.list_rows("ciks_loaded_since", path=path, since=iso(since) if since else "")
                 }
             of = frozenset(ciks) - done
             one = self._looked_at(path, of) if of else None
@@ -210,7 +211,7 @@ class Loader:
         with self._app.db.write() as tx:
             if tx.find_value("poll_state", name=mark) != version:
                 file.unlink(missing_ok=True)
-                tx.run("put_poll_state", name=mark, value=version)
+                tx.run("upsert_poll_state", name=mark, value=version)
         with file.open("ab") as stream:
             while (have := stream.tell()) < one.size:
                 size = min(RANGE_BYTES, one.size - have)
@@ -247,12 +248,12 @@ class Loader:
             # A damaged one is fetched anew the next time.
             file.unlink(missing_ok=True)
             with self._app.db.write() as tx:
-                tx.run("drop_poll_state", name=f"load {one.path}")
+                tx.run("delete_poll_state", name=f"load {one.path}")
 
     def _mark(self, path: str, ciks: Sequence[int]) -> None:
         with self._app.db.write() as tx:
             for cik in ciks:
-                tx.run("put_loaded", path=path, cik=cik, now=iso(self._app.clock.now()))
+                tx.run("upsert_loaded", path=path, cik=cik, now=iso(self._app.clock.now()))
 
     # The documents of a few companies.
 

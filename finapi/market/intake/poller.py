@@ -152,7 +152,7 @@ class Poller:
             # in the future would keep the next readings from going back at all.
             value = min(max(newest, read_to or ""), iso(self._app.clock.now()))
             with self._app.db.write() as tx:
-                tx.run("put_poll_state", name=self._mark, value=value)
+                tx.run("upsert_poll_state", name=self._mark, value=value)
 
     def _read_pages(self, enough: str | None) -> str:
         """Store the pages back to the time ``enough``; the newest time in them, empty when not all could be read."""
@@ -232,15 +232,15 @@ class Poller:
         fetched = self._edgar.get("www", build_index_path(day), may_fail=True)
         with self._app.db.write() as tx:
             # Until it is known to be stored, or to be a holiday's.
-            tx.run("put_poll_state", name="index_again_at", value=iso(now + INDEX_RETRY_AFTER))
+            tx.run("upsert_poll_state", name="index_again_at", value=iso(now + INDEX_RETRY_AFTER))
         _check_answered(fetched)
         if fetched.kind == "found":
             self._store_index(list(form_indexes.iter_rows(fetched.body, fetched.url)))
         elif day > last - timedelta(days=HOLIDAY_DAYS):
             return False
         with self._app.db.write() as tx:
-            tx.run("put_poll_state", name="indexed_through", value=day.isoformat())
-            tx.run("drop_poll_state", name="index_again_at")
+            tx.run("upsert_poll_state", name="indexed_through", value=day.isoformat())
+            tx.run("delete_poll_state", name="index_again_at")
         return True
 
     def _store_index(self, rows: list[form_indexes.IndexRow]) -> None:
@@ -264,14 +264,14 @@ class Poller:
             stopping.check()
             with self._app.db.write() as tx:
                 # Whatever becomes of this one, the others have their turn.
-                tx.run("put_followed_due", cik=cik, due_at=iso(now + LIST_RETRY_AFTER))
+                tx.run("update_followed_due", cik=cik, due_at=iso(now + LIST_RETRY_AFTER))
             fetched = self.read_list(cik)
             with self._app.db.write() as tx:
                 fetched.store_validators(tx)
                 config = self._app.config
                 fetch_queue.queue_recent_filings(tx, now, cik, config.follow_days, config.follow_forms)
                 again = iso(now + timedelta(hours=fetch_queue.LIST_INTERVAL_HOURS))
-                tx.run("put_followed_due", cik=cik, due_at=again)
+                tx.run("update_followed_due", cik=cik, due_at=again)
 
     def read_list(self, cik: int) -> FetchResult:
         """Store the list of a company's filings, if it is new, and its older pages; the answer."""

@@ -61,7 +61,7 @@ def play(app: App, folder: Path, speed: float, pause: Callable[[float], None]) -
     """
     recording = Recording(folder)
     with app.db.write() as tx:
-        tx.run("drop_poll_state", name=_MARK)
+        tx.run("delete_poll_state", name=_MARK)
     poller = Poller(app, recording, interval_seconds=0.0, watermark=_MARK)
     for before, moment in zip([recording.moments[0], *recording.moments], recording.moments, strict=False):
         pause((moment - before).total_seconds() / speed)

@@ -16,10 +16,10 @@ JOIN tickers ON tickers.cik = filing_parties.cik
 WHERE filings.accession = :accession
 ORDER BY filing_parties.rank, filing_parties.cik, tickers.source DESC, tickers.last_seen DESC, tickers.position, tickers.ticker
 
--- name: mark_announced
+-- name: insert_announced_filing
 INSERT OR IGNORE INTO announced_filings (accession, undated) VALUES (:accession, :undated)
 
--- name: date_announced
+-- name: update_announced_filing_dated
 UPDATE announced_filings
 SET undated = 0
 WHERE accession = :accession AND undated = 1
@@ -27,7 +27,7 @@ WHERE accession = :accession AND undated = 1
         SELECT 1 FROM filings WHERE filings.accession = :accession AND coalesce(accepted_at, filed_at) IS NOT NULL
     )
 
--- name: latest_report_of
+-- name: latest_report_of_filing
 SELECT reports.form AS form_type, reports.period_of_report, reports.fiscal_year, reports.fiscal_period,
     reports.statements AS statement_count, reports.sha256
 FROM reports

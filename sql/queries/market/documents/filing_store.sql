@@ -10,7 +10,7 @@ SELECT accession, filed_at FROM filings WHERE id = :id
 -- name: filing_parties
 SELECT cik, rank FROM filing_parties WHERE filing_id = :filing_id
 
--- name: filings_held
+-- name: stored_accessions
 SELECT accession FROM filings WHERE accession IN (SELECT value FROM json_each(:accessions))
 
 -- name: next_filing_id
@@ -39,11 +39,11 @@ SET cik = :cik,
     updated_at = :now
 WHERE id = :id
 
--- name: put_parties
+-- name: upsert_filing_parties
 INSERT INTO filing_parties (filing_id, cik, rank) VALUES (?, ?, ?)
 ON CONFLICT (filing_id, cik) DO UPDATE SET rank = excluded.rank WHERE excluded.rank < rank
 
--- name: insert_listed_parties
+-- name: insert_parties_of_listed_filings
 -- Of the filings that a list has just brought, whose numbers are the last.
 INSERT INTO filing_parties (filing_id, cik, rank) SELECT id, cik, :rank FROM filings WHERE id >= :first
 
@@ -53,21 +53,21 @@ INSERT INTO filing_terms (term, filed_at, number) VALUES (?, ?, ?)
 -- name: delete_terms
 DELETE FROM filing_terms WHERE term = ? AND filed_at = ? AND number = ?
 
--- name: add_term_counts
+-- name: upsert_term_counts
 INSERT INTO term_counts (term, filings) VALUES (?, ?)
 ON CONFLICT (term) DO UPDATE SET filings = filings + excluded.filings
 
 -- name: delete_empty_term_counts
 DELETE FROM term_counts WHERE term = ? AND filings = 0
 
--- name: count_filings
+-- name: update_filing_count
 UPDATE held_counts SET number = number + :more WHERE name = 'filings'
 
--- name: add_form_entities
+-- name: upsert_form_entities
 INSERT INTO form_entities (form, cik, filings) VALUES (?, ?, ?)
 ON CONFLICT (form, cik) DO UPDATE SET filings = filings + excluded.filings
 
--- name: remove_form_entities
+-- name: update_removed_form_entities
 UPDATE form_entities SET filings = filings - 1 WHERE form = ? AND cik = ?
 
 -- name: has_documents
@@ -79,10 +79,10 @@ SELECT seq, type, filename, description, size FROM filing_documents WHERE filing
 -- name: insert_documents
 INSERT INTO filing_documents (filing_id, seq, type, filename, description, size) VALUES (?, ?, ?, ?, ?, ?)
 
--- name: put_unfiled
+-- name: insert_unfiled_filing
 INSERT OR IGNORE INTO filings (accession, cik, form, period_of_report) VALUES (:accession, :cik, :form, :period)
 
--- name: filings_like
+-- name: filings_of_form_and_period
 -- Filings that the SEC told of (the first digit is the evidence of the form): what another XBRL document claimed
 -- is no evidence.
 SELECT filings.accession, filings.filed_at

@@ -13,7 +13,7 @@ FROM filings
 JOIN filing_bodies ON filing_bodies.filing_id = filings.id
 WHERE filings.accession = :accession
 
--- name: body_unindexed
+-- name: next_unindexed_body
 SELECT filing_id, media, packed
 FROM filing_bodies
 WHERE filing_id > :after AND NOT EXISTS (SELECT 1 FROM filing_texts WHERE filing_texts.filing_id = filing_bodies.filing_id)

@@ -1,7 +1,7 @@
--- name: has_text_indexed
+-- name: is_text_indexed
 SELECT EXISTS (SELECT 1 FROM filing_texts WHERE filing_id = :filing_id)
 
--- name: texts_characters
+-- name: indexed_characters
 SELECT characters FROM filing_bodies_size
 
 -- name: insert_text
@@ -10,7 +10,7 @@ INSERT INTO filing_texts (filing_id, place, characters, packed) VALUES (:filing_
 -- name: indexed_text
 SELECT place, packed FROM filing_texts WHERE filing_id = :filing_id
 
--- name: move_text
+-- name: update_text_rowid
 UPDATE filing_texts SET place = :place WHERE filing_id = :filing_id
 
 -- name: insert_words

@@ -5,7 +5,7 @@ one.filed_at >= :first AND one.filed_at <= :last
             SELECT 1 FROM json_each(family.value) AS term JOIN filing_terms AS other
             ON other.term = term.value AND other.filed_at = one.filed_at AND other.number = one.number)))
 
--- name: filings_down
+-- name: filings_newest_first
 -- The bound on the day lets the index begin at the cursor; the pair of day and number is the cursor itself.
 SELECT one.filed_at, one.number
 FROM filing_terms AS one
@@ -16,7 +16,7 @@ WHERE one.term = :term
 ORDER BY one.filed_at DESC, one.number DESC
 LIMIT :limit
 
--- name: filings_up
+-- name: filings_oldest_first
 SELECT one.filed_at, one.number
 FROM filing_terms AS one
 WHERE one.term = :term
@@ -26,7 +26,7 @@ WHERE one.term = :term
 ORDER BY one.filed_at, one.number
 LIMIT :limit
 
--- name: filings_count
+-- name: count_of_filings
 -- Each filing once, though it may bear several of the terms.
 SELECT count(*) FROM (
     SELECT DISTINCT one.filed_at, one.number
@@ -50,7 +50,7 @@ WHERE one.term = '' AND one.filed_at = :day AND one.number > :after
 ORDER BY one.number
 LIMIT :limit OFFSET :offset
 
--- name: count_of_day
+-- name: filing_count_of_day
 SELECT count(*) FROM filing_terms WHERE term = '' AND filed_at = :day
 
 -- name: form_counts
@@ -104,12 +104,12 @@ SELECT (SELECT number FROM held_counts WHERE name = 'tickers') AS tickers,
         LIMIT 1
     ) AS last_filing_at
 
--- name: descriptions_like
+-- name: matching_descriptions
 SELECT term, substr(term, 2) AS told
 FROM term_counts
 WHERE term >= 'd' AND term < 'e' AND told LIKE :first ESCAPE '\' AND told LIKE :second ESCAPE '\'
 
--- name: companies_of_filings_like
+-- name: matching_companies_with_filings
 -- Of ten thousand names this takes a millisecond; most companies of the SEC's list have no filing here.
 SELECT DISTINCT 'c' || found.cik AS term, found.name AS told
 FROM (

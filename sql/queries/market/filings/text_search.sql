@@ -8,15 +8,15 @@ WHERE filing_words MATCH :match AND filing_words.rowid >= :first
         SELECT 1 FROM json_each(:ciks) AS wanted
         JOIN filing_parties ON filing_parties.filing_id = filings.id AND filing_parties.cik = wanted.value))
 
--- name: texts_found
+-- name: text_matches
 SELECT filing_texts.place, filings.accession, filing_texts.packed
 {matching_texts}
     AND filing_words.rowid < :before
 ORDER BY filing_words.rowid DESC
 LIMIT :limit OFFSET :skip
 
--- name: texts_counted
+-- name: text_match_count
 SELECT count(*) FROM (SELECT 1 {matching_texts} AND filing_words.rowid < :end LIMIT :most)
 
--- name: texts_held
+-- name: text_counts
 SELECT documents, texts FROM filing_bodies_size

@@ -1,11 +1,11 @@
--- name: put_refused_file
+-- name: upsert_refused_file
 INSERT INTO refused_files (path, kind, reason, at) VALUES (?, ?, ?, ?)
 ON CONFLICT (path) DO UPDATE SET kind = excluded.kind, reason = excluded.reason, at = excluded.at
 
--- name: remove_refused_files
+-- name: delete_refused_files
 DELETE FROM refused_files WHERE path IN (SELECT value FROM json_each(:paths))
 
--- name: prune_refused_files
+-- name: delete_old_refused_files
 DELETE FROM refused_files WHERE path IN (SELECT path FROM refused_files WHERE at > '' ORDER BY at DESC, path LIMIT -1 OFFSET :keep)
 
 -- name: refused_files
