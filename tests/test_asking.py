@@ -288,7 +288,7 @@ def test_a_screen_of_a_data_directory_makes_first_what_a_server_would_have_made(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     monkeypatch.delenv("FINAPI_URL")
-    monkeypatch.setattr(screen, "MAX_MADE", 0)
+    monkeypatch.setattr(screen, "MAX_YEARS_DUE", 0)
     with open_app(Config(data_dir=tmp_path)) as app:
         store(app, document(77, "Seventy-Seven plc", year(77, 2023, 10)))
         key = users.create(app, "ann@example.com", "pro", NOW).api_key

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from finapi.market.financials import metric_series
+from finapi.market.financials import cell_proof, metric_series, series_query
 from finapi.market.financials.cells import Figure
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.series_rows import FigureSeries, RowView
@@ -95,7 +95,7 @@ def test_a_derived_figure_is_the_sum_of_its_operands_by_their_signs(
 ) -> None:
     of = row(held([K23], FLOWS), "2023 FY", "A")
     assert signed(of, key) == operands
-    shown = metric_series.build_proof(of, key)["cell"]
+    shown = cell_proof.build_proof(of, key)["cell"]
     assert shown["value"] == value == sum(one["sign"] * one["value"] for one in shown["operands"])
 
 
@@ -103,12 +103,12 @@ def test_a_derived_figure_is_worth_no_more_than_its_weakest_input() -> None:
     weak = [("DepletionOfOilAndGasProperties", *YEAR, "7", "k23"), ("OperatingIncomeLoss", *YEAR, "9", "k23")]
     of = row(held([K23], [*FLOWS, *weak]), "2023 FY", "A")
     worth = {
-        key: metric_series.build_proof(of, key)["cell"]["confidence"] for key in ("depreciation_amortization", "ebitda")
+        key: cell_proof.build_proof(of, key)["cell"]["confidence"] for key in ("depreciation_amortization", "ebitda")
     }
     assert worth["depreciation_amortization"] == worth["ebitda"] == 50
-    assert metric_series.build_proof(of, "ebitda_margin")["cell"]["confidence"] == 50
-    assert metric_series.build_proof(of, "free_cashflow")["cell"]["confidence"] == 85
-    assert metric_series.build_proof(of, "free_cashflow")["cell"]["value"] == Decimal(50)
+    assert cell_proof.build_proof(of, "ebitda_margin")["cell"]["confidence"] == 50
+    assert cell_proof.build_proof(of, "free_cashflow")["cell"]["confidence"] == 85
+    assert cell_proof.build_proof(of, "free_cashflow")["cell"]["value"] == Decimal(50)
 
 
 QUARTERS = [("2023-01-01", "2023-03-31"), ("2023-04-01", "2023-06-30"), ("2023-07-01", "2023-09-30")]
@@ -120,7 +120,7 @@ def last_quarter(*more: Fact, year: str = "1000", third: str = "980", q4: str = 
     facts: list[Fact] = [(COUNT, *YEAR, year, "k23"), (EACH, *YEAR, "0.40", "k23"), (INCOME, *YEAR, "400", "k23")]
     for period, shares in zip(QUARTERS, ("1020", "1000", third), strict=True):
         facts += [(COUNT, *period, shares, "k23"), (EACH, *period, "0.10", "k23"), (INCOME, *period, "90", "k23")]
-    question = metric_series.SeriesQuery(
+    question = series_query.SeriesQuery(
         period="Q", metrics=("eps_diluted", "weighted_average_shares_diluted"), provenance="full", q4=q4, limit=1
     )
     (found,) = metric_series.build_series(held([K23], [*facts, *more]), question)[0]["rows"]

@@ -12,7 +12,7 @@ from finapi import app as apps
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
 from finapi.market.documents.identification import IngestOptions
-from finapi.market.financials import company_books, figure_doubts, metric_series
+from finapi.market.financials import company_books, figure_doubts, metric_series, provenance, series_query
 from finapi.market.financials.cells import Figure
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.metric_mapping import get_mapping
@@ -165,7 +165,7 @@ def test_counts_that_earnings_bear_out_are_right_though_those_beside_them_are_in
 
 
 def cells(one: CompanyBook, *keys: str) -> dict[str, Any]:
-    question = metric_series.SeriesQuery(metrics=keys, provenance="summary", years="2020")
+    question = series_query.SeriesQuery(metrics=keys, provenance="summary", years="2020")
     (row,) = metric_series.build_series(one, question)[0]["rows"]
     return dict(row["metrics"])
 
@@ -236,11 +236,11 @@ def test_no_derived_cell_of_a_quarter_is_worth_more_than_its_weakest_input(quart
         for row in map(rows.get_row, rows.periods):
             for key in keys:
                 inputs = [
-                    metric_series.compute_confidence(one.row, one.key, one.cell)
+                    provenance.compute_confidence(one.row, one.key, one.cell)
                     for one in row.list_inputs(key)
                     if isinstance(one.cell, Figure)
                 ]
                 cell = row.get_cell(key)
-                if isinstance(cell, Figure) and metric_series.compute_confidence(row, key, cell) > min([100, *inputs]):
+                if isinstance(cell, Figure) and provenance.compute_confidence(row, key, cell) > min([100, *inputs]):
                     over.append((cik, row.period, key))
     assert over == []

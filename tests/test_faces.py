@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from finapi.market.financials import metric_mapping, metric_series, templates
+from finapi.market.financials import metric_mapping, metric_series, provenance, series_query, templates
 from finapi.market.financials.cells import Missing
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.faces import FaceRow, Faces
@@ -43,7 +43,7 @@ def test_a_figure_of_a_note_serves_where_the_statement_has_no_line_and_says_so()
     rows = FigureSeries(company, "A", "latest")
     row = rows.get_row(named(rows.periods, "2019 FY"))
     noted, printed = (
-        metric_series.build_provenance(row, key, row.get_cell(key), {}) for key in ("interest_expense", "net_income")
+        provenance.build_provenance(row, key, row.get_cell(key), {}) for key in ("interest_expense", "net_income")
     )
     assert (noted["value"], noted["source"], noted["confidence"]) == (5, "note", 90)
     assert (printed["value"], printed["source"], printed["confidence"]) == (7, "fsds", 100)
@@ -139,7 +139,7 @@ def test_lines_that_make_a_figure_together_are_summed() -> None:
     assert told(company, "depreciation_amortization", "2019 FY") == "49"
     rows = FigureSeries(company, "A", "latest")
     row = rows.get_row(named(rows.periods, "2019 FY"))
-    shown = metric_series.build_full_provenance(
+    shown = provenance.build_full_provenance(
         row, "depreciation_amortization", row.get_cell("depreciation_amortization"), {}
     )
     assert [(one["sign"], one["concept"], one["value"]) for one in shown["operands"]] == [
@@ -173,9 +173,9 @@ def test_a_line_that_may_mean_a_figure_is_named_and_not_called_not_reported() ->
     company = held([K], [*BASE, year("ext:Net", "4")], pages={INCOME: lines})
     rows = FigureSeries(company, "A", "latest")
     row = rows.get_row(named(rows.periods, "2019 FY"))
-    shown = metric_series.build_provenance(row, "interest_expense", row.get_cell("interest_expense"), {})
+    shown = provenance.build_provenance(row, "interest_expense", row.get_cell("interest_expense"), {})
     assert (shown["value"], shown["reason_code"], shown["line"]) == (None, "not_mapped", "Interest expense, net")
-    made, _ = metric_series.build_series(company, metric_series.SeriesQuery(metrics=("interest_expense", "capex")))
+    made, _ = metric_series.build_series(company, series_query.SeriesQuery(metrics=("interest_expense", "capex")))
     assert made["rows"][0]["holes"] == {
         "interest_expense": {"status": "hole", "reason_code": "not_mapped", "line": "Interest expense, net"},
         "capex": {"status": "hole", "reason_code": "not_reported"},
@@ -191,11 +191,11 @@ def test_a_line_of_the_other_balance_is_turned(balance: str, value: str) -> None
 # ---- siblings, parts and what stands beside
 
 
-def shown(company: CompanyBook, key: str) -> metric_series.Provenance:
+def shown(company: CompanyBook, key: str) -> provenance.Provenance:
     """The cell of the year with its provenance."""
     rows = FigureSeries(company, "A", "latest")
     row = rows.get_row(named(rows.periods, "2019 FY"))
-    return metric_series.build_provenance(row, key, row.get_cell(key), {})
+    return provenance.build_provenance(row, key, row.get_cell(key), {})
 
 
 @pytest.mark.parametrize(
@@ -531,7 +531,7 @@ def test_lines_that_close_the_gap_between_liabilities_and_equity_are_the_mezzani
     assert told(company, "temporary_equity", "2019 FY") == "102"
     rows = FigureSeries(company, "A", "latest")
     row = rows.get_row(named(rows.periods, "2019 FY"))
-    assert metric_series.get_concept(row.get_cell("temporary_equity")) == "+ext:Units +ext:Stock"
+    assert provenance.get_concept(row.get_cell("temporary_equity")) == "+ext:Units +ext:Stock"
     assert templates.check_totals(company.industry, row.get_cell)["total_assets"] == "consistent"
 
 
@@ -571,7 +571,7 @@ def test_a_tag_that_has_the_sum_of_the_mezzanine_goes_before_its_lines() -> None
     company = held([K], [*BASE[:2], *facts], pages={BALANCE: lines})
     rows = FigureSeries(company, "A", "latest")
     cell = rows.get_row(named(rows.periods, "2019 FY")).get_cell("temporary_equity")
-    assert metric_series.get_concept(cell) == "us-gaap:TemporaryEquityCarryingAmount"
+    assert provenance.get_concept(cell) == "us-gaap:TemporaryEquityCarryingAmount"
 
 
 @pytest.mark.parametrize(
@@ -798,7 +798,7 @@ def test_where_a_filing_does_not_use_the_tags_of_the_statement_the_ranking_decid
     company = held([K, LATER], facts, pages=PLANT)
     rows = FigureSeries(company, "A", "latest")
     row = rows.get_row(named(rows.periods, "2020 FY"))
-    shown = metric_series.build_provenance(row, "ppe_net", row.get_cell("ppe_net"), {})
+    shown = provenance.build_provenance(row, "ppe_net", row.get_cell("ppe_net"), {})
     assert (shown["value"], shown["source"], shown["confidence"]) == (1, "companyfacts", 100)
 
 

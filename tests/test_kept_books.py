@@ -37,7 +37,7 @@ def document_of(revenue: int) -> bytes:
 def kept(app: App) -> App:
     """One company with figures, whose book is kept."""
     store(app, document_of(1000))
-    screen.keep_latest(app)
+    screen.compute_all_latest_years(app)
     return app
 
 
@@ -107,9 +107,9 @@ def test_only_the_periods_that_are_asked_for_are_read(kept: App) -> None:
         book = company_books.load_cached(tx, CIK).book
     assert isinstance(book, stored_books.StoredBook)
     told = book.vintages["us-gaap:Revenues"]
-    assert (len(told) > 1, KEY in told, len(told._read)) == (True, True, 0)
+    assert (len(told) > 1, KEY in told, len(told._parsed)) == (True, True, 0)
     assert told[KEY] is told[KEY]
-    assert list(told._read) == [KEY]
+    assert list(told._parsed) == [KEY]
     with pytest.raises(KeyError):
         told[0, 0]
 
@@ -139,7 +139,7 @@ def test_a_book_is_kept_until_its_facts_or_the_rules_change_and_is_of_all_that_i
     assert [is_kept(kept), is_kept(kept, "2023-01-01"), is_kept(kept, None, "EUR")] == [True, False, False]
     store(kept, document_of(2000))
     assert not is_kept(kept)
-    screen.keep_latest(kept)
+    screen.compute_all_latest_years(kept)
     assert is_kept(kept)
     with kept.db.write() as tx:
         tx._connection.execute("UPDATE kept_books SET made_by = 'before'")

@@ -48,12 +48,12 @@ def kept(app: App) -> dict[int, str | None]:
 
 def anew(app: App) -> dict[int, str]:
     with app.db.read() as tx:
-        return {one.cik: screen._made(tx, one.cik).text for one in years.iter_known(tx)}
+        return {one.cik: screen._compute_year(tx, one.cik).text for one in years.iter_known(tx)}
 
 
 def due_after(app: App, change: Callable[[], Any]) -> set[int]:
     """The companies whose years are due after a change, when all were kept before; then all are kept again, exactly."""
-    screen.keep_latest(app)
+    screen.compute_all_latest_years(app)
     change()
     due = {cik for cik, written in kept(app).items() if written is None}
     # What is still kept is still true.
@@ -61,7 +61,7 @@ def due_after(app: App, change: Callable[[], Any]) -> set[int]:
     assert {cik: now[cik] for cik in now.keys() - due} == {
         cik: text for cik, text in kept(app).items() if text is not None
     }
-    screen.keep_latest(app)
+    screen.compute_all_latest_years(app)
     assert kept(app) == now
     with app.db.read() as tx:
         assert tx.list_rows("uncounted") == []
@@ -117,7 +117,7 @@ def test_what_changes_figures_makes_the_years_of_that_company_due_and_of_no_othe
 
 def test_a_company_without_a_figure_is_on_no_screen_and_not_made_again(two: App) -> None:
     run(two, "DELETE FROM fact_sets WHERE cik = 88")
-    screen.keep_latest(two)
+    screen.compute_all_latest_years(two)
     assert kept(two)[EIGHT] == "null"
     caller = Client(two, users.create(two, "ann@example.com", "pro", NOW).api_key)
     assert [row["cik"] for row in caller.get("/api/v1/xbrl/screen").json["data"]] == ["0000000077"]
@@ -131,7 +131,7 @@ def test_a_screen_of_kept_years_is_that_of_years_made_for_it(two: App) -> None:
     assert len(two.screening_cache) == 2
     two.answer_cache._entries.clear()
     two.screening_cache._entries.clear()
-    screen.keep_latest(two)
+    screen.compute_all_latest_years(two)
     read = caller.get("/api/v1/xbrl/screen", query=query).json
     assert (read["data"], read["meta"]) == (made["data"], made["meta"])
     assert read["data"][0]["metrics"]["market_cap"] == 1000
@@ -154,7 +154,7 @@ def test_a_screen_reads_no_more_companies_than_show_whether_another_page_follows
 def test_a_screen_makes_no_more_years_than_its_bound_and_says_how_many_are_due(
     two: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(screen, "MAX_MADE", 1)
+    monkeypatch.setattr(screen, "MAX_YEARS_DUE", 1)
     caller = Client(two, users.create(two, "ann@example.com", "pro", NOW).api_key)
     refused = caller.get("/api/v1/xbrl/screen")
     assert (refused.status, refused.headers["retry-after"]) == (503, "10")
@@ -163,7 +163,7 @@ def test_a_screen_makes_no_more_years_than_its_bound_and_says_how_many_are_due(
     # It made none, and answers of companies that are named.
     assert len(two.screening_cache) == 0
     assert [row["cik"] for row in caller.get("/api/v1/xbrl/screen?cik=88").json["data"]] == ["0000000088"]
-    screen.keep_latest(two)
+    screen.compute_all_latest_years(two)
     assert len(caller.get("/api/v1/xbrl/screen?limit=9").json["data"]) == 2
 
 
@@ -184,8 +184,8 @@ def test_a_company_whose_year_cannot_be_made_keeps_no_other_from_its_screen(
     told = caller.get("/api/v1/xbrl/screen").json
     assert ([row["cik"] for row in told["data"]], told["meta"]["screen"]["left_out"]) == (["0000000088"], 1)
     caplog.clear()
-    screen.keep_latest(two)
-    screen.keep_latest(two)
+    screen.compute_all_latest_years(two)
+    screen.compute_all_latest_years(two)
     assert asked == [SEVEN, EIGHT] * 2
     assert [record.args for record in caplog.records] == [(SEVEN,)]
     assert kept(two)[SEVEN] == "failed: KeyError('no\\nperiod')"
@@ -195,7 +195,7 @@ def test_a_company_whose_year_cannot_be_made_keeps_no_other_from_its_screen(
     # As its data change it is tried again.
     monkeypatch.setattr(years, "compute", made)
     run(two, "UPDATE companies SET sic = 6021 WHERE cik = 77")
-    screen.keep_latest(two)
+    screen.compute_all_latest_years(two)
     assert kept(two) == anew(two)
     two.answer_cache._entries.clear()
     told = caller.get("/api/v1/xbrl/screen").json
@@ -213,7 +213,7 @@ def test_what_the_store_or_the_machine_fails_at_is_no_mark_of_a_company(
     ):
         monkeypatch.setattr(years, "compute", Mock(side_effect=error))
         with pytest.raises(type(error)):
-            screen.keep_latest(two)
+            screen.compute_all_latest_years(two)
         assert kept(two) == {SEVEN: None, EIGHT: None}
 
 
@@ -224,7 +224,7 @@ def test_a_model_that_screens_a_data_directory_waits_for_the_years_that_are_due(
         for cik in (SEVEN, EIGHT):
             store(app, document(cik, f"Company {cik}", year(cik, 2023, 1000)))
         key = users.create(app, "ann@example.com", "pro", app.clock.now()).api_key
-    monkeypatch.setattr(screen, "MAX_MADE", 0)
+    monkeypatch.setattr(screen, "MAX_YEARS_DUE", 0)
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     call = {"name": "screen_companies", "arguments": {"where": ["net_margin > 0"]}}
     asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
@@ -236,10 +236,10 @@ def test_a_model_that_screens_a_data_directory_waits_for_the_years_that_are_due(
 
 
 def test_years_made_by_other_rules_are_made_again(two: App) -> None:
-    screen.keep_latest(two)
+    screen.compute_all_latest_years(two)
     run(two, "UPDATE latest_years SET made_by = 'before', figures = '1999-12-31'")
     assert kept(two) == {SEVEN: None, EIGHT: None}
-    screen.keep_latest(two)
+    screen.compute_all_latest_years(two)
     assert kept(two) == anew(two)
 
 
@@ -276,7 +276,7 @@ def test_a_restored_store_keeps_what_is_true(tmp_path: Path, clock: FixedClock) 
     second.mkdir()
     app = apps.open_on_disk(Config(data_dir=first), clock)
     store(app, document(SEVEN, "Seventy-Seven Corp", year(SEVEN, 2023, 4000)))
-    screen.keep_latest(app)
+    screen.compute_all_latest_years(app)
     with backup.temporary_copy(first / "finapi.db", tmp_path, "copy") as copied:
         before = kept(app)
         app.db.close()

@@ -10,7 +10,7 @@ import pytest
 from finapi.app import App
 from finapi.core import days
 from finapi.market.documents.identification import IngestOptions
-from finapi.market.financials import company_books, metric_series, ratios
+from finapi.market.financials import company_books, metric_series, ratios, series_query
 from finapi.market.financials.metric_mapping import get_mapping
 from finapi.market.financials.series_rows import FigureSeries
 from finapi.market.intake import ingest
@@ -139,7 +139,7 @@ def test_a_series_that_goes_on_under_another_tag_says_so(revenues: str | None, i
     expected = {"tags": ["us-gaap:SalesRevenueNet"], "later_tags": ["us-gaap:Revenues"]}
     for offset in range(2):
         data, _ = metric_series.build_series(
-            company, metric_series.SeriesQuery(metrics=("revenue", "net_income"), offset=offset)
+            company, series_query.SeriesQuery(metrics=("revenue", "net_income"), offset=offset)
         )
         told_of = {row["fiscal_year"]: row.get("tag_breaks") for row in data["rows"]}
         assert told_of.get(2019) is None
@@ -153,7 +153,7 @@ def test_microsofts_revenue_and_its_cost_go_on_under_other_tags_after_2015(app: 
     with app.db.read() as tx:
         company = company_books.load(tx, 789019)
     data, _ = metric_series.build_series(
-        company, metric_series.SeriesQuery(metrics=("revenue", "cost_of_revenue", "net_income"))
+        company, series_query.SeriesQuery(metrics=("revenue", "cost_of_revenue", "net_income"))
     )
     assert {row["fiscal_year"]: row["tag_breaks"] for row in data["rows"] if "tag_breaks" in row} == {
         2015: {
@@ -206,7 +206,7 @@ def test_a_filers_own_concept_spelt_like_a_standard_one_counts_as_it() -> None:
     ],
 )
 def test_a_total_under_a_filers_own_concept_is_found_by_its_name(tag: str, metric: str) -> None:
-    start = None if get_mapping().metrics[metric].over == "instant" else YEAR18[0]
+    start = None if get_mapping().metrics[metric].aggregation == "instant" else YEAR18[0]
     facts: list[Fact] = [
         ("IncomeTaxExpenseBenefit", *YEAR18, "1", K18.accession),
         ("Revenues", *YEAR18, "1", K18.accession),
@@ -526,7 +526,7 @@ def test_a_payment_under_a_filers_own_name_is_its_amount(facts: dict[str, str], 
 def test_that_a_payment_was_tagged_the_other_way_round_is_told_and_carried_into_quarters() -> None:
     # ITT, 2009-06-30: the sign of its own concept is no figure's sign.
     company = held([K18], lasting(own__CapitalExpenditures="-87.2"))
-    data, _ = metric_series.build_series(company, metric_series.SeriesQuery("A", ("capex",), provenance="full"))
+    data, _ = metric_series.build_series(company, series_query.SeriesQuery("A", ("capex",), provenance="full"))
     cell = data["rows"][0]["metrics"]["capex"]
     assert (cell["value"], cell["concept"], cell["method"]) == (Decimal("87.2"), "own:CapitalExpenditures", "mapped")
     assert [(one["sign"], one["value"]) for one in cell["operands"]] == [(-1, Decimal("-87.2"))]
@@ -724,7 +724,7 @@ def test_a_reported_quarter_beats_a_derived_one_and_the_fourth_is_derived() -> N
 
 def test_a_derived_quarter_names_its_operands_and_their_filings() -> None:
     data, _ = metric_series.build_series(
-        held(QUARTERS, a_year()), metric_series.SeriesQuery("Q", ("net_income",), provenance="full")
+        held(QUARTERS, a_year()), series_query.SeriesQuery("Q", ("net_income",), provenance="full")
     )
     cell = data["rows"][0]["metrics"]["net_income"]
     assert (cell["value"], cell["method"], cell["accession"]) == (20, "derived", K24.accession)
@@ -740,7 +740,7 @@ def test_a_derived_figure_is_known_since_the_last_of_its_filings() -> None:
         (*fact[:4], late.accession) if fact[1:3] == ("2024-01-01", "2024-12-31") and fact[0] == CASH else fact
         for fact in a_year()
     ]
-    question = metric_series.SeriesQuery("Q", ("operating_cashflow",), provenance="full")
+    question = series_query.SeriesQuery("Q", ("operating_cashflow",), provenance="full")
     data, _ = metric_series.build_series(held([*QUARTERS, late], facts), question)
     cell = data["rows"][0]["metrics"]["operating_cashflow"]
     assert (cell["value"], cell["accession"], cell["filed_at"]) == (70, late.accession, "2025-06-02")
@@ -894,7 +894,7 @@ def test_a_change_of_year_end_leaves_a_transition_period_of_its_own() -> None:
     ]
     for key in ("revenue_growth_yoy", "revenue_growth_sequential"):
         assert told(company, key, "2016 FY") == "no_prior_period"
-    data, _ = metric_series.build_series(company, metric_series.SeriesQuery("A", ("revenue",), calendar=True))
+    data, _ = metric_series.build_series(company, series_query.SeriesQuery("A", ("revenue",), calendar=True))
     assert [row["calendar_period"] for row in data["rows"]] == ["FY", "TP", "FY"]
 
 
@@ -969,13 +969,13 @@ def test_a_quarter_is_placed_on_the_calendar_by_its_middle() -> None:
     report = filing("0000000004-23-000001", "10-Q", "2023-07-27")
     facts = annual((("2023-04-03", "2023-07-02"), report.accession))
     company = held([report], facts, year_end="1231")
-    data, _ = metric_series.build_series(company, metric_series.SeriesQuery("Q", ("net_income",), calendar=True))
+    data, _ = metric_series.build_series(company, series_query.SeriesQuery("Q", ("net_income",), calendar=True))
     row = data["rows"][0]
     assert (row["calendar_year"], row["calendar_period"], row["fiscal_period"]) == (2023, "Q2", "Q2")
 
 
 def test_a_year_to_date_lies_on_the_calendar_where_its_last_quarter_does() -> None:
-    question = metric_series.SeriesQuery("YTD", ("net_income",), calendar=True)
+    question = series_query.SeriesQuery("YTD", ("net_income",), calendar=True)
     data, _ = metric_series.build_series(held(QUARTERS, a_year()), question)
     assert [row["calendar_period"] for row in data["rows"]] == ["Q4", "Q3", "Q2", "Q1"]
 
@@ -985,7 +985,7 @@ def test_a_year_to_date_lies_on_the_calendar_where_its_last_quarter_does() -> No
 
 def test_the_answer_does_not_depend_on_the_order_of_facts_and_filings() -> None:
     facts = [*a_year(), *annual((("2023-01-01", "2023-12-31"), K24.accession))]
-    question = metric_series.SeriesQuery("Q", ratios=True, template=True, provenance="full")
+    question = series_query.SeriesQuery("Q", ratios=True, template=True, provenance="full")
     expected = metric_series.build_series(held(QUARTERS, facts), question)
     for seed in range(5):
         shuffled, filings = list(facts), list(QUARTERS)
@@ -1033,7 +1033,7 @@ def test_a_ratio_names_the_figures_that_it_is_made_of_whatever_else_is_asked_for
     ]
     company = held(QUARTERS, [*a_year(), *before])
     for metrics in (("roa",), ("net_income", "roa")):
-        data, _ = metric_series.build_series(company, metric_series.SeriesQuery("Q", metrics, provenance="full"))
+        data, _ = metric_series.build_series(company, series_query.SeriesQuery("Q", metrics, provenance="full"))
         cell = data["rows"][0]["metrics"]["roa"]
         # 80 of the year by 1000, the mean of 1003 and 997; not the quarter's 20.
         assert cell["value"] == Decimal("0.08")
@@ -1104,7 +1104,7 @@ def test_a_statement_proves_its_totals_within_the_rounding_of_its_figures() -> N
         ("Liabilities", None, YEAR18[1], "61000000", K18.accession),
         ("StockholdersEquity", None, YEAR18[1], "40000000", K18.accession),
     ]
-    data, _ = metric_series.build_series(held([K18], facts), metric_series.SeriesQuery("A", template=True))
+    data, _ = metric_series.build_series(held([K18], facts), series_query.SeriesQuery("A", template=True))
     balance = data["rows"][0]["template"]["balance"]
     assert balance["footing_status"] == "consistent"
     assert balance["subtotals"][0] == {
@@ -1117,7 +1117,7 @@ def test_a_statement_proves_its_totals_within_the_rounding_of_its_figures() -> N
         "operands": [{"key": "total_liabilities", "sign": 1}, {"key": "total_equity", "sign": 1}],
     }
     facts[2] = ("Assets", None, YEAR18[1], "103000000", K18.accession)
-    data, _ = metric_series.build_series(held([K18], facts), metric_series.SeriesQuery("A", template=True))
+    data, _ = metric_series.build_series(held([K18], facts), series_query.SeriesQuery("A", template=True))
     assert data["rows"][0]["template"]["balance"]["footing_status"] == "inconsistent"
 
 
@@ -1128,7 +1128,7 @@ def test_what_a_total_leaves_over_stands_in_a_bucket() -> None:
         ("CashAndCashEquivalentsAtCarryingValue", None, YEAR18[1], "60", K18.accession),
         ("InventoryNet", None, YEAR18[1], "15", K18.accession),
     ]
-    data, _ = metric_series.build_series(held([K18], facts), metric_series.SeriesQuery("A", template=True))
+    data, _ = metric_series.build_series(held([K18], facts), series_query.SeriesQuery("A", template=True))
     other = data["rows"][0]["template"]["balance"]["other"]
     assert other[0] == {
         "bucket": "other_current_assets",
@@ -1149,7 +1149,7 @@ def test_a_bucket_does_not_swallow_a_line_that_cannot_be_told() -> None:
             for end, value, one in (("2024-09-30", "-20", Q3), ("2024-12-31", "-30", K24))
         ),
     ]
-    data, _ = metric_series.build_series(held(QUARTERS, facts), metric_series.SeriesQuery("Q", template=True))
+    data, _ = metric_series.build_series(held(QUARTERS, facts), series_query.SeriesQuery("Q", template=True))
     cashflow = data["rows"][0]["template"]["cashflow"]
     lines = {one["key"]: one["value"] for one in cashflow["lines"]}
     assert (lines["investing_cashflow"], lines["capex"]) == (-10, None)
@@ -1167,7 +1167,7 @@ def test_a_bucket_is_not_worked_out_from_an_expense_that_is_tagged_negative() ->
     buckets = []
     for sign in ("-", ""):
         facts = [(*fact[:3], f"{sign}300", fact[4]) if "300" in fact[3] else fact for fact in facts]
-        data, _ = metric_series.build_series(held([K18], facts), metric_series.SeriesQuery("A", template=True))
+        data, _ = metric_series.build_series(held([K18], facts), series_query.SeriesQuery("A", template=True))
         buckets.append(data["rows"][0]["template"]["income"]["other"][0]["value"])
     assert buckets == [None, -20]
 
@@ -1191,7 +1191,7 @@ def test_income_of_affiliates_counts_once(income: str, parent: str, left: int, f
         "NetIncomeLoss": income,
     }
     facts = [(tag, *YEAR18, value, K18.accession) for tag, value in told.items()]
-    data, _ = metric_series.build_series(held([K18], facts), metric_series.SeriesQuery("A", template=True))
+    data, _ = metric_series.build_series(held([K18], facts), series_query.SeriesQuery("A", template=True))
     statement = data["rows"][0]["template"]["income"]
     (line,) = (one for one in statement["lines"] if one["key"] == "equity_method_earnings")
     assert (line["value"], line["parent"]) == (31, parent)
@@ -1211,7 +1211,7 @@ def test_income_of_affiliates_counts_once(income: str, parent: str, left: int, f
 )
 def test_years_choose_rows(years: str, wanted: list[int]) -> None:
     facts = annual((YEAR18, K18.accession), (YEAR19, K19.accession), (YEAR20, K20.accession))
-    data, meta = metric_series.build_series(held([K18, K19, K20], facts), metric_series.SeriesQuery(years=years))
+    data, meta = metric_series.build_series(held([K18, K19, K20], facts), series_query.SeriesQuery(years=years))
     assert [row["fiscal_year"] for row in data["rows"]] == wanted
     assert meta["pagination"]["series_row_count"] == len(wanted)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from finapi.market.financials import metric_series, splits
+from finapi.market.financials import metric_series, series_query, splits
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.metric_mapping import get_mapping
 from tests.conftest import SHARED, needs_shared
@@ -44,14 +44,14 @@ KEYS = ("eps_diluted", "weighted_average_shares_diluted", "net_income")
 
 
 def rows(one: CompanyBook, basis: str = "latest", provenance: str = "none") -> list[dict[str, object]]:
-    question = metric_series.SeriesQuery(metrics=KEYS, basis=basis, provenance=provenance, adjusted=True)
+    question = series_query.SeriesQuery(metrics=KEYS, basis=basis, provenance=provenance, adjusted=True)
     data, _ = metric_series.build_series(one, question)
     return [row["metrics"] for row in data["rows"]]
 
 
 def marked(one: CompanyBook, *keys: str, **more: Any) -> list[dict[str, Any]]:
     """What rows that are not adjusted say of splits."""
-    data, _ = metric_series.build_series(one, metric_series.SeriesQuery(metrics=keys or KEYS, **more))
+    data, _ = metric_series.build_series(one, series_query.SeriesQuery(metrics=keys or KEYS, **more))
     names = ("split_factors", "mixed_shares", "split_break")
     return [{name: row[name] for name in names if name in row} for row in data["rows"]]
 
@@ -191,7 +191,7 @@ def test_a_row_made_of_figures_before_and_after_a_split_says_so() -> None:
 
 def test_a_ratio_of_one_share_is_adjusted_as_its_count_of_shares_is() -> None:
     more = tuple(("Revenues", *YEARS[year], "9900", FILINGS[year].accession) for year in (1, 2))
-    question = metric_series.SeriesQuery(metrics=("revenue_per_share",), adjusted=True, provenance="summary", years="2")
+    question = series_query.SeriesQuery(metrics=("revenue_per_share",), adjusted=True, provenance="summary", years="2")
     data, _ = metric_series.build_series(company(*SPLIT, more=more), question)
     cells = [row["metrics"]["revenue_per_share"] for row in data["rows"]]
     assert [(round(one["value"], 4), one.get("split_factor")) for one in cells] == [

@@ -3,8 +3,8 @@
 A start imports no handler and no parser: the first answer takes 286 ms of CPU that way instead of 915. Tables that name
 handlers say so explicitly::
 
-    series = LazyModule("finapi.web.financials.series")
-    Route("GET", "/api/v1/xbrl/timeseries", series("timeseries"), ...)
+    timeseries = LazyModule("finapi.web.financials.timeseries")
+    Route("GET", "/api/v1/xbrl/timeseries", timeseries("get_series"), ...)
 
 ``tests/web/test_routes.py`` resolves every reference, so that a wrong name fails there and not at the first call.
 """

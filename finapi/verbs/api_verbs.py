@@ -276,7 +276,7 @@ def connect(config: Config) -> Iterator[tuple[str, Send]]:
 
             def send(request: ApiRequest) -> ApiAnswer | None:
                 if _SCREEN in request.url:
-                    screen.keep_latest(app)
+                    screen.compute_all_latest_years(app)
                 return send_to_app(request)
 
             yield "", send

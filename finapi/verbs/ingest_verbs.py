@@ -62,7 +62,7 @@ def _ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
     try:
         paths = [resolve_path(directory, path) for path in args.paths]
         ingest.run(app, paths, instructions, report_outcome, bar.update)
-        screen.keep_latest(app)
+        screen.compute_all_latest_years(app)
     except (KeyboardInterrupt, stopping.WorkStopped):
         print_report(cut_off=True)
         raise

@@ -72,7 +72,7 @@ def _load(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
             loader.run(plan)
             if args.prices is not None:
                 ingest.run(app, [resolve_path(directory, args.prices)], IngestOptions(), report_outcome, bar.update)
-            screen.keep_latest(app)
+            screen.compute_all_latest_years(app)
     finally:
         gateway.close()
     bar.clear()

@@ -60,7 +60,7 @@ def told(make_app: Callable[..., App], tmp_path: Path) -> Callable[..., Callable
             folder = tmp_path / str(number)
             folder.mkdir(exist_ok=True)
             take(app, folder, one)
-            screen.keep_latest(app)
+            screen.compute_all_latest_years(app)
         client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
         return lambda path, **query: client.get("/api/v1" + path, query=query).json
 

@@ -13,7 +13,7 @@ from finapi.app import App
 from finapi.core import suggestions
 from finapi.core.errors import ApiError
 from finapi.edgar import tickers as lists
-from finapi.market.financials import metric_series
+from finapi.market.financials import series_query
 from finapi.market.reference import companies
 from tests.client import PASSWORD, Answer, Client
 from tests.conftest import ACCOUNTS, NOW
@@ -77,7 +77,7 @@ def test_an_unknown_ticker_is_repeated_with_the_nearest(api: Client, given: str,
 )
 def test_a_wrong_metric_names_the_nearest(key: str, near: str | None) -> None:
     with pytest.raises(ApiError) as caught:
-        metric_series.list_keys(metric_series.SeriesQuery(metrics=(key,)), "general")
+        series_query.list_keys(series_query.SeriesQuery(metrics=(key,)), "general")
     assert caught.value.details is not None
     assert caught.value.details["nearest"][:1] == ([near] if near else [])
 

@@ -15,7 +15,7 @@ from finapi.core.json import dumps, iter_chunks
 from finapi.market.financials import company_books
 from finapi.store.db import Transaction
 from finapi.web.application import WsgiApp
-from finapi.web.financials import series as handlers
+from finapi.web.financials import timeseries as handlers
 from finapi.web.http import call as calls
 from tests.api.test_timeseries_api import URL, rows_of
 from tests.client import Client, ledger_sum
@@ -127,13 +127,13 @@ def test_cells_are_counted_before_any_is_made(
     # Ten years of one metric of two companies.
     caller = caller_of(make_app(series_cells=19 + cells))
     made: list[str] = []
-    plain = handlers.metric_series._row
+    plain = handlers.metric_series._build_row
 
     def counted(*args: Any) -> Any:
         made.append("row")
         return plain(*args)
 
-    monkeypatch.setattr(handlers.metric_series, "_row", counted)
+    monkeypatch.setattr(handlers.metric_series, "_build_row", counted)
     answer = caller.post(BATCH, {"ciks": CIKS[:2], "metrics": ["revenue"]})
     if cells:
         assert (answer.status, len(made)) == (200, 20)
@@ -164,13 +164,13 @@ def long_caller(make_app: Callable[..., App]) -> Client:
 def rows_made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The fiscal year of each row that is made."""
     years: list[int] = []
-    plain = handlers.metric_series._row
+    plain = handlers.metric_series._build_row
 
     def make(row: Any, *args: Any) -> Any:
         years.append(row.period.fiscal_year)
         return plain(row, *args)
 
-    monkeypatch.setattr(handlers.metric_series, "_row", make)
+    monkeypatch.setattr(handlers.metric_series, "_build_row", make)
     return years
 
 
@@ -319,7 +319,7 @@ def test_an_answer_above_a_megabyte_needs_a_place_also_when_it_is_kept(
 
 
 def test_a_failure_in_the_middle_is_a_500_and_refunded(caller: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = handlers._one_of_many
+    plain = handlers._build_result
     before = balance(caller.app)
 
     def fails(call: calls.Call, tx: Transaction, selector: str, question: Any) -> Any:
@@ -327,7 +327,7 @@ def test_a_failure_in_the_middle_is_a_500_and_refunded(caller: Client, monkeypat
             raise RuntimeError("broken")
         return plain(call, tx, selector, question)
 
-    monkeypatch.setattr(handlers, "_one_of_many", fails)
+    monkeypatch.setattr(handlers, "_build_result", fails)
     answer = caller.post(BATCH, MANY)
     assert answer.verdict[:2] == (500, "INTERNAL")
     assert balance(caller.app) == before

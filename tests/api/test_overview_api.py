@@ -10,13 +10,13 @@ from finapi.app import App
 from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import companies
 from finapi.market.reference.companies import FROM_LIST
-from finapi.web.financials import overview
+from finapi.web.financials import ticker_overview
 from finapi.web.http.schema import build_schema
 from tests.api.test_figures_api import year
 from tests.client import Client
 from tests.figures import document, store
 
-SHAPE = build_schema(overview.SHAPE)
+SHAPE = build_schema(ticker_overview.SHAPE)
 
 PATH = "/api/v1/tickers/seven/overview"
 

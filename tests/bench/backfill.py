@@ -191,7 +191,7 @@ def main(companies: int, years: int, edgar: Path) -> None:
         spent += taken(app, "submissions", lists, companies, loads)
         spent += taken(app, "data sets", quarters(edgar, companies, 4 * years, files), 4 * years, _split)
         before = time.process_time()
-        screen.keep_latest(app)
+        screen.compute_all_latest_years(app)
         latest = time.process_time() - before
         with app.db.read() as tx:
             held = dict(tx.find_row("held") or {})

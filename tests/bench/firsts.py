@@ -54,7 +54,7 @@ def fill(config: Config, companies: int, edgar: Path) -> None:
             file.write_bytes(of_company(text, cik))
             ingest.run(app, [file], IngestOptions(), lambda outcome: None)
             file.unlink()
-    screen.keep_latest(app)
+    screen.compute_all_latest_years(app)
     app.db.close()
 
 
@@ -85,7 +85,7 @@ def main(companies: int, directory: Path, edgar: Path) -> None:
         with app.db.write() as tx:
             tx._connection.execute("UPDATE latest_years SET stamp = random() WHERE cik = ?", (cik,))
         print(f"{asked(config, SCREEN):8.1f} ms  {SCREEN} after a write of company {cik}")
-        screen.keep_latest(app)
+        screen.compute_all_latest_years(app)
     app.db.close()
 
 

@@ -205,7 +205,7 @@ def edgar() -> Iterator[tuple[World, list[dict[str, Any]]]]:
                 file = Path(folder) / "primary_doc.xml"
                 file.write_bytes(document)
                 world.ingest(file, accession=accession, filed=filed)
-        screen.keep_latest(world.app)  # as a worker does: of so many companies a screen makes none itself
+        screen.compute_all_latest_years(world.app)  # as a worker does: of so many companies a screen makes none itself
         world.watch()
         yield world, outcomes
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from finapi.core import days
 from finapi.core.errors import ParseError
-from finapi.market.financials import BASES, figure_doubts, metric_mapping, metric_series, templates
+from finapi.market.financials import BASES, figure_doubts, metric_mapping, provenance, templates
 from finapi.market.financials.cells import Cell, Figure, Missing
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.periods import SAME_DAYS, Period
@@ -171,7 +171,7 @@ def _why(row: Mapping[str, str], cell: Cell | None, name: str) -> str:
         return f"a hole: {cell.reason}"
     if name != f"{row['fiscal_year']} {row['fiscal_period']}":
         return f"the period is named {name}"
-    taken = metric_series.get_concept(cell)
+    taken = provenance.get_concept(cell)
     return f"taken from {taken} where {row['tag'] or 'nothing'} is expected"
 
 
@@ -254,6 +254,6 @@ def doubted(named: Iterable[tuple[str, CompanyBook]]) -> dict[str, Any]:
                 cells += sum(isinstance(row.get_cell(key), Figure) for key in metric_mapping.get_mapping().metrics)
                 for key, check in figure_doubts.list_failed_checks(row).items():
                     period = f"{kind} {row.period.fiscal_year} {row.period.fiscal_period}"
-                    told, like = row.find_figure(key), check["implied"]
+                    told, like = row.find_value(key), check["implied"]
                     found.append(f"{name} {period} {key}: {told}, by {check['rule']} {like}")
     return {"cells": cells, "doubted": found}

@@ -23,8 +23,8 @@ from finapi.market.documents.sources import Entry
 from finapi.market.financials import metric_mapping
 from finapi.market.financials.cells import Cell, Figure, Missing
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.metric_series import get_concept
 from finapi.market.financials.periods import Period
+from finapi.market.financials.provenance import get_concept
 from finapi.market.financials.series_rows import FigureSeries, RowView
 from finapi.market.statements.statement_set_intake import NUM, PRE, SUB
 from tests.measure.agreement import rows_of
@@ -239,7 +239,7 @@ class _Filing:
                     self._count(rule, line, f"{day}/{quarters}", value, cell)
 
     def _cell(self, metric: str, end: int, quarters: int) -> Cell | None:
-        over = metric_mapping.get_mapping().metrics[metric].over
+        over = metric_mapping.get_mapping().metrics[metric].aggregation
         for _, period, row in self._rows:
             length = 0 if period.start is None else round((period.end - period.start + 1) / 91.3)
             day = period.start - 1 if over == "opening" and period.start is not None else period.end
@@ -260,7 +260,7 @@ class _Filing:
         if isinstance(cell, Missing):
             outcome = "hole"
         else:
-            alike = cell.value == value or (metric.outlay and cell.value == -value)
+            alike = cell.value == value or (metric.is_outlay and cell.value == -value)
             outcome = "same" if alike else "differs"
         self._score.counts[rule.metric, industry, outcome] += 1
         self._score.halves[self._half, outcome] += 1

@@ -63,7 +63,7 @@ def figures(accession: str, rule: PrintedRule, statement: FiledStatement) -> Ite
             for column, _ in told:
                 end, start = days.number(column["end_date"]), column["start_date"]
                 quarters = 0 if start is None else round((end - days.number(start) + 1) / 91.3)
-                if start is not None and metric_mapping.get_mapping().metrics[rule.metric].over == "opening":
+                if start is not None and metric_mapping.get_mapping().metrics[rule.metric].aggregation == "opening":
                     # It stands in the column that it opens.
                     end = days.number(start) - 1
                 yield PrintedFigure(accession, rule, row["label"] or "", end, quarters)
@@ -83,7 +83,7 @@ def printed_figures(tx: Transaction, cik: int, held: CompanyBook) -> Iterator[Pr
 
 def cell(rows: list[tuple[Period, RowView]], one: PrintedFigure) -> Any:
     """What is told of a metric for the period of a figure; None of a period that no series has."""
-    over = metric_mapping.get_mapping().metrics[one.rule.metric].over
+    over = metric_mapping.get_mapping().metrics[one.rule.metric].aggregation
     for period, row in rows:
         quarters = 0 if period.start is None else round((period.end - period.start + 1) / 91.3)
         day = period.start - 1 if over == "opening" and period.start is not None else period.end

@@ -247,7 +247,7 @@ def test_the_table_loads_no_handler_before_its_first_call() -> None:
 
 def test_statements_as_filed_load_no_series_and_no_parser() -> None:
     code = (
-        "import sys; from finapi.web.financials import statements; "
+        "import sys; from finapi.web.financials import as_filed; "
         "late = ('finapi.market.financials.', 'finapi.market.documents.filing_store', 'finapi.edgar.companyfacts'); "
         "print([one for one in sys.modules if one.startswith(late)])"
     )

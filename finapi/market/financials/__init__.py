@@ -1,4 +1,4 @@
-"""Standardised series, ratios, templates and screens of the facts as filed."""
+"""Standardised series, ratios, templates and screens, computed from the facts that companies filed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from functools import cache
 from finapi import __version__
 from finapi.core.files import get_package_folder
 
-BASES = ("latest", "original")  # of a figure reported several times
+# The figure that is used if several filings report one: the latest report, or the original one.
+BASES = ("latest", "original")
 
 
 @cache
 def get_fingerprint() -> str:
-    """What figures are made by, in short: this version, its catalogues and modules."""
+    """Return a hash of all that figures depend on: the version of finapi and the files of this package."""
     digest = hashlib.sha256(__version__.encode())
     for file in sorted(get_package_folder(__name__).iterdir(), key=lambda file: file.name):
         if file.name.endswith((".py", ".toml")):

@@ -1,4 +1,4 @@
-"""A company at a glance: what its newest twelve months, its balance sheet and its share price come to."""
+"""A company at a glance: the figures of its newest twelve months, its balance sheet and its share price."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from finapi.core.records import Date, get_members
 from finapi.market.financials import metric_mapping, reasons
 from finapi.market.financials.cells import Cell, Figure, HoleReason, Missing, build_holes, find_value
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.metric_series import OperandRecord, list_operand_records
+from finapi.market.financials.provenance import OperandRecord, list_operand_records
 from finapi.market.financials.series_rows import FigureSeries, PriceOnDay, RowView
 from finapi.market.reference.companies import Company
 
 
 class OverviewCompany(TypedDict):
-    """Whose figures they are."""
+    """The company of an overview."""
 
     ticker: str | None
     cik: str
@@ -51,8 +51,11 @@ class OverviewFigures(TypedDict):
 
 
 class CompanyOverview(OverviewCompany, OverviewFigures):
-    """A company at a glance; ``sources`` are the accession numbers of the filings that figures are from, ``operands``
-    what twelve months are made of that no filing tells whole."""
+    """A company at a glance.
+
+    ``sources`` are the accession numbers of the filings that figures are from; ``operands`` the facts from which twelve
+    months were computed that no filing reports as such.
+    """
 
     currency: str
     holes: dict[str, HoleReason]
@@ -60,74 +63,82 @@ class CompanyOverview(OverviewCompany, OverviewFigures):
     operands: dict[str, list[OperandRecord]]
 
 
-# The metrics, derived figures and ratios that are called otherwise here.
-_KEYS = {
+# The keys of the figures that have another name in series.
+_SERIES_KEYS = {
     "enterprise_value": "ev",
     "profit_margin": "net_margin",
     "eps_diluted_ttm": "eps_diluted",
     "free_cash_flow_per_share": "fcf_per_share",
 }
 
-# What exchanges and brokers know, and no filing says.
+# The figures that exchanges and brokers know, but no filing contains.
 _NOT_FILED = ("float_shares", "first_trade_date", "short_pct_float", "short_ratio")
 
 
-def find_newest_row(held: CompanyBook, price: PriceOnDay | None) -> RowView | None:
-    """The newest twelve months that are known whole, else the newest fiscal year; None when neither is.
-
-    Twelve months older than the newest fiscal year lose to it.
-    """
-    found = []
+def find_newest_row(company_book: CompanyBook, price_on_day: PriceOnDay | None) -> RowView | None:
+    """Return the newest twelve months with net income or revenue, or the fiscal year if it is newer, or None."""
+    newest: RowView | None = None
+    # Of two rows that end on the same day, the first counts: the twelve months.
     for kind in ("TTM", "A"):
-        series = FigureSeries(held, kind, "latest", price)
-        rows = (series.get_row(period) for period in series.periods)
-        # A row that has neither is none to answer from.
-        known = (row for row in rows if any(isinstance(row.get_cell(key), Figure) for key in ("net_income", "revenue")))
-        found += [row for row in [next(known, None)] if row is not None]
-    # Of two that end on one day the first, the twelve months.
-    return max(found, key=lambda row: row.period.end, default=None)
+        row = _find_row_with_income(FigureSeries(company_book, kind, "latest", price_on_day))
+        if row is not None and (newest is None or row.period.end > newest.period.end):
+            newest = row
+    return newest
+
+
+def _find_row_with_income(series: FigureSeries) -> RowView | None:
+    for period in series.periods:
+        row = series.get_row(period)
+        if isinstance(row.get_cell("net_income"), Figure) or isinstance(row.get_cell("revenue"), Figure):
+            return row
+    return None
 
 
 def build_overview(company: Company, sector: str | None, industry: str | None, row: RowView) -> CompanyOverview:
-    """The overview of a company out of its newest row."""
+    """Return the overview of a company from its newest row."""
+    series_keys = {name: _SERIES_KEYS.get(name, name) for name in get_members(OverviewFigures)}
     cells: dict[str, Cell] = {}
-    for member in get_members(OverviewFigures):
-        if member == "total_cash":
-            cells[member] = _total_cash(row)
-        elif member in _NOT_FILED:
-            cells[member] = Missing(reasons.NOT_FILED)
+    for name, key in series_keys.items():
+        if name == "total_cash":
+            cells[name] = _compute_total_cash(row)
+        elif name in _NOT_FILED:
+            cells[name] = Missing(reasons.NOT_FILED)
         else:
-            cells[member] = row.get_cell(_KEYS.get(member, member))
+            cells[name] = row.get_cell(key)
     book = row.series.company_book.book
-    metric = {key: _KEYS.get(key, key) for key in cells if _KEYS.get(key, key) in metric_mapping.get_mapping().metrics}
-    made: Any = {
+    metrics = metric_mapping.get_mapping().metrics
+    operands: dict[str, list[OperandRecord]] = {}
+    sources: dict[str, str] = {}
+    for name, cell in cells.items():
+        if isinstance(cell, Figure):
+            sources[name] = book.filings[cell.filing_index].accession
+            if series_keys[name] in metrics and len(cell.operands) > 1:
+                operands[name] = list_operand_records(row, series_keys[name], cell)
+    overview: Any = {
         "ticker": company.ticker,
         "cik": company.padded_cik,
         "name": company.name,
         "sector": sector,
         "industry": industry,
-        **{key: find_value(cell) for key, cell in cells.items()},
+        **{name: find_value(cell) for name, cell in cells.items()},
         "currency": book.currency,
         "holes": build_holes(cells),
-        "operands": {
-            key: list_operand_records(row, name, cell)
-            for key, name in metric.items()
-            if isinstance(cell := cells[key], Figure) and len(cell.operands) > 1
-        },
-        "sources": {
-            key: book.filings[cell.filing_index].accession for key, cell in cells.items() if isinstance(cell, Figure)
-        },
+        "operands": operands,
+        "sources": sources,
     }
-    return made  # type: ignore[no-any-return]
+    return overview  # type: ignore[no-any-return]
 
 
-def _total_cash(row: RowView) -> Cell:
-    """Cash, and short-term investments where the balance sheet has such a line."""
-    cash, invested = row.get_cell("cash_and_equivalents"), row.get_cell("short_term_investments")
+def _compute_total_cash(row: RowView) -> Cell:
+    """Return cash plus short-term investments, or cash alone if the balance sheet has no line of these."""
+    cash = row.get_cell("cash_and_equivalents")
+    investments = row.get_cell("short_term_investments")
     if isinstance(cash, Missing):
         return cash
-    if isinstance(invested, Missing):
-        return cash if invested.reason in reasons.NO_SUCH_LINE else invested
+    if isinstance(investments, Missing):
+        return cash if investments.reason in reasons.NO_SUCH_LINE else investments
     return cash._replace(
-        value=cash.value + invested.value, filing_index=max(cash.filing_index, invested.filing_index), method="derived"
+        value=cash.value + investments.value,
+        filing_index=max(cash.filing_index, investments.filing_index),
+        method="derived",
     )

@@ -54,9 +54,9 @@ class CellResolver:
     def _resolve(self, metric: Metric, period: Period, kind: str) -> Cell:
         if not metric.has_industry(self.industry):
             return Missing(reasons.NOT_APPLICABLE)
-        if metric.over == "instant":
+        if metric.aggregation == "instant":
             return self._resolve_instant(metric, period.end)
-        if metric.over == "opening":
+        if metric.aggregation == "opening":
             start = period.start if kind != "TTM" else period.end - TRAILING_DAYS
             return self._resolve_instant(metric, start - 1) if start is not None else Missing(reasons.NOT_REPORTED)
         if kind == "TTM":
@@ -131,7 +131,7 @@ class CellResolver:
         to_date = self.reported.find_first(metric, to_date_keys)
         if to_date is None:
             return self._explain_missing(metric, (*period.keys, *to_date_keys))
-        if metric.over == "none":
+        if metric.aggregation == "none":
             return Missing(reasons.NOT_ADDITIVE)
         reason = reasons.OPERAND_MISSING
         # The year to date may be reported under two tags with the same value, and the part before under one of them.
@@ -226,9 +226,9 @@ class CellResolver:
             year_figure = self.reported.find_first(metric, year.keys)
             if year_figure is not None:
                 return year_figure
-            if metric.over == "none" or self._find_trailing_quarters(period) is None:
+            if metric.aggregation == "none" or self._find_trailing_quarters(period) is None:
                 return self._explain_missing(metric, year.keys)
-        if metric.over == "none":
+        if metric.aggregation == "none":
             return Missing(reasons.NOT_ADDITIVE)
         rolled_year = self._roll_year_forward(metric, period)
         if rolled_year is not None:

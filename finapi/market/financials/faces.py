@@ -210,7 +210,7 @@ class Faces:
             for line, metric in self._iter_fitting(filing_index, statement, page, unit_kinds):
                 if _is_within_part(metric, line, page):
                     inside.setdefault(metric.key, []).append(line)
-                elif metric.is_named_by(line.label):
+                elif metric.is_meant_by(line.label):
                     outside.setdefault(metric.key, []).append(line)
             # A line of that name in another part of the balance sheet may be the metric if nothing else is.
             for key in outside.keys() - inside.keys():
@@ -225,7 +225,7 @@ class Faces:
                     if (filing_index, concept) in unit_kinds and self._is_mapped(metric, concept)
                 }
                 choice = self._choose_lines(metric, filing_index, possible_lines, page, tagged, values)
-                if metric.joined is not None and not isinstance(choice, list):
+                if metric.added_labels is not None and not isinstance(choice, list):
                     choice = self._join_siblings(metric, filing_index, choice, page, tagged, values)
                 if choice is not None:
                     yield filing_index, metric, choice
@@ -233,7 +233,7 @@ class Faces:
                 filing_index, statement, self._later_lines.get((filing_index, statement), ()), unit_kinds
             ):
                 is_new = metric.key not in inside and metric.key not in outside
-                if is_new and metric.is_named_by(line.label):
+                if is_new and metric.is_meant_by(line.label):
                     yield filing_index, metric, [line]
 
     def _iter_fitting(
@@ -251,15 +251,15 @@ class Faces:
         """Yield for each filing and metric with ``siblings`` the concepts of the lines whose labels mean it."""
         for (filing_index, statement), page in self._pages.items():
             for metric in self._mapping.metrics.values():
-                if metric.siblings is not None and metric.statement == statement:
-                    yield filing_index, metric.key, {line.concept for line in page if metric.is_named_by(line.label)}
+                if metric.sibling_labels is not None and metric.statement == statement:
+                    yield filing_index, metric.key, {line.concept for line in page if metric.is_meant_by(line.label)}
 
     def iter_containing_concepts(self, values: FiledValues) -> Iterator[tuple[int, str, str]]:
         """Yield the filing index, a concept, and a concept of the same metric and page that contains it.
 
-        Only metrics that are marked ``whole`` in the mapping are considered.
+        Only metrics that prefer the containing tag are considered.
         """
-        whole_metrics = [metric for metric in self._mapping.metrics.values() if metric.whole]
+        whole_metrics = [metric for metric in self._mapping.metrics.values() if metric.prefers_containing_tag]
         for (filing_index, statement), page in self._pages.items():
             lines = [line for line in page if (filing_index, line.concept) in values]
             for metric in whole_metrics:
@@ -278,7 +278,7 @@ class Faces:
         """Yield for each filing and metric the lines that belong to it and stand next to the one that means it."""
         for (filing_index, statement), page in self._pages.items():
             for metric in self._mapping.metrics.values():
-                if metric.apart is not None and metric.statement == statement:
+                if metric.separate_labels is not None and metric.statement == statement:
                     lines = list(self._iter_lines_of_metric_beside(metric, filing_index, page, values))
                     if lines:
                         yield filing_index, metric.key, lines
@@ -290,13 +290,15 @@ class Faces:
         results = [self._mapping.metrics[key] for key in _RESULTS] if is_income else []
         lines = []
         for line in page:
-            if any(result.is_named_by(line.label) for result in results):
+            if any(result.is_meant_by(line.label) for result in results):
                 break
             if (filing_index, line.concept) in values:
                 lines.append(line)
         excluding = frozenset(line.concept for line in lines if is_income and _EXCLUDING.search(line.printed_label))
         for number, line in enumerate(lines):
-            belongs = metric.apart is not None and metric.apart.fullmatch(line.label) and not line.part
+            belongs = (
+                metric.separate_labels is not None and metric.separate_labels.fullmatch(line.label) and not line.part
+            )
             is_excluded = excluding and _DEPRECIATION.fullmatch(line.label)
             line_values = values[filing_index, line.concept]
             periods = frozenset(period for period, value in line_values.items() if Decimal(value))
@@ -372,10 +374,14 @@ class Faces:
         ``lines`` have labels that may mean the metric; ``tagged`` are the concepts of the statement that the mapping
         has rules for.
         """
-        sure = [line for line in lines if metric.surely is not None and metric.surely.fullmatch(line.label)]
-        exact = sure or [line for line in lines if metric.is_named_by(line.label)]
+        sure = [
+            line for line in lines if metric.certain_labels is not None and metric.certain_labels.fullmatch(line.label)
+        ]
+        exact = sure or [line for line in lines if metric.is_meant_by(line.label)]
         parts = {
-            line.concept: line for line in lines if metric.parts is not None and metric.parts.fullmatch(line.label)
+            line.concept: line
+            for line in lines
+            if metric.part_labels is not None and metric.part_labels.fullmatch(line.label)
         }
         exact_concepts = {line.concept for line in exact}
         total = self._find_sum(filing_index, parts, values) if len(parts) > 1 else None
@@ -415,10 +421,18 @@ class Faces:
         """
         lines = [line for line in page if (filing_index, line.concept) in values]
         line_numbers = {line.concept: number for number, line in reversed(list(enumerate(lines)))}
-        added = [line.concept for line in lines if metric.joined is not None and metric.joined.fullmatch(line.label)]
+        added = [
+            line.concept
+            for line in lines
+            if metric.added_labels is not None and metric.added_labels.fullmatch(line.label)
+        ]
         leading = tagged - set(added) if choice is None else set(choice.concepts)
         concepts = (*leading, *dict.fromkeys(added))
-        parts = {line.concept for line in lines if metric.parts is not None and metric.parts.fullmatch(line.label)}
+        parts = {
+            line.concept
+            for line in lines
+            if metric.part_labels is not None and metric.part_labels.fullmatch(line.label)
+        }
         if parts - set(concepts) or len(leading) != 1 or leading & set(added):
             return choice
         if len(concepts) not in SUM_LENGTHS or not leading <= line_numbers.keys():
@@ -447,10 +461,10 @@ class Faces:
         cost = self._mapping.metrics[COSTS]
         gross = self._mapping.metrics[GROSS]
         lines = [line for line in page if (filing_index, line.concept) in values]
-        if any(cost.is_named_by(line.label) for line in lines):
+        if any(cost.is_meant_by(line.label) for line in lines):
             return {}
         for gross_number, gross_line in enumerate(lines):
-            if not gross.is_named_by(gross_line.label):
+            if not gross.is_meant_by(gross_line.label):
                 continue
             for length in SUM_LENGTHS:
                 if gross_number <= length:
@@ -458,7 +472,7 @@ class Faces:
                 cost_lines = lines[gross_number - length : gross_number]
                 revenue_line = lines[gross_number - length - 1]
                 are_costs = all(
-                    cost.may_be_named_by(line.label) and line.balance != gross.balance for line in cost_lines
+                    cost.may_be_meant_by(line.label) and line.balance != gross.balance for line in cost_lines
                 )
                 if are_costs and _is_difference(filing_index, gross_line, revenue_line, cost_lines, values):
                     return {COSTS: LabelledLines(tuple(line.concept for line in cost_lines), 1)}
@@ -560,10 +574,10 @@ def _is_within_part(metric: Metric, line: FaceLine, page: Iterable[FaceLine]) ->
 
     A label that surely means the metric also counts if the balance sheet is not classified.
     """
-    if metric.within in ("", line.part) or _CURRENT.search(line.label):
+    if metric.balance_sheet_part in ("", line.part) or _CURRENT.search(line.label):
         return True
-    is_sure = metric.surely is not None and metric.surely.fullmatch(line.label) is not None
-    return is_sure and all(other.part != metric.within for other in page)
+    is_sure = metric.certain_labels is not None and metric.certain_labels.fullmatch(line.label) is not None
+    return is_sure and all(other.part != metric.balance_sheet_part for other in page)
 
 
 def _has_fitting_unit(metric: Metric, unit_kind: str | None, label: str) -> bool:
@@ -577,7 +591,7 @@ def _list_negative_outlays(
     metric: Metric, filing_index: int, lines: Iterable[FaceLine], values: FiledValues
 ) -> set[str]:
     """Return the standard concepts of payments and expenses that have a negative value."""
-    concepts = {line.concept for line in lines if metric.outlay and not is_extension(line.concept)}
+    concepts = {line.concept for line in lines if metric.is_outlay and not is_extension(line.concept)}
     return {
         concept
         for concept in concepts
@@ -615,7 +629,7 @@ def _is_total(
 ) -> bool:
     """Return True if the last of some lines is the total of lines before it, among them that of ``part_number``."""
     *parts, total = lines
-    if total.label.startswith("total ") and metric.is_named_by(total.label):
+    if total.label.startswith("total ") and metric.is_meant_by(total.label):
         return True
     remainders = {period: Decimal(value) for period, value in values[filing_index, total.concept].items()}
     for number in range(len(parts) - 1, -1, -1):
@@ -661,7 +675,7 @@ def normalise_label(label: str) -> str:
 
 def _means_other(metric: Metric, line: FaceLine, mapping: MetricMapping) -> bool:
     """Return True if the label of a line clearly means another metric."""
-    meanings = [key for key in _list_meanings(mapping, line.label) if mapping.metrics[key].is_named_by(line.label)]
+    meanings = [key for key in _list_meanings(mapping, line.label) if mapping.metrics[key].is_meant_by(line.label)]
     return bool(meanings) and metric.key not in meanings
 
 
@@ -669,7 +683,7 @@ def _means_other(metric: Metric, line: FaceLine, mapping: MetricMapping) -> bool
 def _list_meanings(mapping: MetricMapping, label: str) -> tuple[str, ...]:
     """Return the metrics that a label may mean."""
     return tuple(
-        key for key, metric in mapping.metrics.items() if metric.is_named_by(label) or metric.may_be_named_by(label)
+        key for key, metric in mapping.metrics.items() if metric.is_meant_by(label) or metric.may_be_meant_by(label)
     )
 
 

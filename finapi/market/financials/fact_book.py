@@ -208,19 +208,19 @@ class FactBook:
         A fact whose own label means the metric is not a part.
         """
         exact_concepts = self.exact_concepts.get((filing_index, metric.key))
-        if metric.siblings is None or exact_concepts is None:
+        if metric.sibling_labels is None or exact_concepts is None:
             return None
         if any(concept in exact_concepts for _, concept in facts):
             return None
         for line in self._list_lines_beside(filing_index, metric.key, facts):
             # A line that another label explicitly excludes is not of the same kind.
-            if not line.excluded_from and metric.siblings.fullmatch(normalise_label(line.label)):
+            if not line.excluded_from and metric.sibling_labels.fullmatch(normalise_label(line.label)):
                 return line.label
         return None
 
     def is_in_brackets(self, metric: Metric, vintage: Vintage) -> bool:
         """Return True if a balance is in parentheses inside a line of the balance sheet, and so a part of that line."""
-        if metric.statement != "balance_sheet" or metric.units != "currency" or metric.anywhere:
+        if metric.statement != "balance_sheet" or metric.units != "currency" or metric.note_industries:
             return False
         return vintage.concept in self.bracketed_concepts.get((vintage.filing_index, metric.statement), ())
 
@@ -236,7 +236,7 @@ class FactBook:
         containing = self.containing_concepts.get((filing_index, vintage.concept))
         if containing and self._reports_any(filing_index, containing, period_key):
             return True
-        if industry in metric.anywhere:
+        if industry in metric.note_industries:
             return False
         if filing_index in self.face_concepts:
             face_concepts = self.face_concepts[filing_index].get(metric.statement, set())
@@ -454,7 +454,7 @@ def _add_faces(
             named_line = NamedLine(metric, part_concept, None)
             named_lines.setdefault((filing_index, concept), []).append(named_line)
             line_values = values.get((filing_index, concept), {}).values()
-            is_custom_outlay = metric.outlay and is_extension(concept)
+            is_custom_outlay = metric.is_outlay and is_extension(concept)
             if is_custom_outlay and line_values and all(Decimal(value) <= 0 for value in line_values):
                 book.negated_concepts.add((filing_index, concept))
     _add_named_lines_elsewhere(book, named_lines)
@@ -490,9 +490,9 @@ def _convert_to_balance(metric: Metric, period_key: PeriodKey) -> PeriodKey:
     It is the last day of the duration, or for an opening balance the day before the first.
     """
     end, length = period_key
-    if not length or metric.over not in ("instant", "opening"):
+    if not length or metric.aggregation not in ("instant", "opening"):
         return period_key
-    return (end, 0) if metric.over == "instant" else (end - length, 0)
+    return (end, 0) if metric.aggregation == "instant" else (end - length, 0)
 
 
 def _add_named_lines_elsewhere(book: FactBook, named_lines: NamedLines) -> None:

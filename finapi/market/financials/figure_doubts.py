@@ -1,171 +1,255 @@
-"""Figures that their filers got wrong in scale or sign, by what others of the same row and of its neighbours say.
+"""Checks for figures that their filers tagged with a wrong scale or sign.
 
-A figure stays as it is tagged. It is doubted only where one error explains what does not fit: with the other sign, or a
-thousand or a million times as much or as little, it would.
+A figure is never corrected: it is served as it is tagged, with the failed check next to it. It fails a check only if a
+single error explains what does not fit: with the opposite sign, or a thousand or a million times as large or as small,
+the figure would fit. There are four checks:
+
+- ``sum``: a total of the statement template does not add up, and would if one of its figures were repaired.
+- ``eps_times_shares``: earnings per share times shares are not near any income that they may refer to.
+- the same check for the shares outstanding, which are compared with the average number of shares.
+- ``neighbours``: a figure that hardly changes from year to year is far from those of the periods before and after,
+  which agree with each other.
+
+Example: earnings per share 2.00, 1,000 shares in thousands (tagged as 1,000) and income 2,000,000. The product is
+2,000; with the shares a thousand times as many it is the income, so the share count is doubted and 1,000,000 is
+implied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from finapi.market.financials import metric_mapping, templates
 from finapi.market.financials.cells import Figure, to_json_number
-from finapi.market.financials.series_rows import SHARE_COUNTS, RowView
+from finapi.market.financials.series_rows import SHARE_COUNT_BY_EPS, RowView
 from finapi.market.financials.templates import FailedCheck, Total
 
-# What errors make of a figure: the opposite sign, or the scale that it is printed in.
-SIGN = Decimal(-1)
+# The factors that undo an error: of the sign, or of the scale that amounts are printed in.
+OPPOSITE_SIGN = Decimal(-1)
 SCALES = tuple(Decimal(10) ** power for power in (3, -3, 6, -6))
-# A sum that adds up but for an error is off by so many times what rounding allows.
-MATERIAL = 50
-# How far earnings of a share times shares may be from the income that they are of: two classes of shares share in it,
-# and preferred dividends that no line tells are taken off. Counts at two times, or two ways to count, are as near.
-ROUGHLY, CLOSELY, FAR = Decimal("1.4"), Decimal("1.1"), Decimal(10)
-# Earnings of a share that are no rounding of nothing.
-LEAST_EACH = Decimal("0.03")
-# Between these nearly all of them are.
-LIKELY_EACH = Decimal("0.01"), Decimal(200)
-COUNTS = (*SHARE_COUNTS.values(), "shares_outstanding")
-# What does not become a thousand times as much and then as little as before.
-STEADY = (*COUNTS, *SHARE_COUNTS, "revenue", "total_assets", "total_liabilities")
+# A sum is only checked if it is off by more than this many times what rounding allows.
+MIN_ERROR_TO_ROUNDING = 50
+# The factors within which two figures agree. Earnings per share times shares differ from the income because two classes
+# of shares have a part in it, or because preferred dividends are not reported; share counts differ by the way or the
+# time of counting.
+LOOSE, CLOSE, VERY_LOOSE = Decimal("1.4"), Decimal("1.1"), Decimal(10)
+# Smaller earnings per share may be a rounding of zero.
+MIN_EPS = Decimal("0.03")
+# Nearly all earnings per share are between these, in dollars.
+MIN_LIKELY_EPS, MAX_LIKELY_EPS = Decimal("0.01"), Decimal(200)
+SHARE_COUNT_KEYS = (*SHARE_COUNT_BY_EPS.values(), "shares_outstanding")
+# Metrics that do not become a thousand times as large for one period.
+STABLE_KEYS = (*SHARE_COUNT_KEYS, *SHARE_COUNT_BY_EPS, "revenue", "total_assets", "total_liabilities")
 
 
 def find_failed_check(row: RowView, key: str) -> FailedCheck | None:
-    """Why the cell of a key is doubted, if it is; of a derived figure or ratio which of its inputs are."""
+    """Return the check that the cell of a key fails, or None.
+
+    A derived figure or ratio fails the check "input" if one of its inputs fails a check.
+    """
     if key in metric_mapping.get_mapping().metrics:
         return list_failed_checks(row).get(key)
-    keys = [one.key for one in row.list_inputs(key) if find_failed_check(one.row, one.key)]
-    return {"rule": "input", "keys": list(dict.fromkeys(keys)), "implied": None} if keys else None
+    failed_inputs = [
+        formula_input.key
+        for formula_input in row.list_inputs(key)
+        if find_failed_check(formula_input.row, formula_input.key)
+    ]
+    if not failed_inputs:
+        return None
+    return {"rule": "input", "keys": list(dict.fromkeys(failed_inputs)), "implied": None}
 
 
 def list_failed_checks(row: RowView) -> dict[str, FailedCheck]:
-    """The metrics of a row that are doubted."""
+    """Return the failed checks of a row's metrics, by key. They are computed once for each row."""
     if row.failed_checks is None:
-        found: dict[str, FailedCheck] = {}
-        for check in (_sums, _earnings, _counts, _neighbours):
-            for key, failed in check(row, found):
-                found.setdefault(key, failed)
-        row.failed_checks = found
+        failed_checks: dict[str, FailedCheck] = {}
+        for check in (_check_sums, _check_earnings_per_share, _check_shares_outstanding, _check_neighbours):
+            for key, failed_check in check(row, failed_checks):
+                failed_checks.setdefault(key, failed_check)
+        row.failed_checks = failed_checks
     return row.failed_checks
 
 
-Found = dict[str, FailedCheck]
-Failed = Iterator[tuple[str, FailedCheck]]
+FailedChecks = dict[str, FailedCheck]  # Of the checks before, by key.
+Failures = Iterator[tuple[str, FailedCheck]]
 
 
-def _sums(row: RowView, found: Found) -> Failed:
+# ---- sums
+
+
+def _check_sums(row: RowView, failed_checks: FailedChecks) -> Failures:
     for statement in templates.get_templates().by_industry[row.series.company_book.industry].values():
         for total in statement.totals:
             if templates.build_receipt(total, row.get_cell)["status"] == "inconsistent":
-                yield from _erred(row, total)
+                yield from _find_wrong_operand(row, total)
 
 
-def _erred(row: RowView, total: Total) -> Failed:
-    """The one figure of a total that does not add up with whose error undone it does."""
+def _find_wrong_operand(row: RowView, total: Total) -> Failures:
+    """Yield the only figure of a total that does not add up whose repair makes it add up, if there is one."""
     for terms in total.sums:
-        signed = [(-1, total.target), *((term.sign, term.names[0]) for term in terms)]
-        figures = [(sign, key, cell) for sign, key in signed if isinstance(cell := row.get_cell(key), Figure)]
-        off = sum((sign * cell.value for sign, _, cell in figures), Decimal(0))
-        slack = sum((templates.compute_rounding(cell) for _, _, cell in figures), Decimal(0))
-        repaired = [
-            (key, cell.value * factor)
-            for sign, key, cell in figures
-            for factor in (SIGN, *SCALES)
-            if abs(off + sign * cell.value * (factor - 1)) <= slack < abs(cell.value * factor)
-        ]
-        if abs(off) > MATERIAL * slack and len(repaired) == 1:
-            key, value = repaired[0]
-            yield key, _failed("sum", (one for _, one, _ in figures if one != key), value)
+        signed_keys = [(-1, total.target), *((term.sign, term.names[0]) for term in terms)]
+        figures: list[tuple[int, str, Figure]] = []
+        for sign, key in signed_keys:
+            cell = row.get_cell(key)
+            if isinstance(cell, Figure):
+                figures.append((sign, key, cell))
+        difference = sum((sign * figure.value for sign, _, figure in figures), Decimal(0))
+        rounding = sum((templates.compute_rounding(figure) for _, _, figure in figures), Decimal(0))
+        repairs: list[tuple[str, Decimal]] = []
+        for sign, key, figure in figures:
+            for factor in (OPPOSITE_SIGN, *SCALES):
+                repaired_difference = difference + sign * figure.value * (factor - 1)
+                if abs(repaired_difference) <= rounding < abs(figure.value * factor):
+                    repairs.append((key, figure.value * factor))
+        if abs(difference) > MIN_ERROR_TO_ROUNDING * rounding and len(repairs) == 1:
+            wrong_key, implied = repairs[0]
+            yield wrong_key, _build_failed_check("sum", (key for _, key, _ in figures if key != wrong_key), implied)
             return
 
 
-def _earnings(row: RowView, found: Found) -> Failed:
-    """Earnings of a share, their shares and the income that they are of."""
-    incomes = [] if "net_income" in found else _incomes(row)
-    told = {each: (row.find_figure(each), row.find_figure(count)) for each, count in SHARE_COUNTS.items()}
-    known = {each: (one, shares) for each, (one, shares) in told.items() if incomes and one is not None and shares}
-    fitting = {each: one * shares for each, (one, shares) in known.items() if _near(one * shares, incomes)}
-    for each, (one, shares) in known.items():
-        count = SHARE_COUNTS[each]
-        scale = next((scale for scale in SCALES if _near(one * shares * scale, incomes)), None)
-        implied = round(next(iter(fitting.values()), incomes[0]) / shares, 2)
-        if each in fitting:
+# ---- earnings per share
+
+
+class EpsAndShares(NamedTuple):
+    """Earnings per share and the average number of shares that they refer to."""
+
+    eps: Decimal
+    shares: Decimal
+
+    @property
+    def earnings(self) -> Decimal:
+        """The product of the two."""
+        return self.eps * self.shares
+
+
+def _check_earnings_per_share(row: RowView, failed_checks: FailedChecks) -> Failures:
+    """Compare earnings per share times shares with the income that they may refer to."""
+    incomes = [] if "net_income" in failed_checks else _list_incomes(row)
+    if not incomes:
+        return
+    pairs: dict[str, EpsAndShares] = {}
+    for eps_key, share_count_key in SHARE_COUNT_BY_EPS.items():
+        eps = row.find_value(eps_key)
+        shares = row.find_value(share_count_key)
+        if eps is not None and shares:
+            pairs[eps_key] = EpsAndShares(eps, shares)
+    fitting_earnings = [pair.earnings for pair in pairs.values() if _is_near_any(pair.earnings, incomes)]
+    for eps_key, pair in pairs.items():
+        if _is_near_any(pair.earnings, incomes):
             continue
+        share_count_key = SHARE_COUNT_BY_EPS[eps_key]
+        scale = next((scale for scale in SCALES if _is_near_any(pair.earnings * scale, incomes)), None)
         if scale is not None:
-            key, value = _misscaled(row, each, scale)
-            yield key, _failed("eps_times_shares", {each, count, "net_income"} - {key}, value)
-        elif abs(implied) >= LEAST_EACH and (
-            one == 0 or _near(-one * shares, incomes, CLOSELY) or (fitting and not _near(one, [implied], FAR))
-        ):
-            yield each, _failed("eps_times_shares", (count, "net_income"), implied)
+            wrong_key, implied = _find_wrong_scale(row, eps_key, pair, scale)
+            keys = {eps_key, share_count_key, "net_income"} - {wrong_key}
+            yield wrong_key, _build_failed_check("eps_times_shares", keys, implied)
+            continue
+        implied_eps = round((fitting_earnings or incomes)[0] / pair.shares, 2)
+        if abs(implied_eps) < MIN_EPS:
+            continue
+        has_opposite_sign = _is_near_any(-pair.earnings, incomes, CLOSE)
+        # The other earnings per share fit, and these are far from the implied ones.
+        is_odd_one_out = bool(fitting_earnings) and not _is_near_any(pair.eps, [implied_eps], VERY_LOOSE)
+        if pair.eps == 0 or has_opposite_sign or is_odd_one_out:
+            yield eps_key, _build_failed_check("eps_times_shares", (share_count_key, "net_income"), implied_eps)
 
 
-def _misscaled(row: RowView, each: str, scale: Decimal) -> tuple[str, Decimal]:
-    """Which of three figures is in another scale, and what it would be."""
-    one, shares, income = (row.find_figure(key) or Decimal(0) for key in (each, SHARE_COUNTS[each], "net_income"))
-    if not LIKELY_EACH[0] <= abs(one) <= LIKELY_EACH[1] and LIKELY_EACH[0] <= abs(one * scale) <= LIKELY_EACH[1]:
-        return each, one * scale
-    # Of too many shares another count that has as many says that they are right, if that leaves an income like any.
-    alike = scale < 1 and _near(shares, [row.find_figure("shares_outstanding") or Decimal(0)])
-    if alike and abs(income / scale) < (row.find_figure("total_assets") or 0):
+def _find_wrong_scale(row: RowView, eps_key: str, pair: EpsAndShares, scale: Decimal) -> tuple[str, Decimal]:
+    """Return the key of earnings per share, shares or income that is in another scale, and its implied value."""
+    if not _is_likely_eps(pair.eps) and _is_likely_eps(pair.eps * scale):
+        return eps_key, pair.eps * scale
+    # If there seem to be too many shares, but the shares outstanding are as many, the income is too small, unless it
+    # would then exceed the total assets.
+    income = row.find_value("net_income") or Decimal(0)
+    shares_outstanding = row.find_value("shares_outstanding") or Decimal(0)
+    is_share_count_confirmed = scale < 1 and _is_near_any(pair.shares, [shares_outstanding])
+    if is_share_count_confirmed and abs(income / scale) < (row.find_value("total_assets") or 0):
         return "net_income", income / scale
-    return SHARE_COUNTS[each], shares * scale
+    return SHARE_COUNT_BY_EPS[eps_key], pair.shares * scale
 
 
-def _incomes(row: RowView) -> list[Decimal]:
-    """What earnings of a share may be of, the likeliest first."""
-    income = row.find_figure("net_income")
-    common, preferred, others = (
-        row.find_figure(key) for key in ("net_income_to_common", "preferred_dividends", "minority_interest_income")
-    )
-    less = [] if income is None else [income - (preferred or 0), income, income - (others or 0)]
-    return [one for one in ([] if common is None else [common]) + less if one]
+def _is_likely_eps(eps: Decimal) -> bool:
+    return MIN_LIKELY_EPS <= abs(eps) <= MAX_LIKELY_EPS
 
 
-def _counts(row: RowView, found: Found) -> Failed:
-    """Shares outstanding against averages that earnings of a share bear out."""
-    held, incomes = row.find_figure("shares_outstanding"), _incomes(row)
-    for each, count in SHARE_COUNTS.items() if held else ():
-        one, shares = row.find_figure(each), row.find_figure(count)
-        implied = found[count]["implied"] if count in found else None
-        if implied is None and one is not None and shares is not None and _near(one * shares, incomes):
+def _list_incomes(row: RowView) -> list[Decimal]:
+    """Return the incomes that earnings per share may refer to, the likeliest first, without zeros."""
+    common_income = row.find_value("net_income_to_common")
+    incomes = [] if common_income is None else [common_income]
+    income = row.find_value("net_income")
+    if income is not None:
+        preferred_dividends = row.find_value("preferred_dividends") or 0
+        minority_income = row.find_value("minority_interest_income") or 0
+        incomes += [income - preferred_dividends, income, income - minority_income]
+    return [income for income in incomes if income]
+
+
+def _check_shares_outstanding(row: RowView, failed_checks: FailedChecks) -> Failures:
+    """Compare the shares outstanding with an average number of shares that earnings per share confirm."""
+    outstanding = row.find_value("shares_outstanding")
+    if not outstanding:
+        return
+    incomes = _list_incomes(row)
+    for eps_key, share_count_key in SHARE_COUNT_BY_EPS.items():
+        eps = row.find_value(eps_key)
+        shares = row.find_value(share_count_key)
+        implied = failed_checks[share_count_key]["implied"] if share_count_key in failed_checks else None
+        if implied is None and eps is not None and shares is not None and _is_near_any(eps * shares, incomes):
             implied = shares
-        scale = next((scale for scale in SCALES if implied and held and _near(held * scale, [implied])), None)
-        if scale is not None and held is not None:
-            yield "shares_outstanding", _failed("eps_times_shares", (count, each, "net_income"), held * scale)
+        if not implied:
+            continue
+        scale = next((scale for scale in SCALES if _is_near_any(outstanding * scale, [implied])), None)
+        if scale is not None:
+            keys = (share_count_key, eps_key, "net_income")
+            yield "shares_outstanding", _build_failed_check("eps_times_shares", keys, outstanding * scale)
             return
 
 
-def _neighbours(row: RowView, found: Found) -> Failed:
-    """What is a thousand times as much as before and after it, which are alike."""
-    periods = row.series.periods
-    at = periods.index(row.period)
-    beside = [row.series.get_row(one) for one in (*periods[at - 1 : at], *periods[at + 1 : at + 2])] if at else []
-    for key in STEADY if len(beside) == 2 else ():
-        value, before, after = (one.find_figure(key) for one in (row, *beside))
-        if not value or not before or not after or not _near(before, [after]):
+# ---- the periods before and after
+
+
+def _check_neighbours(row: RowView, failed_checks: FailedChecks) -> Failures:
+    """Compare stable figures with those of the next newer and the next older row, which must agree."""
+    series = row.series
+    index = series.periods.index(row.period)
+    if not 0 < index < len(series.periods) - 1:
+        return
+    newer = series.get_row(series.periods[index - 1])
+    older = series.get_row(series.periods[index + 1])
+    for key in STABLE_KEYS:
+        value = row.find_value(key)
+        newer_value = newer.find_value(key)
+        older_value = older.find_value(key)
+        if not value or not newer_value or not older_value or not _is_near_any(newer_value, [older_value]):
             continue
-        scale = next(
-            (scale for scale in SCALES if _near(value * scale, [before]) and _near(value * scale, [after])), None
-        )
-        if scale is not None and not (key in COUNTS and _borne_out(row)):
-            yield key, _failed("neighbours", (key,), value * scale)
+        for scale in SCALES:
+            if _is_near_any(value * scale, [newer_value]) and _is_near_any(value * scale, [older_value]):
+                if not (key in SHARE_COUNT_KEYS and _has_confirmed_share_counts(row)):
+                    yield key, _build_failed_check("neighbours", (key,), value * scale)
+                break
 
 
-def _borne_out(row: RowView) -> bool:
-    """Whether a row's earnings of a share say that its counts of shares are right."""
-    pairs = ((row.find_figure(each), row.find_figure(count)) for each, count in SHARE_COUNTS.items())
-    return any(one is not None and shares and _near(one * shares, _incomes(row)) for one, shares in pairs)
+def _has_confirmed_share_counts(row: RowView) -> bool:
+    """Return True if earnings per share times shares are near an income of the row."""
+    for eps_key, share_count_key in SHARE_COUNT_BY_EPS.items():
+        eps = row.find_value(eps_key)
+        shares = row.find_value(share_count_key)
+        if eps is not None and shares and _is_near_any(eps * shares, _list_incomes(row)):
+            return True
+    return False
 
 
-def _near(value: Decimal, others: Iterable[Decimal], roughly: Decimal = ROUGHLY) -> bool:
-    """Whether a value has the sign and about the size of one of others."""
-    return any(value * one > 0 and abs(one) / roughly < abs(value) < abs(one) * roughly for one in others)
+def _is_near_any(value: Decimal, references: Iterable[Decimal], factor: Decimal = LOOSE) -> bool:
+    """Return True if a value has the sign of one of ``references`` and differs from it by less than ``factor``."""
+    return any(
+        value * reference > 0 and abs(reference) / factor < abs(value) < abs(reference) * factor
+        for reference in references
+    )
 
 
-def _failed(
+def _build_failed_check(
     rule: Literal["sum", "eps_times_shares", "neighbours"], keys: Iterable[str], implied: Decimal
 ) -> FailedCheck:
     return {"rule": rule, "keys": sorted(keys), "implied": to_json_number(implied.normalize() + 0)}

@@ -18,8 +18,7 @@ from finapi.core.records import Date
 from finapi.market.financials import company_books, get_fingerprint, metric_mapping, ratios, splits, stored_books
 from finapi.market.financials.cells import Cell, Figure, HoleReason, Missing, Status, build_holes, find_value
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.metric_series import get_unit
-from finapi.market.financials.series_rows import FigureSeries, PriceOnDay, PriceSource, RowView
+from finapi.market.financials.series_rows import FigureSeries, PriceOnDay, PriceSource, RowView, get_unit
 from finapi.market.reference import share_splits
 from finapi.market.reference.companies import Company
 from finapi.market.reference.share_splits import FiledSplit

@@ -1,4 +1,4 @@
-"""What two versions of the mapping make of the same company: which cells change, from what to what, and why."""
+"""The differences between two versions of the mapping for the same companies: which cells change, how, and why."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from finapi.market.financials.series_rows import FigureSeries, RowView
 
 
 class ComparedCell(TypedDict):
-    """A value or the reason of none, the concepts that it is of, the rule that chose them, and the filing."""
+    """A value or the reason why there is none, with its concepts, the rule that chose them, and its filing."""
 
     value: str | None
     reason: str | None
@@ -24,17 +24,25 @@ class ComparedCell(TypedDict):
     accession: str | None
 
 
-# Cells by kind of row, fiscal year and period, last day, and metric.
+# Cells by the kind of series, fiscal year, fiscal period, last day and metric: "A 2023 FY 2023-12-31 revenue".
 Cells = Mapping[str, ComparedCell]
 
 
-# What a version says of a metric that it does not have.
-_UNKNOWN: ComparedCell = {"value": None, "reason": "no such metric", "concepts": [], "rule": "", "accession": None}
+# The cell of a metric that a version does not have.
+_NO_SUCH_METRIC: ComparedCell = {
+    "value": None,
+    "reason": "no such metric",
+    "concepts": [],
+    "rule": "",
+    "accession": None,
+}
 
 
 class CellChange(TypedDict):
-    """A cell that two versions tell otherwise; None where a version has no such row. Of a figure made of others
-    ``because`` names those that change."""
+    """A cell that differs between two versions; a side is None if its version has no such row.
+
+    ``because`` lists the inputs of a derived figure that change.
+    """
 
     company: str
     cell: str
@@ -43,111 +51,131 @@ class CellChange(TypedDict):
     because: list[str]
 
 
+# The kinds of changes: another value, a filled or an emptied hole, another reason, or a row that one version lacks.
+CHANGE_KINDS = ("other", "filled", "emptied", "reason", "row")
+
+
 @dataclass(slots=True)
 class ChangeCount:
-    """How many cells were compared, how many stay that come from other lines now, and how many change by metric:
-    ``other`` value, ``filled`` or ``emptied`` hole, another ``reason``, ``row`` that one version lacks."""
+    """The number of compared cells, of those that are equal but from other lines, and of changes by metric and kind."""
 
     cells: int = 0
     moved: int = 0
     changed: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
-def build_cells(held: CompanyBook) -> dict[str, ComparedCell]:
-    """Every cell of the metrics and derived figures of a company: years, quarters and years to date."""
-    mapping, made = held.resolvers["latest"].mapping, {}
+def build_cells(company_book: CompanyBook) -> dict[str, ComparedCell]:
+    """Return every cell of the metrics and derived figures of a company: years, quarters and years to date."""
+    mapping = company_book.resolvers["latest"].mapping
+    cells: dict[str, ComparedCell] = {}
     for kind in ("A", "Q", "YTD"):
-        listed = FigureSeries(held, kind, "latest")
-        for row in map(listed.get_row, listed.periods):
+        # Balances are the same in quarters as in years to date.
+        keys = [key for key, metric in mapping.metrics.items() if kind != "YTD" or metric.aggregation != "instant"]
+        keys += mapping.derived
+        series = FigureSeries(company_book, kind, "latest")
+        for row in map(series.get_row, series.periods):
             if kind == "YTD" and row.period.quarter_number in (1, 4):
-                # The same periods stand among the quarters and the years.
+                # These are the first quarters and the years.
                 continue
-            period = f"{kind} {row.period.fiscal_year} {row.period.fiscal_period} {days.iso(row.period.end)}"
-            # Nor do balances need telling twice.
-            keys = [key for key, one in mapping.metrics.items() if kind != "YTD" or one.over != "instant"]
-            made.update({f"{period} {key}": _told(row, key) for key in (*keys, *mapping.derived)})
-    return made
+            row_name = f"{kind} {row.period.fiscal_year} {row.period.fiscal_period} {days.iso(row.period.end)}"
+            for key in keys:
+                cells[f"{row_name} {key}"] = _build_compared_cell(row, key)
+    return cells
 
 
-def _told(row: RowView, key: str) -> ComparedCell:
+def _build_compared_cell(row: RowView, key: str) -> ComparedCell:
     cell = row.get_cell(key)
     if isinstance(cell, Missing):
-        why = f"not_mapped: {cell.line_label}" if cell.line_label else cell.reason
-        return {"value": None, "reason": why, "concepts": [], "rule": "", "accession": None}
-    mapping, industry = row.series.resolver.mapping, row.series.company_book.industry
-    rule = cell.derivation
-    if key in mapping.metrics:
-        of = mapping.metrics[key].rules[industry][cell.priority - 1]
-        rule = f"rule {cell.priority}: {of.text}" + (f", {rule}" if rule and rule != of.text else "")
-    operands = row.list_operands(key, cell) if key in mapping.metrics else ()
-    concepts = [f"{'+-'[sign < 0]}{one.concept}" for sign, _, one in operands]
-    accession = row.series.company_book.book.filings[cell.filing_index].accession
-    value = format(cell.value.normalize() + 0, "f")
-    return {"value": value, "reason": None, "concepts": concepts, "rule": rule, "accession": accession}
+        reason = f"not_mapped: {cell.line_label}" if cell.line_label else cell.reason
+        return {"value": None, "reason": reason, "concepts": [], "rule": "", "accession": None}
+    metric = row.series.resolver.mapping.metrics.get(key)
+    rule_text = cell.derivation
+    concepts = []
+    if metric is not None:
+        rule = metric.rules[row.series.company_book.industry][cell.priority - 1]
+        rule_text = f"rule {cell.priority}: {rule.text}"
+        if cell.derivation and cell.derivation != rule.text:
+            rule_text += f", {cell.derivation}"
+        for operand in row.list_operands(key, cell):
+            sign = "-" if operand.sign < 0 else "+"
+            concepts.append(f"{sign}{operand.vintage.concept}")
+    return {
+        "value": format(cell.value.normalize() + 0, "f"),
+        "reason": None,
+        "concepts": concepts,
+        "rule": rule_text,
+        "accession": row.series.company_book.book.filings[cell.filing_index].accession,
+    }
 
 
 def iter_changes(company: str, before: Cells, after: Cells, count: ChangeCount) -> Iterator[CellChange]:
-    """The cells of a company that change, counted with those that do not."""
+    """Yield the cells of a company that change, and add all of its cells to ``count``."""
     derived = metric_mapping.get_mapping().derived
-    before, after = _with_unknown(before, after), _with_unknown(after, before)
-    changing = {cell for cell in {**before, **after} if not _same(before.get(cell), after.get(cell))}
-    for cell in dict.fromkeys((*after, *before)):
-        one, other = before.get(cell), after.get(cell)
-        row, _, key = cell.rpartition(" ")
+    before, after = _add_unknown_metrics(before, after), _add_unknown_metrics(after, before)
+    names = dict.fromkeys((*after, *before))
+    changing = {name for name in names if not _is_equal(before.get(name), after.get(name))}
+    for name in names:
+        cell_before, cell_after = before.get(name), after.get(name)
         count.cells += 1
-        if cell not in changing:
-            count.moved += one is not None and other is not None and one["concepts"] != other["concepts"]
+        if name not in changing:
+            if cell_before is not None and cell_after is not None and cell_before["concepts"] != cell_after["concepts"]:
+                count.moved += 1
             continue
-        count.changed[key, _what(one, other)] += 1
-        names = [name for term in derived[key].terms for name in term.names] if key in derived else []
-        because = [name for name in names if f"{row} {name}" in changing]
-        yield {"company": company, "cell": cell, "before": one, "after": other, "because": because}
+        row_name, _, key = name.rpartition(" ")
+        count.changed[key, _find_change_kind(cell_before, cell_after)] += 1
+        inputs = []
+        if key in derived:
+            inputs = [input_key for term in derived[key].terms for input_key in term.names]
+        because = [input_key for input_key in inputs if f"{row_name} {input_key}" in changing]
+        yield {"company": company, "cell": name, "before": cell_before, "after": cell_after, "because": because}
 
 
-def _with_unknown(told: Cells, other: Cells) -> Cells:
-    """The cells of a version, and of its rows those of metrics that only another version has."""
-    rows = {cell.rpartition(" ")[0] for cell in told}
-    return {**{cell: _UNKNOWN for cell in other if cell.rpartition(" ")[0] in rows}, **told}
+def _add_unknown_metrics(cells: Cells, other: Cells) -> Cells:
+    """Return the cells of a version with those of metrics that only the other version has, in its own rows."""
+    row_names = {name.rpartition(" ")[0] for name in cells}
+    unknown = {name: _NO_SUCH_METRIC for name in other if name.rpartition(" ")[0] in row_names}
+    return {**unknown, **cells}
 
 
-def _same(one: ComparedCell | None, other: ComparedCell | None) -> bool:
-    if one is not None and other is not None and _UNKNOWN in (one, other):
-        return one["value"] == other["value"]
-    return one is not None and other is not None and (one["value"], one["reason"]) == (other["value"], other["reason"])
+def _is_equal(before: ComparedCell | None, after: ComparedCell | None) -> bool:
+    if before is None or after is None:
+        return False
+    if _NO_SUCH_METRIC in (before, after):
+        return before["value"] == after["value"]
+    return (before["value"], before["reason"]) == (after["value"], after["reason"])
 
 
-def _what(one: ComparedCell | None, other: ComparedCell | None) -> str:
-    if one is None or other is None:
+def _find_change_kind(before: ComparedCell | None, after: ComparedCell | None) -> str:
+    if before is None or after is None:
         return "row"
-    if one["value"] is None or other["value"] is None:
-        return "reason" if one["value"] == other["value"] else "filled" if one["value"] is None else "emptied"
-    return "other"
-
-
-CHANGE_KINDS = ("other", "filled", "emptied", "reason", "row")
+    if before["value"] is None and after["value"] is None:
+        return "reason"
+    if before["value"] is None:
+        return "filled"
+    return "emptied" if after["value"] is None else "other"
 
 
 def render_change(change: CellChange) -> Iterable[str]:
-    """A change for people: the cell with its values, and why each version says so."""
-    one, other = change["before"], change["after"]
-    yield f"{change['company']} {change['cell']}: {_shown(one)} -> {_shown(other)}"
+    """Yield the lines of text that describe a change: the cell with its values, and the rule of each version."""
+    before, after = change["before"], change["after"]
+    yield f"{change['company']} {change['cell']}: {_render_value(before)} -> {_render_value(after)}"
     if change["because"]:
         yield f"  for {', '.join(change['because'])}"
         return
-    for name, told in (("before", one), ("after", other)):
-        if told is not None and told["value"] is not None:
-            yield f"  {name}: {' '.join(told['concepts'])} of {told['accession']} by {told['rule']}"
+    for side, cell in (("before", before), ("after", after)):
+        if cell is not None and cell["value"] is not None:
+            yield f"  {side}: {' '.join(cell['concepts'])} of {cell['accession']} by {cell['rule']}"
 
 
-def _shown(told: ComparedCell | None) -> str:
-    return "no row" if told is None else told["value"] or f"({told['reason']})"
+def _render_value(cell: ComparedCell | None) -> str:
+    return "no row" if cell is None else cell["value"] or f"({cell['reason']})"
 
 
 def render_summary(count: ChangeCount) -> Iterator[str]:
-    """The counts for people, by metric."""
-    changed = sum(count.changed.values())
-    yield f"{changed:,} of {count.cells:,} cells change; {count.moved:,} stay and are of other lines"
+    """Yield the lines of a table with the number of changes by metric and kind."""
+    change_count = sum(count.changed.values())
+    yield f"{change_count:,} of {count.cells:,} cells change; {count.moved:,} stay and are of other lines"
     if count.changed:
-        yield f"{'':34}" + "".join(f"{what:>9}" for what in CHANGE_KINDS)
+        yield f"{'':34}" + "".join(f"{kind:>9}" for kind in CHANGE_KINDS)
     for key in dict.fromkeys(key for key, _ in sorted(count.changed)):
-        yield f"{key:34}" + "".join(f"{count.changed[key, what]:>9}" for what in CHANGE_KINDS)
+        yield f"{key:34}" + "".join(f"{count.changed[key, kind]:>9}" for kind in CHANGE_KINDS)

@@ -1,10 +1,10 @@
-"""The dictionary: every key that answers can hold, with what it means and how it is found."""
+"""The dictionary: every key that answers may contain, with its meaning and how it is found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, TypedDict
 
 from finapi.core.records import OneOf
 from finapi.market.financials import metric_mapping, ratios, reasons, rule_words, templates
@@ -12,22 +12,23 @@ from finapi.market.financials import metric_mapping, ratios, reasons, rule_words
 KINDS = ("primitive", "derived", "ratio", "template_slot", "reason")
 STATEMENTS = (*metric_mapping.STATEMENTS, "analytic", "derived", "other")
 
-_STATEMENT_OF_TEMPLATE = {
+_STATEMENT_BY_TEMPLATE = {
     "income": "income_statement",
     "balance": "balance_sheet",
     "cashflow": "cash_flow_statement",
     "comprehensive_income": "comprehensive_income",
 }
-_AGGREGATION = {
+_AGGREGATION_WORDS = {
     "instant": "as of the end of the period",
     "opening": "as of the beginning of the period",
     "sum": "adds up over periods",
     "none": "never added or subtracted over periods",
 }
+_ALL_INDUSTRIES = "all industries"
 
 
 class DictionaryEntry(TypedDict):
-    """What a key means; texts are empty where there is nothing to say. ``rules`` say in words how it is found."""
+    """The meaning of a key. Texts are empty if they do not apply; ``rules`` say in words how a metric is found."""
 
     key: str
     label: str
@@ -46,7 +47,7 @@ class DictionaryEntry(TypedDict):
 def list_entries(
     kind: str | None = None, statement: str | None = None, key: str | None = None
 ) -> list[DictionaryEntry]:
-    """The entries that fit, in the order of their kinds and files."""
+    """Return the entries of a kind, a statement and a key, in the order of their kinds and files; None matches any."""
     return [
         entry
         for entry in list_all_entries()
@@ -55,66 +56,109 @@ def list_entries(
 
 
 def describe_source() -> str:
-    """Which data the dictionary is made from, with their versions."""
-    files = metric_mapping.get_mapping().version, ratios.get_catalogue().version, templates.get_templates().version
-    return "metrics {}, ratios {}, templates {}".format(*files)
+    """Return the catalogues that the dictionary is built from, with their versions."""
+    return (
+        f"metrics {metric_mapping.get_mapping().version}, ratios {ratios.get_catalogue().version}, "
+        f"templates {templates.get_templates().version}"
+    )
 
 
 @cache
 def list_all_entries() -> tuple[DictionaryEntry, ...]:
-    """The whole dictionary."""
-    return (*_primitives(), *_derived(), *_ratios(), *_slots(), *_reasons())
+    """Return the complete dictionary."""
+    return (*_iter_primitives(), *_iter_derived(), *_iter_ratios(), *_iter_template_slots(), *_iter_reasons())
 
 
-def _entry(key: str, label: str, kind: str, statement: str, definition: str, **more: str) -> DictionaryEntry:
-    made: Any = dict.fromkeys(DictionaryEntry.__annotations__, "")
-    made |= {"key": key, "label": label, "kind": kind, "statement": statement, "definition": definition}
-    made |= {"parameters": [], "coverage": "all industries", "rules": []} | more
-    return made  # type: ignore[no-any-return]
+def _build_entry(
+    key: str,
+    label: str,
+    *,
+    kind: str,
+    statement: str,
+    definition: str,
+    units: str = "",
+    aggregation: str = "",
+    formula: str = "",
+    category: str = "",
+    parameters: list[str] | None = None,
+    coverage: str = _ALL_INDUSTRIES,
+    rules: list[str] | None = None,
+) -> DictionaryEntry:
+    return {
+        "key": key,
+        "label": label,
+        "kind": kind,
+        "statement": statement,
+        "units": units,
+        "aggregation": aggregation,
+        "definition": definition,
+        "formula": formula,
+        "category": category,
+        "parameters": parameters or [],
+        "coverage": coverage,
+        "rules": rules or [],
+    }
 
 
-def _primitives() -> Iterator[DictionaryEntry]:
-    for one in metric_mapping.get_mapping().metrics.values():
-        fitting = [industry for industry in metric_mapping.INDUSTRIES if one.has_industry(industry)]
-        all_of_them = len(fitting) == len(metric_mapping.INDUSTRIES)
-        entry = _entry(
-            one.key,
-            one.label,
-            "primitive",
-            one.statement,
-            one.definition,
-            units=one.units,
-            aggregation=_AGGREGATION[one.over],
-            formula=" ; ".join(rule.text for rule in one.rules["commercial"]),
-            coverage="all industries" if all_of_them else ", ".join(fitting),
+def _iter_primitives() -> Iterator[DictionaryEntry]:
+    for metric in metric_mapping.get_mapping().metrics.values():
+        industries = [industry for industry in metric_mapping.INDUSTRIES if metric.has_industry(industry)]
+        has_all_industries = len(industries) == len(metric_mapping.INDUSTRIES)
+        yield _build_entry(
+            metric.key,
+            metric.label,
+            kind="primitive",
+            statement=metric.statement,
+            definition=metric.definition,
+            units=metric.units,
+            aggregation=_AGGREGATION_WORDS[metric.aggregation],
+            formula=" ; ".join(rule.text for rule in metric.rules["commercial"]),
+            coverage=_ALL_INDUSTRIES if has_all_industries else ", ".join(industries),
+            rules=rule_words.describe_rules(metric),
         )
-        yield {**entry, "rules": rule_words.describe_rules(one)}
 
 
-def _derived() -> Iterator[DictionaryEntry]:
-    for one in metric_mapping.get_mapping().derived.values():
-        entry = _entry(one.key, one.label, "derived", "derived", one.definition, units="currency", formula=one.formula)
-        parameters = [name for term in one.terms for name in term.names]
-        yield {**entry, "aggregation": "computed in each period", "parameters": parameters}
+def _iter_derived() -> Iterator[DictionaryEntry]:
+    for derived in metric_mapping.get_mapping().derived.values():
+        yield _build_entry(
+            derived.key,
+            derived.label,
+            kind="derived",
+            statement="derived",
+            definition=derived.definition,
+            units="currency",
+            aggregation="computed in each period",
+            formula=derived.formula,
+            parameters=[name for term in derived.terms for name in term.names],
+        )
 
 
-def _ratios() -> Iterator[DictionaryEntry]:
-    for one in ratios.get_catalogue().ratios.values():
-        entry = _entry(one.key, one.label, "ratio", "analytic", one.definition, units=one.units, formula=one.formula)
-        aggregation, parameters = "computed in each period", list(one.inputs)
-        yield {**entry, "aggregation": aggregation, "category": one.category, "parameters": parameters}
+def _iter_ratios() -> Iterator[DictionaryEntry]:
+    for ratio in ratios.get_catalogue().ratios.values():
+        yield _build_entry(
+            ratio.key,
+            ratio.label,
+            kind="ratio",
+            statement="analytic",
+            definition=ratio.definition,
+            units=ratio.units,
+            aggregation="computed in each period",
+            formula=ratio.formula,
+            category=ratio.category,
+            parameters=list(ratio.inputs),
+        )
 
 
-def _slots() -> Iterator[DictionaryEntry]:
+def _iter_template_slots() -> Iterator[DictionaryEntry]:
     for industry, statements in templates.get_templates().by_industry.items():
-        for name, statement in statements.items():
+        for template_name, statement in statements.items():
             for line in statement.lines:
-                yield _entry(
-                    f"{industry}.{name}.{line.key}",
+                yield _build_entry(
+                    f"{industry}.{template_name}.{line.key}",
                     line.label,
-                    "template_slot",
-                    _STATEMENT_OF_TEMPLATE[name],
-                    f"Line {line.key} of the {name} template of {industry} companies.",
+                    kind="template_slot",
+                    statement=_STATEMENT_BY_TEMPLATE[template_name],
+                    definition=f"Line {line.key} of the {template_name} template of {industry} companies.",
                     units="currency",
                     aggregation="as its metric",
                     category=line.parent or "",
@@ -122,6 +166,13 @@ def _slots() -> Iterator[DictionaryEntry]:
                 )
 
 
-def _reasons() -> Iterator[DictionaryEntry]:
-    for code, one in reasons.CATALOGUE.items():
-        yield _entry(code, one.label, "reason", "other", one.definition, category=one.status)
+def _iter_reasons() -> Iterator[DictionaryEntry]:
+    for code, reason in reasons.CATALOGUE.items():
+        yield _build_entry(
+            code,
+            reason.label,
+            kind="reason",
+            statement="other",
+            definition=reason.definition,
+            category=reason.status,
+        )

@@ -1,10 +1,20 @@
-"""The standardised metrics as data: ``metrics.toml`` read once into values (its header says how to read it)."""
+"""The mapping from reported facts to standardised metrics (``metrics.toml``), parsed once.
+
+Each metric has *rules* in order of preference. A rule is either a list of tags that mean the same line, or a formula
+over tags, or a pattern for custom tags, which filers invent. The best rule that a filing satisfies gives its figure. An
+industry may have rules of its own, which come first.
+
+Where no tag identifies a line, its printed label may. A line that is found by its label gets the concept "face:" and
+the key of the metric, such as "face:capex"; lines that have to be added get "face:capex/1", "face:capex/2" and so on.
+The header of ``metrics.toml`` explains its keys; ``Metric`` has longer names for some of them (see
+``_parse_metric``).
+"""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import cache, cached_property
@@ -16,125 +26,139 @@ from finapi.edgar.xbrl.qnames import is_extension
 INDUSTRIES = ("commercial", "bank", "insurer", "reit")
 STATEMENTS = ("income_statement", "balance_sheet", "cash_flow_statement", "comprehensive_income")
 
-# A filer's own concept with a longer name is nobody's line, and patterns need not be tried on it.
+# A custom concept with a longer name is not a line of a statement, and is not compared with patterns.
 MAX_CONCEPT_CHARS = 256
 
-# The taxonomy of lines that a filing's labels place: "face:capex" is the line that means it, whatever its tag.
+# The prefix of the concepts of lines that are found by their labels.
 FACE_PREFIX = "face:"
-# Lines whose labels make a sum are "face:capex/1" and on; at most so many.
+# The most lines that are added to make a metric.
 MAX_PARTS = 4
+# The priority of a concept that is not a metric by itself.
 NO_PRIORITY = 10_000
-# How a figure is made that is the sum of such lines.
+# The derivation of a figure that is the sum of such lines.
 SUM_OF_LINES = "the lines of the statement that make it"
+LABEL_RULE = "the line of the statement whose label means it, where none stands under a tag"
 
-_TAXONOMIES = {"ifrs": "ifrs-full", "dei": "dei", "srt": "srt"}
+# The taxonomies of prefixes in rules. Tags without a prefix are us-gaap.
+_TAXONOMY_BY_PREFIX = {"ifrs": "ifrs-full", "dei": "dei", "srt": "srt"}
+_CUSTOM_PREFIX = "ext:"
 
 
 class Term(NamedTuple):
-    """A term of a formula: the first of ``names`` that is there; an ``optional`` one may be absent."""
+    """A term of a formula: the first of ``names`` that is reported. An ``optional`` term may be missing."""
 
     sign: int
     names: tuple[str, ...]
     optional: bool
 
 
-# Tags, and patterns for a filer's own concepts.
-Names = tuple[tuple[str, ...], tuple[re.Pattern[str], ...]]
+# Tags, and patterns for custom concepts.
+TagsAndPatterns = tuple[tuple[str, ...], tuple[re.Pattern[str], ...]]
+NO_TAGS: TagsAndPatterns = ((), ())
 
 
 class Rule(NamedTuple):
-    """One way to find a figure: ``tags`` that mean the same line, ``own`` patterns for a filer's own concepts, or the
-    ``terms`` of a formula, which a filing is not asked for that reports one of ``beside``. ``unsigned``: a filer's own
-    line is an amount paid or spent, whatever its sign."""
+    """One way to find a figure: by tags and patterns for custom tags that mean the same line, or by a formula."""
 
-    priority: int
+    priority: int  # 1 is the best.
     tags: tuple[str, ...]
     custom_patterns: tuple[re.Pattern[str], ...]
-    terms: tuple[Term, ...]
+    terms: tuple[Term, ...]  # Of a formula; empty for other rules.
     text: str
-    unless_reported: Names
+    # The formula is not used for a filing that also reports one of these.
+    unless_reported: TagsAndPatterns
+    # Custom concepts are amounts paid or spent, with either sign.
     ignores_sign: bool
 
 
 @dataclass(frozen=True)
 class LabelPattern:
-    """A pattern of labels, compiled when the first is compared with it: of companies without pages none is."""
+    """A pattern of labels. It is compiled when it is first used, which is never for companies without pages."""
 
     text: str
 
     @cached_property
     def fullmatch(self) -> Callable[[str], re.Match[str] | None]:
-        """The match of a whole label, or None."""
+        """The function that matches a complete label."""
         return re.compile(self.text).fullmatch
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric of the mapping. ``rules`` holds its rules by industry, the best first; with ``steady`` a fallback serves
-    only where it means the same line. An ``outlay`` is positive unless a filer erred. ``face`` matches the labels that
-    mean it, ``surely`` those of them that do so beside a tag of it, ``parts`` those of lines that make it together,
-    ``joined`` those of lines that are added to the one that means it, ``akin`` those that may mean it, ``apart`` those
-    of lines that belong beside it, ``siblings`` those of them beside which a line by its tag alone is no figure;
-    ``within`` is the part of a balance sheet that such a line stands in. In industries of ``anywhere`` it is not looked
-    for on a statement first; in those of ``definitions`` one tag serves a company. Of two tags of a ``whole`` one that
-    stand on one statement that serves which holds the other. Formulas are made only of ``entire`` figures of another
-    metric, beside which no line stands."""
+    """A metric of the mapping."""
 
     key: str
     label: str
     statement: str
     definition: str
-    balance: str | None
-    units: str
-    over: str
+    balance: str | None  # "debit" or "credit".
+    units: str  # "currency", "per_share" or "shares".
+    # "instant", "opening" (a balance at the start of the period), "sum" (quarters add up to years), or "none".
+    aggregation: str
+    # Industries whose statements do not have the line, and the only ones that have it (empty: all).
     not_for: frozenset[str]
     only_for: frozenset[str]
-    steady: bool
-    outlay: bool
-    anywhere: frozenset[str]
-    definitions: frozenset[str]
-    within: str
-    entire: str
-    face: LabelPattern | None
-    surely: LabelPattern | None
-    parts: LabelPattern | None
-    joined: LabelPattern | None
-    akin: LabelPattern | None
-    apart: LabelPattern | None
-    siblings: LabelPattern | None
-    whole: bool
-    rules: dict[str, tuple[Rule, ...]]
-    # The tags of all rules in their order, and the patterns.
+    # A fallback tag is only used if it means the same line as the preferred one.
+    is_steady: bool
+    # A payment or expense, which is positive unless the filer made an error.
+    is_outlay: bool
+    # Industries in which a figure from a note is as good as one from the printed statement.
+    note_industries: frozenset[str]
+    # Industries in which all periods of a company use the same tag.
+    single_tag_industries: frozenset[str]
+    # The part of the balance sheet that a line must be in to be found by its label, or "".
+    balance_sheet_part: str
+    # A metric that formulas only use if no line stands next to its line on the statement, or "".
+    complete_metric: str
+    # Labels of the line of this metric.
+    face_labels: LabelPattern | None
+    # Those of ``face_labels`` that are trusted even if another line has a tag of the metric.
+    certain_labels: LabelPattern | None
+    # Labels of lines that add up to it.
+    part_labels: LabelPattern | None
+    # Labels of lines that are added to the line of this metric.
+    added_labels: LabelPattern | None
+    # Labels of lines that may be it, which is not certain.
+    possible_labels: LabelPattern | None
+    # Labels of lines that belong to it, but stand next to its line and are not included.
+    separate_labels: LabelPattern | None
+    # Those of ``separate_labels`` next to which a line that only its tag identifies is not used.
+    sibling_labels: LabelPattern | None
+    # Of two tags on one statement, the one that contains the other is used.
+    prefers_containing_tag: bool
+    rules: dict[str, tuple[Rule, ...]]  # By industry, the best first.
+    # The tags of all rules with their position, and the patterns for custom tags.
     tag_priorities: dict[str, int]
     custom_patterns: tuple[re.Pattern[str], ...]
 
     def has_industry(self, industry: str) -> bool:
-        """Whether statements of an industry have this line at all."""
+        """Return True if statements of an industry have this line."""
         return industry not in self.not_for and (not self.only_for or industry in self.only_for)
 
     def list_tags(self, industry: str) -> list[str]:
-        """The tags that mean it by themselves in an industry, the best first."""
+        """Return the tags that mean the metric by themselves in an industry, the best first."""
         return [tag for rule in self.rules[industry] for tag in rule.tags]
 
-    def is_named_by(self, label: str) -> bool:
-        """Whether a line with a label means this metric on the face of its statement."""
-        return self.face is not None and self.face.fullmatch(label) is not None
+    def is_meant_by(self, label: str) -> bool:
+        """Return True if a line with this label is the metric, if it is printed on its statement."""
+        return self.face_labels is not None and self.face_labels.fullmatch(label) is not None
 
-    def may_be_named_by(self, label: str) -> bool:
-        """Whether a line with a label may mean it, or is a part of it."""
-        return any(one is not None and one.fullmatch(label) is not None for one in (self.akin, self.parts, self.apart))
+    def may_be_meant_by(self, label: str) -> bool:
+        """Return True if a line with this label may be the metric, or is a part of it."""
+        patterns = (self.possible_labels, self.part_labels, self.separate_labels)
+        return any(pattern is not None and pattern.fullmatch(label) is not None for pattern in patterns)
 
     def get_priority(self, concept: str) -> int:
-        """How a line under a counted concept is preferred as this metric by itself, 0 the best; NO_PRIORITY when it is
-        not."""
+        """Return the rank of a concept among those that are the metric by themselves: 0 is the best.
+
+        Return NO_PRIORITY if it is not one of them.
+        """
         if concept in self.tag_priorities:
             return self.tag_priorities[concept]
-        local = concept.partition(":")[2]
-        return (
-            len(self.tag_priorities)
-            if any(pattern.fullmatch(local) for pattern in self.custom_patterns)
-            else NO_PRIORITY
-        )
+        local_name = concept.partition(":")[2]
+        if any(pattern.fullmatch(local_name) for pattern in self.custom_patterns):
+            return len(self.tag_priorities)
+        return NO_PRIORITY
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,106 +174,114 @@ class DerivedMetric:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MetricMapping:
-    """The whole file. ``units_of`` and ``own`` say what a reported concept can be used for."""
+    """The complete mapping."""
 
     version: int
     metrics: dict[str, Metric]
     derived: dict[str, DerivedMetric]
-    # Every mapped concept with the kind of unit it must have.
+    # The kind of unit that facts of each mapped concept must have.
     unit_kinds: dict[str, str]
-    # The same by local name, for a filer's own concept that is spelt like a standard one.
+    # The mapped us-gaap concepts by local name, for custom concepts that are spelt like them.
     local_names: dict[str, str]
-    # Patterns for the filer's own concepts, with the kind of unit.
+    # The patterns for custom concepts, with their kind of unit.
     custom_patterns: tuple[tuple[re.Pattern[str], str], ...]
-    # Every concept of a payment or expense: one that is tagged negative is no term of a formula.
+    # The concepts of payments and expenses. Formulas use none that is tagged negative.
     outlays: frozenset[str]
 
     def find_concept(self, name: str) -> str | None:
-        """Under which mapped name a reported concept counts, or None when no metric uses it."""
+        """Return the mapped concept that a reported one counts as, or None if no metric uses it."""
         if name in self.unit_kinds:
             return name
-        local = name.partition(":")[2]
-        if not is_extension(name) or len(local) > MAX_CONCEPT_CHARS:
+        local_name = name.partition(":")[2]
+        if not is_extension(name) or len(local_name) > MAX_CONCEPT_CHARS:
             return None
-        if local in self.local_names:
-            return self.local_names[local]
-        return name if any(pattern.fullmatch(local) for pattern, _ in self.custom_patterns) else None
+        if local_name in self.local_names:
+            return self.local_names[local_name]
+        return name if any(pattern.fullmatch(local_name) for pattern, _ in self.custom_patterns) else None
 
     def get_unit_kind(self, concept: str) -> str:
-        """The kind of unit that facts of a counted concept must have."""
-        known = self.unit_kinds.get(concept)
-        if known is not None:
-            return known
-        local = concept.partition(":")[2]
-        return next(units for pattern, units in self.custom_patterns if pattern.fullmatch(local))
+        """Return the kind of unit that facts of a concept must have; the concept is one of ``find_concept``."""
+        unit_kind = self.unit_kinds.get(concept)
+        if unit_kind is not None:
+            return unit_kind
+        local_name = concept.partition(":")[2]
+        return next(unit_kind for pattern, unit_kind in self.custom_patterns if pattern.fullmatch(local_name))
 
     def is_negative_outlay(self, key: str, value: Decimal) -> bool:
-        """Whether a key is a payment or expense that is tagged negative, so that nothing is computed from it."""
+        """Return True for a payment or expense that is tagged negative: nothing is computed from it."""
         metric = self.metrics.get(key)
-        return metric is not None and metric.outlay and value < 0
+        return metric is not None and metric.is_outlay and value < 0
 
 
 @cache
 def get_mapping() -> MetricMapping:
-    """The mapping in force."""
-    return parse(_text("metrics.toml"))
+    """Return the current mapping."""
+    return parse(_read_catalogue("metrics.toml"))
 
 
 def list_keys(catalogue: str, table: str) -> list[str]:
-    """The keys of a table of a catalogue, in their order."""
-    return re.findall(rf"^\[{table}\.(\w+)\]", _text(catalogue), re.MULTILINE)
+    """Return the keys of a table of a catalogue file in order, without parsing the file."""
+    return re.findall(rf"^\[{table}\.(\w+)\]", _read_catalogue(catalogue), re.MULTILINE)
 
 
-def _text(catalogue: str) -> str:
-    return get_package_folder("finapi.market.financials").joinpath(catalogue).read_text(encoding="utf-8")
+def _read_catalogue(name: str) -> str:
+    return get_package_folder("finapi.market.financials").joinpath(name).read_text(encoding="utf-8")
 
 
 def parse(text: str) -> MetricMapping:
-    """A mapping out of its TOML; ValueError for a key, an industry or a formula that is not one."""
+    """Return the mapping of a TOML document. Raise ValueError for an unknown key or industry or a bad formula."""
     raw = tomllib.loads(text)
-    words = raw.get("labels", {})
-    metrics = {key: _metric(key, entry, words) for key, entry in raw["metric"].items()}
-    derived = {
-        key: DerivedMetric(key, entry["label"], entry["definition"], entry["formula"], parse_formula(entry["formula"]))
-        for key, entry in raw["derived"].items()
-    }
-    units_of: dict[str, str] = {}
-    own: dict[str, tuple[re.Pattern[str], str]] = {}
+    label_words = raw.get("labels", {})
+    metrics = {key: _parse_metric(key, entry, label_words) for key, entry in raw["metric"].items()}
+    derived = {key: _parse_derived(key, entry, metrics) for key, entry in raw["derived"].items()}
+    unit_kinds: dict[str, str] = {}
+    patterns_by_text: dict[str, tuple[re.Pattern[str], str]] = {}
     outlays: set[str] = set()
     for metric in metrics.values():
-        for rule in (rule for rules in metric.rules.values() for rule in rules):
-            names = (*rule.tags, *(name for term in rule.terms for name in term.names))
-            for name in (
-                (*names, *rule.unless_reported[0]) if not names[:1] or not names[0].startswith(FACE_PREFIX) else ()
-            ):
-                units_of.setdefault(name, metric.units)
-            outlays.update(names if metric.outlay else ())
-            patterns = (*rule.custom_patterns, *rule.unless_reported[1])
-            own.update((pattern.pattern, (pattern, metric.units)) for pattern in patterns)
-    for one in derived.values():
-        unknown = [name for term in one.terms for name in term.names if name not in metrics]
-        if unknown:
-            raise ValueError(f"{one.key} is made of {unknown[0]}, which is not a metric")
-    local_names = {name.partition(":")[2]: name for name in reversed(list(units_of)) if name.startswith("us-gaap:")}
+        for rule in _list_all_rules(metric.rules):
+            other_tags, other_patterns = rule.unless_reported
+            names = [*rule.tags, *_list_term_names(rule)]
+            is_found_by_label = bool(names) and names[0].startswith(FACE_PREFIX)
+            if not is_found_by_label:
+                for name in (*names, *other_tags):
+                    unit_kinds.setdefault(name, metric.units)
+            if metric.is_outlay:
+                outlays.update(names)
+            for pattern in (*rule.custom_patterns, *other_patterns):
+                patterns_by_text[pattern.pattern] = (pattern, metric.units)
+    # Of tags with the same local name the first counts.
+    local_names = {name.partition(":")[2]: name for name in reversed(list(unit_kinds)) if name.startswith("us-gaap:")}
     return MetricMapping(
-        raw["version"], metrics, derived, units_of, local_names, tuple(own.values()), frozenset(outlays)
+        version=raw["version"],
+        metrics=metrics,
+        derived=derived,
+        unit_kinds=unit_kinds,
+        local_names=local_names,
+        custom_patterns=tuple(patterns_by_text.values()),
+        outlays=frozenset(outlays),
     )
 
 
 def parse_untrusted(text: str) -> MetricMapping:
-    """The mapping of a text that others wrote: as :func:`parse`, and re.error for a pattern of labels that is none."""
-    made = parse(text)
-    for metric in made.metrics.values():
+    """Return the mapping of a document that a user wrote.
+
+    Raise what :func:`parse` raises, and re.error for an invalid pattern of labels.
+    """
+    mapping = parse(text)
+    for metric in mapping.metrics.values():
         for field in fields(metric):
-            one = getattr(metric, field.name)
-            if isinstance(one, LabelPattern):
-                re.compile(one.text)
-    return made
+            attribute = getattr(metric, field.name)
+            if isinstance(attribute, LabelPattern):
+                re.compile(attribute.text)
+    return mapping
 
 
 def parse_formula(formula: str, *, tags: bool = False) -> tuple[Term, ...]:
-    """The terms of a formula: ``a + b|c - [d]``. With ``tags`` its names are concepts."""
-    found: list[Term] = []
+    """Return the terms of a formula such as ``a + b|c - [d]``. With ``tags`` its names are concepts.
+
+    Raise ValueError if it has no terms.
+    """
+    terms: list[Term] = []
     sign = 1
     for word in formula.split():
         if word in "+-":
@@ -257,22 +289,33 @@ def parse_formula(formula: str, *, tags: bool = False) -> tuple[Term, ...]:
             continue
         optional = word.startswith("[") and word.endswith("]")
         names = word.strip("[]").split("|")
-        found.append(Term(sign, tuple(_concept(name) if tags else name for name in names), optional))
-    if not found:
+        terms.append(Term(sign, tuple(_expand_concept(name) if tags else name for name in names), optional))
+    if not terms:
         raise ValueError(f"{formula!r} is not a formula")
-    return tuple(found)
+    return tuple(terms)
 
 
-def _metric(key: str, entry: dict[str, Any], words: dict[str, str]) -> Metric:
+def _parse_derived(key: str, entry: Mapping[str, str], metrics: Mapping[str, Metric]) -> DerivedMetric:
+    terms = parse_formula(entry["formula"])
+    for term in terms:
+        for name in term.names:
+            if name not in metrics:
+                raise ValueError(f"{key} is made of {name}, which is not a metric")
+    return DerivedMetric(key, entry["label"], entry["definition"], entry["formula"], terms)
+
+
+def _parse_metric(key: str, entry: dict[str, Any], label_words: dict[str, str]) -> Metric:
     statement = entry["statement"]
     if statement not in STATEMENTS:
         raise ValueError(f"{key} stands on {statement}, which is not a statement")
-    not_for, only_for = (frozenset(entry.get(name, ())) for name in ("not_for", "only_for"))
+    not_for = frozenset(entry.get("not_for", ()))
+    only_for = frozenset(entry.get("only_for", ()))
     if not (not_for | only_for) <= set(INDUSTRIES):
         raise ValueError(f"{key} names an unknown industry")
-    rules = {industry: _rules(key, entry, industry) for industry in INDUSTRIES}
-    every = [rule for of_industry in rules.values() for rule in of_industry]
-    tags = dict.fromkeys(tag for rule in every for tag in rule.tags)
+    rules = {industry: _parse_rules(key, entry, industry) for industry in INDUSTRIES}
+    all_rules = _list_all_rules(rules)
+    tags = dict.fromkeys(tag for rule in all_rules for tag in rule.tags)
+    patterns = {pattern.pattern: pattern for rule in all_rules for pattern in rule.custom_patterns}
     return Metric(
         key=key,
         label=entry["label"],
@@ -280,66 +323,83 @@ def _metric(key: str, entry: dict[str, Any], words: dict[str, str]) -> Metric:
         definition=entry["definition"],
         balance=entry.get("balance"),
         units=entry.get("units", "currency"),
-        over=entry.get("over", "instant" if statement == "balance_sheet" else "sum"),
+        aggregation=entry.get("over", "instant" if statement == "balance_sheet" else "sum"),
         not_for=not_for,
         only_for=only_for,
-        steady=entry.get("steady", False),
-        outlay=entry.get("outlay", False),
-        anywhere=frozenset(entry.get("anywhere", ())),
-        definitions=frozenset(entry.get("definitions", ())),
-        within=entry.get("within", ""),
-        entire=entry.get("entire", ""),
-        face=_label(entry.get("face"), words),
-        surely=_label(entry.get("surely"), words),
-        parts=_label(entry.get("parts"), words),
-        joined=_label(entry.get("joined"), words),
-        akin=_label(entry.get("akin"), words),
-        apart=_label(entry.get("apart"), words),
-        siblings=_label(entry.get("siblings"), words),
-        whole=entry.get("whole", False),
+        is_steady=entry.get("steady", False),
+        is_outlay=entry.get("outlay", False),
+        note_industries=frozenset(entry.get("anywhere", ())),
+        single_tag_industries=frozenset(entry.get("definitions", ())),
+        balance_sheet_part=entry.get("within", ""),
+        complete_metric=entry.get("entire", ""),
+        face_labels=_parse_labels(entry.get("face"), label_words),
+        certain_labels=_parse_labels(entry.get("surely"), label_words),
+        part_labels=_parse_labels(entry.get("parts"), label_words),
+        added_labels=_parse_labels(entry.get("joined"), label_words),
+        possible_labels=_parse_labels(entry.get("akin"), label_words),
+        separate_labels=_parse_labels(entry.get("apart"), label_words),
+        sibling_labels=_parse_labels(entry.get("siblings"), label_words),
+        prefers_containing_tag=entry.get("whole", False),
         rules=rules,
-        tag_priorities={tag: place for place, tag in enumerate(tags)},
-        custom_patterns=tuple(
-            {pattern.pattern: pattern for rule in every for pattern in rule.custom_patterns}.values()
-        ),
+        tag_priorities={tag: priority for priority, tag in enumerate(tags)},
+        custom_patterns=tuple(patterns.values()),
     )
 
 
-def _label(text: str | None, words: dict[str, str]) -> LabelPattern | None:
-    """The pattern of a label; <word> stands for that of the table of labels."""
+def _parse_labels(text: str | None, label_words: dict[str, str]) -> LabelPattern | None:
+    """Return a pattern of labels in which <word> is replaced by that entry of the table of labels."""
 
-    def spelt(text: str) -> str:
-        return re.sub(r"<([a-z]+)>", lambda found: spelt(words[found[1]]), text)
+    def expand(text: str) -> str:
+        return re.sub(r"<([a-z]+)>", lambda match: expand(label_words[match[1]]), text)
 
-    return None if text is None else LabelPattern(spelt(text))
+    return None if text is None else LabelPattern(expand(text))
 
 
-def _rules(key: str, entry: dict[str, Any], industry: str) -> tuple[Rule, ...]:
-    texts = [*entry.get(f"from_{industry}", ()), *entry["from"]]
-    beside = _named(entry.get("beside", ""))
-    unsigned = entry.get("outlay", False)
-    made: list[Rule] = []
-    for priority, text in enumerate(texts, 1):
+def _parse_rules(key: str, entry: dict[str, Any], industry: str) -> tuple[Rule, ...]:
+    unless_reported = _parse_names(entry.get("beside", ""))
+    ignores_sign = entry.get("outlay", False)
+    rules: list[Rule] = []
+
+    def add_rule(
+        text: str,
+        names: TagsAndPatterns = NO_TAGS,
+        terms: tuple[Term, ...] = (),
+        unless_reported: TagsAndPatterns = NO_TAGS,
+    ) -> None:
+        tags, custom_patterns = names
+        rules.append(Rule(len(rules) + 1, tags, custom_patterns, terms, text, unless_reported, ignores_sign))
+
+    for text in (*entry.get(f"from_{industry}", ()), *entry["from"]):
         if text.startswith("= "):
-            made.append(Rule(priority, (), (), parse_formula(text[2:], tags=True), text[2:], beside, unsigned))
+            formula = text.removeprefix("= ")
+            add_rule(formula, terms=parse_formula(formula, tags=True), unless_reported=unless_reported)
         else:
-            made.append(Rule(priority, *_named(text), (), text, ((), ()), unsigned))
+            add_rule(text, names=_parse_names(text))
     if "face" in entry:
-        text = "the line of the statement whose label means it, where none stands under a tag"
-        made.append(Rule(len(made) + 1, (FACE_PREFIX + key,), (), (), text, ((), ()), unsigned))
+        add_rule(LABEL_RULE, names=((FACE_PREFIX + key,), ()))
     if "parts" in entry:
-        every = [Term(1, (f"{FACE_PREFIX}{key}/{number}",), number > 2) for number in range(1, MAX_PARTS + 1)]
-        made.append(Rule(len(made) + 1, (), (), tuple(every), SUM_OF_LINES, ((), ()), unsigned))
-    return tuple(made)
+        # At least two lines make a sum.
+        part_terms = [Term(1, (f"{FACE_PREFIX}{key}/{number}",), number > 2) for number in range(1, MAX_PARTS + 1)]
+        add_rule(SUM_OF_LINES, terms=tuple(part_terms))
+    return tuple(rules)
 
 
-def _named(text: str) -> Names:
-    """The tags of a list and its patterns for a filer's own concepts."""
+def _list_all_rules(rules_by_industry: Mapping[str, tuple[Rule, ...]]) -> list[Rule]:
+    return [rule for rules in rules_by_industry.values() for rule in rules]
+
+
+def _list_term_names(rule: Rule) -> list[str]:
+    return [name for term in rule.terms for name in term.names]
+
+
+def _parse_names(text: str) -> TagsAndPatterns:
     words = text.split()
-    tags = tuple(_concept(word) for word in words if not word.startswith("ext:"))
-    return tags, tuple(re.compile(word[4:]) for word in words if word.startswith("ext:"))
+    tags = tuple(_expand_concept(word) for word in words if not word.startswith(_CUSTOM_PREFIX))
+    patterns = tuple(re.compile(word.removeprefix(_CUSTOM_PREFIX)) for word in words if word.startswith(_CUSTOM_PREFIX))
+    return tags, patterns
 
 
-def _concept(word: str) -> str:
-    prefix, colon, local = word.partition(":")
-    return f"{_TAXONOMIES[prefix]}:{local}" if colon else f"us-gaap:{word}"
+def _expand_concept(word: str) -> str:
+    """Return the full name of a concept: "us-gaap:Assets" for "Assets", "ifrs-full:Assets" for "ifrs:Assets"."""
+    prefix, colon, local_name = word.partition(":")
+    return f"{_TAXONOMY_BY_PREFIX[prefix]}:{local_name}" if colon else f"us-gaap:{word}"

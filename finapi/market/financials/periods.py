@@ -1,7 +1,20 @@
-"""A company's fiscal calendar out of the dates of its facts: years, transition periods, quarters, years to date.
+"""The fiscal calendar of a company, from the periods of its facts: years, transition periods, quarters, years to date.
 
-Never out of the ``fy`` and ``fp`` of a fact, which describe the filing that repeats it. How the company names its
-years is the one thing taken from the filings' own words (DECISIONS 7). Days are numbers, as in ``core/days.py``.
+The fields ``fy`` and ``fp`` of a fact are not used: they describe the filing that repeats the fact. Only the names of
+fiscal years are taken from the filings' own words (DECISIONS 7). Days are numbers, as in ``core/days.py``. The
+algorithm:
+
+1. Facts of metrics that are on every income or cash flow statement prove a period; *evidence* counts them. Periods that
+   differ by a few days are one period reported in several ways: a *cluster* of period keys, the best proved key first.
+2. Fiscal years are the clusters of about a year in annual reports. Of two that overlap, the better proved one counts.
+   If no year is reported, one is assumed from a year to date, the cover page, or the calendar year.
+3. The gaps between years become transition periods (a company that moves its year end from December to June has one of
+   six months) or open years. Open years continue the calendar as far as quarters reach. All of these are *spans*.
+4. A quarter belongs to the span that contains its middle; its number follows from its end. A duration from the start
+   of a span is a *year to date*. Quarters that no filing reports are derived from years to date.
+
+Example: with the durations 2023-01-01..2023-12-31 and 2023-01-01..2023-09-30 the span 2023 has the years to date 3 and
+4, and a fourth quarter from 2023-10-01 to 2023-12-31 without period keys, which can only be derived.
 """
 
 from __future__ import annotations
@@ -18,29 +31,29 @@ from finapi.core.days import EPOCH
 from finapi.market.financials.fact_book import PERIODIC, UNFILED, FactBook, PeriodKey, is_annual_form
 from finapi.market.financials.metric_mapping import MetricMapping
 
-# Two periods whose ends and starts are this close are one, reported in two ways.
+# Two periods whose starts and ends differ by at most this many days are the same.
 SAME_DAYS = 6
-# A year to date that ends no later than this many days into a quarter belongs to the quarter before.
-STUB_SLACK = 15
-# Without an annual report the calendar is continued by this many days a year.
-COMMON_YEAR = 365
+# A year to date that ends at most this many days into a quarter belongs to the quarter before.
+STUB_SLACK_DAYS = 15
+# The length of years that are assumed without an annual report.
+COMMON_YEAR_DAYS = 365
+AVERAGE_YEAR_DAYS = 365.25
 
 
 class Period(NamedTuple):
-    """A row of a series. ``keys`` are the durations that report it, the usual one first; none where it can only be
-    derived. ``start`` is None when it is not known. ``number`` counts the quarter within ``span``."""
+    """The period of a row."""
 
     fiscal_year: int
-    fiscal_period: str
+    fiscal_period: str  # "FY", "Q1" to "Q4"; in a transition period "TP", "TQ1" and so on.
     start: int | None
     end: int
-    keys: tuple[PeriodKey, ...]
+    keys: tuple[PeriodKey, ...]  # As it is reported, the usual key first; empty if it can only be derived.
     span_index: int
-    quarter_number: int
+    quarter_number: int  # Of the quarter within its span, from 1.
 
 
 class FiscalSpan(NamedTuple):
-    """A fiscal year (``kind`` "year"), a transition period, or a year not yet or never reported whole ("open")."""
+    """A fiscal year ("year"), a transition period ("transition"), or a year that is not reported ("open")."""
 
     start: int
     end: int
@@ -49,75 +62,81 @@ class FiscalSpan(NamedTuple):
     fiscal_year: int = 0
 
 
-# A quarter of a span: (place of the span, number from 1). By it the durations to date that end with the quarter, each
-# as the keys under which it is reported.
+# The index of a span and the number of a quarter in it, from 1.
 QuarterKey = tuple[int, int]
-ToDate = dict[QuarterKey, list[tuple[PeriodKey, ...]]]
+# The same period as reported in several ways, the best proved key first.
+PeriodKeys = tuple[PeriodKey, ...]
+# The durations from the start of a span that end with a quarter, the best proved first.
+YearsToDate = dict[QuarterKey, list[PeriodKeys]]
 
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """The spans of a company, oldest first; ``quarters`` and ``to_date`` by (span, number)."""
+    """The fiscal calendar of a company. ``spans`` are in order, the oldest first."""
 
     spans: tuple[FiscalSpan, ...]
     quarters: dict[QuarterKey, Period]
-    to_date: dict[QuarterKey, tuple[PeriodKey, ...]]
+    to_date: dict[QuarterKey, PeriodKeys]
 
     def list_years(self) -> list[Period]:
-        """The fiscal years and transition periods that were reported, newest first."""
+        """Return the reported fiscal years and transition periods, newest first."""
         names = {"year": "FY", "transition": "TP"}
-        return [
-            Period(span.fiscal_year, names[span.kind], span.start, span.end, span.keys, index, 4)
-            for index, span in reversed(list(enumerate(self.spans)))
-            if span.kind in names and span.keys
-        ]
+        years = []
+        for span_index, span in enumerate(self.spans):
+            if span.kind in names and span.keys:
+                years.append(Period(span.fiscal_year, names[span.kind], span.start, span.end, span.keys, span_index, 4))
+        years.reverse()
+        return years
 
     def list_quarters(self) -> list[Period]:
-        """The quarters, newest first."""
-        return sorted(self.quarters.values(), key=lambda one: (-one.end, -one.quarter_number))
+        """Return the quarters, newest first."""
+        return sorted(self.quarters.values(), key=lambda period: (-period.end, -period.quarter_number))
 
     def list_years_to_date(self) -> list[Period]:
-        """The years to date, newest first: first quarter, half year, nine months, year."""
-        found = []
-        for (index, number), keys in self.to_date.items():
-            span = self.spans[index]
-            end, days = keys[0]
-            quarter = self.quarters.get((index, number))
+        """Return the years to date, newest first: first quarters, half years, nine months and years."""
+        periods = []
+        for (span_index, number), keys in self.to_date.items():
+            span = self.spans[span_index]
+            end, length = keys[0]
+            quarter = self.quarters.get((span_index, number))
             if quarter is None or abs(quarter.end - end) > SAME_DAYS:
                 # A stub, as before a merger: named after the quarter in which it ends.
-                name = build_quarter_name(span, min(4, (days - STUB_SLACK) * 4 // COMMON_YEAR + 1))
+                ending_quarter = (length - STUB_SLACK_DAYS) * 4 // COMMON_YEAR_DAYS + 1
+                name = build_quarter_name(span, min(4, ending_quarter))
             else:
                 name = quarter.fiscal_period
-            found.append(Period(span.fiscal_year, name, end - days + 1, end, keys, index, number))
-        return sorted(found, key=lambda one: (-one.end, -one.quarter_number))
+            periods.append(Period(span.fiscal_year, name, end - length + 1, end, keys, span_index, number))
+        return sorted(periods, key=lambda period: (-period.end, -period.quarter_number))
 
 
 def build_quarter_name(span: FiscalSpan, number: int) -> str:
-    """Q1 to Q4; TQ1 and so on in a transition period."""
+    """Return "Q1" to "Q4", or "TQ1" and so on in a transition period."""
     return f"TQ{number}" if span.kind == "transition" else f"Q{number}"
 
 
-# DECISIONS 14: how many days each kind of duration has, 52/53-week years and stubs included.
+# DECISIONS 14: the number of days of each kind of duration, including 52/53-week years and stubs.
 QUARTER_DAYS = range(70, 121)
 HALF_YEAR_DAYS = range(140, 230)
 NINE_MONTHS_DAYS = range(230, 330)
 YEAR_DAYS = range(330, 421)
-# A year's report on fewer or more days, not the first, is of a transition period of 11 or 13 months.
+# A year of an annual report with another length is a transition period of 11 or 13 months, unless it is the first.
 FULL_YEAR_DAYS = range(350, 386)
-# More than a quarter has: a transition period of four months is not one.
-LONG_QUARTER = 100
+# A transition period of four months is longer than this and is not a quarter.
+MAX_QUARTER_DAYS = 100
+# A derived quarter may be longer than a reported one by this many days.
+DERIVED_QUARTER_SLACK = 7
 
-# A year or a year to date may begin this many days off the end of the year before (52/53 weeks, slips).
+# A year or year to date may start this many days before or after the end of the year before (52/53 weeks, errors).
 SLACK_DAYS = 10
-# So many of the last annual reports decide how a company names its years.
+# The number of the latest annual reports that decide how a company names its years.
 LAST_REPORTS = 3
-# More years than any company has reported in XBRL; what claims more is damaged.
+# More years than any company has reported in XBRL. A filing that claims more is damaged.
 MAX_YEARS = 80
-# More periods of one length than quarters in so many years, each reported in several ways: what has more is damaged.
+# More periods of one length than there are quarters in these years, each reported in several ways.
 MAX_PERIODS = 1_000
 
-# Facts of these metrics prove a period: they stand on every income or cash flow statement.
-PROOFS = (
+# The metrics whose facts prove a period: they are on every income or cash flow statement.
+PROOF_METRICS = (
     "revenue",
     "operating_income",
     "pretax_income",
@@ -134,187 +153,235 @@ PROOFS = (
     "net_change_in_cash",
 )
 
+# The weights of a fact as evidence: in a periodic report, in one without a filing date, and elsewhere, such as an 8-K.
+PERIODIC_WEIGHT, UNFILED_WEIGHT, OTHER_WEIGHT = 100, 99, 1
+# The weight of a period that is proved by more than a single weak fact.
+MIN_WEIGHT = 2
+
 
 class _Evidence:
-    """How many facts prove each duration: in annual reports, in interim ones, elsewhere."""
+    """The weights of the facts that prove each duration: all of them, and the number of concepts in annual reports."""
 
     def __init__(self, book: FactBook, mapping: MetricMapping) -> None:
         self.annual: Counter[PeriodKey] = Counter()
         self.all: Counter[PeriodKey] = Counter()
-        ranks = [filing.source_rank for filing in book.filings]
-        annual = [
-            is_annual_form(filing.form) and rank <= UNFILED for filing, rank in zip(book.filings, ranks, strict=True)
+        source_ranks = [filing.source_rank for filing in book.filings]
+        is_annual = [
+            is_annual_form(filing.form) and source_rank <= UNFILED
+            for filing, source_rank in zip(book.filings, source_ranks, strict=True)
         ]
-        weights = [100 if rank == PERIODIC else 99 if rank == UNFILED else 1 for rank in ranks]
+        weights_by_rank = {PERIODIC: PERIODIC_WEIGHT, UNFILED: UNFILED_WEIGHT}
+        weights = [weights_by_rank.get(source_rank, OTHER_WEIGHT) for source_rank in source_ranks]
         for concept in list_proof_concepts(mapping, book):
-            for key, vintages in book.vintages.get(concept, {}).items():
-                if key[1]:
-                    self.all[key] += sum(weights[vintage.filing_index] for vintage in vintages)
-                    if any(annual[vintage.filing_index] for vintage in vintages):
-                        self.annual[key] += 1
+            for period_key, vintages in book.vintages.get(concept, {}).items():
+                if period_key[1]:
+                    self.all[period_key] += sum(weights[vintage.filing_index] for vintage in vintages)
+                    if any(is_annual[vintage.filing_index] for vintage in vintages):
+                        self.annual[period_key] += 1
 
 
 def list_proof_concepts(mapping: MetricMapping, book: FactBook) -> set[str]:
-    """The concepts of a book whose facts prove a period."""
-    tags = {
-        name
-        for key in PROOFS
-        for rules in mapping.metrics[key].rules.values()
-        for rule in rules
-        for name in (*rule.tags, *(name for term in rule.terms for name in term.names))
-    }
-    return {concept for concept in book.vintages if concept in tags}
+    """Return the concepts of a book whose facts prove a period."""
+    concepts: set[str] = set()
+    for key in PROOF_METRICS:
+        for rules in mapping.metrics[key].rules.values():
+            for rule in rules:
+                concepts.update(rule.tags)
+                concepts.update(name for term in rule.terms for name in term.names)
+    return concepts.intersection(book.vintages)
 
 
 def build_calendar(
     book: FactBook, mapping: MetricMapping, year_end: str | None = None, *, is_retailer: bool = False
 ) -> Calendar:
-    """The calendar of a company. ``year_end`` is what a cover page or the SEC's list says: "0930"; used only
-    when no document shows a year or a year to date.
+    """Return the fiscal calendar of a company; it is empty if no fact proves a period.
 
-    Without an annual report that names its year a retailer's that ends with January is called after the year in
-    which it began, as most of them do (of 14 in the data set of 2009q3 all but Wal-Mart and TJX)."""
+    ``year_end`` is the day that a cover page or the SEC's list states, such as "0930". It is only used if no document
+    shows a year or a year to date. The year of a retailer that ends in January is named after the year in which it
+    began, unless an annual report names it. Most retailers do so: of 14 in the data set of 2009q3 all except Wal-Mart
+    and TJX.
+    """
     evidence = _Evidence(book, mapping)
-    years = _years(evidence)
+    years = _find_years(evidence)
     durations = [
-        key for key in evidence.all if key[1] in QUARTER_DAYS or key[1] in HALF_YEAR_DAYS or key[1] in NINE_MONTHS_DAYS
+        period_key
+        for period_key in evidence.all
+        if period_key[1] in QUARTER_DAYS or period_key[1] in HALF_YEAR_DAYS or period_key[1] in NINE_MONTHS_DAYS
     ]
     if not years:
-        years = _assumed(evidence, durations, year_end)
+        years = _assume_year(evidence, durations, year_end)
     if not years:
         return Calendar((), {}, {})
-    spans = _continued(_with_gaps(years, evidence), durations)
-    named = _named(spans, book, is_retailer)
-    to_date = _to_date(named, evidence)
-    quarters = _quarters(named, evidence, to_date)
-    return Calendar(tuple(named), quarters, _agreeing(to_date, quarters))
+    spans = _extend_spans(_fill_gaps(years, evidence), durations)
+    spans = _name_years(spans, book, is_retailer)
+    years_to_date = _find_years_to_date(spans, evidence)
+    quarters = _find_quarters(spans, evidence, years_to_date)
+    return Calendar(tuple(spans), quarters, _select_years_to_date(years_to_date, quarters))
 
 
 # ---- fiscal years
 
 
-def _years(evidence: _Evidence) -> list[FiscalSpan]:
-    """The years that reports show, without overlaps: of two that overlap the better proved one stands."""
-    extra = _clusters({key: count for key, count in evidence.all.items() if key[1] in YEAR_DAYS and count < 99})
-    # Without an annual report only an 8-K or a registration statement repeats the annual figures.
-    found = _clusters({key: count for key, count in evidence.annual.items() if key[1] in YEAR_DAYS}) or extra
-    least = 2 if any(weight >= 2 for _, weight in found) else 1
-    chosen: list[FiscalSpan] = []
-    for place, (keys, weight) in enumerate((*found, *extra)):
-        end, days = keys[0]
-        span = FiscalSpan(end - days + 1, end, "year", keys)
-        if any(_overlap(span, other) for other in chosen):
-            continue
-        # A year that only an 8-K reports stands where the reports' years leave room and are in step with it.
-        if weight >= least if place < len(found) else weight >= 2 and _in_step(span, chosen):
-            chosen.append(span)
-    return sorted(chosen, key=lambda span: span.end)
-
-
-def _in_step(span: FiscalSpan, years: Sequence[FiscalSpan]) -> bool:
-    return any(
-        abs((span.end - other.end) - round((span.end - other.end) / 365.25) * 365.25) <= SLACK_DAYS for other in years
+def _find_years(evidence: _Evidence) -> list[FiscalSpan]:
+    """Return the reported years without overlaps, oldest first."""
+    annual_clusters = _build_clusters(
+        {period_key: count for period_key, count in evidence.annual.items() if period_key[1] in YEAR_DAYS}
     )
+    # Years that only an 8-K or a registration statement reports.
+    other_clusters = _build_clusters(
+        {
+            period_key: weight
+            for period_key, weight in evidence.all.items()
+            if period_key[1] in YEAR_DAYS and weight < UNFILED_WEIGHT
+        }
+    )
+    primary_clusters = annual_clusters or other_clusters
+    has_strong_proof = any(weight >= MIN_WEIGHT for _, weight in primary_clusters)
+    min_primary_weight = MIN_WEIGHT if has_strong_proof else 1
+    years: list[FiscalSpan] = []
+    for keys, weight in primary_clusters:
+        span = _build_year(keys)
+        if weight >= min_primary_weight and not _overlaps_any(span, years):
+            years.append(span)
+    for keys, weight in other_clusters:
+        span = _build_year(keys)
+        if weight >= MIN_WEIGHT and not _overlaps_any(span, years) and _is_in_step(span, years):
+            years.append(span)
+    return sorted(years, key=lambda span: span.end)
 
 
-def _assumed(evidence: _Evidence, durations: Sequence[PeriodKey], year_end: str | None) -> list[FiscalSpan]:
-    """One year to start from when no year is reported: by a year to date, else by what is said of the year end."""
-    longer = {key: evidence.all[key] for key in durations if key[1] not in QUARTER_DAYS}
-    if longer:
-        # The calendar in force is that of the last one; a change of year end shows in what came before.
-        (end, days), *_ = min(_clusters(longer), key=lambda one: (-one[1], -one[0][0][0], one[0][0][1]))[0]
-        start = end - days + 1
-        return [FiscalSpan(start, start + COMMON_YEAR - 1, "open")]
+def _build_year(keys: PeriodKeys) -> FiscalSpan:
+    end, length = keys[0]
+    return FiscalSpan(end - length + 1, end, "year", keys)
+
+
+def _overlaps_any(span: FiscalSpan, years: Iterable[FiscalSpan]) -> bool:
+    return any(min(span.end, year.end) - max(span.start, year.start) > SLACK_DAYS for year in years)
+
+
+def _is_in_step(span: FiscalSpan, years: Iterable[FiscalSpan]) -> bool:
+    """Return True if a span ends about a number of full years before or after one of ``years``."""
+    for year in years:
+        distance = span.end - year.end
+        full_years = round(distance / AVERAGE_YEAR_DAYS)
+        if abs(distance - full_years * AVERAGE_YEAR_DAYS) <= SLACK_DAYS:
+            return True
+    return False
+
+
+def _assume_year(evidence: _Evidence, durations: Sequence[PeriodKey], year_end: str | None) -> list[FiscalSpan]:
+    """Return one year to start from if no year is reported: from a year to date, else from ``year_end``."""
+    years_to_date = {
+        period_key: evidence.all[period_key] for period_key in durations if period_key[1] not in QUARTER_DAYS
+    }
+    if years_to_date:
+        # The latest of the best proved ones, because the year end may have changed before.
+        keys, _ = min(
+            _build_clusters(years_to_date), key=lambda cluster: (-cluster[1], -cluster[0][0][0], cluster[0][0][1])
+        )
+        end, length = keys[0]
+        start = end - length + 1
+        return [FiscalSpan(start, start + COMMON_YEAR_DAYS - 1, "open")]
     if not durations:
         return []
-    latest = max(durations)
+    latest_end, _ = max(durations)
     if year_end is None or not re.fullmatch(r"(0[1-9]|1[0-2])([0-2][0-9]|3[01])", year_end):
-        # Nothing tells: the calendar year, which most companies have.
-        year_end = "1231"
-    month, number = int(year_end[:2]), int(year_end[2:])
-    ends = []
-    for year in range(_date(latest[0]).year - 1, _date(latest[0]).year + 2):
-        ends.append((EPOCH.replace(year=year, month=month, day=1) - EPOCH).days + number - 1)
-    # 52/53 weeks: the year may end some days past the day that is named.
-    end = min(one for one in ends if one >= latest[0] - SLACK_DAYS)
-    return [FiscalSpan(end - COMMON_YEAR + 1, end, "open")]
+        year_end = "1231"  # Most companies use the calendar year.
+    month, day = int(year_end[:2]), int(year_end[2:])
+    latest_year = _to_date(latest_end).year
+    year_ends = []
+    for year in range(latest_year - 1, latest_year + 2):
+        first_of_month = EPOCH.replace(year=year, month=month, day=1)
+        year_ends.append((first_of_month - EPOCH).days + day - 1)
+    # A year of 52/53 weeks may end some days after the stated day.
+    end = min(candidate for candidate in year_ends if candidate >= latest_end - SLACK_DAYS)
+    return [FiscalSpan(end - COMMON_YEAR_DAYS + 1, end, "open")]
 
 
-def _with_gaps(years: Sequence[FiscalSpan], evidence: _Evidence) -> list[FiscalSpan]:
-    """Years with what lies between them: transition periods where less than a year is missing, else open years."""
+def _fill_gaps(years: Sequence[FiscalSpan], evidence: _Evidence) -> list[FiscalSpan]:
+    """Return the years with the spans between them."""
     spans: list[FiscalSpan] = []
     for year in years:
         if spans:
-            spans.extend(_between(spans[-1].end + 1, year.start - 1, evidence))
+            spans.extend(_build_gap_spans(spans[-1].end + 1, year.start - 1, evidence))
             if year.end - year.start + 1 not in FULL_YEAR_DAYS:
                 year = year._replace(kind="transition")
         spans.append(year)
     return spans
 
 
-def _between(start: int, end: int, evidence: _Evidence) -> list[FiscalSpan]:
-    days = end - start + 1
-    if days <= SLACK_DAYS:
+def _build_gap_spans(start: int, end: int, evidence: _Evidence) -> list[FiscalSpan]:
+    """Return the spans of a gap between two years: open years, or a transition period if it is shorter than a year."""
+    length = end - start + 1
+    if length <= SLACK_DAYS:
         return []
-    if days not in range(YEAR_DAYS.start) and days < MAX_YEARS * 366:
-        count = max(1, round(days / 365.25))
-        cuts = [start + round(days * part / count) for part in range(count + 1)]
-        return [FiscalSpan(a, b - 1, "open") for a, b in pairwise(cuts)]
-    told = {
-        key: weight
-        for key, weight in evidence.all.items()
-        if abs(key[0] - end) <= SAME_DAYS and abs(key[0] - key[1] + 1 - start) <= SAME_DAYS and key in evidence.annual
+    if YEAR_DAYS.start <= length < MAX_YEARS * 366:
+        year_count = max(1, round(length / AVERAGE_YEAR_DAYS))
+        boundaries = [start + round(length * index / year_count) for index in range(year_count + 1)]
+        return [FiscalSpan(first, next_first - 1, "open") for first, next_first in pairwise(boundaries)]
+    weights = {
+        period_key: weight
+        for period_key, weight in evidence.all.items()
+        if period_key in evidence.annual and _is_same_period(period_key, (end, length))
     }
-    keys = _clusters(told)[0][0] if told else ()
+    keys = _build_clusters(weights)[0][0] if weights else ()
     return [FiscalSpan(start, end, "transition", keys)]
 
 
-def _continued(spans: list[FiscalSpan], durations: Sequence[PeriodKey]) -> list[FiscalSpan]:
-    """Spans with open years before and after, as far as quarters and years to date reach."""
+def _extend_spans(spans: list[FiscalSpan], durations: Sequence[PeriodKey]) -> list[FiscalSpan]:
+    """Return the spans with open years before and after, as far as quarters and years to date reach."""
     if not durations:
         return spans
-    first = min(end - days + 1 for end, days in durations)
-    last = max(end for end, _ in durations)
-    while first < spans[0].start - SLACK_DAYS and len(spans) < MAX_YEARS:
+    first_day = min(end - length + 1 for end, length in durations)
+    last_day = max(end for end, _ in durations)
+    while first_day < spans[0].start - SLACK_DAYS and len(spans) < MAX_YEARS:
         end = spans[0].start - 1
-        spans.insert(0, FiscalSpan(end - COMMON_YEAR + 1, end, "open"))
-    while last > spans[-1].end + SLACK_DAYS and len(spans) < MAX_YEARS:
+        spans.insert(0, FiscalSpan(end - COMMON_YEAR_DAYS + 1, end, "open"))
+    while last_day > spans[-1].end + SLACK_DAYS and len(spans) < MAX_YEARS:
         start = spans[-1].end + 1
-        spans.append(FiscalSpan(start, start + COMMON_YEAR - 1, "open"))
+        spans.append(FiscalSpan(start, start + COMMON_YEAR_DAYS - 1, "open"))
     return spans
 
 
 # ---- names
 
 
-def _named(spans: Sequence[FiscalSpan], book: FactBook, is_retailer: bool) -> list[FiscalSpan]:
-    """Spans with their fiscal year: that of the end plus the offset that most of the last annual reports agree on."""
-    votes: dict[int, Counter[int]] = {}
-    for label, end in sorted(_labels(spans, book), key=lambda one: (-one[1], one[0])):
-        base = _date(end - SLACK_DAYS)
-        of_month = votes.setdefault(base.month, Counter())
-        if label - base.year in (0, -1) and of_month.total() < LAST_REPORTS:
-            of_month[label - base.year] += 1
-    everywhere: Counter[int] = sum(votes.values(), Counter())
-    made = []
+def _name_years(spans: Sequence[FiscalSpan], book: FactBook, is_retailer: bool) -> list[FiscalSpan]:
+    """Return the spans with their fiscal years.
+
+    The fiscal year is the year in which the span ends, or the year before it (offset -1). The latest annual reports
+    decide, separately for each month in which years end.
+    """
+    offset_counts: dict[int, Counter[int]] = {}
+    # The latest reports first.
+    for fiscal_year, end in sorted(_iter_reported_years(spans, book), key=lambda report: (-report[1], report[0])):
+        end_date = _to_date(end - SLACK_DAYS)
+        counts = offset_counts.setdefault(end_date.month, Counter())
+        offset = fiscal_year - end_date.year
+        if offset in (0, -1) and counts.total() < LAST_REPORTS:
+            counts[offset] += 1
+    all_counts: Counter[int] = sum(offset_counts.values(), Counter())
+    named_spans = []
     for span in spans:
-        base = _date(span.end - SLACK_DAYS)
-        counted = votes.get(base.month) or everywhere or Counter({-1: int(is_retailer and base.month == 1)})
-        offset = -1 if counted[-1] > counted[0] else 0
-        made.append(span._replace(fiscal_year=base.year + offset))
-    return made
+        end_date = _to_date(span.end - SLACK_DAYS)
+        default_offset = -1 if is_retailer and end_date.month == 1 else 0
+        counts = offset_counts.get(end_date.month) or all_counts or Counter({default_offset: 1})
+        offset = -1 if counts[-1] > counts[0] else 0
+        named_spans.append(span._replace(fiscal_year=end_date.year + offset))
+    return named_spans
 
 
-def _labels(spans: Sequence[FiscalSpan], book: FactBook) -> Iterable[tuple[int, int]]:
-    """The fiscal year that each annual report calls its own, and the end of the year that it reports on."""
-    ends: dict[int, int] = {}
-    for by_key in book.vintages.values():
-        for key, vintages in by_key.items():
-            if key[1] in YEAR_DAYS:
+def _iter_reported_years(spans: Sequence[FiscalSpan], book: FactBook) -> Iterable[tuple[int, int]]:
+    """Yield the fiscal year that each annual report calls its own, and the end of the year that it reports on."""
+    last_ends: dict[int, int] = {}  # Of the years with facts, by filing index.
+    for by_period in book.vintages.values():
+        for period_key, vintages in by_period.items():
+            if period_key[1] in YEAR_DAYS:
                 for vintage in vintages:
-                    ends[vintage.filing_index] = max(ends.get(vintage.filing_index, 0), key[0])
-    for place, filing in enumerate(book.filings):
-        end = filing.period_end if filing.period_end is not None else ends.get(place)
+                    filing_index = vintage.filing_index
+                    last_ends[filing_index] = max(last_ends.get(filing_index, 0), period_key[0])
+    for filing_index, filing in enumerate(book.filings):
+        end = filing.period_end if filing.period_end is not None else last_ends.get(filing_index)
         if filing.fiscal_year is not None and end is not None and is_annual_form(filing.form):
             yield filing.fiscal_year, end
 
@@ -322,103 +389,140 @@ def _labels(spans: Sequence[FiscalSpan], book: FactBook) -> Iterable[tuple[int, 
 # ---- quarters and years to date
 
 
-def _to_date(spans: Sequence[FiscalSpan], evidence: _Evidence) -> ToDate:
-    """Durations from the start of a span on, by (span, number of quarters); the best proved first."""
-    found: dict[QuarterKey, dict[PeriodKey, int]] = {}
-    for key, weight in evidence.all.items():
-        start = key[0] - key[1] + 1
-        for number, lengths in ((1, QUARTER_DAYS), (2, HALF_YEAR_DAYS), (3, NINE_MONTHS_DAYS), (4, YEAR_DAYS)):
-            if key[1] in lengths:
-                index = _starting(spans, start)
-                if index is not None and key[0] <= spans[index].end + SLACK_DAYS:
-                    found.setdefault((index, number), {})[key] = weight
-    for index, span in enumerate(spans):
-        found.pop((index, 4), None)
+def _find_years_to_date(spans: Sequence[FiscalSpan], evidence: _Evidence) -> YearsToDate:
+    """Return the durations from the start of each span, by the quarter with which they end."""
+    weights: dict[QuarterKey, dict[PeriodKey, int]] = {}
+    for period_key, weight in evidence.all.items():
+        end, length = period_key
+        for number, lengths in enumerate((QUARTER_DAYS, HALF_YEAR_DAYS, NINE_MONTHS_DAYS, YEAR_DAYS), start=1):
+            if length in lengths:
+                span_index = _find_starting_span(spans, end - length + 1)
+                if span_index is not None and end <= spans[span_index].end + SLACK_DAYS:
+                    weights.setdefault((span_index, number), {})[period_key] = weight
+    # The fourth is the year itself, with its own keys.
+    for span_index, span in enumerate(spans):
+        weights.pop((span_index, 4), None)
         if span.keys and span.kind == "year":
-            found[index, 4] = {key: len(span.keys) - place for place, key in enumerate(span.keys)}
-    return {place: [keys for keys, _ in _clusters(told)] for place, told in found.items()}
+            weights[span_index, 4] = {
+                period_key: len(span.keys) - position for position, period_key in enumerate(span.keys)
+            }
+    return {
+        quarter_key: [keys for keys, _ in _build_clusters(quarter_weights)]
+        for quarter_key, quarter_weights in weights.items()
+    }
 
 
-def _starting(spans: Sequence[FiscalSpan], start: int) -> int | None:
-    near = [
-        (abs(span.start - start), index) for index, span in enumerate(spans) if abs(span.start - start) <= SLACK_DAYS
+def _find_starting_span(spans: Sequence[FiscalSpan], start: int) -> int | None:
+    """Return the index of the span that starts nearest to a day, within a few days, or None."""
+    distances = [
+        (abs(span.start - start), span_index)
+        for span_index, span in enumerate(spans)
+        if abs(span.start - start) <= SLACK_DAYS
     ]
-    return min(near)[1] if near else None
+    return min(distances)[1] if distances else None
 
 
-def _quarters(spans: Sequence[FiscalSpan], evidence: _Evidence, to_date: ToDate) -> dict[QuarterKey, Period]:
-    """Quarters by (span, number): those reported, and those that durations to date leave between them."""
-    quarters: dict[QuarterKey, Period] = {}
-    for keys, _ in _clusters({key: weight for key, weight in evidence.all.items() if key[1] in QUARTER_DAYS}):
-        end, days = keys[0]
-        middle = end - days // 2
-        index = next((at for at, span in enumerate(spans) if span.start <= middle <= span.end), None)
-        if index is None:
-            continue
-        if days > LONG_QUARTER and spans[index].kind == "transition" and keys[0] in spans[index].keys:
-            continue
-        number = _number(spans[index], end)
-        if (index, number) not in quarters:
-            name = build_quarter_name(spans[index], number)
-            quarters[index, number] = Period(spans[index].fiscal_year, name, end - days + 1, end, keys, index, number)
-    for index, span in enumerate(spans):
+def _find_quarters(
+    spans: Sequence[FiscalSpan], evidence: _Evidence, years_to_date: YearsToDate
+) -> dict[QuarterKey, Period]:
+    """Return the reported quarters, and those between two years to date."""
+    quarters = _find_reported_quarters(spans, evidence)
+    for span_index, span in enumerate(spans):
         for number in range(2, 5):
-            if (index, number) in quarters or (index, number) not in to_date:
+            if (span_index, number) in quarters or (span_index, number) not in years_to_date:
                 continue
-            before, shorter = quarters.get((index, number - 1)), to_date.get((index, number - 1))
-            end = to_date[index, number][0][0][0]
-            earlier = before.end if before else shorter[0][0][0] if shorter else None
-            if earlier is not None and end - earlier in range(QUARTER_DAYS.start, QUARTER_DAYS.stop + 7):
+            end, _ = years_to_date[span_index, number][0][0]
+            quarter_before = quarters.get((span_index, number - 1))
+            to_date_before = years_to_date.get((span_index, number - 1))
+            if quarter_before:
+                end_before = quarter_before.end
+            elif to_date_before:
+                end_before, _ = to_date_before[0][0]
+            else:
+                continue
+            if QUARTER_DAYS.start <= end - end_before < QUARTER_DAYS.stop + DERIVED_QUARTER_SLACK:
                 name = build_quarter_name(span, number)
-                quarters[index, number] = Period(span.fiscal_year, name, earlier + 1, end, (), index, number)
+                quarters[span_index, number] = Period(
+                    fiscal_year=span.fiscal_year,
+                    fiscal_period=name,
+                    start=end_before + 1,
+                    end=end,
+                    keys=(),
+                    span_index=span_index,
+                    quarter_number=number,
+                )
     return quarters
 
 
-def _agreeing(to_date: ToDate, quarters: dict[QuarterKey, Period]) -> dict[QuarterKey, tuple[PeriodKey, ...]]:
-    """For each quarter the duration to date that ends with it; the best proved where there is no such quarter."""
-    chosen = {}
-    for place, told in to_date.items():
-        quarter = quarters.get(place)
-        ending = [keys for keys in told if quarter is None or abs(keys[0][0] - quarter.end) <= SAME_DAYS]
-        chosen[place] = (ending or told)[0]
-    return chosen
+def _find_reported_quarters(spans: Sequence[FiscalSpan], evidence: _Evidence) -> dict[QuarterKey, Period]:
+    quarters: dict[QuarterKey, Period] = {}
+    weights = {period_key: weight for period_key, weight in evidence.all.items() if period_key[1] in QUARTER_DAYS}
+    for keys, _ in _build_clusters(weights):
+        end, length = keys[0]
+        middle = end - length // 2
+        span_index = next((index for index, span in enumerate(spans) if span.start <= middle <= span.end), None)
+        if span_index is None:
+            continue
+        span = spans[span_index]
+        if length > MAX_QUARTER_DAYS and span.kind == "transition" and keys[0] in span.keys:
+            continue
+        number = _compute_quarter_number(span, end)
+        if (span_index, number) not in quarters:
+            name = build_quarter_name(span, number)
+            start = end - length + 1
+            quarters[span_index, number] = Period(span.fiscal_year, name, start, end, keys, span_index, number)
+    return quarters
 
 
-def _number(span: FiscalSpan, end: int) -> int:
-    """Which quarter of a span ends on a day; quarters of 12, 12, 12 and 16 weeks are told apart too."""
-    length = span.end - span.start + 1 if span.kind != "transition" else COMMON_YEAR
+def _select_years_to_date(
+    years_to_date: YearsToDate, quarters: dict[QuarterKey, Period]
+) -> dict[QuarterKey, PeriodKeys]:
+    """Return for each quarter the best proved year to date that ends with it, or if there is none, of all."""
+    selected = {}
+    for quarter_key, candidates in years_to_date.items():
+        quarter = quarters.get(quarter_key)
+        ending = [keys for keys in candidates if quarter is None or abs(keys[0][0] - quarter.end) <= SAME_DAYS]
+        selected[quarter_key] = (ending or candidates)[0]
+    return selected
+
+
+def _compute_quarter_number(span: FiscalSpan, end: int) -> int:
+    """Return the number of the quarter of a span that ends on a day, also for quarters of 12, 12, 12 and 16 weeks."""
+    length = span.end - span.start + 1 if span.kind != "transition" else COMMON_YEAR_DAYS
     return min(4, max(1, round((end - span.start + 1) * 4 / length)))
 
 
-# ---- days
+# ---- clusters and days
 
 
-def _clusters(weights: dict[PeriodKey, int]) -> list[tuple[tuple[PeriodKey, ...], int]]:
-    """Periods grouped where they are one reported in several ways, the usual one first; the best proved group first."""
-    left = sorted(weights, key=lambda key: (-weights[key], -key[0], -key[1]))[:MAX_PERIODS]
-    made: list[tuple[list[PeriodKey], int]] = []
-    for key in left:
-        for keys, _ in made:
-            if abs(keys[0][0] - key[0]) <= SAME_DAYS and abs(keys[0][0] - keys[0][1] - key[0] + key[1]) <= SAME_DAYS:
-                keys.append(key)
+def _build_clusters(weights: dict[PeriodKey, int]) -> list[tuple[PeriodKeys, int]]:
+    """Return the clusters of some periods, each with the weight of its first key; the best proved first."""
+    period_keys = sorted(weights, key=lambda period_key: (-weights[period_key], -period_key[0], -period_key[1]))
+    clusters: list[tuple[list[PeriodKey], int]] = []
+    for period_key in period_keys[:MAX_PERIODS]:
+        for keys, _ in clusters:
+            if _is_same_period(keys[0], period_key):
+                keys.append(period_key)
                 break
         else:
-            made.append(([key], weights[key]))
-    return [(tuple(keys), weight) for keys, weight in made]
+            clusters.append(([period_key], weights[period_key]))
+    return [(tuple(keys), weight) for keys, weight in clusters]
 
 
-def _overlap(one: FiscalSpan, other: FiscalSpan) -> bool:
-    return min(one.end, other.end) - max(one.start, other.start) > SLACK_DAYS
+def _is_same_period(period_key: PeriodKey, other: PeriodKey) -> bool:
+    end, length = period_key
+    other_end, other_length = other
+    return abs(end - other_end) <= SAME_DAYS and abs((end - length) - (other_end - other_length)) <= SAME_DAYS
 
 
-def _date(day: int) -> date:
+def _to_date(day: int) -> date:
     return EPOCH + timedelta(days=day)
 
 
 def is_gapless(start: int, parts: Sequence[PeriodKey]) -> bool:
-    """Whether durations follow one another from ``start`` on without gap or overlap."""
-    for end, days in parts:
-        if abs(end - days + 1 - start) > SAME_DAYS:
+    """Return True if durations follow one another from ``start`` without gaps or overlaps."""
+    for end, length in parts:
+        if abs(end - length + 1 - start) > SAME_DAYS:
             return False
         start = end + 1
     return True

@@ -1,4 +1,10 @@
-"""Ratios as data (``ratios.toml``), and their values in a row: a number, or why there is none."""
+"""The catalogue of ratios (``ratios.toml``) and its formulas.
+
+A formula is written in the syntax of Python expressions: ``net_income / avg(total_equity)``, with
+``[minority_interest]`` for a part that counts as zero if the company has no such line. It is parsed once and compiled
+into nested functions of a row; it is never executed as Python. A formula has a value, or raises NoValue with a reason
+code.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +20,18 @@ from typing import Any
 from finapi.core.files import get_package_folder
 from finapi.market.financials import reasons
 
-# Digits of a quotient, and of an amount after its point: a market value of billions keeps its cents.
-DIGITS, CENTS = 12, 2
+# The significant digits of a quotient, and the decimal places of an amount: a market value of billions keeps its cents.
+SIGNIFICANT_DIGITS, CENT_PLACES = 12, 2
 
-# The functions of formulas, which are methods of ``rows.RowView``, with the keys that they read beside their argument.
+# The functions of formulas, which are methods of ``series_rows.RowView``, with the keys that they read in addition to
+# their argument.
 FUNCTIONS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("year", "avg", "growth", "growth_quarter", "growth_sequential", "price"), ()),
+    "year": (),
+    "avg": (),
+    "growth": (),
+    "growth_quarter": (),
+    "growth_sequential": (),
+    "price": (),
     "shares": ("shares_outstanding",),
     "burn": ("free_cashflow",),
     "owners_equity": ("total_equity", "minority_interest"),
@@ -27,20 +39,20 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
 
 
 class NoValue(Exception):
-    """A ratio has no value; ``reason`` is a code of the catalogue."""
+    """A ratio has no value. ``reason`` is a code of ``reasons.CATALOGUE``."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
-# What a formula is made into: a function of a ``rows.RowView``, which raises NoValue.
+# A compiled formula: a function of a ``series_rows.RowView``, which raises NoValue.
 Compute = Callable[[Any], Decimal]
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A ratio of the catalogue. ``inputs`` are the metrics, derived figures and ratios that it is made of."""
+    """A ratio of the catalogue. ``inputs`` are the metrics, derived figures and ratios that its formula reads."""
 
     key: str
     label: str
@@ -62,63 +74,64 @@ class RatioCatalogue:
 
 @cache
 def get_catalogue() -> RatioCatalogue:
-    """The ratios in force."""
+    """Return the current catalogue."""
     return parse(get_package_folder("finapi.market.financials").joinpath("ratios.toml").read_text(encoding="utf-8"))
 
 
 def parse(text: str) -> RatioCatalogue:
-    """A catalogue out of its TOML; SyntaxError or ValueError for a formula that is none."""
+    """Return the catalogue of a TOML document. Raise SyntaxError or ValueError for an invalid formula."""
     raw = tomllib.loads(text)
-    made = {}
+    catalogue = {}
     for key, entry in raw["ratio"].items():
         formula = entry["formula"]
-        # Formulas are spelt as expressions of Python, which are read and never run.
         tree = ast.parse(formula, mode="eval").body
-        made[key] = Ratio(
+        catalogue[key] = Ratio(
             key=key,
             label=entry["label"],
             category=entry["category"],
             units=entry.get("units", "ratio"),
             formula=formula,
             definition=entry.get("definition") or f"{entry['label']}: {formula}.",
-            inputs=tuple(dict.fromkeys(_inputs(tree))),
-            compute=_compiled(tree),
+            inputs=tuple(dict.fromkeys(_iter_inputs(tree))),
+            compute=_compile(tree),
         )
-    return RatioCatalogue(raw["version"], made)
+    return RatioCatalogue(raw["version"], catalogue)
 
 
-def _inputs(node: ast.AST) -> Iterator[str]:
-    """The keys that a formula reads, in its order."""
+def _iter_inputs(node: ast.AST) -> Iterator[str]:
+    """Yield the keys that a formula reads, in order."""
     if isinstance(node, ast.Name):
         yield node.id
     if isinstance(node, ast.Call):
         yield from FUNCTIONS[ast.unparse(node.func)]
     for child in node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node):
-        yield from _inputs(child)
+        yield from _iter_inputs(child)
 
 
-def _compiled(node: ast.expr) -> Compute:
-    """A formula as a function of a row: closures, made once."""
+def _compile(node: ast.expr) -> Compute:
+    """Return a formula as a function of a row. Raise ValueError if it contains anything but formulas may."""
     match node:
         case ast.Constant(value=int(number)):
             constant = Decimal(number)
             return lambda row: constant
-        case ast.Name(id=name):
-            return lambda row: row.value(name)
+        case ast.Name(id=key):
+            return lambda row: row.value(key)
         case ast.Call(func=ast.Name(id=function), args=arguments) if function in FUNCTIONS:
-            keys = [ast.unparse(one) for one in arguments]
+            keys = [ast.unparse(argument) for argument in arguments]
             return lambda row: getattr(row, function)(*keys)
         case ast.List(elts=[inner]):
-            optional = _compiled(inner)
-            return lambda row: row.or_nothing(optional)
+            optional = _compile(inner)
+            return lambda row: row.value_or_zero(optional)
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
-            join, first, second = _OPERATORS[type(sign)], _compiled(left), _compiled(right)
-            return lambda row: join(first(row), second(row))
+            combine = _OPERATORS[type(sign)]
+            compute_left = _compile(left)
+            compute_right = _compile(right)
+            return lambda row: combine(compute_left(row), compute_right(row))
     raise ValueError(f"{ast.unparse(node)!r} is not a formula")
 
 
 def divide(left: Decimal, right: Decimal) -> Decimal:
-    """``left / right``; NoValue where that is meaningless."""
+    """Return ``left / right``. Raise NoValue if the denominator is zero or negative."""
     if right == 0:
         raise NoValue(reasons.ZERO_DENOMINATOR)
     if right < 0:
@@ -135,5 +148,5 @@ _OPERATORS: dict[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
 
 
 def round_ratio(value: Decimal) -> Decimal:
-    """A quotient with as many digits as are worth printing; of a large amount all up to its cents."""
-    return Context(prec=max(DIGITS, value.adjusted() + 1 + CENTS)).plus(value)
+    """Return a quotient with 12 significant digits, and a larger amount with all digits down to its cents."""
+    return Context(prec=max(SIGNIFICANT_DIGITS, value.adjusted() + 1 + CENT_PLACES)).plus(value)

@@ -1,4 +1,4 @@
-"""Why a figure is not given: the one published catalogue of reason codes (``/xbrl/dictionary?kind=reason``)."""
+"""The catalogue of reason codes for missing figures, which is published as ``/xbrl/dictionary?kind=reason``."""
 
 from __future__ import annotations
 
@@ -6,115 +6,115 @@ from typing import Literal, NamedTuple
 
 
 class Reason(NamedTuple):
-    """What a code says of a missing figure. ``status`` is "hole", or "nm" where a figure would be meaningless."""
+    """The meaning of a reason code."""
 
     label: str
     definition: str
-    status: Literal["hole", "nm"]
+    status: Literal["hole", "nm"]  # "nm" (not meaningful) if a figure would be meaningless.
 
 
-CATALOGUE: dict[str, Reason] = {}
+CATALOGUE: dict[str, Reason] = {}  # By code.
 
 
-def _hole(code: str, label: str, definition: str) -> str:
+def _add_hole(code: str, label: str, definition: str) -> str:
     CATALOGUE[code] = Reason(label, definition, "hole")
     return code
 
 
-def _meaningless(code: str, label: str, definition: str) -> str:
+def _add_not_meaningful(code: str, label: str, definition: str) -> str:
     CATALOGUE[code] = Reason(label, definition, "nm")
     return code
 
 
-NOT_REPORTED = _hole(
+NOT_REPORTED = _add_hole(
     "not_reported",
     "Not reported",
     "No filing that was considered reports this figure for the whole company and period; figures of a single segment, "
     "class or product are not used instead, nor are amounts in parentheses within another balance sheet line.",
 )
-NOT_MAPPED = _hole(
+NOT_MAPPED = _add_hole(
     "not_mapped",
     "Not mapped",
     "The statement has a line that may be this figure, but that is not certain (its name stands in another part of the "
     "balance sheet or on another page), or several lines would have to be added; `line` names it.",
 )
-REPORTED_NIL = _hole("reported_nil", "Reported as nil", "The filing has the line and leaves it empty (nil).")
-OTHER_UNIT = _hole(
+REPORTED_NIL = _add_hole("reported_nil", "Reported as nil", "The filing has the line and leaves it empty (nil).")
+OTHER_UNIT = _add_hole(
     "other_unit", "Reported in another unit", "The figure is reported, but not in the currency or unit of this series."
 )
-NOT_APPLICABLE = _hole(
+NOT_APPLICABLE = _add_hole(
     "not_applicable",
     "Not a line of this industry",
     "Statements of this industry do not have this line: a bank has no gross profit.",
 )
-NOT_ADDITIVE = _hole(
+NOT_ADDITIVE = _add_hole(
     "not_additive",
     "Not additive",
     "Only longer periods report it, and per-share figures and averages are never derived by adding or subtracting.",
 )
-OPERAND_MISSING = _hole(
+OPERAND_MISSING = _add_hole(
     "operand_missing",
     "An operand is missing",
     "The figure would have to be derived, and a period that the derivation needs is not reported.",
 )
-TAG_CHANGED = _hole(
+TAG_CHANGED = _add_hole(
     "tag_changed",
     "The tag changed",
     "The figure would have to be derived from periods that are reported under different tags.",
 )
-OTHER_DEFINITION = _hole(
+OTHER_DEFINITION = _add_hole(
     "other_definition",
     "Reported under another definition",
     "For this period it is reported only under a tag with another meaning than the rest of the series, such as a "
     "bank's cash including deposits at other banks.",
 )
-VINTAGE_CHANGED = _hole(
+VINTAGE_CHANGED = _add_hole(
     "vintage_changed",
     "The vintages differ",
     "The figure would have to be derived from a restated figure and one that was not restated with it.",
 )
-PERIODS_MISSING = _hole("periods_missing", "Periods are missing", "Four consecutive quarters are not all known.")
-NO_PRIOR_PERIOD = _hole(
+PERIODS_MISSING = _add_hole("periods_missing", "Periods are missing", "Four consecutive quarters are not all known.")
+NO_PRIOR_PERIOD = _add_hole(
     "no_prior_period",
     "No prior period",
     "The figure compares with an earlier period that is not known or has another length.",
 )
-INPUT_MISSING = _hole("input_missing", "An input is missing", "A metric that the formula needs is itself missing.")
-ZERO_DENOMINATOR = _meaningless("zero_denominator", "Division by zero", "The denominator is zero.")
-NEGATIVE_DENOMINATOR = _meaningless(
+INPUT_MISSING = _add_hole("input_missing", "An input is missing", "A metric that the formula needs is itself missing.")
+ZERO_DENOMINATOR = _add_not_meaningful("zero_denominator", "Division by zero", "The denominator is zero.")
+NEGATIVE_DENOMINATOR = _add_not_meaningful(
     "negative_denominator", "Negative denominator", "The denominator is negative, which makes the ratio meaningless."
 )
-NEGATIVE_BASE = _meaningless(
+NEGATIVE_BASE = _add_not_meaningful(
     "negative_base", "Negative or zero base", "Growth from a base that is zero or negative is meaningless."
 )
-NO_BURN = _meaningless(
+NO_BURN = _add_not_meaningful(
     "no_burn", "No cash is burnt", "Free cash flow is not negative, so there is no cash runway to compute."
 )
-UNEXPECTED_SIGN = _meaningless(
+UNEXPECTED_SIGN = _add_not_meaningful(
     "unexpected_sign",
     "Unexpected sign",
     "A payment or expense in the formula is tagged negative. Whether the sign is an error or money came back cannot be "
     "known, so nothing is computed from it.",
 )
-NO_PRICE = _hole("no_price", "No price", "No price of the company's shares is loaded for the day that is needed.")
-STALE_PRICE = _hole(
+NO_PRICE = _add_hole("no_price", "No price", "No price of the company's shares is loaded for the day that is needed.")
+STALE_PRICE = _add_hole(
     "stale_price",
     "The price is too old",
     "The last price of the company's shares before the day that is needed is more than ten days older.",
 )
-OTHER_PERIOD = _hole(
+OTHER_PERIOD = _add_hole(
     "other_period",
     "For another kind of period",
     "The ratio is defined for a year or a quarter, and the row is neither.",
 )
-NOT_FILED = _hole(
+NOT_FILED = _add_hole(
     "not_filed", "Not in any filing", "Exchanges and brokers know it; no document filed with the SEC contains it."
 )
-NOT_IN_13F = _hole(
+NOT_IN_13F = _add_hole(
     "not_in_13f",
     "Not in 13F reports",
     "13F reports do not contain it, and the sums over funds are computed from nothing else.",
 )
 
-# The company has no such line: where a formula may do without it, it counts as nothing.
+# The company has no such line. In a formula that may do without it, it counts as zero.
 NO_SUCH_LINE = (NOT_REPORTED, NOT_APPLICABLE)

@@ -246,9 +246,9 @@ class ReportedFigures:
                 concepts = self._list_rule_concepts(rule)
                 if concepts:
                     usable_rules.append(UsableRule(rule, concepts))
-            if metric.steady and len(usable_rules) > 1:
+            if metric.is_steady and len(usable_rules) > 1:
                 usable_rules = self._drop_disagreeing(usable_rules, metric)
-            if self.industry in metric.definitions:
+            if self.industry in metric.single_tag_industries:
                 usable_rules = self._limit_to_one_definition(usable_rules, metric)
             self._usable_rules[metric.key] = usable_rules
         return usable_rules
@@ -395,7 +395,7 @@ class ReportedFigures:
             if not all(fact.is_from_note for _, fact in term_facts):
                 term_facts = [(term, fact) for term, fact in term_facts if not (fact.is_from_note and term.optional)]
             used_facts = [(period_key, fact.vintage.concept) for _, fact in term_facts]
-            entire = metric.entire if metric is not None else ""
+            entire = metric.complete_metric if metric is not None else ""
             if entire and self.book.list_lines_beside(filing_index, entire, used_facts):
                 continue
             yield FormulaOperands(

@@ -1,4 +1,9 @@
-"""Figures by segment, product, region or share class: facts with one dimension, by period and vintage."""
+"""Figures by segment, product, region or share class: facts with exactly one dimension, by period and vintage.
+
+A dimension is an axis with a member, such as ``srt:ProductOrServiceAxis`` with ``aapl:IPhoneMember``. The figures of an
+axis are chosen as those of the company are: for each period and member the best kind of source counts, then the last
+filing (or the first, by the basis "original"), then the preferred tag.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +15,19 @@ from typing import NamedTuple, TypedDict
 from finapi.core import days
 from finapi.core.records import Date
 from finapi.edgar.xbrl.qnames import is_extension
-from finapi.market.financials import company_books, metric_mapping, metric_series
+from finapi.market.financials import company_books, metric_mapping
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.fact_book import COVER_SHARES, SourceFiling
 from finapi.market.financials.periods import SAME_DAYS, Period
+from finapi.market.financials.series_query import SeriesQuery, select_periods
 from finapi.market.financials.series_rows import FigureSeries
 from finapi.market.statements.filed_facts import Decimals, parse_decimals
 from finapi.store.db import Row, Transaction
 
 CLASS_AXIS = "us-gaap:StatementClassOfStockAxis"
-SYMBOL = "dei:TradingSymbol"
-# What a cover page without classes counts.
-ONE_CLASS = "common"
+TRADING_SYMBOL = "dei:TradingSymbol"
+# The member of the only class on a cover page without classes.
+ONLY_CLASS = "common"
 
 
 class SegmentPoint(TypedDict):
@@ -48,7 +54,7 @@ class SegmentMember(TypedDict):
 
 
 class ShareClass(TypedDict):
-    """A class of shares as a cover page counts it."""
+    """A class of shares on a cover page."""
 
     member: str
     class_ticker: str | None
@@ -58,7 +64,7 @@ class ShareClass(TypedDict):
 
 
 class Segments(NamedTuple):
-    """The series of an axis: its members with their points, the axes that there are, and the concepts used."""
+    """The figures of an axis: its members with their points, all axes of the concepts, and the concepts used."""
 
     axis: str | None
     axes: list[str]
@@ -66,74 +72,101 @@ class Segments(NamedTuple):
     members: list[SegmentMember]
 
 
-def list_concepts(concept: str | None, metric: str | None, industry: str) -> list[str]:
-    """The concepts that a question means, the preferred first; empty for a metric that is none."""
+def list_concepts(concept: str | None, metric_key: str | None, industry: str) -> list[str]:
+    """Return the concepts of a query, the preferred first; empty for an unknown metric.
+
+    A concept without a taxonomy is us-gaap. Without a concept they are the tags of the metric.
+    """
     if concept is not None:
         return [concept if ":" in concept else f"us-gaap:{concept}"]
-    known = metric_mapping.get_mapping().metrics.get(metric or "")
-    return list(dict.fromkeys(tag for rule in known.rules[industry] for tag in rule.tags)) if known else []
+    metric = metric_mapping.get_mapping().metrics.get(metric_key or "")
+    return [] if metric is None else list(dict.fromkeys(metric.list_tags(industry)))
 
 
 def build_segments(
     tx: Transaction,
     cik: int,
-    held: CompanyBook,
+    company_book: CompanyBook,
     concepts: Sequence[str],
-    question: metric_series.SeriesQuery,
+    query: SeriesQuery,
     axis: str | None,
 ) -> Segments:
-    """Figures of ``concepts`` by the members of an axis (None: the one with most figures), newest points first."""
-    filings, sets = company_books.list_filings(tx, cik, question.as_of)
-    rows = tx.list_rows("book_dimensioned_facts", sets=json.dumps(sets), concepts=json.dumps(concepts), least=1)
-    by_axes: dict[str, list[tuple[str, Row]]] = {}
-    for row in rows:
-        dims = json.loads(row["members"])
-        if len(dims) == 1 and row["value"] is not None and row["unit"]:
-            ((name, member),) = dims.items()
-            by_axes.setdefault(name, []).append((member, row))
-    axes = sorted(by_axes, key=lambda one: (-len(by_axes[one]), one))
-    chosen = next((one for one in axes if axis is None or axis in (one, one.partition(":")[2])), None)
-    periods = metric_series.select_periods(FigureSeries(held, question.period, question.basis).periods, question)
-    sign = 1 if question.basis == "original" else -1
+    """Return the figures of ``concepts`` by the members of an axis; None means the axis with the most figures.
 
-    def order(row: Row) -> tuple[int, int, int, str]:
-        """Of the best rank, the last or first filed, the preferred tag."""
-        place = row["place"]
-        return filings[place].source_rank, sign * place, concepts.index(row["concept"]), row["unit"]
+    An axis may be named without its taxonomy.
+    """
+    filings, fact_set_ids = company_books.list_filings(tx, cik, query.as_of)
+    facts_by_axis = _list_facts_by_axis(tx, fact_set_ids, concepts)
+    axes = sorted(facts_by_axis, key=lambda name: (-len(facts_by_axis[name]), name))
+    chosen_axis = next((name for name in axes if axis is None or axis in (name, name.partition(":")[2])), None)
+    periods = select_periods(FigureSeries(company_book, query.period, query.basis).periods, query)
+    filing_sign = 1 if query.basis == "original" else -1
 
-    best: dict[tuple[int, str], Row] = {}
-    for member, row in by_axes.get(chosen or "", ()):
-        at = _period(row["end_day"], row["days"], periods)
-        if at is not None and ((at, member) not in best or order(row) < order(best[at, member])):
-            best[at, member] = row
+    def get_order(fact: Row) -> tuple[int, int, int, str]:
+        filing_index = fact["filing_index"]
+        source_rank = filings[filing_index].source_rank
+        return source_rank, filing_sign * filing_index, concepts.index(fact["concept"]), fact["unit"]
+
+    best_facts: dict[tuple[int, str], Row] = {}
+    for member, fact in facts_by_axis.get(chosen_axis or "", ()):
+        period_index = _find_period_index(fact["end_day"], fact["days"], periods)
+        if period_index is None:
+            continue
+        known = best_facts.get((period_index, member))
+        if known is None or get_order(fact) < get_order(known):
+            best_facts[period_index, member] = fact
     points: dict[str, list[SegmentPoint]] = {}
-    for at, member in sorted(best):
-        points.setdefault(member, []).append(_point(best[at, member], periods[at], filings))
-    used = sorted({row["concept"] for row in best.values()})
-    return Segments(chosen, axes, used, [{"member": member, "points": points[member]} for member in sorted(points)])
+    for period_index, member in sorted(best_facts):
+        point = _build_point(best_facts[period_index, member], periods[period_index], filings)
+        points.setdefault(member, []).append(point)
+    return Segments(
+        axis=chosen_axis,
+        axes=axes,
+        concepts=sorted({fact["concept"] for fact in best_facts.values()}),
+        members=[{"member": member, "points": points[member]} for member in sorted(points)],
+    )
 
 
-def _period(end: int, length: int, periods: Sequence[Period]) -> int | None:
-    for at, period in enumerate(periods):
+def _list_facts_by_axis(
+    tx: Transaction, fact_set_ids: Sequence[int], concepts: Sequence[str]
+) -> dict[str, list[tuple[str, Row]]]:
+    """Return the facts with one dimension, each with its member, by axis."""
+    rows = tx.list_rows(
+        "book_dimensioned_facts",
+        sets=json.dumps(fact_set_ids),
+        concepts=json.dumps(concepts),
+        min_dimension_id=1,
+    )
+    facts_by_axis: dict[str, list[tuple[str, Row]]] = {}
+    for row in rows:
+        dimensions = json.loads(row["members"])
+        if len(dimensions) == 1 and row["value"] is not None and row["unit"]:
+            ((axis, member),) = dimensions.items()
+            facts_by_axis.setdefault(axis, []).append((member, row))
+    return facts_by_axis
+
+
+def _find_period_index(end: int, length: int, periods: Sequence[Period]) -> int | None:
+    for index, period in enumerate(periods):
         if (end, length) in period.keys or (not length and abs(end - period.end) <= SAME_DAYS):
-            return at
+            return index
     return None
 
 
-def _point(row: Row, period: Period, filings: Sequence[SourceFiling]) -> SegmentPoint:
-    end, length = row["end_day"], row["days"]
+def _build_point(fact: Row, period: Period, filings: Sequence[SourceFiling]) -> SegmentPoint:
+    end, length = fact["end_day"], fact["days"]
     return {
         "fiscal_year": period.fiscal_year,
         "fiscal_period": period.fiscal_period,
         "period_end": days.iso(period.end),
         "start_date": days.iso(end - length + 1) if length else None,
         "end_date": days.iso(end),
-        "value": Decimal(row["value"]),
-        "decimals": parse_decimals(row["decimals"]),
-        "unit": row["unit"],
-        "concept": row["concept"],
-        "is_extension": is_extension(row["concept"]),
-        "accession_no": filings[row["place"]].accession,
+        "value": Decimal(fact["value"]),
+        "decimals": parse_decimals(fact["decimals"]),
+        "unit": fact["unit"],
+        "concept": fact["concept"],
+        "is_extension": is_extension(fact["concept"]),
+        "accession_no": filings[fact["filing_index"]].accession,
     }
 
 
@@ -143,33 +176,53 @@ def _point(row: Row, period: Period, filings: Sequence[SourceFiling]) -> Segment
 def list_share_classes(
     tx: Transaction, cik: int, as_of: str | None, basis: str
 ) -> tuple[SourceFiling | None, list[ShareClass]]:
-    """The classes of shares on the cover page of the last (or first) report that counts them, and the report."""
-    filings, sets = company_books.list_filings(tx, cik, as_of)
+    """Return the last (or first) report whose cover page counts shares, and its classes of shares, by member.
+
+    Return None and an empty list if there is no such report.
+    """
+    filings, fact_set_ids = company_books.list_filings(tx, cik, as_of)
     rows = tx.list_rows(
-        "book_dimensioned_facts", sets=json.dumps(sets), concepts=json.dumps([COVER_SHARES, SYMBOL]), least=0
+        "book_dimensioned_facts",
+        sets=json.dumps(fact_set_ids),
+        concepts=json.dumps([COVER_SHARES, TRADING_SYMBOL]),
+        min_dimension_id=0,
     )
     counts = [row for row in rows if row["concept"] == COVER_SHARES and row["value"] is not None]
     if not counts:
         return None, []
-    sign = -1 if basis == "latest" else 1
-    place = min((row["place"] for row in counts), key=lambda place: (filings[place].source_rank, sign * place))
-    symbols = {_class_of(row): row["value"] for row in rows if row["place"] == place and row["concept"] == SYMBOL}
-    classes = [(member, row) for row in counts if row["place"] == place and (member := _class_of(row)) is not None]
-    # Of a class that is counted on several days the last day.
-    by_class = dict(sorted(classes, key=lambda one: (one[0], one[1]["end_day"])))
-    return filings[place], [
+    filing_sign = -1 if basis == "latest" else 1
+    filing_index = min(
+        (row["filing_index"] for row in counts), key=lambda index: (filings[index].source_rank, filing_sign * index)
+    )
+    symbols: dict[str | None, str] = {}
+    for row in rows:
+        if row["filing_index"] == filing_index and row["concept"] == TRADING_SYMBOL:
+            symbols[_find_class(row)] = row["value"]
+    counts_by_class: dict[str, Row] = {}
+    for row in counts:
+        member = _find_class(row)
+        if row["filing_index"] != filing_index or member is None:
+            continue
+        # If a class is counted on several days, the last day counts.
+        known = counts_by_class.get(member)
+        if known is None or row["end_day"] >= known["end_day"]:
+            counts_by_class[member] = row
+    only_symbol = symbols.get(ONLY_CLASS) if len(counts_by_class) == 1 else None
+    return filings[filing_index], [
         {
             "member": member,
-            "class_ticker": symbols.get(member) or (symbols.get(ONE_CLASS) if len(by_class) == 1 else None),
+            "class_ticker": symbols.get(member) or only_symbol,
             "shares_outstanding": Decimal(row["value"]),
             "context_end_date": days.iso(row["end_day"]),
             "unit": row["unit"],
         }
-        for member, row in by_class.items()
+        for member, row in sorted(counts_by_class.items())
     ]
 
 
-def _class_of(row: Row) -> str | None:
-    """The class of a cover fact; None for one that is dimensioned in another way."""
-    dims: dict[str, str] = json.loads(row["members"])
-    return ONE_CLASS if not dims else dims[CLASS_AXIS] if list(dims) == [CLASS_AXIS] else None
+def _find_class(row: Row) -> str | None:
+    """Return the class of shares of a cover fact, or None if it has another dimension."""
+    dimensions: dict[str, str] = json.loads(row["members"])
+    if not dimensions:
+        return ONLY_CLASS
+    return dimensions[CLASS_AXIS] if list(dimensions) == [CLASS_AXIS] else None

@@ -1,4 +1,12 @@
-"""A row of a series: its metrics, derived figures and ratios, each a figure or missing with a reason."""
+"""The series of a company and their rows: each cell is a figure, or missing with a reason.
+
+A row has three kinds of cells, all by key. The cell of a *metric* comes from the resolver, which finds reported figures
+and derives others from them. A *derived figure* is a sum of metrics of the row, such as EBITDA. A *ratio* is a formula
+of ``ratios.toml`` over the row, which may read other rows as well: an average of a balance needs the row of a year ago,
+and the yearly figure of a quarter is in the row of trailing twelve months that ends with it.
+
+A row notes the inputs of each ratio while it computes it, so that a ratio can be proved down to the filed facts.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +24,19 @@ from finapi.market.financials.periods import SLACK_DAYS, Period
 from finapi.market.financials.ratios import Compute, NoValue, Ratio
 from finapi.market.financials.templates import FailedCheck
 
-# The close of a share on the last trading day up to a day, as traded; or the reason code of why there is none.
+# Returns the price of a share at the close of the last trading day up to a day, as traded, or a reason code.
 PriceOnDay = Callable[[int], "Decimal | str"]
-# Where prices are from; synthetic ones are made up, as in the demo.
+# The origin of prices; synthetic ones are invented, as in the demo.
 PriceSource = Annotated[str, OneOf(("csv", "synthetic"))]
 
-# Share counts of two periods that differ by more than this were counted before and after a split.
-SPLIT = Decimal("1.4")
+# Share counts of two periods that differ by a larger factor were counted before and after a split.
+MAX_SHARE_COUNT_CHANGE = Decimal("1.4")
 
-# The average of shares that earnings of one are told of.
-SHARE_COUNTS = {"eps_basic": "weighted_average_shares_basic", "eps_diluted": "weighted_average_shares_diluted"}
+# The average number of shares that earnings per share refer to.
+SHARE_COUNT_BY_EPS = {"eps_basic": "weighted_average_shares_basic", "eps_diluted": "weighted_average_shares_diluted"}
 
-# Totals of equity that the definitions of their tags leave noncontrolling interests out of.
-OWNERS_ONLY = frozenset(
+# Tags for total equity that exclude noncontrolling interests by their definition.
+OWNERS_EQUITY_TAGS = frozenset(
     [
         "us-gaap:StockholdersEquity",
         "us-gaap:MembersEquity",
@@ -39,12 +47,13 @@ OWNERS_ONLY = frozenset(
 
 SERIES_KINDS = ("A", "Q", "TTM", "YTD")
 
+ESTIMATED_EPS_DERIVATION = "income of the quarter over the estimated average of shares"
 
-ESTIMATED = "income of the quarter over the estimated average of shares"
+YEAR_LENGTH, QUARTER_LENGTH = 365, 91
 
 
 class RowPeriod(TypedDict):
-    """Which period a row is of."""
+    """The period of a row."""
 
     fiscal_year: int
     fiscal_period: str
@@ -53,40 +62,60 @@ class RowPeriod(TypedDict):
 
 
 def find_definition(key: str) -> Metric | DerivedMetric | Ratio | None:
-    """The metric, derived figure or ratio of a key, or None."""
+    """Return the metric, derived figure or ratio with a key, or None."""
     mapping = metric_mapping.get_mapping()
     return mapping.metrics.get(key) or mapping.derived.get(key) or ratios.get_catalogue().ratios.get(key)
 
 
+def get_unit_kind(key: str) -> str:
+    """Return the kind of unit of a key's values: "currency", "per_share", "shares", or that of a ratio."""
+    return getattr(find_definition(key), "units", "currency")
+
+
+def get_unit(key: str, currency: str) -> str:
+    """Return the unit of a key's values in a company that reports in ``currency``: "USD", "USD/shares", "ratio"."""
+    unit_kind = get_unit_kind(key)
+    return {"currency": currency, "per_share": f"{currency}/shares"}.get(unit_kind, unit_kind)
+
+
 def list_concepts(figure: Figure) -> list[str]:
-    """The concepts that a figure is of."""
-    return sorted({vintage.concept for _, _, vintage in figure.operands})
+    """Return the concepts of the facts that a figure was computed from, sorted."""
+    return sorted({operand.vintage.concept for operand in figure.operands})
 
 
 class FigureSeries:
-    """The rows of one company for one kind of period ("A", "Q", "TTM", "YTD") and basis, newest first. With
-    ``estimated`` last quarters have the averages of shares and earnings of one that no filing tells."""
+    """The rows of one company for one kind of period ("A", "Q", "TTM", "YTD") and one basis, newest first.
+
+    With ``estimated``, last quarters also have the average numbers of shares and earnings per share that no filing
+    reports.
+    """
 
     def __init__(
-        self, held: CompanyBook, kind: str, basis: str, price: PriceOnDay | None = None, *, estimated: bool = False
+        self,
+        company_book: CompanyBook,
+        kind: str,
+        basis: str,
+        price_on_day: PriceOnDay | None = None,
+        *,
+        estimated: bool = False,
     ) -> None:
-        self.estimated = estimated and kind == "Q"
-        self.company_book = held
+        self.company_book = company_book
         self.kind = kind
-        self.resolver = held.resolvers[basis]
-        self.price = price
-        calendar = held.calendar
-        periods = {"A": calendar.list_years, "YTD": calendar.list_years_to_date}.get(kind, calendar.list_quarters)
-        self.periods: list[Period] = periods()
+        self.estimated = estimated and kind == "Q"
+        self.resolver = company_book.resolvers[basis]
+        self.price_on_day = price_on_day
+        calendar = company_book.calendar
+        list_periods = {"A": calendar.list_years, "YTD": calendar.list_years_to_date}.get(kind, calendar.list_quarters)
+        self.periods: list[Period] = list_periods()
         self._rows: dict[tuple[int, int], RowView] = {}
         self._trailing: FigureSeries | None = self if kind == "TTM" else None
 
     def get_row(self, period: Period) -> RowView:
-        """The row of a period of this series; the same one each time."""
-        place = (period.span_index, period.quarter_number)
-        row = self._rows.get(place)
+        """Return the row of a period of this series, always the same object."""
+        row_key = (period.span_index, period.quarter_number)
+        row = self._rows.get(row_key)
         if row is None:
-            row = self._rows[place] = RowView(self, period)
+            row = self._rows[row_key] = RowView(self, period)
         return row
 
     @property
@@ -94,40 +123,58 @@ class FigureSeries:
         """The series of trailing twelve months with the same quarters."""
         if self._trailing is None:
             basis = "original" if self.resolver.is_original else "latest"
-            self._trailing = FigureSeries(self.company_book, "TTM", basis, self.price)
+            self._trailing = FigureSeries(self.company_book, "TTM", basis, self.price_on_day)
         return self._trailing
 
-    def find_period(self, year: int | None, name: str | None, end: str | None) -> Period | None:
-        """The newest period that fits a fiscal year, a fiscal period and a last day, each where it is given."""
-        for one in self.periods:
-            fits = year in (None, one.fiscal_year) and name in (None, one.fiscal_period)
-            if fits and end in (None, days.iso(one.end)):
-                return one
+    def find_period(self, fiscal_year: int | None, fiscal_period: str | None, period_end: str | None) -> Period | None:
+        """Return the newest period with this fiscal year, fiscal period and last day, or None; None matches any."""
+        for period in self.periods:
+            if (
+                fiscal_year in (None, period.fiscal_year)
+                and fiscal_period in (None, period.fiscal_period)
+                and period_end in (None, days.iso(period.end))
+            ):
+                return period
         return None
 
-    def is_same_line(self, one: Figure, other: Figure) -> bool:
-        """Whether two figures are of the same tags, or of two that say the same in most periods that both tell."""
-        counted, told = self.resolver.mapping.find_concept, self.company_book.book.vintages
-        tags, others = ([counted(tag) or tag for tag in list_concepts(figure)] for figure in (one, other))
-        if tags == others or len(tags) != 1 or len(others) != 1:
-            return tags == others
-        these, those = (told.get(of[0], {}) for of in (tags, others))
-        common = these.keys() & those.keys()
-        alike = sum(Decimal(these[key][-1].value) == Decimal(those[key][-1].value) for key in common)
-        return 2 * alike > len(common)
+    def is_same_line(self, figure: Figure, other: Figure) -> bool:
+        """Return True if two figures have the same tags, or one tag each with equal values in most common periods."""
+        tags = self._list_mapped_tags(figure)
+        other_tags = self._list_mapped_tags(other)
+        if tags == other_tags or len(tags) != 1 or len(other_tags) != 1:
+            return tags == other_tags
+        all_vintages = self.company_book.book.vintages
+        vintages = all_vintages.get(tags[0], {})
+        other_vintages = all_vintages.get(other_tags[0], {})
+        common_keys = vintages.keys() & other_vintages.keys()
+        equal_count = sum(
+            Decimal(vintages[period_key][-1].value) == Decimal(other_vintages[period_key][-1].value)
+            for period_key in common_keys
+        )
+        return 2 * equal_count > len(common_keys)
+
+    def _list_mapped_tags(self, figure: Figure) -> list[str]:
+        find_mapped = self.resolver.mapping.find_concept
+        return [find_mapped(concept) or concept for concept in list_concepts(figure)]
 
     def find_earlier(self, period: Period, length: int) -> Period | None:
-        """The period of this series that ends about ``length`` days before another and is like it."""
-        for one in self.periods:
-            near = abs(period.end - length - one.end) <= SLACK_DAYS
-            if near and (self.kind != "YTD" or one.quarter_number == period.quarter_number):
-                return one
+        """Return the period that ends about ``length`` days before another, or None.
+
+        Of years to date it is one with the same number of quarters.
+        """
+        for earlier in self.periods:
+            is_near = abs(period.end - length - earlier.end) <= SLACK_DAYS
+            if is_near and (self.kind != "YTD" or earlier.quarter_number == period.quarter_number):
+                return earlier
         return None
 
 
-class Input(NamedTuple):
-    """A cell that a figure is made of, and the row that it stands in: of another period for a mean or a growth, of the
-    trailing year for the year of a quarter. Of a growth it is what the one filing says that reports both periods."""
+class FormulaInput(NamedTuple):
+    """A cell that a figure is computed from, and its row.
+
+    The row is of another period for an average or a growth rate, and of trailing twelve months for the year of a
+    quarter. The cells of a growth rate are those of the one filing that reports both periods, if there is one.
+    """
 
     row: RowView
     key: str
@@ -135,8 +182,11 @@ class Input(NamedTuple):
 
 
 class RowView:
-    """The cells of one period. Public methods that take a key and return a Decimal are the functions of formulas
-    (``ratios.FUNCTIONS``), and raise NoValue."""
+    """The cells of one period.
+
+    Public methods that take a key and return a Decimal are the functions of formulas (``ratios.FUNCTIONS``); they raise
+    NoValue if the value is missing or meaningless.
+    """
 
     def __init__(self, series: FigureSeries, period: Period) -> None:
         self.series = series
@@ -144,15 +194,15 @@ class RowView:
         self._resolver = series.resolver
         self._mapping = series.resolver.mapping
         self._cells: dict[str, Cell] = {}
-        # What each ratio was made of, and what the one that is being computed has asked for.
-        self._used: dict[str, list[Input]] = {}
-        self._asked: list[Input] = []
-        self._earlier: dict[int, RowView | None] = {}
-        # Which figures are doubted, once that was asked.
+        self._inputs_by_ratio: dict[str, list[FormulaInput]] = {}
+        # The inputs that the ratio which is being computed has read so far.
+        self._current_inputs: list[FormulaInput] = []
+        self._rows_before: dict[int, RowView | None] = {}  # By the number of days before.
+        # The figures that fail a check, by key. None until ``figure_doubts`` has checked them.
         self.failed_checks: dict[str, FailedCheck] | None = None
 
     def build_period(self) -> RowPeriod:
-        """Which period it is."""
+        """Return the period of the row as it is served."""
         start = None if self.series.kind == "TTM" else self.period.start
         return {
             "fiscal_year": self.period.fiscal_year,
@@ -162,7 +212,7 @@ class RowView:
         }
 
     def get_cell(self, key: str) -> Cell:
-        """The cell of a metric, derived figure or ratio; KeyError for a key that is none."""
+        """Return the cell of a metric, derived figure or ratio. Raise KeyError for another key."""
         cell = self._cells.get(key)
         if cell is None:
             metric = self._mapping.metrics.get(key)
@@ -171,187 +221,238 @@ class RowView:
                 if self.series.estimated and isinstance(cell, Missing) and cell.reason == reasons.NOT_ADDITIVE:
                     cell = self._estimate(metric) or cell
             elif key in self._mapping.derived:
-                cell = self._derived(self._mapping.derived[key])
+                cell = self._compute_derived(self._mapping.derived[key])
             else:
-                cell = self._ratio(ratios.get_catalogue().ratios[key])
+                cell = self._compute_ratio(ratios.get_catalogue().ratios[key])
             self._cells[key] = cell
         return cell
 
-    def find_figure(self, key: str) -> Decimal | None:
-        """The value of a cell, None where it is missing."""
+    def find_value(self, key: str) -> Decimal | None:
+        """Return the value of a cell, or None if it is missing."""
         cell = self.get_cell(key)
         return cell.value if isinstance(cell, Figure) else None
 
     def _estimate(self, metric: Metric) -> Figure | None:
-        """An average of a last quarter as that of the year less those before by their days; earnings of a share as
-        income over such an average. None where they are not all known, or of different shares."""
+        """Return an estimate for a last quarter, or None if its inputs are not all known.
+
+        An average number of shares is estimated from the averages of the year and of the quarters before, weighted by
+        their days; earnings per share are the income of the quarter divided by such an average.
+        """
         if metric.units == "shares":
             return self._resolver.estimate_last_average(metric, self.period)
-        shares = self.get_cell(SHARE_COUNTS[metric.key]) if metric.key in SHARE_COUNTS else None
-        income, paid = self.get_cell("net_income_to_common"), None
+        share_count_key = SHARE_COUNT_BY_EPS.get(metric.key)
+        if share_count_key is None:
+            return None
+        shares = self.get_cell(share_count_key)
+        income = self.get_cell("net_income_to_common")
+        preferred_dividends: Cell | None = None
         if isinstance(income, Missing):
-            income, paid = self.get_cell("net_income"), self.get_cell("preferred_dividends")
+            income = self.get_cell("net_income")
+            preferred_dividends = self.get_cell("preferred_dividends")
         if not isinstance(shares, Figure) or not isinstance(income, Figure) or shares.value <= 0:
             return None
-        figures = [income, *([paid] if isinstance(paid, Figure) else []), shares]
-        value = income.value - (paid.value if isinstance(paid, Figure) else 0)
-        place = self._resolver.book.find_last_filed(one.filing_index for one in figures)
-        operands = tuple(operand for one in figures for operand in one.operands)
+        inputs = [income, shares]
+        earnings = income.value
+        if isinstance(preferred_dividends, Figure):
+            inputs.insert(1, preferred_dividends)
+            earnings -= preferred_dividends.value
         return Figure(
-            round(value / shares.value, 2), (metric.key,), 1, place, "derived", operands, ESTIMATED, is_estimated=True
+            value=round(earnings / shares.value, 2),
+            concepts=(metric.key,),
+            priority=1,
+            filing_index=self._resolver.book.find_last_filed(figure.filing_index for figure in inputs),
+            method="derived",
+            operands=tuple(operand for figure in inputs for operand in figure.operands),
+            derivation=ESTIMATED_EPS_DERIVATION,
+            is_estimated=True,
         )
 
-    def _derived(self, derived: DerivedMetric) -> Cell:
-        figures: list[Figure] = []
+    def _compute_derived(self, derived: DerivedMetric) -> Cell:
+        filing_indexes: list[int] = []
         value = Decimal(0)
         for term in derived.terms:
-            cell = self.get_cell(term.names[0])
+            key = term.names[0]
+            cell = self.get_cell(key)
             if isinstance(cell, Figure):
-                if self._mapping.is_negative_outlay(term.names[0], cell.value):
+                if self._mapping.is_negative_outlay(key, cell.value):
                     return Missing(reasons.UNEXPECTED_SIGN)
-                figures.append(cell)
+                filing_indexes.append(cell.filing_index)
                 value += term.sign * cell.value
             elif cell.reason in (reasons.NOT_APPLICABLE, reasons.UNEXPECTED_SIGN) and not term.optional:
                 return cell
             elif not (term.optional and cell.reason in reasons.NO_SUCH_LINE):
                 return Missing(reasons.INPUT_MISSING)
-        place = self._resolver.book.find_last_filed(figure.filing_index for figure in figures)
-        return Figure(value, (derived.key,), 1, place, "derived", (), derived.formula)
+        filing_index = self._resolver.book.find_last_filed(filing_indexes)
+        return Figure(value, (derived.key,), 1, filing_index, "derived", (), derived.formula)
 
-    def _ratio(self, ratio: Ratio) -> Cell:
-        outer, self._asked = self._asked, []
+    def _compute_ratio(self, ratio: Ratio) -> Cell:
+        # A ratio may read other ratios, whose inputs are not its own.
+        outer_inputs = self._current_inputs
+        inputs: list[FormulaInput] = []
+        self._current_inputs = inputs
         try:
             value = ratios.round_ratio(ratio.compute(self))
         except NoValue as missing:
             return Missing(missing.reason)
         finally:
-            self._used[ratio.key], self._asked = self._asked, outer
-        used = self._used[ratio.key]
-        place = self._resolver.book.find_last_filed(
-            one.cell.filing_index for one in used if isinstance(one.cell, Figure)
+            self._inputs_by_ratio[ratio.key] = inputs
+            self._current_inputs = outer_inputs
+        figures = [formula_input.cell for formula_input in inputs if isinstance(formula_input.cell, Figure)]
+        return Figure(
+            value=value,
+            concepts=(ratio.key,),
+            priority=1,
+            filing_index=self._resolver.book.find_last_filed(figure.filing_index for figure in figures),
+            method="derived",
+            operands=(),
+            derivation=ratio.formula,
+            is_estimated=any(figure.is_estimated for figure in figures),
         )
-        estimated = any(isinstance(one.cell, Figure) and one.cell.is_estimated for one in used)
-        return Figure(value, (ratio.key,), 1, place, "derived", (), ratio.formula, is_estimated=estimated)
 
-    def list_inputs(self, key: str) -> list[Input]:
-        """What the cell of a derived figure or ratio was made of; of a missing one also what was not come to."""
+    def list_inputs(self, key: str) -> list[FormulaInput]:
+        """Return the cells that a derived figure or ratio was computed from.
+
+        If it is missing, the inputs that the computation did not reach are included.
+        """
         self.get_cell(key)
         if key in self._mapping.derived:
             names = [term.names[0] for term in self._mapping.derived[key].terms]
         else:
             names = list(ratios.get_catalogue().ratios[key].inputs)
-        used = list(dict.fromkeys(self._used.get(key, ())))
-        known = {one.key for one in used}
-        return used + [Input(self, name, self.get_cell(name)) for name in names if name not in known]
+        inputs = list(dict.fromkeys(self._inputs_by_ratio.get(key, ())))
+        read_keys = {formula_input.key for formula_input in inputs}
+        return inputs + [FormulaInput(self, name, self.get_cell(name)) for name in names if name not in read_keys]
 
     def list_operands(self, key: str, cell: Cell) -> tuple[Operand, ...]:
-        """What a figure of a key in this row was computed from, with the signs that make it; of a ratio what its inputs
-        were."""
-        if not isinstance(cell, Figure) or key in self._mapping.metrics:
-            return cell.operands if isinstance(cell, Figure) else ()
-        if key in self._mapping.derived:
-            return tuple(
-                operand._replace(sign=term.sign * operand.sign)
-                for term in self._mapping.derived[key].terms
-                for operand in self.list_operands(term.names[0], self.get_cell(term.names[0]))
-            )
-        made = [operand for one in self.list_inputs(key) for operand in one.row.list_operands(one.key, one.cell)]
-        return tuple(dict.fromkeys(made))
+        """Return the filed facts that a cell of a key in this row was computed from.
 
-    # ---- what formulas ask for
+        Those of a metric or derived figure have the signs with which they add up to it; those of a ratio are the
+        operands of its inputs.
+        """
+        if not isinstance(cell, Figure):
+            return ()
+        if key in self._mapping.metrics:
+            return cell.operands
+        operands: list[Operand] = []
+        if key in self._mapping.derived:
+            for term in self._mapping.derived[key].terms:
+                term_key = term.names[0]
+                for operand in self.list_operands(term_key, self.get_cell(term_key)):
+                    operands.append(operand._replace(sign=term.sign * operand.sign))
+            return tuple(operands)
+        for formula_input in self.list_inputs(key):
+            operands += formula_input.row.list_operands(formula_input.key, formula_input.cell)
+        return tuple(dict.fromkeys(operands))
+
+    # ---- the functions of formulas
 
     def value(self, key: str) -> Decimal:
-        """The value of a cell."""
-        return self._ask(self, key)
+        """Return the value of a cell of this row."""
+        return self._read(self, key)
 
-    def _ask(self, row: RowView, key: str) -> Decimal:
+    def _read(self, row: RowView, key: str) -> Decimal:
+        """Return the value of a cell and note it as an input of the current ratio. Raise NoValue if it is missing."""
         cell = row.get_cell(key)
-        self._asked.append(Input(row, key, cell))
+        self._current_inputs.append(FormulaInput(row, key, cell))
         if isinstance(cell, Missing):
             raise NoValue(cell.reason)
         if self._mapping.is_negative_outlay(key, cell.value):
             raise NoValue(reasons.UNEXPECTED_SIGN)
         return cell.value
 
-    def or_nothing(self, compute: Compute) -> Decimal:
-        """What a part of a formula comes to, 0 where the company has no such line."""
+    def value_or_zero(self, compute: Compute) -> Decimal:
+        """Return the value of a part of a formula, or 0 if the company has no such line.
+
+        Raise NoValue if it has the line but the value is not known.
+        """
         try:
             return compute(self)
         except NoValue as missing:
-            # A line that is there and not known does not count as nothing.
             if missing.reason in reasons.NO_SUCH_LINE:
                 return Decimal(0)
             raise
 
     def year(self, key: str) -> Decimal:
-        """The figure of the year that ends with the row."""
+        """Return the figure of the twelve months that end with the row."""
         kind = self.series.kind
         if kind == "YTD" and self.period.quarter_number != 4:
             raise NoValue(reasons.OTHER_PERIOD)
-        return self._ask(self.series.trailing.get_row(self.period) if kind == "Q" else self, key)
+        row = self.series.trailing.get_row(self.period) if kind == "Q" else self
+        return self._read(row, key)
 
     def avg(self, key: str) -> Decimal:
-        """The mean of a balance at the row's end and a year before."""
-        return (self.value(key) + self._ask(self._ago(365), key)) / 2
+        """Return the average of a balance at the end of the row and a year before."""
+        return (self.value(key) + self._read(self._get_row_before(YEAR_LENGTH), key)) / 2
 
     def growth_quarter(self, key: str) -> Decimal:
-        """Growth of a quarter against that of the year before."""
+        """Return the growth of a quarter since the same quarter of the year before."""
         if self.series.kind != "Q":
             raise NoValue(reasons.OTHER_PERIOD)
         return self.growth(key)
 
     def growth_sequential(self, key: str) -> Decimal:
-        """Growth against the row before."""
-        return self.growth(key, 91 if self.series.kind in ("Q", "TTM") else 365)
+        """Return the growth since the previous row."""
+        return self.growth(key, QUARTER_LENGTH if self.series.kind in ("Q", "TTM") else YEAR_LENGTH)
 
-    def growth(self, key: str, length: int = 365) -> Decimal:
-        """Growth of a metric against an earlier period, of figures that one filing reports where one does."""
+    def growth(self, key: str, length: int = YEAR_LENGTH) -> Decimal:
+        """Return the growth of a metric since the row ``length`` days before.
+
+        Both figures are taken from one filing if one reports both periods.
+        """
         self.value(key)
-        ago = self._ago(length)
-        self._ask(ago, key)
-        now, base = self._comparable(self._mapping.metrics[key], ago)
-        self._asked[-2:] = [Input(self, key, now), Input(ago, key, base)]
+        row_before = self._get_row_before(length)
+        self._read(row_before, key)
+        figure, base = self._find_comparable(self._mapping.metrics[key], row_before)
+        self._current_inputs[-2:] = [FormulaInput(self, key, figure), FormulaInput(row_before, key, base)]
         if base.value <= 0:
             raise NoValue(reasons.NEGATIVE_BASE)
-        return (now.value - base.value) / base.value
+        return (figure.value - base.value) / base.value
 
     def price(self) -> Decimal:
-        """The price of a share at the end of the row."""
-        found = self.series.price(self.period.end) if self.series.price else reasons.NO_PRICE
-        if isinstance(found, str):
-            raise NoValue(found)
-        return found
+        """Return the price of a share at the end of the row."""
+        price = self.series.price_on_day(self.period.end) if self.series.price_on_day else reasons.NO_PRICE
+        if isinstance(price, str):
+            raise NoValue(price)
+        return price
 
     def shares(self) -> Decimal:
-        """The shares outstanding as first reported for the row: of the day of its price, before any later split."""
-        first = FigureSeries(self.series.company_book, self.series.kind, "original")
-        return self._ask(first.get_row(self.period), "shares_outstanding")
+        """Return the shares outstanding as first reported for the row.
+
+        They are of the day of its price, before any later split.
+        """
+        original_series = FigureSeries(self.series.company_book, self.series.kind, "original")
+        return self._read(original_series.get_row(self.period), "shares_outstanding")
 
     def burn(self) -> Decimal:
-        """How much cash a month of the year took."""
-        flow = self.year("free_cashflow")
-        if flow >= 0:
+        """Return the cash that is used in an average month of the year."""
+        free_cashflow = self.year("free_cashflow")
+        if free_cashflow >= 0:
             raise NoValue(reasons.NO_BURN)
-        return -flow / 12
+        return -free_cashflow / 12
 
     def owners_equity(self) -> Decimal:
-        """The total of equity without noncontrolling interests, whether or not the tag's definition holds them."""
-        total, cell = self.value("total_equity"), self.get_cell("total_equity")
-        if isinstance(cell, Figure) and OWNERS_ONLY.issuperset(cell.concepts):
+        """Return total equity without noncontrolling interests, whether its tag includes them or not."""
+        total = self.value("total_equity")
+        cell = self.get_cell("total_equity")
+        if isinstance(cell, Figure) and OWNERS_EQUITY_TAGS.issuperset(cell.concepts):
             return total
-        return total - self.or_nothing(lambda row: row.value("minority_interest"))
+        return total - self.value_or_zero(lambda row: row.value("minority_interest"))
 
-    def _ago(self, length: int) -> RowView:
-        """The row that ends so many days before, of a period as long: a year is not compared with a transition
-        period."""
-        if length not in self._earlier:
+    def _get_row_before(self, length: int) -> RowView:
+        """Return the row that ends ``length`` days before and is as long. Raise NoValue if there is none.
+
+        So a year is not compared with a transition period.
+        """
+        if length not in self._rows_before:
             earlier = self.series.find_earlier(self.period, length)
-            alike = earlier is not None and self._is_as_long(earlier)
-            self._earlier[length] = self.series.get_row(earlier) if earlier is not None and alike else None
-        found = self._earlier[length]
-        if found is None:
+            if earlier is not None and self._is_as_long(earlier):
+                self._rows_before[length] = self.series.get_row(earlier)
+            else:
+                self._rows_before[length] = None
+        row_before = self._rows_before[length]
+        if row_before is None:
             raise NoValue(reasons.NO_PRIOR_PERIOD)
-        return found
+        return row_before
 
     def _is_as_long(self, earlier: Period) -> bool:
         period = self.period
@@ -359,17 +460,26 @@ class RowView:
             return period.fiscal_period == earlier.fiscal_period
         return abs((period.end - period.start) - (earlier.end - earlier.start)) <= 2 * SLACK_DAYS
 
-    def _comparable(self, metric: Metric, ago: RowView) -> tuple[Figure, Figure]:
-        now, before = self.get_cell(metric.key), ago.get_cell(metric.key)
-        assert isinstance(now, Figure)
-        assert isinstance(before, Figure)
-        pair = self._resolver.reported.find_pair(metric, now, before)
+    def _find_comparable(self, metric: Metric, row_before: RowView) -> tuple[Figure, Figure]:
+        """Return the figures of this row and of an earlier one for a growth rate, from one filing if possible.
+
+        Raise NoValue for a per-share figure if the share counts suggest a split between the two.
+        """
+        figure = self.get_cell(metric.key)
+        base = row_before.get_cell(metric.key)
+        assert isinstance(figure, Figure)
+        assert isinstance(base, Figure)
+        pair = self._resolver.reported.find_pair(metric, figure, base)
         if pair is not None:
             return pair
-        # A loss is one before a split as after it: then the base alone says that growth is meaningless.
-        if metric.units == "per_share" and before.value > 0:
-            cells = [row.get_cell("weighted_average_shares_diluted") for row in (self, ago)]
-            counts = [cell.value for cell in cells if isinstance(cell, Figure)]
-            if len(counts) < len(cells) or min(counts) <= 0 or max(counts) / min(counts) > SPLIT:
+        # A loss is a loss before a split as after it. The base alone then says that the growth is meaningless.
+        if metric.units == "per_share" and base.value > 0:
+            share_counts = []
+            for row in (self, row_before):
+                share_count = row.find_value("weighted_average_shares_diluted")
+                if share_count is None or share_count <= 0:
+                    raise NoValue(reasons.VINTAGE_CHANGED)
+                share_counts.append(share_count)
+            if max(share_counts) / min(share_counts) > MAX_SHARE_COUNT_CHANGE:
                 raise NoValue(reasons.VINTAGE_CHANGED)
-        return now, before
+        return figure, base

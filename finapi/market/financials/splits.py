@@ -1,5 +1,17 @@
-"""Splits of a company's shares: as files of prices tell them, as filings tag them, and as filings show them by
-restating per-share figures and counts of shares of one period by one factor."""
+"""Splits of a company's shares, and their effect on the figures of a series.
+
+Three kinds of evidence show a split; each split states which of them it has:
+
+- ``prices``: a price file states the day and the factor.
+- ``tag``: a filing tags the ratio of a split. Companies tag 1-for-10 as 10 as well, and some tag the ratio of a split
+  that never took place, so counts of shares in the filings before and after must confirm the factor or its inverse.
+- ``restated``: later filings restate the share counts and per-share figures of a period by one factor. Example:
+  earnings per share of 2019 are 11.90 in one filing and 2.97 in the next; with the rounding of cents only the factor 4
+  explains that. A single restated figure may be an error, so two are required.
+
+The figures of a series remain as filed, in the shares of their filing date. ``compute_factors`` returns for each figure
+the number of today's shares that one of its shares became, and ``adjust_cell`` converts a figure into today's shares.
+"""
 
 from __future__ import annotations
 
@@ -13,52 +25,56 @@ from finapi.core import days
 from finapi.core.records import Date
 from finapi.market.financials import ratios
 from finapi.market.financials.cells import Cell, Figure
-from finapi.market.financials.fact_book import PERIODIC, FactBook, SourceFiling, Vintage
+from finapi.market.financials.fact_book import PERIODIC, FactBook, PeriodKey, SourceFiling, Vintage
 from finapi.market.financials.metric_mapping import FACE_PREFIX, MetricMapping
-from finapi.market.financials.series_rows import RowView, find_definition
+from finapi.market.financials.series_rows import RowView, get_unit_kind
 from finapi.market.reference import share_splits
 from finapi.market.reference.share_splits import FiledSplit
 
-# By what factor shares are split, and how far restated counts may be from it.
-FACTORS = [*map(Decimal, ("1.5", "2.5")), *map(Decimal, (*range(2, 9), 10, 12, 15, 20, 25, 30, 40, 50))]
-NEAR = Decimal("0.002")
-# A figure of a share is rounded to the cent; one that is too small says nothing.
-HALF_A_CENT, LEAST_EACH = Decimal("0.005"), Decimal("0.1")
-# One figure alone may be an error of its filer.
-ENOUGH = 2
-# A tag that stands for a longer period does not date its split; two days of one split are at most so far apart.
-DATED = 45
-# More ratios than a company tags in twenty years; what has more is damaged.
+# The usual factors of splits, and how far a restated share count may be from one.
+FACTORS = [Decimal(text) for text in ("1.5", "2.5")]
+FACTORS += [Decimal(number) for number in (*range(2, 9), 10, 12, 15, 20, 25, 30, 40, 50)]
+FACTORS_AND_INVERSES = (*FACTORS, *(1 / factor for factor in FACTORS))
+FACTOR_TOLERANCE = Decimal("0.002")
+# Per-share figures are rounded to cents. Smaller ones say nothing about a factor.
+HALF_A_CENT, MIN_PER_SHARE = Decimal("0.005"), Decimal("0.1")
+MIN_RESTATED_FIGURES = 2
+# The tag of a longer period does not date its split. Two dates of one split differ by no more than this.
+MAX_DATE_DIFFERENCE = 45
+# More ratios than a company tags in twenty years. A company with more has damaged data.
 MAX_TAGGED = 100
-# Counts of shares told before and after a split are as its factor has it, but for so much.
-ROUGHLY = Decimal("1.3")
+# The factor by which a change of share counts may differ from that of a split.
+SHARE_COUNT_TOLERANCE = Decimal("1.3")
+ADJUSTED_PLACES = 6  # The decimal places of an adjusted per-share figure.
 
 Evidence = Literal["prices", "tag", "restated"]
 
 
 class ShareSplit(NamedTuple):
-    """A split: shares are ``factor`` times as many in filings from the day ``since`` on, and not yet in those up to
-    ``before``. ``date`` is its day where that is known; ``filing`` is the first that restates by it or tags it."""
+    """A split of shares."""
 
-    factor: Decimal
-    before: str | None
-    since: str
-    date: str | None
-    filing: SourceFiling | None
+    factor: Decimal  # The number of new shares for one old share.
+    before: str | None  # The last day on which figures are still in old shares.
+    since: str  # The first day from which filings report new shares.
+    date: str | None  # The day of the split, if it is known.
+    filing: SourceFiling | None  # The first that restates by the factor or tags it.
     evidence: tuple[Evidence, ...]
 
     def may_be_same_as(self, other: ShareSplit) -> bool:
-        """Whether two splits may be one by their days, or the filings between which they were."""
-        (first, last), (start, end) = self._days(), other._days()
-        return first <= end + DATED and start <= last + DATED
+        """Return True if two splits may be one, by their dates or by the filings between which they took place."""
+        first, last = self._get_day_range()
+        other_first, other_last = other._get_day_range()
+        return first <= other_last + MAX_DATE_DIFFERENCE and other_first <= last + MAX_DATE_DIFFERENCE
 
-    def _days(self) -> tuple[int, int]:
+    def _get_day_range(self) -> tuple[int, int]:
         last = days.number(self.date or self.since)
-        return (last if self.date or not self.before else days.number(self.before)), last
+        if self.date or not self.before:
+            return last, last
+        return days.number(self.before), last
 
 
 class SplitRecord(TypedDict):
-    """A split as answers tell it."""
+    """A split as it is served."""
 
     factor: Decimal
     date: Date | None
@@ -69,7 +85,7 @@ class SplitRecord(TypedDict):
 
 
 def build_record(split: ShareSplit) -> SplitRecord:
-    """A split with its day, or the filings that it lies between: after the day of the one, told by the other."""
+    """Return a split with its date, or with the filing dates between which it took place."""
     return {
         "factor": split.factor.normalize() + 0,
         "date": split.date,
@@ -80,212 +96,309 @@ def build_record(split: ShareSplit) -> SplitRecord:
     }
 
 
-def list_splits(book: FactBook, mapping: MetricMapping, priced: Iterable[tuple[str, Decimal]] = ()) -> list[ShareSplit]:
-    """The splits that filings of a book show or tag and files of prices tell (day and factor), the earliest first."""
-    splits = [*_restated(book, mapping)]
-    for told in (*(ShareSplit(factor, None, day, day, None, ("prices",)) for day, factor in priced), *_tagged(book)):
-        # A split of ten shares into one is tagged as 10 too.
-        factors = (told.factor,) if told.evidence == ("prices",) else (told.factor, 1 / told.factor)
-        place = next((at for at, one in enumerate(splits) if one.factor in factors and one.may_be_same_as(told)), None)
-        if place is None:
-            splits += [told] if told.evidence == ("prices",) else _as_counted(book, mapping, told)
-        else:
-            known = splits[place]
-            evidence = (*known.evidence, *(one for one in told.evidence if one not in known.evidence))
-            date, filing = known.date or told.date, known.filing or told.filing
-            splits[place] = known._replace(date=date, filing=filing, evidence=evidence)
-    # What was split before the first filing is in every figure.
-    first = min((filing.filed for filing in book.filings if filing.filed), default="")
-    return sorted((one for one in splits if one.since > first), key=lambda one: one.since)
+def list_splits(
+    book: FactBook, mapping: MetricMapping, price_splits: Iterable[tuple[str, Decimal]] = ()
+) -> list[ShareSplit]:
+    """Return the splits that the filings of a book show or tag and price files state, the earliest first.
+
+    ``price_splits`` are the days and factors in price files.
+    """
+    splits = list(_iter_restated_splits(book, mapping))
+    for day, factor in price_splits:
+        price_split = ShareSplit(factor, None, day, day, None, ("prices",))
+        if not _merge_split(splits, price_split, (factor,)):
+            splits.append(price_split)
+    for tagged_split in _iter_tagged_splits(book):
+        # A reverse split of ten shares into one is tagged as 10 too.
+        if not _merge_split(splits, tagged_split, (tagged_split.factor, 1 / tagged_split.factor)):
+            splits += _confirm_by_counts(book, mapping, tagged_split)
+    # A split before the first filing is included in every figure.
+    first_filed = min((filing.filed for filing in book.filings if filing.filed), default="")
+    return sorted((split for split in splits if split.since > first_filed), key=lambda split: split.since)
+
+
+def _merge_split(splits: list[ShareSplit], split: ShareSplit, factors: Sequence[Decimal]) -> bool:
+    """Add the evidence of a split to the same split in ``splits``. Return False if it is not there."""
+    for index, known in enumerate(splits):
+        if known.factor in factors and known.may_be_same_as(split):
+            new_evidence = [kind for kind in split.evidence if kind not in known.evidence]
+            splits[index] = known._replace(
+                date=known.date or split.date,
+                filing=known.filing or split.filing,
+                evidence=(*known.evidence, *new_evidence),
+            )
+            return True
+    return False
 
 
 def list_filed_splits(book: FactBook, mapping: MetricMapping) -> list[FiledSplit]:
-    """The splits that filings of a book show or tag, as they are kept for holdings to be compared by."""
-    return [kept for one in list_splits(book, mapping) if (kept := _kept(one)) is not None]
+    """Return the splits that filings of a book show or tag, as they are stored to compare holdings with."""
+    filed_splits = []
+    for split in list_splits(book, mapping):
+        filed_split = _build_filed_split(split)
+        if filed_split is not None:
+            filed_splits.append(filed_split)
+    return filed_splits
 
 
-def _kept(split: ShareSplit) -> FiledSplit | None:
-    """A split with the days that it was after and not after; None where they are too far apart to tell anything."""
+def _build_filed_split(split: ShareSplit) -> FiledSplit | None:
+    """Return a split with the days between which it took place, or None if they are too far apart to be useful."""
     assert split.filing is not None
     after, until = split.before, split.since
     if after is None:
-        # Tagged alone: some tag the day on which it was decided.
+        # It is only tagged. Some companies tag the day on which the split was decided.
         day = days.number(split.date or split.since)
-        after, until = days.iso(day - 1), days.iso(day + DATED)
+        after = days.iso(day - 1)
+        until = days.iso(day + MAX_DATE_DIFFERENCE)
     if days.number(until) - days.number(after) > share_splits.MAX_RANGE_DAYS:
         return None
     return FiledSplit(format(split.factor.normalize(), "f"), split.date, after, until, split.filing.accession)
 
 
-# ---- by what filings restate
+# ---- splits by restated figures
 
 
-def _restated(book: FactBook, mapping: MetricMapping) -> Iterator[ShareSplit]:
+class Restatement(NamedTuple):
+    """A restatement by the factor of a split, and the indexes of the filings before and after it."""
+
+    factor: Decimal
+    before: int
+    since: int
+
+
+def _iter_restated_splits(book: FactBook, mapping: MetricMapping) -> Iterator[ShareSplit]:
     if book.restatement_factors is None:
-        book.restatement_factors = list(_clusters(sorted(_evidence(book, mapping))))
+        common_restatements = _iter_common_restatements(sorted(_iter_restatements(book, mapping)))
+        book.restatement_factors = [(common.factor, common.before, common.since) for common in common_restatements]
     for factor, before, since in book.restatement_factors:
-        # Restated figures are of filings whose days are known.
+        # Restated figures are of filings whose dates are known.
         filing = book.filings[since]
-        yield ShareSplit(factor, book.filings[before].filed, filing.filed or "", None, filing, ("restated",))
-
-
-def _clusters(evidence: Sequence[tuple[Decimal, int, int]]) -> Iterator[tuple[Decimal, int, int]]:
-    """Each factor by which enough figures were restated, and the places of the filings before and after."""
-    for factor in dict.fromkeys(factor for factor, _, _ in evidence):
-        cluster: list[int] = []
-        for _, before, since in (one for one in evidence if one[0] == factor):
-            if cluster and before < cluster[1] and since > cluster[0]:
-                cluster = [max(before, cluster[0]), min(since, cluster[1]), cluster[2] + 1]
-            else:
-                yield from _enough(factor, cluster)
-                cluster = [before, since, 1]
-        yield from _enough(factor, cluster)
-
-
-def _enough(factor: Decimal, cluster: Sequence[int]) -> Iterator[tuple[Decimal, int, int]]:
-    if cluster and cluster[2] >= ENOUGH:
-        yield factor, cluster[0], cluster[1]
-
-
-def _evidence(book: FactBook, mapping: MetricMapping) -> Iterator[tuple[Decimal, int, int]]:
-    """The factors of restated figures, with the places of the filings before and after."""
-    for units, by_key in _of_shares(book, mapping):
-        for vintages in by_key.values():
-            told = [
-                one for one in vintages if book.source_ranks[one.filing_index] == PERIODIC and Decimal(one.value) > 0
-            ]
-            for one, later in pairwise(_unamended(book, units, told)):
-                if one.value != later.value and (factor := _factor(units, one, later)) is not None:
-                    yield factor, one.filing_index, later.filing_index
-
-
-def _unamended(book: FactBook, units: str, told: Iterable[Vintage]) -> list[Vintage]:
-    """What filings tell, without a restated figure that an amendment of the filing tells otherwise."""
-    standing: list[Vintage] = []
-    for one in told:
-        form = book.filings[one.filing_index].form
-        amended = (
-            form.endswith("/A") and len(standing) > 1 and book.filings[standing[-1].filing_index].form == form[:-2]
+        yield ShareSplit(
+            factor=factor,
+            before=book.filings[before].filed,
+            since=filing.filed or "",
+            date=None,
+            filing=filing,
+            evidence=("restated",),
         )
-        if amended and standing[-1].value != one.value and _factor(units, *standing[-2:]) is not None:
-            standing.pop()
-        standing.append(one)
-    return standing
 
 
-def _of_shares(book: FactBook, mapping: MetricMapping) -> Iterator[tuple[str, Mapping[tuple[int, int], list[Vintage]]]]:
-    """The concepts of shares and of one share: their units and what is told."""
+def _iter_common_restatements(restatements: Sequence[Restatement]) -> Iterator[Restatement]:
+    """Yield the restatements that enough figures agree on, with the filings between which all of them took place."""
+    for factor in dict.fromkeys(restatement.factor for restatement in restatements):
+        common: Restatement | None = None
+        figure_count = 0
+        for restatement in restatements:
+            if restatement.factor != factor:
+                continue
+            if common and restatement.before < common.since and restatement.since > common.before:
+                common = Restatement(
+                    factor, max(restatement.before, common.before), min(restatement.since, common.since)
+                )
+                figure_count += 1
+                continue
+            if common and figure_count >= MIN_RESTATED_FIGURES:
+                yield common
+            common = restatement
+            figure_count = 1
+        if common and figure_count >= MIN_RESTATED_FIGURES:
+            yield common
+
+
+def _iter_restatements(book: FactBook, mapping: MetricMapping) -> Iterator[Restatement]:
+    """Yield the restatements of single figures in periodic reports."""
+    for unit_kind, by_period in _iter_share_figures(book, mapping):
+        for vintages in by_period.values():
+            positive_vintages = [
+                vintage
+                for vintage in vintages
+                if book.source_ranks[vintage.filing_index] == PERIODIC and Decimal(vintage.value) > 0
+            ]
+            for vintage, later in pairwise(_drop_amended(book, unit_kind, positive_vintages)):
+                if vintage.value == later.value:
+                    continue
+                factor = _find_factor(unit_kind, vintage, later)
+                if factor is not None:
+                    yield Restatement(factor, vintage.filing_index, later.filing_index)
+
+
+def _drop_amended(book: FactBook, unit_kind: str, vintages: Iterable[Vintage]) -> list[Vintage]:
+    """Return the vintages of a figure without restated ones that an amendment of their filing corrects."""
+    remaining: list[Vintage] = []
+    for vintage in vintages:
+        if len(remaining) > 1:
+            form = book.filings[vintage.filing_index].form
+            amended_form = book.filings[remaining[-1].filing_index].form
+            is_corrected = (
+                form.endswith("/A") and amended_form == form.removesuffix("/A") and remaining[-1].value != vintage.value
+            )
+            if is_corrected and _find_factor(unit_kind, remaining[-2], remaining[-1]) is not None:
+                remaining.pop()
+        remaining.append(vintage)
+    return remaining
+
+
+def _iter_share_figures(
+    book: FactBook, mapping: MetricMapping
+) -> Iterator[tuple[str, Mapping[PeriodKey, list[Vintage]]]]:
+    """Yield the kind of unit and the vintages of each concept that counts shares or is a per-share figure."""
     for concept in book.vintages:
-        units = "currency" if concept.startswith(FACE_PREFIX) else mapping.get_unit_kind(concept)
-        if units != "currency":
-            yield units, book.vintages[concept]
+        if concept.startswith(FACE_PREFIX):
+            continue
+        unit_kind = mapping.get_unit_kind(concept)
+        if unit_kind != "currency":
+            yield unit_kind, book.vintages[concept]
 
 
-def _factor(units: str, one: Vintage, later: Vintage) -> Decimal | None:
-    before, after = Decimal(one.value), Decimal(later.value)
-    if units == "shares":
-        least, most = after / before * (1 - NEAR), after / before * (1 + NEAR)
-    elif min(before, after) < LEAST_EACH:
+def _find_factor(unit_kind: str, vintage: Vintage, later: Vintage) -> Decimal | None:
+    """Return the factor of a split that explains two values of a figure within their rounding, or None."""
+    value, later_value = Decimal(vintage.value), Decimal(later.value)
+    if unit_kind == "shares":
+        lowest = later_value / value * (1 - FACTOR_TOLERANCE)
+        highest = later_value / value * (1 + FACTOR_TOLERANCE)
+    elif min(value, later_value) < MIN_PER_SHARE:
         return None
     else:
-        least = (before - HALF_A_CENT) / (after + HALF_A_CENT)
-        most = (before + HALF_A_CENT) / (after - HALF_A_CENT)
-    both = (*FACTORS, *(1 / factor for factor in FACTORS))
-    return next((factor for factor in both if least <= factor <= most), None)
+        lowest = (value - HALF_A_CENT) / (later_value + HALF_A_CENT)
+        highest = (value + HALF_A_CENT) / (later_value - HALF_A_CENT)
+    return next((factor for factor in FACTORS_AND_INVERSES if lowest <= factor <= highest), None)
 
 
-# ---- by what filings tag
+# ---- splits by tagged ratios
 
 
-def _tagged(book: FactBook) -> Iterator[ShareSplit]:
-    """The ratios that filings tag as a split's, of each period the one told last, the first to tell each first."""
-    told = sorted(book.split_ratios, key=lambda one: one[2])
-    last = {key: factor for factor, key, _ in told}
-    first = {key: place for factor, key, place in reversed(told) if factor == last[key]}
-    for (end, length), place in sorted(first.items(), key=lambda one: one[1])[:MAX_TAGGED]:
-        factor = last[end, length]
-        filing = book.filings[place]
-        if filing.filed is not None:
-            day = days.iso(end) if length <= DATED else None
-            start = None if day else days.iso(end - length + 1)
-            yield ShareSplit(factor, start, day or filing.filed, day, filing, ("tag",))
+def _iter_tagged_splits(book: FactBook) -> Iterator[ShareSplit]:
+    """Yield the splits whose ratios filings tag, by the filing that was the first to tag the ratio.
+
+    If several filings tag the ratio of a period, the last one counts.
+    """
+    tagged_ratios = sorted(book.split_ratios, key=lambda tagged_ratio: tagged_ratio[2])
+    last_factors = {period_key: factor for factor, period_key, _ in tagged_ratios}
+    first_filings: dict[PeriodKey, int] = {}
+    for factor, period_key, filing_index in reversed(tagged_ratios):
+        if factor == last_factors[period_key]:
+            first_filings[period_key] = filing_index
+    by_filing = sorted(first_filings.items(), key=lambda period_and_filing: period_and_filing[1])
+    for (end, length), filing_index in by_filing[:MAX_TAGGED]:
+        factor = last_factors[end, length]
+        filing = book.filings[filing_index]
+        if filing.filed is None:
+            continue
+        if length <= MAX_DATE_DIFFERENCE:
+            day = days.iso(end)
+            yield ShareSplit(factor, before=None, since=day, date=day, filing=filing, evidence=("tag",))
+        else:
+            start = days.iso(end - length + 1)
+            yield ShareSplit(factor, before=start, since=filing.filed, date=None, filing=filing, evidence=("tag",))
 
 
-def _as_counted(book: FactBook, mapping: MetricMapping, told: ShareSplit) -> list[ShareSplit]:
-    """A tagged split as counts of shares in the filings before and after it have it: by its factor or the inverse.
-    None where they run on; as tagged where none is before it or after it."""
-    ratios = []
-    for units, by_key in _of_shares(book, mapping):
-        counts = [
-            (filed, key, Decimal(one.value))
-            for key, vintages in by_key.items()
-            for one in (vintages if units == "shares" else ())
-            if (filed := book.filings[one.filing_index].filed) is not None and Decimal(one.value) > 0
-        ]
-        earlier = max((one for one in counts if one[0] < told.since), default=None)
-        later = max((one for one in counts if one[0] >= told.since), key=_first_filed, default=None)
+class ShareCount(NamedTuple):
+    """A number of shares that a filing reports for a period."""
+
+    filed: str
+    period_key: PeriodKey
+    shares: Decimal
+
+
+def _confirm_by_counts(book: FactBook, mapping: MetricMapping, split: ShareSplit) -> list[ShareSplit]:
+    """Return a tagged split with the factor, or its inverse, that share counts confirm.
+
+    The counts are the newest of the filings before it and after it. Return no split if they do not change, and the
+    split as it is tagged if there are no counts before or after it.
+    """
+    changes = []
+    for unit_kind, by_period in _iter_share_figures(book, mapping):
+        if unit_kind != "shares":
+            continue
+        counts = []
+        for period_key, vintages in by_period.items():
+            for vintage in vintages:
+                filed = book.filings[vintage.filing_index].filed
+                shares = Decimal(vintage.value)
+                if filed is not None and shares > 0:
+                    counts.append(ShareCount(filed, period_key, shares))
+        earlier = max((count for count in counts if count.filed < split.since), default=None)
+        later = max((count for count in counts if count.filed >= split.since), key=_prefer_first_filing, default=None)
         if earlier and later:
-            ratios.append(later[2] / earlier[2])
-    for factor in (told.factor, 1 / told.factor) if ratios else ():
-        if any(factor / ROUGHLY < ratio < factor * ROUGHLY for ratio in ratios):
-            return [told._replace(factor=factor)]
-    return [] if ratios else [told]
+            changes.append(later.shares / earlier.shares)
+    if not changes:
+        return [split]
+    for factor in (split.factor, 1 / split.factor):
+        if any(factor / SHARE_COUNT_TOLERANCE < change < factor * SHARE_COUNT_TOLERANCE for change in changes):
+            return [split._replace(factor=factor)]
+    return []
 
 
-def _first_filed(count: tuple[str, tuple[int, int], Decimal]) -> tuple[int, tuple[int, int]]:
-    """The newest count of the filing that was filed first is the greatest."""
-    return -days.number(count[0]), count[1]
+def _prefer_first_filing(count: ShareCount) -> tuple[int, PeriodKey]:
+    """Return a sort key whose maximum is the newest count of the filing that was filed first."""
+    return -days.number(count.filed), count.period_key
 
 
-# ---- what splits do to figures
+# ---- the effect of splits on figures
 
 
-def is_per_share_or_count(key: str) -> bool:
-    """Whether a key's values are counts of shares or figures of one."""
-    return getattr(find_definition(key), "units", "") in ("shares", "per_share")
+def counts_shares(key: str) -> bool:
+    """Return True if the values of a key are numbers of shares or per-share figures."""
+    return get_unit_kind(key) in ("shares", "per_share")
 
 
 def compute_factors(row: RowView, keys: Iterable[str], splits: Sequence[ShareSplit]) -> dict[str, tuple[str, Decimal]]:
-    """Of figures of shares or of one the day that they were told, and how many of today's shares one of theirs is; a
-    filing of unknown day tells none. A ratio is told as the figure of shares in it is."""
-    told = {}
+    """Return the filing date of each figure, and the number of today's shares that one of its shares became.
+
+    A ratio has those of the share figure among its inputs. Figures of a filing without a filing date are left out.
+    """
+    factors = {}
+    catalogue = ratios.get_catalogue().ratios
     for key in keys:
         cell = row.get_cell(key)
-        if isinstance(cell, Figure) and key in ratios.get_catalogue().ratios:
-            shares = (
-                one.cell
-                for one in row.list_inputs(key)
-                if is_per_share_or_count(one.key) and isinstance(one.cell, Figure)
-            )
-            cell = next(shares, cell)
-        filed = row.series.company_book.book.filings[cell.filing_index].filed if isinstance(cell, Figure) else None
+        if not isinstance(cell, Figure):
+            continue
+        figure = cell
+        if key in catalogue:
+            figure = _find_share_input(row, key) or cell
+        filed = row.series.company_book.book.filings[figure.filing_index].filed
         if filed is not None:
-            told[key] = filed, prod((one.factor for one in splits if filed < one.since), start=Decimal(1))
-    return told
+            later_factors = (split.factor for split in splits if filed < split.since)
+            factors[key] = filed, prod(later_factors, start=Decimal(1))
+    return factors
+
+
+def _find_share_input(row: RowView, ratio_key: str) -> Figure | None:
+    for formula_input in row.list_inputs(ratio_key):
+        if counts_shares(formula_input.key) and isinstance(formula_input.cell, Figure):
+            return formula_input.cell
+    return None
 
 
 def find_last_factor(factors: Mapping[str, tuple[str, Decimal]]) -> Decimal | None:
-    """In which shares the figures of a row are told that were told last."""
+    """Return the factor of the figure of a row that was filed last, or None."""
     return max(factors.values())[1] if factors else None
 
 
-def build_marks(factors: Mapping[str, tuple[str, Decimal]], newer: Decimal | None) -> dict[str, Any]:
-    """What splits make of a row: which figures are told in the shares of before one, whether others are told in those
-    of after it, and whether it stands between the row and the ``newer`` one, told in such shares."""
-    old = {key: factor for key, (_, factor) in factors.items() if factor != 1}
-    made: dict[str, Any] = {"split_factors": old} if old else {}
+def build_marks(factors: Mapping[str, tuple[str, Decimal]], newer_factor: Decimal | None) -> dict[str, Any]:
+    """Return the members of a row that say how splits affect it.
+
+    They are ``split_factors`` of figures from before a split, ``mixed_shares`` if others are from after it, and
+    ``split_break`` if there is a split between the row and the next newer one, whose factor is ``newer_factor``.
+    """
+    marks: dict[str, Any] = {}
+    split_factors = {key: factor for key, (_, factor) in factors.items() if factor != 1}
+    if split_factors:
+        marks["split_factors"] = split_factors
     if len({factor for _, factor in factors.values()}) > 1:
-        made["mixed_shares"] = True
-    own = find_last_factor(factors)
-    if own is not None and newer is not None and own != newer:
-        made["split_break"] = own / newer
-    return made
+        marks["mixed_shares"] = True
+    last_factor = find_last_factor(factors)
+    if last_factor is not None and newer_factor is not None and last_factor != newer_factor:
+        marks["split_break"] = last_factor / newer_factor
+    return marks
 
 
 def adjust_cell(cell: Cell, key: str, factor: Decimal) -> Cell:
-    """A figure of shares, or of one share, in today's shares."""
+    """Return a number of shares or a per-share figure in today's shares."""
     if not isinstance(cell, Figure) or factor == 1:
         return cell
-    counted = getattr(find_definition(key), "units", "") == "shares"
-    value = cell.value * factor if counted else round(cell.value / factor, 6)
-    return cell._replace(value=value.normalize() + 0)
+    if get_unit_kind(key) == "shares":
+        adjusted = cell.value * factor
+    else:
+        adjusted = round(cell.value / factor, ADJUSTED_PLACES)
+    return cell._replace(value=adjusted.normalize() + 0)

@@ -1,4 +1,17 @@
-"""A company's book as bytes and back: a row to keep, of which a question reads the concepts that it asks for."""
+"""Books of companies as bytes, for the table ``kept_books``, and back.
+
+A stored book is zlib-compressed text. Its first line is JSON: the filings, the calendar, the findings of the pages, the
+periods of all facts, and the *kinds* of vintages. Each further line has the vintages of one concept::
+
+    0 1<TAB>3,0,391035|5;2,0,383285
+
+These are the periods 0 and 1 of the book. For the first, filing 3 reports a fact of kind 0 with the value 391035, and
+filing 5 the same. For the second, filing 2 reports 383285. Filings repeat each other, so of a vintage that is equal to
+the one before it only the filing index is written. The same as JSON would take twice the time to read.
+
+A request needs few of a book's thousands of facts, so the line of a concept is only parsed when the concept is used,
+and a vintage when its period is.
+"""
 
 from __future__ import annotations
 
@@ -13,191 +26,252 @@ from finapi.market.financials.faces import LineBeside
 from finapi.market.financials.fact_book import FactBook, PeriodKey, SourceFiling, Vintage
 from finapi.market.financials.periods import Calendar, FiscalSpan, Period
 
-LEVEL = 3  # the next ones cost twice the time for a tenth of the bytes
+COMPRESSION_LEVEL = 3  # The next levels take twice the time and save a tenth of the bytes.
 
+# The concept of a vintage ("" if it is the concept of its line), its unit and its decimals.
+VintageKind = tuple[str, str, str | None]
 
-# The concept of a vintage ("" where it is that of its line), unit and decimals.
-Kind = tuple[str, str, str | None]
-
-
-# A vintage of its members, in half the time that the class takes: there are thousands.
-_vintage: Callable[[tuple[int, str, str, str, str | None]], Vintage] = partial(tuple.__new__, Vintage)
+# Builds a vintage from a tuple in half the time that the class takes; there are thousands.
+_build_vintage: Callable[[tuple[int, str, str, str, str | None]], Vintage] = partial(tuple.__new__, Vintage)
 
 
 class LazyVintages(Mapping[PeriodKey, list[Vintage]]):
-    """What is told of a concept, out of its line: its periods when it is first asked, a vintage when its period is."""
+    """The vintages of a concept by period, parsed from its line when they are read."""
 
-    def __init__(self, concept: str, line: str, numbers: Mapping[PeriodKey, str], kinds: Sequence[Kind]) -> None:
+    def __init__(
+        self, concept: str, line: str, period_numbers: Mapping[PeriodKey, str], kinds: Sequence[VintageKind]
+    ) -> None:
         self._concept = concept
         self._line = line
-        self._numbers = numbers  # of every period of the book, in their order
+        self._period_numbers = period_numbers  # Of every period of the book, in order.
         self._kinds = kinds
-        self._read: dict[PeriodKey, list[Vintage]] = {}
+        self._parsed: dict[PeriodKey, list[Vintage]] = {}
 
     @cached_property
     def _texts(self) -> dict[str, str]:
-        """What is told, by the number of its period."""
-        numbers, _, told = self._line.partition("\t")
-        # A concept of which nothing is told has no periods.
-        return dict(zip(numbers.split(), told.split(";") if told else (), strict=True))
+        """The vintages of each period as text, by the number of the period."""
+        numbers, _, texts = self._line.partition("\t")
+        # A concept without vintages has no periods.
+        return dict(zip(numbers.split(), texts.split(";") if texts else (), strict=True))
 
-    def _vintages(self, told: str) -> list[Vintage]:
-        found: list[Vintage] = []
-        for text in told.split("|"):
-            place, _, like = text.partition(",")
-            if like:
-                kind, _, value = like.partition(",")
-                reported, unit, decimals = self._kinds[int(kind)]
-            found.append(_vintage((int(place), reported or self._concept, unit, value, decimals)))
-        return found
+    def _parse(self, text: str) -> list[Vintage]:
+        vintages: list[Vintage] = []
+        for vintage_text in text.split("|"):
+            filing_index, _, kind_and_value = vintage_text.partition(",")
+            if kind_and_value:
+                kind, _, number = kind_and_value.partition(",")
+                concept, unit, decimals = self._kinds[int(kind)]
+            # Otherwise the vintage is equal to the one before it.
+            vintages.append(_build_vintage((int(filing_index), concept or self._concept, unit, number, decimals)))
+        return vintages
 
-    def __getitem__(self, key: PeriodKey) -> list[Vintage]:
-        found: list[Vintage] | None = self.get(key)
-        if found is None:
-            raise KeyError(key)
-        return found
+    def __getitem__(self, period_key: PeriodKey) -> list[Vintage]:
+        vintages: list[Vintage] | None = self.get(period_key)
+        if vintages is None:
+            raise KeyError(period_key)
+        return vintages
 
-    def get(self, key: PeriodKey, default: Any = None) -> Any:
-        """The vintages of a period or, without any, the default."""
-        found = self._read.get(key)
-        if found is None:
-            told = self._texts.get(self._numbers.get(key, ""))
-            if told is None:
+    def get(self, period_key: PeriodKey, default: Any = None) -> Any:
+        """Return the vintages of a period, or ``default`` if there are none."""
+        vintages = self._parsed.get(period_key)
+        if vintages is None:
+            text = self._texts.get(self._period_numbers.get(period_key, ""))
+            if text is None:
                 return default
-            found = self._read[key] = self._vintages(told)
-        return found
+            vintages = self._parsed[period_key] = self._parse(text)
+        return vintages
 
-    def find_newest(self, key: PeriodKey) -> Vintage | None:
-        """The last vintage of a period, without those before it."""
-        told = self._texts.get(self._numbers.get(key, ""))
-        if told is None:
+    def find_newest(self, period_key: PeriodKey) -> Vintage | None:
+        """Return the last vintage of a period without parsing those before it, or None."""
+        text = self._texts.get(self._period_numbers.get(period_key, ""))
+        if text is None:
             return None
-        # The last one that is not like the one before it, and the places of those that are like it.
-        before, kind, like = told.rsplit(",", 2)
-        value, *places = like.split("|")
-        reported, unit, decimals = self._kinds[int(kind)]
-        place = int(places[-1] if places else before.rpartition("|")[2])
-        return _vintage((place, reported or self._concept, unit, value, decimals))
+        # The last vintage that is written in full, followed by the filings that repeat it.
+        head, kind, number_and_repeats = text.rsplit(",", 2)
+        number, *repeating_filings = number_and_repeats.split("|")
+        concept, unit, decimals = self._kinds[int(kind)]
+        filing_index = int(repeating_filings[-1] if repeating_filings else head.rpartition("|")[2])
+        return _build_vintage((filing_index, concept or self._concept, unit, number, decimals))
 
-    def __contains__(self, key: object) -> bool:
-        return key in self._numbers and self._numbers[key] in self._texts  # type: ignore[index]
+    def __contains__(self, period_key: object) -> bool:
+        return period_key in self._period_numbers and self._period_numbers[period_key] in self._texts  # type: ignore[index]
 
     def __iter__(self) -> Iterator[PeriodKey]:
-        keys = tuple(self._numbers)
-        return (keys[int(number)] for number in self._texts)
+        period_keys = tuple(self._period_numbers)
+        return (period_keys[int(number)] for number in self._texts)
 
     def __len__(self) -> int:
         return len(self._texts)
 
 
 class StoredBook(FactBook):
-    """A book that was kept, whose figures are read when they are asked for."""
+    """A book that was stored. Its vintages are parsed when they are read."""
 
     __slots__ = ()
     vintages: Mapping[str, LazyVintages]
 
-    def find_newest(self, concept: str, key: PeriodKey) -> Vintage | None:
-        """The best and latest vintage of a figure; None where no filing reports it."""
-        return self.vintages[concept].find_newest(key)
+    def find_newest(self, concept: str, period_key: PeriodKey) -> Vintage | None:
+        """Return the best and latest vintage of a figure, or None."""
+        return self.vintages[concept].find_newest(period_key)
+
+
+# ---- writing
 
 
 def serialise(book: FactBook, calendar: Calendar, industry: str) -> bytes:
-    """A book with its calendar and industry for :func:`read`."""
-    keys: dict[PeriodKey, int] = {}
-    kinds: dict[Kind, int] = {}
-    lines = [_line(concept, by_key, keys, kinds) for concept, by_key in book.vintages.items()]
+    """Return a book with its calendar and industry as bytes for :func:`deserialise`."""
+    period_numbers: dict[PeriodKey, int] = {}
+    kind_numbers: dict[VintageKind, int] = {}
+    lines = [
+        _format_line(concept, by_period, period_numbers, kind_numbers) for concept, by_period in book.vintages.items()
+    ]
+    restatement_factors = None
+    if book.restatement_factors is not None:
+        restatement_factors = [(str(factor), before, since) for factor, before, since in book.restatement_factors]
     head = {
         "filings": book.filings,
         "currency": book.currency,
-        "facts": book.vintage_count,
-        "keys": [*keys],
-        "kinds": [*kinds],
+        "vintage_count": book.vintage_count,
+        "periods": [*period_numbers],
+        "kinds": [*kind_numbers],
         "concepts": [*book.vintages],
-        "nil": sorted(book.nil_facts),
-        "other_units": sorted(book.other_unit_facts),
+        "nil_facts": sorted(book.nil_facts),
+        "other_unit_facts": sorted(book.other_unit_facts),
         "instants": book.instants,
-        "split_ratios": [(str(ratio), *rest) for ratio, *rest in book.split_ratios],
-        "shown": [
-            (place, [(kind, sorted(shown)) for kind, shown in by.items()]) for place, by in book.face_concepts.items()
+        "split_ratios": [
+            (str(ratio), period_key, filing_index) for ratio, period_key, filing_index in book.split_ratios
         ],
-        "placed": [*book.label_signs.items()],
-        "unplaced": [*book.possible_lines.items()],
-        "apart": [
-            (at, [(*one[:2], sorted(one.totals), sorted(one.excluded_from), sorted(one.periods)) for one in lines])
-            for at, lines in book.lines_beside.items()
+        "face_concepts": [
+            (filing_index, [(statement, sorted(concepts)) for statement, concepts in by_statement.items()])
+            for filing_index, by_statement in book.face_concepts.items()
         ],
-        "exact": [(at, sorted(concepts)) for at, concepts in book.exact_concepts.items()],
-        "turned": sorted(book.negated_concepts),
-        "wholes": [*book.containing_concepts.items()],
-        "bracketed": [(at, sorted(concepts)) for at, concepts in book.bracketed_concepts.items()],
+        "label_signs": [*book.label_signs.items()],
+        "possible_lines": [*book.possible_lines.items()],
+        "lines_beside": [
+            (key, [_serialise_line_beside(line) for line in lines_beside])
+            for key, lines_beside in book.lines_beside.items()
+        ],
+        "exact_concepts": [(key, sorted(concepts)) for key, concepts in book.exact_concepts.items()],
+        "negated_concepts": sorted(book.negated_concepts),
+        "containing_concepts": [*book.containing_concepts.items()],
+        "bracketed_concepts": [(key, sorted(concepts)) for key, concepts in book.bracketed_concepts.items()],
         "spans": calendar.spans,
         "quarters": [*calendar.quarters.items()],
         "to_date": [*calendar.to_date.items()],
         "industry": industry,
-        "restated": None
-        if book.restatement_factors is None
-        else [(str(factor), *rest) for factor, *rest in book.restatement_factors],
+        "restatement_factors": restatement_factors,
     }
-    return zlib.compress("\n".join((json.dumps(head, separators=(",", ":")), *lines)).encode(), LEVEL)
+    text = "\n".join((json.dumps(head, separators=(",", ":")), *lines))
+    return zlib.compress(text.encode(), COMPRESSION_LEVEL)
 
 
-def _line(
-    concept: str, by_key: Mapping[PeriodKey, Sequence[Vintage]], keys: dict[PeriodKey, int], kinds: dict[Kind, int]
+def _format_line(
+    concept: str,
+    by_period: Mapping[PeriodKey, Sequence[Vintage]],
+    period_numbers: dict[PeriodKey, int],
+    kind_numbers: dict[VintageKind, int],
 ) -> str:
-    """The numbers of a concept's periods and, behind a tab, what is told of each. Filings repeat each other: of a
-    vintage that is like the one before it only the place stands there. JSON of the same takes twice the time to
-    read."""
-    numbers = " ".join(str(keys.setdefault(key, len(keys))) for key in by_key)
-    return numbers + "\t" + ";".join("|".join(_told(concept, found, kinds)) for found in by_key.values())
+    """Return the line of a concept. New periods and kinds are added to the numbers."""
+    numbers = " ".join(str(period_numbers.setdefault(period_key, len(period_numbers))) for period_key in by_period)
+    texts = ["|".join(_iter_vintage_texts(concept, vintages, kind_numbers)) for vintages in by_period.values()]
+    return numbers + "\t" + ";".join(texts)
 
 
-def _told(concept: str, found: Iterable[Vintage], kinds: dict[Kind, int]) -> Iterator[str]:
-    before = None
-    for one in found:
-        kind = (one.concept if one.concept != concept else "", one.unit, one.decimals)
-        like = f"{kinds.setdefault(kind, len(kinds))},{one.value}"
-        yield str(one.filing_index) if like == before else f"{one.filing_index},{like}"
-        before = like
+def _iter_vintage_texts(
+    concept: str, vintages: Iterable[Vintage], kind_numbers: dict[VintageKind, int]
+) -> Iterator[str]:
+    text_before = None
+    for vintage in vintages:
+        kind = (vintage.concept if vintage.concept != concept else "", vintage.unit, vintage.decimals)
+        text = f"{kind_numbers.setdefault(kind, len(kind_numbers))},{vintage.value}"
+        yield str(vintage.filing_index) if text == text_before else f"{vintage.filing_index},{text}"
+        text_before = text
+
+
+def _serialise_line_beside(line: LineBeside) -> tuple[Any, ...]:
+    return line.concept, line.label, sorted(line.totals), sorted(line.excluded_from), sorted(line.periods)
+
+
+# ---- reading
 
 
 def deserialise(data: bytes) -> tuple[FactBook, Calendar, str]:
-    """The book, the calendar and the industry that were written."""
-    first, *texts = zlib.decompress(data).decode().split("\n")
-    head = json.loads(first)
-    book = StoredBook([SourceFiling(*one) for one in head["filings"]], head["currency"])
-    book.vintage_count, book.instants = head["facts"], head["instants"]
-    numbers, kinds = {_key(key): str(number) for number, key in enumerate(head["keys"])}, head["kinds"]
-    lines = zip(head["concepts"], texts, strict=True)
-    book.vintages = {concept: LazyVintages(concept, line, numbers, kinds) for concept, line in lines}
-    book.nil_facts = {(concept, _key(key)) for concept, key in head["nil"]}
-    book.other_unit_facts = {(concept, _key(key)) for concept, key in head["other_units"]}
-    if head["restated"] is not None:
-        book.restatement_factors = [(Decimal(factor), before, since) for factor, before, since in head["restated"]]
-    book.split_ratios = [(Decimal(ratio), _key(key), place) for ratio, key, place in head["split_ratios"]]
-    book.face_concepts = {place: {kind: set(shown) for kind, shown in by} for place, by in head["shown"]}
-    book.label_signs = {(place, metric): sign for (place, metric), sign in head["placed"]}
-    book.possible_lines = {(metric, _key(key)): text for (metric, key), text in head["unplaced"]}
-    book.lines_beside = {(place, metric): [_apart(*one) for one in lines] for (place, metric), lines in head["apart"]}
-    book.exact_concepts = {(place, metric): set(concepts) for (place, metric), concepts in head["exact"]}
-    book.negated_concepts = {(place, concept) for place, concept in head["turned"]}
-    book.containing_concepts = {(place, part): whole for (place, part), whole in head["wholes"]}
-    book.bracketed_concepts = {(place, statement): set(concepts) for (place, statement), concepts in head["bracketed"]}
-    spans = tuple(FiscalSpan(start, end, kind, _keys(keys), year) for start, end, kind, keys, year in head["spans"])
-    quarters = {
-        _key(at): Period(year, name, start, end, _keys(keys), *place)
-        for at, (year, name, start, end, keys, *place) in head["quarters"]
+    """Return the book, the calendar and the industry that :func:`serialise` wrote."""
+    first_line, *lines = zlib.decompress(data).decode().split("\n")
+    head = json.loads(first_line)
+    book = StoredBook([SourceFiling(*fields) for fields in head["filings"]], head["currency"])
+    book.vintage_count = head["vintage_count"]
+    book.instants = head["instants"]
+    period_numbers = {_to_key(pair): str(number) for number, pair in enumerate(head["periods"])}
+    book.vintages = {
+        concept: LazyVintages(concept, line, period_numbers, head["kinds"])
+        for concept, line in zip(head["concepts"], lines, strict=True)
     }
-    to_date = {_key(at): _keys(keys) for at, keys in head["to_date"]}
+    book.nil_facts = {(concept, _to_key(pair)) for concept, pair in head["nil_facts"]}
+    book.other_unit_facts = {(concept, _to_key(pair)) for concept, pair in head["other_unit_facts"]}
+    if head["restatement_factors"] is not None:
+        book.restatement_factors = [
+            (Decimal(factor), before, since) for factor, before, since in head["restatement_factors"]
+        ]
+    book.split_ratios = [
+        (Decimal(ratio), _to_key(pair), filing_index) for ratio, pair, filing_index in head["split_ratios"]
+    ]
+    book.face_concepts = {
+        filing_index: {statement: set(concepts) for statement, concepts in by_statement}
+        for filing_index, by_statement in head["face_concepts"]
+    }
+    book.label_signs = {(filing_index, key): sign for (filing_index, key), sign in head["label_signs"]}
+    book.possible_lines = {(key, _to_key(pair)): label for (key, pair), label in head["possible_lines"]}
+    book.lines_beside = {
+        (filing_index, key): [_deserialise_line_beside(*fields) for fields in lines_beside]
+        for (filing_index, key), lines_beside in head["lines_beside"]
+    }
+    book.exact_concepts = {
+        (filing_index, key): set(concepts) for (filing_index, key), concepts in head["exact_concepts"]
+    }
+    book.negated_concepts = {(filing_index, concept) for filing_index, concept in head["negated_concepts"]}
+    book.containing_concepts = {
+        (filing_index, concept): containing for (filing_index, concept), containing in head["containing_concepts"]
+    }
+    book.bracketed_concepts = {
+        (filing_index, statement): set(concepts) for (filing_index, statement), concepts in head["bracketed_concepts"]
+    }
+    spans = tuple(
+        FiscalSpan(start, end, kind, _to_keys(pairs), fiscal_year)
+        for start, end, kind, pairs, fiscal_year in head["spans"]
+    )
+    quarters = {_to_key(pair): _deserialise_quarter(*fields) for pair, fields in head["quarters"]}
+    to_date = {_to_key(pair): _to_keys(pairs) for pair, pairs in head["to_date"]}
     return book, Calendar(spans, quarters, to_date), head["industry"]
 
 
-def _apart(concept: str, text: str, inside: list[str], but: list[str], keys: list[list[int]]) -> LineBeside:
-    return LineBeside(concept, text, frozenset(inside), frozenset(but), frozenset(map(_key, keys)))
+def _deserialise_line_beside(
+    concept: str, label: str, totals: list[str], excluded_from: list[str], periods: list[list[int]]
+) -> LineBeside:
+    return LineBeside(
+        concept=concept,
+        label=label,
+        totals=frozenset(totals),
+        excluded_from=frozenset(excluded_from),
+        periods=frozenset(map(_to_key, periods)),
+    )
 
 
-def _key(pair: list[int]) -> PeriodKey:
+def _deserialise_quarter(
+    fiscal_year: int,
+    fiscal_period: str,
+    start: int | None,
+    end: int,
+    pairs: list[list[int]],
+    span_index: int,
+    quarter_number: int,
+) -> Period:
+    return Period(fiscal_year, fiscal_period, start, end, _to_keys(pairs), span_index, quarter_number)
+
+
+def _to_key(pair: list[int]) -> PeriodKey:
     return pair[0], pair[1]
 
 
-def _keys(pairs: list[list[int]]) -> tuple[PeriodKey, ...]:
-    return tuple(map(_key, pairs))
+def _to_keys(pairs: list[list[int]]) -> tuple[PeriodKey, ...]:
+    return tuple(map(_to_key, pairs))

@@ -1,4 +1,13 @@
-"""Statements arranged by template (``templates.toml``), with receipts that show whether their totals add up."""
+"""The standardised statements (``templates.toml``) and the proof that their totals add up.
+
+A template lists the lines of a statement for each industry, and for each total one or more sums that may prove it:
+gross profit is revenue less cost of revenue. Filled with the cells of a row, each total gets a *receipt*. It compares
+the reported total with the recomputed sum; the two may differ by the rounding of the figures. A total that the mapping
+itself computed from others proves nothing, so its receipt is "unchecked".
+
+Lines never add up to a total exactly, because companies have more lines than a template. A *bucket* ("other ...") holds
+the rest: the total less its lines.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +24,24 @@ from finapi.market.financials import metric_mapping, reasons
 from finapi.market.financials.cells import Cell, Figure, Missing, Status, find_value, to_json_number
 from finapi.market.financials.metric_mapping import Term
 
-# Where a source does not tell the precision of a figure (companyfacts), its trailing zeros do, up to millions.
-MAX_ZEROS = 6
+# If a source does not state the precision of a figure (companyfacts), its trailing zeros do, up to millions.
+MAX_TRAILING_ZEROS = 6
+# Bounds of the decimal places of a figure. Exact figures ("INF") have the largest.
+MIN_DECIMALS, MAX_DECIMALS = -30, 400
 
-# Why a line of a total takes nothing of it. One that is there and not known takes what is not known.
-_NOTHING = (*reasons.NO_SUCH_LINE, reasons.REPORTED_NIL)
+# A line of a total that is missing for one of these reasons counts as zero. Other lines exist and are not known.
+_ZERO_REASONS = (*reasons.NO_SUCH_LINE, reasons.REPORTED_NIL)
 
 HALF = Decimal("0.5")
 
 
 class TemplateLine(NamedTuple):
-    """A line of a statement; ``parent`` is the total that it goes into, None at the top."""
+    """A line of a statement."""
 
     key: str
     label: str
     level: int
-    parent: str | None
+    parent: str | None  # The total that includes it; None at the top.
     is_subtotal: bool
 
 
@@ -42,7 +53,7 @@ class Total(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """What a total leaves over beside its lines."""
+    """The rest of a total that is not in any of its lines."""
 
     key: str
     total: str
@@ -68,52 +79,62 @@ class Templates:
 
 @cache
 def get_templates() -> Templates:
-    """The templates in force."""
+    """Return the current templates."""
     return parse(get_package_folder("finapi.market.financials").joinpath("templates.toml").read_text(encoding="utf-8"))
 
 
 def parse(text: str) -> Templates:
-    """Templates out of their TOML; ValueError for a key that is no metric or bucket."""
+    """Return the templates of a TOML document. Raise ValueError for a key that is neither a metric nor a bucket."""
     raw = tomllib.loads(text)
-    every = {name: _statement(entry) for name, entry in raw["every"].items()}
-    made = {
-        industry: {**{name: _statement(entry) for name, entry in raw[industry].items()}, **every}
-        for industry in metric_mapping.INDUSTRIES
-    }
-    return Templates(raw["version"], made)
+    common_statements = {name: _parse_statement(entry) for name, entry in raw["every"].items()}
+    by_industry = {}
+    for industry in metric_mapping.INDUSTRIES:
+        statements = {name: _parse_statement(entry) for name, entry in raw[industry].items()}
+        by_industry[industry] = {**statements, **common_statements}
+    return Templates(raw["version"], by_industry)
 
 
-def _statement(entry: Mapping[str, str]) -> Statement:
-    known = metric_mapping.get_mapping().metrics
-    buckets, totals = [], []
-    for line in entry["other"].strip().splitlines():
-        (key, _, of), formula = line.partition(" = ")[0].split(), line.partition(" = ")[2]
-        buckets.append(Bucket(key, of, metric_mapping.parse_formula(formula)))
-    for line in entry["totals"].strip().splitlines():
-        target, _, sums = line.partition(" = ")
-        totals.append(Total(target, tuple(metric_mapping.parse_formula(one) for one in sums.split(" or "))))
-    names = {bucket.key for bucket in buckets}
-    parents: set[str] = set()
+def _parse_statement(entry: Mapping[str, str]) -> Statement:
+    buckets = []
+    for text in entry["other"].strip().splitlines():
+        words, _, formula = text.partition(" = ")
+        key, _, total = words.split()
+        buckets.append(Bucket(key, total, metric_mapping.parse_formula(formula)))
+    totals = []
+    for text in entry["totals"].strip().splitlines():
+        target, _, formulas = text.partition(" = ")
+        sums = tuple(metric_mapping.parse_formula(formula) for formula in formulas.split(" or "))
+        totals.append(Total(target, sums))
+    lines = _parse_lines(entry["lines"], {bucket.key for bucket in buckets})
+    return Statement(lines, tuple(totals), tuple(buckets))
+
+
+def _parse_lines(text: str, bucket_keys: Collection[str]) -> tuple[TemplateLine, ...]:
+    metrics = metric_mapping.get_mapping().metrics
     lines = []
-    for text in entry["lines"].strip().splitlines():
-        level, key, _, *parent = text.split()
-        if key not in known and key not in names:
+    for line_text in text.strip().splitlines():
+        level, key, _, *parents = line_text.split()
+        if key in metrics:
+            label = metrics[key].label
+        elif key in bucket_keys:
+            label = key.replace("_", " ").capitalize()
+        else:
             raise ValueError(f"{key} is neither a metric nor a bucket")
-        label = known[key].label if key in known else key.replace("_", " ").capitalize()
-        parents.update(parent)
-        lines.append(TemplateLine(key, label, int(level), parent[0] if parent else None, False))
-    marked = tuple(line._replace(is_subtotal=line.key in parents) for line in lines)
-    return Statement(marked, tuple(totals), tuple(buckets))
+        lines.append(TemplateLine(key, label, int(level), parent=parents[0] if parents else None, is_subtotal=False))
+    all_parents = {line.parent for line in lines}
+    return tuple(line._replace(is_subtotal=line.key in all_parents) for line in lines)
 
 
-# ---- a row
+# ---- the statements of a row
 
 Check = Literal["consistent", "inconsistent", "unchecked"]
 
 
 class FailedCheck(TypedDict):
-    """Why a figure is doubted: by which check, with which other keys, and what it would be without its error. By
-    ``input``: something that it is made of is doubted."""
+    """A check that a figure fails, the other keys of the check, and the figure without its probable error.
+
+    ``input``: a figure that it was computed from fails a check.
+    """
 
     rule: Literal["sum", "eps_times_shares", "neighbours", "input"]
     keys: list[str]
@@ -140,7 +161,7 @@ class SignedKey(TypedDict):
 
 
 class Receipt(TypedDict):
-    """Whether a total adds up: what was reported, what the terms make, and how far apart they may be."""
+    """The reported total, the sum of its terms, their difference, and the difference that rounding allows."""
 
     target: str
     reported: Decimal | None
@@ -152,7 +173,7 @@ class Receipt(TypedDict):
 
 
 class FilledBucket(TypedDict):
-    """What a total leaves over beside its lines, in one row."""
+    """The rest of a total that is not in its lines, in one row."""
 
     bucket: str
     section_total_key: str
@@ -179,33 +200,34 @@ class FilledTemplate(TypedDict):
     comprehensive_income: FilledStatement
 
 
-CellOf = Callable[[str], Cell]
+# Returns the cell of a key in a row.
+GetCell = Callable[[str], Cell]
 
 
-def fill_template(industry: str, cell_of: CellOf) -> FilledTemplate:
-    """The statements of an industry with the cells of a row."""
+def fill_template(industry: str, get_cell: GetCell) -> FilledTemplate:
+    """Return the statements of an industry, filled with the cells of a row."""
     statements = get_templates().by_industry[industry]
-    made: Any = {name: _filled(statement, cell_of) for name, statement in statements.items()}
-    return made  # type: ignore[no-any-return]
+    filled: Any = {name: _fill_statement(statement, get_cell) for name, statement in statements.items()}
+    return filled  # type: ignore[no-any-return]
 
 
-def check_totals(industry: str, cell_of: CellOf) -> dict[str, Check]:
-    """Which totals of a row add up, by key."""
+def check_totals(industry: str, get_cell: GetCell) -> dict[str, Check]:
+    """Return for each total of a row, by key, if it adds up."""
     return {
-        total.target: build_receipt(total, cell_of)["status"]
+        total.target: build_receipt(total, get_cell)["status"]
         for statement in get_templates().by_industry[industry].values()
         for total in statement.totals
     }
 
 
-def _filled(statement: Statement, cell_of: CellOf) -> FilledStatement:
-    receipts = [build_receipt(total, cell_of) for total in statement.totals]
+def _fill_statement(statement: Statement, get_cell: GetCell) -> FilledStatement:
+    receipts = [build_receipt(total, get_cell) for total in statement.totals]
     parents = {line.key: line.parent for line in statement.lines}
-    parents |= _moved(statement, receipts, cell_of)
-    buckets = {bucket.key: (bucket, _left_over(bucket, cell_of, parents)) for bucket in statement.buckets}
+    parents |= _find_moved_lines(statement, receipts, get_cell)
+    bucket_cells = {bucket.key: _compute_bucket(bucket, get_cell, parents) for bucket in statement.buckets}
     lines: list[FilledLine] = []
     for line in statement.lines:
-        cell = buckets[line.key][1] if line.key in buckets else cell_of(line.key)
+        cell = bucket_cells[line.key] if line.key in bucket_cells else get_cell(line.key)
         lines.append(
             {
                 "key": line.key,
@@ -217,47 +239,59 @@ def _filled(statement: Statement, cell_of: CellOf) -> FilledStatement:
                 "is_subtotal": line.is_subtotal,
             }
         )
-    statuses = [one["status"] for one in receipts]
-    other: list[FilledBucket] = [
-        {
-            "bucket": key,
-            "section_total_key": bucket.total,
-            "foots_to_filed_total": isinstance(cell, Figure),
-            "value": find_value(cell),
-            "status": "value" if isinstance(cell, Figure) else "hole",
-        }
-        for key, (bucket, cell) in buckets.items()
-    ]
-    return {"lines": lines, "subtotals": receipts, "other": other, "footing_status": find_worst_status(statuses)}
-
-
-def _moved(statement: Statement, receipts: Sequence[Receipt], cell_of: CellOf) -> dict[str, str]:
-    """Lines that a total adds up without, by the total further up that has them: income of affiliates is told before
-    taxes or after them, and counts once."""
-    left_out = {
-        term.names[0]
-        for total, one in zip(statement.totals, receipts, strict=True)
-        for term in (total.sums[0] if one["status"] == "consistent" else ())
-        if term.names[0] not in {operand["key"] for operand in one["operands"]}
+    filled_buckets: list[FilledBucket] = []
+    for bucket in statement.buckets:
+        cell = bucket_cells[bucket.key]
+        filled_buckets.append(
+            {
+                "bucket": bucket.key,
+                "section_total_key": bucket.total,
+                "foots_to_filed_total": isinstance(cell, Figure),
+                "value": find_value(cell),
+                "status": "value" if isinstance(cell, Figure) else "hole",
+            }
+        )
+    return {
+        "lines": lines,
+        "subtotals": receipts,
+        "other": filled_buckets,
+        "footing_status": find_worst_status([receipt["status"] for receipt in receipts]),
     }
-    every = ((term.names[0], bucket.total) for bucket in statement.buckets for term in bucket.terms)
-    return {key: total for key, total in every if key in left_out and isinstance(cell_of(key), Figure)}
+
+
+def _find_moved_lines(statement: Statement, receipts: Sequence[Receipt], get_cell: GetCell) -> dict[str, str]:
+    """Return the lines that a total adds up without, with the total further up that includes them instead.
+
+    Example: income of affiliates is reported either before taxes or after them, and must count once.
+    """
+    left_out: set[str] = set()
+    for total, receipt in zip(statement.totals, receipts, strict=True):
+        if receipt["status"] == "consistent":
+            included = {operand["key"] for operand in receipt["operands"]}
+            left_out.update(term.names[0] for term in total.sums[0] if term.names[0] not in included)
+    moved = {}
+    for bucket in statement.buckets:
+        for term in bucket.terms:
+            key = term.names[0]
+            if key in left_out and isinstance(get_cell(key), Figure):
+                moved[key] = bucket.total
+    return moved
 
 
 def find_worst_status(statuses: Collection[Check]) -> Check:
-    """The status of a statement out of those of its totals: the worst that was checked."""
-    worst: tuple[Check, ...] = ("inconsistent", "consistent")
-    return next((status for status in worst if status in statuses), "unchecked")
+    """Return the status of a statement from those of its totals: the worst of those that were checked."""
+    if "inconsistent" in statuses:
+        return "inconsistent"
+    return "consistent" if "consistent" in statuses else "unchecked"
 
 
-def build_receipt(total: Total, cell_of: CellOf) -> Receipt:
-    """The receipt of a total: by the first of its sums that adds up, else by the first that can be made.
+def build_receipt(total: Total, get_cell: GetCell) -> Receipt:
+    """Return the receipt of a total by the first of its sums that adds up, else by the first that can be computed.
 
-    A total or a term that the mapping itself computed from others proves nothing; one that is the sum of printed lines
-    does.
+    A total or a term that the mapping computed from others proves nothing; one that is the sum of printed lines does.
     """
-    cell = cell_of(total.target)
-    made: Receipt = {
+    cell = get_cell(total.target)
+    receipt: Receipt = {
         "target": total.target,
         "reported": find_value(cell),
         "recomputed": None,
@@ -266,72 +300,92 @@ def build_receipt(total: Total, cell_of: CellOf) -> Receipt:
         "tolerance": None,
         "operands": [],
     }
-    if isinstance(cell, Figure) and len(cell.concepts) == 1:
-        for terms in total.sums:
-            summed = _summed(terms, cell_of)
-            if summed is None:
-                continue
-            operands, value, slack = summed
-            tolerance, residual = compute_rounding(cell) + slack, cell.value - value
-            close = abs(residual) <= tolerance
-            if made["status"] == "unchecked" or close:
-                made |= {
-                    "recomputed": to_json_number(value),
-                    "residual": to_json_number(residual),
-                    "tolerance": to_json_number(tolerance),
-                }
-                made["operands"] = operands
-                made["status"] = "consistent" if close else "inconsistent"
-            if close:
-                break
-    return made
+    if not isinstance(cell, Figure) or len(cell.concepts) != 1:
+        return receipt
+    for terms in total.sums:
+        operands_sum = _compute_sum(terms, get_cell)
+        if operands_sum is None:
+            continue
+        tolerance = compute_rounding(cell) + operands_sum.rounding
+        residual = cell.value - operands_sum.value
+        is_consistent = abs(residual) <= tolerance
+        if receipt["status"] == "unchecked" or is_consistent:
+            receipt["recomputed"] = to_json_number(operands_sum.value)
+            receipt["residual"] = to_json_number(residual)
+            receipt["tolerance"] = to_json_number(tolerance)
+            receipt["operands"] = operands_sum.operands
+            receipt["status"] = "consistent" if is_consistent else "inconsistent"
+        if is_consistent:
+            break
+    return receipt
 
 
-def _summed(terms: Sequence[Term], cell_of: CellOf) -> tuple[list[SignedKey], Decimal, Decimal] | None:
-    """The terms of a sum that are there, what they come to, and how far that may be off; None when one is not known."""
+class OperandsSum(NamedTuple):
+    """A sum, its terms that the row has, and how far it may be off by their rounding."""
+
+    operands: list[SignedKey]
+    value: Decimal
+    rounding: Decimal
+
+
+def _compute_sum(terms: Sequence[Term], get_cell: GetCell) -> OperandsSum | None:
+    """Return the sum of the terms that the row has, or None if one of them exists but is not known."""
     operands: list[SignedKey] = []
-    value = slack = Decimal(0)
+    value = rounding = Decimal(0)
     for term in terms:
-        cell = cell_of(term.names[0])
+        cell = get_cell(term.names[0])
         if isinstance(cell, Figure) and (len(cell.concepts) == 1 or cell.derivation == metric_mapping.SUM_OF_LINES):
             operands.append({"key": term.names[0], "sign": term.sign})
             value += term.sign * cell.value
-            slack += compute_rounding(cell)
+            rounding += compute_rounding(cell)
         elif not (term.optional and isinstance(cell, Missing) and cell.reason in reasons.NO_SUCH_LINE):
             return None
-    return operands, value, slack
+    return OperandsSum(operands, value, rounding)
 
 
 def compute_rounding(figure: Figure) -> Decimal:
-    """How far a figure may be from the truth by its rounding: half a unit of its last place, for each operand."""
-    return sum((HALF.scaleb(-count_decimals(one.value, one.decimals)) for _, _, one in figure.operands), Decimal(0))
+    """Return how far a figure may be off by rounding: half a unit of the last decimal place of each operand."""
+    rounding = Decimal(0)
+    for operand in figure.operands:
+        vintage = operand.vintage
+        rounding += HALF.scaleb(-count_decimals(vintage.value, vintage.decimals))
+    return rounding
 
 
 def count_decimals(value: str, decimals: str | None) -> int:
-    """To how many decimal places a figure is exact: as the filing says, else by its trailing zeros."""
+    """Return the decimal place to which a figure is exact: as the filing states, else by its trailing zeros.
+
+    2 means cents and -6 millions. A filing may also state "INF" for an exact figure.
+    """
     if decimals == "INF":
-        return 400
+        return MAX_DECIMALS
     if decimals is not None and re.fullmatch(r"[-+]?[0-9]{1,4}", decimals):
-        return max(-30, min(400, int(decimals)))
-    whole, _, fraction = value.partition(".")
+        return max(MIN_DECIMALS, min(MAX_DECIMALS, int(decimals)))
+    integer, _, fraction = value.partition(".")
     if fraction:
         return len(fraction)
-    digits = whole.rstrip("0")
-    return -min(MAX_ZEROS, len(whole) - len(digits)) if digits.strip("-") else 0
+    significant = integer.rstrip("0")
+    if not significant.strip("-"):
+        return 0
+    return -min(MAX_TRAILING_ZEROS, len(integer) - len(significant))
 
 
-def _left_over(bucket: Bucket, cell_of: CellOf, parents: Mapping[str, str | None]) -> Cell:
-    value, places = Decimal(0), [0]
+def _compute_bucket(bucket: Bucket, get_cell: GetCell, parents: Mapping[str, str | None]) -> Cell:
+    """Return the total of a bucket less its lines, or a missing cell if one of them is not known."""
+    value = Decimal(0)
+    filing_indexes = [0]
     mapping = metric_mapping.get_mapping()
     for term in bucket.terms:
-        if parents.get(term.names[0], bucket.total) != bucket.total and term.names[0] != bucket.total:
+        key = term.names[0]
+        is_moved = key != bucket.total and parents.get(key, bucket.total) != bucket.total
+        if is_moved:
             continue
-        cell = cell_of(term.names[0])
+        cell = get_cell(key)
         if isinstance(cell, Figure):
-            if mapping.is_negative_outlay(term.names[0], cell.value):
+            if mapping.is_negative_outlay(key, cell.value):
                 return Missing(reasons.INPUT_MISSING)
             value += term.sign * cell.value
-            places.append(cell.filing_index)
-        elif not (term.optional and cell.reason in _NOTHING):
+            filing_indexes.append(cell.filing_index)
+        elif not (term.optional and cell.reason in _ZERO_REASONS):
             return Missing(reasons.INPUT_MISSING)
-    return Figure(value, (bucket.key,), 0, max(places), "derived", ())
+    return Figure(value, (bucket.key,), 0, max(filing_indexes), "derived", ())

@@ -7,13 +7,13 @@ from typing import TypedDict
 from finapi.core.errors import ApiError
 from finapi.core.records import Date
 from finapi.market.financials import metric_dictionary
+from finapi.market.financials.cell_proof import CellProof, ProofPeriod, build_proof
 from finapi.market.financials.latest_years import KEYS, PRIMITIVES
 from finapi.market.financials.metric_dictionary import DictionaryEntry
 from finapi.market.financials.metric_mapping import get_mapping
-from finapi.market.financials.metric_series import CellProof, ProofPeriod, build_proof
 from finapi.market.financials.series_rows import FigureSeries
-from finapi.web.financials import series
-from finapi.web.financials.company import AS_OF, BASIS, CompanyNames, names
+from finapi.web.financials import timeseries
+from finapi.web.financials.company_params import AS_OF, BASIS, CompanyNames, build_company_names
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
@@ -27,7 +27,7 @@ PARAMS = (
     Param("metric", help="Only this key.", example="revenue"),
 )
 PROOF_PARAMS = (
-    *series.COMPANY,
+    *timeseries.COMPANY_PARAMS,
     Param(
         "metric",
         required=True,
@@ -35,19 +35,19 @@ PROOF_PARAMS = (
         example="revenue",
         help="Key of a metric, derived figure or ratio.",
     ),
-    series.PERIOD,
+    timeseries.PERIOD,
     Param("fiscal_year", "integer", minimum=1900, maximum=2200, help="The row's fiscal year.", example="2024"),
     Param("fiscal_period", help="The row's fiscal period: FY, Q1 to Q4; needed for quarters.", example="FY"),
     Param("period_end", "date", help="The row's last day, instead.", example="2024-09-28"),
     BASIS,
     AS_OF,
-    series.CURRENCY,
-    series.Q4,
+    timeseries.CURRENCY,
+    timeseries.Q4,
 )
 
 
 class DictionaryMeta(TypedDict):
-    """How many keys fit of how many, and what can be asked for."""
+    """The number of keys that match and of all keys, and the values that the parameters accept."""
 
     count: int
     total: int
@@ -57,20 +57,20 @@ class DictionaryMeta(TypedDict):
 
 
 class ProofCompany(CompanyNames):
-    """Whose cell it is."""
+    """The company of a cell."""
 
     industry: str
 
 
 class ProofRow(ProofPeriod):
-    """Which row the cell stands in, and as known when."""
+    """The row of a cell, its basis, and the date up to which filings were used."""
 
     basis: str
     as_of: Date | None
 
 
 class ProofData(ProofCompany, ProofRow, CellProof):
-    """What is behind one cell."""
+    """The proof of one cell, with its company and row."""
 
 
 class ProofMeta(TypedDict):
@@ -83,41 +83,48 @@ SHAPE = Envelope[list[DictionaryEntry], DictionaryMeta]
 PROOF_SHAPE = Envelope[ProofData, ProofMeta]
 
 
-def keys(call: Call) -> Response:
-    """The entries of the dictionary that fit."""
+def list_keys(call: Call) -> Response:
+    """Return the entries of the dictionary that match the parameters."""
     params = call.params
-    found = metric_dictionary.list_entries(params["kind"], params["statement"], params["metric"])
+    entries = metric_dictionary.list_entries(params["kind"], params["statement"], params["metric"])
+    # The metadata of a table state the number of its rows, not of the complete dictionary.
+    table = call.render_requested_table(entries, {"total": len(entries)})
+    if table is not None:
+        return table
     meta = {
-        "count": len(found),
+        "count": len(entries),
         "total": len(metric_dictionary.list_all_entries()),
         "kinds": list(metric_dictionary.KINDS),
         "statements": list(metric_dictionary.STATEMENTS),
         "generated_from": metric_dictionary.describe_source(),
     }
-    # A table says how many rows it has, not how many the dictionary has.
-    return call.render_requested_table(found, {"total": len(found)}) or call.success(found, meta)
+    return call.success(entries, meta)
 
 
-def proof_of_cell(call: Call) -> Response:
-    """What is behind one cell of a series."""
+def get_proof(call: Call) -> Response:
+    """Return the proof of one cell of a series."""
     params = call.params
-    key = params["metric"]
     with call.app.db.read() as tx:
-        company = series.selected(tx, params)
-        held = series.book_of(call, tx, company, params["as_of"], series.currency_of(params))
-        price, estimated = series.price_of(tx, company), params["q4"] == "estimated"
-        rows = FigureSeries(held, params["period"], params["basis"], price, estimated=estimated)
-        period = rows.find_period(params["fiscal_year"], params["fiscal_period"], params["period_end"])
+        company = timeseries.get_selected_company(tx, params)
+        company_book = timeseries.get_book(call, tx, company, params["as_of"], timeseries.get_currency(params))
+        series = FigureSeries(
+            company_book,
+            params["period"],
+            params["basis"],
+            timeseries.build_price_lookup(tx, company),
+            estimated=params["q4"] == "estimated",
+        )
+        period = series.find_period(params["fiscal_year"], params["fiscal_period"], params["period_end"])
         if period is None:
             raise ApiError("NOT_FOUND", f"{company.name} has no such period in finapi.")
-        row = rows.get_row(period)
+        row = series.get_row(period)
         data: ProofData = {
-            **names(company),
-            "industry": held.industry,
-            "period": rows.kind,
+            **build_company_names(company),
+            "industry": company_book.industry,
+            "period": series.kind,
             **row.build_period(),
             "basis": params["basis"],
             "as_of": params["as_of"],
-            **build_proof(row, key),
+            **build_proof(row, params["metric"]),
         }
     return call.success(data, {"mapping_version": get_mapping().version})

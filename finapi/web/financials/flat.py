@@ -1,14 +1,14 @@
-"""Answers about figures as tables: a row a figure, with whose it is, its unit and its filing."""
+"""Answers about figures as flat tables: one row for each figure, with its company, its unit and its filing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from finapi.market.financials import metric_series as of_series
+from finapi.market.financials import series_tables
 from finapi.web.http.route import FlatTable
 
-_STATEMENT = (
+_STATEMENT_COLUMNS = (
     "ticker",
     "statement",
     "concept",
@@ -27,7 +27,7 @@ _STATEMENT = (
     "accession",
     "filed_at",
 )
-_SEGMENT = (
+_SEGMENT_COLUMNS = (
     "ticker",
     "axis",
     "member",
@@ -44,42 +44,51 @@ _SEGMENT = (
 )
 
 
-def statements(answer: Mapping[str, Any]) -> FlatTable:
-    """The statements of a report: a row for each line and column of a statement, without headings."""
+def build_statements_table(answer: Mapping[str, Any]) -> FlatTable:
+    """Return the statements of a report, one row for each line and column of a statement, without headings."""
     data, meta = answer["data"], answer["meta"]
-    named = {"ticker": data["ticker"], "accession": meta["accession"], "filed_at": meta["filed_at"]}
-    rows = [
-        {**line, **column, **named, **(mark or {}), "statement": kind, "value": value}
-        for kind, statement in data["statements"].items()
-        for line in statement["rows"]
-        for column, value, mark in zip(statement["columns"], line["values"], line["marks"], strict=False)
-    ]
-    return FlatTable(_STATEMENT, [{name: row.get(name) for name in _STATEMENT} for row in rows])
+    rows = []
+    for kind, statement in data["statements"].items():
+        for line in statement["rows"]:
+            # A heading has no values.
+            for column, value, mark in zip(statement["columns"], line["values"], line["marks"], strict=False):
+                members = {**line, **column}
+                members["ticker"] = data["ticker"]
+                members["accession"] = meta["accession"]
+                members["filed_at"] = meta["filed_at"]
+                members.update(mark or {})
+                members["statement"] = kind
+                members["value"] = value
+                rows.append({name: members.get(name) for name in _STATEMENT_COLUMNS})
+    return FlatTable(_STATEMENT_COLUMNS, rows)
 
 
-def series(answer: Mapping[str, Any]) -> FlatTable:
-    """A series wide: a row for each period, a column for each metric."""
-    columns, rows = of_series.build_wide_table(answer["data"])
+def build_series_table(answer: Mapping[str, Any]) -> FlatTable:
+    """Return a series as a wide table, one row for each period and one column for each metric."""
+    columns, rows = series_tables.build_wide_table(answer["data"])
     return FlatTable(tuple(columns), rows)
 
 
-def segments(answer: Mapping[str, Any]) -> FlatTable:
-    """Figures by member: a row for each member and period."""
+def build_segments_table(answer: Mapping[str, Any]) -> FlatTable:
+    """Return figures by member, one row for each member and period."""
     data = answer["data"]
-    named = {"ticker": data["ticker"], "axis": data["axis"]}
-    rows = [
-        {**point, **named, "member": one["member"], "accession": point["accession_no"]}
-        for one in data["series"]
-        for point in one["points"]
-    ]
-    return FlatTable(_SEGMENT, [{name: row.get(name) for name in _SEGMENT} for row in rows])
+    rows = []
+    for member in data["series"]:
+        for point in member["points"]:
+            members = {**point, "accession": point["accession_no"]}
+            members["ticker"] = data["ticker"]
+            members["axis"] = data["axis"]
+            members["member"] = member["member"]
+            rows.append({name: members.get(name) for name in _SEGMENT_COLUMNS})
+    return FlatTable(_SEGMENT_COLUMNS, rows)
 
 
-def screen(answer: Mapping[str, Any]) -> FlatTable:
-    """The companies that passed a screen: a row for each, with a column for each key."""
+def build_screen_table(answer: Mapping[str, Any]) -> FlatTable:
+    """Return the companies that passed a screen, one row for each company and one column for each key."""
     keys = answer["meta"]["screen"]["metrics_returned"]
-    rows = [
-        {**{name: value for name, value in row.items() if name != "metrics"}, **row["metrics"]}
-        for row in answer["data"]
-    ]
+    rows = []
+    for company in answer["data"]:
+        row = {name: member for name, member in company.items() if name != "metrics"}
+        row.update(company["metrics"])
+        rows.append(row)
     return FlatTable(("ticker", "cik", "period_end", "price_source", *keys, "holes"), rows)

@@ -1,4 +1,9 @@
-"""Companies by their ratios, and the valuation of one, over HTTP."""
+"""Companies by their ratios (a screen), and the valuation of one company, over HTTP.
+
+A screen reads the stored latest year of each company. A worker computes and stores the years that are due because facts
+or rules changed (:func:`compute_latest_years`). A screen computes those of a few companies itself; if more are due, as
+after an upgrade, it is refused, because its work would delay the worker's.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +29,14 @@ from finapi.market.financials.latest_years import (
     StoredYear,
     Valuation,
 )
-from finapi.market.financials.metric_series import SeriesQuery, check_query, select_periods
+from finapi.market.financials.series_query import SeriesQuery, check_query, select_periods
 from finapi.market.financials.series_rows import FigureSeries, PriceSource
 from finapi.market.intake import ingest
 from finapi.market.prices import price_series
 from finapi.market.reference import companies
 from finapi.store.db import DatabaseError, Transaction
-from finapi.web.financials import series
-from finapi.web.financials.company import AS_OF, BASIS
+from finapi.web.financials import timeseries
+from finapi.web.financials.company_params import AS_OF, BASIS
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, limit_param, path_param
@@ -39,16 +44,15 @@ from finapi.web.http.schema import Envelope
 
 log = logging.getLogger("finapi.screen")
 
-AT_ONCE = 20  # companies whose latest years are made before they are kept
-STEP_SECONDS = 0.5  # that a worker computes latest years before it looks for a stop
-# By one screen, which takes a second or two: after an upgrade a worker makes those of all companies anew.
-MAX_MADE = 100
+BATCH_COMPANIES = 20  # The most companies whose latest years are computed before they are stored.
+STEP_SECONDS = 0.5  # The time for which a worker computes latest years before it looks for a stop.
+MAX_YEARS_DUE = 100  # The most years that a screen may have to compute, which takes a second or two.
 
 PARAMS = (
     *(
-        Param(f"{key}_{side}", "number", help=f"{key} {word} this.", example="0")
+        Param(f"{key}_{side}", "number", help=f"{key} {words} this.", example="0")
         for key in latest_years.KEYS
-        for side, word in (("gt", "greater than"), ("lt", "less than"))
+        for side, words in (("gt", "greater than"), ("lt", "less than"))
     ),
     Param("metrics", "words", help="Keys to answer beside those filtered by.", example="roe,net_margin"),
     Param("cik", "words", help="Only these companies.", example="320193"),
@@ -58,15 +62,15 @@ PARAMS = (
 )
 VALUATION_PARAMS = (
     path_param("id", "ticker", help="Ticker (any spelling) or CIK.", example="AAPL"),
-    series.PERIOD,
-    replace(series.YEARS, default="5"),
+    timeseries.PERIOD,
+    replace(timeseries.YEARS, default="5"),
     AS_OF,
     BASIS,
 )
 
 
 class ScreenPage(TypedDict):
-    """Which rows of a screen an answer holds."""
+    """The rows of a screen that an answer contains."""
 
     limit: int
     offset: int
@@ -74,8 +78,11 @@ class ScreenPage(TypedDict):
 
 
 class AppliedScreen(TypedDict):
-    """What a screen compared. ``list_filtered``: whether only companies that were named. ``left_out``: how many up to
-    the last row have facts of which no year can be made; they are on no screen until their facts change."""
+    """The filters of a screen.
+
+    ``list_filtered``: only selected companies were compared. ``left_out``: the number of companies up to the last row
+    whose facts make no year; they are on no screen until their facts change.
+    """
 
     grain: str
     latest_period_semantics: str
@@ -93,7 +100,7 @@ class ScreenMeta(TypedDict):
 
 
 class ValuationMeta(TypedDict):
-    """Whose valuation it is, and at which prices. ``mode`` and ``covered`` are always the same."""
+    """The company of a valuation, and the last of its prices. ``mode`` and ``covered`` are always the same."""
 
     ticker: str | None
     cik: str
@@ -110,21 +117,30 @@ SHAPE = Envelope[list[ScreenedCompany], ScreenMeta]
 VALUATION_SHAPE = Envelope[list[Valuation], ValuationMeta]
 
 
-def companies_by_ratio(call: Call) -> Response:
-    """The companies whose latest fiscal year passes every filter, by CIK."""
+# ---- the screen
+
+
+def screen_companies(call: Call) -> Response:
+    """Return the companies whose latest fiscal year passes every filter, by CIK."""
     params = call.params
-    bounds, metrics = latest_years.parse_bounds(params), params["metrics"] or ()
+    bounds = latest_years.parse_bounds(params)
+    metrics = params["metrics"] or ()
     for key in metrics:
         if key not in latest_years.KEYS:
             message = f"{key} is not a ratio or derived figure."
             raise invalid_param("metrics", message, expected="keys of /xbrl/dictionary")
     keys = list(dict.fromkeys((*bounds, *metrics))) or list(latest_years.KEYS)
-    first, size = params["offset"], params["limit"]
+    offset, limit = params["offset"], params["limit"]
     with call.app.db.read() as tx:
         left_out: list[int] = []
-        passed = islice(_passing(call.app, tx, _named(tx, params), bounds, left_out), first, first + size + 1)
-        page = [(companies.get_by_cik(tx, cik), year) for cik, year in passed]
-        rows = [latest_years.build_screened(one, year, keys, series.price_source(tx, one)) for one, year in page[:size]]
+        passing = _iter_passing(call.app, tx, _find_selected_ciks(tx, params), bounds, left_out)
+        # One more than the page, to know if there are more.
+        passed = list(islice(passing, offset, offset + limit + 1))
+        rows = []
+        for cik, year in passed[:limit]:
+            company = companies.get_by_cik(tx, cik)
+            price_source = timeseries.find_price_source(tx, company)
+            rows.append(latest_years.build_screened(company, year, keys, price_source))
     applied = {
         "grain": "company",
         "latest_period_semantics": "the last fiscal year that the company reported, as known last",
@@ -133,123 +149,136 @@ def companies_by_ratio(call: Call) -> Response:
         "list_filtered": bool(params["cik"] or params["ticker"]),
         "left_out": len(left_out),
     }
-    page_told = {"limit": size, "offset": first, "has_more": len(page) > size}
-    return call.success(rows, {"pagination": page_told, "screen": applied})
+    pagination = {"limit": limit, "offset": offset, "has_more": len(passed) > limit}
+    return call.success(rows, {"pagination": pagination, "screen": applied})
 
 
-def _passing(
+def _iter_passing(
     app: App, tx: Transaction, ciks: set[int] | None, bounds: Mapping[str, Bound], left_out: list[int]
 ) -> Iterator[tuple[int, LatestYear]]:
-    """The companies that pass every bound, by CIK, with their years; no more of them are read than are taken.
+    """Yield the companies that pass every bound, by CIK, with their years. They are read while they are taken.
 
-    Those among them of which no year can be made are added to ``left_out``.
+    The companies among them whose facts make no year are added to ``left_out``. Raise UNAVAILABLE if too many years
+    are due.
     """
-    few = False
-    for one in latest_years.iter_known(tx, ciks):
-        if one.text is None and not few:
-            _refuse_many(latest_years.count_due(tx, ciks))
-            few = True
-        written = one.text or app.screening_cache.get(None, (one.cik, one.stamp), partial(_written, tx, one.cik))
-        year = latest_years.deserialise(written)
+    is_due_count_checked = False
+    for stored in latest_years.iter_known(tx, ciks):
+        text = stored.text
+        if text is None:
+            if not is_due_count_checked:
+                _check_due_count(latest_years.count_due(tx, ciks))
+                is_due_count_checked = True
+            cache_key = (stored.cik, stored.stamp)
+            text = app.screening_cache.get(None, cache_key, partial(_compute_year_text, tx, stored.cik))
+        year = latest_years.deserialise(text)
         if year is not None and year.passes(bounds):
-            yield one.cik, year
-        elif year is None and written.startswith(latest_years.FAILED):
-            left_out.append(one.cik)
+            yield stored.cik, year
+        elif year is None and text.startswith(latest_years.FAILED):
+            left_out.append(stored.cik)
 
 
-def _named(tx: Transaction, params: Mapping[str, Any]) -> set[int] | None:
-    named = [(text, name) for name in ("cik", "ticker") for text in params[name] or ()]
-    return {companies.resolve(tx, text, name).cik for text, name in named} if named else None
+def _find_selected_ciks(tx: Transaction, params: Mapping[str, Any]) -> set[int] | None:
+    """Return the companies that the parameters select, or None for all."""
+    selectors = [(text, name) for name in ("cik", "ticker") for text in params[name] or ()]
+    if not selectors:
+        return None
+    return {companies.resolve(tx, text, name).cik for text, name in selectors}
 
 
-def _refuse_many(due: int) -> None:
-    """UNAVAILABLE where a screen might have to make too many years: at once, as its work would hold up the worker's."""
-    if due > MAX_MADE:
-        message = f"Figures of {due:,} companies changed, by an upgrade or an import, and are being made anew."
-        raise ApiError("UNAVAILABLE", message, details={"due": due}, headers={"Retry-After": "10"})
+def _check_due_count(due_count: int) -> None:
+    """Raise UNAVAILABLE if a screen would have to compute too many years."""
+    if due_count > MAX_YEARS_DUE:
+        message = f"Figures of {due_count:,} companies changed, by an upgrade or an import, and are being made anew."
+        raise ApiError("UNAVAILABLE", message, details={"due": due_count}, headers={"Retry-After": "10"})
 
 
-def _written(tx: Transaction, cik: int) -> str:
-    return _made(tx, cik).text
+# ---- latest years
 
 
-def _made(tx: Transaction, cik: int) -> ComputedYear:
-    """What is kept of a company: that it has no year, and why, where none can be made of its facts."""
+def _compute_year_text(tx: Transaction, cik: int) -> str:
+    return _compute_year(tx, cik).text
+
+
+def _compute_year(tx: Transaction, cik: int) -> ComputedYear:
+    """Return the latest year of a company to store; if its facts raise an error, that it has none and why."""
     company = companies.get_by_cik(tx, cik)
     try:
-        return latest_years.compute(tx, company, series.price_of(tx, company))
+        return latest_years.compute(tx, company, timeseries.build_price_lookup(tx, company))
     except (ApiError, StoreUnavailableError, DatabaseError, MemoryError):
-        raise  # what is wrong is not the company
+        raise  # The company is not the cause.
     except Exception as error:
         log.exception("CIK %d is on no screen until its data change: its latest year cannot be made", cik)
         return latest_years.build_failure(error)
 
 
 class ComputedYears(NamedTuple):
-    """The result of a piece of work on latest years."""
+    """The result of a step of work on latest years."""
 
     may_be_more: bool
     splits_changed: bool
 
 
 def compute_latest_years(app: App, seconds: float = STEP_SECONDS) -> ComputedYears:
-    """Compute latest years that are due for about so many seconds, and store them with books and splits."""
-    until = time.monotonic() + seconds
+    """Compute the latest years that are due for about ``seconds``, and store them with books and splits."""
+    deadline = time.monotonic() + seconds
     computed: list[tuple[StoredYear, ComputedYear]] = []
     with app.db.read() as tx:
-        due = latest_years.list_due(tx, AT_ONCE)
-        for company in due:
-            if stopping.is_requested() or (computed and time.monotonic() > until):
+        due = latest_years.list_due(tx, BATCH_COMPANIES)
+        for stored in due:
+            if stopping.is_requested() or (computed and time.monotonic() > deadline):
                 break
-            computed.append((company, _made(tx, company.cik)))
-    # What is cached does not depend on it, but for holdings, which are settled afterwards.
+            computed.append((stored, _compute_year(tx, stored.cik)))
+    # Cached answers do not depend on these rows, except for holdings, which are recomputed afterwards.
     splits_changed = bool(computed) and app.db.write_batched(lambda tx: latest_years.store(tx, computed))
     return ComputedYears(len(due) > 0, splits_changed)
 
 
-def keep_latest(app: App) -> None:
-    """Compute every latest year that is due, and settle the holdings of companies whose splits changed.
+def compute_all_latest_years(app: App) -> None:
+    """Compute every latest year that is due, and recompute the holdings of companies whose splits changed.
 
-    A stop ends it after a company. A server's workers complete what is left.
+    A requested stop ends it after a company. A server's workers complete the rest.
     """
     splits_changed = False
     while not stopping.is_requested():
-        computed = compute_latest_years(app)
-        splits_changed |= computed.splits_changed
-        if not computed.may_be_more:
+        step = compute_latest_years(app)
+        splits_changed |= step.splits_changed
+        if not step.may_be_more:
             break
     if splits_changed:
         ingest.recompute_derived(app)
 
 
-def valuation(call: Call) -> Response:
-    """The valuation ratios of a company by period; without prices each is missing, with the reason."""
+# ---- the valuation of a company
+
+
+def list_valuations(call: Call) -> Response:
+    """Return the valuation ratios of a company by period. Without prices each is null, with the reason."""
     params = call.params
-    question = SeriesQuery(params["period"], years=params["years"])
-    check_query(question)
+    query = SeriesQuery(params["period"], years=params["years"])
+    check_query(query)
     with call.app.db.read() as tx:
         company = companies.resolve(tx, params["id"], "id")
-        held = series.book_of(call, tx, company, params["as_of"])
-        rows = FigureSeries(held, params["period"], params["basis"], series.price_of(tx, company))
-        found: list[Valuation] = []
-        for period in select_periods(rows.periods, question):
-            row = rows.get_row(period)
+        company_book = timeseries.get_book(call, tx, company, params["as_of"])
+        price_lookup = timeseries.build_price_lookup(tx, company)
+        series = FigureSeries(company_book, params["period"], params["basis"], price_lookup)
+        valuations: list[Valuation] = []
+        for period in select_periods(series.periods, query):
+            row = series.get_row(period)
             close = price_series.find_close(tx, company.ticker, row.build_period()["period_end"])
-            found += [
-                latest_years.build_valuation(row, key, close and close.date)
-                for key in latest_years.list_valuation_keys()
-            ]
-        source = series.price_source(tx, company)
-    newest = next((one["price_date"] for one in found if one["price_date"] is not None), None)
+            for key in latest_years.list_valuation_keys():
+                valuations.append(latest_years.build_valuation(row, key, close and close.date))
+        price_source = timeseries.find_price_source(tx, company)
+    price_dates = [valuation["price_date"] for valuation in valuations if valuation["price_date"] is not None]
+    newest_price_date = price_dates[0] if price_dates else None
     meta: ValuationMeta = {
         "ticker": company.ticker,
         "cik": company.padded_cik,
         "covered": True,
         "period": params["period"],
-        "years": len({one["fiscal_year"] for one in found}),
+        "years": len({valuation["fiscal_year"] for valuation in valuations}),
         "mode": "close at the end of the period",
-        "price_date": newest,
-        "price_source": source,
-        "valuation_family": newest is not None,
+        "price_date": newest_price_date,
+        "price_source": price_source,
+        "valuation_family": newest_price_date is not None,
     }
-    return call.success_rows(found, meta)
+    return call.success_rows(valuations, meta)

@@ -10,30 +10,30 @@ from finapi.core.records import Date
 from finapi.market.financials import segment_figures
 from finapi.market.financials.latest_years import PRIMITIVES
 from finapi.market.financials.metric_mapping import get_mapping
-from finapi.market.financials.metric_series import SeriesQuery, check_query, format_years
 from finapi.market.financials.segment_figures import SegmentMember, ShareClass
-from finapi.web.financials import series
-from finapi.web.financials.company import AS_OF, BASIS, CompanyNames, names
+from finapi.market.financials.series_query import SeriesQuery, check_query, format_years
+from finapi.web.financials import timeseries
+from finapi.web.financials.company_params import AS_OF, BASIS, CompanyNames, build_company_names
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
 from finapi.web.http.schema import Envelope
 
 PARAMS = (
-    *series.COMPANY,
+    *timeseries.COMPANY_PARAMS,
     Param("axis", help="The axis; without one the axis with most figures.", example="srt:ProductOrServiceAxis"),
     Param("concept", help="A concept; a bare name is us-gaap.", example="us-gaap:Revenues"),
     Param("metric", help="A metric instead of a concept; revenue without either.", example="revenue"),
     Param("period", default="A", allowed=("A", "Q"), help="A: fiscal years. Q: quarters.", example="A"),
-    series.YEARS,
+    timeseries.YEARS,
     AS_OF,
     BASIS,
 )
-CLASSES_PARAMS = (*series.COMPANY, AS_OF, BASIS)
+CLASSES_PARAMS = (*timeseries.COMPANY_PARAMS, AS_OF, BASIS)
 
 
 class CoveredCompany(CompanyNames):
-    """Whose figures they are, and whether there are any; ``phase`` is always "ready"."""
+    """The company of figures, and if there are any; ``phase`` is always "ready"."""
 
     covered: bool
     phase: str
@@ -49,7 +49,7 @@ class SegmentData(CoveredCompany):
 
 
 class SegmentMeta(TypedDict):
-    """What else could be asked for."""
+    """The other axes of the concepts, and the years with figures."""
 
     member_count: int
     concepts_resolved: list[str]
@@ -59,7 +59,7 @@ class SegmentMeta(TypedDict):
 
 
 class CoverFiling(TypedDict):
-    """The report that a cover page is of."""
+    """The report of a cover page."""
 
     accession_no: str
     form_type: str
@@ -75,7 +75,7 @@ class ShareClassData(CoveredCompany):
 
 
 class ShareClassMeta(TypedDict):
-    """How many classes there are."""
+    """The number of classes."""
 
     class_count: int
 
@@ -84,62 +84,59 @@ SHAPE = Envelope[SegmentData, SegmentMeta]
 CLASSES_SHAPE = Envelope[ShareClassData, ShareClassMeta]
 
 
-def by_axis(call: Call) -> Response:
-    """Figures of a concept or metric by the members of an axis."""
-    params, concept = call.params, call.params["concept"]
+def get_segments(call: Call) -> Response:
+    """Return the figures of a concept or metric by the members of an axis."""
+    params = call.params
+    concept = params["concept"]
     if concept is not None and params["metric"] is not None:
         raise invalid_param("metric", "Give either concept or metric, not both.", expected="concept or metric")
     metric = params["metric"] or "revenue"
-    question = SeriesQuery(params["period"], years=params["years"], basis=params["basis"], as_of=params["as_of"])
-    check_query(question)
+    query = SeriesQuery(params["period"], years=params["years"], basis=params["basis"], as_of=params["as_of"])
+    check_query(query)
     if concept is None and metric not in get_mapping().metrics:
-        raise _unknown_metric(metric)
+        raise _build_unknown_metric_error(metric)
     with call.app.db.read() as tx:
-        company = series.selected(tx, params)
-        held = series.book_of(call, tx, company, params["as_of"])
-        concepts = segment_figures.list_concepts(concept, metric, held.industry)
+        company = timeseries.get_selected_company(tx, params)
+        company_book = timeseries.get_book(call, tx, company, params["as_of"])
+        concepts = segment_figures.list_concepts(concept, metric, company_book.industry)
         if not concepts:
-            raise _unknown_metric(metric)
-        found = segment_figures.build_segments(tx, company.cik, held, concepts, question, params["axis"])
+            raise _build_unknown_metric_error(metric)
+        segments = segment_figures.build_segments(tx, company.cik, company_book, concepts, query, params["axis"])
     data: SegmentData = {
-        **names(company),
-        "covered": bool(found.members),
+        **build_company_names(company),
+        "covered": bool(segments.members),
         "phase": "ready",
-        "axis": found.axis,
+        "axis": segments.axis,
         "concept_or_metric": concept or metric,
         "period": params["period"],
-        "series": found.members,
+        "series": segments.members,
     }
-    return call.success(data, _meta(found))
-
-
-def _unknown_metric(metric: str) -> ApiError:
-    near = suggestions.list_similar(metric, PRIMITIVES)
-    message = f"{metric[: suggestions.MAX_WORD_LENGTH]} is not a metric{suggestions.did_you_mean(near)}"
-    return invalid_param("metric", message, expected="a primitive key", nearest=near)
-
-
-def _meta(found: segment_figures.Segments) -> SegmentMeta:
-    return {
-        "member_count": len(found.members),
-        "concepts_resolved": found.concepts,
-        "axes": found.axes,
-        "years": format_years(point["fiscal_year"] for one in found.members for point in one["points"]),
+    meta: SegmentMeta = {
+        "member_count": len(segments.members),
+        "concepts_resolved": segments.concepts,
+        "axes": segments.axes,
+        "years": format_years(point["fiscal_year"] for member in segments.members for point in member["points"]),
         "note": "Facts with exactly one dimension; companyfacts documents have none.",
     }
+    return call.success(data, meta)
 
 
-def share_classes(call: Call) -> Response:
-    """The classes of shares as the cover page of a report counts them."""
+def _build_unknown_metric_error(metric: str) -> ApiError:
+    similar_keys = suggestions.list_similar(metric, PRIMITIVES)
+    message = f"{metric[: suggestions.MAX_WORD_LENGTH]} is not a metric{suggestions.did_you_mean(similar_keys)}"
+    return invalid_param("metric", message, expected="a primitive key", nearest=similar_keys)
+
+
+def get_share_classes(call: Call) -> Response:
+    """Return the classes of shares as the cover page of a report counts them."""
+    params = call.params
     with call.app.db.read() as tx:
-        company = series.selected(tx, call.params)
-        filing, classes = segment_figures.list_share_classes(
-            tx, company.cik, call.params["as_of"], call.params["basis"]
-        )
+        company = timeseries.get_selected_company(tx, params)
+        filing, classes = segment_figures.list_share_classes(tx, company.cik, params["as_of"], params["basis"])
     if filing is None:
         raise ApiError("NOT_COVERED", f"finapi has no cover page of {company.name} with a share count.")
     data: ShareClassData = {
-        **names(company),
+        **build_company_names(company),
         "covered": True,
         "phase": "ready",
         "filing": {

@@ -13,7 +13,7 @@ from finapi.market.filings import filing_search
 from finapi.market.holdings import funds
 from finapi.market.reference import companies, sectors
 from finapi.market.reference.companies import Company, CompanyAttributes
-from finapi.web.financials.company import AS_OF, BASIS
+from finapi.web.financials.company_params import AS_OF, BASIS
 from finapi.web.html import html_tables, page_layout
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call

@@ -11,7 +11,7 @@ ORDER BY fact_sets.id
 SELECT id FROM concepts WHERE name IN (SELECT value FROM json_each(:names))
 
 -- name: book_custom_concepts
--- The concepts of facts without dimensions; asked for the filers' own ones.
+-- The concepts of facts without dimensions; the caller selects the custom ones among them.
 SELECT id, name
 FROM concepts
 WHERE id IN (
@@ -69,11 +69,12 @@ SELECT stamp FROM latest_years WHERE cik = :cik
 SELECT cik FROM latest_years WHERE EXISTS (SELECT 1 FROM fact_sets WHERE fact_sets.cik = latest_years.cik) ORDER BY cik
 
 -- name: book_dimensioned_facts
--- The facts of some concepts with their dimensions. With :least 0 instead of 1 also those without dimensions, as on cover pages.
+-- The facts of some concepts with their dimensions. With :min_dimension_id 0 instead of 1 also those without dimensions, as on
+-- cover pages. The key is the index of the set of facts in :sets.
 SELECT concepts.name AS concept, units.name AS unit, facts.end_day, facts.days, facts.value, facts.decimals,
-    json_each.key AS place, dimensions.members
+    json_each.key AS filing_index, dimensions.members
 FROM json_each(:sets)
-CROSS JOIN facts ON facts.fact_set_id = json_each.value AND facts.dimension_id >= :least
+CROSS JOIN facts ON facts.fact_set_id = json_each.value AND facts.dimension_id >= :min_dimension_id
     AND facts.concept_id IN (SELECT id FROM concepts WHERE name IN (SELECT value FROM json_each(:concepts)))
 JOIN concepts ON concepts.id = facts.concept_id
 JOIN units ON units.id = facts.unit_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
@@ -9,17 +10,17 @@ from finapi.core.clock import iso
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, Time, build_record
 from finapi.market.reference import companies
+from finapi.market.reference.companies import Company
 from finapi.market.statements import filed_statements, statement_kinds
 from finapi.market.statements.filed_statements import AbsentStatement, FiledReport, FiledStatement
 from finapi.store.db import Transaction
-from finapi.web.financials.company import AS_OF, BASIS
-from finapi.web.financials.company import names as company_names
+from finapi.web.financials.company_params import AS_OF, BASIS, build_company_names
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import ACCESSION, TICKER, Param
 from finapi.web.http.schema import Envelope
 
-_SHOWN = (
+_SELECTION_PARAMS = (
     Param(
         "statement",
         "words",
@@ -50,9 +51,9 @@ COMPANY_PARAMS = (
     Param("year", "integer", minimum=1900, maximum=2200, help="Fiscal year as the company names it.", example="2025"),
     AS_OF,
     replace(BASIS, help="If several filings report a period: the last one filed or the first."),
-    *_SHOWN,
+    *_SELECTION_PARAMS,
 )
-FILING_PARAMS = (ACCESSION, *_SHOWN)
+FILING_PARAMS = (ACCESSION, *_SELECTION_PARAMS)
 
 
 class StatementsData(TypedDict):
@@ -66,8 +67,11 @@ class StatementsData(TypedDict):
 
 
 class StatementsMeta(TypedDict):
-    """Which report it is, and what it does not have. ``covered`` is always true; ``entity`` is the axis and member of
-    the whole company where a filing tells nothing without dimensions, else null."""
+    """The report, and the statements that it does not have.
+
+    ``covered`` is always true. ``entity`` is the axis and the member of the consolidated company, if a filing has no
+    facts without dimensions, else null.
+    """
 
     resolved_accession: str
     accession: str
@@ -92,63 +96,72 @@ class StatementsMeta(TypedDict):
 SHAPE = Envelope[StatementsData, StatementsMeta]
 
 
-def of_company(call: Call) -> Response:
-    """The statements of the report that the parameters select."""
+def get_company_statements(call: Call) -> Response:
+    """Return the statements of the report that the parameters select."""
     params = call.params
-    asked = {name: params[name] for name in ("period", "year", "as_of", "basis")}
     with call.app.db.read() as tx:
         company = companies.resolve(tx, params["ticker"])
-        report = filed_statements.find_report(tx, company.cik, form=params["form_type"], **asked)
+        report = filed_statements.find_report(
+            tx,
+            company.cik,
+            form=params["form_type"],
+            period=params["period"],
+            year=params["year"],
+            as_of=params["as_of"],
+            basis=params["basis"],
+        )
         if report is None:
             details = {
                 "cik": company.padded_cik,
                 "covered_periods": filed_statements.list_stored_periods(tx, company.cik),
             }
-            raise ApiError("NOT_COVERED", f"No {_wanted(params)} of {company.name} is available.", details=details)
-        return _answer(call, company, report, tx)
+            message = f"No {_describe_report(params)} of {company.name} is available."
+            raise ApiError("NOT_COVERED", message, details=details)
+        return _build_response(call, company, report, tx)
 
 
-def of_filing(call: Call) -> Response:
-    """The statements of one filing by its accession number."""
+def get_filing_statements(call: Call) -> Response:
+    """Return the statements of one filing by its accession number."""
     accession = call.params["accession"]
     with call.app.db.read() as tx:
         report = filed_statements.find_report_by_accession(tx, accession)
         if report is None:
             raise ApiError("NOT_FOUND", f"finapi has no XBRL documents of filing {accession}.")
-        return _answer(call, companies.get_by_cik(tx, report.cik), report, tx)
+        return _build_response(call, companies.get_by_cik(tx, report.cik), report, tx)
 
 
-def _answer(call: Call, company: companies.Company, report: FiledReport, tx: Transaction) -> Response:
-    consolidated = call.params["consolidated_only"]
-    held, absent = filed_statements.read_statements(
-        tx, report, call.params["statement"], consolidated_only=consolidated
+def _build_response(call: Call, company: Company, report: FiledReport, tx: Transaction) -> Response:
+    consolidated_only = call.params["consolidated_only"]
+    statements, absent = filed_statements.read_statements(
+        tx, report, call.params["statement"], consolidated_only=consolidated_only
     )
-    if not held:
+    if not statements:
         details = {"cik": company.padded_cik, "accession": report.accession, "absent": absent}
         raise ApiError("NOT_COVERED", f"{report.accession} has no such statement.", details=details)
-    names = company_names(company)
+    names = build_company_names(company)
     meta = build_record(
         StatementsMeta,
         report._asdict(),
         **names,
         resolved_accession=report.accession,
         covered=True,
-        view="consolidated" if consolidated else "all",
+        view="consolidated" if consolidated_only else "all",
         engine_version=filed_statements.ENGINE_VERSION,
         generated_at=iso(call.now),
-        statement_count=len(held),
+        statement_count=len(statements),
         entity=filed_statements.find_consolidated_dimension(tx, report),
         absent=absent,
     )
-    return call.success({"kind": "as_filed", **names, "statements": held}, meta)
+    return call.success({"kind": "as_filed", **names, "statements": statements}, meta)
 
 
-def _wanted(params: Any) -> str:
-    name = {"A": "annual report", "Q": "quarterly report"}[params["period"]]
+def _describe_report(params: Mapping[str, Any]) -> str:
+    """Return the selected report in words, such as "annual report for fiscal year 2024"."""
+    description = {"A": "annual report", "Q": "quarterly report"}[params["period"]]
     if params["form_type"]:
-        name += f" on form {params['form_type']}"
+        description += f" on form {params['form_type']}"
     if params["year"] is not None:
-        name += f" for fiscal year {params['year']}"
+        description += f" for fiscal year {params['year']}"
     if params["as_of"]:
-        name += f" filed by {params['as_of']}"
-    return name
+        description += f" filed by {params['as_of']}"
+    return description

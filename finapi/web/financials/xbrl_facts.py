@@ -1,4 +1,4 @@
-"""Figures as filed, over HTTP: of a filing or a company, of one concept, and added up over companies."""
+"""Facts as filed, over HTTP: of a filing or a company, of one concept, and added up over companies."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ AGGREGATE_BODY = (
 
 
 class FactPage(TypedDict):
-    """Which rows of a list of facts an answer holds."""
+    """The rows of a list of facts that an answer contains."""
 
     limit: int
     offset: int
@@ -97,7 +97,7 @@ class XbrlMeta(TypedDict):
 
 
 class ListMeta(WindowMeta):
-    """The page of a list of figures, how many there are in all, and the ends of periods that it is narrowed to."""
+    """The page of a list of facts, their total number, and the window of days in which their periods end."""
 
     date_from: Date | None
     date_to: Date | None
@@ -109,7 +109,7 @@ class ListMeta(WindowMeta):
 
 
 class ConceptAnswer(TypedDict):
-    """The figures of one concept."""
+    """The facts of one concept."""
 
     concept: str
     facts: list[ConceptFact]
@@ -117,7 +117,7 @@ class ConceptAnswer(TypedDict):
 
 
 class AggregateMeta(TypedDict):
-    """What was added up."""
+    """The companies, the period and the unit of a sum."""
 
     sector: str | None
     tickers: list[str]
@@ -141,103 +141,111 @@ CONCEPT_SHAPE = Answer[ConceptAnswer]
 AGGREGATE_SHAPE = Answer[AggregateAnswer]
 
 
-def of_xbrl(call: Call) -> Response:
-    """The facts of a filing or a company, dimensions included, the last filed first."""
+def list_xbrl_facts(call: Call) -> Response:
+    """Return the facts of a filing or a company including those with dimensions, the last filed first."""
     params = call.params
     accession, cik = params["accession"], params["cik"]
     if accession is None and cik is None:
         raise invalid_param("accession", "accession or cik is required.", expected="accession or cik")
-    dimensioned = not params["consolidated_only"]
-    place = {"limit": params["limit"], "offset": params["offset"]}
+    limit, offset = params["limit"], params["offset"]
     filters = FactFilters(
-        filed_facts.list_qualified_names(params["tag"]), dimensioned=dimensioned, dims=params["dims"] or ()
+        filed_facts.list_qualified_names(params["tag"]),
+        dimensioned=not params["consolidated_only"],
+        dims=params["dims"] or (),
     )
     with call.app.db.read() as tx:
-        sets = filed_facts.list_fact_sets(
+        fact_sets = filed_facts.list_fact_sets(
             tx, accession=accession, cik=cik, as_of=params["as_of"], amendments=params["amendments"]
         )
-        if not sets:
+        if not fact_sets:
             raise ApiError("NOT_FOUND", "finapi has no facts of this filing or company.")
-        found, more = filed_facts.list_fact_page(tx, sets, filters, **place)
-    page = {**place, "has_more": more}
-    return call.success_rows(
-        [filed_facts.build_xbrl_fact(*one) for one in found], {"pagination": page, "has_more": more}
-    )
+        page, has_more = filed_facts.list_fact_page(tx, fact_sets, filters, limit=limit, offset=offset)
+    meta: XbrlMeta = {
+        "pagination": {"limit": limit, "offset": offset, "has_more": has_more},
+        "has_more": has_more,
+    }
+    return call.success_rows([filed_facts.build_xbrl_fact(fact_cik, fact) for fact_cik, fact in page], meta)
 
 
-def listed(call: Call) -> Response:
-    """The figures of a company or a filing without dimensions, the last filed first."""
-    params, place = call.params, {name: call.params[name] for name in ("limit", "offset")}
+def list_facts(call: Call) -> Response:
+    """Return the facts of a company or a filing without dimensions, the last filed first."""
+    params = call.params
+    limit, offset = params["limit"], params["offset"]
     accession = params["accession_number"]
     if accession is None and params["ticker"] is None:
         raise invalid_param("ticker", "ticker or accession_number is required.", expected="AAPL")
     with call.app.db.read() as tx:
         cik = None if params["ticker"] is None else companies.resolve(tx, params["ticker"]).cik
-        sets = filed_facts.list_fact_sets(tx, accession=accession, cik=cik)
+        fact_sets = filed_facts.list_fact_sets(tx, accession=accession, cik=cik)
         form = (params["form_type"] or "").strip().upper()
-        if form and filing_search.find_form(tx, form) is None:
-            raise invalid_param("form_type", "finapi knows no form with this name.", expected="10-K")
-        sets = [one for one in sets if not form or one["form"] == form]
-        filters = FactFilters(
-            filed_facts.list_qualified_names(params["concept"]), params["date_from"], params["date_to"]
-        )
-        total = sum(filed_facts.count_facts(tx, one, filters) for one in sets)
-        found, more = filed_facts.list_fact_page(tx, sets, filters, **place)
-    meta = {"total": total, **place, "has_more": more, **call.build_window_meta()}
-    return call.success_rows([filed_facts.build_listed_fact(fact) for _, fact in found], meta)
+        if form:
+            if filing_search.find_form(tx, form) is None:
+                raise invalid_param("form_type", "finapi knows no form with this name.", expected="10-K")
+            fact_sets = [fact_set for fact_set in fact_sets if fact_set["form"] == form]
+        concepts = filed_facts.list_qualified_names(params["concept"])
+        filters = FactFilters(concepts, params["date_from"], params["date_to"])
+        total = sum(filed_facts.count_facts(tx, fact_set, filters) for fact_set in fact_sets)
+        page, has_more = filed_facts.list_fact_page(tx, fact_sets, filters, limit=limit, offset=offset)
+    meta = {"total": total, "limit": limit, "offset": offset, "has_more": has_more, **call.build_window_meta()}
+    return call.success_rows([filed_facts.build_listed_fact(fact) for _, fact in page], meta)
 
 
-def by_concept(call: Call) -> Response:
-    """The figures of one concept, of a company or of all, the latest period first."""
+def list_concept_facts(call: Call) -> Response:
+    """Return the facts of one concept, of a company or of all companies, the latest period first."""
     params = call.params
     first, last = params["date_from"], params["date_to"]
     limit, offset = params["limit"], params["offset"]
     with call.app.db.read() as tx:
-        concept_id, name = filed_facts.get_concept(tx, params["concept"])
+        concept_id, concept = filed_facts.get_concept(tx, params["concept"])
         if params["ticker"] is None:
-            found, total = filed_facts.list_concept_facts(
+            facts, total = filed_facts.list_concept_facts(
                 tx, concept_id, first=first, last=last, limit=limit, offset=offset
             )
-            rows = [filed_facts.build_concept_fact(companies.get_by_cik(tx, one.cik), one) for one in found]
+            rows = [filed_facts.build_concept_fact(companies.get_by_cik(tx, fact.cik), fact) for fact in facts]
         else:
             company = companies.resolve(tx, params["ticker"])
-            theirs = filed_facts.list_company_facts(tx, company.cik, concepts=[name])
-            theirs = [fact for fact in theirs if (first or "") <= fact.end <= (last or "9")]
-            theirs.sort(key=lambda fact: fact.end, reverse=True)
-            total = len(theirs)
-            rows = [filed_facts.build_concept_fact(company, fact) for fact in theirs[offset : offset + limit]]
-    more = offset + len(rows) < total
-    meta = {"total": total, "limit": limit, "offset": offset, "has_more": more, **call.build_window_meta()}
-    return call.success_members({"concept": name, "facts": rows, "meta": meta}, meta)
+            company_facts = [
+                fact
+                for fact in filed_facts.list_company_facts(tx, company.cik, concepts=[concept])
+                if (first or "") <= fact.end <= (last or "9")
+            ]
+            company_facts.sort(key=lambda fact: fact.end, reverse=True)
+            total = len(company_facts)
+            rows = [filed_facts.build_concept_fact(company, fact) for fact in company_facts[offset : offset + limit]]
+    has_more = offset + len(rows) < total
+    meta = {"total": total, "limit": limit, "offset": offset, "has_more": has_more, **call.build_window_meta()}
+    return call.success_members({"concept": concept, "facts": rows, "meta": meta}, meta)
 
 
-def aggregate(call: Call) -> Response:
-    """One figure of each company for a calendar year or quarter, added up."""
+def aggregate_concept(call: Call) -> Response:
+    """Return the sum of one figure of each company for a calendar year or quarter."""
     body = call.body
-    year, _, ended = body["period"].removeprefix("CY").partition("Q")
-    year, quarter = int(year.rstrip("-")), int(ended) if ended else None
+    year_text, _, quarter_text = body["period"].removeprefix("CY").partition("Q")
+    year = int(year_text.rstrip("-"))
+    quarter = int(quarter_text) if quarter_text else None
     sector = body.get("sector")
     if sector is not None:
         sector = sectors.parse_sector(sector)
-    asked = body.get("tickers") or []
+    tickers = body.get("tickers") or []
     with call.app.db.read() as tx:
-        concept_id, name = filed_facts.get_concept(tx, body["concept"])
-        ciks = {_in_body(tx, text) for text in asked}
-        made = filed_facts.aggregate_concept(tx, concept_id, (year, quarter), ciks, sector)
+        concept_id, concept = filed_facts.get_concept(tx, body["concept"])
+        ciks = {_resolve_ticker(tx, ticker) for ticker in tickers}
+        aggregate = filed_facts.aggregate_concept(tx, concept_id, (year, quarter), ciks, sector)
     period = f"{year}" if quarter is None else f"{year}Q{quarter}"
     meta: AggregateMeta = {
         "sector": sector,
-        "tickers": list(asked),
+        "tickers": list(tickers),
         "period": period,
-        "dominant_unit": made.unit,
-        "excluded_count": made.excluded,
+        "dominant_unit": aggregate.unit,
+        "excluded_count": aggregate.excluded,
     }
-    return call.success_members({"concept": name, "period": period, "aggregates": made.aggregates, "meta": meta}, {})
+    members = {"concept": concept, "period": period, "aggregates": aggregate.aggregates, "meta": meta}
+    return call.success_members(members, {})
 
 
-def _in_body(tx: Transaction, text: str) -> int:
-    """DECISIONS 2: an unknown ticker in a body is a wrong parameter."""
+def _resolve_ticker(tx: Transaction, ticker: str) -> int:
+    """Return the CIK of a ticker in a body. Raise INVALID_PARAM for an unknown one, not NOT_FOUND (DECISIONS 2)."""
     try:
-        return companies.resolve(tx, text).cik
+        return companies.resolve(tx, ticker).cik
     except ApiError as error:
-        raise invalid_param("tickers", f"{text[:20]} is unknown.", expected="AAPL") from error
+        raise invalid_param("tickers", f"{ticker[:20]} is unknown.", expected="AAPL") from error

@@ -1,4 +1,7 @@
-"""What every call for a company's figures takes and says, apart from series: statements as filed load none of those."""
+"""Parameters and members that all calls for a company's figures share.
+
+They are separate from the series, so that a call for statements as filed does not load the modules of series.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,13 @@ BASIS = Param(
 
 
 class CompanyNames(TypedDict):
-    """How data names their company."""
+    """The company of an answer."""
 
     ticker: str | None
     cik: str
     company_name: str
 
 
-def names(company: Company) -> CompanyNames:
-    """How data name their company."""
+def build_company_names(company: Company) -> CompanyNames:
+    """Return the members that name the company of an answer."""
     return {"ticker": company.ticker, "cik": company.padded_cik, "company_name": company.name}

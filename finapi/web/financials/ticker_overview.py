@@ -1,4 +1,4 @@
-"""A company at a glance, over HTTP."""
+"""The overview of a company over HTTP: ``/tickers/{ticker}/overview``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from finapi.market.financials.company_overview import CompanyOverview
 from finapi.market.financials.series_rows import PriceSource
 from finapi.market.prices import price_series
 from finapi.market.reference import companies, sectors
-from finapi.web.financials import series
+from finapi.web.financials import timeseries
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import TICKER
@@ -21,7 +21,7 @@ PARAMS = (TICKER,)
 
 
 class OverviewMeta(TypedDict):
-    """The period of an overview's figures, and the last price before its end; the holes say when that is stale."""
+    """The period of an overview's figures, and the last price up to its end; the holes say if that is stale."""
 
     period: Literal["A", "TTM"]
     fiscal_year: int
@@ -34,24 +34,26 @@ class OverviewMeta(TypedDict):
 SHAPE = Envelope[CompanyOverview, OverviewMeta]
 
 
-def of_ticker(call: Call) -> Response:
-    """The figures of a company's newest twelve months, each with its filing, or null with the reason."""
+def get_overview(call: Call) -> Response:
+    """Return the figures of a company's newest twelve months, each with its filing, or null with the reason."""
     with call.app.db.read() as tx:
         company = companies.resolve(tx, call.params["ticker"])
-        held = series.book_of(call, tx, company)
-        row = company_overview.find_newest_row(held, series.price_of(tx, company))
+        company_book = timeseries.get_book(call, tx, company)
+        row = company_overview.find_newest_row(company_book, timeseries.build_price_lookup(tx, company))
         if row is None:
             raise ApiError("NOT_COVERED", f"finapi has no fiscal year of {company.name} with revenue or net income.")
         sector, industry = sectors.for_sic(tx.find_value("company_sic", cik=company.cik))
-        data = company_overview.build_overview(company, sector, industry, row)
-        named = row.build_period()
-        close = price_series.find_close(tx, company.ticker, named["period_end"], max_age_days=price_series.ANY_AGE_DAYS)
+        overview = company_overview.build_overview(company, sector, industry, row)
+        period = row.build_period()
+        close = price_series.find_close(
+            tx, company.ticker, period["period_end"], max_age_days=price_series.ANY_AGE_DAYS
+        )
     meta = {
         "period": row.series.kind,
-        "fiscal_year": named["fiscal_year"],
-        "fiscal_period": named["fiscal_period"],
-        "period_end": named["period_end"],
+        "fiscal_year": period["fiscal_year"],
+        "fiscal_period": period["fiscal_period"],
+        "period_end": period["period_end"],
         "price_date": close and close.date,
         "price_source": close and close.source,
     }
-    return call.success(data, meta)
+    return call.success(overview, meta)

@@ -1,0 +1,127 @@
+"""The proof of a cell: the facts, filings, signs and formula behind it, and every vintage that was filed."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from finapi.market.financials import metric_mapping, rule_words, templates
+from finapi.market.financials.cells import Figure
+from finapi.market.financials.fact_book import PeriodKey
+from finapi.market.financials.metric_mapping import Metric
+from finapi.market.financials.provenance import (
+    CellRecord,
+    FactRecord,
+    FullProvenance,
+    build_fact_record,
+    build_full_provenance,
+    list_operand_records,
+)
+from finapi.market.financials.series_rows import FormulaInput, RowPeriod, RowView, find_definition
+
+
+class SeriesKind(TypedDict):
+    """The kind of a series: A, Q, TTM or YTD."""
+
+    period: str
+
+
+class ProofPeriod(SeriesKind, RowPeriod):
+    """The row of a cell, and the kind of its series."""
+
+
+class InputKey(TypedDict):
+    """The metric, derived figure or ratio that a formula reads."""
+
+    metric: str
+
+
+class InputRecord(InputKey, ProofPeriod, FullProvenance):
+    """A cell that another cell was computed from."""
+
+
+class ConsideredRule(TypedDict):
+    """A rule by which a figure could have been found."""
+
+    tier: int
+    way: str
+    words: str
+
+
+class CellProof(TypedDict):
+    """The facts, filings, signs and formula behind a cell, and every vintage that was filed."""
+
+    metric: str
+    label: str
+    definition: str
+    formula: str
+    mapping_version: int
+    cell: CellRecord
+    inputs: list[InputRecord]
+    considered: list[ConsideredRule]
+    vintages: list[FactRecord]
+
+
+def build_proof(row: RowView, key: str) -> CellProof:
+    """Return the proof of the cell of a metric, derived figure or ratio."""
+    cell = row.get_cell(key)
+    industry = row.series.company_book.industry
+    cell_record = build_full_provenance(row, key, cell, templates.check_totals(industry, row.get_cell))
+    cell_record["operands"] = list_operand_records(row, key, cell)
+    definition = find_definition(key)
+    assert definition is not None
+    proof: CellProof = {
+        "metric": key,
+        "label": definition.label,
+        "definition": definition.definition,
+        "formula": "",
+        "mapping_version": metric_mapping.get_mapping().version,
+        "cell": {**cell_record},
+        "inputs": [],
+        "considered": [],
+        "vintages": [],
+    }
+    if isinstance(definition, Metric):
+        proof["formula"] = cell.derivation if isinstance(cell, Figure) else ""
+        proof["considered"] = [
+            {"tier": rule.priority, "way": rule.text, "words": rule_words.describe_rule(rule, definition)}
+            for rule in definition.rules[industry]
+        ]
+        proof["vintages"] = _list_vintages(row, definition)
+    else:
+        proof["formula"] = definition.formula
+        proof["inputs"] = [_build_input_record(formula_input) for formula_input in row.list_inputs(key)]
+    return proof
+
+
+def _build_input_record(formula_input: FormulaInput) -> InputRecord:
+    row, key, cell = formula_input
+    total_checks = templates.check_totals(row.series.company_book.industry, row.get_cell)
+    period: ProofPeriod = {"period": row.series.kind, **row.build_period()}
+    return {"metric": key, **period, **build_full_provenance(row, key, cell, total_checks)}
+
+
+def _list_vintages(row: RowView, metric: Metric) -> list[FactRecord]:
+    """Return every fact of a metric for the cell's period under any tag of the mapping, in order of filing."""
+    book = row.series.company_book.book
+    period_keys = _list_period_keys(row, metric)
+    facts = []
+    for tag in dict.fromkeys(metric.list_tags(row.series.company_book.industry)):
+        vintages_by_period = book.vintages.get(tag, {})
+        for period_key in period_keys:
+            for vintage in vintages_by_period.get(period_key, ()):
+                facts.append(build_fact_record(row, period_key, vintage))
+    # Facts without a filing date come last.
+    return sorted(facts, key=lambda fact: (fact["filed_at"] or "~", fact["accession"], fact["concept"]))
+
+
+def _list_period_keys(row: RowView, metric: Metric) -> tuple[PeriodKey, ...]:
+    """Return the periods for which filings report a cell: those of its operands, else those of its row."""
+    cell = row.get_cell(metric.key)
+    if isinstance(cell, Figure) and cell.method != "derived":
+        return tuple(dict.fromkeys(operand.period_key for operand in cell.operands))
+    if metric.aggregation == "instant":
+        return ((row.period.end, 0),)
+    if row.series.kind == "TTM" or metric.aggregation == "opening":
+        # No filing reports twelve months that are not a year, and an opening balance is of a day before the row.
+        return ()
+    return row.period.keys
