@@ -1,10 +1,18 @@
-"""Parameters that several routes about insiders take, what they narrow an answer to, and the page that they show."""
+"""Parameters, filters, windows and pages that several routes about insiders share.
+
+A list of transactions has two kinds of windows: days of filing (``filed_at_days``, ``filed_from``, ``filed_to``) and
+days of transactions (``transaction_days``, ``from_date``, ``to_date``, ``quarter``). All of them apply together.
+
+Lists have one of two kinds of cursors. If the order of a list is a sort key, the cursor is the key of the last row
+(:func:`parse_cursor`). Other lists are read completely, and their cursor is the number of rows before the next page
+(:func:`page_start`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypedDict, TypeVar
+from typing import Any, NamedTuple, TypedDict, TypeVar
 
 from finapi.core import days
 from finapi.core.errors import invalid_param
@@ -19,29 +27,27 @@ from finapi.market.reference.companies import Company
 from finapi.web.http import params
 from finapi.web.http.call import Call
 from finapi.web.http.params import Param
-from finapi.web.http.schema import part
 
 Row = TypeVar("Row")
 
-# A century: beyond it a window means everything.
-MAX_DAYS = 36_500
+MAX_DAYS = 36_500  # A century. A window of this length contains everything.
 
 
 def flag_param(name: str, help: str, default: bool | None = False) -> Param:
-    """A parameter that is true or false."""
+    """Return a parameter that is true or false."""
     return Param(name, "boolean", default=default, help=help, example="true")
 
 
 def window_param(
-    name: str, default: int | None, help: str, *, least: int = 0, most: int = MAX_DAYS, example: str = "30"
+    name: str, default: int | None, help: str, *, minimum: int = 0, maximum: int = MAX_DAYS, example: str = "30"
 ) -> Param:
-    """A number of days up to today."""
+    """Return a parameter that is a number of days up to today."""
     return Param(
         name,
         "integer",
         default=default,
-        minimum=least,
-        maximum=most,
+        minimum=minimum,
+        maximum=maximum,
         clamp=True,
         is_window=True,
         help=help,
@@ -50,7 +56,7 @@ def window_param(
 
 
 def filing_window_param(default: int) -> Param:
-    """The window of filing days."""
+    """Return the parameter ``filed_at_days``, a window of filing days."""
     help = (
         f"Only filings of the last N days; {default} unless another window is given. "
         "Filings without a date appear only with 36500."
@@ -102,13 +108,23 @@ EARNINGS = Param(
     example="30",
     help="Only transactions followed by earnings: the company filed an 8-K item 2.02 within this many days.",
 )
+
+
+class _RoleParam(NamedTuple):
+    """A parameter that filters by a role."""
+
+    param: str
+    bit: int
+    plural: str  # The role in the help text.
+
+
 _ROLES = (
-    ("is_officer", OFFICER, "officers"),
-    ("is_director", DIRECTOR, "directors"),
-    ("is_ten_percent_owner", TEN_PERCENT, "owners of ten per cent"),
-    ("is_c_suite", C_SUITE, "the C-suite"),
+    _RoleParam("is_officer", OFFICER, "officers"),
+    _RoleParam("is_director", DIRECTOR, "directors"),
+    _RoleParam("is_ten_percent_owner", TEN_PERCENT, "owners of ten per cent"),
+    _RoleParam("is_c_suite", C_SUITE, "the C-suite"),
 )
-ROLES = tuple(flag_param(name, f"true: only {whom}. false: all others.", None) for name, _, whom in _ROLES)
+ROLES = tuple(flag_param(role.param, f"true: only {role.plural}. false: all others.", None) for role in _ROLES)
 DATE_PARAMS = (
     Param("from_date", "date", is_window=True, help="First day of transactions.", example="2025-01-01"),
     Param("to_date", "date", is_window=True, help="Last day of transactions.", example="2025-12-31"),
@@ -122,7 +138,7 @@ DATE_PARAMS = (
         example="2025-12-31",
     ),
 )
-# What every list and sum of transactions is narrowed by.
+# The filters of every list and sum of transactions.
 TRADE_PARAMS = (
     *DATE_PARAMS,
     CODE,
@@ -137,125 +153,31 @@ TRADE_PARAMS = (
     SECTOR,
     INDUSTRY,
 )
-# Windows by name, as meta tells them.
-DAYS: dict[str, Any] = {one.name: Date | None for one in DATE_PARAMS}
-WINDOWS: dict[str, Any] = {"filed_at_days": int | None, "transaction_days": int | None, **DAYS}
 
 
-# Filters that are a parameter as it is given, and what they are without it.
-_AS_GIVEN: dict[str, tuple[str, Any]] = {
-    "limit": ("limit", 0),
-    "offset": ("offset", 0),
-    "type": ("standard_type", None),
-    "acquired_disposed": ("acquired_disposed_code", None),
-    "earnings_within": ("earnings_within", None),
-    "no_plan": ("exclude_10b5_1", False),
-    "no_cashless": ("exclude_cashless", False),
-    "no_cover": ("exclude_sell_to_cover", False),
-    "dedup": ("dedup_owners", False),
-}
+class DateWindows(TypedDict):
+    """The windows between two days, in ``meta``."""
+
+    from_date: Date | None
+    to_date: Date | None
+    filed_from: Date | None
+    filed_to: Date | None
+    quarter: Date | None
 
 
-def build_trade_filters(call: Call, *, whole: bool = False) -> TradeFilters:
-    """What the parameters of a call narrow transactions to; with ``whole`` those of all companies."""
-    given = call.params.get
-    starts, ends = _traded(call)
-    bounds: dict[str, Any] = {name: float(call.params[name]) for name in _SCANNING[:4] if given(name) is not None}
-    narrow = TradeFilters(
-        **bounds,
-        **{name: given(*asked) for name, asked in _AS_GIVEN.items()},
-        cursor=parse_cursor(call.params),
-        sector=parse_sector(call.params),
-        industry=parse_industry(call.params),
-        since=max(
-            first_filing_day(call.now, given("filed_at_days")),
-            _number(given("filed_from"), 1 if given("filed_to") else 0),
-        ),
-        until=_number(given("filed_to"), trades.LAST_DAY),
-        date_from=max(starts, default=None),
-        date_to=min(ends, default=None),
-        codes=(given("transaction_code") or "").replace(",", "").upper() or None,
-        min_value=params.round_bound(given("min_value"), round_up=True),
-        max_value=params.round_bound(given("max_value"), round_up=False),
-        with_roles=sum(bit for name, bit, _ in _ROLES if given(name) is True),
-        without_roles=sum(bit for name, bit, _ in _ROLES if given(name) is False),
-    )
-    if whole:
-        _check_span(call, narrow)
-    return narrow
+class _DayCountWindows(TypedDict):
+    """The windows of the last days, in ``meta``."""
+
+    filed_at_days: int | None
+    transaction_days: int | None
 
 
-# No index finds these: they are looked for in the transactions of so many days. The last is no number of shares.
-_SCANNING = ("min_shares", "max_shares", "min_percent", "max_percent", "earnings_within")
-MAX_SCANNED_DAYS = 366
-
-
-def _traded(call: Call) -> tuple[list[str], list[str]]:
-    """The days that transactions are not before, and not after."""
-    given = call.params.get
-    quarter = given("quarter")
-    first, last = quarters.get_first_and_last_day(quarter) if quarter else (None, None)
-    starts = (given("from_date"), date_days_ago(call.now, given("transaction_days")), first)
-    return [day for day in starts if day], [day for day in (given("to_date"), last) if day]
-
-
-def _check_span(call: Call, narrow: TradeFilters) -> None:
-    name = next((name for name in _SCANNING if call.params[name] is not None), None)
-    if name and count_days(call.now, narrow) > MAX_SCANNED_DAYS:
-        raise invalid_param(
-            name,
-            f"{name} of all companies wants a window of at most {MAX_SCANNED_DAYS} days: "
-            "from_date, filed_from or quarter.",
-            expected=f"a window of at most {MAX_SCANNED_DAYS} days",
-        )
-
-
-def count_days(now: datetime, narrow: TradeFilters) -> int:
-    """How many days a list is narrowed to, of filing or of transactions, whichever are fewer."""
-    today = now.date().isoformat()
-    filed = min(narrow.until, days.number(today)) - narrow.since
-    traded = days.number(min(narrow.date_to or today, today)) - days.number(narrow.date_from or "1970-01-01")
-    return min(filed, traded)
-
-
-def _number(day: str | None, otherwise: int) -> int:
-    """A day by its number; before the first that has one it is that one."""
-    return otherwise if day is None else max(1, days.number(day))
-
-
-def parse_cursor(given: Mapping[str, Any]) -> InsiderCursor:
-    """The row behind which the page begins."""
-    try:
-        return trades.parse_cursor(given.get("cursor"))
-    except ValueError:
-        raise params.invalid_cursor() from None
-
-
-def parse_sector(given: Mapping[str, Any]) -> str | None:
-    """The letter of the division that the parameter ``sector`` names; INVALID_PARAM for an unknown one."""
-    return sectors.parse_division(given["sector"]) if given.get("sector") is not None else None
-
-
-def parse_industry(given: Mapping[str, Any]) -> int | None:
-    """The number of the major group that the parameter ``industry`` names; INVALID_PARAM for an unknown one."""
-    return sectors.parse_group(given["industry"]) if given.get("industry") is not None else None
-
-
-def first_filing_day(now: datetime, window: int | None) -> int:
-    """The filing day (by number) that a window of days begins with; 0, all of them, without one."""
-    return 0 if window is None or window >= MAX_DAYS else max(1, days.number(now.date().isoformat()) - window)
-
-
-def date_days_ago(now: datetime, window: int | None) -> str | None:
-    """The date so many days ago; None without a window."""
-    return None if window is None or window >= MAX_DAYS else (now.date() - timedelta(window)).isoformat()
-
-
-# ---- what stands beside the rows
+class TradeWindows(_DayCountWindows, DateWindows):
+    """All windows of a list or sum of transactions, in ``meta``."""
 
 
 class InsiderPaging(TypedDict):
-    """Where a page stands in its list; ``total`` is null where the rows are not counted."""
+    """The page of a list; ``total`` is null if the rows are not counted."""
 
     total: int | None
     limit: int
@@ -264,32 +186,183 @@ class InsiderPaging(TypedDict):
     next_cursor: str | None
 
 
-# The company that a list is about.
-COMPANY = part(ticker=str | None, name=str, cik=str)
+class InsiderListMeta(TypedDict):
+    """The ``meta`` of a list with pages."""
+
+    pagination: InsiderPaging
+
+
+class ListedCompany(TypedDict):
+    """The company that a list is about."""
+
+    ticker: str | None
+    name: str
+    cik: str
+
+
+# No index serves these filters. They are applied to all transactions of a window, so over all companies the window must
+# not be longer than MAX_SCANNED_DAYS.
+_SCANNING_PARAMS = ("min_shares", "max_shares", "min_percent", "max_percent", "earnings_within")
+MAX_SCANNED_DAYS = 366
+
+
+class _DateRange(NamedTuple):
+    """The first and last day of a window, as dates; None for an open end."""
+
+    first: str | None
+    last: str | None
+
+
+def build_trade_filters(call: Call, *, of_all_companies: bool = False) -> TradeFilters:
+    """Return the filters in the parameters of a call.
+
+    Raise INVALID_PARAM if ``of_all_companies`` and the filters would take too long over the window.
+    """
+    get = call.params.get
+    traded = _find_transaction_dates(call)
+    # A window with an end excludes filings without a day, whose day number is 0.
+    first_day_of_open_window = 1 if get("filed_to") else 0
+    filters = TradeFilters(
+        limit=get("limit", 0),
+        offset=get("offset", 0),
+        cursor=parse_cursor(call.params),
+        type=get("standard_type"),
+        sector=parse_sector(call.params),
+        industry=parse_industry(call.params),
+        since=max(
+            first_filing_day(call.now, get("filed_at_days")), _day_number(get("filed_from"), first_day_of_open_window)
+        ),
+        until=_day_number(get("filed_to"), trades.LAST_DAY),
+        date_from=traded.first,
+        date_to=traded.last,
+        codes=(get("transaction_code") or "").replace(",", "").upper() or None,
+        acquired_disposed=get("acquired_disposed_code"),
+        min_value=params.round_bound(get("min_value"), round_up=True),
+        max_value=params.round_bound(get("max_value"), round_up=False),
+        min_shares=_float_or_none(get("min_shares")),
+        max_shares=_float_or_none(get("max_shares")),
+        min_percent=_float_or_none(get("min_percent")),
+        max_percent=_float_or_none(get("max_percent")),
+        earnings_within=get("earnings_within"),
+        with_roles=sum(role.bit for role in _ROLES if get(role.param) is True),
+        without_roles=sum(role.bit for role in _ROLES if get(role.param) is False),
+        no_plan=get("exclude_10b5_1", False),
+        no_cashless=get("exclude_cashless", False),
+        no_cover=get("exclude_sell_to_cover", False),
+        dedup=get("dedup_owners", False),
+    )
+    if of_all_companies:
+        _check_scanned_days(call, filters)
+    return filters
+
+
+def _float_or_none(number: Any) -> float | None:
+    return None if number is None else float(number)
+
+
+def _find_transaction_dates(call: Call) -> _DateRange:
+    """Return the range of transaction dates on which all windows of the call agree."""
+    get = call.params.get
+    first_days = [get("from_date"), date_days_ago(call.now, get("transaction_days"))]
+    last_days = [get("to_date")]
+    quarter = get("quarter")
+    if quarter:
+        quarter_start, quarter_end = quarters.get_first_and_last_day(quarter)
+        first_days.append(quarter_start)
+        last_days.append(quarter_end)
+    return _DateRange(
+        first=max((day for day in first_days if day), default=None),
+        last=min((day for day in last_days if day), default=None),
+    )
+
+
+def _check_scanned_days(call: Call, filters: TradeFilters) -> None:
+    """Raise INVALID_PARAM if a filter without an index is combined with a window that is too long."""
+    name = next((name for name in _SCANNING_PARAMS if call.params[name] is not None), None)
+    if name and count_days(call.now, filters) > MAX_SCANNED_DAYS:
+        raise invalid_param(
+            name,
+            f"{name} of all companies wants a window of at most {MAX_SCANNED_DAYS} days: "
+            "from_date, filed_from or quarter.",
+            expected=f"a window of at most {MAX_SCANNED_DAYS} days",
+        )
+
+
+def count_days(now: datetime, filters: TradeFilters) -> int:
+    """Return the length of the window of filing days or of transaction dates in days, whichever is shorter."""
+    today = now.date().isoformat()
+    filing_days = min(filters.until, days.number(today)) - filters.since
+    first_date = filters.date_from or "1970-01-01"
+    last_date = min(filters.date_to or today, today)
+    return min(filing_days, days.number(last_date) - days.number(first_date))
+
+
+def _day_number(day: str | None, default: int) -> int:
+    """Return the day number of a date, at least 1, or ``default`` without a date."""
+    return default if day is None else max(1, days.number(day))
+
+
+def parse_cursor(call_params: Mapping[str, Any]) -> InsiderCursor:
+    """Return the sort key after which the page begins. Raise INVALID_PARAM for a text that is not a cursor."""
+    try:
+        return trades.parse_cursor(call_params.get("cursor"))
+    except ValueError:
+        raise params.invalid_cursor() from None
+
+
+def parse_sector(call_params: Mapping[str, Any]) -> str | None:
+    """Return the letter of the SIC division in ``sector``. Raise INVALID_PARAM for an unknown one."""
+    return sectors.parse_division(call_params["sector"]) if call_params.get("sector") is not None else None
+
+
+def parse_industry(call_params: Mapping[str, Any]) -> int | None:
+    """Return the number of the SIC major group in ``industry``. Raise INVALID_PARAM for an unknown one."""
+    return sectors.parse_group(call_params["industry"]) if call_params.get("industry") is not None else None
+
+
+def first_filing_day(now: datetime, window_days: int | None) -> int:
+    """Return the day number with which a window of filing days begins; 0, which includes all days, without a window."""
+    if window_days is None or window_days >= MAX_DAYS:
+        return 0
+    return max(1, days.number(now.date().isoformat()) - window_days)
+
+
+def date_days_ago(now: datetime, window_days: int | None) -> str | None:
+    """Return the date with which a window of days begins, or None without a window."""
+    if window_days is None or window_days >= MAX_DAYS:
+        return None
+    return (now.date() - timedelta(window_days)).isoformat()
+
+
+# ---- Pages
 
 
 def slice_page(call: Call, rows: Sequence[Row]) -> tuple[Sequence[Row], dict[str, Any]]:
-    """The page of a list that is there as a whole, and its limit, offset, has_more and, if it takes one, cursor."""
-    limit, first = call.params["limit"], page_start(call)
-    more = len(rows) > first + limit
-    paging: dict[str, Any] = {"limit": limit, "offset": call.params["offset"], "has_more": more}
+    """Return the page of a complete list, and its paging members: limit, offset, has_more and next_cursor.
+
+    ``next_cursor`` is left out if the route takes no cursor.
+    """
+    limit = call.params["limit"]
+    start = page_start(call)
+    has_more = len(rows) > start + limit
+    paging: dict[str, Any] = {"limit": limit, "offset": call.params["offset"], "has_more": has_more}
     if "cursor" in call.params:
-        paging["next_cursor"] = next_cursor(call, more=more)
-    return rows[first : first + limit], paging
+        paging["next_cursor"] = next_cursor(call, has_more=has_more)
+    return rows[start : start + limit], paging
 
 
 def page_start(call: Call) -> int:
-    """How many rows precede the page of a list without an order that a cursor could name: its cursor is their count."""
+    """Return how many rows precede the page of a list whose cursors are numbers of rows."""
     return int(call.params.get("cursor") or 0) + int(call.params["offset"])
 
 
-def next_cursor(call: Call, *, more: bool) -> str | None:
-    """The cursor of the next page of such a list."""
-    return str(page_start(call) + call.params["limit"]) if more else None
+def next_cursor(call: Call, *, has_more: bool) -> str | None:
+    """Return the cursor of the next page of such a list, or None on the last page."""
+    return str(page_start(call) + call.params["limit"]) if has_more else None
 
 
 def build_paging(call: Call, page: IdPage) -> InsiderPaging:
-    """Where a page of ids stands."""
+    """Return the paging members of a page of ids."""
     return {
         "total": page.total,
         "limit": call.params["limit"],
@@ -299,6 +372,6 @@ def build_paging(call: Call, page: IdPage) -> InsiderPaging:
     }
 
 
-def build_company(company: Company) -> dict[str, str | None]:
-    """How a list names the company that it is about."""
+def build_company(company: Company) -> ListedCompany:
+    """Return the company that a list is about."""
     return {"ticker": company.ticker, "name": company.name, "cik": company.padded_cik}

@@ -1,6 +1,8 @@
-"""Filings of ownership forms over HTTP (DECISIONS 8)."""
+"""Handlers for filings of ownership forms (DECISIONS 8)."""
 
 from __future__ import annotations
+
+from typing import TypedDict
 
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, Object
@@ -13,9 +15,9 @@ from finapi.market.reference.companies import Company
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, TICKER, Param, path_param
-from finapi.web.http.schema import answer, with_windows
+from finapi.web.http.schema import Envelope, WindowMeta
 from finapi.web.insiders import filters
-from finapi.web.insiders.filters import COMPANY, CURSOR, LIMIT, InsiderPaging
+from finapi.web.insiders.filters import CURSOR, LIMIT, InsiderListMeta, ListedCompany
 
 _FORM = Param("form_type", allowed=FORM_TYPES, help="Only this form.", example="4")
 _WINDOW = (
@@ -47,50 +49,80 @@ FORM_PARAMS = (
 )
 
 
-_DAYS = {"from_date": Date | None, "to_date": Date | None}
-FILINGS = answer(data=list[InsiderFiling], meta=with_windows(pagination=InsiderPaging, **_DAYS))
-FILINGS_OF_ISSUER = answer(
-    data=list[InsiderFiling], meta=with_windows(pagination=InsiderPaging, company=COMPANY, **_DAYS)
-)
-FORM = answer(data=FormAsFiled, meta=Object)
+class _FilingWindow(TypedDict):
+    """The window of filing days, in ``meta``."""
+
+    from_date: Date | None
+    to_date: Date | None
+
+
+class InsiderFilingsMeta(InsiderListMeta, _FilingWindow, WindowMeta):
+    """The page and the windows of a list of filings."""
+
+
+class _IssuerListMeta(InsiderListMeta):
+    company: ListedCompany
+
+
+class IssuerFilingsMeta(_IssuerListMeta, _FilingWindow, WindowMeta):
+    """The page, the company and the windows of a list of a company's filings."""
+
+
+FILINGS = Envelope[list[InsiderFiling], InsiderFilingsMeta]
+FILINGS_OF_ISSUER = Envelope[list[InsiderFiling], IssuerFilingsMeta]
+FORM = Envelope[FormAsFiled, Object]
 
 
 def list_latest(call: Call) -> Response:
-    """Newest filings of forms 3, 4 and 5."""
+    """Return the newest filings of forms 3, 4 and 5."""
     ticker = call.params["ticker"]
     with call.app.db.read() as tx:
-        narrow = _filters(call, companies.resolve(tx, ticker) if ticker else None)
-        page = insider_forms.list_latest(tx, narrow)
+        form_filters = _build_filters(call, companies.resolve(tx, ticker) if ticker else None)
+        page = insider_forms.list_latest(tx, form_filters)
         rows = insider_forms.build_filings(tx, page.ids)
-        windows = call.build_window_meta(insider_forms.count_undated(tx, narrow))
-    return call.success_rows(rows, {"pagination": filters.build_paging(call, page), **windows})
+        undated = insider_forms.count_undated(tx, form_filters)
+    meta: InsiderFilingsMeta = {
+        "pagination": filters.build_paging(call, page),
+        **call.build_window_meta(undated),  # type: ignore[typeddict-item]
+    }
+    return call.success_rows(rows, meta)
 
 
 def list_by_ticker(call: Call) -> Response:
-    """Newest filings about a company."""
+    """Return the newest filings about a company."""
     with call.app.db.read() as tx:
         company = companies.resolve(tx, call.params["ticker"])
-        narrow = _filters(call, company)
-        page = insider_forms.list_latest(tx, narrow)
+        form_filters = _build_filters(call, company)
+        page = insider_forms.list_latest(tx, form_filters)
         rows = insider_forms.build_filings(tx, page.ids)
-        windows = call.build_window_meta(insider_forms.count_undated(tx, narrow))
-    meta = {"pagination": filters.build_paging(call, page), "company": filters.build_company(company), **windows}
+        undated = insider_forms.count_undated(tx, form_filters)
+    meta: IssuerFilingsMeta = {
+        "pagination": filters.build_paging(call, page),
+        "company": filters.build_company(company),
+        **call.build_window_meta(undated),  # type: ignore[typeddict-item]
+    }
     return call.success_rows(rows, meta)
 
 
 def get_form(call: Call) -> Response:
-    """One form with both tables and every footnote."""
+    """Return one form with both tables and all footnotes."""
     accession = call.params["accession_number"]
     with call.app.db.read() as tx:
-        found = insider_forms.find_form(tx, accession)
-    if found is None:
+        form = insider_forms.find_form(tx, accession)
+    if form is None:
         raise ApiError("NOT_FOUND", f"finapi has no ownership form {accession}.")
-    return call.success(found, {})
+    return call.success(form, {})
 
 
-def _filters(call: Call, company: Company | None) -> FormFilters:
+def _build_filters(call: Call, company: Company | None) -> FormFilters:
     params = call.params
-    first, last = params["from_date"], params["to_date"]
+    first_day = params["from_date"]
+    last_day = params["to_date"]
+    since = None
+    if first_day:
+        since = filing_day_number(first_day)
+    elif last_day:
+        since = 1  # A window with an end excludes forms without a filing day, whose day number is 0.
     return FormFilters(
         limit=params["limit"],
         offset=params["offset"],
@@ -98,9 +130,8 @@ def _filters(call: Call, company: Company | None) -> FormFilters:
         type=params["form_type"],
         issuer=company.cik if company else None,
         insider=params.get("insider_cik"),
-        # Day 0 is that of forms whose filing day is unknown: it is before no day.
-        since=filing_day_number(first) if first else 1 if last else None,
-        until=filing_day_number(last) if last else None,
+        since=since,
+        until=filing_day_number(last_day) if last_day else None,
         amendment=params.get("is_amendment"),
         sector=filters.parse_sector(params),
         industry=filters.parse_industry(params),

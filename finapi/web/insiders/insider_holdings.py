@@ -1,6 +1,8 @@
-"""What insiders hold, and who they are, over HTTP (DECISIONS 8)."""
+"""Handlers for insiders' holdings, profiles and names (DECISIONS 8)."""
 
 from __future__ import annotations
+
+from typing import TypedDict
 
 from finapi.core import days
 from finapi.core.records import Date
@@ -12,9 +14,9 @@ from finapi.web.http import params
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, TICKER, Param, path_param
-from finapi.web.http.schema import answer, part
+from finapi.web.http.schema import Envelope
 from finapi.web.insiders import filters
-from finapi.web.insiders.filters import COMPANY, LIMIT, POSITION_CURSOR, InsiderPaging
+from finapi.web.insiders.filters import LIMIT, POSITION_CURSOR, InsiderListMeta, InsiderPaging, ListedCompany
 from finapi.web.insiders.insider_trades import INSIDER
 
 TICKER_PARAMS = (TICKER, LIMIT, OFFSET, POSITION_CURSOR)
@@ -36,96 +38,135 @@ SEARCH_PARAMS = (
 
 
 class HoldingsOfCompany(ShareSums):
-    """What an insider holds of one company."""
+    """An insider's shares of one company."""
 
     ownership_vehicles: list[OwnershipVehicle]
 
 
 class InsiderSums(ShareSums):
-    """What all insiders of a company hold of it."""
+    """The shares of a company that all of its insiders own."""
 
     total_insiders: int
 
 
-HOLDINGS_OF_ISSUER = answer(
-    data=list[InsiderHolding], meta=part(pagination=InsiderPaging, company=COMPANY, summary=InsiderSums)
-)
-HOLDINGS_OF_INSIDER = answer(
-    data=list[InsiderHolding],
-    meta=part(pagination=InsiderPaging, insider=InsiderWithCompanies, ownership_summary=dict[str, HoldingsOfCompany]),
-)
-SNAPSHOT = answer(data=list[InsiderHolding], meta=part(snapshot_date=Date, pagination=InsiderPaging))
+class IssuerHoldingsMeta(InsiderListMeta):
+    """The page, the company and the sums of a list of a company's holdings."""
+
+    company: ListedCompany
+    summary: InsiderSums
+
+
+class InsiderHoldingsMeta(InsiderListMeta):
+    """The page and the sums by company, by ten-digit CIK, of a list of an insider's holdings."""
+
+    insider: InsiderWithCompanies
+    ownership_summary: dict[str, HoldingsOfCompany]
+
+
+class SnapshotMeta(TypedDict):
+    """The day and the page of a snapshot of holdings."""
+
+    snapshot_date: Date
+    pagination: InsiderPaging
+
+
+HOLDINGS_OF_ISSUER = Envelope[list[InsiderHolding], IssuerHoldingsMeta]
+HOLDINGS_OF_INSIDER = Envelope[list[InsiderHolding], InsiderHoldingsMeta]
+SNAPSHOT = Envelope[list[InsiderHolding], SnapshotMeta]
 NAMES_FOUND = list[InsiderMatch]
 PROFILE = InsiderProfile
 
 
 def list_by_ticker(call: Call) -> Response:
-    """Positions in a company's securities, by the latest forms."""
+    """Return the holdings in a company's securities, by the latest forms."""
     with call.app.db.read() as tx:
         company = companies.resolve(tx, call.params["ticker"])
-        held = holdings.list_by_issuer(tx, company.cik)
-        page, paging = filters.slice_page(call, held)
-        shown = holdings.build_holdings(tx, page)
-        insiders = holdings.count_insiders(tx, company.cik)
-    meta = {
-        "pagination": {"total": len(held), **paging},
+        rows = holdings.list_by_issuer(tx, company.cik)
+        page, paging = filters.slice_page(call, rows)
+        records = holdings.build_holdings(tx, page)
+        insider_count = holdings.count_insiders(tx, company.cik)
+    meta: IssuerHoldingsMeta = {
+        "pagination": {"total": len(rows), **paging},  # type: ignore[typeddict-item]
         "company": filters.build_company(company),
-        "summary": {"total_insiders": insiders, **holdings.sum_shares(held)},
+        "summary": {"total_insiders": insider_count, **holdings.sum_shares(rows)},
     }
-    return call.success_rows(shown, meta)
+    return call.success_rows(records, meta)
 
 
 def list_by_insider(call: Call) -> Response:
-    """An insider's positions, company by company."""
-    insider = call.params["cik"]
+    """Return an insider's holdings, company by company."""
+    insider_cik = call.params["cik"]
     with call.app.db.read() as tx:
-        named = names.get_insider(tx, insider)
-        held = holdings.list_by_insider(tx, insider)
-        page, paging = filters.slice_page(call, held)
-        shown = holdings.build_holdings(tx, page, insider=insider)
-    meta = {
-        "pagination": {"total": len(held), **paging},
-        "insider": named,
-        "ownership_summary": {
-            issuer: {**holdings.sum_shares(theirs), "ownership_vehicles": holdings.list_vehicles(theirs)}
-            for issuer, theirs in holdings.group_by_company(held).items()
-        },
+        insider = names.get_insider(tx, insider_cik)
+        rows = holdings.list_by_insider(tx, insider_cik)
+        page, paging = filters.slice_page(call, rows)
+        records = holdings.build_holdings(tx, page, insider=insider_cik)
+    ownership_summary: dict[str, HoldingsOfCompany] = {}
+    for issuer_cik, company_rows in holdings.group_by_company(rows).items():
+        ownership_summary[issuer_cik] = {
+            **holdings.sum_shares(company_rows),
+            "ownership_vehicles": holdings.list_vehicles(company_rows),
+        }
+    meta: InsiderHoldingsMeta = {
+        "pagination": {"total": len(rows), **paging},  # type: ignore[typeddict-item]
+        "insider": insider,
+        "ownership_summary": ownership_summary,
     }
-    return call.success_rows(shown, meta)
+    return call.success_rows(records, meta)
 
 
 def list_snapshot(call: Call) -> Response:
-    """Positions as of a day: what the latest form that reports that day or an earlier one says."""
-    until, insider, ticker = (call.params[name] for name in ("snapshot_date", "insider_cik", "ticker"))
-    limit, offset, first = call.params["limit"], call.params["offset"], filters.page_start(call)
+    """Return the holdings as of a day, from the latest forms that report that day or an earlier one.
+
+    The holdings of one insider or company are read completely and counted. Those of all insiders are read page by page.
+    """
+    until = call.params["snapshot_date"]
+    insider_cik = call.params["insider_cik"]
+    ticker = call.params["ticker"]
+    limit = call.params["limit"]
+    start = filters.page_start(call)
+    total: int | None = None
     with call.app.db.read() as tx:
-        issuer = companies.resolve(tx, ticker).cik if ticker else None
-        if insider is not None:
-            held = holdings.list_by_insider(tx, insider, issuer, until)
-        elif issuer is not None:
-            held = holdings.list_by_issuer(tx, issuer, until)
+        issuer_cik = companies.resolve(tx, ticker).cik if ticker else None
+        if insider_cik is None and issuer_cik is None:
+            page = holdings.list_all(tx, until, limit + 1, start)
         else:
-            held = holdings.list_all(tx, until, limit + 1, first)
-        everybody = insider is None and issuer is None
-        page, total = (held, None) if everybody else (held[first:], len(held))
-        shown = holdings.build_holdings(tx, page[:limit], insider=insider)
-    more = len(page) > limit
-    paging = {"total": total, "limit": limit, "offset": offset, "has_more": more}
-    paging |= {"next_cursor": filters.next_cursor(call, more=more)}
-    return call.success_rows(shown, {"snapshot_date": until, "pagination": paging})
+            if insider_cik is not None:
+                rows = holdings.list_by_insider(tx, insider_cik, issuer_cik, until)
+            else:
+                assert issuer_cik is not None
+                rows = holdings.list_by_issuer(tx, issuer_cik, until)
+            total = len(rows)
+            page = rows[start:]
+        records = holdings.build_holdings(tx, page[:limit], insider=insider_cik)
+    has_more = len(page) > limit
+    meta: SnapshotMeta = {
+        "snapshot_date": until,
+        "pagination": {
+            "total": total,
+            "limit": limit,
+            "offset": call.params["offset"],
+            "has_more": has_more,
+            "next_cursor": filters.next_cursor(call, has_more=has_more),
+        },
+    }
+    return call.success_rows(records, meta)
 
 
 def get_profile(call: Call) -> Response:
-    """An insider: roles, holdings, the last year and the last transactions."""
+    """Return an insider's roles, holdings, sums of the last year and last transactions."""
+    today = days.number(call.now.date().isoformat())
     with call.app.db.read() as tx:
-        found = holdings.build_profile(tx, call.params["insider_cik"], days.number(call.now.date().isoformat()))
-    return call.bare_object(found)
+        profile = holdings.build_profile(tx, call.params["insider_cik"], today)
+    return call.bare_object(profile)
 
 
 def search_insiders(call: Call) -> Response:
-    """Insiders by name; the headers tell how many there are, and whether more have such a name than are looked at."""
-    limit, offset = call.params["limit"], call.params["offset"]
+    """Return insiders by name. Headers state their number, and whether more names match than are read."""
+    limit = call.params["limit"]
+    offset = call.params["offset"]
     with call.app.db.read() as tx:
-        found = names.search_insiders(tx, call.params["query"], limit, offset)
-    more = offset + limit < found.total
-    return call.bare_rows(found.insiders, {"total": found.total, "has_more": more, "matches_cut": found.is_truncated})
+        page = names.search_insiders(tx, call.params["query"], limit, offset)
+    has_more = offset + limit < page.total
+    paging = {"total": page.total, "has_more": has_more, "matches_cut": page.is_truncated}
+    return call.bare_rows(page.insiders, paging)

@@ -1,8 +1,12 @@
-"""Sums over insiders' trades over HTTP: by company, cluster, sector and for the whole market (DECISIONS 8)."""
+"""Handlers for sums of insiders' trades: by company, cluster, sector and for the complete market (DECISIONS 8).
+
+Sums over all companies read every trade of their window, so the window is at most :data:`MAX_SUMMED_DAYS` long. Sums of
+one company may have any window.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Literal, TypedDict
@@ -27,36 +31,38 @@ from finapi.web.http import params
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, TICKER, Param
-from finapi.web.http.schema import WindowMeta, answer, part, with_windows
+from finapi.web.http.schema import Envelope, WindowMeta
 from finapi.web.insiders import filters
-from finapi.web.insiders.filters import INDUSTRY, NO_CASHLESS, NO_COVER, NO_PLAN, SECTOR, TRADE_DAYS
+from finapi.web.insiders.filters import INDUSTRY, NO_CASHLESS, NO_COVER, NO_PLAN, SECTOR, TRADE_DAYS, TradeWindows
 
-# Sums over more days than these take longer than an answer may.
-MAX_SUMMED = 366
+MAX_SUMMED_DAYS = 366  # The sums of a longer window would take longer than an answer may.
 MAX_CLUSTERS = 100
-SIGNAL_DAYS, SIGNAL_INSIDERS, MAX_SIGNALS = 30, 2, 10
+# Signals are clusters of at least two insiders in the last thirty days; up to ten of each side are listed.
+SIGNAL_DAYS = 30
+MIN_SIGNAL_INSIDERS = 2
+MAX_SIGNALS = 10
 
 _SORTS = ("sentiment", "abs_sentiment", "net_value", "abs_net_value", "total_transactions")
 _GROUP_SORTS = ("abs_net_value", "net_value", "buy_value", "sell_value", "transaction_count", "group")
 
 
-def _window(name: str, default: int, *, least: int = 0, example: str = "30") -> Param:
-    help = f"Only filings of the last N days, at most {MAX_SUMMED}; {default} unless another window is given."
-    return filters.window_param(name, default, help, least=least, most=MAX_SUMMED, example=example)
+def _window_param(name: str, default: int, *, minimum: int = 0, example: str = "30") -> Param:
+    help = f"Only filings of the last N days, at most {MAX_SUMMED_DAYS}; {default} unless another window is given."
+    return filters.window_param(name, default, help, minimum=minimum, maximum=MAX_SUMMED_DAYS, example=example)
 
 
-def _bound(name: str, help: str) -> Param:
+def _bound_param(name: str, help: str) -> Param:
     return Param(name, "number", help=help, example="0.5")
 
 
-def _least(name: str, default: int, help: str) -> Param:
+def _minimum_param(name: str, default: int, help: str) -> Param:
     return Param(
         name, "integer", default=default, minimum=1, maximum=100_000, clamp=True, help=help, example=str(default)
     )
 
 
-# Sums are of purchases and sales in the market: neither codes nor kinds narrow them.
-_DIRECTED = (
+# Only purchases and sales in the market are summed, so there are no filters of codes and kinds.
+_MARKET_TRADE_PARAMS = (
     *filters.DATE_PARAMS,
     *filters.THRESHOLDS,
     filters.EARNINGS,
@@ -72,38 +78,42 @@ SUMMARY_PARAMS = (
     filters.filing_window_param(7),
     TRADE_DAYS,
     replace(TRADE_DAYS, name="days", help="The same as transaction_days."),
-    *(one for one in _DIRECTED if one not in (SECTOR, INDUSTRY)),
+    *(param for param in _MARKET_TRADE_PARAMS if param not in (SECTOR, INDUSTRY)),
 )
 SCREEN_PARAMS = (
-    _window("filed_at_days", 7),
+    _window_param("filed_at_days", 7),
     TRADE_DAYS,
-    _bound("sentiment_gt", "Only above this sentiment_score."),
-    _bound("sentiment_lt", "Only below this sentiment_score."),
-    _bound("net_value_gt", "Only above this net_value."),
-    _bound("net_value_lt", "Only below this net_value."),
-    _least("min_transactions", 1, "Minimum number of trades."),
-    _least("min_insiders", 1, "Minimum number of insiders."),
+    _bound_param("sentiment_gt", "Only above this sentiment_score."),
+    _bound_param("sentiment_lt", "Only below this sentiment_score."),
+    _bound_param("net_value_gt", "Only above this net_value."),
+    _bound_param("net_value_lt", "Only below this net_value."),
+    _minimum_param("min_transactions", 1, "Minimum number of trades."),
+    _minimum_param("min_insiders", 1, "Minimum number of insiders."),
     filters.flag_param("csuite_only", "Only trades of the C-suite."),
-    *_DIRECTED,
+    *_MARKET_TRADE_PARAMS,
     params.limit_param(100, 500),
     OFFSET,
     Param("sort_by", default="abs_sentiment", allowed=_SORTS, help="Sort order, largest first.", example="net_value"),
 )
+
+
+def _build_cluster_param(param: Param) -> Param:
+    """Return a filter as clusters have it: without plans by default, and with values that are totals."""
+    if param in (NO_CASHLESS, NO_PLAN, NO_COVER):
+        return replace(param, default=True)
+    if param is filters.MIN_VALUE:
+        return replace(param, help="Minimum total value of its trades.")
+    return param
+
+
 CLUSTER_PARAMS = (
-    _window("days", 30),
+    _window_param("days", 30),
     TRADE_DAYS,
     filters.COMPANY_PARAM,
-    _least("min_insiders", 3, "Minimum number of insiders."),
+    _minimum_param("min_insiders", 3, "Minimum number of insiders."),
     params.limit_param(MAX_CLUSTERS, MAX_CLUSTERS, "Clusters"),
     OFFSET,
-    *(
-        replace(param, default=True)
-        if param in (NO_CASHLESS, NO_PLAN, NO_COVER)
-        else replace(param, help="Minimum total value of its trades.")
-        if param is filters.MIN_VALUE
-        else param
-        for param in _DIRECTED
-    ),
+    *(_build_cluster_param(param) for param in _MARKET_TRADE_PARAMS),
 )
 GROUP_PARAMS = (
     Param(
@@ -113,7 +123,7 @@ GROUP_PARAMS = (
         help="SIC division or major group.",
         example="sector",
     ),
-    _window("filed_at_days", 30),
+    _window_param("filed_at_days", 30),
     TRADE_DAYS,
     *filters.TRADE_PARAMS,
     params.limit_param(50, 500),
@@ -122,7 +132,7 @@ GROUP_PARAMS = (
         "sort_by", default="abs_net_value", allowed=_GROUP_SORTS, help="Sort order, largest first.", example="buy_value"
     ),
 )
-STATS_PARAMS = (_window("days", 1, least=1, example="7"),)
+STATS_PARAMS = (_window_param("days", 1, minimum=1, example="7"),)
 
 
 class IssuerSums(IssuerName, TradeSums):
@@ -146,182 +156,272 @@ class ClusterSignal(TypedDict):
 
 
 class WindowOverview(MarketOverview, WindowMeta):
-    """The market as a whole, and what its window leaves out."""
+    """The sums of the complete market, with the window."""
 
     days: int | None
 
 
+class _SummaryWindows(TradeWindows):
+    days: int | None
+
+
+class SummaryMeta(_SummaryWindows, WindowMeta):
+    """The windows of a company's sums."""
+
+
+class _GroupPage(TypedDict):
+    total: int
+    limit: int
+    offset: int
+    has_more: bool
+    group_by: str
+
+
+class TradeGroupsMeta(_GroupPage, TradeWindows, WindowMeta):
+    """The page and the windows of a list of groups."""
+
+
+class _ScreenPage(TradeWindows):
+    total_results: int
+    returned: int
+    limit: int
+    offset: int
+    has_more: bool
+    request_id: str
+    timestamp: Time
+    filters_applied: Object
+
+
+class InsiderScreenMeta(_ScreenPage, WindowMeta):
+    """The page and the windows of a screen."""
+
+
+class InsiderScreen(TypedDict):
+    """The companies that a screen finds."""
+
+    results: list[ScreenedIssuer]
+    meta: InsiderScreenMeta
+
+
+class SignalsMeta(TypedDict):
+    """The rule of the signals, and the number of trades without a filing day."""
+
+    strategy: str
+    period: str
+    undated_left_out: int
+    generated_at: Time
+
+
+class ClusterSignals(TypedDict):
+    """Signals to buy and to sell."""
+
+    buy: list[ClusterSignal]
+    sell: list[ClusterSignal]
+    meta: SignalsMeta
+
+
 OVERVIEW = WindowOverview
 CLUSTERS = list[InsiderCluster]
-_WINDOWS = filters.WINDOWS
-SUMMARY = answer(data=IssuerSums, meta=with_windows(**_WINDOWS, days=int | None))
-GROUPS = answer(
-    data=list[TradeGroup], meta=with_windows(total=int, limit=int, offset=int, has_more=bool, group_by=str, **_WINDOWS)
-)
-SCREEN = part(
-    results=list[ScreenedIssuer],
-    meta=with_windows(
-        **_WINDOWS,
-        total_results=int,
-        returned=int,
-        limit=int,
-        offset=int,
-        has_more=bool,
-        request_id=str,
-        timestamp=Time,
-        filters_applied=Object,
-    ),
-)
-SIGNALS = part(
-    buy=list[ClusterSignal],
-    sell=list[ClusterSignal],
-    meta=part(strategy=str, period=str, undated_left_out=int, generated_at=Time),
-)
+SUMMARY = Envelope[IssuerSums, SummaryMeta]
+GROUPS = Envelope[list[TradeGroup], TradeGroupsMeta]
+SCREEN = InsiderScreen
+SIGNALS = ClusterSignals
 
 
 def get_summary(call: Call) -> Response:
-    """The sums of one company."""
-    given = call.params
-    days = given["transaction_days"] if given["transaction_days"] is not None else given["days"]
-    narrow = filters.build_trade_filters(call._replace(params={**given, "transaction_days": days}))
+    """Return the sums of one company."""
+    # ``days`` is another name of ``transaction_days``.
+    transaction_days = call.params["transaction_days"]
+    if transaction_days is None:
+        transaction_days = call.params["days"]
+    trade_filters = filters.build_trade_filters(
+        call._replace(params={**call.params, "transaction_days": transaction_days})
+    )
     with call.app.db.read() as tx:
-        company = companies.resolve(tx, given["ticker"])
-        sums = totals.compute_issuer_sums(tx, company.cik, narrow)
-        windows = call.build_window_meta(trades.count_undated(tx, narrow, issuer=company.cik, directed=True))
-    name: IssuerName = {"ticker": company.ticker, "company_name": company.name, "issuer_cik": company.padded_cik}
-    return call.success({**name, **sums}, {**windows, "transaction_days": days, "days": days})
+        company = companies.resolve(tx, call.params["ticker"])
+        sums = totals.compute_issuer_sums(tx, company.cik, trade_filters)
+        undated = trades.count_undated(tx, trade_filters, issuer=company.cik, directed=True)
+    issuer: IssuerName = {
+        "ticker": company.ticker,
+        "company_name": company.name,
+        "issuer_cik": company.padded_cik,
+    }
+    data: IssuerSums = {**issuer, **sums}
+    meta: SummaryMeta = {
+        **call.build_window_meta(undated),  # type: ignore[typeddict-item]
+        "transaction_days": transaction_days,
+        "days": transaction_days,
+    }
+    return call.success(data, meta)
 
 
 def screen_companies(call: Call) -> Response:
-    """Companies by what their insiders did."""
-    call, narrow = _bounded(call)
-    given = call.params
-    narrow = narrow._replace(with_roles=narrow.with_roles | (C_SUITE if given["csuite_only"] else 0))
+    """Return the companies whose sums are within the bounds of the call."""
+    call, trade_filters = _build_bounded_filters(call)
+    if call.params["csuite_only"]:
+        trade_filters = trade_filters._replace(with_roles=trade_filters.with_roles | C_SUITE)
+    sort_by = call.params["sort_by"]
     with call.app.db.read() as tx:
-        found = [one for one in totals.list_issuer_sums(tx, narrow) if _passes(one, given)]
-        found.sort(key=lambda one: (_sorting(one, given["sort_by"]), one.cik), reverse=True)
-        page, paging = filters.slice_page(call, found)
-        issuers = totals.get_issuers(tx, [one.cik for one in page])
-        windows = call.build_window_meta(trades.count_undated(tx, narrow, directed=True))
-    rows: list[ScreenedIssuer] = [{**issuers[one.cik], **one.build_sums()} for one in page]
-    meta = {
-        **windows,
-        "total_results": len(found),
+        issuers = [
+            issuer for issuer in totals.list_issuer_sums(tx, trade_filters) if _is_within_bounds(issuer, call.params)
+        ]
+        issuers.sort(key=lambda issuer: (_get_sort_figure(issuer, sort_by), issuer.cik), reverse=True)
+        page, paging = filters.slice_page(call, issuers)
+        names = totals.get_issuers(tx, [issuer.cik for issuer in page])
+        undated = trades.count_undated(tx, trade_filters, directed=True)
+    rows: list[ScreenedIssuer] = [{**names[issuer.cik], **issuer.build_sums()} for issuer in page]
+    meta: InsiderScreenMeta = {
+        **call.build_window_meta(undated),  # type: ignore[typeddict-item]
+        "total_results": len(issuers),
         "returned": len(rows),
-        **paging,
+        **paging,  # type: ignore[typeddict-item]
         "request_id": call.request_id,
         "timestamp": iso(call.now),
-        "filters_applied": {name: value for name, value in given.items() if value not in (None, {})},
+        "filters_applied": {name: value for name, value in call.params.items() if value not in (None, {})},
     }
-    return call.render_requested_table(rows, meta) or call.bare_object({"results": rows, "meta": meta})
+    screen: InsiderScreen = {"results": rows, "meta": meta}
+    return call.render_requested_table(rows, meta) or call.bare_object(screen)
 
 
 def list_clusters(call: Call) -> Response:
-    """Companies in which several insiders bought, or several sold."""
+    """Return companies in which several insiders bought, or several sold."""
     ticker = call.params["ticker"]
-    call, narrow = _bounded(call, "days", of_all=ticker is None)
-    # A cluster's least value is that of all its trades.
-    least, narrow = narrow.min_value, narrow._replace(min_value=None)
+    call, trade_filters = _build_bounded_filters(call, "days", of_all_companies=ticker is None)
+    # ``min_value`` is the minimum of a cluster's total and not of each trade.
+    min_total_value = trade_filters.min_value
+    trade_filters = trade_filters._replace(min_value=None)
     with call.app.db.read() as tx:
-        issuer = companies.resolve(tx, ticker).cik if ticker else None
-        found = totals.list_clusters(tx, narrow, call.params["min_insiders"], least, issuer)
-        windows = call.build_window_meta(trades.count_undated(tx, narrow, issuer=issuer, directed=True))
-    return call.bare_rows(found, windows)
+        issuer_cik = companies.resolve(tx, ticker).cik if ticker else None
+        clusters = totals.list_clusters(tx, trade_filters, call.params["min_insiders"], min_total_value, issuer_cik)
+        undated = trades.count_undated(tx, trade_filters, issuer=issuer_cik, directed=True)
+    return call.bare_rows(clusters, call.build_window_meta(undated))
 
 
 def list_groups(call: Call) -> Response:
-    """Sums by sector or industry."""
-    call, narrow = _bounded(call)
-    given = call.params
+    """Return sums by sector or industry."""
+    call, trade_filters = _build_bounded_filters(call)
+    group_by = call.params["group_by"]
+    sort_by = call.params["sort_by"]
     with call.app.db.read() as tx:
-        found = totals.list_group_sums(tx, narrow, by_industry=given["group_by"] == "industry")
-        windows = call.build_window_meta(trades.count_undated(tx, narrow))
-    found.sort(key=lambda one: (_group_sorting(one, given["sort_by"]), one["group"] or ""), reverse=True)
-    page, paging = filters.slice_page(call, found)
-    return call.success_rows(page, {"total": len(found), **paging, "group_by": given["group_by"], **windows})
+        groups = totals.list_group_sums(tx, trade_filters, by_industry=group_by == "industry")
+        undated = trades.count_undated(tx, trade_filters)
+    groups.sort(key=lambda group: (_get_group_sort_key(group, sort_by), group["group"] or ""), reverse=True)
+    page, paging = filters.slice_page(call, groups)
+    meta: TradeGroupsMeta = {
+        "total": len(groups),
+        **paging,  # type: ignore[typeddict-item]
+        "group_by": group_by,
+        **call.build_window_meta(undated),  # type: ignore[typeddict-item]
+    }
+    return call.success_rows(page, meta)
 
 
-def _bounded(call: Call, filed_days: str = "filed_at_days", *, of_all: bool = True) -> tuple[Call, TradeFilters]:
-    """The call, and what it narrows transactions to: of all companies not more than :data:`MAX_SUMMED` days.
+def _build_bounded_filters(
+    call: Call, filed_days_param: str = "filed_at_days", *, of_all_companies: bool = True
+) -> tuple[Call, TradeFilters]:
+    """Return the call and its filters. Raise INVALID_PARAM for sums of all companies over too long a window.
 
-    Where days of transactions alone are counted back from today, those of filing are as many: what was traded in them
-    was filed in them. Where the host has no default windows (:meth:`Route.without_default_windows`) all of its few
-    transactions are summed when no days are given.
+    If only ``transaction_days`` is set, the returned call has the same window of filing days: trades of the last N days
+    were filed in the last N days. If no window is set, because the server has no default windows
+    (:meth:`Route.without_default_windows`), all of its few transactions are summed.
     """
-    given = call.params
-    windows = (*(one.name for one in filters.DATE_PARAMS), "transaction_days", filed_days)
-    if of_all and given["transaction_days"] is not None and given[filed_days] is None:
-        call = call._replace(params={**given, filed_days: min(given["transaction_days"], MAX_SUMMED)})
-    narrow = filters.build_trade_filters(call)
-    narrow = narrow._replace(since=max(narrow.since, filters.first_filing_day(call.now, call.params[filed_days])))
-    asked = next((name for name in windows if given[name] is not None), None)
-    if of_all and asked is not None and filters.count_days(call.now, narrow) > MAX_SUMMED:
-        said = (
-            f"Sums over all companies cover at most {MAX_SUMMED} days of filing or of transactions: ask for one window "
-            "after the other, or for one company by ticker where the call takes one."
+    given_params = call.params
+    transaction_days = given_params["transaction_days"]
+    if of_all_companies and transaction_days is not None and given_params[filed_days_param] is None:
+        filed_days = min(transaction_days, MAX_SUMMED_DAYS)
+        call = call._replace(params={**given_params, filed_days_param: filed_days})
+    trade_filters = filters.build_trade_filters(call)
+    since = filters.first_filing_day(call.now, call.params[filed_days_param])
+    trade_filters = trade_filters._replace(since=max(trade_filters.since, since))
+    window_params = (*(param.name for param in filters.DATE_PARAMS), "transaction_days", filed_days_param)
+    window = next((name for name in window_params if given_params[name] is not None), None)
+    if of_all_companies and window is not None and filters.count_days(call.now, trade_filters) > MAX_SUMMED_DAYS:
+        raise invalid_param(
+            window,
+            f"Sums over all companies cover at most {MAX_SUMMED_DAYS} days of filing or of transactions: ask for one "
+            "window after the other, or for one company by ticker where the call takes one.",
+            expected=f"at most {MAX_SUMMED_DAYS} days",
         )
-        raise invalid_param(asked, said, expected=f"at most {MAX_SUMMED} days")
-    return call, narrow
+    return call, trade_filters
 
 
 def list_signals(call: Call) -> Response:
-    """The clusters of the last thirty days, purchases and sales apart, the greatest value first."""
+    """Return the clusters of the last thirty days, purchases and sales separately, the largest value first."""
     since = filters.first_filing_day(call.now, SIGNAL_DAYS)
-    narrow = TradeFilters(MAX_CLUSTERS, since=since, no_plan=True, no_cashless=True, no_cover=True)
+    trade_filters = TradeFilters(MAX_CLUSTERS, since=since, no_plan=True, no_cashless=True, no_cover=True)
     with call.app.db.read() as tx:
-        found = totals.list_clusters(tx, narrow, SIGNAL_INSIDERS)
-        undated = trades.count_undated(tx, narrow, directed=True)
-    found.sort(key=lambda one: (-one["total_value"], one["issuer_cik"]))
-    sides = {
-        side: [
-            build_record(ClusterSignal, one, signal=f"cluster_{side}", latest_date=one["last_date"])
-            for one in found
-            if one["cluster_type"] == side
-        ][:MAX_SIGNALS]
-        for side in ("buy", "sell")
+        clusters = totals.list_clusters(tx, trade_filters, MIN_SIGNAL_INSIDERS)
+        undated = trades.count_undated(tx, trade_filters, directed=True)
+    clusters.sort(key=lambda cluster: (-cluster["total_value"], cluster["issuer_cik"]))
+    signals: ClusterSignals = {
+        "buy": _build_signals(clusters, "buy"),
+        "sell": _build_signals(clusters, "sell"),
+        "meta": {
+            "strategy": (
+                f"at least {MIN_SIGNAL_INSIDERS} insiders on one side, without plans, exercises and tax sales"
+            ),
+            "period": f"{SIGNAL_DAYS} days by filing day",
+            "undated_left_out": undated,
+            "generated_at": iso(call.now),
+        },
     }
-    meta = {
-        "strategy": f"at least {SIGNAL_INSIDERS} insiders on one side, without plans, exercises and tax sales",
-        "period": f"{SIGNAL_DAYS} days by filing day",
-        "undated_left_out": undated,
-        "generated_at": iso(call.now),
-    }
-    return call.bare_object({**sides, "meta": meta})
+    return call.bare_object(signals)
+
+
+def _build_signals(clusters: Sequence[InsiderCluster], side: Literal["buy", "sell"]) -> list[ClusterSignal]:
+    """Return the first signals of one side."""
+    clusters_of_side = [cluster for cluster in clusters if cluster["cluster_type"] == side]
+    return [
+        build_record(ClusterSignal, cluster, signal=f"cluster_{side}", latest_date=cluster["last_date"])
+        for cluster in clusters_of_side[:MAX_SIGNALS]
+    ]
 
 
 def get_market_stats(call: Call) -> Response:
-    """The whole market in the last days."""
-    days = call.params["days"]
-    since = filters.first_filing_day(call.now, days)
+    """Return the sums of the complete market over the last days."""
+    window_days = call.params["days"]
+    since = filters.first_filing_day(call.now, window_days)
     with call.app.db.read() as tx:
-        market = totals.build_overview(tx, since, days)
-        windows = call.build_window_meta(trades.count_undated(tx, TradeFilters(since=since), directed=True))
-    return call.bare_object({**market, **windows})
+        market = totals.build_overview(tx, since, window_days)
+        undated = trades.count_undated(tx, TradeFilters(since=since), directed=True)
+    overview: WindowOverview = {
+        **market,
+        **call.build_window_meta(undated),  # type: ignore[typeddict-item]
+    }
+    return call.bare_object(overview)
 
 
-def _passes(one: SummedIssuer, given: Mapping[str, Any]) -> bool:
-    """Whether a company is within the bounds that are given; a score that it does not have is within none."""
-    row = one.row
-    if row["total_transactions"] < given["min_transactions"] or row["unique_insiders"] < given["min_insiders"]:
+def _is_within_bounds(issuer: SummedIssuer, bounds: Mapping[str, Any]) -> bool:
+    """Return True if a company's sums are within the bounds in the call's parameters.
+
+    A company without a score is not within any bounds of the score.
+    """
+    row = issuer.row
+    if row["total_transactions"] < bounds["min_transactions"] or row["unique_insiders"] < bounds["min_insiders"]:
         return False
     for name in ("sentiment", "net_value"):
-        above, below = given[f"{name}_gt"], given[f"{name}_lt"]
-        if above is None and below is None:
+        lower = bounds[f"{name}_gt"]
+        upper = bounds[f"{name}_lt"]
+        if lower is None and upper is None:
             continue
-        figure: Decimal | int | None = getattr(one, name)
-        if figure is None or (above is not None and figure <= above) or (below is not None and figure >= below):
+        figure = issuer.sentiment if name == "sentiment" else issuer.net_value
+        if figure is None or (lower is not None and figure <= lower) or (upper is not None and figure >= upper):
             return False
     return True
 
 
-def _sorting(one: SummedIssuer, by: str) -> Decimal:
-    name = by.removeprefix("abs_")
-    figure = one.row[name] if name == "total_transactions" else getattr(one, name)
-    value = Decimal(figure or 0)
-    return abs(value) if by.startswith("abs_") else value
+def _get_sort_figure(issuer: SummedIssuer, sort_by: str) -> Decimal:
+    name = sort_by.removeprefix("abs_")
+    if name == "total_transactions":
+        figure = Decimal(issuer.row["total_transactions"])
+    elif name == "net_value":
+        figure = Decimal(issuer.net_value)
+    else:
+        figure = issuer.sentiment or Decimal()
+    return abs(figure) if sort_by.startswith("abs_") else figure
 
 
-def _group_sorting(group: Mapping[str, Any], by: str) -> Any:
-    if by == "group":
+def _get_group_sort_key(group: Mapping[str, Any], sort_by: str) -> Any:
+    if sort_by == "group":
         return group["group"] or ""
-    return abs(group["net_value"]) if by == "abs_net_value" else group[by]
+    return abs(group["net_value"]) if sort_by == "abs_net_value" else group[sort_by]

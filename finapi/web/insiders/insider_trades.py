@@ -1,8 +1,8 @@
-"""Insiders' transactions over HTTP, and the query over their forms (DECISIONS 8)."""
+"""Handlers for insiders' transactions and for the query over their forms (DECISIONS 8)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Literal, NotRequired, TypedDict
 
@@ -12,7 +12,7 @@ from finapi.core.records import Date
 from finapi.market.insiders import form_query, insider_forms, names, trades
 from finapi.market.insiders.insider_forms import PlainForm
 from finapi.market.insiders.names import InsiderWithCompanies
-from finapi.market.insiders.trades import IdPage, InsiderTransaction, TradeFilters
+from finapi.market.insiders.trades import IdPage, InsiderTransaction
 from finapi.market.prices import returns
 from finapi.market.prices.returns import Returns
 from finapi.market.reference import companies
@@ -20,7 +20,7 @@ from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, TICKER, Field, Param, path_param
-from finapi.web.http.schema import answer, part, with_windows
+from finapi.web.http.schema import Envelope, WindowMeta
 from finapi.web.insiders import filters
 from finapi.web.insiders.filters import (
     CURSOR,
@@ -29,12 +29,14 @@ from finapi.web.insiders.filters import (
     LIMIT,
     OWNER_PARAMS,
     TRADE_DAYS,
-    InsiderPaging,
+    DateWindows,
+    InsiderListMeta,
+    TradeWindows,
 )
 
-_MATCHES = 25  # insiders and issuers of a search whose transactions are looked at
+_MAX_MATCHES = 25  # Insiders, and as many issuers, that match a search and whose transactions are listed.
 
-# What is kept until the data change has no window that ends today.
+# Without the windows of the last days: lists that are cached until the data change have no window that ends today.
 _LIST = (LIMIT, OFFSET, CURSOR, *filters.TRADE_PARAMS, *OWNER_PARAMS, INCLUDE_OUTCOME)
 _DIRECTION = Param("direction", default="BUY", allowed=("BUY", "SELL"), help="Purchases or sales.", example="BUY")
 _NAME = Param("query", help="Words of an insider's or company's name, a ticker or CIK.", example="Buffett")
@@ -67,7 +69,7 @@ QUERY_BODY = (
 
 
 class TradeOutcome(TypedDict):
-    """What became of a share after a transaction: returns of 0.01 are one per cent."""
+    """The share's returns after a transaction: 0.01 is one per cent."""
 
     close: Annotated[Decimal | None, "Of the day of the transaction, or the last day of trading before it."]
     close_date: Date | None
@@ -82,127 +84,142 @@ class TradeOutcome(TypedDict):
 
 
 class TransactionInList(InsiderTransaction):
-    """A transaction as lists have it."""
+    """A transaction in a list."""
 
     outcome: NotRequired[Annotated[TradeOutcome, "With `include_outcome`."]]
 
 
-TRADES = answer(data=list[TransactionInList], meta=with_windows(pagination=InsiderPaging, **filters.DAYS))
-TRADES_OF_ISSUER = answer(data=list[TransactionInList], meta=with_windows(pagination=InsiderPaging, **filters.WINDOWS))
-TRADES_OF_INSIDER = answer(
-    data=list[TransactionInList],
-    meta=with_windows(pagination=InsiderPaging, insider=InsiderWithCompanies, **filters.DAYS),
-)
-TRADES_FOUND = answer(
-    data=list[TransactionInList],
-    meta=with_windows(
-        **filters.WINDOWS,
-        total=int | None,
-        limit=int,
-        has_more=bool,
-        next_cursor=str | None,
-        matched_insiders=int | None,
-        matched_issuers=int | None,
-        matches_cut=bool,
-    ),
-)
-# With "gte" a query finds more forms than are counted.
-QUERY = part(total=part(value=int, relation=Literal["eq", "gte"]), transactions=list[PlainForm])
+class TradesMeta(InsiderListMeta, DateWindows, WindowMeta):
+    """The page and the windows of a list of transactions."""
+
+
+class IssuerTradesMeta(InsiderListMeta, TradeWindows, WindowMeta):
+    """The page and the windows of a list of a company's transactions."""
+
+
+class _InsiderPart(InsiderListMeta):
+    insider: InsiderWithCompanies
+
+
+class InsiderTradesMeta(_InsiderPart, DateWindows, WindowMeta):
+    """The page, the insider and the windows of a list of an insider's transactions."""
+
+
+class _TradeSearchPage(TradeWindows):
+    total: int | None
+    limit: int
+    has_more: bool
+    next_cursor: str | None
+    matched_insiders: int | None
+    matched_issuers: int | None
+    matches_cut: bool
+
+
+class TradeSearchMeta(_TradeSearchPage, WindowMeta):
+    """The page, the windows and the matched names of a search of transactions."""
+
+
+class QueryTotal(TypedDict):
+    """The number of forms that a query finds; with the relation ``gte`` there may be more."""
+
+    value: int
+    relation: Literal["eq", "gte"]
+
+
+class QueriedForms(TypedDict):
+    """A page of the forms that a query finds."""
+
+    total: QueryTotal
+    transactions: list[PlainForm]
+
+
+TRADES = Envelope[list[TransactionInList], TradesMeta]
+TRADES_OF_ISSUER = Envelope[list[TransactionInList], IssuerTradesMeta]
+TRADES_OF_INSIDER = Envelope[list[TransactionInList], InsiderTradesMeta]
+TRADES_FOUND = Envelope[list[TransactionInList], TradeSearchMeta]
+QUERY = QueriedForms
 
 
 def list_latest(call: Call) -> Response:
-    """The newest transactions by filing day."""
-    counted = call.params["include_total"]
-    return _listed(call, lambda tx, narrow: trades.list_latest(tx, narrow, counted=counted))
-
-
-def list_by_ticker(call: Call) -> Response:
-    """The newest transactions in a company's securities."""
-    narrow = filters.build_trade_filters(call)
+    """Return the newest transactions by filing day."""
+    trade_filters = filters.build_trade_filters(call, of_all_companies=True)
     with call.app.db.read() as tx:
-        issuer = companies.resolve(tx, call.params["ticker"]).cik
-        page = trades.list_by_issuer(tx, issuer, narrow)
-        rows = _rows(tx, call, page)
-        windows = call.build_window_meta(trades.count_undated(tx, narrow, issuer=issuer))
-    return call.success_rows(rows, {"pagination": filters.build_paging(call, page), **windows})
+        page = trades.list_latest(tx, trade_filters, counted=call.params["include_total"])
+        rows = _build_rows(tx, call, page)
+        undated = trades.count_undated(tx, trade_filters)
+    return _render_trades(call, page, rows, undated)
 
 
 def list_largest(call: Call) -> Response:
-    """The purchases or sales of the greatest value."""
+    """Return the purchases or sales with the largest values."""
     direction = trades.BUY if call.params["direction"] == "BUY" else trades.SELL
-    counted = call.params["include_total"]
-    return _listed(call, lambda tx, narrow: trades.list_largest(tx, direction, narrow, counted=counted), directed=True)
-
-
-def _listed(call: Call, find: Callable[[Transaction, TradeFilters], IdPage], *, directed: bool = False) -> Response:
-    narrow = filters.build_trade_filters(call, whole=True)
+    trade_filters = filters.build_trade_filters(call, of_all_companies=True)
     with call.app.db.read() as tx:
-        page = find(tx, narrow)
-        rows = _rows(tx, call, page)
-        windows = call.build_window_meta(trades.count_undated(tx, narrow, directed=directed))
-    return call.success_rows(rows, {"pagination": filters.build_paging(call, page), **windows})
+        page = trades.list_largest(tx, direction, trade_filters, counted=call.params["include_total"])
+        rows = _build_rows(tx, call, page)
+        undated = trades.count_undated(tx, trade_filters, directed=True)
+    return _render_trades(call, page, rows, undated)
 
 
-def _rows(tx: Transaction, call: Call, page: IdPage, insider: int | None = None) -> Sequence[InsiderTransaction]:
-    """The rows of a page, each with its outcome where that is asked for."""
-    rows = trades.build_transactions(tx, page.ids, insider=insider, collapse=call.params["collapse_joint_filers"])
-    if not call.params["include_outcome"]:
-        return rows
-    dated = [(row, row["transaction_date"]) for row in rows]
-    became = returns.compute_after_days(tx, [(row["ticker"], day) for row, day in dated if row["ticker"] and day])
-    earnings = trades.find_next_earnings(tx, [(row["issuer_cik"], day) for row, day in dated if day])
-    return [TransactionInList(**row, outcome=_outcome(row, became, earnings)) for row in rows]
-
-
-def _outcome(
-    row: InsiderTransaction, became: Mapping[tuple[str, str], Returns], earnings: Mapping[tuple[str, str], str]
-) -> TradeOutcome:
-    day, ticker = row["transaction_date"], row["ticker"]
-    lacking = "no_transaction_date" if day is None else "no_ticker"
-    after = became[ticker, day] if ticker and day else returns.build_unknown(lacking)
-    following = earnings.get((row["issuer_cik"], day or ""))
-    reasons = {f"return_{count}d": reason for count, reason in after.reasons.items()}
-    if following is None:
-        reasons["days_to_earnings"] = "no_transaction_date" if day is None else "no_later_item_2_02_held"
-    return {
-        "close": after.close,
-        "close_date": after.date,
-        "return_1d": after.returns[1],
-        "return_5d": after.returns[5],
-        "return_20d": after.returns[20],
-        "return_60d": after.returns[60],
-        "is_adjusted": after.is_adjusted,
-        "next_earnings": following,
-        "days_to_earnings": days.number(following) - days.number(day) if following and day else None,
-        "reasons": reasons,
+def _render_trades(call: Call, page: IdPage, rows: Sequence[InsiderTransaction], undated: int) -> Response:
+    meta: TradesMeta = {
+        "pagination": filters.build_paging(call, page),
+        **call.build_window_meta(undated),  # type: ignore[typeddict-item]
     }
+    return call.success_rows(rows, meta)
+
+
+def list_by_ticker(call: Call) -> Response:
+    """Return the newest transactions in a company's securities."""
+    trade_filters = filters.build_trade_filters(call)
+    with call.app.db.read() as tx:
+        issuer_cik = companies.resolve(tx, call.params["ticker"]).cik
+        page = trades.list_by_issuer(tx, issuer_cik, trade_filters)
+        rows = _build_rows(tx, call, page)
+        undated = trades.count_undated(tx, trade_filters, issuer=issuer_cik)
+    meta: IssuerTradesMeta = {
+        "pagination": filters.build_paging(call, page),
+        **call.build_window_meta(undated),  # type: ignore[typeddict-item]
+    }
+    return call.success_rows(rows, meta)
 
 
 def list_by_insider(call: Call) -> Response:
-    """The newest transactions of an insider."""
-    insider, narrow = call.params["cik"], filters.build_trade_filters(call)
+    """Return the newest transactions of an insider."""
+    insider_cik = call.params["cik"]
+    trade_filters = filters.build_trade_filters(call)
     with call.app.db.read() as tx:
-        named = names.get_insider(tx, insider)
-        page = trades.list_by_insider(tx, insider, narrow)
-        rows = _rows(tx, call, page, insider)
-        windows = call.build_window_meta(trades.count_undated_by_insider(tx, insider, narrow))
-    return call.success_rows(rows, {"pagination": filters.build_paging(call, page), "insider": named, **windows})
+        insider = names.get_insider(tx, insider_cik)
+        page = trades.list_by_insider(tx, insider_cik, trade_filters)
+        rows = _build_rows(tx, call, page, insider_cik)
+        undated = trades.count_undated_by_insider(tx, insider_cik, trade_filters)
+    meta: InsiderTradesMeta = {
+        "pagination": filters.build_paging(call, page),
+        "insider": insider,
+        **call.build_window_meta(undated),  # type: ignore[typeddict-item]
+    }
+    return call.success_rows(rows, meta)
 
 
 def search_transactions(call: Call) -> Response:
-    """Transactions of insiders and in companies whose names match; of all without a name."""
+    """Return the transactions of insiders and companies whose names match, or without a query all transactions."""
     words = call.params["query"]
-    narrow = filters.build_trade_filters(call, whole=words is None)
+    trade_filters = filters.build_trade_filters(call, of_all_companies=words is None)
     with call.app.db.read() as tx:
-        matches = names.find_matches(tx, words, _MATCHES) if words is not None else None
-        found = (matches.insiders, matches.issuers) if matches else None
-        page = trades.list_by_parties(tx, *found, narrow) if found else trades.list_latest(tx, narrow)
-        rows = _rows(tx, call, page)
-        undated = trades.count_undated_by_parties(tx, *found, narrow) if found else trades.count_undated(tx, narrow)
-    meta = {
-        **call.build_window_meta(undated),
+        matches = names.find_matches(tx, words, _MAX_MATCHES) if words is not None else None
+        if matches is None:
+            page = trades.list_latest(tx, trade_filters)
+        else:
+            page = trades.list_by_parties(tx, matches.insiders, matches.issuers, trade_filters)
+        rows = _build_rows(tx, call, page)
+        if matches is None:
+            undated = trades.count_undated(tx, trade_filters)
+        else:
+            undated = trades.count_undated_by_parties(tx, matches.insiders, matches.issuers, trade_filters)
+    meta: TradeSearchMeta = {
+        **call.build_window_meta(undated),  # type: ignore[typeddict-item]
         "total": page.total,
-        "limit": narrow.limit,
+        "limit": trade_filters.limit,
         "has_more": page.next_cursor is not None,
         "next_cursor": page.next_cursor,
         "matched_insiders": len(matches.insiders) if matches else None,
@@ -213,11 +230,68 @@ def search_transactions(call: Call) -> Response:
 
 
 def query_forms(call: Call) -> Response:
-    """The forms that a query finds, with both tables."""
-    start, size = call.body.get("from", 0), call.body.get("size", 50)
-    if call.body.get("sort", ("", True))[1] is False:
+    """Return the forms that a query finds, with both tables."""
+    offset = call.body.get("from", 0)
+    limit = call.body.get("size", 50)
+    _, is_descending = call.body.get("sort", ("", True))
+    if is_descending is False:
         raise invalid_param("sort", "Ascending order is not supported; forms come newest first.", allowed=["desc"])
     with call.app.db.read() as tx:
-        ids, total, exact = form_query.find_forms(tx, call.body["query"], start, size)
-        found = insider_forms.list_plain_forms(tx, ids)
-    return call.bare_object({"total": {"value": total, "relation": "eq" if exact else "gte"}, "transactions": found})
+        matches = form_query.find_forms(tx, call.body["query"], offset, limit)
+        forms = insider_forms.list_plain_forms(tx, matches.form_ids)
+    answer: QueriedForms = {
+        "total": {"value": matches.total, "relation": "eq" if matches.is_exact else "gte"},
+        "transactions": forms,
+    }
+    return call.bare_object(answer)
+
+
+# ---- Outcomes
+
+
+def _build_rows(tx: Transaction, call: Call, page: IdPage, insider: int | None = None) -> Sequence[InsiderTransaction]:
+    """Return the rows of a page, with outcomes if the call includes them."""
+    rows = trades.build_transactions(tx, page.ids, insider=insider, collapse=call.params["collapse_joint_filers"])
+    if not call.params["include_outcome"]:
+        return rows
+    priced_days = []
+    reported_days = []
+    for row in rows:
+        day = row["transaction_date"]
+        if day and row["ticker"]:
+            priced_days.append((row["ticker"], day))
+        if day:
+            reported_days.append((row["issuer_cik"], day))
+    returns_by_day = returns.compute_after_days(tx, priced_days)
+    earnings_by_day = trades.find_next_earnings(tx, reported_days)
+    return [TransactionInList(**row, outcome=_build_outcome(row, returns_by_day, earnings_by_day)) for row in rows]
+
+
+def _build_outcome(
+    row: InsiderTransaction,
+    returns_by_day: Mapping[tuple[str, str], Returns],
+    earnings_by_day: Mapping[tuple[str, str], str],
+) -> TradeOutcome:
+    """Return a transaction's outcome. Returns are looked up by ticker and day, earnings by the issuer's CIK and day."""
+    day = row["transaction_date"]
+    ticker = row["ticker"]
+    if day and ticker:
+        share_returns = returns_by_day[ticker, day]
+    else:
+        share_returns = returns.build_unknown("no_transaction_date" if day is None else "no_ticker")
+    next_earnings = earnings_by_day.get((row["issuer_cik"], day or ""))
+    reasons = {f"return_{day_count}d": reason for day_count, reason in share_returns.reasons.items()}
+    if next_earnings is None:
+        reasons["days_to_earnings"] = "no_transaction_date" if day is None else "no_later_item_2_02_held"
+    return {
+        "close": share_returns.close,
+        "close_date": share_returns.date,
+        "return_1d": share_returns.returns[1],
+        "return_5d": share_returns.returns[5],
+        "return_20d": share_returns.returns[20],
+        "return_60d": share_returns.returns[60],
+        "is_adjusted": share_returns.is_adjusted,
+        "next_earnings": next_earnings,
+        "days_to_earnings": days.number(next_earnings) - days.number(day) if next_earnings and day else None,
+        "reasons": reasons,
+    }
