@@ -40,7 +40,7 @@ SETTING_PREFIX = "set_"  # Of the parsed arguments that are settings.
 
 
 class _Parser(argparse.ArgumentParser):
-    """An ArgumentParser that raises UsageError with a message of one line, and suggests what was meant."""
+    """An ArgumentParser that raises UsageError with a message of one line, and suggests the nearest word."""
 
     arguments: Sequence[str] = ()  # The complete command line.
 
@@ -287,22 +287,22 @@ def _build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 def _build_verb_settings_parser(name: str, verb: Verb, arguments: Sequence[str]) -> _Parser:
     """Return the parser of the settings that the help of a verb shows, and of those in the command line."""
     setting_names = [setting.name for setting in fields(Config)]
-    shown = setting_names if name == "config" else verb.help_settings
+    help_names = setting_names if name == "config" else verb.help_settings
     # argparse accepts the beginning of an option, unless it is ambiguous.
     prefixes = tuple(argument.partition("=")[0] for argument in arguments if argument.startswith("--"))
-    given = [setting_name for setting_name in setting_names if _option_name(setting_name).startswith(prefixes)]
-    return _build_settings_parser(tuple(shown), tuple(given))
+    given_names = [setting_name for setting_name in setting_names if _option_name(setting_name).startswith(prefixes)]
+    return _build_settings_parser(tuple(help_names), tuple(given_names))
 
 
 @cache
-def _build_settings_parser(shown: tuple[str, ...], given: tuple[str, ...]) -> _Parser:
+def _build_settings_parser(help_names: tuple[str, ...], given_names: tuple[str, ...]) -> _Parser:
     """Return a parser of settings: the ``shown`` ones are in its help, the ``given`` ones are only accepted."""
     parser = _Parser(add_help=False)
     group = parser.add_argument_group("settings (also FINAPI_NAME in the environment, or name in a TOML file)")
     group.add_argument("--config", metavar="FILE", default=argparse.SUPPRESS, help="TOML file of settings")
     for setting in fields(Config):
-        # A secret is no option, because every process can read command lines.
-        if setting.metadata["secret"] or setting.name not in {*shown, *given}:
+        # A secret is not an option, because every process can read command lines.
+        if setting.metadata["secret"] or setting.name not in {*help_names, *given_names}:
             continue
         # A switch without a value means yes.
         is_switch = "yes" in str(setting.type)
@@ -311,7 +311,7 @@ def _build_settings_parser(shown: tuple[str, ...], given: tuple[str, ...]) -> _P
             metavar="VALUE",
             default=argparse.SUPPRESS,
             dest=SETTING_PREFIX + setting.name,
-            help=_format_help(setting) if setting.name in shown else argparse.SUPPRESS,
+            help=_format_help(setting) if setting.name in help_names else argparse.SUPPRESS,
             nargs="?" if is_switch else None,
             const="yes" if is_switch else None,
         )

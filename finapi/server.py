@@ -52,21 +52,21 @@ WEBHOOK_DRAIN_SECONDS = 2.0  # seconds
 
 # For the lock of a process that has just died to be taken from it.
 ELECTION_SECONDS = 5.0
-ELECTION_RETRY_SECONDS = 0.2  # seconds between two looks of a worker that waits
+ELECTION_RETRY_SECONDS = 0.2  # Between two attempts of a waiting worker to be elected.
 
-STOP_SECONDS = 10.0  # that a worker which was deposed may take to let go of the data directory
+STOP_SECONDS = 10.0  # The time that a deposed worker has to release the data directory.
 
-LOCK_SECONDS = 1.0  # that the last writes at a stop wait for a thread that was left behind while it writes
-CHECK_SECONDS = 1.0  # that checks under way are given to end at a stop; one that hangs ends with the process
-SETTLE_SECONDS = 0.5  # before the first steps of workers, in which the first calls come
-MAIL_SECONDS = 1.0  # between looks at the mail queue
-YEARS_SECONDS = 10.0  # between looks for latest years that are due
-HOLDINGS_SECONDS = 10.0  # between looks for holdings that have not been settled
+LOCK_SECONDS = 1.0  # The longest wait of the last writes of a stop for a thread that did not stop.
+CHECK_SECONDS = 1.0  # The time that running checks have at a stop. One that hangs ends with the process.
+SETTLE_SECONDS = 0.5  # After the start, before the first steps of workers, so that first calls are not slowed.
+MAIL_SECONDS = 1.0  # Between two steps of the mail queue.
+YEARS_SECONDS = 10.0  # Between two steps that compute latest years.
+HOLDINGS_SECONDS = 10.0  # Between two steps that recompute 13F positions.
 
 
-# Address space of a thread's stack. From 3.12 on the interpreter allows C code so many levels that JSON nested
-# without end takes 1.3 MiB before it is refused (3.13); before, 200 KiB. The C library's 8 MiB for each of 62 threads
-# would be more than some hosts allow.
+# Address space of a thread's stack. JSON that is nested without end takes 1.3 MiB of it from Python 3.12 on before the
+# interpreter refuses it, and 200 KiB before. The default of the C library, 8 MiB for each of 62 threads, is more than
+# some hosts allow.
 STACK_BYTES = (2 if sys.version_info >= (3, 12) else 1) * memory.MIB
 
 
@@ -147,21 +147,21 @@ def run_server(
             try:
                 yield Server(app, build_url(config.host, listener.port), listener.port)
             finally:
-                # Long work ends while the calls under way are given their time. What is left of it is done after the
-                # next start.
+                # Background work ends while running calls have their time. The next start completes it.
                 group.request_stop()
                 door.request_stop()
 
 
 def _depose() -> None:
-    """Stop, as another works in the place of this one."""
+    """Stop this process, as another worker has taken over."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def open_elected_accounts(config: Config, stopped: Callable[[float], bool]) -> Postgres | None:
-    """The accounts of a node that works, once no other does; None when ``stopped(seconds)`` says so before.
+    """For the role ``worker``, wait until this node is the active worker and return its accounts in PostgreSQL.
 
-    UsageError for a role other than ``all`` without accounts in PostgreSQL, by which nodes know of one another.
+    Return None for other roles, and if ``stopped(seconds)``, which waits, returns True before. Raise UsageError for a
+    role other than ``all`` without accounts in PostgreSQL, through which nodes know of one another.
     """
     if config.role != "all" and not config.accounts_url:
         raise UsageError(
@@ -293,8 +293,8 @@ def _build_pollers(app: App) -> list[Worker]:
 
         return Poller(app, fetches, interval_seconds=every)
 
-    # Also when EDGAR is not to be asked for an hour: by its steps one sees that it lives. How long one may take is
-    # told by its beats.
+    # A step runs every interval even if EDGAR must not be called for an hour, as a sign of life. The duration of a step
+    # has no limit: its heartbeats are checked instead.
     return [
         _build_worker(
             app, "poll", lambda: min(polls().run_poll_step(), every), interrupt=fetches.close, max_step_seconds=math.inf
@@ -304,7 +304,7 @@ def _build_pollers(app: App) -> list[Worker]:
 
 @contextmanager
 def _run_webhook_worker(app: App) -> Iterator[Worker]:
-    """The worker that empties the outbox until the block ends; what is under way then is given time to end."""
+    """Yield the worker that sends webhooks. At the end of the block, deliveries in progress have time to end."""
 
     @cache
     def dispatcher() -> Dispatcher:
@@ -312,7 +312,7 @@ def _run_webhook_worker(app: App) -> Iterator[Worker]:
 
         created = Dispatcher(app, worker.wake)
         if interrupted := created.recover():
-            log.warning("%d webhook attempts that were broken off are made again", interrupted)
+            log.warning("%d interrupted webhook attempts are repeated", interrupted)
         return created
 
     worker = _build_worker(app, "webhooks", lambda: dispatcher().run_step())
@@ -327,23 +327,27 @@ def _run_webhook_worker(app: App) -> Iterator[Worker]:
 
 @contextmanager
 def _run_watchdog(app: App, url: str, workers: list[Worker], pollers: list[Worker], feeds: LazyFeeds) -> Iterator[None]:
-    """Check every component soon, or when somebody asks how they are, and by the clock until the block ends.
+    """Check every component regularly, and when the status is first requested, until the block ends.
 
-    Of a node that answers on a copy: know the probes, by which it sees that it lives.
+    A node with a copy of the market data only registers the probes. It shows the worker's checks.
     """
-    readers = {"feeds": feeds.find_problem, "feed-keys": feeds.find_key_problem}
-    beside = {**readers, **{worker.name: worker.find_problem for worker in workers}}
-    threads = {**beside, **{worker.name: worker.find_problem for worker in pollers}}
-    app.metrics.register(metrics.WORKER_UP, lambda: {(name,): float(one() is None) for name, one in threads.items()})
+    diagnoses = {"feeds": feeds.find_problem, "feed-keys": feeds.find_key_problem}
+    diagnoses |= {worker.name: worker.find_problem for worker in workers}
+    all_diagnoses = {**diagnoses, **{worker.name: worker.find_problem for worker in pollers}}
+
+    def get_thread_states() -> dict[tuple[str, ...], float]:
+        return {(name,): float(find_problem() is None) for name, find_problem in all_diagnoses.items()}
+
+    app.metrics.register(metrics.WORKER_UP, get_thread_states)
     app.health.probe_token = app.new_uuid()
 
     @cache
-    def probing() -> Outbound:
+    def register_probes() -> Outbound:
         from finapi.net.outbound import Outbound
         from finapi.ops import probes
 
         outbound = Outbound(probes.OPERATOR_TARGETS)
-        app.health.probes.update(probes.build_server_probes(app, url, outbound, beside))
+        app.health.probes.update(probes.build_server_probes(app, url, outbound, diagnoses))
         for worker in pollers:
             app.health.probes.update(probes.build_polling_probes(app, worker.find_problem))
         return outbound
@@ -351,20 +355,19 @@ def _run_watchdog(app: App, url: str, workers: list[Worker], pollers: list[Worke
     def step() -> float:
         from finapi.ops import watchdog
 
-        probing()
+        register_probes()
         return watchdog.run_watchdog_step(app)
 
     if app.db.is_copy or app.config.watchdog_urls:
-        probing()  # which judges the targets
+        register_probes()  # It refuses wrong URLs of the settings.
 
     def interrupt() -> None:
         app.health.checker.close()
-        if probing.cache_info().currsize:
-            probing().close()
+        if register_probes.cache_info().currsize:
+            register_probes().close()
 
     try:
         if app.db.is_copy:
-            # The worker checks, and this node shows what it found.
             yield
             return
         worker = _build_worker(app, "watchdog", step, interrupt=interrupt)
@@ -390,7 +393,7 @@ def _prune_step(app: App) -> float:
 def _mail_step(app: App) -> float:
     from finapi.accounts import recovery
 
-    # Asked for again soon whatever the queue says: what is queued later by a request wakes nobody.
+    # A request that queues a mail does not wake this worker, so it looks again after a second.
     wait = recovery.run_mail_step(app)
     return MAIL_SECONDS if wait is None else min(wait, MAIL_SECONDS)
 

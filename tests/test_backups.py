@@ -74,7 +74,9 @@ def shelf(tmp_path: Path) -> Path:
 
 
 def made(config: Config, file: Path, now: datetime = NOW, **options: Any) -> backups.Backup:
-    return backups.create(config, file, now, **{"secrets": False, "tell": lambda done, pages: None, **options})
+    return backups.create(
+        config, file, now, **{"secrets": False, "report_progress": lambda done, pages: None, **options}
+    )
 
 
 def put_back(config: Config, file: Path, now: datetime = NOW, *, secrets: bool = False) -> backups.RestoreResult:
@@ -145,7 +147,7 @@ def test_a_copy_is_of_one_moment_while_others_write_and_is_not_begun_anew(
         told.append(done)
         users.create(app, f"u{done}@example.com", "free", NOW)
 
-    report = made(config, shelf, tell=write)
+    report = made(config, shelf, report_progress=write)
     assert told == list(range(1, len(told) + 1)), "every page is copied once"
     assert len(told) > 50
     assert report["counts"]["accounts"] == 1
@@ -158,7 +160,7 @@ def test_a_backup_that_is_broken_off_leaves_nothing(app: App, config: Config, sh
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        made(config, shelf, tell=fail)
+        made(config, shelf, report_progress=fail)
     assert names(shelf) == []
 
 

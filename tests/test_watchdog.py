@@ -457,7 +457,7 @@ def beat(app: App, **said: Any) -> None:
 
 
 def test_a_part_has_its_first_time_to_make_its_first_step(app: App, clock: FixedClock) -> None:
-    heart = HeartbeatProbe(app, "sec_worker", within=120.0)
+    heart = HeartbeatProbe(app, "sec_worker", max_age_seconds=120.0)
     assert heart() is None
     clock.advance(120)
     assert heart() is None
@@ -469,7 +469,7 @@ def test_a_part_has_its_first_time_to_make_its_first_step(app: App, clock: Fixed
 
 def test_a_beat_of_before_the_start_is_none(app: App, clock: FixedClock) -> None:
     beat(app, failure="EDGAR answered 503")
-    heart = HeartbeatProbe(app, "sec_worker", within=120.0)
+    heart = HeartbeatProbe(app, "sec_worker", max_age_seconds=120.0)
     assert heart() is None
     clock.advance(121)
     with pytest.raises(ProbeError, match="no heartbeat"):
@@ -477,7 +477,7 @@ def test_a_beat_of_before_the_start_is_none(app: App, clock: FixedClock) -> None
 
 
 def test_a_part_that_beats_works_and_one_that_stops_is_down_until_it_beats_again(app: App, clock: FixedClock) -> None:
-    heart = HeartbeatProbe(app, "sec_worker", within=120.0)
+    heart = HeartbeatProbe(app, "sec_worker", max_age_seconds=120.0)
     for _ in range(5):
         clock.advance(119)
         beat(app, took_ms=40)
@@ -490,7 +490,7 @@ def test_a_part_that_beats_works_and_one_that_stops_is_down_until_it_beats_again
 
 
 def test_a_step_that_failed_is_told_until_one_succeeds(app: App, clock: FixedClock) -> None:
-    heart = HeartbeatProbe(app, "sec_worker", within=120.0)
+    heart = HeartbeatProbe(app, "sec_worker", max_age_seconds=120.0)
     clock.advance(1)
     beat(app, failure="EDGAR answered 503")
     with pytest.raises(ProbeError, match="EDGAR answered 503") as found:
@@ -504,7 +504,7 @@ def test_a_step_that_failed_is_told_until_one_succeeds(app: App, clock: FixedClo
 def test_a_wall_clock_that_jumps_makes_no_beat_old() -> None:
     clock = MovableClock(NOW)
     app = apps.create_in_memory(Config(), clock)
-    heart = HeartbeatProbe(app, "sec_worker", within=120.0)
+    heart = HeartbeatProbe(app, "sec_worker", max_age_seconds=120.0)
     beat(app)
     clock.put(NOW + timedelta(days=400))
     assert heart() is None

@@ -1,4 +1,4 @@
-"""The App of a data directory, for a server or for one command. Apart from the server, which takes longer to import."""
+"""Opening of a data directory as an App, for a server or for one command. The server module takes longer to import."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def open_app(
     accounts: Postgres | None = None,
     patience: float = 0.0,
 ) -> Iterator[App]:
-    """Open the App of a data directory as its one writer. Raise ``datadir.DirectoryBusyError`` if there is another one.
+    """Open the App of a data directory as its only writer. Raise DirectoryBusyError if there is another one.
 
-    What a crash left open is refunded before anything else happens, and lockouts go on where they stood; with the role
-    ``api`` nothing happens, but that the secrets must be the worker's. ``new_secrets``: what was made from master
-    secrets that are missing is given up. ``accounts`` are those that are open already; ``patience`` are seconds for
-    another process to let go of the directory.
+    First, debits that a crash left open are refunded, waiting events are transferred, and lockouts are restored. A node
+    with the role ``api`` only checks that its secrets are the worker's. With ``new_secrets`` credentials of missing
+    master secrets are invalidated. ``accounts`` is a store that is open already. ``patience`` is the number of seconds
+    that another process has to release the directory.
     """
     with datadir.lock_directory(config.data_dir, patience):
         for directory in (config.data_dir, config.ledger_directory, config.data_dir / apps.BULK_DIRECTORY):

@@ -1,4 +1,7 @@
-"""Backups: made beside a running server, proven before they count, kept in number, and put back."""
+"""Backups: copies of a running server's database, verified before they get their name, and their restore.
+
+A backup's name says if it contains the master secrets. ``NightlyBackup`` makes one every night and deletes old ones.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +32,17 @@ from finapi.store.schema import DevelopmentDatabaseError
 
 log = logging.getLogger("finapi.backups")
 
-DUE_CHECK_SECONDS = 60.0  # between looks whether the night's backup is due
-RETRY_SECONDS = 3600.0
-WITH_SECRETS, WITHOUT_SECRETS = "with-secrets", "without-secrets"
+DUE_CHECK_SECONDS = 60.0  # Between two checks whether the night's backup is due.
+RETRY_SECONDS = 3600.0  # After a backup that failed.
+WITH_SECRETS = "with-secrets"
+WITHOUT_SECRETS = "without-secrets"
 _BACKUP_NAME = re.compile(rf"finapi-[0-9]{{8}}T[0-9]{{6}}Z-(?:{WITH_SECRETS}|{WITHOUT_SECRETS})\.db")
 
 ReportProgress = Callable[[int, int], None]
 
 
 class Backup(TypedDict):
-    """A backup that was proven."""
+    """A verified backup."""
 
     file: str
     bytes: int
@@ -57,7 +61,7 @@ class RestoreResult(NamedTuple):
 
 
 def get_database_path(config: Config) -> Path:
-    """The database of a data directory; UsageError when there is none."""
+    """Return the path of a data directory's database. Raise UsageError if there is none, or if it is not finapi's."""
     path = config.data_dir / DATABASE
     if not path.exists():
         raise UsageError(f"there is no database in {config.data_dir}")
@@ -71,48 +75,50 @@ def create(
     now: datetime,
     *,
     secrets: bool,
-    tell: ReportProgress,
-    proving: Callable[[Database], None] = lambda db: None,
+    report_progress: ReportProgress,
+    on_open: Callable[[Database], None] = lambda db: None,
 ) -> Backup:
-    """Copy the database to ``file``, or into it when it is a directory, and prove the copy.
+    """Copy the database to ``file``, or to a new file in it if it is a directory, and verify the copy.
 
-    Its name says whether the master secrets are in it. The file appears when it is proven, and replaces none.
-    ``proving`` is given the copy, which is closed to break the proof off.
+    The file appears when it is verified, and replaces no other. ``on_open`` gets the open copy: closing it interrupts
+    the verification. Raise UsageError for a wrong path or name, and ApiError if the copy fails the verification.
     """
-    path, target = get_database_path(config), build_backup_path(file, now, secrets=secrets)
+    path = get_database_path(config)
+    target = build_backup_path(file, now, secrets=secrets)
     if target.exists():
         raise UsageError(f"{target} already exists")
     if not target.parent.is_dir():
         raise UsageError(f"{target.parent} is not a directory")
-    held = list(_held(config)) if secrets else []
-    with backup.temporary_copy(path, target.parent, "backup", tell) as copy:
+    secrets_to_store = list(_read_secrets(config)) if secrets else []
+    with backup.temporary_copy(path, target.parent, "backup", report_progress) as copy:
         db = Database(copy, reads_only=True)
         try:
-            proving(db)
-            found = proof.check_database(db, config)
+            on_open(db)
+            report = proof.check_database(db, config)
         finally:
             db.close()
-        if found["problems"]:
-            raise ApiError("UNAVAILABLE", f"the copy failed its check and was removed: {found['problems'][0]}")
+        if report["problems"]:
+            raise ApiError("UNAVAILABLE", f"the copy failed its check and was removed: {report['problems'][0]}")
         if secrets:
-            backup.put_secrets(copy, held)
+            backup.put_secrets(copy, secrets_to_store)
         os.link(copy, target)
     sync_directory(target.parent)
     return {
         "file": str(target),
         "bytes": target.stat().st_size,
         "secrets": secrets,
-        "counts": found["counts"],
-        "open_debits": found["open_debits"],
+        "counts": report["counts"],
+        "open_debits": report["open_debits"],
     }
 
 
 def build_backup_path(file: Path, now: datetime, *, secrets: bool) -> Path:
-    """The file of a backup: a name of our own in a directory, else the name that was given, which must tell."""
+    """Return ``file``, or the path of a new backup in it if it is a directory.
+
+    Raise UsageError if the name of ``file`` does not say whether the backup contains the master secrets.
+    """
     if file.is_dir():
-        return (
-            file / f"finapi-{re.sub(r'[-:]|[.][0-9]+', '', iso(now))}-{WITH_SECRETS if secrets else WITHOUT_SECRETS}.db"
-        )
+        return file / f"finapi-{_compact_time(now)}-{WITH_SECRETS if secrets else WITHOUT_SECRETS}.db"
     if (WITH_SECRETS in file.name) != secrets:
         if secrets:
             raise UsageError(f"{file.name}: a backup with the master secrets must say {WITH_SECRETS} in its name")
@@ -120,114 +126,129 @@ def build_backup_path(file: Path, now: datetime, *, secrets: bool) -> Path:
     return file
 
 
+def _compact_time(now: datetime) -> str:
+    """Return a time for file names, such as ``20260131T030000Z``."""
+    return re.sub(r"[-:]|[.][0-9]+", "", iso(now))
+
+
 class NightlyBackup:
-    """The backup of every night, made by a worker of the server; ``step`` looks once whether it is due."""
+    """The work of a server's worker that makes a backup every night."""
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._proving: list[Database] = []
+        self._open_copies: list[Database] = []
 
     def run_backup_step(self) -> float:
-        """Make the backup of this UTC day once its hour has come; seconds until the next look.
+        """Make the backup of this UTC day once its hour has come. Return the seconds until it should run again.
 
-        One that fails is logged and tried again in an hour.
+        A failure is logged, and the backup is tried again in an hour.
         """
         sweep(Path(self._app.config.backup_dir))
         try:
-            made = self._made(self._app.config, self._app.clock.now())
+            created = self._create_if_due(self._app.config, self._app.clock.now())
         except (UsageError, ApiError, OSError, DatabaseError) as error:
-            stopping.check()  # it was broken off
+            stopping.check()  # A stop interrupted the backup, which is not a failure.
             log.error("no backup was made, next try in an hour: %s", error)
             return RETRY_SECONDS
-        if made is not None:
-            log.info("a backup of %d bytes was made and proven: %s", made["bytes"], made["file"])
+        if created is not None:
+            log.info("a backup of %d bytes was made and proven: %s", created["bytes"], created["file"])
             if self._app.accounts is not self._app.db:
                 log.info("it is of market data: accounts are in PostgreSQL, which pg_dump copies")
         return DUE_CHECK_SECONDS
 
     def interrupt(self) -> None:
-        """Break off the proof of a copy. A copy under way sees the stop by itself. Nothing of either stays."""
-        for db in list(self._proving):
+        """Interrupt the verification of a copy. The copying itself checks for a stop. No file remains of either."""
+        for db in list(self._open_copies):
             db.close()
 
-    def _made(self, config: Config, now: datetime) -> Backup | None:
-        directory, day = Path(config.backup_dir), now.strftime("%Y%m%d")
+    def _create_if_due(self, config: Config, now: datetime) -> Backup | None:
+        """Make and return the backup of this day, or return None if it exists or its hour has not come."""
+        directory = Path(config.backup_dir)
         secrets = config.backup_secrets == "with"
-        # One of the other kind, made by hand, is not what the setting promises.
-        tonight = f"finapi-{day}T*Z-{WITH_SECRETS if secrets else WITHOUT_SECRETS}.db"
-        if now.hour < config.backup_hour or any(directory.glob(tonight)):
+        # A backup of the other kind, made by hand today, does not count.
+        file_pattern = f"finapi-{now:%Y%m%d}T*Z-{WITH_SECRETS if secrets else WITHOUT_SECRETS}.db"
+        if now.hour < config.backup_hour or any(directory.glob(file_pattern)):
             return None
         try:
-            made = create(config, directory, now, secrets=secrets, tell=lambda done, pages: None, proving=self._prove)
+            created = create(
+                config,
+                directory,
+                now,
+                secrets=secrets,
+                report_progress=lambda done, pages: None,
+                on_open=self._add_open_copy,
+            )
         finally:
-            self._proving.clear()
+            self._open_copies.clear()
         delete_old_backups(directory, config.backups_kept)
-        return made
+        return created
 
-    def _prove(self, db: Database) -> None:
-        self._proving.append(db)
-        stopping.check()  # of which the interruption may have come before
+    def _add_open_copy(self, db: Database) -> None:
+        self._open_copies.append(db)
+        stopping.check()  # ``interrupt`` may have been called before the copy was open.
 
 
 def delete_old_backups(directory: Path, number: int) -> list[Path]:
-    """Remove all but the newest ``number`` of our own names from a directory, with and without secrets each; which."""
-    ours = sorted(path for path in directory.iterdir() if _BACKUP_NAME.fullmatch(path.name))
-    # Counted together, those of the night would push out the few that hold the secrets.
-    gone = [
-        path
-        for kind in (WITH_SECRETS, WITHOUT_SECRETS)
-        for path in [one for one in ours if one.stem.endswith(f"Z-{kind}")][:-number]
-    ]
-    for path in gone:
+    """Delete all but the newest ``number`` backups of a directory. Return the deleted paths.
+
+    Backups with secrets and backups without are counted apart. Otherwise those of every night would displace the few
+    with secrets. Files with other names are not touched.
+    """
+    backups = sorted(path for path in directory.iterdir() if _BACKUP_NAME.fullmatch(path.name))
+    removed = []
+    for kind in (WITH_SECRETS, WITHOUT_SECRETS):
+        backups_of_kind = [path for path in backups if path.stem.endswith(f"Z-{kind}")]
+        removed += backups_of_kind[:-number]
+    for path in removed:
         path.unlink()
-    return gone
+    return removed
 
 
 def restore(
     config: Config, file: Path, clock: Clock, *, secrets: bool, report_progress: ReportProgress
 ) -> RestoreResult:
-    """Put a backup in the place of the database of a data directory that the caller holds.
+    """Replace the database of a data directory, which the caller has locked, by a backup.
 
-    A copy of the backup is upgraded and proven. Its open debits are refunded, as a start refunds them, and it gets a
-    new epoch. Then it is put in place. Its master secrets are taken if the directory has none, or with ``secrets``
-    behind those of the directory.
+    A copy of the backup is upgraded and verified. Its open debits are refunded, as at a start, and it gets a new epoch.
+    Then it replaces the database in one step. Its master secrets are used if the directory has none; with ``secrets``
+    they are added after those of the directory.
 
-    Raise UsageError while a move of accounts is not decided, and for a backup that would replace accounts that are in
-    force by those of before a move.
+    Raise UsageError while a move of accounts is not decided, and for a backup that would replace accounts in force by
+    accounts from before a move.
     """
     account_moves.check_decided(config.data_dir)
-    path, now = config.data_dir / DATABASE, clock.now()
+    path = config.data_dir / DATABASE
+    now = clock.now()
     try:
-        known = backup.version_of(file)
+        version = backup.version_of(file)
     except DevelopmentDatabaseError:
         raise
     except UsageError:  # Its message is about a data directory.
-        known = 0
-    if not known:
+        version = 0
+    if not version:
         raise UsageError(f"{file} is not a backup")
     with backup.temporary_copy(file, config.data_dir, "restore", report_progress) as copy:
-        brought = backup.take_secrets(copy)
+        backup_secrets = backup.take_secrets(copy)
         db = Database(copy)
         try:
             _check_accounts(config, db)
-            found = proof.check_database(db, config)
-            if found["problems"]:
-                return RestoreResult(None, found, proof.sum_open_debits([]))
-            refunds = _refund_open_debits(config, db, found, now)
+            report = proof.check_database(db, config)
+            if report["problems"]:
+                return RestoreResult(None, report, proof.sum_open_debits([]))
+            refunds = _refund_open_debits(config, db, report, now)
             with db.accounts.write() as tx:
-                events.begin_epoch(tx, _epoch(path) + 1, now)
+                events.begin_epoch(tx, _read_epoch(path) + 1, now)
             with db.write() as tx:
                 tx.run("new_data_stamp")
         finally:
             db.close()
-        if brought and (secrets or master_secrets.are_missing(config)):
-            have = [] if master_secrets.are_missing(config) else list(_held(config))
-            master_secrets.write_file(config, [*have, *(one for one in brought if one not in have)])
-        kept = (
-            path.with_name(f"{path.name}.before-{re.sub(r'[-:]|[.][0-9]+', '', iso(now))}") if path.exists() else None
-        )
-        backup.swap(path, copy, kept or path)
-    return RestoreResult(kept, found, refunds)
+        if backup_secrets and (secrets or master_secrets.are_missing(config)):
+            present_secrets = [] if master_secrets.are_missing(config) else list(_read_secrets(config))
+            new_secrets = [secret for secret in backup_secrets if secret not in present_secrets]
+            master_secrets.write_file(config, [*present_secrets, *new_secrets])
+        previous_path = path.with_name(f"{path.name}.before-{_compact_time(now)}") if path.exists() else None
+        backup.swap(path, copy, previous_path or path)
+    return RestoreResult(previous_path, report, refunds)
 
 
 def _check_accounts(config: Config, copy: Database) -> None:
@@ -241,7 +262,7 @@ def _check_accounts(config: Config, copy: Database) -> None:
         return
     try:
         current = Database(path, reads_only=True)
-    except (UsageError, DatabaseError):  # Nothing is left to lose.
+    except (UsageError, DatabaseError):  # Its accounts are lost already.
         return
     try:
         if account_moves.find_recorded_database(current) is None and apps.has_accounts(current):
@@ -255,17 +276,17 @@ def _check_accounts(config: Config, copy: Database) -> None:
         current.close()
 
 
-def _refund_open_debits(config: Config, db: Database, found: proof.Proof, now: datetime) -> proof.OpenDebits:
-    """Refund the open debits of a copy that is about to be put in place, and return them."""
+def _refund_open_debits(config: Config, db: Database, report: proof.Proof, now: datetime) -> proof.OpenDebits:
+    """Refund the open debits of the copy that will replace the database. Return them."""
     if config.accounts_url:
         # The accounts in force are in PostgreSQL. Those in the file are not used.
         return proof.sum_open_debits([])
     billing.refund_open_debits(apps.wrap_database(config, db), now)
-    return found["open_debits"]
+    return report["open_debits"]
 
 
-def _epoch(path: Path) -> int:
-    """The epoch of a database that may be damaged, old or not there at all; 0 then."""
+def _read_epoch(path: Path) -> int:
+    """Return the epoch of a database, or 0 if it is damaged, old or missing."""
     try:
         db = Database(path, reads_only=True)
     except (UsageError, DatabaseError):
@@ -279,7 +300,8 @@ def _epoch(path: Path) -> int:
         db.close()
 
 
-def _held(config: Config) -> Keyring:
+def _read_secrets(config: Config) -> Keyring:
+    """Return the master secrets of the data directory. Raise UsageError if they are a setting."""
     if config.secrets:
         raise UsageError("the master secrets are a setting: keep FINAPI_SECRETS yourself")
     return Keyring(master_secrets.read_or_create(config))

@@ -1,4 +1,7 @@
-"""What keeps a host from serving well, each finding with what mends it; and what ``serve`` would refuse of settings."""
+"""Problems of a host that would keep finapi from serving well, each with its remedy.
+
+Each check of ``CHECKS`` yields observations: if the thing is as it should be, its state, and the remedy.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,16 @@ from finapi.store import account_moves, backup, datadir
 from finapi.store.db import SQLITE, Database
 from finapi.store.schema import has_full_text, newest_version
 
-TIMEOUT_SECONDS = 10.0  # for a mail server or EDGAR to answer
+TIMEOUT_SECONDS = 10.0  # For the response of a mail server or of EDGAR.
 GIB = 1 << 30
-MIN_FREE_BYTES, MIN_MEMORY_BYTES = GIB // 4, 300 << 20  # bytes
-MAX_CLOCK_SKEW_SECONDS = 30.0  # seconds that a clock may be wrong: links and tokens are dated
+MIN_FREE_BYTES = GIB // 4
+MIN_MEMORY_BYTES = 300 << 20
+MAX_CLOCK_SKEW_SECONDS = 30.0  # Links and tokens contain times.
 EDGAR_TEST_PATH = "/files/company_tickers.json"
 
 
 class Finding(TypedDict):
-    """What was found, and what mends it when it is not ``ok``."""
+    """The state of a thing that serving needs, and the remedy if it is not ``ok``."""
 
     check: str
     state: Literal["ok", "warning", "wrong"]
@@ -38,11 +42,12 @@ class Finding(TypedDict):
     fix: str | None
 
 
-Found = Iterator[tuple[bool | None, str, str]]  # whether it is well (None: nearly), what is there, what mends it
+# The observations of a check: True, or False for a problem, or None for a warning; a description; the remedy.
+Observations = Iterator[tuple[bool | None, str, str]]
 
 
 def check_settings(config: Config, clock: Clock) -> None:
-    """UsageError for what ``serve`` would refuse of the settings."""
+    """Raise UsageError for settings that ``serve`` refuses."""
     if config.is_reachable_remotely and config.public == "no":
         raise UsageError(
             f"{config.host} can be reached by others: say --public, or listen on 127.0.0.1 behind a proxy with TLS"
@@ -64,53 +69,54 @@ def check_settings(config: Config, clock: Clock) -> None:
 
 
 def list_findings(config: Config, clock: Clock) -> list[Finding]:
-    """What was found of each thing that serving needs, in the order of CHECKS."""
+    """Return the findings of every check, in the order of CHECKS."""
     findings: list[Finding] = []
     for name, check in CHECKS.items():
         try:
-            found = list(check(config, clock))
-        except (UsageError, OSError) as error:
-            # An error of the system names the file, one of ours says what to do.
-            told = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
-            owners = isinstance(error, PermissionError)
-            found = [(False, told, "run it as the user whose files these are" if owners else "see the message")]
-        for well, text, fix in found:
-            state: Literal["ok", "warning", "wrong"] = "ok" if well else "warning" if well is None else "wrong"
-            findings.append({"check": name, "state": state, "found": text, "fix": None if well else fix})
+            observations = list(check(config, clock))
+        except OSError as error:
+            fix = "see the message"
+            if isinstance(error, PermissionError):
+                fix = "run it as the user whose files these are"
+            observations = [(False, f"{error.filename}: {error.strerror}", fix)]
+        except UsageError as error:
+            observations = [(False, str(error), "see the message")]
+        for is_ok, text, fix in observations:
+            state = _STATES[is_ok]
+            findings.append({"check": name, "state": state, "found": text, "fix": None if is_ok else fix})
     return findings
 
 
-def _check_all_settings(config: Config, clock: Clock) -> Found:
+_STATES: dict[bool | None, Literal["ok", "warning", "wrong"]] = {True: "ok", None: "warning", False: "wrong"}
+
+
+def _check_all_settings(config: Config, clock: Clock) -> Observations:
     check_settings(config, clock)
     yield True, "serve takes every one of them", ""
 
 
-def _check_data_directory(config: Config, clock: Clock) -> Found:
-    place = config.data_dir
-    if not place.is_dir():
-        well = None if os.access(_find_existing_directory(config), os.W_OK | os.X_OK) else False
-        why = (
-            "is not there yet"
-            if well is None
-            else f"cannot be made: {_find_existing_directory(config)} is not writable"
-        )
-        yield (
-            well,
-            f"{place} {why}",
-            f"{'finapi serve makes it; or ' if well is None else ''}name another with --data-dir",
-        )
+def _check_data_directory(config: Config, clock: Clock) -> Observations:
+    directory = config.data_dir
+    if not directory.is_dir():
+        existing_directory = _find_existing_directory(config)
+        if os.access(existing_directory, os.W_OK | os.X_OK):
+            yield None, f"{directory} is not there yet", "finapi serve makes it; or name another with --data-dir"
+        else:
+            text = f"{directory} cannot be made: {existing_directory} is not writable"
+            yield False, text, "name another with --data-dir"
         return
-    datadir.check_permissions(place)
+    datadir.check_permissions(directory)
     from finapi.ops.proof import find_write_error
 
-    # Tried: what may be written by its mode may be on a disk that is full or read-only.
-    why = find_write_error(place)
-    fix = (
-        "make room, or mount it so that it can be written"
-        if os.access(place, os.W_OK | os.X_OK)
-        else (f"chown -R {os.geteuid()} {place}")
-    )
-    yield not why, f"{place} is not writable: {why}" if why else f"{place} is writable", fix
+    # A directory that its mode allows to write may be on a full or read-only disk, so a file is written.
+    problem = find_write_error(directory)
+    if not problem:
+        yield True, f"{directory} is writable", ""
+    elif os.access(directory, os.W_OK | os.X_OK):
+        fix = "make room, or mount it so that it can be written"
+        yield False, f"{directory} is not writable: {problem}", fix
+    else:
+        yield False, f"{directory} is not writable: {problem}", f"chown -R {os.geteuid()} {directory}"
     secrets = master_secrets.get_path(config)
     if secrets.exists():
         closed = not secrets.stat().st_mode & master_secrets.OTHERS_MODE_BITS
@@ -118,11 +124,11 @@ def _check_data_directory(config: Config, clock: Clock) -> Found:
 
 
 def _find_existing_directory(config: Config) -> Path:
-    """The data directory, or the one above it that is there."""
-    return next(one for one in (config.data_dir, *config.data_dir.absolute().parents) if one.is_dir())
+    """Return the data directory, or its nearest parent that exists."""
+    return next(directory for directory in (config.data_dir, *config.data_dir.absolute().parents) if directory.is_dir())
 
 
-def _check_database(config: Config, clock: Clock) -> Found:
+def _check_database(config: Config, clock: Clock) -> Observations:
     file, newest = config.data_dir / datadir.DATABASE, newest_version()
     version = backup.version_of(file)
     text = f"schema {version} of {newest}" if file.exists() else "there is none yet"
@@ -135,7 +141,7 @@ def _check_database(config: Config, clock: Clock) -> Found:
     yield SQLITE >= (3, 37), f"SQLite {'.'.join(map(str, SQLITE))}", "3.37 or later is needed: a newer Python or system"
 
 
-def _check_accounts(config: Config, clock: Clock) -> Found:
+def _check_accounts(config: Config, clock: Clock) -> Observations:
     account_moves.check_decided(config.data_dir)
     file = config.data_dir / datadir.DATABASE
     database = None
@@ -152,35 +158,40 @@ def _check_accounts(config: Config, clock: Clock) -> Found:
         yield True, "they are in the data directory", ""
 
 
-def _check_disk(config: Config, clock: Clock) -> Found:
+def _check_disk(config: Config, clock: Clock) -> Observations:
     import shutil
 
-    free, file = shutil.disk_usage(_find_existing_directory(config))[2], config.data_dir / datadir.DATABASE
-    needed = file.stat().st_size if file.exists() else 0
-    well = False if free < MIN_FREE_BYTES else True if free > max(needed, GIB) else None
+    free_bytes = shutil.disk_usage(_find_existing_directory(config)).free
+    file = config.data_dir / datadir.DATABASE
+    database_bytes = file.stat().st_size if file.exists() else 0
+    is_ok: bool | None = None
+    if free_bytes < MIN_FREE_BYTES:
+        is_ok = False
+    elif free_bytes > max(database_bytes, GIB):
+        is_ok = True
     fix = "make room: a backup and an upgrade need as much again as the database"
-    yield well, f"{free / GIB:.1f} GiB free, the database has {needed / GIB:.1f}", fix
+    yield is_ok, f"{free_bytes / GIB:.1f} GiB free, the database has {database_bytes / GIB:.1f}", fix
     if config.backup_dir:
-        there = Path(config.backup_dir).is_dir()
-        found = f"backups go to {config.backup_dir}{'' if there else ', which is no directory'}"
-        yield there, found, f"mount it, or: mkdir {config.backup_dir}"
+        exists = Path(config.backup_dir).is_dir()
+        text = f"backups go to {config.backup_dir}{'' if exists else ', which is no directory'}"
+        yield exists, text, f"mount it, or: mkdir {config.backup_dir}"
 
 
-def _check_process_limits(config: Config, clock: Clock) -> Found:
-    wanted = 3 * config.connection_limit + config.feed_connections + 100
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    well = True if hard < 0 or hard >= wanted else None
+def _check_process_limits(config: Config, clock: Clock) -> Observations:
+    needed_files = 3 * config.connection_limit + config.feed_connections + 100
+    hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    is_ok = True if hard_limit < 0 or hard_limit >= needed_files else None
     yield (
-        well,
-        f"{hard} open files allowed, {wanted} wanted",
-        f"LimitNOFILE={wanted} in the unit, or ulimit -Hn {wanted}",
+        is_ok,
+        f"{hard_limit} open files allowed, {needed_files} wanted",
+        f"LimitNOFILE={needed_files} in the unit, or ulimit -Hn {needed_files}",
     )
-    space = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if space >= 0:
-        yield space >= MIN_MEMORY_BYTES, f"{space >> 20} MiB of memory allowed", "ulimit -v unlimited"
+    memory_limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if memory_limit >= 0:
+        yield memory_limit >= MIN_MEMORY_BYTES, f"{memory_limit >> 20} MiB of memory allowed", "ulimit -v unlimited"
 
 
-def _check_mail(config: Config, clock: Clock) -> Found:
+def _check_mail(config: Config, clock: Clock) -> Observations:
     if config.mail_directory is not None:
         yield None, f"mails are files in {config.mail_directory}", "FINAPI_SMTP_URL=smtp://user:password@host"
         return
@@ -193,7 +204,7 @@ def _check_mail(config: Config, clock: Clock) -> Found:
         yield False, str(error), "FINAPI_SMTP_URL; then: finapi mail test you@example.com"
 
 
-def _check_edgar(config: Config, clock: Clock) -> Found:
+def _check_edgar(config: Config, clock: Clock) -> Observations:
     from finapi.market.intake import gateway
 
     directory = gateway.find_archive_directory(config.base_url)
@@ -201,7 +212,7 @@ def _check_edgar(config: Config, clock: Clock) -> Found:
         yield directory.is_dir(), f"the archive directory {directory}", "--base-url: a directory that is there"
         return
     if not config.user_agent:
-        yield None, "no user agent: EDGAR is not asked", "--user-agent 'Your Name name@example.com'"
+        yield None, "no user agent: EDGAR is not polled", "--user-agent 'Your Name name@example.com'"
         return
     gateway.check_config(config)
     url = (config.base_url.rstrip("/") or gateway.HOSTS["www"]) + EDGAR_TEST_PATH
@@ -217,7 +228,7 @@ def _check_edgar(config: Config, clock: Clock) -> Found:
         yield from _check_clock_skew(clock.now(), reply.headers["date"])
 
 
-def _check_clock_skew(now: datetime, date: str) -> Found:
+def _check_clock_skew(now: datetime, date: str) -> Observations:
     from email.utils import parsedate_to_datetime
 
     try:
@@ -231,35 +242,34 @@ def _check_clock_skew(now: datetime, date: str) -> Found:
     )
 
 
-def _check_clock(config: Config, clock: Clock) -> Found:
+def _check_clock(config: Config, clock: Clock) -> Observations:
     file = config.data_dir / datadir.DATABASE
-    written = max(
-        (one.stat().st_mtime for one in (file, file.with_name(f"{file.name}-wal")) if one.exists()), default=0
-    )
-    ahead = written - clock.now().timestamp()
+    paths = [path for path in (file, file.with_name(f"{file.name}-wal")) if path.exists()]
+    written_at = max((path.stat().st_mtime for path in paths), default=0)
+    lead_seconds = written_at - clock.now().timestamp()
     yield (
-        ahead <= MAX_CLOCK_SKEW_SECONDS,
+        lead_seconds <= MAX_CLOCK_SKEW_SECONDS,
         f"{clock.now():%Y-%m-%d %H:%M:%S} UTC",
-        f"the database was written {ahead:.0f} s later: set the clock",
+        f"the database was written {lead_seconds:.0f} s later: set the clock",
     )
 
 
-def _check_proxy(config: Config, clock: Clock) -> Found:
-    secure = config.public_url.startswith("https://")
-    if config.is_reachable_remotely and not secure:
+def _check_proxy(config: Config, clock: Clock) -> Observations:
+    has_tls = config.public_url.startswith("https://")
+    if config.is_reachable_remotely and not has_tls:
         yield (
             None,
             "keys and passwords travel in the clear",
             "a proxy with TLS in front (deploy/), and --public-url https://...",
         )
-    elif secure and not config.trusted_proxies:
+    elif has_tls and not config.trusted_proxies:
         fix = "--trusted-proxies 127.0.0.1: without it all callers share the proxy's address and its limits"
         yield None, f"{config.public_url} leads through a proxy that is not trusted", fix
     else:
         yield True, ", ".join(config.trusted_proxies) or "none", ""
 
 
-CHECKS: dict[str, Callable[[Config, Clock], Found]] = {
+CHECKS: dict[str, Callable[[Config, Clock], Observations]] = {
     "settings": _check_all_settings,
     "data directory": _check_data_directory,
     "database": _check_database,

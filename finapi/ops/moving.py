@@ -57,7 +57,7 @@ class _Ends:
     database: str
 
     @property
-    def place(self) -> str:
+    def directory_name(self) -> str:
         """The name of the data directory for other hosts."""
         return account_moves.describe_place(self.app.config.data_dir)
 
@@ -69,7 +69,7 @@ class _Ends:
         mark = self.store.find_mark()
         if mark is None:
             return None
-        is_own = mark.is_of(move, self.place)
+        is_own = mark.is_of(move, self.directory_name)
         other_state = "leaving" if target == "postgresql" else "arriving"
         if mark.state != "left" and (mark.state == other_state or not is_own):
             raise UndecidedMoveError(mark.describe())
@@ -87,7 +87,7 @@ class _Ends:
 
     def set_mark(self, state: MarkState, move: Move) -> None:
         """Set the mark of a move in PostgreSQL."""
-        self.store.set_mark(MoveMark(state, move.id, self.place))
+        self.store.set_mark(MoveMark(state, move.id, self.directory_name))
 
     @contextmanager
     def using_store(self) -> Iterator[None]:
@@ -123,8 +123,8 @@ def move_to_file(config: Config) -> MoveResult:
         if not config.accounts_url:
             if move is None:
                 database = account_moves.find_database(app.db, config.data_dir)
-                place = "the data directory already" if database is None else f"{database}: set accounts_url to it"
-                raise UsageError(f"accounts are in {place}")
+                location = "the data directory already" if database is None else f"{database}: set accounts_url to it"
+                raise UsageError(f"accounts are in {location}")
             if move.target == "postgresql":
                 return _undo_move_to_postgres_alone(app, move)
             raise UndecidedMoveError(f"{move.describe()}; set accounts_url to the database at the other end")
@@ -169,7 +169,7 @@ def _find_move(ends: _Ends) -> Move | None:
             raise UndecidedMoveError(f"{ends.database} is another database; {move.describe()}")
         return move
     mark = ends.store.find_mark()
-    if move is None and (mark is None or mark.state != "leaving" or not mark.is_of(None, ends.place)):
+    if move is None and (mark is None or mark.state != "leaving" or not mark.is_of(None, ends.directory_name)):
         return None
     # Without a record a move to the file was killed between its mark and its record.
     target: Target = "file" if move is None else _infer_target(ends, mark)
@@ -181,7 +181,7 @@ def _find_move(ends: _Ends) -> Move | None:
 def _infer_target(ends: _Ends, mark: MoveMark | None) -> Target:
     """Return the target of a move whose record is damaged, by what both ends hold."""
     if mark is not None:
-        is_own = mark.is_of(None, ends.place)
+        is_own = mark.is_of(None, ends.directory_name)
         return "file" if is_own and mark.state != "arriving" else "postgresql"
     if ends.find_database() is not None:
         # In force in PostgreSQL: a move there was decided, or one to the file was not begun there.
@@ -210,7 +210,7 @@ def _move_to_postgres(ends: _Ends, move: Move | None) -> MoveResult:
         account_moves.begin_move(data_dir, move)
     with _reporting_interruption(move):
         try:
-            ends.store.take(app.db, MoveMark("arriving", move.id, ends.place))
+            ends.store.take(app.db, MoveMark("arriving", move.id, ends.directory_name))
             with ends.using_store():
                 if _prove_balances(app) != tokens:
                     raise UsageError("the balances there are others; the accounts in the data directory stay in force")

@@ -1,6 +1,7 @@
-"""The probes of DECISIONS 11: each tries the component that has its name here, and none is a constant.
+"""The probes of the watchdog (DECISIONS 11). Each one tries the component with its name.
 
-Whoever starts a component adds its probe to ``app.health.probes``; one that nobody started has none.
+The code that starts a component adds its probe to ``app.health.probes``, so a component that does not run has none. A
+probe raises ProbeError if the component does not work.
 """
 
 from __future__ import annotations
@@ -26,78 +27,81 @@ from finapi.store import heartbeats
 
 USER_AGENT = "finapi-watchdog"
 
-OPERATOR_TARGETS = ReachPolicy(
-    allows_any_address=True
-)  # the operator names what is checked, and our own address is nobody else's
+# The operator chooses these URLs, so private addresses are permitted too.
+OPERATOR_TARGETS = ReachPolicy(allows_any_address=True)
 
-# What follows EDGAR, in one thread.
+# The components of the poller, all in one thread.
 POLLING_COMPONENTS: tuple[heartbeats.Component, ...] = ("sec_worker", "sec_13f_worker", "news_daemon", "sec_gateway")
 
-# How long a step may take after it is due without a sign of life, in seconds: each request and each document is one.
+# The longest time without a heartbeat after a step is due. Each request and each document is a heartbeat.
 MAX_SILENCE_SECONDS = 30.0
 
-# Says why something does not do its work, or None.
+# Returns the reason why a thread does not work, or None.
 Diagnosis = Callable[[], str | None]
 
 
-def build_server_probes(app: App, url: str, outbound: Outbound, beside: Mapping[str, Diagnosis]) -> dict[str, Probe]:
-    """The probes of what every server at ``url`` runs, and of the targets in its settings.
+def build_server_probes(
+    app: App, url: str, outbound: Outbound, thread_diagnoses: Mapping[str, Diagnosis]
+) -> dict[str, Probe]:
+    """Return the probes of the components that every server at ``url`` has, and of the URLs in its settings.
 
-    ``beside`` are the threads that serve beside the HTTP interface, under no name of their own.
+    ``thread_diagnoses`` are those of threads that belong to ``main_api``, such as that for mails.
     """
     check_targets(app.config)
-    seconds = app.config.watchdog_deadline
+    timeout_seconds = app.config.watchdog_deadline
 
     def api() -> None:
-        probe_page(outbound, f"{url}/livez", "application/json", seconds, app.health.probe_token)
-        for name, diagnosis in beside.items():
-            trouble = diagnosis()
-            if trouble is not None:
-                raise ProbeError("failing", f"{name}: {trouble}")
+        probe_page(outbound, f"{url}/livez", "application/json", timeout_seconds, app.health.probe_token)
+        for name, diagnosis in thread_diagnoses.items():
+            problem = diagnosis()
+            if problem is not None:
+                raise ProbeError("failing", f"{name}: {problem}")
 
     return {
         "main_api": api,
-        "frontend": lambda: probe_page(outbound, f"{url}/", "text/html", seconds, app.health.probe_token),
+        "frontend": lambda: probe_page(outbound, f"{url}/", "text/html", timeout_seconds, app.health.probe_token),
         "insider_api": lambda: probe_insiders(app),
         **build_process_probes(app),
         **{
-            name: partial(probe_page, outbound, target, "", seconds)
+            name: partial(probe_page, outbound, target, "", timeout_seconds)
             for name, target in app.config.watchdog_urls.items()
         },
     }
 
 
 def check_targets(config: Config) -> None:
-    """UsageError for a target of the settings that cannot be checked, or has a name of ours."""
+    """Raise UsageError for a target of the settings that cannot be probed, or has the name of a component."""
     for name, target in config.watchdog_urls.items():
         try:
             OPERATOR_TARGETS.check(target)
         except TargetRefusedError as error:
             raise UsageError(f"setting watchdog_targets: {name}: {error.reason}") from None
-    taken = sorted({*config.watchdog_urls} & {*SERVICES, "overall"})
-    if taken:
-        raise UsageError(f"setting watchdog_targets: {taken[0]} is reserved by finapi")
+    reserved = sorted({*config.watchdog_urls} & {*SERVICES, "overall"})
+    if reserved:
+        raise UsageError(f"setting watchdog_targets: {reserved[0]} is reserved by finapi")
 
 
 def build_process_probes(app: App) -> dict[str, Probe]:
-    """The probes of what is there without a socket: the store and the counters."""
+    """Return the probes of the store and of the rate limits, which need no socket."""
     return {"postgres_db": lambda: probe_store(app), "redis": lambda: probe_counters(app)}
 
 
 def build_polling_probes(app: App, thread: Diagnosis) -> dict[str, Probe]:
-    """The probes of what follows EDGAR, all in one thread."""
-    within = app.config.poll_every + min(app.config.watchdog_interval, MAX_SILENCE_SECONDS)
-    return {name: HeartbeatProbe(app, name, within, thread) for name in POLLING_COMPONENTS}
+    """Return the probes of the poller's components, all in one thread."""
+    max_age_seconds = app.config.poll_every + min(app.config.watchdog_interval, MAX_SILENCE_SECONDS)
+    return {name: HeartbeatProbe(app, name, max_age_seconds, thread) for name in POLLING_COMPONENTS}
 
 
-def probe_page(outbound: Outbound, url: str, kind: str, seconds: float, mark: str = "") -> None:
-    """A GET of ``url`` must be answered 200, with a body of the media type ``kind`` (any when empty).
+def probe_page(outbound: Outbound, url: str, media_type: str, timeout_seconds: float, probe_token: str = "") -> None:
+    """Raise ProbeError unless a GET of ``url`` is answered 200 with a body of the media type (empty: any).
 
-    ``mark`` goes to this server alone, of whose answer the head is enough.
+    ``probe_token`` is only sent to this server. Then only the head of the response is read.
     """
-    headers = {"User-Agent": USER_AGENT} | ({PROBE_HEADER: mark} if mark else {})
+    headers = {"User-Agent": USER_AGENT} | ({PROBE_HEADER: probe_token} if probe_token else {})
     try:
-        reply = outbound.send(OutboundRequest(url, headers=headers, timeout_seconds=seconds, head_only=bool(mark)))
+        reply = outbound.send(
+            OutboundRequest(url, headers=headers, timeout_seconds=timeout_seconds, head_only=bool(probe_token))
+        )
     except OutboundTimeoutError as error:
         raise ProbeError("timeout", error.reason) from None
     except OutboundError as error:
@@ -106,12 +110,12 @@ def probe_page(outbound: Outbound, url: str, kind: str, seconds: float, mark: st
         raise ProbeError("failing", f"answered {reply.status}")
     if reply.status != 200:
         raise ProbeError("wrong", f"answered {reply.status}")
-    if not reply.headers.get("content-type", "").startswith(kind):
-        raise ProbeError("wrong", f"answered with something that is not {kind}")
+    if not reply.headers.get("content-type", "").startswith(media_type):
+        raise ProbeError("wrong", f"answered with something that is not {media_type}")
 
 
 def probe_insiders(app: App) -> None:
-    """The newest transaction of an insider must be found and shown, if there is one."""
+    """Raise ProbeError unless the newest insider transaction, if there is one, can be listed and read."""
     with app.db.read() as tx:
         if tx.find_row("any_insider_transaction") is None:
             return
@@ -124,7 +128,7 @@ def probe_insiders(app: App) -> None:
 
 
 def probe_store(app: App) -> None:
-    """What is written into the store must be there to read."""
+    """Raise ProbeError unless a row that is written to the store can be read back."""
     now = app.clock.now()
     try:
         with app.db.write() as tx:
@@ -134,52 +138,64 @@ def probe_store(app: App) -> None:
     with app.db.read() as tx:
         beat = heartbeats.get_heartbeats(tx)["postgres_db"]
     if beat.at < iso(now):
-        raise ProbeError("wrong", "what was written cannot be read back")
+        raise ProbeError("wrong", "a row that was written cannot be read back")
 
 
 def probe_counters(app: App) -> None:
-    """Every limit must count a call and, given back what it took, forget it."""
+    """Raise ProbeError unless every rate limit counts a call, and forgets it after a reset."""
     now = app.clock.monotonic()
     for zone, limiter in app.limiters.items():
         limiter.reset(USER_AGENT)
         first, second = limiter.take(USER_AGENT, now), limiter.take(USER_AGENT, now)
         limiter.reset(USER_AGENT)
-        again = limiter.take(USER_AGENT, now)
+        repeated = limiter.take(USER_AGENT, now)
         limiter.reset(USER_AGENT)
-        counted = second.remaining == first.remaining - 1 or not second.allowed
-        if not first.allowed or not counted or again != first:
+        is_counting = second.remaining == first.remaining - 1 or not second.allowed
+        if not first.allowed or not is_counting or repeated != first:
             raise ProbeError("wrong", f"the counters of {zone} do not count")
 
 
 class HeartbeatProbe:
-    """The probe of a component that beats (``heartbeats.beat``): a new beat must come within ``within`` seconds.
+    """The probe of a component that stores heartbeats: a new one must come within ``max_age_seconds``.
 
-    A beat is new when it is another than the one before: neither a beat of before the start counts, nor does a clock
-    that jumps make one old. ``thread`` says whether the thread that it works in lives.
+    A heartbeat is new if it differs from the previous one. So one from before the start does not count, and a clock
+    that jumps does not make one old. ``diagnose_thread`` returns the reason why the component's thread does not work.
     """
 
-    def __init__(self, app: App, name: heartbeats.Component, within: float, thread: Diagnosis = lambda: None) -> None:
+    def __init__(
+        self,
+        app: App,
+        name: heartbeats.Component,
+        max_age_seconds: float,
+        diagnose_thread: Diagnosis = lambda: None,
+    ) -> None:
         self._app = app
-        self._thread = thread
+        self._diagnose_thread = diagnose_thread
         self._name = name
-        self._within = within
-        self._before = self._seen = self._last()
-        self._since = app.clock.monotonic()
+        self._max_age_seconds = max_age_seconds
+        self._beat_at_start = self._read_beat()
+        self._latest_beat = self._beat_at_start
+        self._latest_seen_at = app.clock.monotonic()
 
     def __call__(self) -> int | None:
-        """How long the last step took, where it says so; a Trouble when it failed, or is overdue."""
-        beat, now = self._last(), self._app.clock.monotonic()
-        if beat != self._seen:
-            self._seen, self._since = beat, now
-        fresh = beat if beat != self._before else None
-        # What its thread says is known before a beat is overdue.
-        trouble = self._thread() or (fresh.failure if fresh is not None else None)
-        if trouble is not None:
-            raise ProbeError("failing", trouble)
-        if now - self._since > self._within:
-            raise ProbeError("timeout", f"no heartbeat for {now - self._since:.0f} s")
-        return None if fresh is None else fresh.took_ms
+        """Return the duration of the last step in ms, or None. Raise ProbeError if it failed or is overdue."""
+        beat = self._read_beat()
+        now = self._app.clock.monotonic()
+        if beat != self._latest_beat:
+            self._latest_beat = beat
+            self._latest_seen_at = now
+        new_beat = beat if beat != self._beat_at_start else None
+        # A dead thread is reported before its heartbeat is overdue.
+        problem = self._diagnose_thread()
+        if problem is None and new_beat is not None:
+            problem = new_beat.failure
+        if problem is not None:
+            raise ProbeError("failing", problem)
+        silence_seconds = now - self._latest_seen_at
+        if silence_seconds > self._max_age_seconds:
+            raise ProbeError("timeout", f"no heartbeat for {silence_seconds:.0f} s")
+        return None if new_beat is None else new_beat.took_ms
 
-    def _last(self) -> heartbeats.Heartbeat | None:
+    def _read_beat(self) -> heartbeats.Heartbeat | None:
         with self._app.db.read() as tx:
             return heartbeats.get_heartbeats(tx).get(self._name)

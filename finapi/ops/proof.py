@@ -1,4 +1,4 @@
-"""Whether what is stored adds up: the database itself, balances, the journal of the feeds, kept documents."""
+"""Verification of a database: its pages, balances, the journal of the feeds, counts of rows, stored documents."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from finapi.market.holdings import industry_flows, value_doubts
 from finapi.store.db import Database, DatabaseError, Transaction
 from finapi.store.portions import read_in_portions
 
-TEST_FILE_BYTES = 1 << 16  # bytes that must find room where something is to be written
-DOCUMENTS_PER_PORTION = 20  # looked at together
-MAX_NAMED_FILINGS = 20  # filings whose facts are wrong
+TEST_FILE_BYTES = 1 << 16  # Size of the file that tests if a directory can be written.
+DOCUMENTS_PER_PORTION = 20
+MAX_NAMED_FILINGS = 20  # Filings with wrong facts that are named.
 
 
 class ProofCounts(TypedDict):
-    """How much was looked at."""
+    """The numbers of rows and documents that were verified."""
 
     accounts: int
     filings: int
@@ -65,24 +65,26 @@ def check_database(db: Database, config: Config) -> Proof:
             # Rows of damaged pages are not counted.
             return _unreadable(problems)
         with db.read() as tx:
-            rows, wrong = tx.list_rows("counts_of_market"), _counts(tx)
+            rows = tx.list_rows("counts_of_market")
+            count_errors = _list_count_errors(tx)
         with db.accounts.read() as tx:
             rows += tx.list_rows("counts_of_accounts")
-            problems += [*_feeds(tx), *wrong]
-        counts: ProofCounts = {**_none(), **{row["name"]: row["number"] for row in rows}}
+            problems += [*_list_feed_errors(tx), *count_errors]
+        numbers = {row["name"]: row["number"] for row in rows}
+        counts: ProofCounts = {**_build_zero_counts(), **numbers}
         app = apps.wrap_database(config, db)
         problems += [*billing.list_errors(app), *archive.list_errors(app)]
         open_debits = sum_open_debits(billing.list_open_debits(app))
         elsewhere = len(archive.list_missing_files(app))
         problems += [*value_doubts.list_errors(db), *industry_flows.list_errors(db)]
-        counts["documents"], wrong = _documents(db)
+        counts["documents"], document_errors = _check_documents(db)
     except DatabaseError as error:
         return _unreadable([f"the database cannot be read: {error}"])
     return {
         "counts": counts,
         "open_debits": open_debits,
         "archives_elsewhere": elsewhere,
-        "problems": problems + wrong,
+        "problems": problems + document_errors,
     }
 
 
@@ -93,7 +95,7 @@ def sum_open_debits(calls: list[OpenDebit]) -> OpenDebits:
 
 def _unreadable(problems: list[str]) -> Proof:
     return {
-        "counts": _none(),
+        "counts": _build_zero_counts(),
         "open_debits": sum_open_debits([]),
         "archives_elsewhere": 0,
         "problems": problems,
@@ -101,13 +103,18 @@ def _unreadable(problems: list[str]) -> Proof:
 
 
 def list_write_errors(config: Config) -> list[str]:
-    """Why the database or the ledger's archives cannot be written, as on a full disk; nothing when they can."""
-    places = {"the database": config.data_dir, "the ledger's archives": config.ledger_directory}
-    return [f"{what} cannot be written: {why}" for what, place in places.items() if (why := find_write_error(place))]
+    """Return one message each if the database or the ledger's archives cannot be written, as on a full disk."""
+    directories = {"the database": config.data_dir, "the ledger's archives": config.ledger_directory}
+    errors = []
+    for subject, directory in directories.items():
+        reason = find_write_error(directory)
+        if reason:
+            errors.append(f"{subject} cannot be written: {reason}")
+    return errors
 
 
 def find_write_error(directory: Path) -> str:
-    """The system's word for why nothing can be written in a directory; empty when it can, or is not there yet."""
+    """Write a temporary file in a directory. Return the system's error, or an empty text, also if it does not exist."""
     if not directory.is_dir():
         return ""
     try:
@@ -121,10 +128,12 @@ def find_write_error(directory: Path) -> str:
 
 
 def render_summary(proof: Proof) -> str:
-    """The proof in a line."""
+    """Return the result in a line: the number of problems, or the counts."""
     counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in proof["counts"].items())
-    found = len(proof["problems"])
-    return f"{found} problem{'' if found == 1 else 's'}" if found else f"all is well: {counts}"
+    problem_count = len(proof["problems"])
+    if problem_count:
+        return f"{problem_count} problem{'' if problem_count == 1 else 's'}"
+    return f"all is well: {counts}"
 
 
 def describe_open_debits(open_debits: OpenDebits) -> str:
@@ -134,12 +143,12 @@ def describe_open_debits(open_debits: OpenDebits) -> str:
     return f"{debits}: {tokens:,} tokens, the oldest from {open_debits['calls'][0]['created_at']}"
 
 
-def _none() -> ProofCounts:
+def _build_zero_counts() -> ProofCounts:
     return {"accounts": 0, "filings": 0, "facts": 0, "ledger_rows": 0, "documents": 0}
 
 
-def _feeds(tx: Transaction) -> list[str]:
-    """Feeds whose numbers have a hole, repeat, or run ahead of the last that was given out."""
+def _list_feed_errors(tx: Transaction) -> list[str]:
+    """Return one message for each feed whose event numbers have gaps, repeat, or exceed the last one assigned."""
     return [
         f"feed {row['name']}: {row['number']} events from {row['first']} to {row['last']}, the last given out is "
         f"{row['last_seq']}"
@@ -147,37 +156,38 @@ def _feeds(tx: Transaction) -> list[str]:
     ]
 
 
-def _counts(tx: Transaction) -> list[str]:
-    """Filings with other facts than were stored with them, and kinds of rows that are not as many as were counted."""
+def _list_count_errors(tx: Transaction) -> list[str]:
+    """Return messages on filings that lack facts, and on tables with another number of rows than was counted."""
     rows = tx.list_rows("unequal_facts", id=0, limit=MAX_NAMED_FILINGS + 1)
-    found = [
+    errors = [
         f"facts of {row['accession']}: {row['found']} are there, {row['stored']} were stored"
         for row in rows[:MAX_NAMED_FILINGS]
     ]
     if len(rows) > MAX_NAMED_FILINGS:
-        found.append("facts of more filings are not what was stored")
-    return found + [
+        errors.append("facts of more filings are not what was stored")
+    return errors + [
         f"{row['name'].replace('_', ' ')}: {row['found']} are there, {row['stored']} were stored"
         for row in tx.list_rows("uncounted")
     ]
 
 
-def _documents(db: Database) -> tuple[int, list[str]]:
-    """How many kept documents there are, and those whose bytes are not what was stored."""
-    number, wrong = 0, []
+def _check_documents(db: Database) -> tuple[int, list[str]]:
+    """Return the number of stored documents, and one message for each that does not have its hash."""
+    count = 0
+    errors: list[str] = []
 
-    def portion(tx: Transaction, last: int) -> int | None:
-        nonlocal number
-        rows = tx.list_rows("bodies_after", id=last, limit=DOCUMENTS_PER_PORTION)
+    def check_portion(tx: Transaction, last_id: int) -> int | None:
+        nonlocal count
+        rows = tx.list_rows("bodies_after", id=last_id, limit=DOCUMENTS_PER_PORTION)
         for row in rows:
-            number += 1
+            count += 1
             try:
                 digest = hashlib.sha256(zlib.decompress(row["packed"])).hexdigest()
                 if row["sha256"] not in (None, digest):
-                    wrong.append(f"document of {text_of(row['accession'])}: is not the text that was stored")
+                    errors.append(f"document of {text_of(row['accession'])}: is not the text that was stored")
             except zlib.error as error:
-                wrong.append(f"document of {text_of(row['accession'])}: {error}")
+                errors.append(f"document of {text_of(row['accession'])}: {error}")
         return rows[-1]["filing_id"] if rows else None
 
-    read_in_portions(db, portion, 0)
-    return number, wrong
+    read_in_portions(db, check_portion, 0)
+    return count, errors

@@ -1,4 +1,8 @@
-"""``/status``: how the components of finapi are, how they were, and when that changed."""
+"""The status of finapi's components: at the last check, over time, and its changes.
+
+The watchdog (``ops/watchdog.py``) stores the checks. This module builds the documents of ``/status`` and the figures of
+``/metrics`` from them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from finapi.ops.watchdog import DAY, HOUR
 from finapi.store import heartbeats
 from finapi.store.db import DatabaseError, Transaction
 
-# DECISIONS 1: the nine names of the spec's history, two other names of theirs, and the watchdog; in this order.
+# The names of services in their order (DECISIONS 1). ALIASES has those that are second names of a component.
 SERVICES = (
     "main_api",
     "insider_api",
@@ -37,20 +41,20 @@ SERVICES = (
     watchdog.NAME,
 )
 
-# Two names of one component: it is checked once, and counts once in the overall status.
+# Second names of components. A component is checked once, and counts once in the overall status.
 ALIASES = {"insider_module": "insider_api", "13f_worker": "sec_13f_worker"}
 
-FIRST_ROUND_SECONDS = 1.0  # that an answer waits for the first round of checks
+FIRST_ROUND_SECONDS = 1.0  # The longest time that a response waits for the first round of checks.
 
-MAX_DAYS = 90  # more are clamped (DECISIONS 11)
-MAX_BUCKETS = 200  # of a service; above it days are answered instead of hours (DECISIONS 11)
+MAX_DAYS = 90  # A larger number is clamped (DECISIONS 11).
+MAX_BUCKETS = 200  # Of a service. If there were more, days are returned instead of hours (DECISIONS 11).
 
 Overall = Literal["operational", "degraded", "partial_outage", "major_outage"]
 Resolution = Literal["hourly", "daily"]
 
 
 class Change(NamedTuple):
-    """A service went over to another status."""
+    """A change of a service's status."""
 
     id: int
     service: str
@@ -69,14 +73,14 @@ class ServiceStatus(TypedDict):
 
 
 class DataFreshness(TypedDict):
-    """When each kind of data last came in, and how much waits to be fetched, mailed or delivered."""
+    """The times at which each kind of data was last stored, and the number of waiting documents, mails and webhooks."""
 
     last_filing_at: Time | None
     last_13f_batch_at: Time | None
     last_xbrl_run_at: Time | None
     last_news_at: Time | None
     queue_depth: int
-    # Of a node that answers on a copy: seconds since the worker wrote what it holds.
+    # Only for a node with a copy of the market data: seconds since the worker last wrote to it.
     copy_age_seconds: NotRequired[float | None]
 
 
@@ -90,48 +94,55 @@ class StatusDocument(TypedDict):
 
 
 def build_status(app: App, now: datetime) -> StatusDocument:
-    """How every component that runs was at its last check.
+    """Return the status of every running component at its last check.
 
-    UNAVAILABLE before the first round of checks: nothing is called healthy that nobody has looked at. It is
-    answered without the store too, then with the freshness that was read last.
+    Raise ApiError (UNAVAILABLE) before the first round of checks. If the store cannot be read, the freshness is the one
+    that was read last.
     """
-    found = get_components(app)
-    services = [(name, found.get(ALIASES.get(name, name))) for name in list_service_names(app.config)]
+    components = get_components(app)
+    services: list[ServiceStatus] = []
+    for name in list_service_names(app.config):
+        component = components.get(ALIASES.get(name, name))
+        if component is not None:
+            services.append(
+                {
+                    "name": name,
+                    "status": component.status,
+                    "uptime_30d_pct": component.uptime,
+                    "last_check_at": component.checked_at,
+                }
+            )
     return {
-        "overall": compute_overall_status(one.status for one in found.values()),
-        "services": [
-            {"name": name, "status": one.status, "uptime_30d_pct": one.uptime, "last_check_at": one.checked_at}
-            for name, one in services
-            if one is not None
-        ],
-        "data_freshness": _freshness(app),
+        "overall": compute_overall_status(component.status for component in components.values()),
+        "services": services,
+        "data_freshness": _read_freshness(app),
         "as_of": iso(now),
     }
 
 
 def get_components(app: App) -> dict[str, ComponentStatus]:
-    """How every component is, by name; UNAVAILABLE before the first round of checks."""
+    """Return the status of every component by name. Raise ApiError (UNAVAILABLE) before the first round of checks."""
     app.health.wait_for_first_round(FIRST_ROUND_SECONDS)
-    found = dict(app.health.components)
-    if not found:
+    components = dict(app.health.components)
+    if not components:
         raise ApiError("UNAVAILABLE", "No health check has run yet.", headers={"Retry-After": "1"})
     if watchdog.is_stuck(app):
-        # It cannot say so itself.
+        # A stuck watchdog cannot report itself.
         reason = "the round of checks that was due has not been made"
-        found[watchdog.NAME] = found[watchdog.NAME]._replace(status="down", reason=reason)
-    return found
+        components[watchdog.NAME] = components[watchdog.NAME]._replace(status="down", reason=reason)
+    return components
 
 
 def compute_overall_status(statuses: Iterable[Status]) -> Overall:
-    """The overall status of components: DECISIONS 11."""
-    found = list(statuses)
-    if "down" in found:
-        return "major_outage" if found.count("down") > 1 else "partial_outage"
-    return "degraded" if "degraded" in found else "operational"
+    """Return the overall status of components (DECISIONS 11)."""
+    known_statuses = list(statuses)
+    if "down" in known_statuses:
+        return "major_outage" if known_statuses.count("down") > 1 else "partial_outage"
+    return "degraded" if "degraded" in known_statuses else "operational"
 
 
 def list_service_names(config: Config) -> tuple[str, ...]:
-    """Every name that a service can have here, whether it runs or not."""
+    """Return the names of all services that this configuration can have, running or not."""
     return (*SERVICES, *config.watchdog_urls)
 
 
@@ -148,7 +159,7 @@ class StatusBucket(TypedDict):
 
 
 class HistoryMeta(TypedDict):
-    """What a history holds; ``warning`` says why days are answered instead of hours."""
+    """The services of a history. ``warning`` says why days are returned instead of hours."""
 
     generated_at: Time
     services_included: list[str]
@@ -165,10 +176,10 @@ class StatusHistory(TypedDict):
 
 
 def build_history(app: App, service: str | None, days: int, resolution: Resolution, now: datetime) -> StatusHistory:
-    """The history of one service, or of all that have any; INVALID_PARAM for a service that finapi does not know.
+    """Return the history of one service, or of all services with checks. Raise INVALID_PARAM for an unknown name.
 
-    A day is a UTC day, and today is the last of ``days``; hours are the last 24 times as many. A bucket without
-    checks does not exist.
+    The buckets are the last ``days`` UTC days, today included, or 24 times as many hours. Buckets without checks are
+    left out.
     """
     names = list_service_names(app.config)
     if service is not None and service not in names:
@@ -178,21 +189,23 @@ def build_history(app: App, service: str | None, days: int, resolution: Resoluti
         resolution = "daily"
         warning = f"hourly over {days} days would be {days * 24} buckets, more than {MAX_BUCKETS}: daily is answered"
     with app.accounts.read() as tx:
-        found = _buckets(tx, names if service is None else (service,), days, resolution, now)
+        buckets_by_service = _read_buckets(tx, names if service is None else (service,), days, resolution, now)
     if service is None:
         app.health.wait_for_first_round(FIRST_ROUND_SECONDS)
         running = {*app.health.components}
-        found = {name: rows for name, rows in found.items() if rows or ALIASES.get(name, name) in running}
+        buckets_by_service = {
+            name: rows for name, rows in buckets_by_service.items() if rows or ALIASES.get(name, name) in running
+        }
     return {
         "days": days,
         "resolution": resolution,
-        "history": found,
-        "meta": {"generated_at": iso(now), "services_included": list(found), "warning": warning},
+        "history": buckets_by_service,
+        "meta": {"generated_at": iso(now), "services_included": list(buckets_by_service), "warning": warning},
     }
 
 
 def list_changes(tx: Transaction, limit: int) -> list[Change]:
-    """The last changes of status, newest first."""
+    """Return the last changes of status, newest first."""
     return [
         Change(row["id"], row["service"], datetime.fromisoformat(row["changed_at"]), row["status"], row["reason"])
         for row in tx.list_rows("newest_changes", limit=limit)
@@ -200,49 +213,48 @@ def list_changes(tx: Transaction, limit: int) -> list[Change]:
 
 
 def compute_uptime_percent(healthy: int, checks: int) -> float:
-    """``uptime_pct`` of a bucket, as the spec writes it.
+    """Return the share of healthy checks in per cent, with two decimals.
 
-    Python's rounding: a half that a double can hold goes to the even digit (1 healthy of 32 is 3.12), any other
-    to the side of .005 on which the double lies.
+    Python rounds a half that a double represents exactly to the even digit: 1 healthy check of 32 (3.125) is 3.12.
     """
     return round(healthy / checks * 100, 2)
 
 
 def count_queued_work(app: App, now: datetime) -> dict[str, int]:
-    """What waits to be done, by queue; ``ingest`` are filings whose documents are to be fetched and stored."""
+    """Return the number of waiting entries by queue: documents to fetch (``ingest``), mails and webhooks."""
     with app.db.read() as tx:
-        ingest = fetch_queue.count_due_documents(tx, now)
+        due_documents = fetch_queue.count_due_documents(tx, now)
     with app.accounts.read() as tx:
-        return {"ingest": ingest, "mail": tx.find_value("queued_mails"), "webhooks": tx.find_value("queued_deliveries")}
+        return {
+            "ingest": due_documents,
+            "mail": tx.find_value("queued_mails"),
+            "webhooks": tx.find_value("queued_deliveries"),
+        }
 
 
 def compute_metrics(app: App) -> Figures:
-    """What ``/metrics`` looks up when it is asked: how the components are, what waits, and what the store holds."""
+    """Return the figures of ``/metrics`` that are read at the request: components, queues and the store."""
     app.health.wait_for_first_round(FIRST_ROUND_SECONDS)
-    waiting = count_queued_work(app, app.clock.now())
+    queue_depths = count_queued_work(app, app.clock.now())
     with app.db.read() as tx:
-        version, given_up, aside = (
-            tx.find_value("data_version"),
-            fetch_queue.count_given_up(tx),
-            outbox.count_rows_aside(tx),
-        )
-    age = heartbeats.get_copy_age(app.db, app.clock.now())
+        version = tx.find_value("data_version")
+        given_up = fetch_queue.count_given_up(tx)
+        set_aside = outbox.count_rows_aside(tx)
+    copy_age = heartbeats.get_copy_age(app.db, app.clock.now())
+    values = {"operational": 1.0, "degraded": 0.5, "down": 0.0}
     return {
-        metrics.SERVICE_UP: {
-            (name,): {"operational": 1.0, "degraded": 0.5, "down": 0.0}[one.status]
-            for name, one in app.health.components.items()
-        },
-        metrics.QUEUE_DEPTH: {(queue,): float(depth) for queue, depth in waiting.items()},
+        metrics.SERVICE_UP: {(name,): values[component.status] for name, component in app.health.components.items()},
+        metrics.QUEUE_DEPTH: {(queue,): float(depth) for queue, depth in queue_depths.items()},
         metrics.DOCUMENTS_GIVEN_UP: {(): float(given_up)},
-        metrics.OUTBOX_SET_ASIDE: {(): float(aside)},
+        metrics.OUTBOX_SET_ASIDE: {(): float(set_aside)},
         metrics.DATABASE_BYTES: {(part,): float(size) for part, size in app.db.sizes().items()},
         metrics.DATA_VERSION: {(): float(version)},
-        **({metrics.DATA_AGE: {(): age}} if age is not None else {}),
+        **({metrics.DATA_AGE: {(): copy_age}} if copy_age is not None else {}),
     }
 
 
-def _freshness(app: App) -> DataFreshness:
-    """``data_freshness``; as it was when it was last read when the store cannot be."""
+def _read_freshness(app: App) -> DataFreshness:
+    """Return ``data_freshness``, or the last one that was read if the store cannot be read."""
     try:
         with app.db.read() as tx:
             times = heartbeats.get_freshness(tx)
@@ -265,21 +277,28 @@ def _freshness(app: App) -> DataFreshness:
     return freshness
 
 
-def _buckets(
+def _read_buckets(
     tx: Transaction, names: tuple[str, ...], days: int, resolution: Resolution, now: datetime
 ) -> dict[str, list[StatusBucket]]:
+    """Return the buckets of each service, oldest first."""
     components = {name: ALIASES.get(name, name) for name in names}
-    hourly = resolution == "hourly"
-    size, count = (HOUR, days * 24) if hourly else (DAY, days)
-    last = int(now.timestamp()) // size * size
-    values = {"services": json.text(list(dict.fromkeys(components.values()))), "until": last}
-    rows = tx.list_rows("hour_buckets" if hourly else "day_buckets", values, since=last - (count - 1) * size)
-    found: dict[str, list[StatusBucket]] = {component: [] for component in components.values()}
+    if resolution == "hourly":
+        query, bucket_seconds, count = "hour_buckets", HOUR, days * 24
+    else:
+        query, bucket_seconds, count = "day_buckets", DAY, days
+    last_start = int(now.timestamp()) // bucket_seconds * bucket_seconds
+    rows = tx.list_rows(
+        query,
+        services=json.text(list(dict.fromkeys(components.values()))),
+        since=last_start - (count - 1) * bucket_seconds,
+        until=last_start,
+    )
+    buckets: dict[str, list[StatusBucket]] = {component: [] for component in components.values()}
     times: dict[int, str] = {}
     for service, start, checks, healthy, degraded, down, ms in rows:
         if start not in times:
             times[start] = iso(datetime.fromtimestamp(start, UTC))
-        found[service].append(
+        buckets[service].append(
             {
                 "timestamp": times[start],
                 "total_checks": checks,
@@ -290,4 +309,4 @@ def _buckets(
                 "avg_response_ms": round(ms / checks),
             }
         )
-    return {name: found[component] for name, component in components.items()}
+    return {name: buckets[component] for name, component in components.items()}

@@ -81,7 +81,13 @@ def _create_backup(config: Config, file: Path, secrets: bool, say: Say) -> Backu
 
     now = SystemClock().now()
     create_backup = partial(
-        backups.create, config, file, now, secrets=secrets, tell=report_progress, proving=databases_in_use.append
+        backups.create,
+        config,
+        file,
+        now,
+        secrets=secrets,
+        report_progress=report_progress,
+        on_open=databases_in_use.append,
     )
     return run_interruptibly(create_backup, stop)
 
