@@ -26,7 +26,7 @@ from finapi.core.errors import UsageError
 from finapi.core.lazy import LazyModule, LazyReference
 from finapi.delivery import WEBHOOKS_TOPIC, outbox
 from finapi.feeds.lazy_feeds import LazyFeeds
-from finapi.httpd.listen import Listener
+from finapi.httpd.listener import Listener
 from finapi.listening import build_listen_settings, build_url, fit_to_file_limit, listen_error, run_loop
 from finapi.market import financials
 from finapi.net import mail
@@ -404,7 +404,7 @@ def _listen(config: Config, application: WsgiApp, feeds: LazyFeeds) -> Listener:
             application,
             build_listen_settings(config),
             application.error_response,
-            take_over=feeds,
+            request_taker=feeds,
             answer_from_memory=application.answer_from_memory,
             check_before_body=application.check_before_body,
             address_of=application.address_of,

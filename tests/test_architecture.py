@@ -266,7 +266,12 @@ def test_only_the_clock_reads_the_time() -> None:
     found = [where(file, line) for file in FILES for called, line in calls(file) if readers.fullmatch(called)]
     # Answers are dated (RFC 9110 6.6.1) as no test or fixture moves them; files are by the machine; a client holds a
     # Retry-After without a Date against its own clock.
-    known = {"finapi/client/exchange.py", "finapi/core/clock.py", "finapi/httpd/response.py", "finapi/store/copies.py"}
+    known = {
+        "finapi/client/exchange.py",
+        "finapi/core/clock.py",
+        "finapi/httpd/response_heads.py",
+        "finapi/store/copies.py",
+    }
     assert {place.partition(":")[0] for place in found} == known
 
 

@@ -21,15 +21,16 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
-from finapi.httpd.listen import PIPELINE_LIMIT, HttpConnection, Listener
+from finapi.httpd.connection import MAX_PIPELINED, HttpConnection
+from finapi.httpd.listener import Listener
 from finapi.httpd.settings import (
     AddressOf,
     AnswerFromMemory,
-    Asked,
     CheckBeforeBody,
-    HandedOver,
+    HandedOverRequest,
     ListenSettings,
-    TakeOver,
+    RequestSummary,
+    RequestTaker,
 )
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -38,7 +39,7 @@ CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 THREAD = "finapi-http"
 
 
-def error_response(status: int, reason: str, asked: Asked) -> tuple[list[tuple[str, str]], bytes]:
+def error_response(status: int, reason: str, asked: RequestSummary) -> tuple[list[tuple[str, str]], bytes]:
     code = HTTPStatus(status).name
     body = {"status": "error", "error": code, "code": code, "message": reason, "asked": asked}
     return [("Content-Type", "application/json"), ("X-API-Version", "1.2.3")], json.dumps(body).encode()
@@ -63,6 +64,7 @@ class App:
         self.release = threading.Semaphore(0)
         self.on_call: Callable[[], object] = lambda: None
         self.adds: dict[str, object] = {}  # to the environ
+        self.body_chunks = 2  # Of 100,000 bytes each, for /chunks.
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         self.on_call()
@@ -95,6 +97,9 @@ class App:
             start_response("200 OK", [("Content-Length", "0")])
             start_response("200 OK", [("Content-Length", "0")])
             return []
+        if path == "/chunks":
+            start_response("200 OK", [])
+            return (b"x" * 100_000 for _ in range(self.body_chunks))
         if path == "/stream":
             start_response("200 OK", [])
             return iter([b"one", b"two"])
@@ -188,7 +193,7 @@ class Running:
         answer_from_memory: AnswerFromMemory = lambda target, headers, peer: None,
         check_before_body: CheckBeforeBody | None = None,
         address_of: AddressOf = lambda peer, forwarded: peer,
-        take_over: TakeOver | None = None,
+        request_taker: RequestTaker | None = None,
         **settings: Any,
     ) -> None:
         settings = {"host": "127.0.0.1", "port": 0, "threads": 2, **settings}
@@ -200,7 +205,7 @@ class Running:
             ListenSettings(**settings),
             error_response,
             clock,
-            take_over,
+            request_taker,
             answer_from_memory,
             check_before_body,
             address_of,
@@ -568,8 +573,8 @@ def test_a_refusal_waits_for_the_answers_before_it(start: Callable[..., Running]
 
 def test_a_long_pipeline_is_answered_in_part(start: Callable[..., Running]) -> None:
     client = start().connect().send(GET * 100)
-    answers = [client.answer() for _ in range(PIPELINE_LIMIT + 1)]
-    assert [answer.headers.get("connection") for answer in answers] == [None] * PIPELINE_LIMIT + ["close"]
+    answers = [client.answer() for _ in range(MAX_PIPELINED + 1)]
+    assert [answer.headers.get("connection") for answer in answers] == [None] * MAX_PIPELINED + ["close"]
     assert client.at_end()
 
 
@@ -779,7 +784,7 @@ def test_a_failure_to_word_a_refusal_costs_only_its_connection(
     running = start(clock)
     client = running.connect().send(b"GET")
     running.settle()
-    monkeypatch.setattr(running.listener, "error_response", lambda status, reason, asked: 1 / 0)
+    monkeypatch.setattr(running.listener.context, "error_response", lambda status, reason, asked: 1 / 0)
     clock.now += 16
     assert client.at_end()
     assert running.ask().status == 200
@@ -840,14 +845,14 @@ def test_a_call_over_its_time_is_answered_504_and_its_answer_dropped(
 def test_an_answer_that_comes_with_the_504_is_dropped(
     start: Callable[..., Running], clock: Clock, app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def overtaken(status: int, reason: str, asked: Asked) -> tuple[list[tuple[str, str]], bytes]:
+    def overtaken(status: int, reason: str, asked: RequestSummary) -> tuple[list[tuple[str, str]], bytes]:
         if status == 504:
             app.release.release()
             time.sleep(0.05)  # the application begins to answer meanwhile
         return error_response(status, reason, asked)
 
     running = start(clock)
-    monkeypatch.setattr(running.listener, "error_response", overtaken)
+    monkeypatch.setattr(running.listener.context, "error_response", overtaken)
     client = waiting(running)
     running.later(301)
     assert client.answer().error == "GATEWAY_TIMEOUT"
@@ -1335,13 +1340,13 @@ def test_idle_connections_are_no_work_for_the_loop(
     client.answer()
     eventually(lambda: not any(one.requests for one in running.listener.connections))
     looked: set[int] = set()
-    wants = HttpConnection.wants
+    wants = HttpConnection.wanted_events
 
     def look(connection: HttpConnection) -> int:
         looked.add(connection.addr[1])
         return wants(connection)
 
-    monkeypatch.setattr(HttpConnection, "wants", look)
+    monkeypatch.setattr(HttpConnection, "wanted_events", look)
     for _ in range(10):
         assert client.send(GET).answer().status == 200
     assert looked == {client.socket.getsockname()[1]}
@@ -1400,15 +1405,15 @@ def test_a_connection_that_fails_at_its_beginning_does_not_end_the_service(start
 class Failing:
     """Takes connections over and fails."""
 
-    def wants(self, method: str, path: str, accept: str) -> bool:
+    def can_take(self, method: str, path: str, accept: str) -> bool:
         return path == "/elsewhere"
 
-    def take(self, handed: HandedOver) -> None:
+    def take(self, handed: HandedOverRequest) -> None:
         raise RuntimeError("a mistake of who takes over")
 
 
 def test_a_mistake_of_who_takes_over_costs_only_its_connection(start: Callable[..., Running]) -> None:
-    running = start(take_over=Failing())
+    running = start(request_taker=Failing())
     client = running.connect().send(b"GET /elsewhere HTTP/1.1\r\nHost: a\r\n\r\n")
     assert client.at_end()
     assert running.ask().status == 200

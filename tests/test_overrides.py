@@ -17,11 +17,33 @@ import waitress
 from packaging.requirements import Requirement
 
 from finapi import httpd
-from finapi.httpd import listen, loop, pool, request_parser, response, unsent
+from finapi.httpd import (
+    body_reading,
+    listener,
+    loop,
+    pool,
+    request_parser,
+    response_heads,
+    response_writing,
+    server_context,
+    unsent,
+    wsgi_task,
+)
 from tests import newest_waitress, test_listen, test_shares
 from tests.process import ROOT
 
-MODULES = (listen, loop, pool, request_parser, response, unsent)
+MODULES = (
+    body_reading,
+    listener,
+    loop,
+    pool,
+    request_parser,
+    response_heads,
+    response_writing,
+    server_context,
+    unsent,
+    wsgi_task,
+)
 
 # The tests by which a release of waitress fails that no longer calls what is overridden, or calls it otherwise.
 BEHAVIOUR = {

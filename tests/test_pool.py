@@ -43,7 +43,7 @@ def start(served: Served) -> Iterator[Callable[[int], Pool]]:
 
     yield started
     served.go.release(100)
-    assert [pool.stop(timeout=10) for pool in pools] == [0] * len(pools)
+    assert [pool.stop(timeout_seconds=10) for pool in pools] == [0] * len(pools)
 
 
 def fill(pool: Pool, served: Served) -> None:
@@ -52,20 +52,20 @@ def fill(pool: Pool, served: Served) -> None:
         pool.put(f"wait{number}")
     eventually(lambda: len(served.jobs) == pool.size)
     served.go.release(pool.size)
-    eventually(lambda: len(pool._idle) == pool.size)
+    eventually(lambda: pool.idle_count == pool.size)
 
 
 def test_no_more_threads_are_started_than_jobs_are_under_way_at_once_or_may_be(
     start: Callable[[int], Pool], served: Served
 ) -> None:
     pool = start(2)
-    assert len(pool._workers) == 0
+    assert pool.thread_count == 0
     for number, threads in enumerate((1, 2, 2)):
         pool.put(f"wait{number}")
-        assert len(pool._workers) == threads
+        assert pool.thread_count == threads
     eventually(lambda: len(served.jobs) == 2)
     served.go.release(3)
-    eventually(lambda: len(pool._idle) == 2)
+    eventually(lambda: pool.idle_count == 2)
     assert served.jobs == ["wait0", "wait1", "wait2"]
 
 
@@ -80,20 +80,20 @@ def test_a_job_waits_for_a_thread_that_the_machine_allows(
         full.setattr(threading.Thread, "start", refused)
         pool.put("a")
         pool.put("b")
-    assert (len(pool), len(pool._workers), served.jobs) == (2, 0, [])
+    assert (len(pool), pool.thread_count, served.jobs) == (2, 0, [])
     assert [one.getMessage() for one in caplog.records] == [
         "a thread for calls cannot be started: can't start new thread"
     ] * 2
     pool.put("c")
     eventually(lambda: served.jobs == ["a", "b", "c"])
-    assert len(pool._workers) == 1
+    assert pool.thread_count == 1
 
 
 def test_one_thread_serves_jobs_that_come_one_after_the_other(start: Callable[[int], Pool], served: Served) -> None:
     pool = start(4)
     for number in range(20):
         pool.put(str(number))
-        eventually(lambda: len(pool._idle) == 1)
+        eventually(lambda: pool.idle_count == 1)
     assert served.jobs == [str(number) for number in range(20)]
     assert len(set(served.threads)) == 1
 
@@ -102,18 +102,18 @@ def test_no_thread_is_woken_but_the_one_that_serves(
     start: Callable[[int], Pool], served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[threading.Thread] = []
-    whats_next = ThreadPool._next
+    whats_next = ThreadPool._next_job
 
     def counted(pool: Pool, this: object) -> str | None:
         asked.append(threading.current_thread())
         return whats_next(pool, this)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ThreadPool, "_next", counted)
+    monkeypatch.setattr(ThreadPool, "_next_job", counted)
     pool = start(4)
     fill(pool, served)
     for number in range(20):
         pool.put(str(number))
-        eventually(lambda: len(pool._idle) == 4)
+        eventually(lambda: pool.idle_count == 4)
     # Each of four threads asks at its start and after what it waited for, and one after each job.
     assert len(asked) == 4 + 4 + 20
 
@@ -135,7 +135,7 @@ def test_what_waits_at_a_stop_is_served_before_the_threads_end(start: Callable[[
     for job in ("wait", "a", "b"):
         pool.put(job)
     eventually(lambda: served.jobs == ["wait"])
-    assert pool.stop(timeout=0) == 1
+    assert pool.stop(timeout_seconds=0) == 1
     served.go.release()
     eventually(lambda: served.jobs == ["wait", "a", "b"])
 
@@ -158,4 +158,4 @@ def test_a_job_that_nobody_serves_cannot_be_given_up(start: Callable[[int], Pool
     pool = start(1)
     fill(pool, served)
     pool.give_up("nobody's")
-    assert len(pool._workers) == 1
+    assert pool.thread_count == 1

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from finapi.httpd.connection_states import CHECKING_BODY
 from finapi.httpd.loop import WRITE, Connection, Loop
-from finapi.httpd.settings import HandedOver
+from finapi.httpd.settings import HandedOverRequest
 from finapi.httpd.shares import Allowance, ByteBudget, Places, Reservation
 from tests.test_listen import CHUNKED, GET, POST, App, Client, Clock, Running, descriptors, eventually
 
@@ -255,7 +256,7 @@ def test_a_body_that_ends_leaves_its_place(start: Callable[..., Running], clock:
         assert client.answer().status == 408
     else:
         assert client.send(b"abcdefgh\r\n").answer().status == 400
-    eventually(lambda: len(running.listener.bodies) == 0)
+    eventually(lambda: len(running.listener.context.arriving_bodies) == 0)
     assert running.connect().send(LONG + b"x" * 100_000).answer().status == 200
 
 
@@ -280,7 +281,7 @@ def test_a_body_is_kept_in_memory_where_the_application_takes_a_mebibyte_and_no_
     before = descriptors()
     client.send(POST + b"Content-Length: 1000000\r\n\r\n" + b"x" * 900_000)
     (connection,) = running.listener.connections
-    eventually(lambda: connection.request and len(connection.request.body_rcv) == 900_000)
+    eventually(lambda: connection.incoming and len(connection.incoming.body_rcv) == 900_000)
     assert descriptors() == before
     assert client.send(b"x" * 100_000).answer().body == b"/ 1000000"
 
@@ -288,10 +289,10 @@ def test_a_body_is_kept_in_memory_where_the_application_takes_a_mebibyte_and_no_
 def test_long_bodies_that_no_memory_is_left_for_are_503(start: Callable[..., Running]) -> None:
     running = start(check_before_body=lambda environ: 1_048_576, held_limit=250_000)
     arriving = [running.connect().send(LONG) for _ in range(2)]
-    eventually(lambda: running.listener.memory.free_bytes == 50_000)
+    eventually(lambda: running.listener.context.memory.free_bytes == 50_000)
     assert running.connect().send(LONG).answer().error == "SERVICE_UNAVAILABLE"
     assert [client.send(b"x" * 100_000).answer().status for client in arriving] == [200, 200]
-    eventually(lambda: running.listener.memory.free_bytes == 250_000)
+    eventually(lambda: running.listener.context.memory.free_bytes == 250_000)
 
 
 def test_spooled_bodies_have_a_limit_together(start: Callable[..., Running]) -> None:
@@ -301,7 +302,7 @@ def test_spooled_bodies_have_a_limit_together(start: Callable[..., Running]) -> 
     running.settle()
     assert running.connect().send(head).answer().error == "SERVICE_UNAVAILABLE"
     assert first.send(b"x" * 3_000_000).answer().body == b"/ 3000000"
-    eventually(lambda: running.listener.disk.free_bytes == 5_000_000)
+    eventually(lambda: running.listener.context.disk.free_bytes == 5_000_000)
     assert running.connect().send(head + b"x" * 3_000_000).answer().status == 200
 
 
@@ -342,7 +343,7 @@ def test_a_call_is_refused_at_its_head(start: Callable[..., Running], head: byte
     assert answer.headers["connection"] == "close"
     assert client.at_end()
     assert running.app.calls == []
-    assert len(running.listener.bodies) == 0
+    assert len(running.listener.context.arriving_bodies) == 0
 
 
 def test_a_short_body_is_judged_when_it_takes_its_time(start: Callable[..., Running], clock: Clock) -> None:
@@ -405,7 +406,7 @@ def test_a_failure_to_judge_is_a_500(start: Callable[..., Running], caplog: pyte
 
 def test_a_verdict_that_comes_too_late_is_dropped(start: Callable[..., Running], clock: Clock) -> None:
     running = start(clock, threads=1)
-    running.listener.check_before_body = Judge(lambda: running.app.release.acquire(timeout=10) and REFUSED)
+    running.listener.context.check_before_body = Judge(lambda: running.app.release.acquire(timeout=10) and REFUSED)
     client = running.connect().send(LONG)
     running.settle()
     running.later(20)
@@ -417,12 +418,12 @@ def test_a_verdict_that_comes_too_late_is_dropped(start: Callable[..., Running],
 
 def test_the_time_of_a_verdict_is_not_the_clients(start: Callable[..., Running], clock: Clock) -> None:
     running = start(clock, threads=1)
-    running.listener.check_before_body = Judge(lambda: running.app.release.acquire(timeout=10) and 1_000_000)
+    running.listener.context.check_before_body = Judge(lambda: running.app.release.acquire(timeout=10) and 1_000_000)
     client = running.connect().send(LONG)
     running.settle()
     running.later(14)
     running.app.release.release()
-    eventually(lambda: all(one._judging is None for one in running.listener.connections))
+    eventually(lambda: all(one.state is not CHECKING_BODY for one in running.listener.connections))
     running.later(14)
     assert client.send(b"x" * 100_000).answer().status == 200
 
@@ -434,24 +435,24 @@ def test_a_body_behind_a_running_call_is_judged_after_it(start: Callable[..., Ru
     running.wait_for_call()
     running.later(100)
     assert judge.paths == []
-    assert len(running.listener.bodies) == 0
+    assert len(running.listener.context.arriving_bodies) == 0
     running.app.release.release()
     assert [client.answer().status, client.answer().status] == [200, 401]
 
 
 def test_what_is_wanted_elsewhere_is_not_judged(start: Callable[..., Running]) -> None:
-    taken: list[HandedOver] = []
+    taken: list[HandedOverRequest] = []
 
     class Elsewhere:
-        def wants(self, method: str, path: str, accept: str) -> bool:
+        def can_take(self, method: str, path: str, accept: str) -> bool:
             return True
 
-        def take(self, handed: HandedOver) -> None:
+        def take(self, handed: HandedOverRequest) -> None:
             taken.append(handed)
             handed.sock.close()
 
     judge = Judge(REFUSED)
-    running = start(check_before_body=judge, take_over=Elsewhere())
+    running = start(check_before_body=judge, request_taker=Elsewhere())
     running.connect().send(LONG + b"x" * 100_000)
     eventually(lambda: taken)
     assert (len(taken[0].body), judge.paths) == (100_000, [])
@@ -501,7 +502,7 @@ def test_shares_are_given_back(start: Callable[..., Running]) -> None:
     for _ in range(10):
         assert running.ask().status == 200
         # A client may have its answer, and be gone, before the loop has noted either: it would be refused as a third.
-        eventually(lambda: dict(running.listener.share) == {})
+        eventually(lambda: dict(running.listener.context.connections_by_address) == {})
 
 
 def test_in_a_full_house_the_address_that_has_most_makes_room(start: Callable[..., Running]) -> None:
@@ -512,7 +513,7 @@ def test_in_a_full_house_the_address_that_has_most_makes_room(start: Callable[..
     for client in many:
         assert client.send(GET).answer().status == 200
     # A client may have its answer before the server's loop has noted that it is sent.
-    eventually(lambda: all(one.idle for one in running.listener.connections))
+    eventually(lambda: all(one.is_idle for one in running.listener.connections))
     assert running.connect("127.0.0.4").send(GET).answer().status == 200
     # The longest idle of them by the server's own note of when it was answered, which need not be the first.
     ended, _, _ = select.select([client.socket for client in many], [], [], 10)
@@ -526,7 +527,7 @@ def test_in_a_full_house_of_readers_of_nothing_one_makes_room(
     running = start(connection_limit=2)
     unread = [large(running) for _ in range(2)]
     eventually(lambda: not any(one.requests for one in running.listener.connections))
-    monkeypatch.setattr("finapi.httpd.listen.STALLED_SECONDS", -1.0)
+    monkeypatch.setattr("finapi.httpd.connection.STALLED_SECONDS", -1.0)
     assert running.connect("127.0.0.2").send(GET).answer().status == 200
     del unread
 
@@ -568,10 +569,10 @@ def test_answers_not_read_go_into_files_when_the_memory_for_them_is_used(start: 
     eventually(lambda: max(queued(running), default=0) > 500_000)
     second = large(running)
     third = large(running)
-    eventually(lambda: running.listener.disk.free_bytes < 67_108_864)
+    eventually(lambda: running.listener.context.disk.free_bytes < 67_108_864)
     assert {len(client.answer().body) for client in (first, second, third)} == {900_000}
-    eventually(lambda: running.listener.memory.free_bytes == 2_000_000)
-    eventually(lambda: running.listener.disk.free_bytes == 67_108_864)
+    eventually(lambda: running.listener.context.memory.free_bytes == 2_000_000)
+    eventually(lambda: running.listener.context.disk.free_bytes == 67_108_864)
 
 
 def test_a_client_that_goes_without_reading_gives_back_what_was_held(start: Callable[..., Running]) -> None:
@@ -580,8 +581,8 @@ def test_a_client_that_goes_without_reading_gives_back_what_was_held(start: Call
     eventually(lambda: not any(one.requests for one in running.listener.connections))
     for client in clients:
         client.close()
-    eventually(lambda: running.listener.memory.free_bytes == 1_000_000)
-    eventually(lambda: running.listener.disk.free_bytes == 67_108_864)
+    eventually(lambda: running.listener.context.memory.free_bytes == 1_000_000)
+    eventually(lambda: running.listener.context.disk.free_bytes == 67_108_864)
 
 
 def test_a_reader_slower_than_the_least_rate_is_cut(start: Callable[..., Running], clock: Clock) -> None:
@@ -610,8 +611,8 @@ def test_a_reader_above_the_least_rate_gets_all(start: Callable[..., Running], c
 
 
 def test_one_fast_reader_of_a_long_answer_takes_turns_with_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("finapi.httpd.loop.WRITE_AT_ONCE", 1)
-    monkeypatch.setattr("finapi.httpd.loop.SENDS_AT_ONCE", 2)
+    monkeypatch.setattr("finapi.httpd.loop.MAX_CHUNKS_PER_SEND", 1)
+    monkeypatch.setattr("finapi.httpd.loop.MAX_SENDS_IN_TURN", 2)
     loop = Loop(time.monotonic)
     ours, theirs = socket.socketpair()
     connection = Connection(loop, ours)
@@ -637,8 +638,8 @@ class Drained(Connection):
         self.sent_late = False
         super().__init__(loop, sock)
 
-    def wants(self) -> int:
-        wanted = super().wants()
+    def wanted_events(self) -> int:
+        wanted = super().wanted_events()
         if self._asked_for_output and not self.queue and not self.sent_late:
             self.sent_late = True
             sender = threading.Thread(target=self._send_if_unlocked)
@@ -648,7 +649,7 @@ class Drained(Connection):
 
     @property
     def _asked_for_output(self) -> bool:
-        return bool(self.loop._asked.get(self.number, 0) & WRITE)
+        return bool(self.loop._registered_events.get(self.descriptor, 0) & WRITE)
 
     def _send_if_unlocked(self) -> None:
         if self.lock.acquire(blocking=False):

@@ -11,7 +11,8 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 import pytest
 from waitress.buffers import TempfileBasedBuffer
 
-from finapi.httpd.listen import FAILED, OVERRUN, STOPPING
+from finapi.httpd.connection import CALL_OVERRUN, SERVER_STOPPING
+from finapi.httpd.response_writing import SENDING_FAILED
 from tests.test_listen import App, Client, Clock, Running, eventually
 
 CHUNK = b"x" * 100_000
@@ -143,7 +144,7 @@ def cut_body_of(client: Client) -> bytes:
 
 def paused(running: Running) -> int:
     """The number of threads that wait for a client to read."""
-    return len(running.listener.paused)
+    return len(running.listener.context.paused_threads)
 
 
 # ---- nobody's answer is truncated for want of room
@@ -165,9 +166,9 @@ def test_an_export_is_stored_while_there_is_room(start: Callable[..., Running], 
     client = request(running, b"/rows")
     eventually(lambda: app.exports and app.exports[0].is_closed)
     assert app.exports[0].pauses == 0
-    assert running.listener.disk.free_bytes < 2_000_000
+    assert running.listener.context.disk.free_bytes < 2_000_000
     assert body_of(client) == b"x" * BODY_BYTES
-    eventually(lambda: running.listener.disk.free_bytes == 5_000_000)
+    eventually(lambda: running.listener.context.disk.free_bytes == 5_000_000)
 
 
 def test_an_export_goes_on_in_the_file_when_its_reader_caught_up(start: Callable[..., Running], app: Exporting) -> None:
@@ -176,14 +177,14 @@ def test_an_export_goes_on_in_the_file_when_its_reader_caught_up(start: Callable
     eventually(lambda: paused(running) == 1)
     assert body_of(client) == b"x" * BODY_BYTES
     assert app.exports[0].pauses >= 1
-    eventually(lambda: running.listener.disk.free_bytes == 1_000_000)
+    eventually(lambda: running.listener.context.disk.free_bytes == 1_000_000)
 
 
 def test_one_address_that_reads_nothing_truncates_no_export(start: Callable[..., Running], app: Exporting) -> None:
     running = start(held_limit=0, spool_limit=10_000_000)
     hoard = [request(running, b"/bytes?%d" % BODY_BYTES, "127.0.0.2") for _ in range(10)]
     eventually(lambda: len(app.calls) == 10 and not any(one.requests for one in running.listener.connections))
-    assert running.listener.disk.free_bytes < BODY_BYTES
+    assert running.listener.context.disk.free_bytes < BODY_BYTES
     clients = [request(running, b"/rows", f"127.0.0.{10 + number}") for number in range(3)]
     for client in clients:
         assert body_of(client) == b"x" * BODY_BYTES
@@ -202,7 +203,7 @@ def test_four_slow_readers_all_get_everything(start: Callable[..., Running], app
 def test_a_complete_answer_takes_the_room_of_whoever_holds_most(start: Callable[..., Running], app: Exporting) -> None:
     running = start(held_limit=0, spool_limit=8_000_000)
     oldest = request(running, b"/bytes?3000000", "127.0.0.2")
-    eventually(lambda: running.listener.disk.free_bytes < 6_000_000)
+    eventually(lambda: running.listener.context.disk.free_bytes < 6_000_000)
     second = request(running, b"/bytes?3000000", "127.0.0.2")
     small = request(running, b"/bytes?1500000", "127.0.0.3")
     eventually(lambda: len(app.calls) == 3 and not any(one.requests for one in running.listener.connections))
@@ -211,7 +212,7 @@ def test_a_complete_answer_takes_the_room_of_whoever_holds_most(start: Callable[
     assert len(small.answer().body) == 1_500_000
     assert len(second.answer().body) == 3_000_000
     assert len(cut_body_of(oldest)) < 3_000_000
-    eventually(lambda: running.listener.disk.free_bytes == 8_000_000)
+    eventually(lambda: running.listener.context.disk.free_bytes == 8_000_000)
 
 
 def test_an_account_makes_room_at_whatever_address(start: Callable[..., Running], app: Exporting) -> None:
@@ -235,19 +236,24 @@ def test_a_complete_answer_alone_beyond_the_limit_waits(start: Callable[..., Run
 def test_memory_is_freed_by_moving_an_answer_to_a_file(start: Callable[..., Running]) -> None:
     running = start(held_limit=1_500_000)
     hoard = [request(running, b"/bytes?900000", "127.0.0.2")]
-    eventually(lambda: running.listener.memory.free_bytes < 1_200_000)
+    eventually(lambda: running.listener.context.memory.free_bytes < 1_200_000)
     newcomer = request(running, b"/bytes?1000000", "127.0.0.3")
     hoard.append(request(running, b"/bytes?1000000", "127.0.0.2"))
-    eventually(lambda: running.listener.disk.free_bytes < 67_108_864)
+    eventually(lambda: running.listener.context.disk.free_bytes < 67_108_864)
     assert [len(client.answer().body) for client in (*hoard, newcomer)] == [900_000, 1_000_000, 1_000_000]
-    eventually(lambda: running.listener.memory.free_bytes == 1_500_000)
-    eventually(lambda: running.listener.disk.free_bytes == 67_108_864)
+    eventually(lambda: running.listener.context.memory.free_bytes == 1_500_000)
+    eventually(lambda: running.listener.context.disk.free_bytes == 67_108_864)
 
 
 def test_a_body_from_elsewhere_takes_memory_from_unread_answers(start: Callable[..., Running]) -> None:
     running = start(check_before_body=lambda environ: 1_048_576, held_limit=500_000)
     unread = request(running, b"/bytes?900000", "127.0.0.2")
-    eventually(lambda: running.listener.memory.free_bytes < 500_000 or running.listener.disk.free_bytes < 67_108_864)
+    eventually(
+        lambda: (
+            running.listener.context.memory.free_bytes < 500_000
+            or running.listener.context.disk.free_bytes < 67_108_864
+        )
+    )
     head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 400000\r\n\r\n"
     assert running.connect("127.0.0.3").send(head + b"x" * 400_000).answer().body == b"/ 400000"
     assert len(unread.answer().body) == 900_000
@@ -259,13 +265,13 @@ def test_a_body_takes_memory_from_the_owner_that_holds_most(start: Callable[...,
     arriving = []
     for free_bytes in (600_000, 200_000):
         arriving.append(running.connect("127.0.0.2").send(head))
-        eventually(lambda free_bytes=free_bytes: running.listener.memory.free_bytes == free_bytes)
+        eventually(lambda free_bytes=free_bytes: running.listener.context.memory.free_bytes == free_bytes)
     assert running.connect("127.0.0.2").send(head).answer().error == "SERVICE_UNAVAILABLE"
     assert running.connect("127.0.0.3").send(head + b"x" * 400_000).answer().body == b"/ 400000"
     statuses = sorted(client.send(b"x" * 400_000).answer().status for client in arriving[1:])
     assert statuses == [200]
     assert arriving[0].answer().error == "SERVICE_UNAVAILABLE"
-    eventually(lambda: running.listener.memory.free_bytes == 1_000_000)
+    eventually(lambda: running.listener.context.memory.free_bytes == 1_000_000)
 
 
 # ---- answers that need no copy
@@ -307,7 +313,7 @@ def test_a_file_that_has_become_shorter_ends_its_connection(
     eventually(lambda: any(one.has_unsent for one in running.listener.connections))
     (tmp_path / "file").write_bytes(b"")
     assert len(cut_body_of(client)) < BODY_BYTES
-    eventually(lambda: app.sent == [FAILED])
+    eventually(lambda: app.sent == [SENDING_FAILED])
 
 
 # ---- threads that wait for readers
@@ -415,7 +421,7 @@ def test_an_application_that_uses_up_the_time_is_the_reason(
     running.later(201)
     app.exports[0].continues.set()
     eventually(lambda: app.exports[0].is_closed)
-    assert app.exports[0].abort_reason == OVERRUN
+    assert app.exports[0].abort_reason == CALL_OVERRUN
 
 
 def test_a_client_that_disconnects_is_the_reason(start: Callable[..., Running], app: Exporting) -> None:
@@ -433,7 +439,7 @@ def test_a_stop_is_the_reason_for_an_export_that_waits(start: Callable[..., Runn
     eventually(lambda: paused(running) == 1)
     running.stop(grace=0)
     eventually(lambda: app.exports[0].is_closed)
-    assert app.exports[0].abort_reason == STOPPING
+    assert app.exports[0].abort_reason == SERVER_STOPPING
     client.close()
 
 
@@ -447,7 +453,7 @@ def test_a_full_disk_is_the_servers_failure(
     running = start(held_limit=0)
     client = request(running, b"/rows")
     eventually(lambda: app.exports and app.exports[0].is_closed)
-    assert app.exports[0].abort_reason == FAILED
+    assert app.exports[0].abort_reason == SENDING_FAILED
     client.close()
 
 
@@ -483,7 +489,7 @@ def test_a_call_hears_when_its_answer_cannot_leave(
         assert app.sent == []
         running.later(2)
     eventually(lambda: len(app.sent) == 1)
-    assert app.sent == ([STOPPING] if ending == "server stops" else [""])
+    assert app.sent == ([SERVER_STOPPING] if ending == "server stops" else [""])
     if ending == "is too slow for its call":
         assert len(client.answer().body) == BODY_BYTES
         assert app.sent == [""]

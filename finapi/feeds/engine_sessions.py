@@ -31,7 +31,7 @@ from finapi.feeds.websocket import (
     TIMED_OUT,
     WebSocket,
 )
-from finapi.httpd.settings import HandedOver
+from finapi.httpd.settings import HandedOverRequest
 
 MAX_POLL_LENGTH = 1_000_000  # Characters of the response to a poll.
 MAX_POLL_PACKETS = 16  # In the response to a poll. The Python client refuses more.
@@ -57,7 +57,7 @@ class _Poll(NamedTuple):
 class EngineSocket(WebSocket):
     """The WebSocket of a session, or a candidate for it."""
 
-    def __init__(self, session: EngineSession, request: HandedOver) -> None:
+    def __init__(self, session: EngineSession, request: HandedOverRequest) -> None:
         super().__init__(session.context, request)
         self.session = session
 
@@ -65,11 +65,11 @@ class EngineSocket(WebSocket):
         """Handle a packet."""
         self.session.receive_on_socket(self, text)
 
-    def drained(self) -> None:
+    def on_drained(self) -> None:
         """Queue further messages, because all queued ones were sent."""
         self.session.drained()
 
-    def expired(self) -> None:
+    def on_deadline(self) -> None:
         """Close a candidate that did not become the socket, or a client that did not close, in time.
 
         The session itself watches the time of its socket.
@@ -119,7 +119,7 @@ class NamespaceReader:
 class EngineSession:
     """An Engine.IO session with its namespaces."""
 
-    def __init__(self, context: FeedContext, request: HandedOver, sid: str) -> None:
+    def __init__(self, context: FeedContext, request: HandedOverRequest, sid: str) -> None:
         self.sid = sid
         self.request = request
         self.context = context

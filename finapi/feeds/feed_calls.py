@@ -15,9 +15,9 @@ from finapi.feeds.feed_connections import TOO_MANY_WITHOUT_KEY, FeedConnection, 
 from finapi.feeds.hub import FeedRefusedError, FeedSubscription
 from finapi.feeds.plain_feeds import EventStream, PlainSocket
 from finapi.feeds.websocket import MAX_MESSAGE_BYTES, PING_SECONDS, PONG_SECONDS, answer_handshake
-from finapi.httpd import response
+from finapi.httpd import response_heads
 from finapi.httpd.loop import Connection
-from finapi.httpd.settings import Asked, HandedOver
+from finapi.httpd.settings import HandedOverRequest, RequestSummary
 
 POLL_SECONDS = PING_SECONDS + PONG_SECONDS  # That a poll may wait. The ping of its session answers it before.
 NO_HEADERS: Mapping[str, str] = {}
@@ -26,7 +26,7 @@ NO_HEADERS: Mapping[str, str] = {}
 class FeedCall:
     """A request that was handed over to the feeds."""
 
-    def __init__(self, context: FeedContext, request: HandedOver) -> None:
+    def __init__(self, context: FeedContext, request: HandedOverRequest) -> None:
         self._context = context
         self._request = request
 
@@ -64,13 +64,13 @@ class FeedCall:
             return False
         headers = [*headers, ("X-API-Version", __version__)]
         with suppress(OSError):  # The connection finds out if the client has disconnected.
-            self._request.sock.send(response.head("101 Switching Protocols", headers))
+            self._request.sock.send(response_heads.build_head("101 Switching Protocols", headers))
         return True
 
     def _pass_on_input(self, connection: Connection) -> None:
         """Pass on the bytes that arrived behind the request."""
         if self._request.rest and not connection.closed:
-            connection.received(self._request.rest)
+            connection.on_data(self._request.rest)
 
     def _begin_event_stream(self) -> None:
         request = self._request
@@ -201,10 +201,10 @@ class FeedCall:
         extra_headers: Mapping[str, str] = NO_HEADERS,
     ) -> None:
         request = self._request
-        asked = Asked(request.method, request.path, request.headers.get("x-request-id", ""), request.peer)
+        asked = RequestSummary(request.method, request.path, request.headers.get("x-request-id", ""), request.peer)
         headers, body = self._context.service.error_response(status, reason, asked)
         headers = [*headers, *extra_headers.items(), *feed_requests.build_cors_headers(request.headers)]
-        self._send_last(*response.last_answer(status, headers, body), connection=connection)
+        self._send_last(*response_heads.build_last_response(status, headers, body), connection=connection)
 
     def _send_last(self, *chunks: bytes, connection: Connection | None = None) -> None:
         """Send the answer and close the connection."""

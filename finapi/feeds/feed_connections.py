@@ -24,7 +24,7 @@ from finapi.feeds.hub import (
 )
 from finapi.feeds.key_lookups import KeyLookups
 from finapi.httpd.loop import LINGER_SECONDS, Connection, Loop
-from finapi.httpd.settings import Asked, HandedOver
+from finapi.httpd.settings import HandedOverRequest, RequestSummary
 from finapi.httpd.shares import Places
 from finapi.web.http.messages import client_address
 
@@ -74,7 +74,7 @@ class FeedService(Protocol):
     def app(self) -> App:
         """Return the application of the service."""
 
-    def error_response(self, status: int, reason: str, asked: Asked, /) -> tuple[list[tuple[str, str]], bytes]:
+    def error_response(self, status: int, reason: str, asked: RequestSummary, /) -> tuple[list[tuple[str, str]], bytes]:
         """Return the headers and the body of an error."""
 
 
@@ -106,7 +106,7 @@ class FeedContext:
         """Return the application of the service."""
         return self.service.app
 
-    def get_address(self, request: HandedOver) -> str:
+    def get_address(self, request: HandedOverRequest) -> str:
         """Return the client address of a request."""
         forwarded = request.headers.get("x-forwarded-for", "")
         return client_address(request.peer, forwarded, self.app.config.trusted_proxies)
@@ -170,14 +170,14 @@ class FeedConnection(Connection):
 
     subscription: FeedSubscription | None = None
 
-    def __init__(self, context: FeedContext, request: HandedOver, seconds: float = LINGER_SECONDS) -> None:
+    def __init__(self, context: FeedContext, request: HandedOverRequest, seconds: float = LINGER_SECONDS) -> None:
         self.context = context
         self.request = request
         self.address = context.get_address(request)
         self._is_lingering = False
         super().__init__(context.loop, request.sock, seconds)
 
-    def drained(self) -> None:
+    def on_drained(self) -> None:
         """Queue further messages, because all queued ones were sent."""
         if self.subscription is not None:
             self.subscription.hub.fill(self.subscription)
@@ -187,7 +187,7 @@ class FeedConnection(Connection):
         if self.subscription is not None:
             self.subscription.hub.unsubscribe(self.subscription)
 
-    def lingers(self) -> None:
+    def on_lingering(self) -> None:
         """Give up the place. The socket may wait for its client as long as others do not need the descriptor."""
         if not (self._is_lingering or self.closed):
             self._is_lingering = True
@@ -195,7 +195,7 @@ class FeedConnection(Connection):
             if not self.context.places.lingering.enter(self, self.address):
                 self.close()
 
-    def gone(self) -> None:
+    def on_removed(self) -> None:
         """Give up all places, because the connection is closed."""
         self.context.places.open.leave(self.sock)
         self.context.places.lingering.leave(self)

@@ -26,7 +26,7 @@ from finapi.feeds.hub import GOING_AWAY, Hub
 from finapi.feeds.key_lookups import KeyLookups
 from finapi.feeds.websocket import WebSocket
 from finapi.httpd.loop import Connection, Loop
-from finapi.httpd.settings import HandedOver
+from finapi.httpd.settings import HandedOverRequest
 from finapi.httpd.shares import Places
 
 log = logging.getLogger("finapi.feeds")
@@ -62,7 +62,7 @@ class Feeds:
             find_hub=lambda key: self._get_own_hub(),
         )
         # Connections that were taken and are not handled yet.
-        self._inbox: deque[tuple[HandedOver, FeedContext]] = deque()
+        self._inbox: deque[tuple[HandedOverRequest, FeedContext]] = deque()
         self._has_more_news = False
         self._stopping = threading.Event()
         self._grace_seconds = GRACE_SECONDS
@@ -74,7 +74,7 @@ class Feeds:
     # ---- from other threads
 
     @staticmethod
-    def wants(method: str, path: str, accept: str) -> bool:
+    def can_take(method: str, path: str, accept: str) -> bool:
         """Return True if a request opens a feed, by its path and ``Accept``."""
         return feed_requests.is_feed_request(method, path, accept)
 
@@ -90,7 +90,9 @@ class Feeds:
             self._own_hub = self.add_hub(self._context.app)
         return self._own_hub
 
-    def take(self, request: HandedOver, service: FeedService | None = None, find_hub: FindHub | None = None) -> None:
+    def take(
+        self, request: HandedOverRequest, service: FeedService | None = None, find_hub: FindHub | None = None
+    ) -> None:
         """Take over the connection of a request, for another ``service`` with its hubs if they are given."""
         context = self._context
         if service is not None and find_hub is not None:
@@ -267,7 +269,7 @@ class Feeds:
                 log.exception("a connection could not be taken over")
                 self._drop(request)
 
-    def _drop(self, request: HandedOver) -> None:
+    def _drop(self, request: HandedOverRequest) -> None:
         """Close the socket of a request, with the connection if there is one: its number may be another's soon."""
         for connection in list(self.loop.connections):
             if connection.sock is request.sock:

@@ -7,9 +7,9 @@ from http import HTTPStatus
 
 from finapi import __version__
 from finapi.delivery import events
-from finapi.httpd import response
-from finapi.httpd.response import Headers
-from finapi.httpd.settings import HandedOver
+from finapi.httpd import response_heads
+from finapi.httpd.response_heads import Headers
+from finapi.httpd.settings import HandedOverRequest
 from finapi.web.http.messages import CSP_RENDER_NOTHING
 
 EVENTS_PATH = "/api/v1/events"
@@ -29,12 +29,12 @@ def is_feed_request(method: str, path: str, accept: str) -> bool:
     return path == SOCKET_IO or path in PATHS
 
 
-def is_websocket_request(request: HandedOver) -> bool:
+def is_websocket_request(request: HandedOverRequest) -> bool:
     """Return True if a request is the opening handshake of a WebSocket."""
     return request.headers.get("upgrade", "").lower() == "websocket"
 
 
-def find_api_key(request: HandedOver) -> str | None:
+def find_api_key(request: HandedOverRequest) -> str | None:
     """Return the API key of a request, from its header or query, or None."""
     return request.headers.get("x-api-key") or request.query.get("token") or request.query.get("apiKey") or None
 
@@ -54,7 +54,7 @@ def build_head(status: int, headers: Headers, request_id: str) -> bytes:
         ("Cache-Control", "no-store"),
     ]
     status_line = f"{status} {HTTPStatus(status).phrase}"
-    return response.head(status_line, [*common_headers, *headers, ("Connection", "close")])
+    return response_heads.build_head(status_line, [*common_headers, *headers, ("Connection", "close")])
 
 
 def build_text_response(body: str, request_headers: Mapping[str, str], request_id: str) -> bytes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from finapi.core.background import Worker
 from finapi.feeds.feed_requests import PATHS, is_feed_request
-from finapi.httpd.settings import HandedOver
+from finapi.httpd.settings import HandedOverRequest
 
 if TYPE_CHECKING:
     from finapi.feeds.feed_connections import FeedService, FindHub
@@ -32,11 +32,13 @@ class LazyFeeds:
         self._stopped = False
 
     @staticmethod
-    def wants(method: str, path: str, accept: str) -> bool:
+    def can_take(method: str, path: str, accept: str) -> bool:
         """Return True if a request opens a feed, by its path and ``Accept``."""
         return is_feed_request(method, path, accept)
 
-    def take(self, request: HandedOver, service: FeedService | None = None, find_hub: FindHub | None = None) -> None:
+    def take(
+        self, request: HandedOverRequest, service: FeedService | None = None, find_hub: FindHub | None = None
+    ) -> None:
         """Take over a connection. It is closed immediately if the feeds have stopped."""
         with self._lock:
             if self._started is None and not self._stopped:

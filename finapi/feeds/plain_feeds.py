@@ -12,7 +12,7 @@ from finapi.feeds.feed_connections import FeedConnection, FeedContext, ReadReque
 from finapi.feeds.feed_messages import FeedMessage
 from finapi.feeds.hub import TOO_MANY, TRY_AGAIN_LATER, UNAUTHORIZED, FeedSubscription
 from finapi.feeds.websocket import MAX_MESSAGE_BYTES, PING_SECONDS, WebSocket
-from finapi.httpd.settings import HandedOver
+from finapi.httpd.settings import HandedOverRequest
 
 KEY_SECONDS = 5.0  # In which a client must send its key (DECISIONS 10).
 MAX_PENDING = 64  # Messages of a client that wait for the look-up of its key.
@@ -26,7 +26,7 @@ class PlainSocket(WebSocket):
     After that, messages change the filter.
     """
 
-    def __init__(self, context: FeedContext, request: HandedOver, feed: str) -> None:
+    def __init__(self, context: FeedContext, request: HandedOverRequest, feed: str) -> None:
         super().__init__(context, request)
         self._feed = feed
         # Messages that wait for the look-up of the key. None if no key is being looked up.
@@ -72,7 +72,7 @@ class PlainSocket(WebSocket):
         else:
             self.end(UNAUTHORIZED, 'The first message must be {"token": API key}.')
 
-    def expired(self) -> None:
+    def on_deadline(self) -> None:
         """Send a ping, or close the connection if the client did not send a key, or did not close, in time."""
         if not self.is_open:
             self.close()
@@ -126,7 +126,7 @@ class EventStream(FeedConnection):
     @property
     def is_open(self) -> bool:
         """Return True if events may be sent."""
-        return self.takes_output
+        return self.can_send
 
     def start(self, subscription: FeedSubscription, head: bytes) -> None:
         """Send the head of the response and the first events."""
@@ -145,15 +145,15 @@ class EventStream(FeedConnection):
         self.drop_queue()
         self.finish()
 
-    def expired(self) -> None:
+    def on_deadline(self) -> None:
         """Send a comment, so that proxies keep the connection open. The hub closes clients that do not read."""
-        if self.subscription is None or self.finishing:
+        if self.subscription is None or self.is_finishing:
             self.close()
         else:
             self.due = self.loop.now() + PING_SECONDS
             self.send([b": ping\n\n"])
 
-    def gone(self) -> None:
+    def on_removed(self) -> None:
         """End the subscription, because the connection is closed."""
-        super().gone()
+        super().on_removed()
         self.unsubscribe()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from finapi.feeds.feed_connections import TOO_MANY_WITHOUT_KEY, FeedConnection, FeedContext
 from finapi.feeds.hub import TOO_MANY
-from finapi.httpd.settings import HandedOver
+from finapi.httpd.settings import HandedOverRequest
 
 if TYPE_CHECKING:
     from websockets.protocol import Protocol
@@ -28,7 +28,7 @@ MAX_WAITING = 1_200  # Queued messages. The hub queues at most 400, the others a
 _new_decoder = codecs.getincrementaldecoder("utf-8")
 
 
-def answer_handshake(request: HandedOver) -> tuple[int, list[tuple[str, str]], str]:
+def answer_handshake(request: HandedOverRequest) -> tuple[int, list[tuple[str, str]], str]:
     """Return the response to an opening handshake: its status (101 if it is valid), its headers, and the error."""
     from websockets.datastructures import Headers
     from websockets.http11 import Request
@@ -44,9 +44,9 @@ def answer_handshake(request: HandedOver) -> tuple[int, list[tuple[str, str]], s
 
 
 class WebSocket(FeedConnection):
-    """An open WebSocket. Subclasses handle messages, and send pings from ``expired``."""
+    """An open WebSocket. Subclasses handle messages, and send pings from ``on_deadline``."""
 
-    def __init__(self, context: FeedContext, request: HandedOver) -> None:
+    def __init__(self, context: FeedContext, request: HandedOverRequest) -> None:
         from websockets.frames import Opcode
         from websockets.protocol import Protocol, Side, State
 
@@ -68,9 +68,9 @@ class WebSocket(FeedConnection):
     def on_closing(self) -> None:
         """Handle the beginning of the closing handshake. The socket may stay open for some time."""
 
-    def gone(self) -> None:
+    def on_removed(self) -> None:
         """Handle the end of the connection."""
-        super().gone()
+        super().on_removed()
         self.on_closing()
 
     # ---- for users
@@ -102,7 +102,7 @@ class WebSocket(FeedConnection):
         self.protocol.send_ping(b"")
         self._send_protocol_data()
 
-    def received(self, data: bytes) -> None:
+    def on_data(self, data: bytes) -> None:
         """Parse frames and handle complete messages."""
         self.has_answered = True
         self.protocol.receive_data(data)
@@ -147,4 +147,4 @@ class WebSocket(FeedConnection):
         if not self.closed and not self.is_open:
             self.due = min(self.due, self.loop.now() + CLOSE_SECONDS)
             self.on_closing()
-            self.lingers()
+            self.on_lingering()

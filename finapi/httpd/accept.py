@@ -1,4 +1,4 @@
-"""Where connections come in, and which one makes room for another when the house is full."""
+"""The socket that accepts connections, and the choice of a connection that makes room for a new one."""
 
 from __future__ import annotations
 
@@ -6,111 +6,95 @@ import errno
 import logging
 import select
 import socket
-from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from math import inf
-from typing import Protocol
 
-from finapi.httpd.loop import Loop, WatchedSocket
-from finapi.httpd.settings import AddressOf, ListenSettings
+from finapi.httpd.connection import HttpConnection, list_connections
+from finapi.httpd.loop import WatchedSocket
+from finapi.httpd.server_context import ServerContext
 
 log = logging.getLogger("finapi.httpd")
 
-# Makes the connection of a socket and the address and port of its other end.
-Begin = Callable[[socket.socket, tuple[str, int]], object]
-
-
-class Guest(Protocol):
-    """A connection: whom it counts for, and since when nothing has moved."""
-
-    address: str | None
-    used_at: float
-
-    @property
-    def idle(self) -> bool:
-        """Whether no answer is on its way, and no body either."""
-        ...
-
-    @property
-    def may_go(self) -> bool:
-        """Whether it may make room for another."""
-        ...
-
-    def close(self) -> None:
-        """Close now."""
-        ...
-
-
-class House(Protocol):
-    """The server: the connections that are open, how many there are of each address, and what it allows."""
-
-    loop: Loop
-    settings: ListenSettings
-    share: Counter[str | None]
-    address_of: AddressOf
-
-    @property
-    def connections(self) -> Sequence[Guest]:
-        """Those that are open."""
-        ...
+# The process or the machine has no descriptors or no memory left.
+EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
 class ListeningSocket(WatchedSocket):
-    """Where connections come in; in a full house one that is idle makes room."""
+    """A socket that accepts connections. When the limit is reached, an idle connection makes room for a new one."""
 
-    def __init__(self, server: House, sock: socket.socket, begin: Begin) -> None:
+    def __init__(self, server: ServerContext, sock: socket.socket) -> None:
         self.server = server
-        self._begin = begin
-        self.accept_from = -inf
-        self._rests = False  # and waits for nothing
+        self._accept_from = -inf
+        self._is_suspended = False  # No connection is accepted for now.
         super().__init__(server.loop, sock)
 
-    def look(self) -> None:
-        """Wait for connections, or no longer, where that may have changed without anything that happened to it."""
-        if self._rests or self._is_full():
-            self.loop.attend(self)
+    def update(self) -> None:
+        """Look again at the number of connections, which may change without an event on this socket."""
+        if self._is_suspended or self._is_full():
+            self.loop.update_events(self)
 
-    def wants(self) -> int:
-        """Input while there is room for another connection."""
-        full = self._is_full() and not any(one.may_go for one in self.server.connections)
-        self._rests = full or self.loop.now() < self.accept_from
-        return 0 if self._rests else select.EPOLLIN
+    def wanted_events(self) -> int:
+        """Return the event of a new connection while there is room for one."""
+        has_no_room = self._is_full() and not any(
+            connection.can_make_room for connection in list_connections(self.loop)
+        )
+        self._is_suspended = has_no_room or self.loop.now() < self._accept_from
+        return 0 if self._is_suspended else select.EPOLLIN
 
-    def handle(self, happened: int) -> None:
+    def handle_events(self, events: int) -> None:
         """Accept a connection."""
         if self._is_full():
-            self._make_room(self.server.connections)
+            _make_room(self.server, list_connections(self.loop))
         try:
             sock, peer = self.sock.accept()
         except OSError as error:
-            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+            if error.errno in EXHAUSTED:
                 log.warning("cannot accept a connection: %s", error)
-                self.failed()
+                self.on_error()
             return
-        with ExitStack() as unless_it_begins:
-            unless_it_begins.callback(sock.close)
-            address = self.server.address_of(peer[0], None)
-            many = address is not None and self.server.share[address] >= self.server.settings.connections_per_address
-            if many and not self._make_room([one for one in self.server.connections if one.address == address]):
-                return
-            with suppress(OSError):  # a client that has gone already is found by the connection
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._begin(sock, peer[:2])
-            unless_it_begins.pop_all()
+        has_begun = False
+        try:
+            has_begun = self._begin_connection(sock, peer[:2])
+        finally:
+            if not has_begun:
+                sock.close()
 
-    def failed(self) -> None:
-        """Go on in a while, else the loop would spin: one connection that fails must not end the service."""
-        self.accept_from = self.loop.now() + self.loop.tick
+    def on_error(self) -> None:
+        """Accept no connections until the next tick, or the loop would spin. One failure does not end the service."""
+        self._accept_from = self.loop.now() + self.loop.tick
 
-    def _make_room(self, among: Sequence[Guest]) -> bool:
-        """Close the one of them that is missed least: of the address that has most, the longest idle or stalled."""
-        share = self.server.share
-        going = [one for one in among if one.may_go]
-        if going:
-            of = {one: share[one.address] if one.address is not None else 0 for one in going}
-            min(going, key=lambda one: (-of[one], not one.idle, one.used_at)).close()
-        return bool(going)
+    def _begin_connection(self, sock: socket.socket, peer: tuple[str, int]) -> bool:
+        """Return False if the address has its share of connections, and none of them can make room."""
+        server = self.server
+        address = server.address_of(peer[0], None)
+        has_share = server.connections_by_address[address] >= server.settings.connections_per_address
+        if address is not None and has_share:
+            same_address = [connection for connection in list_connections(self.loop) if connection.address == address]
+            if not _make_room(server, same_address):
+                return False
+        with suppress(OSError):  # If the client has disconnected already, the connection finds out.
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        HttpConnection(server, sock, peer)
+        return True
 
     def _is_full(self) -> bool:
         return len(self.loop.connections) >= self.server.settings.connection_limit
+
+
+def _make_room(server: ServerContext, connections: Sequence[HttpConnection]) -> bool:
+    """Close one of the connections. Return False if none can make room.
+
+    It is one of the address that has the most connections: the one that is idle, or else stalled, for the longest time.
+    """
+    candidates = [connection for connection in connections if connection.can_make_room]
+    if not candidates:
+        return False
+
+    def sort_key(connection: HttpConnection) -> tuple[int, bool, float]:
+        address = connection.address
+        count = server.connections_by_address[address] if address is not None else 0
+        return -count, not connection.is_idle, connection.used_at
+
+    min(candidates, key=sort_key).close()
+    return True

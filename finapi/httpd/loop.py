@@ -1,7 +1,8 @@
-"""The event loop: sockets of one thread that are never waited for, and their deadlines.
+"""The event loop: the sockets of one thread, their events and their deadlines.
 
-The HTTP server and the feeds run one each. The kernel is told only of what changed: a socket is asked what it waits
-for when something happened to it, so that a thousand idle ones are no work.
+The HTTP server and the feeds run one loop each. Sockets never block. What a socket waits for is compared with what the
+kernel (epoll) was asked to report only when something happened to that socket, so that a thousand idle connections cost
+nothing. Deadlines are looked at in every tick.
 """
 
 from __future__ import annotations
@@ -18,161 +19,191 @@ from itertools import count, islice
 from math import inf
 from threading import RLock, get_ident
 
+from finapi.httpd.connection_states import (
+    CLOSED,
+    ENDING_STATES,
+    FINISHING,
+    LINGERING,
+    OPEN,
+    ConnectionState,
+    check_transition,
+)
+
 log = logging.getLogger("finapi.httpd")
 
-READ, WRITE = select.EPOLLIN | select.EPOLLPRI, select.EPOLLOUT
-FAILED = select.EPOLLHUP | select.EPOLLERR  # reported whether asked for or not
+READ = select.EPOLLIN | select.EPOLLPRI
+WRITE = select.EPOLLOUT
+FAILED = select.EPOLLHUP | select.EPOLLERR  # The kernel reports these in any case.
 
-RECEIVE_BYTES = 65_536  # of one read
-WRITE_AT_ONCE = 64  # queued chunks of one system call
-SENDS_AT_ONCE = 16  # such calls for one connection, before others have their turn
-LINGER_SECONDS = 5.0  # for the client to read the last bytes and close; as nginx's lingering_timeout
+RECEIVE_BYTES = 65_536  # Received by one system call.
+MAX_CHUNKS_PER_SEND = 64  # Queued chunks that one system call sends.
+MAX_SENDS_IN_TURN = 16  # Such calls for one connection before the others have their turn.
+LINGER_SECONDS = 5.0  # For the client to read the last bytes and close, as lingering_timeout of nginx.
 
 
-def break_off(sock: socket.socket) -> None:
-    """Have the other end told of an error when the socket is closed, and of nothing that is still to be sent."""
+def reset_on_close(sock: socket.socket) -> None:
+    """Have the socket reset when it is closed: the other end sees an error, and queued output is dropped."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 class WatchedSocket:
-    """A socket in a loop. The loop's thread alone closes it."""
+    """A socket in a loop. Only the loop's thread closes it."""
 
-    broken = False  # to be closed by the loop
+    initial_state = OPEN
+    broken = False  # To be closed by the loop. Any thread may set it, without the lock.
 
     def __init__(self, loop: Loop, sock: socket.socket) -> None:
         self.loop = loop
         self.sock = sock
-        self.number = sock.fileno()
+        self.descriptor = sock.fileno()
         self.lock = RLock()
-        self.closed = False
+        self.state = self.initial_state
         sock.setblocking(False)
         loop.add(self)
 
-    def wants(self) -> int:
-        """What it waits for: READ, WRITE, both or, for now, nothing."""
+    # ---- for subclasses
+
+    def wanted_events(self) -> int:
+        """Return the events to wait for: READ, WRITE, both, or 0 for none."""
         return READ
 
-    def handle(self, happened: int) -> None:
-        """What it waits for has come."""
+    def handle_events(self, events: int) -> None:
+        """Handle events that were waited for."""
 
-    def gone(self) -> None:
-        """It has left the loop."""
+    def on_removed(self) -> None:
+        """Release everything, because the socket has left the loop."""
 
-    def failed(self) -> None:
-        """Handling it ended in an error."""
+    def on_error(self) -> None:
+        """Close, because handling an event ended in an exception."""
         self.close()
 
+    # ---- for users
+
+    @property
+    def closed(self) -> bool:
+        """Return True if the socket is closed, or has left the loop."""
+        return self.state is CLOSED
+
+    def move_to(self, state: ConnectionState) -> None:
+        """Change the state. Call this with the lock. Raise ForbiddenTransitionError if the table does not permit it."""
+        check_transition(self.state, state)
+        self.state = state
+
     def detach(self) -> socket.socket:
-        """The socket, still open, which leaves the loop."""
-        with self.lock:  # so that no thread sends on what may be another's socket
-            self.closed = True
-            self.loop.forget(self)
-            self.gone()
+        """Leave the loop. Return the socket, which is still open."""
+        # Under the lock, so that no thread sends on a socket that may belong to somebody else already.
+        with self.lock:
+            self.move_to(CLOSED)
+            self.loop.remove(self)
+            self.on_removed()
             return self.sock
 
     def close(self) -> None:
-        """Close now; twice is once."""
+        """Close the socket immediately. Closing again does nothing."""
         with self.lock:
             if not self.closed:
                 self.detach().close()
 
 
 class Connection(WatchedSocket):
-    """A socket with a queue of output. Subclasses say what input means, and what happens when time is up.
+    """A socket with a queue of output. Subclasses define what input means, and what happens at the deadline.
 
-    Any thread may send and finish: so whatever changes a connection happens under its lock.
+    Any thread may send and finish. So everything that changes a connection happens under its lock.
     """
 
-    linger_bytes = 1 << 20  # that may still come in after finish(), and are dropped
-    finish_seconds = LINGER_SECONDS  # for what is queued then to be sent
+    linger_bytes = 1 << 20  # Bytes that may still arrive after finish(). They are dropped.
+    finish_seconds = LINGER_SECONDS  # For everything that is queued at finish() to be sent.
 
     def __init__(self, loop: Loop, sock: socket.socket, seconds: float = LINGER_SECONDS) -> None:
         self.queue: deque[bytes | memoryview] = deque()
-        self.due = loop.now() + seconds  # when expired() is called
-        self.finishing = False  # to be closed when everything is sent
-        self.lingering = False  # FIN is sent
-        self._blocked = False  # the socket takes no more
-        self._dropped = 0
+        self.due = loop.now() + seconds  # The deadline, at which on_deadline() is called.
+        self._is_blocked = False  # The socket takes no more output for now.
+        self._dropped_bytes = 0
         loop.connections.add(self)
         super().__init__(loop, sock)
 
     # ---- for subclasses
 
-    def received(self, data: bytes) -> None:
-        """Bytes came in."""
+    def on_data(self, data: bytes) -> None:
+        """Handle input."""
 
-    def drained(self) -> None:
-        """Everything that the socket did not take at once has been sent."""
+    def on_drained(self) -> None:
+        """Continue, because everything that the socket did not take immediately has been sent."""
 
     def refill(self) -> bool:
-        """Whether it has put more into the queue, which is empty."""
+        """Put more output into the queue, which is empty. Return False if there is none."""
         return False
 
-    def lingers(self) -> None:
-        """Everything is said, and the client is given time to close."""
+    def on_lingering(self) -> None:
+        """Release what is not needed to wait for the client to close: everything has been sent."""
 
-    def expired(self) -> None:
-        """The time ``due`` has come."""
+    def on_deadline(self) -> None:
+        """Close, because the deadline has passed."""
         self.close()
 
-    # ---- what a connection does
+    # ---- for users
 
     def send(self, chunks: Iterable[bytes | memoryview]) -> None:
-        """Queue whole messages, and send what the socket takes at once."""
+        """Queue complete messages, and send what the socket takes immediately."""
         with self.lock:
-            if not (self.finishing or self.closed or self.broken):
-                self.queue.extend(filter(None, chunks))  # an empty one would never be sent
-                if not self._blocked:
+            if self.can_send:
+                self.queue.extend(filter(None, chunks))  # An empty chunk would never leave the queue.
+                if not self._is_blocked:
                     self._flush()
 
     def finish(self) -> None:
-        """Close once everything queued is sent and the client has closed too, or time is up.
+        """Close when everything queued has been sent and the client has closed too, or at the deadline.
 
-        RFC 9112 section 9.6: closing with input unread would reset the connection, and lose what was sent. A broken
+        RFC 9112 section 9.6: closing while input is unread would reset the connection, and lose what was sent. A broken
         connection sends no FIN: the loop closes it without one.
         """
         with self.lock:
-            if not (self.closed or self.finishing or self.broken):
-                self.finishing = True
+            if self.can_send:
+                self.move_to(FINISHING)
                 self.due = self.loop.now() + self.finish_seconds
-                if not self._blocked:
+                if not self._is_blocked:
                     self._flush()
 
     def send_last(self, *chunks: bytes) -> None:
-        """Send, and close."""
+        """Send the chunks, then close as finish() does."""
         self.send(chunks)
         self.finish()
 
     @property
-    def takes_output(self) -> bool:
-        """Whether what is sent has a chance to arrive."""
-        return not (self.closed or self.broken or self.finishing)
+    def is_finishing(self) -> bool:
+        """Return True from finish() to the end of the connection."""
+        return self.state is FINISHING or self.state is LINGERING
+
+    @property
+    def can_send(self) -> bool:
+        """Return True if more output may be sent."""
+        return not self.broken and self.state not in ENDING_STATES
 
     def waiting(self) -> int:
-        """How many messages are queued and not yet sent."""
+        """Return the number of queued messages."""
         return len(self.queue)
 
     def drop_queue(self) -> None:
-        """Forget what is queued, but for a message that has been sent in part."""
+        """Drop the queued messages, except one that has been sent in part."""
         first = self.queue[0] if self.queue else None
         self.queue.clear()
         if isinstance(first, memoryview):
             self.queue.append(first)
 
-    def wants(self) -> int:
-        """Input always, and room for output while some is queued."""
+    def wanted_events(self) -> int:
+        """Return READ, and WRITE too while output is queued."""
         return READ | WRITE if self.queue else READ
 
-    def handle(self, happened: int) -> None:
-        """Send and receive; TCP's urgent data, which no protocol here has, ends the connection."""
+    def handle_events(self, events: int) -> None:
+        """Send and receive. Urgent data of TCP, which no protocol here has, ends the connection."""
         with self.lock:
-            if happened & select.EPOLLPRI:
+            if events & select.EPOLLPRI:
                 self.close()
-            if self.queue and happened & (WRITE | FAILED) and not self.closed:
+            if self.queue and events & (WRITE | FAILED) and not self.closed:
                 self._flush()
-                if not (self.queue or self.closed or self.finishing):
-                    self.drained()
-            if happened & (READ | FAILED) and not self.closed:
+                if not (self.queue or self.closed or self.is_finishing):
+                    self.on_drained()
+            if events & (READ | FAILED) and not self.closed:
                 self._read()
 
     def _read(self) -> None:
@@ -182,177 +213,190 @@ class Connection(WatchedSocket):
             return
         except OSError:
             data = b""
-        self._dropped += len(data) if self.finishing else 0
-        if not data or self._dropped > self.linger_bytes:
+        is_finishing = self.is_finishing
+        if is_finishing:
+            self._dropped_bytes += len(data)
+        if not data or self._dropped_bytes > self.linger_bytes:
             self.close()
-        elif not self.finishing:
-            self.received(data)
+        elif not is_finishing:
+            self.on_data(data)
 
     def _flush(self) -> None:
         try:
-            turns = SENDS_AT_ONCE
-            while (self.queue or self.refill()) and turns:
-                turns -= 1
-                self._take(self.sock.sendmsg(list(islice(self.queue, WRITE_AT_ONCE))))
-            if self.finishing and not (self.lingering or self.queue):
+            turns_left = MAX_SENDS_IN_TURN
+            while (self.queue or self.refill()) and turns_left:
+                turns_left -= 1
+                self._remove_sent(self.sock.sendmsg(list(islice(self.queue, MAX_CHUNKS_PER_SEND))))
+            if self.state is FINISHING and not self.queue:
                 self.sock.shutdown(socket.SHUT_WR)
-                self.lingering = True
+                self.move_to(LINGERING)
                 self.due = self.loop.now() + LINGER_SECONDS
-                self.lingers()
+                self.on_lingering()
         except BlockingIOError:
             pass
-        except OSError:  # the client has gone
+        except OSError:  # The client has disconnected.
             self.broken = True
             self.queue.clear()
-        self._blocked = bool(self.queue)
-        if self._blocked or self.broken:
-            self.loop.attend(self)
+        self._is_blocked = bool(self.queue)
+        if self._is_blocked or self.broken:
+            self.loop.update_events(self)
 
-    def _take(self, sent: int) -> None:
-        """Take what was sent off the queue; a message sent in part stays as a view of its rest."""
-        while sent:
+    def _remove_sent(self, byte_count: int) -> None:
+        """Remove the bytes that were sent from the queue. Of a message sent in part, a view of its end stays."""
+        while byte_count:
             first = self.queue.popleft()
-            if sent < len(first):
-                self.queue.appendleft(memoryview(first)[sent:])
+            if byte_count < len(first):
+                self.queue.appendleft(memoryview(first)[byte_count:])
                 return
-            sent -= len(first)
+            byte_count -= len(first)
 
 
 class Loop:
-    """The sockets of one thread. All is for that thread but attend(), call_soon() and wake()."""
+    """The sockets of one thread. Other threads may only use update_events(), call_soon() and wake()."""
 
     def __init__(self, now: Callable[[], float], tick: float = 1.0) -> None:
         self.now = now
-        self.tick = tick  # seconds between looks at the deadlines
+        self.tick = tick  # Seconds between two looks at the deadlines.
         self.connections: set[Connection] = set()
-        self._watched: dict[int, WatchedSocket] = {}
-        self._asked: dict[int, int] = {}  # what the kernel has been asked to report of each
+        self._sockets: dict[int, WatchedSocket] = {}  # By descriptor.
+        self._registered_events: dict[int, int] = {}  # By descriptor: the events that the kernel reports.
         self._calls: deque[Callable[[], None]] = deque()
-        self._later: list[tuple[float, int, Callable[[], None]]] = []  # a heap: when, in which order, what
-        self._number = count()
+        self._timers: list[tuple[float, int, Callable[[], None]]] = []  # A heap of time, order and function.
+        self._timer_numbers = count()
         self._epoll = select.epoll()
-        self._thread: int | None = None
-        self._next_sweep = -inf
-        self._alarm, self._woken = socket.socketpair()
-        for end in (self._alarm, self._woken):
-            end.setblocking(False)
-        self._epoll.register(self._woken, READ)
+        self._thread_id: int | None = None
+        self._next_tick_at = -inf
+        self._wake_sender, self._wake_receiver = socket.socketpair()
+        self._wake_sender.setblocking(False)
+        self._wake_receiver.setblocking(False)
+        self._epoll.register(self._wake_receiver, READ)
 
-    # ---- from any thread
+    # ---- for any thread
 
     @property
     def is_current_thread(self) -> bool:
-        """Whether this is called in the loop's thread."""
-        return get_ident() == self._thread
+        """Return True in the loop's thread."""
+        return get_ident() == self._thread_id
 
     def wake(self) -> None:
-        """Let the loop look at the time and at what is to be done now."""
-        with suppress(OSError):  # full: it will wake anyway; closed: it has ended
-            self._alarm.send(b"\0")
+        """End the wait for events, so that the loop looks at the time and at new calls immediately."""
+        # An error means that the pipe is full, so that the loop will wake anyway, or that the loop has ended.
+        with suppress(OSError):
+            self._wake_sender.send(b"\0")
 
     def call_soon(self, function: Callable[[], None]) -> None:
-        """Have a function called in the loop's thread."""
+        """Call a function in the loop's thread, in its next round."""
         self._calls.append(function)
         if not self.is_current_thread:
             self.wake()
 
-    def attend(self, watched: WatchedSocket) -> None:
-        """Watch for all that a socket waits for now, and for room for output no longer than that.
+    def update_events(self, watched: WatchedSocket) -> None:
+        """Have the kernel report the events that a socket waits for now, or close the socket if it is broken.
 
-        Another thread wakes the loop only if that is needed. Interest in input is given up only when input comes
-        that is not wanted: a client that waits for its answer sends none, and two system calls a request are saved.
+        Other threads wake the loop only if that is needed. READ is not withdrawn here but when input arrives that the
+        socket does not wait for. A client that waits for its answer sends none, so that each request saves two system
+        calls.
         """
         if watched.closed:
             return
         if not self.is_current_thread:
-            # The caller changed what the socket waits for before this look, and under its lock. The loop looks under
-            # the same lock, and step() stops watching before it looks: one of the two sees the change.
-            if watched.broken or watched.wants() & ~self._asked.get(watched.number, 0):
-                self.call_soon(lambda: self.attend(watched))
+            # The caller has changed what the socket waits for, under its lock, before this look. The loop looks under
+            # the same lock, and step() withdraws events before it looks. So one of the two sees the change.
+            if watched.broken or watched.wanted_events() & ~self._registered_events.get(watched.descriptor, 0):
+                self.call_soon(lambda: self.update_events(watched))
         elif watched.broken:
             watched.close()
         else:
             with watched.lock:
-                wanted, asked = watched.wants(), self._asked.get(watched.number, 0)
-                if wanted & ~asked or asked & WRITE & ~wanted:
-                    self._watch(watched.number, wanted)
+                wanted = watched.wanted_events()
+                registered = self._registered_events.get(watched.descriptor, 0)
+                if wanted & ~registered or registered & WRITE & ~wanted:
+                    self._register(watched.descriptor, wanted)
 
-    # ---- in the loop's thread
+    # ---- for the loop's thread
 
-    def add(self, one: WatchedSocket) -> None:
-        """Begin to watch a socket."""
-        self._watched[one.number] = one
-        self.attend(one)
+    def add(self, watched: WatchedSocket) -> None:
+        """Watch a socket."""
+        self._sockets[watched.descriptor] = watched
+        self.update_events(watched)
 
-    def forget(self, one: WatchedSocket) -> None:
-        """Watch a socket no longer, before its number can be another's."""
-        self.connections.discard(one)
-        if self._watched.pop(one.number, None) is not None:
-            self._watch(one.number, 0)
+    def remove(self, watched: WatchedSocket) -> None:
+        """Stop watching a socket, before another one can have its descriptor."""
+        self.connections.discard(watched)  # type: ignore[arg-type]
+        if self._sockets.pop(watched.descriptor, None) is not None:
+            self._register(watched.descriptor, 0)
 
     def call_later(self, seconds: float, function: Callable[[], None]) -> None:
-        """Have a function called in so many seconds."""
-        heappush(self._later, (self.now() + seconds, next(self._number), function))
+        """Call a function after a number of seconds."""
+        heappush(self._timers, (self.now() + seconds, next(self._timer_numbers), function))
 
     def step(self, seconds: float) -> bool:
-        """One round: what sockets report within ``seconds``, and every tick the deadlines; whether it was one."""
-        self._thread = get_ident()
-        for _ in range(len(self._calls)):  # those that they add come after what sockets report
+        """Run one round: calls, events that occur within ``seconds``, timers and, in each tick, deadlines.
+
+        Return True if it was a tick.
+        """
+        self._thread_id = get_ident()
+        for _ in range(len(self._calls)):  # Calls that these add are run in the next round, after the events.
             self._calls.popleft()()
-        if self._later:
-            seconds = max(0.0, min(seconds, self._later[0][0] - self.now()))
-        for number, happened in self._epoll.poll(0 if self._calls else seconds):
-            one = self._watched.get(number)
-            if one is None:  # closed in this round, or what wakes the loop
+        if self._timers:
+            next_timer_at = self._timers[0][0]
+            seconds = max(0.0, min(seconds, next_timer_at - self.now()))
+        for descriptor, events in self._epoll.poll(0 if self._calls else seconds):
+            watched = self._sockets.get(descriptor)
+            if watched is None:  # It was closed in this round, or it is the receiver of wake().
                 with suppress(BlockingIOError):
-                    self._woken.recv(4096)
-                continue
-            wanted = one.wants()
-            if not wanted:
-                with one.lock:  # a thread may be about to end what it does for it
-                    wanted = one.wants()
-            if not wanted or happened & ~(wanted | FAILED):
-                self._watch(number, wanted)
-                self.attend(one)
-            happened &= wanted | FAILED if wanted else 0
-            if happened:
-                self.guarded(one, one.handle, happened)
+                    self._wake_receiver.recv(4096)
+            else:
+                self._handle_events(watched, events)
         now = self.now()
-        while self._later and self._later[0][0] <= now:
-            heappop(self._later)[2]()
-        if now < self._next_sweep:
+        while self._timers and self._timers[0][0] <= now:
+            _, _, function = heappop(self._timers)
+            function()
+        if now < self._next_tick_at:
             return False
-        self._next_sweep = now + self.tick
+        self._next_tick_at = now + self.tick
         for connection in list(self.connections):
             if not connection.closed and now >= connection.due:
-                self.guarded(connection, connection.expired)
+                self.call_guarded(connection, connection.on_deadline)
         return True
 
     def close(self) -> None:
         """Close every socket, and release the kernel's list."""
-        for one in list(self._watched.values()):
-            one.close()
-        self._alarm.close()
-        self._woken.close()
+        for watched in list(self._sockets.values()):
+            watched.close()
+        self._wake_sender.close()
+        self._wake_receiver.close()
         self._epoll.close()
 
-    def guarded(self, one: WatchedSocket, act: Callable[..., None], *said: int) -> None:
-        """Do this for a socket: an error costs the connection, but not the loop."""
+    def call_guarded(self, watched: WatchedSocket, function: Callable[..., None], *args: int) -> None:
+        """Call a function on behalf of a socket. An exception ends its connection, but not the loop."""
         try:
-            act(*said)
+            function(*args)
         except Exception:
             log.exception("a connection failed")
-            one.failed()
-        self.attend(one)
+            watched.on_error()
+        self.update_events(watched)
 
-    def _watch(self, number: int, wanted: int) -> None:
-        asked = self._asked.pop(number, 0)
+    def _handle_events(self, watched: WatchedSocket, events: int) -> None:
+        wanted = watched.wanted_events()
+        if not wanted:
+            # Under the lock, because a thread may be about to end the work that the socket waits for.
+            with watched.lock:
+                wanted = watched.wanted_events()
+        if not wanted or events & ~(wanted | FAILED):
+            self._register(watched.descriptor, wanted)
+            self.update_events(watched)
+        if wanted and events & (wanted | FAILED):
+            self.call_guarded(watched, watched.handle_events, events & (wanted | FAILED))
+
+    def _register(self, descriptor: int, wanted: int) -> None:
+        registered = self._registered_events.pop(descriptor, 0)
         if wanted:
-            self._asked[number] = wanted
-        if not asked:
+            self._registered_events[descriptor] = wanted
+        if not registered:
             if wanted:
-                self._epoll.register(number, wanted)
+                self._epoll.register(descriptor, wanted)
         elif wanted:
-            self._epoll.modify(number, wanted)
+            self._epoll.modify(descriptor, wanted)
         else:
-            self._epoll.unregister(number)
+            self._epoll.unregister(descriptor)

@@ -1,4 +1,4 @@
-"""An answer that is held back, and let out so many bytes a second, while no thread waits for it."""
+"""A response that is held back, and then sent with a number of bytes a second, while no thread waits for it."""
 
 from __future__ import annotations
 
@@ -6,71 +6,78 @@ from collections.abc import Callable
 from math import inf
 from typing import Protocol
 
-from finapi.httpd.response import ClientGone
+from finapi.httpd.wsgi_task import ClientDisconnectedError
 
-PIECES = 20  # a second
+PIECES_PER_SECOND = 20
 
-Later = Callable[[float, Callable[[], None]], None]  # has a function called in so many seconds
+# Calls a function after a number of seconds.
+CallLater = Callable[[float, Callable[[], None]], None]
 
 
-class Paced(Protocol):
-    """A connection whose answer is held back."""
+class PacedConnection(Protocol):
+    """A connection whose response is held back."""
 
-    def put(self, data: bytes) -> None:
-        """Send a part of the answer; ClientGone when nobody takes it."""
+    def write(self, data: bytes) -> None:
+        """Send a part of the response. Raise ClientDisconnectedError if the connection takes no more output."""
 
     @property
     def has_unsent(self) -> bool:
-        """Return True if the client has not read all of the answer yet."""
+        """Return True if the client has not read all of the response yet."""
 
-    def call_over(self) -> None:
-        """The whole answer is on its way, or nobody takes it."""
+    def end_call(self) -> None:
+        """End the call, because the complete response has been written."""
 
 
 class PacedAnswer:
-    """What an application asked for of one answer: ``seconds`` before it, and bytes ``a_second`` of its body.
+    """A response that waits for ``delay_seconds``, and is then sent with ``bytes_per_second`` of its body.
 
-    ``instead`` is called after these seconds in place of answering, ``at_end`` once the last byte was let out.
+    ``instead`` is called after the delay, and before anything is sent: it may reset the connection. ``at_end`` is
+    called when the last byte has been written.
     """
 
     def __init__(
         self,
-        seconds: float,
-        a_second: float = inf,
+        delay_seconds: float,
+        bytes_per_second: float = inf,
         instead: Callable[[], None] | None = None,
         at_end: Callable[[], None] | None = None,
     ) -> None:
-        self._seconds, self._a_second, self._instead, self._at_end = seconds, a_second, instead, at_end
+        self._delay_seconds = delay_seconds
+        self._bytes_per_second = bytes_per_second
+        self._instead = instead
+        self._at_end = at_end
         self._head = b""
         self._body = bytearray()
 
-    def hold(self, data: bytes) -> None:
-        """Keep a part of the answer, the head first."""
+    def store(self, data: bytes) -> None:
+        """Store a part of the response. The first part is the head."""
         if self._head:
             self._body += data
         else:
             self._head = data
 
-    def begin(self, connection: Paced, later: Later) -> None:
-        """Let out what is held: the head after ``seconds``, with the first piece. In the loop."""
-        later(self._seconds, lambda: self._go_on(connection, later))
+    def begin(self, connection: PacedConnection, call_later: CallLater) -> None:
+        """Send the head and the first piece of the body after the delay. Call this in the loop."""
+        call_later(self._delay_seconds, lambda: self._send_piece(connection, call_later))
 
-    def _go_on(self, connection: Paced, later: Later) -> None:
-        if connection.has_unsent:  # so that a client that does not read has nothing stored for it
-            later(1 / PIECES, lambda: self._go_on(connection, later))
+    def _send_piece(self, connection: PacedConnection, call_later: CallLater) -> None:
+        if connection.has_unsent:  # Nothing is stored for a client that does not read.
+            call_later(1 / PIECES_PER_SECOND, lambda: self._send_piece(connection, call_later))
             return
         if self._instead is not None:
             self._instead()
-        size = len(self._body) if self._a_second == inf else max(1, int(self._a_second / PIECES))
-        piece, self._head = self._head + self._body[:size], b""
-        del self._body[:size]
+        is_unlimited = self._bytes_per_second == inf
+        piece_bytes = len(self._body) if is_unlimited else max(1, int(self._bytes_per_second / PIECES_PER_SECOND))
+        piece = self._head + self._body[:piece_bytes]
+        self._head = b""
+        del self._body[:piece_bytes]
         try:
-            connection.put(bytes(piece))
-        except ClientGone:
+            connection.write(bytes(piece))
+        except ClientDisconnectedError:
             self._body.clear()
         if self._body:
-            later(size / self._a_second, lambda: self._go_on(connection, later))
-        else:
-            if self._at_end is not None:
-                self._at_end()
-            connection.call_over()
+            call_later(piece_bytes / self._bytes_per_second, lambda: self._send_piece(connection, call_later))
+            return
+        if self._at_end is not None:
+            self._at_end()
+        connection.end_call()

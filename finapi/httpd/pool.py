@@ -1,4 +1,4 @@
-"""The threads that execute requests, and what becomes of one that does not come back."""
+"""The threads that serve requests, and the replacement of a thread that does not return."""
 
 from __future__ import annotations
 
@@ -14,108 +14,126 @@ log = logging.getLogger("finapi.httpd")
 Job = TypeVar("Job")
 
 
-class _Worker(Generic[Job]):
+class _PoolThread(Generic[Job]):
     """A thread, and the job that it serves."""
 
-    def __init__(self, work: Callable[[_Worker[Job]], None]) -> None:
-        self.thread = threading.Thread(target=work, args=(self,), name="finapi-http", daemon=True)
+    def __init__(self, target: Callable[[_PoolThread[Job]], None]) -> None:
+        self.thread = threading.Thread(target=target, args=(self,), name="finapi-http", daemon=True)
         self.job: Job | None = None
-        self.called = threading.Lock()  # held while it waits for one
-        self.called.acquire()
+        self.wake_lock = threading.Lock()  # Locked while the thread is idle; releasing it starts the next job.
+        self.wake_lock.acquire()
 
 
 class ThreadPool(Generic[Job]):
-    """Threads that serve what is put in.
+    """Threads that serve jobs.
 
-    One that does not come back is replaced, since Python cannot end it; so is one that waits for a client to read.
+    A thread is started when a job finds none idle, as long as there are fewer than ``size``. A thread that does not
+    return from its job, or waits for a client to read, is stuck: Python cannot end it, so another thread is started in
+    its place. There are at most twice ``size`` threads; beyond that, jobs wait, and the loop answers 504 and 503.
 
-    A thread is started when a job finds none idle, up to ``size`` beside those that are stuck and twice that in all;
-    then jobs wait and the loop answers 504 and 503. A job is given to one idle thread, the last that became so, and no
-    other is woken: each of ``queue.SimpleQueue`` wakes a second.
+    A job is given to the thread that became idle last, and no other thread is woken. ``queue.SimpleQueue`` wakes a
+    second one each time.
     """
 
-    def __init__(self, size: int, serve: Callable[[Job], None], failed: Callable[[Job], None]) -> None:
+    def __init__(self, size: int, serve: Callable[[Job], None], abandon: Callable[[Job], None]) -> None:
         self.size = size
-        self._serve, self._failed = serve, failed
+        self._serve = serve
+        self._abandon = abandon
         self._lock = threading.Lock()
-        self._workers: set[_Worker[Job]] = set()
-        self._idle: list[_Worker[Job]] = []
-        self._waiting: deque[Job | None] = deque()  # for a thread; None ends one
-        self._stuck: set[Job] = set()
+        self._threads: set[_PoolThread[Job]] = set()
+        self._idle_threads: list[_PoolThread[Job]] = []
+        self._waiting_jobs: deque[Job | None] = deque()  # None ends a thread.
+        self._stuck_jobs: set[Job] = set()
 
     def __len__(self) -> int:
-        """How many jobs wait for a thread."""
-        return len(self._waiting)
+        """Return the number of jobs that wait for a thread."""
+        return len(self._waiting_jobs)
+
+    @property
+    def thread_count(self) -> int:
+        """Return the number of threads."""
+        return len(self._threads)
+
+    @property
+    def idle_count(self) -> int:
+        """Return the number of threads that serve no job."""
+        return len(self._idle_threads)
 
     def put(self, job: Job | None) -> None:
-        """Have the job served, after those that wait."""
+        """Have a job served, after those that wait. None ends a thread."""
         with self._lock:
-            if not self._idle:
-                self._waiting.append(job)
+            if not self._idle_threads:
+                self._waiting_jobs.append(job)
                 if job is not None:
-                    self._grow()
+                    self._start_thread()
                 return
-            worker = self._idle.pop()
-            worker.job = job
-        worker.called.release()
+            thread = self._idle_threads.pop()
+            thread.job = job
+        thread.wake_lock.release()
 
     def give_up(self, job: Job) -> None:
-        """Replace the thread of a job that has overrun its time, and log it."""
+        """Replace the thread of a job that has taken too long, and log it."""
         if self.replace(job):
-            log.warning("a call has overrun its time; %d threads are in a call that takes long", len(self._stuck))
+            log.warning("a call has overrun its time; %d threads are in a call that takes long", len(self._stuck_jobs))
 
     def replace(self, job: Job) -> bool:
-        """Let another thread work in place of the one that serves the job. Return False if none does, or one has."""
+        """Let another thread work in place of the one that serves a job.
+
+        Return False if no thread serves it, or if its thread has been replaced already.
+        """
         with self._lock:
-            if job in self._stuck or not any(worker.job is job for worker in self._workers):
+            if job in self._stuck_jobs or not any(thread.job is job for thread in self._threads):
                 return False
-            self._stuck.add(job)
-            self._grow()
+            self._stuck_jobs.add(job)
+            self._start_thread()
             return True
 
-    def stop(self, timeout: float) -> int:
-        """End and join the threads; returns how many are still in a call after ``timeout`` seconds."""
+    def stop(self, timeout_seconds: float) -> int:
+        """End and join the threads. Return the number of those that are still in a call after the timeout."""
         with self._lock:
-            threads = [worker.thread for worker in self._workers]
+            threads = [thread.thread for thread in self._threads]
         for _ in threads:
             self.put(None)
-        until = time.monotonic() + timeout
+        until = time.monotonic() + timeout_seconds
         for thread in threads:
             thread.join(max(until - time.monotonic(), 0.0))
         return sum(thread.is_alive() for thread in threads)
 
-    def _grow(self) -> None:
-        """Start a thread if there may be another; called with the lock."""
-        if len(self._workers) >= min(self.size + len(self._stuck), 2 * self.size):
+    def _start_thread(self) -> None:
+        """Start a thread unless there are enough. Call this with the lock."""
+        if len(self._threads) >= min(self.size + len(self._stuck_jobs), 2 * self.size):
             return
-        worker = _Worker(self._work)
+        thread = _PoolThread(self._run)
         try:
-            worker.thread.start()
-        except RuntimeError as error:  # the machine allows no more: the job waits for one that there is
+            thread.thread.start()
+        except RuntimeError as error:  # The machine allows no more threads. The job waits for one of the others.
             log.error("a thread for calls cannot be started: %s", error)
         else:
-            self._workers.add(worker)
+            self._threads.add(thread)
 
-    def _work(self, this: _Worker[Job]) -> None:
-        while (job := self._next(this)) is not None:
+    def _run(self, thread: _PoolThread[Job]) -> None:
+        while True:
+            job = self._next_job(thread)
+            if job is None:
+                return
             try:
                 self._serve(job)
-            except BaseException:  # a SystemExit of the application, say
+            except BaseException:  # For example a SystemExit of the application.
                 log.exception("exception while serving a request")
-                self._failed(job)
+                self._abandon(job)
 
-    def _next(self, this: _Worker[Job]) -> Job | None:
-        """What a thread is to serve now that it has served its job; None when it is to end."""
+    def _next_job(self, thread: _PoolThread[Job]) -> Job | None:
+        """Wait for the next job of a thread, and return it. Return None to end the thread."""
         with self._lock:
-            if this.job in self._stuck:
-                self._stuck.discard(this.job)
-                if len(self._workers) - len(self._stuck) > self.size:
-                    self._workers.remove(this)
+            if thread.job in self._stuck_jobs:
+                self._stuck_jobs.discard(thread.job)
+                if len(self._threads) - len(self._stuck_jobs) > self.size:
+                    self._threads.remove(thread)
                     return None
-            if self._waiting:
-                this.job = self._waiting.popleft()
-                return this.job
-            this.job = None
-            self._idle.append(this)
-        this.called.acquire()
-        return this.job
+            if self._waiting_jobs:
+                thread.job = self._waiting_jobs.popleft()
+                return thread.job
+            thread.job = None
+            self._idle_threads.append(thread)
+        thread.wake_lock.acquire()
+        return thread.job

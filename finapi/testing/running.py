@@ -16,8 +16,8 @@ from finapi.core.clock import SystemClock
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.core.temporary import TemporaryFolder, sweep
-from finapi.httpd.listen import Listener
-from finapi.httpd.settings import Asked
+from finapi.httpd.listener import Listener
+from finapi.httpd.settings import RequestSummary
 from finapi.listening import build_listen_settings, build_url, listen_error, run_loop
 from finapi.store import datadir
 from finapi.testing import base
@@ -122,11 +122,11 @@ def run_fixture(
 
 
 def _open_listener(pool: WorldPool, config: Config) -> Listener:
-    def build_error(status: int, message: str, request: Asked) -> tuple[list[tuple[str, str]], bytes]:
+    def build_error(status: int, message: str, request: RequestSummary) -> tuple[list[tuple[str, str]], bytes]:
         return pool.gate.get_world("").wsgi.error_response(status, message, request)
 
     try:
-        return Listener(pool.gate, build_listen_settings(config), build_error, take_over=pool.feeds)
+        return Listener(pool.gate, build_listen_settings(config), build_error, request_taker=pool.feeds)
     except OSError as error:
         raise listen_error(config, error) from None
 

@@ -29,7 +29,7 @@ from finapi.core.config import Config
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.lockout import Lockouts
 from finapi.delivery import events, webhooks
-from finapi.httpd.response import http_date
+from finapi.httpd.response_heads import format_http_date
 from finapi.net import letters, mail
 from finapi.net.letters import MailError
 from finapi.net.outbound import Outbound, OutboundRequest, Reply
@@ -432,7 +432,7 @@ class World:
 
     def build_date_header(self) -> tuple[str, str]:
         """Return a Date header with the time of its clock."""
-        return "Date", http_date(int(self.clock.now().timestamp()))
+        return "Date", format_http_date(int(self.clock.now().timestamp()))
 
     def settle(self, delivery_seconds: float = DELIVERY_TIMEOUT_SECONDS) -> None:
         """Do all the work that is due now. Webhooks under way have ``delivery_seconds`` of real time to end."""

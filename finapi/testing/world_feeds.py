@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from finapi.core.errors import ApiError
 from finapi.feeds.feed_requests import SOCKET_IO, find_api_key, is_feed_request
 from finapi.feeds.lazy_feeds import LazyFeeds
-from finapi.httpd.loop import break_off
-from finapi.httpd.response import head
-from finapi.httpd.settings import HandedOver
+from finapi.httpd.loop import reset_on_close
+from finapi.httpd.response_heads import build_head
+from finapi.httpd.settings import HandedOverRequest
 from finapi.testing import faults
 from finapi.testing.faults import Fault
 from finapi.testing.gate import Gate, split_world_path
@@ -41,11 +41,11 @@ class WorldFeeds:
         self._lock = threading.Lock()
         self._starter: LazyFeeds | None = None
 
-    def wants(self, method: str, path: str, accept: str) -> bool:
+    def can_take(self, method: str, path: str, accept: str) -> bool:
         """Return True if a request opens a feed."""
         return is_feed_request(method, split_world_path(path)[1], accept)
 
-    def take(self, request: HandedOver) -> None:
+    def take(self, request: HandedOverRequest) -> None:
         """Take over the connection of a request that opens a feed."""
         path_name, path = split_world_path(request.path)
         world_name = path_name or request.headers.get(WORLD_HEADER)
@@ -105,7 +105,7 @@ class WorldFeeds:
             self._starter.close(CLOSE_GRACE_SECONDS)
 
 
-def _apply_faults(world: World, request: HandedOver, path: str) -> bool:
+def _apply_faults(world: World, request: HandedOverRequest, path: str) -> bool:
     """Return True if a fault of the world reset the connection. Raise ApiError if a fault refuses the request."""
     # Clients append a slash to the path of Socket.IO, and routes of faults contain it.
     route_path = path + "/" if path == SOCKET_IO else path
@@ -118,12 +118,12 @@ def _apply_faults(world: World, request: HandedOver, path: str) -> bool:
             now = world.clock.now().timestamp()
             raise faults.build_error(fault.effect_value, has_limit_headers=fault.headers, now=now)
         with request.sock:
-            break_off(request.sock)
+            reset_on_close(request.sock)
     return bool(met_faults)
 
 
-def _send_error(world: World, request: HandedOver, path: str, error: ApiError) -> None:
+def _send_error(world: World, request: HandedOverRequest, path: str, error: ApiError) -> None:
     environ = {"REQUEST_METHOD": request.method, "REQUEST_URI": path, "REMOTE_ADDR": request.peer}
     status, headers, body = world.wsgi.refuse(environ, error)
     with suppress(OSError), request.sock:  # The client may have disconnected.
-        request.sock.send(head(status, [*headers, ("Connection", "close")]) + body)
+        request.sock.send(build_head(status, [*headers, ("Connection", "close")]) + body)

@@ -115,7 +115,7 @@ def start(app: App) -> Iterator[Callable[..., Running]]:
             client.close()
         running.listener.stop(0)
         running.thread.join(10)
-        assert running.listener.pool.stop(timeout=10) == 0
+        assert running.listener.context.pool.stop(timeout_seconds=10) == 0
 
 
 def request(running: Running, path: str, key: str = "", source: str = "127.0.0.1", **headers: str) -> Client:
@@ -148,7 +148,9 @@ def read_all(client: Client) -> int:
 
 def is_stored_or_paused(running: Running) -> bool:
     """Whether no export is being made: each is complete, or waits for its client to read."""
-    return sum(bool(one.requests) for one in running.listener.connections) == len(running.listener.paused)
+    return sum(bool(one.requests) for one in running.listener.connections) == len(
+        running.listener.context.paused_threads
+    )
 
 
 def is_settled(app: App) -> bool:
@@ -177,7 +179,10 @@ def test_unread_documents_of_one_address_take_no_room(start: Callable[..., Runni
     hoard = [request(running, "/openapi.json", source="127.0.0.2", **kinds[number % 3]) for number in range(60)]
     hoard += [request(running, "/openapi.json?a=1", source="127.0.0.2") for _ in range(20)]
     eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 80)
-    assert (running.listener.disk.free_bytes, running.listener.memory.free_bytes) == (1_000_000, 500_000)
+    assert (running.listener.context.disk.free_bytes, running.listener.context.memory.free_bytes) == (
+        1_000_000,
+        500_000,
+    )
     assert len(app.static_bodies) == 2
     document = request(running, "/openapi.json?b=1", source="127.0.0.3")
     assert document.answer().body == app.static_bodies[OPENAPI]
@@ -193,7 +198,7 @@ def test_four_slow_readers_of_exports_get_every_row(start: Callable[..., Running
         clients.append(request(running, PATH, key, f"127.0.0.{2 + number}"))
         eventually(lambda number=number: sum(one.has_unsent for one in running.listener.connections) == number + 1)
         eventually(lambda: is_stored_or_paused(running))
-    assert len(running.listener.paused) >= 2
+    assert len(running.listener.context.paused_threads) >= 2
     for client in clients:
         lines = table_of(client)
         assert (len(lines), lines[-1]) == (ROWS + 1, f"{ROWS - 1},{TEXT}".encode())
@@ -207,7 +212,7 @@ def test_an_export_that_waits_for_its_reader_lets_others_be_made(
     running = start(spool_limit=0, held_limit=0, threads=8)
     other_key = users.create(app, "bob@example.com", "pro", NOW).api_key
     waiting = [request(running, PATH, key, "127.0.0.2"), request(running, PATH, other_key, "127.0.0.3")]
-    eventually(lambda: len(running.listener.paused) == 2)
+    eventually(lambda: len(running.listener.context.paused_threads) == 2)
     third_key = users.create(app, "eve@example.com", "pro", NOW).api_key
     assert len(table_of(request(running, PATH, third_key, "127.0.0.4"))) == ROWS + 1
     assert [len(table_of(client)) for client in waiting] == [ROWS + 1] * 2
@@ -233,7 +238,7 @@ def test_a_client_that_stops_reading_pays(start: Callable[..., Running], app: Ap
     received = 0
     while received < 8_000_000:
         received += len(client.socket.recv(65_536))
-    eventually(lambda: len(running.listener.paused) == 1 or is_settled(app))
+    eventually(lambda: len(running.listener.context.paused_threads) == 1 or is_settled(app))
     running.later(61)
     eventually(lambda: is_settled(app))
     assert changes(app) == PAID
@@ -242,7 +247,7 @@ def test_a_client_that_stops_reading_pays(start: Callable[..., Running], app: Ap
 def test_a_client_that_disconnects_pays(start: Callable[..., Running], app: App, key: str) -> None:
     running = start(spool_limit=0, held_limit=0)
     client = request(running, PATH, key)
-    eventually(lambda: len(running.listener.paused) == 1)
+    eventually(lambda: len(running.listener.context.paused_threads) == 1)
     client.close()
     eventually(lambda: is_settled(app))
     assert changes(app) == PAID
@@ -251,7 +256,7 @@ def test_a_client_that_disconnects_pays(start: Callable[..., Running], app: App,
 def test_a_slow_reader_that_has_to_make_room_pays(start: Callable[..., Running], app: App, key: str) -> None:
     running = start(spool_limit=0, held_limit=0, paused_limit=1, paused_per_owner=1, threads=8)
     slow = request(running, PATH, key, "127.0.0.2")
-    eventually(lambda: len(running.listener.paused) == 1)
+    eventually(lambda: len(running.listener.context.paused_threads) == 1)
     other_key = users.create(app, "bob@example.com", "pro", NOW).api_key
     assert len(table_of(request(running, PATH, other_key, "127.0.0.3"))) == ROWS + 1
     assert read_all(slow) < ROWS * len(TEXT)
@@ -263,7 +268,7 @@ def test_an_export_that_fails_after_a_pause_is_refunded(start: Callable[..., Run
     FAILING_PAGES.append(15_000)
     running = start(spool_limit=0, held_limit=0)
     client = request(running, PATH, key)
-    eventually(lambda: len(running.listener.paused) == 1)
+    eventually(lambda: len(running.listener.context.paused_threads) == 1)
     assert read_all(client) < ROWS * len(TEXT)
     eventually(lambda: is_settled(app))
     assert changes(app) == REFUNDED
@@ -278,7 +283,7 @@ def test_an_export_that_a_stop_cuts_off_is_refunded(
     if spool_limit:
         eventually(lambda: any(one.has_unsent and not one.requests for one in running.listener.connections))
     else:
-        eventually(lambda: len(running.listener.paused) == 1)
+        eventually(lambda: len(running.listener.context.paused_threads) == 1)
     assert not is_settled(app)
     running.listener.stop(0)
     running.thread.join(10)
@@ -323,7 +328,7 @@ def test_an_unread_file_takes_no_room_and_is_paid_at_its_end(start: Callable[...
     running = start(spool_limit=0, held_limit=0)
     clients = [request(running, BULK.path, key) for _ in range(3)]
     eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 3)
-    assert len(running.listener.paused) == 0
+    assert len(running.listener.context.paused_threads) == 0
     assert not is_settled(app)
     assert len(clients[0].answer().body) == FILE_BYTES
     clients[1].close()

@@ -18,7 +18,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.httpd.listen import Listener
+from finapi.httpd.listener import Listener
 from finapi.httpd.settings import ListenSettings
 from finapi.ops import watchdog
 from finapi.ops.probes import build_process_probes

@@ -20,7 +20,7 @@ import pytest
 from finapi.accounts import users
 from finapi.app import App
 from finapi.core.errors import ApiError
-from finapi.httpd.listen import Listener
+from finapi.httpd.listener import Listener
 from finapi.httpd.settings import ListenSettings
 from finapi.web import exports
 from finapi.web.application import WsgiApp
@@ -277,7 +277,7 @@ def test_over_the_wire_a_table_that_a_stop_cuts_off_is_refunded(app: App, api: C
         listener.stop(0.0)
         closed.set()
         thread.join()
-        assert listener.pool.stop(timeout=10) == 0
+        assert listener.context.pool.stop(timeout_seconds=10) == 0
     assert [row[:2] for row in ledger(app)] == [(-5, "debit"), (5, "5xx_refund")]
 
 

@@ -15,7 +15,7 @@ from finapi.core.clock import FixedClock
 from finapi.delivery import events
 from finapi.delivery.events import EventTags
 from finapi.feeds.feed_loop import Feeds
-from finapi.httpd.listen import Listener
+from finapi.httpd.listener import Listener
 from finapi.httpd.settings import ListenSettings
 from finapi.web.application import WsgiApp
 from tests.process import eventually
@@ -58,7 +58,7 @@ class Service:
         self.clock = clock
         wsgi = WsgiApp(app)
         self.feeds = Feeds(wsgi, clock.monotonic)
-        self.listener = Listener(wsgi, ListenSettings(port=0), wsgi.error_response, take_over=self.feeds)
+        self.listener = Listener(wsgi, ListenSettings(port=0), wsgi.error_response, request_taker=self.feeds)
         self.host = f"127.0.0.1:{self.listener.port}"
         self.address = ("127.0.0.1", self.listener.port)
         self._threads = [

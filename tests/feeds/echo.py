@@ -13,7 +13,7 @@ from finapi.feeds import websocket
 from finapi.feeds.feed_messages import encode_text_frame
 from finapi.feeds.websocket import WebSocket, answer_handshake
 from finapi.httpd.loop import Loop
-from finapi.httpd.settings import HandedOver
+from finapi.httpd.settings import HandedOverRequest
 
 
 class Echo(WebSocket):
@@ -31,7 +31,7 @@ def begin(loop: Loop, sock: socket.socket) -> None:
         while line := file.readline().decode("latin-1").rstrip("\r\n"):
             name, _, text = line.partition(":")
             headers[name.lower()] = text.strip()
-    status, answer, _ = answer_handshake(HandedOver(sock, "", "GET", "", {}, headers, b"", b""))
+    status, answer, _ = answer_handshake(HandedOverRequest(sock, "", "GET", "", {}, headers, b"", b""))
     assert status == 101
     lines = ["HTTP/1.1 101 Switching Protocols", *(f"{name}: {value}" for name, value in answer), "", ""]
     sock.sendall("\r\n".join(lines).encode())
