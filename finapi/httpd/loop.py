@@ -322,7 +322,8 @@ class Loop:
 
     def remove(self, watched: WatchedSocket) -> None:
         """Stop watching a socket, before another one can have its descriptor."""
-        self.connections.discard(watched)  # type: ignore[arg-type]
+        if isinstance(watched, Connection):
+            self.connections.discard(watched)
         if self._sockets.pop(watched.descriptor, None) is not None:
             self._register(watched.descriptor, 0)
 
