@@ -118,7 +118,7 @@ class Load:
             clock.advance(seconds=seconds)
 
         self.loader = Loader(
-            app, self.gateway, wait=wait, tell=self.told.append, moved=lambda *one: self.moves.append(one)
+            app, self.gateway, wait=wait, report=self.told.append, report_progress=lambda *one: self.moves.append(one)
         )
 
     def run(self, texts: Sequence[str] = (), top: int = 0, years: int = 1) -> loading.LoadPlan:

@@ -315,7 +315,7 @@ def test_a_document_that_the_full_disk_kept_out_is_fetched_again(
         raise OperationalError("database or disk is full")
 
     with monkeypatch.context() as patched:
-        patched.setattr("finapi.market.intake.ingest._put_submission", full)
+        patched.setattr("finapi.market.intake.ingest._store_submission", full)
         with pytest.raises(OperationalError, match="cannot be stored: database or disk is full"):
             poller.run_poll_step()
     clock.advance(300)

@@ -204,7 +204,7 @@ def poll(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
     execute(app, f"INSERT INTO wanted_documents ({columns}) VALUES (?, ?, ?, ?)", rows)
     edgar = Archive()
     poller = Poller(app, edgar, interval_seconds=60.0)
-    poller._feed_at = poller._monotonic() + 60.0
+    poller._next_feed_at = poller._monotonic() + 60.0
     return Backlog(poller.run_poll_step, lambda: 99 - edgar.questions)
 
 

@@ -50,7 +50,9 @@ def _load(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
 
     gateway = Gateway(app)
     try:
-        loader = Loader(app, gateway, wait=_build_wait(args, bar, say), tell=report_outcome, moved=bar.update)
+        loader = Loader(
+            app, gateway, wait=_build_wait(args, bar, say), report=report_outcome, report_progress=bar.update
+        )
         ciks, unknown = loader.choose_companies(texts, top_count)
         for text in unknown:
             say("err", escape_unprintable(f"finapi: {text}: no company with this ticker or CIK is known"))

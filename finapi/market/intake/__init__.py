@@ -1,1 +1,1 @@
-"""Documents on their way in: recognised, parsed and stored; EDGAR's feed followed."""
+"""Intake of documents: detection, parsing and storage, and the poller that follows EDGAR."""

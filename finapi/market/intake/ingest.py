@@ -1,6 +1,17 @@
-"""Documents into the store: recognised by content, parsed outside the transaction, stored filing by filing.
+"""Ingest: documents are detected, parsed and stored.
 
-A filing is stored whole or not at all; what cannot be read is reported with its reason and the rest goes on.
+From bytes to rows, an ingest takes these steps:
+
+1. ``sources.iter_groups`` yields the documents of each folder (or folder of a zip) as a group.
+2. The kind of each document is detected from its first bytes, whatever its name is.
+3. Single documents (a company's list, an index, prices, a full submission) are parsed and stored one by one.
+4. The documents of each form family are split into filings. Each filing is parsed, identified
+   (``identification.FilingClues``) and stored with its family's functions.
+5. At the end, each family completes what depends on several documents.
+
+Parsing happens before the write transaction, so that other writers wait only for the rows. A filing is stored in one
+transaction, completely or not at all. A document that cannot be read gets the outcome ``refused`` with the reason, and
+the ingest continues with the next one.
 """
 
 from __future__ import annotations
@@ -8,7 +19,7 @@ from __future__ import annotations
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -31,384 +42,446 @@ from finapi.market.documents import (
 )
 from finapi.market.documents.families import Family
 from finapi.market.documents.identification import FilingClues, IngestOptions
-from finapi.market.documents.metadata import UNFILED_PREFIX, FilingMetadata
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata, is_unfiled
 from finapi.market.documents.outcomes import ALREADY_STORED_NOTE, Outcome
 from finapi.market.documents.sources import Document, Group, Unreadable
 from finapi.market.filings import lists
 from finapi.market.intake import fetch_queue, single_documents
+from finapi.market.intake.single_documents import StoreCallback
 from finapi.store import heartbeats
 from finapi.store.db import OperationalError, Transaction
 
 log = logging.getLogger("finapi.ingest")
 
-MAX_REFUSED_FILES = 1000  # refused files that are remembered
-MAX_LIST_BATCH_BYTES = 4_000_000  # of lists of filings that are stored together: about 25, and half a second
+MAX_REFUSED_FILES = 1000  # Refused files that are remembered.
+MAX_LIST_BATCH_BYTES = 4_000_000  # Lists of filings that are stored together: about 25, in half a second.
 
-# Stores what has been parsed, in the caller's transaction.
-StoreCallback = Callable[[Transaction, datetime], Sequence[Outcome]]
-# What is told of the work on a long file: its path, and what its ``Moved`` is told.
+# Called with the progress of the work on a long file: its path, and the arguments of sources.ProgressCallback.
 FileProgressCallback = Callable[[str, str, int, int], None]
-# What else belongs to the transaction that stores some documents.
+# Called in the transaction that stores some documents, with their outcomes.
 FinishCallback = Callable[[Transaction, Sequence[Outcome]], None]
+
+_FAMILY_BY_KIND = {kind: form for form in FAMILIES for kind in (*form.kinds, *form.data_set_kinds)}
+
+
+# ---- entry points
 
 
 def run(
     app: App,
     paths: Iterable[Path],
-    given: IngestOptions,
-    tell: Callable[[Outcome], None],
-    moved: FileProgressCallback | None = None,
+    options: IngestOptions,
+    report: Callable[[Outcome], None],
+    report_progress: FileProgressCallback | None = None,
 ) -> dict[str, int]:
-    """Ingest everything that the paths hold; how many files had each outcome.
+    """Ingest all documents of the paths. Return the number of files for each outcome.
 
-    ``tell`` is called with each file's outcome as soon as it is known; ``moved`` while a long one is worked on.
-    The last that were refused are remembered until they are ingested. CONFLICT where market data are a copy.
+    ``report`` is called with each file's outcome as soon as it is known, ``report_progress`` during the work on a long
+    file. The files refused last are stored, until they are ingested. Raise ApiError CONFLICT if the market data are a
+    copy.
     """
     app.db.check_original()
     counts: Counter[str] = Counter()
     with app.db.read() as tx:
-        known = {row["path"] for row in fetch_queue.list_refused_files(tx, MAX_REFUSED_FILES)}
+        known_refused_paths = {row["path"] for row in fetch_queue.list_refused_files(tx, MAX_REFUSED_FILES)}
     refused: deque[Outcome] = deque(maxlen=MAX_REFUSED_FILES)
-    mended: list[str] = []
+    fixed_paths: list[str] = []
     with app.db.with_larger_cache():
         try:
-            for group in sources.iter_groups(paths, None if given.only_ciks is None else given.accepts_file):
-                if isinstance(group, Unreadable):
-                    found: Iterable[Outcome] = [Outcome(group.path, "unknown", "refused", group.reason)]
-                else:
-                    wanted = [entry for entry in group.entries if given.accepts_file(entry.name)]
-                    if moved is not None:
-                        wanted = [replace(entry, report_progress=partial(moved, entry.path)) for entry in wanted]
-                    found = _ingest_group(app, Group(group.name, wanted), given, None)
-                for outcome in found:
+            accepts_name = None if options.only_ciks is None else options.accepts_file
+            for group in sources.iter_groups(paths, accepts_name):
+                for outcome in _ingest_path_group(app, group, options, report_progress):
                     counts[outcome.outcome] += 1
                     app.metrics.count(metrics.INGESTED_FILES, outcome.outcome)
                     if outcome.outcome == "refused":
                         refused.append(outcome)
-                    elif outcome.path in known:
-                        mended.append(outcome.path)
-                    tell(outcome)
+                    elif outcome.path in known_refused_paths:
+                        fixed_paths.append(outcome.path)
+                    report(outcome)
         finally:
-            # Of what is stored, also when the rest was cut off.
+            # An ingest that is interrupted also completes what it stored.
             with app.db.write() as tx:
                 now = app.clock.now()
-                _finish(tx, now)
-                tx.run("delete_refused_files", paths=json.text(mended))
-                tx.insert_rows("upsert_refused_file", [(one.path, one.kind, one.reason, iso(now)) for one in refused])
+                _finish_families(tx, now)
+                tx.run("delete_refused_files", paths=json.text(fixed_paths))
+                refused_rows = [(outcome.path, outcome.kind, outcome.reason, iso(now)) for outcome in refused]
+                tx.insert_rows("upsert_refused_file", refused_rows)
                 tx.run("delete_old_refused_files", keep=MAX_REFUSED_FILES)
     return count_outcomes(counts)
 
 
+def _ingest_path_group(
+    app: App, group: Group | Unreadable, options: IngestOptions, report_progress: FileProgressCallback | None
+) -> Iterable[Outcome]:
+    if isinstance(group, Unreadable):
+        return [Outcome(group.path, "unknown", "refused", group.reason)]
+    entries = [entry for entry in group.entries if options.accepts_file(entry.name)]
+    if report_progress is not None:
+        entries = [replace(entry, report_progress=partial(report_progress, entry.path)) for entry in entries]
+    return _ingest_group(app, Group(group.name, entries), options, None)
+
+
 def count_outcomes(outcomes: Iterable[str] | Mapping[str, int]) -> dict[str, int]:
-    """How many files had each outcome."""
+    """Return the number of files for each outcome, also for those that did not occur."""
     return {"ingested": 0, "unchanged": 0, "skipped": 0, "refused": 0} | Counter(outcomes)
 
 
-def ingest_document(app: App, name: str, body: bytes, also: FinishCallback) -> list[Outcome]:
-    """Ingest one document that has been fetched; what became of it. ``also`` is done in the same transaction."""
-    done = False
+def ingest_document(app: App, name: str, body: bytes, finish: FinishCallback) -> list[Outcome]:
+    """Ingest one document that has been fetched. Return its outcomes.
 
-    def finish(tx: Transaction, found: Sequence[Outcome]) -> None:
-        nonlocal done
-        _finish(tx, app.clock.now())
-        also(tx, found)
-        done = True
+    ``finish`` is called in the transaction that stores the document, or in one of its own if the document was refused.
+    It is not called if the store failed and the document should be ingested again.
+    """
+    is_finished = False
 
-    found = list(_ingest_group(app, Group("", [sources.build_entry(name, name, body)]), IngestOptions(), finish))
-    for outcome in found:
+    def finish_once(tx: Transaction, document_outcomes: Sequence[Outcome]) -> None:
+        nonlocal is_finished
+        _finish_families(tx, app.clock.now())
+        finish(tx, document_outcomes)
+        is_finished = True
+
+    group = Group("", [sources.build_entry(name, name, body)])
+    document_outcomes = list(_ingest_group(app, group, IngestOptions(), finish_once))
+    for outcome in document_outcomes:
         app.metrics.count(metrics.INGESTED_FILES, outcome.outcome)
-    if not done and not any(outcome.retry for outcome in found):
+    if not is_finished and not any(outcome.retry for outcome in document_outcomes):
         with app.db.write() as tx:
-            also(tx, found)
-    return found
+            finish(tx, document_outcomes)
+    return document_outcomes
 
 
 def recompute_derived(app: App) -> None:
-    """Make anew what follows from documents that are held, where something else became known of them."""
+    """Recompute the rows that are derived from stored documents and from what else became known of them."""
     with app.db.write() as tx:
-        _finish(tx, app.clock.now())
+        _finish_families(tx, app.clock.now())
 
 
-def _finish(tx: Transaction, now: datetime) -> None:
+def _finish_families(tx: Transaction, now: datetime) -> None:
     for form in FAMILIES:
         families.load_family(form).finish_ingest(tx, now)
 
 
-def _ingest_group(app: App, group: Group, given: IngestOptions, also: FinishCallback | None) -> Iterator[Outcome]:
-    """One folder: single documents one by one, then those of each form family together."""
-    of_families: dict[str, list[Document]] = {}
-    beside: FilingIdentity | None = None
-    pages: list[Document] = []
-    alike: list[Document] = []
-    for entry in group.entries:
-        stopping.check()
-        try:
-            one = Document(entry, document_kinds.detect_kind(entry.read(document_kinds.MAX_PREFIX_BYTES), entry.name))
-        except ParseError as error:
-            yield Outcome(entry.path, "unknown", "refused", error.reason)
-            continue
-        is_list = one.kind in single_documents.LIST_KINDS and also is None
-        if not is_list or sum(each.entry.size for each in alike) + entry.size > MAX_LIST_BATCH_BYTES:
-            yield from _together(app, alike)
-            alike.clear()
-        if is_list:
-            alike.append(one)
-            continue
-        if one.kind in _FAMILY_OF:
-            of_families.setdefault(_FAMILY_OF[one.kind].name, []).append(one)
-            continue
-        if one.kind in ("directory-index", "filing-index"):
-            beside = beside or _identity(one)
-        if one.kind == "inline-html":
-            pages.append(one)
-        else:
-            yield from _single(app, one, given, also)
-    yield from _together(app, alike)
+# ---- one folder
+
+
+@dataclass
+class _FolderDocuments:
+    """The documents of a folder that are not ingested one by one."""
+
+    by_family: dict[str, list[Document]] = field(default_factory=dict)
+    html_pages: list[Document] = field(default_factory=list)
+    index_identity: FilingIdentity | None = None
+
+
+def _ingest_group(app: App, group: Group, options: IngestOptions, finish: FinishCallback | None) -> Iterator[Outcome]:
+    """Ingest the documents of one folder: the single documents one by one, then those of each form family."""
+    folder = _FolderDocuments()
+    yield from _ingest_single_documents(app, group, options, finish, folder)
+    clues = FilingClues(folder.index_identity, options, folder_name=group.name)
     accessions: set[str] = set()
     for form in FAMILIES:
-        documents = of_families.get(form.name, [])
-        clues = FilingClues(beside, given, folder_name=group.name)
-        for outcome in _ingest_family(app, form, [one for one in documents if one.kind in form.kinds], clues, also):
-            if outcome.accession and not outcome.accession.startswith(UNFILED_PREFIX):
+        documents = folder.by_family.get(form.name, [])
+        filed_documents = [document for document in documents if document.kind in form.kinds]
+        for outcome in _ingest_family(app, form, filed_documents, clues, finish):
+            if outcome.accession and not is_unfiled(outcome.accession):
                 accessions.add(outcome.accession)
             yield outcome
-        tables = [one for one in documents if one.kind in form.data_set_kinds]
-        data_set = families.load_family(form).ingest_data_set if tables else None
-        if data_set is not None:
-            yield from _guarded(tables, partial(data_set, app, tables, given.only_ciks))
-    for page in pages:
-        # It is the filing's own document only where the folder is that of one filing.
-        if len(accessions) == len(pages) == 1:
-            yield from _stored(app, [page], partial(_page, app, page, *accessions), None)
+        tables = [document for document in documents if document.kind in form.data_set_kinds]
+        ingest_data_set = families.load_family(form).ingest_data_set if tables else None
+        if ingest_data_set is not None:
+            yield from _guard(tables, partial(ingest_data_set, app, tables, options.only_ciks))
+    for page in folder.html_pages:
+        # An HTML page is a filing's own document only if it is the only page in the folder of one filing.
+        if len(accessions) == len(folder.html_pages) == 1:
+            yield from _parse_and_store(app, [page], partial(_parse_page, app, page, *accessions), None)
         else:
             yield single_documents.build_unread_outcome(page)
 
 
-def _single(app: App, one: Document, given: IngestOptions, also: FinishCallback | None) -> Sequence[Outcome]:
-    """A document that is read and stored by itself."""
-    if one.kind == "form-index":
-        return _guarded([one], partial(single_documents.ingest_form_index, app, one))
-    if one.kind == "full-submission":
-        return _stored(app, [one], partial(_full_submission, app, one, given), also)
-    if one.kind == "prices":
-        return _stored(app, [one], partial(single_documents.parse_prices, one, given.ticker), also)
-    if one.kind in single_documents.PARSERS:
-        return _stored(app, [one], partial(single_documents.PARSERS[one.kind], one), also)
-    return [single_documents.build_unread_outcome(one)]
+def _ingest_single_documents(
+    app: App, group: Group, options: IngestOptions, finish: FinishCallback | None, folder: _FolderDocuments
+) -> Iterator[Outcome]:
+    """Ingest the single documents of a group. Add the others to ``folder``.
+
+    Consecutive lists of filings are stored together, up to :data:`MAX_LIST_BATCH_BYTES`.
+    """
+    list_batch: list[Document] = []
+    for entry in group.entries:
+        stopping.check()
+        try:
+            prefix = entry.read(document_kinds.MAX_PREFIX_BYTES)
+            document = Document(entry, document_kinds.detect_kind(prefix, entry.name))
+        except ParseError as error:
+            yield Outcome(entry.path, "unknown", "refused", error.reason)
+            continue
+        is_list = document.kind in single_documents.LIST_KINDS and finish is None
+        batch_bytes = sum(listed.entry.size for listed in list_batch)
+        if not is_list or batch_bytes + entry.size > MAX_LIST_BATCH_BYTES:
+            yield from _store_lists(app, list_batch)
+            list_batch.clear()
+        if is_list:
+            list_batch.append(document)
+        elif document.kind in _FAMILY_BY_KIND:
+            folder.by_family.setdefault(_FAMILY_BY_KIND[document.kind].name, []).append(document)
+        elif document.kind == "inline-html":
+            folder.html_pages.append(document)
+        else:
+            if document.kind in ("directory-index", "filing-index") and folder.index_identity is None:
+                folder.index_identity = _find_identity(document)
+            yield from _ingest_single_document(app, document, options, finish)
+    yield from _store_lists(app, list_batch)
 
 
-_FAMILY_OF = {kind: form for form in FAMILIES for kind in (*form.kinds, *form.data_set_kinds)}
+def _ingest_single_document(
+    app: App, document: Document, options: IngestOptions, finish: FinishCallback | None
+) -> Sequence[Outcome]:
+    """Ingest a document that is parsed and stored independently of all others."""
+    if document.kind == "form-index":
+        return _guard([document], partial(single_documents.ingest_form_index, app, document))
+    parse: Callable[[], StoreCallback]
+    if document.kind == "full-submission":
+        parse = partial(_parse_full_submission, app, document, options)
+    elif document.kind == "prices":
+        parse = partial(single_documents.parse_prices, document, options.ticker)
+    elif document.kind in single_documents.PARSERS:
+        parse = partial(single_documents.PARSERS[document.kind], document)
+    else:
+        return [single_documents.build_unread_outcome(document)]
+    return _parse_and_store(app, [document], parse, finish)
 
 
 def _ingest_family(
-    app: App, form: FormFamily, documents: Sequence[Document], clues: FilingClues, also: FinishCallback | None
+    app: App, form: FormFamily, documents: Sequence[Document], clues: FilingClues, finish: FinishCallback | None
 ) -> Iterator[Outcome]:
-    """The filings of one family among the documents of a folder."""
+    """Ingest the filings of one family among the documents of a folder."""
     if not documents:
         return
     family = families.load_family(form)
-    if sum(one.kind == form.required_kinds[0] for one in documents) > 1 and family.has_primary_document:
-        # What lies beside a form, and the name of its folder, tell of it only when it is the only one there.
+    main_count = sum(document.kind == form.required_kinds[0] for document in documents)
+    if main_count > 1 and family.has_primary_document:
+        # An index and the folder's name identify a filing only if it is the only one in the folder.
         clues = replace(clues, index_identity=None, folder_name="")
     try:
-        filings_of_family = list(family.group_documents(documents))
+        filings = list(family.group_documents(documents))
     except MemoryError:
-        yield from (outcomes.refuse(one, sources.TOO_LITTLE_MEMORY) for one in documents)
+        yield from (outcomes.refuse(document, sources.TOO_LITTLE_MEMORY) for document in documents)
         return
-    for of_filing in filings_of_family:
+    for filing_documents in filings:
         stopping.check()
-        yield from _stored(app, of_filing, partial(_filing, family, of_filing, clues), also)
+        parse = partial(_parse_filing, family, filing_documents, clues)
+        yield from _parse_and_store(app, filing_documents, parse, finish)
 
 
-def _guarded(documents: Sequence[Document], work: Callable[[], Iterable[Outcome]]) -> Sequence[Outcome]:
-    """The outcomes; documents that meet a mistake of ours are refused and logged, and the rest goes on."""
+def _guard(documents: Sequence[Document], work: Callable[[], Iterable[Outcome]]) -> Sequence[Outcome]:
+    """Return the outcomes of some work. If it raises, return a refusal of each document, so that the ingest goes on."""
     try:
         return list(work())
     except ParseError as error:
-        return [outcomes.refuse(one, outcomes.format_refusal(one, error)) for one in documents]
+        return [outcomes.refuse(document, outcomes.format_refusal(document, error)) for document in documents]
     except OperationalError as error:
-        stopping.check()  # it was broken off
-        return [outcomes.refuse(one, f"cannot be stored: {error}", retry=True) for one in documents]
+        stopping.check()  # A stop interrupts the statement with the same exception.
+        return [outcomes.refuse(document, f"cannot be stored: {error}", retry=True) for document in documents]
     except MemoryError:
-        return [outcomes.refuse(one, sources.TOO_LITTLE_MEMORY) for one in documents]
+        return [outcomes.refuse(document, sources.TOO_LITTLE_MEMORY) for document in documents]
     except Exception:
         log.exception("ingest of %s failed", documents[0].path)
         reason = "cannot be read for a reason that finapi did not foresee; its log says more"
-        return [outcomes.refuse(one, reason) for one in documents]
+        return [outcomes.refuse(document, reason) for document in documents]
 
 
-def _stored(
-    app: App, documents: Sequence[Document], parse: Callable[[], StoreCallback], also: FinishCallback | None
+def _parse_and_store(
+    app: App, documents: Sequence[Document], parse: Callable[[], StoreCallback], finish: FinishCallback | None
 ) -> Sequence[Outcome]:
-    """Parse documents, and store what they are in one transaction."""
+    """Parse documents and store them in one transaction. Return their outcomes."""
 
     def work() -> Sequence[Outcome]:
-        put = parse()
+        store = parse()
         with app.db.write() as tx:
-            found = put(tx, app.clock.now())
-            if also is not None:
-                also(tx, found)
-        return found
+            document_outcomes = store(tx, app.clock.now())
+            if finish is not None:
+                finish(tx, document_outcomes)
+        return document_outcomes
 
-    return _guarded(documents, work)
+    return _guard(documents, work)
 
 
-def _together(app: App, documents: Sequence[Document]) -> Iterator[Outcome]:
-    """Store single documents in the same rows as one by one, in a transaction that ends when others wait for it.
+def _store_lists(app: App, documents: Sequence[Document]) -> Iterator[Outcome]:
+    """Store lists of filings together, in transactions that end when another writer waits.
 
-    The filings of each are spread over all pages of the lists by day and by form: together they write a page once.
+    The rows are the same as one by one. The filings of each list are spread over all pages of the indexes by day and
+    by form; stored together, they write each page once.
     """
-    done = 0
+    done_count = 0
     try:
-        puts = [single_documents.PARSERS[one.kind](one) for one in documents]
-        while done < len(puts):
-            found: list[Outcome] = []
+        store_callbacks = [single_documents.PARSERS[document.kind](document) for document in documents]
+        while done_count < len(store_callbacks):
+            batch_outcomes: list[Outcome] = []
             with app.db.write() as tx:
-                for put in puts[done:]:
-                    found += put(tx, app.clock.now())
+                for store in store_callbacks[done_count:]:
+                    batch_outcomes += store(tx, app.clock.now())
                     if app.db.has_waiting_writers:
                         break
-            done += len(found)
-            yield from found
+            done_count += len(batch_outcomes)
+            yield from batch_outcomes
     except Exception as error:
-        # The one that fails is refused below, and the others are not.
+        # One of them is invalid. It is refused below, and the others are stored.
         log.debug("lists of filings are stored one by one: %s", error)
-    for one in documents[done:]:
-        yield from _stored(app, [one], partial(single_documents.PARSERS[one.kind], one), None)
+    for document in documents[done_count:]:
+        parse = partial(single_documents.PARSERS[document.kind], document)
+        yield from _parse_and_store(app, [document], parse, None)
 
 
-def _filing(family: Family, documents: Sequence[Document], clues: FilingClues) -> StoreCallback:
-    """A filing of a form family, identified and stored."""
+# ---- filings
+
+
+def _parse_filing(family: Family, documents: Sequence[Document], clues: FilingClues) -> StoreCallback:
+    """Parse a filing of a form family. Return the function that identifies and stores it."""
     content = family.read_content(documents)
     subject = family.get_subject(content)
-    clues = replace(clues, file_names=tuple(one.name for one in documents)).for_document(subject, documents[0].path)
+    file_names = tuple(document.name for document in documents)
+    document_clues = replace(clues, file_names=file_names).for_document(subject, documents[0].path)
 
-    def put(tx: Transaction, now: datetime) -> list[Outcome]:
-        filed = clues.identify_filing(tx, subject)
+    def store(tx: Transaction, now: datetime) -> list[Outcome]:
+        filing = document_clues.identify_filing(tx, subject)
         if family.has_primary_document:
-            filed = replace(filed, primary_document=documents[0].name)
-        stored = family.store(tx, content, filed, now)
-        if stored:
+            filing = replace(filing, primary_document=documents[0].name)
+        changed = family.store(tx, content, filing, now)
+        if changed:
             for kind in family.arrival_kinds:
                 heartbeats.record_arrival(tx, kind, now)
-        note = family.describe_stored(content, filed) if stored else ALREADY_STORED_NOTE
-        return [outcomes.for_document(one, stored, note, filed.accession) for one in documents]
+        note = family.describe_stored(content, filing) if changed else ALREADY_STORED_NOTE
+        return [outcomes.for_document(document, changed, note, filing.accession) for document in documents]
 
-    return put
+    return store
 
 
-def _page(app: App, page: Document, accession: str) -> StoreCallback:
-    """The HTML of a filing that is stored: kept as that of a full submission is."""
+def _parse_page(app: App, page: Document, accession: str) -> StoreCallback:
+    """Parse the HTML page of a stored filing, whose text is stored like that of a full submission."""
     primary = submission_documents.prepare_text(page.read(), page.name, app.config.document_bytes)
 
-    def put(tx: Transaction, now: datetime) -> list[Outcome]:
+    def store(tx: Transaction, now: datetime) -> list[Outcome]:
         row = tx.find_row("filing_row", accession=accession)
         if primary is None or row is None or row["primary_document"] not in (None, page.name):
             return [single_documents.build_unread_outcome(page)]
-        named = FilingMetadata(accession, metadata.DOCUMENT_EVIDENCE, primary_document=page.name)
-        changed = filing_store.upsert(tx, named, now, announces=False).changed
-        changed |= _kept(app, tx, row["id"], [], primary)
+        filing = FilingMetadata(accession, DOCUMENT_EVIDENCE, primary_document=page.name)
+        changed = filing_store.upsert(tx, filing, now, announces=False).changed
+        changed |= _insert_documents(app, tx, row["id"], [], primary)
         if changed:
             tx.run("bump_data_version")
         return [outcomes.for_document(page, changed, None, accession)]
 
-    return put
+    return store
 
 
-def _full_submission(app: App, submission: Document, given: IngestOptions) -> StoreCallback:
-    """The filing as its header says, the list of its documents, and the documents of a form family among them.
+@dataclass
+class _Submission:
+    """A parsed full submission."""
 
-    With one of those refused, all of it is: nothing is stored of what was not read.
+    header: sgml.SubmissionHeader
+    size: int
+    listed_documents: list[submission_documents.ListedDocument]
+    primary: submission_documents.PreparedText | None
+
+
+def _parse_full_submission(app: App, file: Document, options: IngestOptions) -> StoreCallback:
+    """Parse a full submission: its header, the list of its documents, and those of a form family.
+
+    If one of those documents is invalid, the complete submission is refused, so that nothing unread seems stored.
     """
-    path, data = submission.path, submission.read()
-    header = sgml.parse_header(data, path)
-    lines: list[submission_documents.ListedDocument] = []
-    inside: list[Document] = []
-    primary = None
-    for line, part in submission_documents.iter_listed_documents(sgml.iter_documents(data, path)):
-        if not lines:
-            primary = submission_documents.prepare_text(part.body, part.filename, app.config.document_bytes)
-        lines.append(line)
-        # A line break before the XML declaration is the submission's, not the document's.
-        body = part.body.lstrip()
-        inside.append(
-            Document(
-                sources.build_entry(path, part.filename or "", body),
-                document_kinds.detect_kind(body, part.filename or ""),
-            )
-        )
-    clues = FilingClues(index_documents.identity_from_header(header), given)
-    puts: list[StoreCallback] = []
+    body = file.read()
+    header = sgml.parse_header(body, file.path)
+    submission = _Submission(header, len(body), [], None)
+    documents: list[Document] = []
+    for listed_document, part in submission_documents.iter_listed_documents(sgml.iter_documents(body, file.path)):
+        if not submission.listed_documents:
+            submission.primary = submission_documents.prepare_text(part.body, part.filename, app.config.document_bytes)
+        submission.listed_documents.append(listed_document)
+        # A line break before the XML declaration belongs to the submission and not to the document.
+        part_body = part.body.lstrip()
+        part_name = part.filename or ""
+        entry = sources.build_entry(file.path, part_name, part_body)
+        documents.append(Document(entry, document_kinds.detect_kind(part_body, part_name)))
+    clues = FilingClues(index_documents.identity_from_header(header), options)
+    store_callbacks: list[StoreCallback] = []
     for form in FAMILIES:
-        documents = [one for one in inside if one.kind in form.kinds]
-        if not any(one.kind in form.required_kinds for one in documents):
-            continue
-        family = families.load_family(form)
-        puts = [_filing(family, of_filing, clues) for of_filing in family.group_documents(documents)]
-        break
+        family_documents = [document for document in documents if document.kind in form.kinds]
+        if any(document.kind in form.required_kinds for document in family_documents):
+            family = families.load_family(form)
+            for filing_documents in family.group_documents(family_documents):
+                store_callbacks.append(_parse_filing(family, filing_documents, clues))
+            break
 
-    def put(tx: Transaction, now: datetime) -> list[Outcome]:
-        changed = _put_submission(app, tx, header, len(data), lines, primary, now)
-        found = [outcome for put_filing in puts for outcome in put_filing(tx, now)]
-        if not found:
-            reasons = (families.load_family(form).unread_reasons.get(header.form) for form in FAMILIES)
-            return [outcomes.for_document(submission, changed, next(filter(None, reasons), None), header.accession)]
-        worst = found[0]
-        if changed and worst.outcome == "unchanged":
-            worst = replace(worst, outcome="ingested", reason=None)
-        return [replace(worst, path=path, kind=submission.kind)]
+    def store(tx: Transaction, now: datetime) -> list[Outcome]:
+        changed = _store_submission(app, tx, submission, now)
+        document_outcomes: list[Outcome] = []
+        for store_filing in store_callbacks:
+            document_outcomes += store_filing(tx, now)
+        if not document_outcomes:
+            reason = _find_unread_reason(header.form)
+            return [outcomes.for_document(file, changed, reason, header.accession)]
+        outcome = document_outcomes[0]
+        if changed and outcome.outcome == "unchanged":
+            outcome = replace(outcome, outcome="ingested", reason=None)
+        return [replace(outcome, path=file.path, kind=file.kind)]
 
-    return put
+    return store
 
 
-def _put_submission(
-    app: App,
-    tx: Transaction,
-    header: sgml.SubmissionHeader,
-    size: int,
-    lines: list[submission_documents.ListedDocument],
-    primary: submission_documents.PreparedText | None,
-    now: datetime,
-) -> bool:
-    """Store a filing as its own header and list of documents tell of it; whether anything was new."""
-    said = metadata.from_header(header, size)
-    stored = filing_store.upsert(tx, said, now, announces=False)
+def _find_unread_reason(form_type: str) -> str | None:
+    """Return why submissions on a form contain no documents of its family, or None."""
+    for form in FAMILIES:
+        reason = families.load_family(form).unread_reasons.get(form_type)
+        if reason:
+            return reason
+    return None
+
+
+def _store_submission(app: App, tx: Transaction, submission: _Submission, now: datetime) -> bool:
+    """Store the filing that a submission's header and list of documents describe. Return True if anything was new."""
+    header = submission.header
+    filing = metadata.from_header(header, submission.size)
+    stored = filing_store.upsert(tx, filing, now, announces=False)
     changed = stored.changed | lists.upsert_party_attributes(tx, header)
-    if lines:
-        # A list of filings may name the document's rendering instead, which says more to a reader.
-        first = FilingMetadata(
+    if submission.listed_documents:
+        # DOCUMENT_EVIDENCE, because a list may name the rendered form of the document, which is better for readers.
+        first_document = FilingMetadata(
             header.accession,
-            metadata.DOCUMENT_EVIDENCE,
-            said.parties,
-            primary_document=lines[0].filename,
-            description=lines[0].description,
+            DOCUMENT_EVIDENCE,
+            filing.parties,
+            primary_document=submission.listed_documents[0].filename,
+            description=submission.listed_documents[0].description,
         )
-        changed |= filing_store.upsert(tx, first, now, announces=False).changed
-        changed |= _kept(app, tx, stored.id, lines, primary)
+        changed |= filing_store.upsert(tx, first_document, now, announces=False).changed
+        changed |= _insert_documents(app, tx, stored.id, submission.listed_documents, submission.primary)
     changed |= families.store_header(tx, header, now)
     changed |= families.apply_listed_metadata(tx, now)
-    # At the end, so that whoever is told of the filing is told of its documents too.
+    # Last, so that the announcement contains the documents.
     announcements.announce_filing(tx, now, accession=header.accession)
     if changed:
         tx.run("bump_data_version")
     return changed
 
 
-def _kept(
+def _insert_documents(
     app: App,
     tx: Transaction,
     filing_id: int,
-    lines: list[submission_documents.ListedDocument],
+    listed_documents: list[submission_documents.ListedDocument],
     primary: submission_documents.PreparedText | None,
 ) -> bool:
-    most_kept, most_found = app.config.documents_bytes, app.config.documents_searched
     return submission_documents.insert_documents(
-        tx, filing_id, lines, primary, max_stored_bytes=most_kept, max_indexed_characters=most_found
+        tx,
+        filing_id,
+        listed_documents,
+        primary,
+        max_stored_bytes=app.config.documents_bytes,
+        max_indexed_characters=app.config.documents_searched,
     )
 
 
-def _identity(document: Document) -> FilingIdentity | None:
+def _find_identity(document: Document) -> FilingIdentity | None:
+    """Return the filing that an index document describes, or None if it is invalid; the other documents may be fine."""
     try:
         return index_documents.parse(document.read(), document.path)
     except ParseError:
-        return None  # an index that cannot be read tells nothing; the documents themselves may still be whole
+        return None

@@ -1,7 +1,12 @@
-"""Real data from nothing: the SEC's bulk files for many companies, the documents of a few; fetched, stored, resumable.
+"""Initial load of real data: the SEC's bulk files for many companies, or the documents of a few.
 
-A file lies in ``load/`` of the data directory while it is fetched, part by part, and until it is stored; a row says of
-which companies it was. Whatever cuts a load off, the same command goes on from there.
+For up to :data:`MAX_BY_DOCUMENT` companies, their lists, facts and reports are fetched one by one. For more, the bulk
+files contain less data for each company: submissions.zip, companyfacts.zip and the quarterly financial statement data
+sets, of which only the chosen companies are stored.
+
+A load can be resumed by the same command. A bulk file is fetched in ranges into ``load/`` of the data directory and
+stays there until it is stored; its version is recorded, so that a file that changed meanwhile is fetched again. The
+table ``loaded`` records the companies for which each file was stored.
 """
 
 from __future__ import annotations
@@ -30,31 +35,36 @@ COMPANYFACTS_PATH = "/Archives/edgar/daily-index/xbrl/companyfacts.zip"
 DATA_SET_PATH = "/files/dera/data/financial-statement-data-sets/{year}q{quarter}.zip"
 FIRST_YEAR = 2009
 
-# Forty reports of a company come to 80 MB, ten years of the bulk files to 5 GB.
+# Companies up to which documents are fetched one by one: forty reports of a company have 80 MB together, ten years of
+# bulk files 5 GB.
 MAX_BY_DOCUMENT = 50
 REPORT_FORMS = ("10-K", "10-KT", "10-Q", "10-QT", "20-F", "40-F")
 
-RANGE_BYTES = 8 * MIB  # bytes asked for at once: a connection that breaks loses no more
-MAX_TRIES = 6  # of one question in a row, the waits that EDGAR asks for between them
-RETRY_SECONDS = 15  # seconds, doubled each time, when it asks for none
-FRESH_FOR = timedelta(days=7)  # before a file that the SEC makes anew every night is fetched again
+RANGE_BYTES = 8 * MIB  # Size of one request: a connection that breaks loses no more.
+MAX_TRIES = 6  # Of one request in a row.
+RETRY_SECONDS = 15  # After the first try, doubled for each further one, if EDGAR does not state a time.
+FRESH_FOR = timedelta(days=7)  # Before a bulk file is fetched again; the SEC rebuilds them every night.
 
-# For the estimate: measured on one core of a small host (docs/OPERATIONS.md).
+# For the estimate, measured on one core of a small host (docs/OPERATIONS.md).
 BYTES_PER_SECOND = 5_000_000
-COMPANY_SECONDS, FILING_SECONDS, TABLE_SECONDS = 0.5, 0.04, 7.0  # facts; of a quarter; reading a quarter's tables
+COMPANY_SECONDS = 0.5  # For the facts of a company.
+FILING_SECONDS = 0.04  # For a filing of a data set.
+TABLE_SECONDS = 7.0  # For reading the tables of a quarter's data set.
 FILINGS_A_YEAR = 4
 REPORT_BYTES = 2_000_000
 
-Answer = TypeVar("Answer")
+_RESUME_HINT = "the same command goes on from here"
+
+Reply = TypeVar("Reply")
 
 
-class _Again(Exception):
-    """An answer that is none, to be asked for again."""
+class _RetryError(Exception):
+    """A failed request that is to be repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class BulkFile:
-    """A file still to be stored of the companies ``of``; ``version`` changes with its content."""
+    """A bulk file that is to be stored for the companies ``ciks``; ``version`` changes with its content."""
 
     path: str
     size: int
@@ -63,13 +73,13 @@ class BulkFile:
 
     @property
     def name(self) -> str:
-        """Its last part."""
+        """Return the file name."""
         return self.path.rpartition("/")[2]
 
 
 @dataclass(slots=True)
 class LoadPlan:
-    """What a load has to fetch: ``files``, or the documents of each of the companies in ``few``."""
+    """The files that a load has to fetch, or the companies of ``document_ciks`` whose documents it has to fetch."""
 
     company_count: int
     years: int
@@ -79,39 +89,37 @@ class LoadPlan:
 
     @property
     def reports(self) -> int:
-        """About how many filings it stores."""
+        """Return the approximate number of filings."""
         return self.company_count * self.years * FILINGS_A_YEAR
 
     @property
     def size(self) -> int:
-        """How many bytes it fetches; of a few companies' documents about."""
-        return (
-            sum(one.size for one in self.files) + len(self.document_ciks) * self.years * FILINGS_A_YEAR * REPORT_BYTES
-        )
+        """Return the number of bytes to fetch, approximate for documents."""
+        document_count = len(self.document_ciks) * self.years * FILINGS_A_YEAR
+        return sum(file.size for file in self.files) + document_count * REPORT_BYTES
 
     @property
     def requests(self) -> int:
-        """About how many questions it asks."""
-        return sum(1 + one.size // RANGE_BYTES for one in self.files) + len(self.document_ciks) * (
-            3 + self.years * FILINGS_A_YEAR
-        )
+        """Return the approximate number of requests."""
+        file_requests = sum(1 + file.size // RANGE_BYTES for file in self.files)
+        return file_requests + len(self.document_ciks) * (3 + self.years * FILINGS_A_YEAR)
 
     @property
     def seconds(self) -> float:
-        """About how long it takes."""
-        quarters = len(self.files) * TABLE_SECONDS
+        """Return the approximate duration."""
         return (
             self.size / BYTES_PER_SECOND
             + self.company_count * COMPANY_SECONDS
             + self.reports * FILING_SECONDS
-            + quarters
+            + len(self.files) * TABLE_SECONDS
         )
 
 
 class Loader:
-    """Loads into ``app`` what ``gateway`` gives; ``tell`` hears of each file, ``moved`` how far the work has come.
+    """Loads EDGAR's files into a store.
 
-    ``wait`` spends the seconds that EDGAR asks for, for a reason.
+    ``report`` is called with the outcome of each file, ``report_progress`` during the work. ``wait`` is called with the
+    seconds that EDGAR requires before the next request, and the reason.
     """
 
     def __init__(
@@ -120,232 +128,266 @@ class Loader:
         gateway: Gateway,
         *,
         wait: Callable[[float, str], None],
-        tell: Callable[[Outcome], None],
-        moved: ingest.FileProgressCallback,
+        report: Callable[[Outcome], None],
+        report_progress: ingest.FileProgressCallback,
     ) -> None:
-        self._app, self._gateway = app, gateway
-        self._wait, self._tell, self._moved = wait, tell, moved
+        self._app = app
+        self._gateway = gateway
+        self._wait = wait
+        self._report = report
+        self._report_progress = report_progress
         self._poller = Poller(app, gateway, interval_seconds=86_400.0)
 
     def choose_companies(self, texts: Sequence[str], top: int) -> tuple[list[int], list[str]]:
-        """The CIKs of companies named by ticker or CIK and of the first ``top`` of the SEC's list, and unknown names.
+        """Return the CIKs of companies and the texts that name none.
 
-        The list of tickers is fetched first, unless it is as it was.
+        The companies are those given by ticker or CIK and the first ``top`` of the SEC's list of tickers, which is
+        fetched first if it changed.
         """
-        fetched = self._asked(lambda: self._gateway.get("www", TICKERS_PATH, conditional=True, may_fail=True))
-        self._document(TICKERS_PATH.rpartition("/")[2], fetched)
-        known, unknown = resolve_companies(self._app, texts)
+        fetched = self._request(lambda: self._gateway.get("www", TICKERS_PATH, conditional=True, may_fail=True))
+        self._ingest_fetched(TICKERS_PATH.rpartition("/")[2], fetched)
+        ciks_by_text, unknown_texts = resolve_companies(self._app, texts)
         with self._app.db.read() as tx:
-            ciks = [*known.values(), *(row["cik"] for row in tx.list_rows("companies_by_list_place", limit=top))]
-        return list(dict.fromkeys(ciks)), unknown
+            top_ciks = [row["cik"] for row in tx.list_rows("companies_by_list_place", limit=top)]
+        return list(dict.fromkeys([*ciks_by_text.values(), *top_ciks])), unknown_texts
 
     def build_plan(self, ciks: Sequence[int], years: int) -> LoadPlan:
-        """What has to be fetched for these companies; EDGAR is asked how long each file is."""
+        """Return the files to fetch for these companies, whose sizes are requested from EDGAR."""
         plan = LoadPlan(len(ciks), years)
-        if len(ciks) <= MAX_BY_DOCUMENT and not self._at_hand(COMPANYFACTS_PATH):
+        if len(ciks) <= MAX_BY_DOCUMENT and not self._is_local_file(COMPANYFACTS_PATH):
             plan.document_ciks = ciks
             return plan
         now = self._app.clock.now()
-        for path, since in [
-            (SUBMISSIONS_PATH, now - FRESH_FOR),
-            (COMPANYFACTS_PATH, now - FRESH_FOR),
-            *((one, None) for one in list_data_set_paths(now, years)),
-        ]:
+        fresh_since = iso(now - FRESH_FOR)
+        since_by_path = {SUBMISSIONS_PATH: fresh_since, COMPANYFACTS_PATH: fresh_since}
+        for path in list_data_set_paths(now, years):
+            since_by_path[path] = ""  # The data set of a quarter does not change.
+        for path, since in since_by_path.items():
             with self._app.db.read() as tx:
-                done = {
-                    row["cik"]
-                    for row in tx.list_rows("ciks_loaded_since", path=path, since=iso(since) if since else "")
-                }
-            of = frozenset(ciks) - done
-            one = self._looked_at(path, of) if of else None
-            if one is not None:
-                plan.files.append(one)
-            elif of:
+                loaded_ciks = {row["cik"] for row in tx.list_rows("ciks_loaded_since", path=path, since=since)}
+            missing_ciks = frozenset(ciks) - loaded_ciks
+            if not missing_ciks:
+                continue
+            file = self._find_bulk_file(path, missing_ciks)
+            if file is not None:
+                plan.files.append(file)
+            else:
                 plan.missing.append(path)
         return plan
 
     def run(self, plan: LoadPlan) -> None:
-        """Fetch and store what is planned."""
+        """Fetch and store the files of a plan. Raise UsageError if the disk has too little room."""
         self._check_room(plan)
-        for number, one in enumerate(plan.files, 1):
-            label = f"{number} of {len(plan.files)} {one.name}"
-            self._store(one, self._fetched(one, label), label)
+        for number, file in enumerate(plan.files, 1):
+            label = f"{number} of {len(plan.files)} {file.name}"
+            self._store_file(file, self._fetch_file(file, label), label)
         if plan.document_ciks:
-            self._load_few(plan)
+            self._load_documents(plan)
         shutil.rmtree(self._app.config.data_dir / "load", ignore_errors=True)
 
-    # Bulk files.
+    # ---- bulk files
 
-    def _at_hand(self, path: str) -> bool:
-        """Whether a bulk file lies in an archive directory: there it costs less than the documents, if it has those."""
-        local = self._gateway.find_local_file(path)
-        return local is not None and local.is_file()
+    def _is_local_file(self, path: str) -> bool:
+        """Return True if an archive directory has this bulk file; reading it is cheaper than reading documents."""
+        local_file = self._gateway.find_local_file(path)
+        return local_file is not None and local_file.is_file()
 
-    def _looked_at(self, path: str, of: frozenset[int]) -> BulkFile | None:
-        local = self._gateway.find_local_file(path)
-        if local is not None:
-            return BulkFile(path, local.stat().st_size, "", of) if local.is_file() else None
-        first = self._asked(lambda: self._gateway.get_range("www", path, 0, 1, None))
-        if first.kind == "missing":
+    def _find_bulk_file(self, path: str, ciks: frozenset[int]) -> BulkFile | None:
+        local_file = self._gateway.find_local_file(path)
+        if local_file is not None:
+            return BulkFile(path, local_file.stat().st_size, "", ciks) if local_file.is_file() else None
+        first_byte = self._request(lambda: self._gateway.get_range("www", path, 0, 1, None))
+        if first_byte.kind == "missing":
             return None
-        if not first.total_bytes:
-            raise UsageError(f"{first.url}: its host serves no byte ranges; download the files, --base-url FOLDER")
-        return BulkFile(path, first.total_bytes, first.etag or first.last_modified or "", of)
+        if not first_byte.total_bytes:
+            raise UsageError(f"{first_byte.url}: its host serves no byte ranges; download the files, --base-url FOLDER")
+        version = first_byte.etag or first_byte.last_modified or ""
+        return BulkFile(path, first_byte.total_bytes, version, ciks)
 
     def _check_room(self, plan: LoadPlan) -> None:
-        largest = max((one.size for one in plan.files if self._gateway.find_local_file(one.path) is None), default=0)
+        fetched_files = [file for file in plan.files if self._gateway.find_local_file(file.path) is None]
+        largest = max((file.size for file in fetched_files), default=0)
         free = shutil.disk_usage(self._app.config.data_dir)[2]
         if largest > free:
             raise UsageError(
                 f"{self._app.config.data_dir} has {free // MIB:,} MiB free; {largest // MIB:,} MiB are needed"
             )
 
-    def _fetched(self, one: BulkFile, label: str) -> Path:
-        """The whole file, of which what an earlier load fetched is not asked for again while it is the same."""
-        local = self._gateway.find_local_file(one.path)
-        if local is not None:
-            return local
-        file = self._app.config.data_dir / "load" / one.name
-        file.parent.mkdir(mode=0o700, exist_ok=True)
-        mark, version = f"load {one.path}", f"{one.size} {one.version}"
+    def _fetch_file(self, file: BulkFile, label: str) -> Path:
+        """Return the complete file, continuing an earlier download of the same version."""
+        local_file = self._gateway.find_local_file(file.path)
+        if local_file is not None:
+            return local_file
+        target = self._app.config.data_dir / "load" / file.name
+        target.parent.mkdir(mode=0o700, exist_ok=True)
+        state_name = f"load {file.path}"
+        version = f"{file.size} {file.version}"
         with self._app.db.write() as tx:
-            if tx.find_value("poll_state", name=mark) != version:
-                file.unlink(missing_ok=True)
-                tx.run("upsert_poll_state", name=mark, value=version)
-        with file.open("ab") as stream:
-            while (have := stream.tell()) < one.size:
-                size = min(RANGE_BYTES, one.size - have)
-                part = self._asked(lambda: self._gateway.get_range("www", one.path, have, size, one.version or None))  # noqa: B023
-                if part.kind != "found" or part.total_bytes != one.size or len(part.body) != size:
-                    raise ApiError("UNAVAILABLE", f"{part.url} changed while it was fetched; {_GO_ON}")
-                stream.write(part.body)
+            if tx.find_value("poll_state", name=state_name) != version:
+                target.unlink(missing_ok=True)
+                tx.run("upsert_poll_state", name=state_name, value=version)
+        with target.open("ab") as stream:
+            while stream.tell() < file.size:
+                self._append_range(stream.tell(), file, stream.write)
                 stream.flush()
-                self._moved(label, "bytes", have + size, one.size)
-        return file
+                self._report_progress(label, "bytes", stream.tell(), file.size)
+        return target
 
-    def _store(self, one: BulkFile, file: Path, label: str) -> None:
-        damaged, done = False, 0
+    def _append_range(self, start: int, file: BulkFile, write: Callable[[bytes], int]) -> None:
+        """Fetch the next range of a file. Raise ApiError UNAVAILABLE if the file has changed."""
+        size = min(RANGE_BYTES, file.size - start)
+        fetched = self._request(lambda: self._gateway.get_range("www", file.path, start, size, file.version or None))
+        if fetched.kind != "found" or fetched.total_bytes != file.size or len(fetched.body) != size:
+            raise ApiError("UNAVAILABLE", f"{fetched.url} changed while it was fetched; {_RESUME_HINT}")
+        write(fetched.body)
 
-        def tell(outcome: Outcome) -> None:
-            nonlocal damaged, done
-            by_company = Path(outcome.path.rpartition("!")[2]).stem.removeprefix("CIK")
-            of_company = len(by_company) == 10 and by_company.isdigit()
-            reason = outcome.reason or ""
-            if outcome.outcome == "refused" and (outcome.retry or "cannot be unpacked" in reason or not of_company):
-                # Filings of a quarter that cannot be read are named one by one.
-                damaged |= outcome.accession is None
-            elif of_company:
-                self._mark(one.path, [int(by_company)])
-                self._moved(label, "companies", done := done + 1, len(one.ciks))
-            self._tell(outcome)
+    def _store_file(self, file: BulkFile, local_path: Path, label: str) -> None:
+        """Ingest a bulk file, and record the companies for which it is stored."""
+        is_damaged = False
+        done_count = 0
 
-        moved: ingest.FileProgressCallback = lambda path, unit, number, whole: self._moved(label, unit, number, whole)  # noqa: E731
-        ingest.run(self._app, [file], IngestOptions(only_ciks=one.ciks), tell, moved)
-        local = self._gateway.find_local_file(one.path) is not None
-        if not damaged:
-            self._mark(one.path, sorted(one.ciks))
-        if not local:
-            # A damaged one is fetched anew the next time.
-            file.unlink(missing_ok=True)
+        def report(outcome: Outcome) -> None:
+            nonlocal is_damaged, done_count
+            company_cik = _find_company_cik(outcome.path)
+            is_unreadable = outcome.retry or "cannot be unpacked" in (outcome.reason or "") or company_cik is None
+            if outcome.outcome == "refused" and is_unreadable:
+                # Single invalid filings of a data set have an accession number; they do not damage the file.
+                is_damaged |= outcome.accession is None
+            elif company_cik is not None:
+                self._mark_loaded(file.path, [company_cik])
+                done_count += 1
+                self._report_progress(label, "companies", done_count, len(file.ciks))
+            self._report(outcome)
+
+        def report_progress(path: str, unit: str, done: int, total: int) -> None:
+            self._report_progress(label, unit, done, total)
+
+        ingest.run(self._app, [local_path], IngestOptions(only_ciks=file.ciks), report, report_progress)
+        if not is_damaged:
+            self._mark_loaded(file.path, sorted(file.ciks))
+        if self._gateway.find_local_file(file.path) is None:
+            # Also a damaged one, which is fetched again the next time.
+            local_path.unlink(missing_ok=True)
             with self._app.db.write() as tx:
-                tx.run("delete_poll_state", name=f"load {one.path}")
+                tx.run("delete_poll_state", name=f"load {file.path}")
 
-    def _mark(self, path: str, ciks: Sequence[int]) -> None:
+    def _mark_loaded(self, path: str, ciks: Sequence[int]) -> None:
         with self._app.db.write() as tx:
             for cik in ciks:
                 tx.run("upsert_loaded", path=path, cik=cik, now=iso(self._app.clock.now()))
 
-    # The documents of a few companies.
+    # ---- the documents of a few companies
 
-    def _load_few(self, plan: LoadPlan) -> None:
+    def _load_documents(self, plan: LoadPlan) -> None:
         for number, cik in enumerate(plan.document_ciks, 1):
-            name = f"CIK{cik:010}.json"
-            try:
-                fetched = self._patiently(lambda: self._poller.read_list(cik))  # noqa: B023
-            except ParseError as error:
-                self._tell(Outcome(error.file, "submissions", "refused", error.reason))
-                continue
-            path = f"/api/xbrl/companyfacts/{name}"
-            facts = self._asked(lambda: self._gateway.get("data", path, conditional=True, may_fail=True))  # noqa: B023
-            self._document(name, facts)
-            now = self._app.clock.now()
-            with self._app.db.write() as tx:
-                fetched.store_validators(tx)
-                fetch_queue.queue_recent_filings(tx, now, cik, round(365.25 * plan.years), REPORT_FORMS)
-            self._moved("lists and facts", "companies", number, len(plan.document_ciks))
+            self._load_list_and_facts(cik, plan.years)
+            self._report_progress("lists and facts", "companies", number, len(plan.document_ciks))
         with self._app.db.read() as tx:
-            waiting = fetch_queue.count_due_documents(tx, self._app.clock.now())
-
-        def told() -> None:
-            counts = self._poller.counts
-            self._moved("reports", "filings", counts.documents + counts.refused + counts.put_off, waiting)
-
-        self._patiently(lambda: self._poller.fetch_due_documents(told))
+            due_count = fetch_queue.count_due_documents(tx, self._app.clock.now())
         counts = self._poller.counts
-        for outcome, number in (("ingested", counts.documents), ("refused", counts.refused + counts.put_off)):
-            reason = f"{number} reports" + (": finapi documents list says why" if outcome == "refused" else "")
-            if number:
-                self._tell(Outcome("reports", "full-submission", outcome, reason))  # type: ignore[arg-type]
 
-    def _document(self, name: str, fetched: FetchResult) -> None:
+        def report_progress() -> None:
+            done_count = counts.documents + counts.refused + counts.put_off
+            self._report_progress("reports", "filings", done_count, due_count)
+
+        self._retry(lambda: self._poller.fetch_due_documents(report_progress))
+        failed_count = counts.refused + counts.put_off
+        if counts.documents:
+            self._report(Outcome("reports", "full-submission", "ingested", f"{counts.documents} reports"))
+        if failed_count:
+            reason = f"{failed_count} reports: finapi documents list says why"
+            self._report(Outcome("reports", "full-submission", "refused", reason))
+
+    def _load_list_and_facts(self, cik: int, years: int) -> None:
+        """Store a company's list of filings and its facts, and queue its reports. Report a list that is invalid."""
+        name = f"CIK{cik:010}.json"
+        try:
+            fetched_list = self._retry(lambda: self._poller.read_list(cik))
+        except ParseError as error:
+            self._report(Outcome(error.file, "submissions", "refused", error.reason))
+            return
+        path = f"/api/xbrl/companyfacts/{name}"
+        facts = self._request(lambda: self._gateway.get("data", path, conditional=True, may_fail=True))
+        self._ingest_fetched(name, facts)
+        with self._app.db.write() as tx:
+            fetched_list.store_validators(tx)
+            fetch_queue.queue_recent_filings(tx, self._app.clock.now(), cik, round(365.25 * years), REPORT_FORMS)
+
+    def _ingest_fetched(self, name: str, fetched: FetchResult) -> None:
         if fetched.kind == "found":
-            for outcome in ingest.ingest_document(
-                self._app, name, fetched.body, lambda tx, found: fetched.store_validators(tx)
-            ):
-                self._tell(outcome)
+            document_outcomes = ingest.ingest_document(
+                self._app, name, fetched.body, lambda tx, outcomes: fetched.store_validators(tx)
+            )
+            for outcome in document_outcomes:
+                self._report(outcome)
         elif fetched.kind != "unchanged":
-            self._tell(Outcome(fetched.url, "unknown", "skipped", "is not there"))
+            self._report(Outcome(fetched.url, "unknown", "skipped", "is not there"))
 
-    # Asking.
+    # ---- requests
 
-    def _asked(self, ask: Callable[[], FetchResult]) -> FetchResult:
-        """The answer to a question, the trouble of its path waited out too."""
+    def _request(self, send: Callable[[], FetchResult]) -> FetchResult:
+        """Return the result of a request, repeated if its path fails."""
 
-        def answered() -> FetchResult:
-            fetched = ask()
+        def send_or_raise() -> FetchResult:
+            fetched = send()
             if fetched.kind in ("busy", "failed"):
-                raise _Again(fetched.reason)
+                raise _RetryError(fetched.reason)
             return fetched
 
-        return self._patiently(answered)
+        return self._retry(send_or_raise)
 
-    def _patiently(self, ask: Callable[[], Answer]) -> Answer:
-        """What ``ask`` gives, after the times have passed for which EDGAR is not to be asked, a few in a row."""
+    def _retry(self, send: Callable[[], Reply]) -> Reply:
+        """Return the result of ``send``, repeated up to :data:`MAX_TRIES` times after the waits that EDGAR requires.
+
+        Raise ApiError UNAVAILABLE if all tries fail.
+        """
         reason = ""
         for attempt in range(MAX_TRIES):
             stopping.check()
             try:
-                return ask()
-            except _Again as error:
-                reason, seconds = str(error), float(RETRY_SECONDS << attempt)
+                return send()
+            except _RetryError as error:
+                reason = str(error)
+                seconds = float(RETRY_SECONDS << attempt)
             except BackOffError as error:
-                reason, seconds = error.reason, (error.until - self._app.clock.now()).total_seconds()
+                reason = error.reason
+                seconds = (error.until - self._app.clock.now()).total_seconds()
             if attempt < MAX_TRIES - 1:
                 self._wait(max(seconds, 1.0), reason)
-        raise ApiError("UNAVAILABLE", f"EDGAR does not answer: {reason}; {_GO_ON}")
+        raise ApiError("UNAVAILABLE", f"EDGAR does not answer: {reason}; {_RESUME_HINT}")
 
 
-_GO_ON = "the same command goes on from here"
+def _find_company_cik(path: str) -> int | None:
+    """Return the CIK of a member of a bulk file that is named after one (``submissions.zip!CIK0000320193.json``)."""
+    digits = Path(path.rpartition("!")[2]).stem.removeprefix("CIK")
+    return int(digits) if len(digits) == 10 and digits.isdigit() else None
 
 
 def resolve_companies(app: App, texts: Sequence[str]) -> tuple[dict[str, int], list[str]]:
-    """The CIKs of the companies that these texts name by ticker or CIK, by text, and the texts that name none."""
-    known: dict[str, int] = {}
-    unknown: list[str] = []
+    """Return the CIK of each text that is a ticker or CIK, and the texts that are neither."""
+    ciks_by_text: dict[str, int] = {}
+    unknown_texts: list[str] = []
     for text in texts:
         try:
-            known[text] = get_company_cik(app, text)
+            ciks_by_text[text] = get_company_cik(app, text)
         except ApiError:
-            unknown.append(text)
-    return known, unknown
+            unknown_texts.append(text)
+    return ciks_by_text, unknown_texts
 
 
 def list_data_set_paths(now: datetime, years: int) -> list[str]:
-    """The paths of the data sets of the quarters that have ended in so many years, the newest first."""
-    day, paths = now.date(), []
-    first = max(date(day.year - years, (day.month - 1) // 3 * 3 + 1, 1), date(FIRST_YEAR, 1, 1))
-    year, quarter = day.year, (day.month - 1) // 3 + 1
-    while (year, 3 * quarter - 2) > (first.year, first.month):
-        year, quarter = (year, quarter - 1) if quarter > 1 else (year - 1, 4)
+    """Return the paths of the data sets of the quarters that ended in the last ``years``, newest first."""
+    today = now.date()
+    quarter_start_month = (today.month - 1) // 3 * 3 + 1
+    oldest = max(date(today.year - years, quarter_start_month, 1), date(FIRST_YEAR, 1, 1))
+    paths = []
+    year = today.year
+    quarter = (today.month - 1) // 3 + 1
+    while (year, 3 * quarter - 2) > (oldest.year, oldest.month):
+        if quarter > 1:
+            quarter -= 1
+        else:
+            year -= 1
+            quarter = 4
         paths.append(DATA_SET_PATH.format(year=year, quarter=quarter))
     return paths

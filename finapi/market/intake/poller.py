@@ -1,8 +1,15 @@
-"""EDGAR followed as it happens: the feed of new filings, the day's index behind it, and the documents wanted.
+"""The poller: follows EDGAR's feed of new filings and fetches their documents.
 
-The feed is read back to where the last reading began, so that a poller that was stopped catches up; the daily
-indexes, one for each day that has ended, close whatever gap is left. All of it is in rows: a pass may be cut
-off anywhere, and the next one neither loses nor repeats.
+The poller calls :meth:`Poller.run_poll_step` repeatedly. A step does what is due, in this order:
+
+1. **Feed.** EDGAR's feed lists the newest filings, 100 on a page. The pages are read back to the time where the last
+   reading started (a watermark), so that a poller that was stopped catches up. Each filing is stored and announced, and
+   queued if its documents are to be fetched.
+2. **Indexes.** EDGAR publishes an index of each day after its end. It closes whatever gap the feed has left.
+3. **Lists.** For followed companies, the list of their filings has metadata that the feed lacks.
+4. **Documents.** A few queued documents are fetched and ingested. Failed ones are postponed (``fetch_queue``).
+
+All progress is in rows: a step may be interrupted anywhere, and the next one neither skips nor repeats anything.
 """
 
 from __future__ import annotations
@@ -31,42 +38,42 @@ from finapi.store.db import Row, StoreUnwritableError, Transaction
 
 log = logging.getLogger("finapi.poller")
 
-PAGE_SIZE = 100  # entries that EDGAR gives at once
-MIN_FEED_PAGES = 20  # the feed's end was never seen nearer than this
-MAX_PAGES = 60  # a busy day has 50; what is further back stands in the day's index
+PAGE_SIZE = 100  # Entries that EDGAR returns for one request.
+MIN_FEED_PAGES = 20  # The feed has never ended before this page.
+MAX_PAGES = 60  # A busy day has 50; anything older is in the day's index.
 
-# Filings appear a little out of the order of their times: the reading goes this much further back, in seconds.
+# Filings appear slightly out of the order of their times, so the reading goes back this much further.
 OVERLAP_SECONDS = 600
 
-MAX_GAP_DAYS = 3  # how far back a first start closes gaps
-INDEX_AFTER = timedelta(hours=4, minutes=30)  # after midnight UTC: EDGAR's day ends at 22:00 in New York
-HOLIDAY_DAYS = 3  # an index that is not there by then will not come: nothing was filed
-INDEX_RETRY_AFTER = timedelta(hours=1)  # between two looks for an index that should be there
-LIST_RETRY_AFTER = timedelta(hours=1)  # after a look at a company's list that came to nothing
+MAX_GAP_DAYS = 3  # Days whose indexes the first start reads.
+INDEX_AFTER = timedelta(hours=4, minutes=30)  # After midnight UTC: EDGAR's day ends at 22:00 in New York.
+HOLIDAY_DAYS = 3  # An index that is missing after these days will not appear: nothing was filed.
+INDEX_RETRY_AFTER = timedelta(hours=1)  # Between two requests for an index that should be there.
+LIST_RETRY_AFTER = timedelta(hours=1)  # After a failed request for a company's list.
 
-# The workers of DECISIONS 11, and the parts of a pass without which each does not do its work.
+# The worker components of DECISIONS 11, and the parts of a step without which each does not do its work.
 WORKERS: Mapping[heartbeats.Component, tuple[str, ...]] = {
     "sec_worker": ("feed", "indexes", "lists"),
     "sec_13f_worker": ("feed",),
     "news_daemon": ("feed",),
 }
 
-MAX_PASS_DOCUMENTS = 20  # fetched before anything else is looked at again
-MAX_FAILURES_IN_A_ROW = 3  # documents in a row that EDGAR fails at before the feed is looked at again
+MAX_PASS_DOCUMENTS = 20  # Documents fetched before anything else is looked at again.
+MAX_FAILURES_IN_A_ROW = 3  # Failed documents in a row before the feed is read again.
 MAX_PASS_LISTS = 10
 
 
 class EdgarSource(Protocol):
-    """Where the poller asks: a Gateway, or a recording of one."""
+    """A source of EDGAR's files: a Gateway, or a recording."""
 
     def get(self, host: Host, path: str, *, conditional: bool = False, may_fail: bool = False) -> FetchResult:
-        """What stands at a path (see :meth:`Gateway.get`)."""
+        """Fetch a path (see :meth:`finapi.market.intake.gateway.Gateway.get`)."""
         ...
 
 
 @dataclass
 class PollCounts:
-    """What passes have brought so far."""
+    """The numbers of filings and documents of all steps so far, and the problems that were logged."""
 
     filings: int = 0
     documents: int = 0
@@ -76,7 +83,7 @@ class PollCounts:
 
 
 class Poller:
-    """Reads EDGAR into the store of ``app``; ``mark`` names where its reading of the feed is remembered."""
+    """Reads EDGAR into the store; ``watermark`` names the row with the time up to which the feed was read."""
 
     def __init__(
         self,
@@ -89,154 +96,156 @@ class Poller:
     ) -> None:
         self._app = app
         self._edgar = edgar
-        self._every = interval_seconds
-        self._mark = watermark
+        self._interval_seconds = interval_seconds
+        self._watermark = watermark
         self._monotonic = monotonic
-        self._feed_at: float | None = None
-        self._left_out: set[str] = set()  # why entries of the feed were refused
-        self._said: list[str] = []  # what the last step warned of, which is not to be said every time
-        self._failed: dict[str, str] = {}  # why a part of a pass failed when it was last made
+        self._next_feed_at: float | None = None  # None: read the feed first.
+        self._logged_entry_errors: set[str] = set()  # Reasons for which entries of the feed were left out.
+        self._logged_failures: list[str] = []  # Failures of the last step, which are not logged again.
+        self._failures_by_part: dict[str, str] = {}  # Why a part of a step failed when it was last tried.
         self.counts = PollCounts()
 
     def run_poll_step(self) -> float:
-        """Do what is due, in pieces of a few seconds; in how many seconds there is more. A worker's step."""
+        """Do what is due, in portions of a few seconds. Return the seconds until it should run again."""
         if self._app.db.trouble is not None:
+            # The store could not be written: try it first, and request nothing that could not be stored.
             with self._app.db.write() as tx:
-                self._beat(tx)  # or nothing is asked for, as it could not be stored
-        started = self._monotonic()
+                self._record_beats(tx)
+        started_at = self._monotonic()
         failures: list[str] = []
-        wait = 0.0
+        wait_seconds = 0.0
         try:
-            if self._feed_at is None or started >= self._feed_at:
-                self._feed_at = started + self._every
-                self._guarded("feed", self.read_feed, failures)
-                self._guarded("indexes", self._read_indexes, failures)
-            self._guarded("lists", self._read_lists, failures)
-            if not self._fetch_documents():
-                wait = max(self._feed_at - self._monotonic(), 0.0)
+            if self._next_feed_at is None or started_at >= self._next_feed_at:
+                self._next_feed_at = started_at + self._interval_seconds
+                self._run_part("feed", self.read_feed, failures)
+                self._run_part("indexes", self._read_indexes, failures)
+            self._run_part("lists", self._read_lists, failures)
+            if not self._fetch_some_documents():
+                wait_seconds = max(self._next_feed_at - self._monotonic(), 0.0)
         except RequestStoppedError:
-            return self._every
+            return self._interval_seconds
         except BackOffError as error:
-            # The gateway's trouble and no worker's. What is new comes first when it is over.
-            self._feed_at = None
+            # This is the gateway's failure and not a worker's. New filings come first when it is over.
+            self._next_feed_at = None
             failures.append(str(error))
-            wait = max((error.until - self._app.clock.now()).total_seconds(), 1.0)
+            wait_seconds = max((error.until - self._app.clock.now()).total_seconds(), 1.0)
         for failure in failures:
-            if failure not in self._said:
+            if failure not in self._logged_failures:
                 log.warning("%s", failure)
                 self.counts.problems.append(failure)
-        self._said = failures
+        self._logged_failures = failures
         with self._app.db.write() as tx:
-            self._beat(tx)
-        return wait
+            self._record_beats(tx)
+        return wait_seconds
 
-    def _guarded(self, name: str, part: Callable[[], None], failures: list[str]) -> None:
-        """Do a part of a pass; a document that cannot be read keeps the other parts from nothing."""
+    def _run_part(self, name: str, part: Callable[[], None], failures: list[str]) -> None:
+        """Run a part of a step. A document that cannot be read does not stop the other parts."""
         try:
             part()
-            self._failed.pop(name, None)
+            self._failures_by_part.pop(name, None)
         except ParseError as error:
-            self._failed[name] = str(error)
+            self._failures_by_part[name] = str(error)
             failures.append(str(error))
 
-    def read_feed(self) -> None:
-        """Store what the feed tells of, page by page back to what was read before."""
-        with self._app.db.read() as tx:
-            read_to = tx.find_value("poll_state", name=self._mark)
-        enough = None
-        if read_to is not None:
-            enough = iso(datetime.fromisoformat(read_to) - timedelta(seconds=OVERLAP_SECONDS))
-        newest = self._read_pages(enough)
-        if newest:
-            # Not before all pages are stored: a reading that was cut off begins again. And not beyond now: a time
-            # in the future would keep the next readings from going back at all.
-            value = min(max(newest, read_to or ""), iso(self._app.clock.now()))
-            with self._app.db.write() as tx:
-                tx.run("upsert_poll_state", name=self._mark, value=value)
+    # ---- the feed
 
-    def _read_pages(self, enough: str | None) -> str:
-        """Store the pages back to the time ``enough``; the newest time in them, empty when not all could be read."""
+    def read_feed(self) -> None:
+        """Store the filings of the feed, page by page back to the watermark. Raise ParseError for an invalid page."""
+        with self._app.db.read() as tx:
+            read_to = tx.find_value("poll_state", name=self._watermark)
+        back_to = None
+        if read_to is not None:
+            back_to = iso(datetime.fromisoformat(read_to) - timedelta(seconds=OVERLAP_SECONDS))
+        newest = self._read_pages(back_to)
+        if newest:
+            # Only after all pages are stored, so that an interrupted reading starts again. And never beyond now, as a
+            # watermark in the future would keep the next readings from going back at all.
+            new_watermark = min(max(newest, read_to or ""), iso(self._app.clock.now()))
+            with self._app.db.write() as tx:
+                tx.run("upsert_poll_state", name=self._watermark, value=new_watermark)
+
+    def _read_pages(self, back_to: str | None) -> str:
+        """Store the pages back to a time. Return the newest time in them, or "" if not all could be read."""
         newest = ""
-        # The last filing of a page, whose other parties may stand on the next: it is told once, of all of them.
-        open_end: tuple[getcurrent.FeedFiling, ...] = ()
+        # The last filing of a page, whose other parties may be on the next page. It is stored with all of them.
+        unfinished: tuple[getcurrent.FeedFiling, ...] = ()
         try:
-            for number in range(MAX_PAGES):
-                # Beyond its end the feed answers 503 for as long as one asks.
-                fetched = self._edgar.get("www", build_feed_path(number * PAGE_SIZE), may_fail=number > 0)
-                if fetched.kind == "failed" or (
-                    fetched.kind == "busy" and enough is not None and number < MIN_FEED_PAGES
-                ):
-                    return ""  # not the end but a bad moment: the next reading goes as far back as this one should
+            for page_number in range(MAX_PAGES):
+                # After its end the feed answers 503, however often it is requested.
+                fetched = self._edgar.get("www", build_feed_path(page_number * PAGE_SIZE), may_fail=page_number > 0)
+                is_early_end = fetched.kind == "busy" and back_to is not None and page_number < MIN_FEED_PAGES
+                if fetched.kind == "failed" or is_early_end:
+                    return ""  # Not the end but a failure: the next reading must go back as far as this one.
                 if fetched.kind != "found":
                     break
                 page = getcurrent.parse_page(fetched.body, fetched.url)
-                self._complain(page.entry_errors)
+                self._log_entry_errors(page.entry_errors)
                 times = [filing.accepted for filing in page.filings]
                 newest = max([newest, *times])
-                told = getcurrent.merge_filings((*open_end, *page.filings))
-                is_last = page.entry_count < PAGE_SIZE or (enough is not None and min(times) < enough)
-                open_end = () if is_last else told[-1:]
-                self._store(told[: len(told) - len(open_end)])
+                filings = getcurrent.merge_filings((*unfinished, *page.filings))
+                is_last = page.entry_count < PAGE_SIZE or (back_to is not None and min(times) < back_to)
+                unfinished = () if is_last else filings[-1:]
+                self._store_filings(filings[: len(filings) - len(unfinished)])
                 if is_last:
                     break
         finally:
-            if open_end:
-                self._store(open_end)
+            if unfinished:
+                self._store_filings(unfinished)
         return newest
 
-    def _complain(self, refused: Sequence[ParseError]) -> None:
-        """Say once, of each kind of entry that cannot be read, that it is left to the day's index."""
-        for error in refused:
-            if error.reason not in self._left_out:
-                self._left_out.add(error.reason)
+    def _log_entry_errors(self, errors: Sequence[ParseError]) -> None:
+        """Log each kind of invalid entry once. The filing will be found in the day's index."""
+        for error in errors:
+            if error.reason not in self._logged_entry_errors:
+                self._logged_entry_errors.add(error.reason)
                 log.warning("an entry of the feed is left out: %s", error)
                 self.counts.problems.append(str(error))
 
-    def fetch_due_documents(self, tell: Callable[[], None] = lambda: None) -> None:
-        """Fetch every document that is due now; ``tell`` is called after every few."""
-        while self._fetch_documents():
-            tell()
-
-    def _store(self, told: Sequence[getcurrent.FeedFiling]) -> None:
+    def _store_filings(self, filings: Sequence[getcurrent.FeedFiling]) -> None:
         now = self._app.clock.now()
         changed = False
         with self._app.db.write() as tx:
-            # The oldest first: whoever is told of them is told in their order.
-            for filing in reversed(told):
+            # The feed is newest first; filings are announced oldest first.
+            for filing in reversed(filings):
                 stored = filing_store.upsert(tx, lists.build_feed_metadata(filing), now, announces=False)
                 changed |= stored.changed
                 self.counts.filings += stored.is_new
-                # What the feed tells of is news by being there.
+                # Unlike in a list, a filing in the feed is always news.
                 announcements.announce_filing(tx, now, accession=filing.accession)
                 ciks = [party.cik for party in filing.parties]
                 fetch_queue.queue_filing(tx, now, filing.accession, filing.form, ciks, self._app.config.follow_forms)
             if changed:
                 tx.run("bump_data_version")
 
+    # ---- indexes
+
     def _read_indexes(self) -> None:
         while self._read_index():
             pass
 
     def _read_index(self) -> bool:
-        """The index of the first of these days; whether that day is done with."""
+        """Store the index of the first day that is due. Return True if that day is done."""
         now = self._app.clock.now()
-        last = (now - INDEX_AFTER).date() - timedelta(days=1)
+        last_day = (now - INDEX_AFTER).date() - timedelta(days=1)
         with self._app.db.read() as tx:
-            done = tx.find_value("poll_state", name="indexed_through")
-            again = tx.find_value("poll_state", name="index_again_at")
-        day = date.fromisoformat(done) + timedelta(days=1) if done else last - timedelta(days=MAX_GAP_DAYS - 1)
-        while day <= last and day.weekday() >= 5:
+            indexed_through = tx.find_value("poll_state", name="indexed_through")
+            retry_at = tx.find_value("poll_state", name="index_again_at")
+        if indexed_through:
+            day = date.fromisoformat(indexed_through) + timedelta(days=1)
+        else:
+            day = last_day - timedelta(days=MAX_GAP_DAYS - 1)
+        while day <= last_day and day.weekday() >= 5:
             day += timedelta(days=1)
-        if day > last or (again is not None and again > iso(now)):
+        if day > last_day or (retry_at is not None and retry_at > iso(now)):
             return False
         fetched = self._edgar.get("www", build_index_path(day), may_fail=True)
         with self._app.db.write() as tx:
-            # Until it is known to be stored, or to be a holiday's.
+            # Deleted below when the index is stored, or when the day is known to be a holiday.
             tx.run("upsert_poll_state", name="index_again_at", value=iso(now + INDEX_RETRY_AFTER))
-        _check_answered(fetched)
+        _check_reply(fetched)
         if fetched.kind == "found":
             self._store_index(list(form_indexes.iter_rows(fetched.body, fetched.url)))
-        elif day > last - timedelta(days=HOLIDAY_DAYS):
+        elif day > last_day - timedelta(days=HOLIDAY_DAYS):
             return False
         with self._app.db.write() as tx:
             tx.run("upsert_poll_state", name="indexed_through", value=day.isoformat())
@@ -245,156 +254,180 @@ class Poller:
 
     def _store_index(self, rows: list[form_indexes.IndexRow]) -> None:
         lists.upsert_index(self._app, rows)
-        parties: dict[tuple[str, str], list[int]] = {}
+        ciks_by_filing: dict[tuple[str, str], list[int]] = {}
         for row in rows:
-            parties.setdefault((row.accession, row.form), []).append(row.cik)
+            ciks_by_filing.setdefault((row.accession, row.form), []).append(row.cik)
         with self._app.db.write() as tx:
-            for (accession, form), ciks in parties.items():
+            for (accession, form), ciks in ciks_by_filing.items():
                 stopping.check()
-                fetch_queue.queue_filing(
-                    tx, self._app.clock.now(), accession, form, ciks, self._app.config.follow_forms
-                )
+                now = self._app.clock.now()
+                fetch_queue.queue_filing(tx, now, accession, form, ciks, self._app.config.follow_forms)
+
+    # ---- lists of followed companies
 
     def _read_lists(self) -> None:
-        """The lists of followed companies that are due, their older pages, and the documents in them."""
+        """Store the lists of followed companies that are due, with their older pages, and queue their documents."""
         now = self._app.clock.now()
         with self._app.db.read() as tx:
-            due = fetch_queue.list_due_companies(tx, now, MAX_PASS_LISTS)
-        for cik in due:
+            due_ciks = fetch_queue.list_due_companies(tx, now, MAX_PASS_LISTS)
+        for cik in due_ciks:
             stopping.check()
             with self._app.db.write() as tx:
-                # Whatever becomes of this one, the others have their turn.
+                # Postponed first: if this list fails, the others still have their turn.
                 tx.run("update_followed_due", cik=cik, due_at=iso(now + LIST_RETRY_AFTER))
             fetched = self.read_list(cik)
             with self._app.db.write() as tx:
                 fetched.store_validators(tx)
                 config = self._app.config
                 fetch_queue.queue_recent_filings(tx, now, cik, config.follow_days, config.follow_forms)
-                again = iso(now + timedelta(hours=fetch_queue.LIST_INTERVAL_HOURS))
-                tx.run("update_followed_due", cik=cik, due_at=again)
+                due_at = iso(now + timedelta(hours=fetch_queue.LIST_INTERVAL_HOURS))
+                tx.run("update_followed_due", cik=cik, due_at=due_at)
 
     def read_list(self, cik: int) -> FetchResult:
-        """Store the list of a company's filings, if it is new, and its older pages; the answer."""
-        fetched = self._edgar.get("data", f"/submissions/CIK{cik:010}.json", conditional=True, may_fail=True)
-        _check_answered(fetched)
+        """Store the list of a company's filings and its older pages, if it is new. Return the result of the request.
+
+        Raise ParseError if a list cannot be fetched or read.
+        """
+        name = f"CIK{cik:010}.json"
+        fetched = self._edgar.get("data", f"/submissions/{name}", conditional=True, may_fail=True)
+        _check_reply(fetched)
         if fetched.kind == "found":
-            self._put_list(f"CIK{cik:010}.json", fetched)
+            self._store_list(name, fetched)
             with self._app.db.read() as tx:
-                pages = [page["page"] for page in lists.list_missing_pages(tx, cik)]
-            for name in pages:
+                page_names = [page["page"] for page in lists.list_missing_pages(tx, cik)]
+            for page_name in page_names:
                 stopping.check()
-                self._put_list(name, self._edgar.get("data", f"/submissions/{name}", may_fail=True))
+                self._store_list(page_name, self._edgar.get("data", f"/submissions/{page_name}", may_fail=True))
         elif fetched.kind == "missing":
             log.warning("there is no list of filings of CIK %010d", cik)
         return fetched
 
-    def _put_list(self, name: str, fetched: FetchResult) -> None:
-        """Store a list of filings, if it is there; ParseError when it cannot be read."""
-        _check_answered(fetched)
+    def _store_list(self, name: str, fetched: FetchResult) -> None:
+        """Store a list of filings, if it was found. Raise ParseError if it cannot be read."""
+        _check_reply(fetched)
         if fetched.kind != "found":
             return
-        for outcome in ingest.ingest_document(self._app, name, fetched.body, lambda tx, found: None):
+        for outcome in ingest.ingest_document(self._app, name, fetched.body, lambda tx, outcomes: None):
             if outcome.retry:
                 raise StoreUnwritableError(outcome.reason)
             if outcome.outcome in ("refused", "skipped"):
                 raise ParseError(fetched.url, "", outcome.reason or "")
 
-    def _fetch_documents(self) -> bool:
-        """Fetch a few of the documents that are due; whether there were any, and EDGAR answers."""
-        with self._app.db.read() as tx:
-            due = fetch_queue.list_due_documents(tx, self._app.clock.now(), MAX_PASS_DOCUMENTS)
-        failures = 0
-        for row in due:
-            stopping.check()
-            failures = 0 if self._fetch(row) else failures + 1
-            if failures == MAX_FAILURES_IN_A_ROW:
-                return False  # it may be all of EDGAR: the feed tells, before each of them has lost a try
-        return bool(due)
+    # ---- documents
 
-    def _fetch(self, row: Row) -> bool:
-        """Fetch a document and store it, or put it off; whether EDGAR answered as it should."""
+    def fetch_due_documents(self, report_progress: Callable[[], None] = lambda: None) -> None:
+        """Fetch every document that is due; ``report_progress`` is called after every few."""
+        while self._fetch_some_documents():
+            report_progress()
+
+    def _fetch_some_documents(self) -> bool:
+        """Fetch a few of the documents that are due. Return False if there were none, or if EDGAR fails repeatedly."""
+        with self._app.db.read() as tx:
+            due_rows = fetch_queue.list_due_documents(tx, self._app.clock.now(), MAX_PASS_DOCUMENTS)
+        failures_in_a_row = 0
+        for row in due_rows:
+            stopping.check()
+            failures_in_a_row = 0 if self._fetch_document(row) else failures_in_a_row + 1
+            if failures_in_a_row == MAX_FAILURES_IN_A_ROW:
+                # Perhaps EDGAR as such fails. Reading the feed shows it before each document has lost a try.
+                return False
+        return bool(due_rows)
+
+    def _fetch_document(self, row: Row) -> bool:
+        """Fetch a document and store it, or postpone it. Return False if EDGAR did not reply as it should."""
         accession = row["accession"]
         try:
             fetched = self._edgar.get("www", build_document_path(row["cik"], accession), may_fail=True)
         except BackOffError as error:
             if error.from_reply:
-                # Counted like any other failure: if it is at this one, it must not be the first again each time.
-                until = (error.until - self._app.clock.now()).total_seconds()
-                self._put_off(row, error.reason, until)
+                # Counted like any other failure: if this document causes it, it must not be the first again each time.
+                seconds = (error.until - self._app.clock.now()).total_seconds()
+                self._postpone(row, error.reason, seconds)
             raise
         if fetched.kind == "too_long":
             with self._app.db.write() as tx:
-                self._end(tx, accession, "is larger than any document that is read")
-        elif fetched.kind in ("missing", "unchanged"):
-            self._put_off(row, "is not there")
-        elif fetched.kind != "found":
-            self._put_off(row, fetched.reason, fetched.retry_seconds)
+                self._finish_document(tx, accession, "is larger than any document that is read")
+            return True
+        if fetched.kind in ("missing", "unchanged"):
+            self._postpone(row, "is not there")
+            return True
+        if fetched.kind != "found":
+            self._postpone(row, fetched.reason, fetched.retry_seconds)
             return False
-        else:
-            wrong = _wrong(accession, fetched.body)
-            if wrong is not None:
-                self._put_off(row, wrong)
-                return False
-            self._store_document(row, fetched)
+        error_reason = _find_submission_error(accession, fetched.body)
+        if error_reason is not None:
+            self._postpone(row, error_reason)
+            return False
+        self._store_document(row, fetched)
         return True
 
     def _store_document(self, row: Row, fetched: FetchResult) -> None:
+        """Ingest a document. Postpone it and raise StoreUnwritableError if the store fails."""
         accession = row["accession"]
-        outcomes = ingest.ingest_document(
-            self._app, f"{accession}.txt", fetched.body, lambda tx, found: self._end(tx, accession, _refused(found))
-        )
-        failed = next((one.reason for one in outcomes if one.retry), None)
-        if failed is not None:
-            self._put_off(row, failed)
-            raise StoreUnwritableError(failed)
 
-    def _put_off(self, row: Row, reason: str, least: float = 0.0) -> None:
-        """Ask for a document again later, or give it up."""
+        def finish(tx: Transaction, outcomes: Sequence[Outcome]) -> None:
+            self._finish_document(tx, accession, _find_refusal(outcomes))
+
+        for outcome in ingest.ingest_document(self._app, f"{accession}.txt", fetched.body, finish):
+            if outcome.retry and outcome.reason is not None:
+                self._postpone(row, outcome.reason)
+                raise StoreUnwritableError(outcome.reason)
+
+    def _postpone(self, row: Row, reason: str, min_seconds: float = 0.0) -> None:
+        """Schedule the next try of a document, or give it up."""
         with self._app.db.write() as tx:
-            again = fetch_queue.postpone_document(tx, row, self._app.clock.now(), reason, least)
-            self._beat(tx)
-        if again is not None:
+            due_at = fetch_queue.postpone_document(tx, row, self._app.clock.now(), reason, min_seconds)
+            self._record_beats(tx)
+        if due_at is not None:
             self.counts.put_off += 1
             self._app.metrics.count(metrics.EDGAR_DOCUMENTS, "put_off")
-            log.info("%s: %s; asked for again at %s", row["accession"], reason, iso(again))
+            log.info("%s: %s; asked for again at %s", row["accession"], reason, iso(due_at))
         else:
-            self._refused(row["accession"], reason)
+            self._count_given_up(row["accession"], reason)
 
-    def _end(self, tx: Transaction, accession: str, refused: str | None) -> None:
-        """Tick a filing off, in the transaction that stores its documents."""
+    def _finish_document(self, tx: Transaction, accession: str, refusal: str | None) -> None:
+        """Mark a document as done or given up, in the transaction that stores it."""
         now = self._app.clock.now()
-        fetch_queue.finish_document(tx, accession, now, refused)
-        self._beat(tx)  # a document may be long
-        if refused is None:
+        fetch_queue.finish_document(tx, accession, now, refusal)
+        self._record_beats(tx)  # A long document may take longer than the beats may be apart.
+        if refusal is None:
             self.counts.documents += 1
             self._app.metrics.count(metrics.EDGAR_DOCUMENTS, "stored")
         else:
-            self._refused(accession, refused)
+            self._count_given_up(accession, refusal)
 
-    def _refused(self, accession: str, reason: str) -> None:
+    def _count_given_up(self, accession: str, reason: str) -> None:
         self.counts.refused += 1
         self._app.metrics.count(metrics.EDGAR_DOCUMENTS, "given_up")
         log.warning("%s is given up: %s", accession, reason)
 
-    def _beat(self, tx: Transaction) -> None:
-        """Show that the workers live. How long a step took says nothing of them: one that has much to do is well."""
-        for worker, needed in WORKERS.items():
-            failure = next((self._failed[name] for name in needed if name in self._failed), None)
+    def _record_beats(self, tx: Transaction) -> None:
+        """Record that the workers are alive, without the duration: a long step only means that there is much to do."""
+        for worker, part_names in WORKERS.items():
+            failures = [self._failures_by_part[name] for name in part_names if name in self._failures_by_part]
+            failure = failures[0] if failures else None
             heartbeats.record_beat(tx, worker, self._app.clock.now(), failure=failure)
 
 
-def _refused(outcomes: Sequence[Outcome]) -> str | None:
-    return next((one.reason or "refused" for one in outcomes if one.outcome == "refused"), None)
+def _find_refusal(outcomes: Sequence[Outcome]) -> str | None:
+    """Return the reason of the first refusal, or None."""
+    for outcome in outcomes:
+        if outcome.outcome == "refused":
+            return outcome.reason or "refused"
+    return None
 
 
-def _check_answered(fetched: FetchResult) -> None:
-    """ParseError for the trouble of one path."""
+def _check_reply(fetched: FetchResult) -> None:
+    """Raise ParseError if the request of this path failed."""
     if fetched.kind in ("busy", "failed"):
         raise ParseError(fetched.url, "", fetched.reason)
 
 
-def _wrong(accession: str, body: bytes) -> str | None:
-    """Why a body is not the whole submission that was asked for: a page that says something else, or half of it."""
+def _find_submission_error(accession: str, body: bytes) -> str | None:
+    """Return why a body is not the complete submission that was requested, or None.
+
+    EDGAR may send another page in its place, or half of it.
+    """
     try:
         header = sgml.parse_complete_header(body, accession)
     except ParseError as error:
@@ -403,7 +436,7 @@ def _wrong(accession: str, body: bytes) -> str | None:
 
 
 def build_feed_path(start: int) -> str:
-    """Where the feed's page stands that begins with entry ``start``."""
+    """Return the path of the feed's page that starts with entry number ``start``."""
     return (
         "/cgi-bin/browse-edgar?action=getcurrent&type=&company=&dateb=&owner=include"
         f"&start={start}&count={PAGE_SIZE}&output=atom"
@@ -411,19 +444,22 @@ def build_feed_path(start: int) -> str:
 
 
 def build_index_path(day: date) -> str:
-    """Where the index of a day stands."""
+    """Return the path of the index of a day."""
     quarter = (day.month - 1) // 3 + 1
     return f"/Archives/edgar/daily-index/{day.year}/QTR{quarter}/master.{day:%Y%m%d}.idx"
 
 
 def build_document_path(cik: int, accession: str) -> str:
-    """Where the full submission of a filing stands, with every document in it."""
+    """Return the path of the full submission of a filing, which contains all its documents."""
     return f"/Archives/edgar/data/{cik}/{accession}.txt"
 
 
 def get_company_cik(app: App, text: str) -> int:
-    """The CIK of a company to follow: a ticker that is known, or a CIK; UNKNOWN_TICKER for anything else."""
+    """Return the CIK of a company given by ticker or CIK. Raise ApiError UNKNOWN_TICKER for an unknown ticker.
+
+    A CIK need not be known, so that a company can be followed before anything about it is stored.
+    """
+    if text.isascii() and text.isdigit() and len(text) <= 10:
+        return int(text)
     with app.db.read() as tx:
-        if text.isascii() and text.isdigit() and len(text) <= 10:
-            return int(text)
         return companies.resolve(tx, text).cik

@@ -1,4 +1,7 @@
-"""Single documents: each is read by itself and stored in one transaction, whatever lies beside it."""
+"""Parsers of single documents, each of which is read and stored independently of the documents around it.
+
+A parser reads a document and returns a function that stores it in the caller's transaction.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,12 @@ from finapi.market.statements import fact_sets
 from finapi.store import heartbeats
 from finapi.store.db import Transaction
 
+# Stores a parsed document in the caller's transaction and returns the outcomes.
 StoreCallback = Callable[[Transaction, datetime], Sequence[Outcome]]
 
-_COMPANION = "says nothing that the filing's own documents do not say"
-# Renderings and lists of what the other documents say: they lie in every filing's folder.
-_COMPANIONS = (
+_COMPANION_REASON = "says nothing that the filing's own documents do not say"
+# Rendered forms and lists of the other documents, which every filing's folder contains.
+_COMPANION_KINDS = (
     "filing-summary",
     "metalinks",
     "r-page",
@@ -37,9 +41,9 @@ _COMPANIONS = (
     "image",
     "pdf",
 )
-# What the SEC puts beside the tables of its data sets, to tell people of them.
-_OF_A_SET = re.compile(r"(?:\w+[_-])?(?:readme|metadata)\.(?:html?|json|txt|pdf)", re.IGNORECASE)
-_REFUSALS = {
+# Descriptions that the SEC adds to the tables of its data sets.
+_DATA_SET_DESCRIPTION = re.compile(r"(?:\w+[_-])?(?:readme|metadata)\.(?:html?|json|txt|pdf)", re.IGNORECASE)
+_REFUSAL_REASONS = {
     "empty": "is empty",
     "sec-error-page": "is an error page of the SEC, not a document",
     "zip": "is a zip inside a zip",
@@ -47,137 +51,150 @@ _REFUSALS = {
 
 
 def build_unread_outcome(document: Document) -> Outcome:
-    """The outcome of a document that finapi does not store."""
-    if document.kind in _COMPANIONS or _OF_A_SET.fullmatch(document.name):
-        return Outcome(document.path, document.kind, "skipped", _COMPANION)
-    return outcomes.refuse(document, _REFUSALS.get(document.kind, "is not a document that finapi reads"))
+    """Return the outcome of a document that finapi does not store."""
+    if document.kind in _COMPANION_KINDS or _DATA_SET_DESCRIPTION.fullmatch(document.name):
+        return Outcome(document.path, document.kind, "skipped", _COMPANION_REASON)
+    reason = _REFUSAL_REASONS.get(document.kind, "is not a document that finapi reads")
+    return outcomes.refuse(document, reason)
 
 
 def ingest_form_index(app: App, document: Document) -> list[Outcome]:
-    """Store an index of EDGAR, which is too long for one transaction."""
+    """Store an index of EDGAR in several transactions, as it is too long for one. Return its outcome."""
     rows = list(form_indexes.iter_rows(document.read(), document.path))
     return [outcomes.for_document(document, lists.upsert_index(app, rows))]
 
 
-def _told(
-    document: Document, store: Callable[[Transaction, datetime], bool], reason: str | None = None
+def _build_store(
+    document: Document, upsert: Callable[[Transaction, datetime], bool], note: str | None = None
 ) -> StoreCallback:
-    """Store a document that says something new or not; in the first case answers that were given may be stale."""
+    """Return a function that stores a document with ``upsert``, which returns True if anything was new."""
 
-    def put(tx: Transaction, now: datetime) -> list[Outcome]:
-        changed = store(tx, now)
+    def store(tx: Transaction, now: datetime) -> list[Outcome]:
+        changed = upsert(tx, now)
         if changed:
             tx.run("bump_data_version")
-        return [outcomes.for_document(document, changed, reason)]
+        return [outcomes.for_document(document, changed, note)]
 
-    return put
+    return store
 
 
-def _submissions(document: Document) -> StoreCallback:
+def _parse_submissions(document: Document) -> StoreCallback:
     company = submissions.parse_company(document.read(), document.path)
-    return _told(document, lambda tx, now: lists.upsert_submissions(tx, company, now))
+    return _build_store(document, lambda tx, now: lists.upsert_submissions(tx, company, now))
 
 
-def _older_page(document: Document) -> StoreCallback:
+def _parse_older_page(document: Document) -> StoreCallback:
     cik = submissions.find_cik_of_older_page(document.name)
     if cik is None:
         reason = "an older page says nothing of whose it is but in its name, CIK##########-submissions-###.json"
         raise ParseError(document.path, "", reason)
-    page = submissions.parse_older_page(document.read(), document.path)
-    return _told(document, lambda tx, now: lists.upsert_older_page(tx, document.name, cik, page, now))
+    filings = submissions.parse_older_page(document.read(), document.path)
+    return _build_store(document, lambda tx, now: lists.upsert_older_page(tx, document.name, cik, filings, now))
 
 
-def _company_tickers(document: Document) -> StoreCallback:
+def _parse_company_tickers(document: Document) -> StoreCallback:
     rows = tickers.parse_company_tickers(document.read(), document.path)
-    return _told(document, lambda tx, now: lists.upsert_company_tickers(tx, rows))
+    return _build_store(document, lambda tx, now: lists.upsert_company_tickers(tx, rows))
 
 
-def _cusip_mapping(document: Document) -> StoreCallback:
-    rows, left_out = cusip_map.parse_mappings(document.read(), document.path)
-    return _told(document, lambda tx, now: cusip_map.upsert_mappings(tx, rows) > 0, str(left_out) or None)
+def _parse_cusip_mapping(document: Document) -> StoreCallback:
+    mappings, skipped_rows = cusip_map.parse_mappings(document.read(), document.path)
+    note = str(skipped_rows) or None
+    return _build_store(document, lambda tx, now: cusip_map.upsert_mappings(tx, mappings) > 0, note)
 
 
-def _cusips(
-    document: Document, parse: Callable[[bytes, str], Any], put: Callable[[Transaction, Any], int]
+def _parse_cusip_list(
+    document: Document, parse: Callable[[bytes, str], Any], upsert: Callable[[Transaction, Any], int]
 ) -> StoreCallback:
-    rows, left_out = parse(document.read(), document.path)
-    return _told(document, lambda tx, now: put(tx, rows) > 0, "; ".join(left_out) or None)
+    rows, skipped_lines = parse(document.read(), document.path)
+    note = "; ".join(skipped_lines) or None
+    return _build_store(document, lambda tx, now: upsert(tx, rows) > 0, note)
 
 
-def _atom_feed(document: Document) -> StoreCallback:
+def _parse_feed_page(document: Document) -> StoreCallback:
     page = getcurrent.parse_page(document.read(), document.path)
-    reason = None
+    note = None
     if page.entry_errors:
-        reason = f"{len(page.entry_errors)} entries are left out, the first: {format_reason(page.entry_errors[0])}"
-    return _told(document, lambda tx, now: lists.upsert_feed_page(tx, page, now), reason)
+        note = f"{len(page.entry_errors)} entries are left out, the first: {format_reason(page.entry_errors[0])}"
+    return _build_store(document, lambda tx, now: lists.upsert_feed_page(tx, page, now), note)
 
 
-def _header(document: Document) -> StoreCallback:
-    """An SGML header by itself, or a filing's page; of the page nothing but what the documents need is taken."""
-    data = document.read()
-    if not any(mark in data[: sgml.MAX_PREFACE_BYTES] for mark in sgml.HEADER_STARTS):
-        return lambda tx, now: [Outcome(document.path, document.kind, "skipped", _COMPANION)]
-    header = sgml.parse_header(data, document.path)
+def _parse_header(document: Document) -> StoreCallback:
+    """Parse a filing's index page: the SGML header in it, if there is one; the rest is in the filing's documents."""
+    body = document.read()
+    if not any(start in body[: sgml.MAX_PREFACE_BYTES] for start in sgml.HEADER_STARTS):
+        return lambda tx, now: [Outcome(document.path, document.kind, "skipped", _COMPANION_REASON)]
+    header = sgml.parse_header(body, document.path)
 
-    def store(tx: Transaction, now: datetime) -> bool:
+    def upsert(tx: Transaction, now: datetime) -> bool:
         stored = filing_store.upsert(tx, metadata.from_header(header, None), now)
-        headed = families.store_header(tx, header, now)
+        changed = stored.changed | families.store_header(tx, header, now)
         families.apply_listed_metadata(tx, now)
-        return stored.changed | headed
+        return changed
 
-    put = _told(document, store)
-    return lambda tx, now: [replace(one, accession=header.accession) for one in put(tx, now)]
+    store_header = _build_store(document, upsert)
+
+    def store(tx: Transaction, now: datetime) -> list[Outcome]:
+        return [replace(outcome, accession=header.accession) for outcome in store_header(tx, now)]
+
+    return store
 
 
 def parse_prices(document: Document, ticker: str | None) -> StoreCallback:
-    """Prices by day; ``ticker`` is what the operator said of a file that has no column of tickers."""
-    data = document.read()
-    made = price_csv.parse(data, document.path, document.name)
+    """Parse daily prices; ``ticker`` is the operator's for a file without a column of tickers."""
+    body = document.read()
+    price_file = price_csv.parse(body, document.path, document.name)
 
-    def put(tx: Transaction, now: datetime) -> list[Outcome]:
-        named = "" if made.rows[0].ticker else price_store.choose_ticker(tx, made, ticker, document.path)
-        changed, note = price_store.upsert(tx, made, data, named)
-        notes = [f"prices of {named}"] if named else []
-        notes += (
-            [f"{made.rejected_count} rows are left out: {'; '.join(made.rejected_lines)}"]
-            if made.rejected_lines
-            else []
-        )
-        notes += [note] if note else [] if changed else ["tells nothing new"]
-        return [outcomes.for_document(document, changed > 0, "; ".join(notes) or None)]
+    def store(tx: Transaction, now: datetime) -> list[Outcome]:
+        notes = []
+        file_ticker = ""
+        if not price_file.rows[0].ticker:
+            file_ticker = price_store.choose_ticker(tx, price_file, ticker, document.path)
+            notes.append(f"prices of {file_ticker}")
+        changed_count, price_note = price_store.upsert(tx, price_file, body, file_ticker)
+        if price_file.rejected_lines:
+            lines = "; ".join(price_file.rejected_lines)
+            notes.append(f"{price_file.rejected_count} rows are left out: {lines}")
+        if price_note:
+            notes.append(price_note)
+        elif not changed_count:
+            notes.append("tells nothing new")
+        return [outcomes.for_document(document, changed_count > 0, "; ".join(notes) or None)]
 
-    return put
+    return store
 
 
-def _companyfacts(document: Document) -> StoreCallback:
-    made = companyfacts.parse(document.read(), document.path)
+def _parse_companyfacts(document: Document) -> StoreCallback:
+    company_facts = companyfacts.parse(document.read(), document.path)
 
-    def put(tx: Transaction, now: datetime) -> list[Outcome]:
-        stored = fact_sets.upsert_companyfacts(tx, made, now)
-        if stored:
+    def store(tx: Transaction, now: datetime) -> list[Outcome]:
+        changed = fact_sets.upsert_companyfacts(tx, company_facts, now)
+        notes = []
+        if changed:
             heartbeats.record_arrival(tx, "xbrl_run", now)
-        notes = [] if stored else ["every figure of it is held already"]
-        if made.backward_row_count:
-            notes.append(f"{made.backward_row_count} rows end before they start and are left out")
-        return [outcomes.for_document(document, stored, "; ".join(notes) or None)]
+        else:
+            notes.append("every figure of it is held already")
+        if company_facts.backward_row_count:
+            notes.append(f"{company_facts.backward_row_count} rows end before they start and are left out")
+        return [outcomes.for_document(document, changed, "; ".join(notes) or None)]
 
-    return put
+    return store
 
 
-# By kind of document; what is wrong with one is a ParseError.
+# The parser of each kind of document. A parser raises ParseError for an invalid one.
 PARSERS: dict[str, Callable[[Document], StoreCallback]] = {
-    "submissions": _submissions,
-    "submissions-page": _older_page,
-    "atom-feed": _atom_feed,
-    "filing-index": _header,
-    "company-tickers": _company_tickers,
-    "companyfacts": _companyfacts,
-    "cusip-mapping": _cusip_mapping,
+    "submissions": _parse_submissions,
+    "submissions-page": _parse_older_page,
+    "atom-feed": _parse_feed_page,
+    "filing-index": _parse_header,
+    "company-tickers": _parse_company_tickers,
+    "companyfacts": _parse_companyfacts,
+    "cusip-mapping": _parse_cusip_mapping,
     "fails-to-deliver": partial(
-        _cusips, parse=cusip_lists.parse_fails_to_deliver, put=cusip_map.upsert_failed_securities
+        _parse_cusip_list, parse=cusip_lists.parse_fails_to_deliver, upsert=cusip_map.upsert_failed_securities
     ),
-    "13f-list": partial(_cusips, parse=cusip_lists.parse_13f_list, put=cusip_map.upsert_listed_securities),
+    "13f-list": partial(_parse_cusip_list, parse=cusip_lists.parse_13f_list, upsert=cusip_map.upsert_listed_securities),
 }
 
-# Those that are lists of a company's filings.
+# The kinds that are lists of a company's filings.
 LIST_KINDS = ("submissions", "submissions-page")
