@@ -61,7 +61,9 @@ position_api = LazyModule("finapi.web.ownership.position_api")
 info_pages = LazyModule("finapi.web.pages.info_pages")
 front_page = LazyModule("finapi.web.pages.front_page")
 mail_links = LazyModule("finapi.web.pages.mail_links")
-market = LazyModule("finapi.web.pages.market")
+fund_page = LazyModule("finapi.web.pages.fund_page")
+insider_page = LazyModule("finapi.web.pages.insider_page")
+screen_page = LazyModule("finapi.web.pages.screen_page")
 search_page = LazyModule("finapi.web.pages.search_page")
 status_page = LazyModule("finapi.web.pages.status_page")
 filing_pages = LazyModule("finapi.web.pages.filing_pages")
@@ -176,9 +178,9 @@ ROUTES: tuple[Route, ...] = (
         page=True,
     ),
     _page("/email-verified", mail_links("email_verified"), "The page after the activation link"),
-    _page("/fund/{cik}", market("fund"), "The page of a fund", market("FUND_PARAMS")),
-    _page("/insider/{cik}", market("insider"), "The page of an insider", market("INSIDER_PARAMS")),
-    _page("/screen", market("screen"), "Screen companies by ratios", market("SCREEN_PARAMS")),
+    _page("/fund/{cik}", fund_page("show_fund"), "The page of a fund", fund_page("PARAMS")),
+    _page("/insider/{cik}", insider_page("show_insider"), "The page of an insider", insider_page("PARAMS")),
+    _page("/screen", screen_page("show_screen"), "Screen companies by ratios", screen_page("PARAMS")),
     _page("/filing/{accession_number}", filing_pages("show_filing"), "The page of a filing", filing_pages("PARAMS")),
     _page(
         "/filing/{accession_number}/document",

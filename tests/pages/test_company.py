@@ -17,7 +17,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.market.demo import data
-from finapi.web.html import charts, html_tables
+from finapi.web.html import charts, number_formats
 from finapi.web.pages.company import charts_page
 from finapi.web.pages.company.statements_page import join_statements
 from tests.client import Client
@@ -153,17 +153,25 @@ def test_periods_of_several_reports_stand_side_by_side() -> None:
     older = _filed("old", year[1:], [("A", ["5", "6"]), ("B", ["7", "8"]), ("C", ["4", "4"])])
     newer = _filed("new", year[:2], [("A", ["1", "2"]), ("C", ["3", None])])
     columns, lines = join_statements([newer, older], "latest")
-    assert [(one.end[:4], one.accession) for one in columns] == [("2024", "new"), ("2023", "new"), ("2022", "old")]
+    assert [(one.last_day[:4], one.accession_number) for one in columns] == [
+        ("2024", "new"),
+        ("2023", "new"),
+        ("2022", "old"),
+    ]
     # A line that only the older report has stands where it stood there.
     assert [line.row["concept"] for line in lines] == ["A", "B", "C"]
-    told = [[line.values.get((one.report, one.place)) for one in columns] for line in lines]
+    told = [[line.values.get((one.report_index, one.column_index)) for one in columns] for line in lines]
     assert told == [
         [("1", None), ("2", None), ("6", None)],
         [None, None, ("8", None)],
         [("3", None), (None, "reported_nil"), ("4", None)],
     ]
     columns, _ = join_statements([newer, older], "original")
-    assert [(one.end[:4], one.accession) for one in columns] == [("2024", "new"), ("2023", "old"), ("2022", "old")]
+    assert [(one.last_day[:4], one.accession_number) for one in columns] == [
+        ("2024", "new"),
+        ("2023", "old"),
+        ("2022", "old"),
+    ]
 
 
 def test_of_columns_that_end_together_the_shortest_is_shown() -> None:
@@ -397,24 +405,24 @@ def test_a_page_that_is_asked_again_is_not_sent_again(page: Client) -> None:
     ],
 )
 def test_amounts_are_written_short(value: Decimal, written: str) -> None:
-    assert html_tables.format_short(value) == written
+    assert number_formats.format_short(value) == written
 
 
 @pytest.mark.parametrize(
     ("most", "places"), [(10**11, 6), (10**8, 6), (10**8 - 1, 3), (10**5, 3), (99_999, 0), (0, 0), (-(10**9), 6)]
 )
 def test_a_table_is_scaled_by_its_greatest_figure(most: int, places: int) -> None:
-    assert html_tables.choose_scale([Decimal(most), None]).places == places
+    assert number_formats.choose_scale([Decimal(most), None]).exponent == places
 
 
 def test_what_would_be_rounded_to_nothing_keeps_a_digit() -> None:
-    assert html_tables.format_money(Decimal(400_000), html_tables.SCALES[0]) == "0.4"
-    assert html_tables.format_money(Decimal(-1_400_000), html_tables.SCALES[0]) == "(1)"
+    assert number_formats.format_money(Decimal(400_000), number_formats.MILLIONS) == "0.4"
+    assert number_formats.format_money(Decimal(-1_400_000), number_formats.MILLIONS) == "(1)"
 
 
 def test_bars_stand_on_nought_and_hang_below_it() -> None:
     drawn = charts.render_bar_chart(
-        "T", ["1", "2"], [charts.ChartSeries("A", [Decimal(10), Decimal(-10)], html_tables.format_short)]
+        "T", ["1", "2"], [charts.ChartSeries("A", [Decimal(10), Decimal(-10)], number_formats.format_short)]
     )
     found = re.findall(r'<rect class="c1" x="[^"]+" y="([^"]+)" width="[^"]+" height="([^"]+)"><title>([^<]+)', drawn)
     assert [said for *_, said in found] == ["A, 1: 10", "A, 2: (10)"]
@@ -424,7 +432,7 @@ def test_bars_stand_on_nought_and_hang_below_it() -> None:
 
 @pytest.mark.parametrize("values", [[], [None, None], [Decimal(1)]])
 def test_a_chart_of_nothing_is_none(values: list[Decimal | None]) -> None:
-    series = charts.ChartSeries("A", values, html_tables.format_short)
+    series = charts.ChartSeries("A", values, number_formats.format_short)
     assert charts.render_sparkline(values, "A") == ""
     assert charts.render_daily_chart("T", "a", "b", series) == ""
     if not any(value is not None for value in values):

@@ -48,7 +48,7 @@ def test_every_call_is_on_the_index_with_what_it_costs(page: Client, calls: list
     body = text_of(page, "/docs")
     assert {one.path for one in calls} == {route.path for route in ROUTES if not route.page}
     for one in calls:
-        assert f'<a href="/docs/api/{one.id}">{one.told["summary"]}'.replace("'", "&#x27;")[:40] in body.replace(
+        assert f'<a href="/docs/api/{one.id}">{one.definition["summary"]}'.replace("'", "&#x27;")[:40] in body.replace(
             "'", "&#x27;"
         )
     assert len(body) < 33_000
@@ -70,8 +70,8 @@ def test_what_is_shown_works_when_pasted(page: Client, calls: list[api_reference
     user = users.create(page.app, "docs@example.com", "pro", NOW)
     wrong = {}
     for one in calls:
-        keyed = any("key" in choice for choice in one.told["security"])
-        if one.method == "GET" and (keyed or not one.told["security"]):
+        keyed = any("key" in choice for choice in one.definition["security"])
+        if one.method == "GET" and (keyed or not one.definition["security"]):
             target, _ = api_reference.build_example_call(one)
             page.app.limiters["app"].restore({})  # a minute has room for fewer calls than there are
             status = page.get(target, headers={"X-API-Key": user.api_key}).status

@@ -99,7 +99,7 @@ def _steps(text: str) -> int:
             looked += (found if found >= 0 else len(self)) - start + 1
             return found
 
-    sanitizer._written(Counted(text))
+    sanitizer._sanitize(Counted(text))
     return looked
 
 

@@ -92,7 +92,7 @@ def test_nothing_else_is_served_as_a_static_file(public: Client, name: str) -> N
 
 def test_our_scripts_are_small() -> None:
     scripts = [one for name, one in static_files.load_static_files().items() if name.endswith(".js")]
-    assert sum(len(one.data) for one in scripts) <= 20 * 1024
+    assert sum(len(one.body) for one in scripts) <= 20 * 1024
 
 
 def test_a_page_names_its_static_files_by_their_content(public: Client) -> None:

@@ -367,7 +367,7 @@ def test_what_a_receiver_answered_is_text(app: App, ann: Visitor, monkeypatch: p
 
     attempt = {"started_at": "2026-01-31T12:00:00.000Z", "duration_ms": 5, "status_code": 500, "error": None}
     one: Any = {"attempt_count": 1, "attempts": [{**attempt, "response_body": "<script>x</script>"}]}
-    made = account_pages._attempts(one)
+    made = account_pages._render_attempts(one)
     assert "&lt;script&gt;x" in made
     assert row_of(made, "2026-01-31 12:00")[:2] == ["5", "500"]
 

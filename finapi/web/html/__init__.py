@@ -1,1 +1,1 @@
-"""The frame of every page: HTML from values, head and foot, the stylesheet and scripts, how figures are written."""
+"""Building blocks of HTML pages: elements, the page layout, tables, charts, number formats, static files."""

@@ -1,4 +1,8 @@
-"""Charts as inline SVG: bars, lines and stacks by period. Colours are classes, every mark tells its figure."""
+"""Charts as inline SVG: bars, lines and stacked bars by period, and a line of daily prices.
+
+Coordinates run from the top left corner. Colours are CSS classes: "c1" for the first series, "c2" for the second. Every
+mark has a ``<title>``, which browsers show as a tooltip and screen readers read out.
+"""
 
 from __future__ import annotations
 
@@ -8,219 +12,301 @@ from typing import NamedTuple
 
 from finapi.web.html.tags import NOTHING, Child, Html, h
 
+# The size of a chart and the margins around its plot, in SVG units.
 WIDTH, HEIGHT = 480, 210
 LEFT, RIGHT, TOP, BOTTOM = 58, 40, 10, 24
+PLOT_WIDTH, PLOT_HEIGHT = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+
+MAX_BAR_WIDTH, MAX_STACK_WIDTH = 34, 40
+LABEL_WIDTH = 44  # The room that a period's label needs along the axis.
 
 FormatNumber = Callable[[Decimal], str]
 
 
 class ChartSeries(NamedTuple):
-    """One series of a chart: its name, its values (oldest first) and how they are written."""
+    """One series of a chart: its name, its values (oldest first) and the function that formats them."""
 
     name: str
     values: Sequence[Decimal | None]
-    write: FormatNumber
+    format: FormatNumber
+
+    @property
+    def known_values(self) -> list[Decimal]:
+        """Return the values that are not missing, oldest first."""
+        return [value for value in self.values if value is not None]
 
 
 class Axis(NamedTuple):
-    """Where values stand between the bottom and the top of a chart."""
+    """The range of values between the bottom and the top of a plot."""
 
-    least: Decimal
-    most: Decimal
+    minimum: Decimal
+    maximum: Decimal
 
-    def y(self, value: Decimal) -> float:
-        """The height of a value, from the top."""
-        return round(float(TOP + (HEIGHT - TOP - BOTTOM) * (self.most - value) / (self.most - self.least)), 1)
+    def compute_y(self, value: Decimal) -> float:
+        """Return the distance of a value from the top of the chart."""
+        return round(float(TOP + PLOT_HEIGHT * (self.maximum - value) / (self.maximum - self.minimum)), 1)
 
-
-def _axis(values: Iterable[Decimal | None], *, from_nought: bool = True) -> Axis:
-    # Whole figures are ints where they come from.
-    held = [Decimal(value) for value in values if value is not None] + [Decimal(0)] * from_nought
-    least, most = min(held), max(held)
-    if least == most:
-        most = least + 1
-    step = _step(most - least)
-    return Axis(
-        least // step * step - (step if least % step and least < 0 else 0), -(-most // step) * step + _more(most, step)
-    )
+    def list_ticks(self) -> list[Decimal]:
+        """Return the values at which grid lines are drawn, from the bottom to the top."""
+        step = _choose_step(self.maximum - self.minimum)
+        count = int((self.maximum - self.minimum) / step) + 1
+        return [self.minimum + step * index for index in range(count)]
 
 
-def _more(most: Decimal, step: Decimal) -> Decimal:
-    # Decimal's // cuts towards nought: what is left over needs a step of its own.
-    return step if most > 0 and most % step else Decimal(0)
+class DayMark(NamedTuple):
+    """A triangle on a line of days: where it is (0 at the first day, 1 at the last), its direction and its tooltip."""
+
+    position: float
+    points_up: bool
+    tooltip: str
 
 
-def _step(span: Decimal) -> Decimal:
-    """A round number of which four or so make the span."""
-    unit = Decimal(1).scaleb(span.adjusted() - 1)
-    return next((unit * n for n in (1, 2, 5, 10, 20, 25, 50) if unit * n * 4 >= span), unit * 50)
+class StackPart(NamedTuple):
+    """One part of a stacked bar: the values at which it begins and ends."""
 
-
-def _ticks(axis: Axis) -> list[Decimal]:
-    step = _step(axis.most - axis.least)
-    return [axis.least + step * n for n in range(int((axis.most - axis.least) / step) + 1)]
+    period_index: int
+    base: Decimal
+    top: Decimal
+    colour: str
+    tooltip: str
 
 
 def render_bar_chart(
     title: str, labels: Sequence[str], columns: Sequence[ChartSeries], line: ChartSeries | None = None
 ) -> Html:
-    """Bars side by side for each period, and a line over them on an axis of its own at the right."""
-    if not any(value is not None for one in columns for value in one.values):
+    """Return bars side by side for each period, and optionally a line over them with its own axis on the right."""
+    if not any(column.known_values for column in columns):
         return NOTHING
-    axis = _axis(value for one in columns for value in one.values)
-    slot = (WIDTH - LEFT - RIGHT) / len(labels)
-    wide = min(slot * 0.7 / len(columns), 34)
-    drawn = []
-    for n, one in enumerate(columns):
-        for place, value in enumerate(one.values):
-            if value is not None:
-                x = LEFT + slot * (place + 0.5) + wide * (n - len(columns) / 2)
-                drawn.append(
-                    _bar(x, wide, axis.y(value), axis.y(Decimal(0)), f"c{n + 1}", _told(labels[place], one, value))
+    axis = _build_axis(_iter_values(columns))
+    slot_width = PLOT_WIDTH / len(labels)
+    bar_width = min(slot_width * 0.7 / len(columns), MAX_BAR_WIDTH)
+    bars = []
+    for column_index, column in enumerate(columns):
+        for period_index, value in enumerate(column.values):
+            if value is None:
+                continue
+            x = LEFT + slot_width * (period_index + 0.5) + bar_width * (column_index - len(columns) / 2)
+            tooltip = _format_tooltip(labels[period_index], column, value)
+            bars.append(
+                _render_bar(
+                    x, bar_width, axis.compute_y(value), axis.compute_y(Decimal(0)), f"c{column_index + 1}", tooltip
                 )
-    parts: list[Child] = [_grid(axis, columns[0].write), drawn, _along(labels, slot)]
-    if line and any(value is not None for value in line.values):
-        parts.append(_line(line, labels, slot, _axis(line.values), f"c{len(columns) + 1}"))
-        right = _axis(line.values)
-        parts.append([_text(WIDTH - RIGHT + 6, right.y(tick) + 4, line.write(tick), "start") for tick in _ticks(right)])
-    return _figure(title, [*columns, *([line] if line else [])], parts)
+            )
+    parts: list[Child] = [_render_grid(axis, columns[0].format), bars, _render_period_labels(labels, slot_width)]
+    if line and line.known_values:
+        line_axis = _build_axis(line.values)
+        parts.append(_render_line(line, labels, slot_width, line_axis, f"c{len(columns) + 1}"))
+        tick_x = WIDTH - RIGHT + 6
+        ticks = line_axis.list_ticks()
+        parts.append(
+            [_render_text(tick_x, line_axis.compute_y(tick) + 4, line.format(tick), "start") for tick in ticks]
+        )
+    series = [*columns, line] if line else columns
+    return _render_figure(title, series, parts)
 
 
 def render_line_chart(title: str, labels: Sequence[str], series: Sequence[ChartSeries]) -> Html:
-    """A line for each series, all on one axis."""
-    if not any(value is not None for one in series for value in one.values):
+    """Return a chart with one line for each series, all on the same axis."""
+    if not any(line.known_values for line in series):
         return NOTHING
-    axis = _axis(value for one in series for value in one.values)
-    slot = (WIDTH - LEFT - RIGHT) / len(labels)
-    drawn = [_line(one, labels, slot, axis, f"c{n + 1}") for n, one in enumerate(series)]
-    return _figure(title, series, [_grid(axis, series[0].write), drawn, _along(labels, slot)])
+    axis = _build_axis(_iter_values(series))
+    slot_width = PLOT_WIDTH / len(labels)
+    lines = [_render_line(line, labels, slot_width, axis, f"c{index + 1}") for index, line in enumerate(series)]
+    grid = _render_grid(axis, series[0].format)
+    return _render_figure(title, series, [grid, lines, _render_period_labels(labels, slot_width)])
 
 
 def render_stacked_chart(title: str, labels: Sequence[str], series: Sequence[ChartSeries]) -> Html:
-    """Bars of parts on top of each other; what is negative hangs below."""
-    if not any(value is not None for one in series for value in one.values):
+    """Return bars whose parts are stacked; negative parts are stacked below zero."""
+    if not any(part.known_values for part in series):
         return NOTHING
-    sums = [[Decimal(0), Decimal(0)] for _ in labels]
-    slot = (WIDTH - LEFT - RIGHT) / len(labels)
-    wide, parts = min(slot * 0.6, 40), []
-    for n, one in enumerate(series):
-        for place, value in enumerate(one.values):
-            if value is not None:
-                side, told = int(value < 0), _told(labels[place], one, value)
-                parts.append((place, sums[place][side], sums[place][side] + value, f"c{n + 1}", told))
-                sums[place][side] += value
-    axis = _axis(value for pair in sums for value in pair)
-    drawn = [
-        _bar(LEFT + slot * (place + 0.5) - wide / 2, wide, axis.y(top), axis.y(base), colour, told)
-        for place, base, top, colour, told in parts
-    ]
-    return _figure(title, series, [_grid(axis, series[0].write), drawn, _along(labels, slot)])
+    stack_parts = _stack(labels, series)
+    axis = _build_axis(part.top for part in stack_parts)
+    slot_width = PLOT_WIDTH / len(labels)
+    bar_width = min(slot_width * 0.6, MAX_STACK_WIDTH)
+    bars = []
+    for part in stack_parts:
+        x = LEFT + slot_width * (part.period_index + 0.5) - bar_width / 2
+        bars.append(
+            _render_bar(x, bar_width, axis.compute_y(part.top), axis.compute_y(part.base), part.colour, part.tooltip)
+        )
+    grid = _render_grid(axis, series[0].format)
+    return _render_figure(title, series, [grid, bars, _render_period_labels(labels, slot_width)])
+
+
+def _stack(labels: Sequence[str], series: Sequence[ChartSeries]) -> list[StackPart]:
+    positive_totals = [Decimal(0) for _ in labels]
+    negative_totals = [Decimal(0) for _ in labels]
+    parts = []
+    for series_index, part_series in enumerate(series):
+        for period_index, value in enumerate(part_series.values):
+            if value is None:
+                continue
+            totals = negative_totals if value < 0 else positive_totals
+            base = totals[period_index]
+            totals[period_index] += value
+            tooltip = _format_tooltip(labels[period_index], part_series, value)
+            parts.append(StackPart(period_index, base, totals[period_index], f"c{series_index + 1}", tooltip))
+    return parts
 
 
 def render_daily_chart(
-    title: str, first: str, last: str, series: ChartSeries, marks: Sequence[tuple[float, bool, str]] = ()
+    title: str, first_day: str, last_day: str, series: ChartSeries, marks: Sequence[DayMark] = ()
 ) -> Html:
-    """A line of many days; ``marks`` stand on it: where (0 to 1), whether up, and what they tell."""
-    held = [value for value in series.values if value is not None]
-    if len(held) < 2:
+    """Return a line of many days with marks on it. The axis need not include zero."""
+    values = series.known_values
+    if len(values) < 2:
         return NOTHING
-    axis, span = _axis(held, from_nought=False), WIDTH - LEFT - RIGHT
-    points = " ".join(f"{LEFT + span * n / (len(held) - 1):.1f},{axis.y(value)}" for n, value in enumerate(held))
-    signs = [
-        h.path(h.title(told), class_="up" if up else "down", d=_triangle(LEFT + span * at, _at(held, at, axis), up))
-        for at, up, told in marks
+    axis = _build_axis(values, includes_zero=False)
+    coordinates = []
+    for index, value in enumerate(values):
+        x = LEFT + PLOT_WIDTH * index / (len(values) - 1)
+        coordinates.append(f"{x:.1f},{axis.compute_y(value)}")
+    triangles = []
+    for mark in marks:
+        nearest_index = min(int(mark.position * (len(values) - 1) + 0.5), len(values) - 1)
+        path = _build_triangle(LEFT + PLOT_WIDTH * mark.position, axis.compute_y(values[nearest_index]), mark.points_up)
+        triangles.append(h.path(h.title(mark.tooltip), class_="up" if mark.points_up else "down", d=path))
+    day_labels = [
+        _render_text(LEFT, HEIGHT - 6, first_day, "start"),
+        _render_text(WIDTH - RIGHT, HEIGHT - 6, last_day, "end"),
     ]
-    ends = [_text(LEFT, HEIGHT - 6, first, "start"), _text(WIDTH - RIGHT, HEIGHT - 6, last, "end")]
-    line = h.polyline(points=points, class_="c1 line")
-    return _figure(title, [series], [_grid(axis, series.write), line, signs, ends])
+    line = h.polyline(points=" ".join(coordinates), class_="c1 line")
+    return _render_figure(title, [series], [_render_grid(axis, series.format), line, triangles, day_labels])
 
 
-def render_sparkline(values: Sequence[Decimal | None], told: str) -> Html:
-    """A line as high as a word, its last point marked."""
-    held = [(n, value) for n, value in enumerate(values) if value is not None]
-    if len(held) < 2:
+def render_sparkline(values: Sequence[Decimal | None], label: str) -> Html:
+    """Return a line as high as a word, with its last point marked. ``label`` is read out instead of it."""
+    points = [(index, value) for index, value in enumerate(values) if value is not None]
+    if len(points) < 2:
         return NOTHING
-    least, most = min(value for _, value in held), max(value for _, value in held)
-    span = Decimal(most - least) or Decimal(1)
-    points = [
-        (round(2 + 76 * n / (len(values) - 1), 1), round(float(18 - 15 * (value - least) / span), 1))
-        for n, value in held
-    ]
+    minimum = min(value for _, value in points)
+    maximum = max(value for _, value in points)
+    span = Decimal(maximum - minimum) or Decimal(1)
+    coordinates = []
+    for index, value in points:
+        x = round(2 + 76 * index / (len(values) - 1), 1)
+        y = round(float(18 - 15 * (value - minimum) / span), 1)
+        coordinates.append((x, y))
+    last_x, last_y = coordinates[-1]
     return h.svg(
-        h.polyline(points=" ".join(f"{x},{y}" for x, y in points)),
-        h.circle(cx=points[-1][0], cy=points[-1][1], r=2),
+        h.polyline(points=" ".join(f"{x},{y}" for x, y in coordinates)),
+        h.circle(cx=last_x, cy=last_y, r=2),
         class_="spark",
         viewBox="0 0 80 20",
         role="img",
-        aria_label=told,
+        aria_label=label,
     )
 
 
-def _figure(title: str, series: Sequence[ChartSeries], parts: Child) -> Html:
-    keys = [h.span(one.name, class_=f"key c{n + 1}") for n, one in enumerate(series)]
-    said = f"{title}: " + "; ".join(f"{one.name} {_last(one)}" for one in series)
-    drawing = h.svg(parts, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=said)
-    return h.figure(h.figcaption(h.b(title), " ", [[key, " "] for key in keys]), drawing, class_="chart")
+# ---- axes
 
 
-def _last(one: ChartSeries) -> str:
-    held = [value for value in one.values if value is not None]
-    return f"from {one.write(held[0])} to {one.write(held[-1])}" if held else "unknown"
+def _iter_values(series: Iterable[ChartSeries]) -> Iterable[Decimal | None]:
+    for chart_series in series:
+        yield from chart_series.values
 
 
-def _told(label: str, one: ChartSeries, value: Decimal) -> str:
-    return f"{one.name}, {label}: {one.write(value)}"
+def _build_axis(values: Iterable[Decimal | None], *, includes_zero: bool = True) -> Axis:
+    # Whole numbers arrive as int.
+    numbers = [Decimal(value) for value in values if value is not None]
+    if includes_zero:
+        numbers.append(Decimal(0))
+    minimum, maximum = min(numbers), max(numbers)
+    if minimum == maximum:
+        maximum = minimum + 1
+    step = _choose_step(maximum - minimum)
+    return Axis(_round_down(minimum, step), _round_up(maximum, step))
 
 
-def _bar(x: float, wide: float, top: float, base: float, colour: str, told: str) -> Html:
-    high = max(abs(base - top), 0.5)
+def _round_down(number: Decimal, step: Decimal) -> Decimal:
+    # Decimal's // cuts towards zero, so that a negative number with a remainder needs one more step.
+    multiple = number // step * step
+    return multiple - step if number < 0 and number % step else multiple
+
+
+def _round_up(number: Decimal, step: Decimal) -> Decimal:
+    multiple = number // step * step
+    return multiple + step if number > 0 and number % step else multiple
+
+
+def _choose_step(span: Decimal) -> Decimal:
+    """Return a round number (1, 2, 5, 10, 20, 25 or 50 of a power of ten) of which about four make the span."""
+    unit = Decimal(1).scaleb(span.adjusted() - 1)
+    for factor in (1, 2, 5, 10, 20, 25, 50):
+        if unit * factor * 4 >= span:
+            return unit * factor
+    return unit * 50
+
+
+# ---- parts of a chart
+
+
+def _render_figure(title: str, series: Sequence[ChartSeries], parts: Child) -> Html:
+    legend = [[h.span(chart_series.name, class_=f"key c{index + 1}"), " "] for index, chart_series in enumerate(series)]
+    summaries = "; ".join(f"{chart_series.name} {_summarise(chart_series)}" for chart_series in series)
+    drawing = h.svg(parts, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=f"{title}: {summaries}")
+    return h.figure(h.figcaption(h.b(title), " ", legend), drawing, class_="chart")
+
+
+def _summarise(series: ChartSeries) -> str:
+    values = series.known_values
+    return f"from {series.format(values[0])} to {series.format(values[-1])}" if values else "unknown"
+
+
+def _format_tooltip(label: str, series: ChartSeries, value: Decimal) -> str:
+    return f"{series.name}, {label}: {series.format(value)}"
+
+
+def _render_bar(x: float, width: float, top: float, base: float, colour: str, tooltip: str) -> Html:
+    height = max(abs(base - top), 0.5)
     return h.rect(
-        h.title(told),
+        h.title(tooltip),
         class_=colour,
         x=round(x, 1),
         y=round(min(top, base), 1),
-        width=round(wide - 1, 1),
-        height=round(high, 1),
+        width=round(width - 1, 1),
+        height=round(height, 1),
     )
 
 
-def _line(one: ChartSeries, labels: Sequence[str], slot: float, axis: Axis, colour: str) -> Html:
-    at = [
-        (round(LEFT + slot * (n + 0.5), 1), value, labels[n]) for n, value in enumerate(one.values) if value is not None
-    ]
-    dots = [
-        h.circle(h.title(_told(label, one, value)), class_=colour, cx=x, cy=axis.y(value), r=3)
-        for x, value, label in at
-    ]
-    return h.g(h.polyline(points=" ".join(f"{x},{axis.y(value)}" for x, value, _ in at), class_=f"{colour} line"), dots)
+def _render_line(series: ChartSeries, labels: Sequence[str], slot_width: float, axis: Axis, colour: str) -> Html:
+    coordinates = []
+    dots = []
+    for index, value in enumerate(series.values):
+        if value is None:
+            continue
+        x = round(LEFT + slot_width * (index + 0.5), 1)
+        y = axis.compute_y(value)
+        coordinates.append(f"{x},{y}")
+        tooltip = _format_tooltip(labels[index], series, value)
+        dots.append(h.circle(h.title(tooltip), class_=colour, cx=x, cy=y, r=3))
+    return h.g(h.polyline(points=" ".join(coordinates), class_=f"{colour} line"), dots)
 
 
-def _grid(axis: Axis, write: FormatNumber) -> list[Html]:
-    made = []
-    for tick in _ticks(axis):
-        y = axis.y(tick)
-        made.append(h.line(x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="nought" if tick == 0 else "grid"))
-        made.append(_text(LEFT - 6, y + 4, write(tick), "end"))
-    return made
+def _render_grid(axis: Axis, format_number: FormatNumber) -> list[Html]:
+    elements = []
+    for tick in axis.list_ticks():
+        y = axis.compute_y(tick)
+        elements.append(h.line(x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="nought" if tick == 0 else "grid"))
+        elements.append(_render_text(LEFT - 6, y + 4, format_number(tick), "end"))
+    return elements
 
 
-def _along(labels: Sequence[str], slot: float) -> list[Html]:
-    every = -(-len(labels) * 44 // (WIDTH - LEFT - RIGHT))
+def _render_period_labels(labels: Sequence[str], slot_width: float) -> list[Html]:
+    """Return the labels below the plot: every n-th one, counted from the last, so that they do not overlap."""
+    interval = -(-len(labels) * LABEL_WIDTH // PLOT_WIDTH)
     return [
-        _text(LEFT + slot * (n + 0.5), HEIGHT - 6, label, "middle")
-        for n, label in enumerate(labels)
-        if (len(labels) - 1 - n) % every == 0
+        _render_text(LEFT + slot_width * (index + 0.5), HEIGHT - 6, label, "middle")
+        for index, label in enumerate(labels)
+        if (len(labels) - 1 - index) % interval == 0
     ]
 
 
-def _text(x: float, y: float, said: str, anchor: str) -> Html:
-    return h.text(said, x=round(x, 1), y=round(y, 1), text_anchor=anchor)
+def _render_text(x: float, y: float, text: str, anchor: str) -> Html:
+    return h.text(text, x=round(x, 1), y=round(y, 1), text_anchor=anchor)
 
 
-def _at(held: Sequence[Decimal], at: float, axis: Axis) -> float:
-    return axis.y(held[min(int(at * (len(held) - 1) + 0.5), len(held) - 1)])
-
-
-def _triangle(x: float, y: float, up: bool) -> str:
-    high = 7 if up else -7
-    return f"M{x - 4:.1f} {y + high:.1f}h8l-4 {-high}z"
+def _build_triangle(x: float, y: float, points_up: bool) -> str:
+    height = 7 if points_up else -7
+    return f"M{x - 4:.1f} {y + height:.1f}h8l-4 {-height}z"

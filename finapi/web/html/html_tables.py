@@ -1,187 +1,97 @@
-"""How figures are written: scaled and with separators, negative ones in parentheses, missing ones with their reason."""
+"""Tables and lists of pages: grids with described columns, tables of figures, pairs of names and values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal
-from string import ascii_lowercase
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from finapi.market.financials import reasons
-from finapi.web.html.tags import NOTHING, Child, Html, h
+from finapi.web.html.number_formats import Number, format_number
+from finapi.web.html.tags import Child, Html, h
 
-Number = Decimal | int
+# A short text, such as a date or a form type, is not broken into two lines.
+MAX_UNBROKEN_CHARACTERS = 11
 
-
-class Scale(NamedTuple):
-    """By how many places money is shortened, and how that is called."""
-
-    places: int
-    said: str
-
-    def of(self, unit: str) -> str:
-        """What stands over a table: "Millions of USD"."""
-        return f"{self.said} of {unit}" if self.places else unit
+# How a cell shows what its row has: a point in time to the minute, code, or the header of its row.
+ColumnStyle = Literal["text", "time", "code", "row_header"]
 
 
-SCALES = (Scale(6, "Millions"), Scale(3, "Thousands"), Scale(0, ""))
+@dataclass(frozen=True, slots=True)
+class GridColumn:
+    """A column of a grid.
 
+    ``source`` is a key of the row, or a function that renders a row's cell: a ``td`` or ``th``, or its content.
+    """
 
-def choose_scale(values: Iterable[Number | None]) -> Scale:
-    """The scale at which the greatest of the values has at least three digits."""
-    most = max((_size(value) for value in values if value is not None), default=Decimal(0))
-    return next(one for one in SCALES if one.places == 0 or most.scaleb(-one.places) >= 100)
+    heading: str
+    source: str | Callable[[Any], Child]
+    numeric: bool = False  # Aligned to the right; a number that is read by its key gets separators.
+    style: ColumnStyle = "text"
 
+    def render_heading(self) -> Html:
+        """Return the header cell of the column."""
+        return h.th(self.heading, scope="col", class_="num" if self.numeric else None)
 
-def format_money(value: Number, by: Scale = SCALES[2]) -> str:
-    """An amount at a scale; what would be rounded to nothing keeps a digit."""
-    amount = _size(value).scaleb(-by.places)
-    digits = 0 if amount >= 1 or not amount or not by.places else 1
-    return _signed(value, f"{amount:,.{digits}f}")
-
-
-def format_number(value: Number) -> str:
-    """A number with separators and the decimal places that it has."""
-    return _signed(value, f"{_size(value):,f}")
-
-
-def format_per_share(value: Number) -> str:
-    """An amount of money per share."""
-    return _signed(value, f"{_size(value):,.2f}")
-
-
-def format_percentage(value: Number) -> str:
-    """A ratio in per cent."""
-    return _signed(value, f"{_size(value) * 100:,.1f} %")
-
-
-def format_multiple(value: Number) -> str:
-    """A ratio as a multiple."""
-    return _signed(value, f"{_size(value):,.2f}")
-
-
-def format_short(value: Number, unit: str = "") -> str:
-    """An amount in few characters, for a headline or an axis: "391 bn"."""
-    for places, said in ((12, "tn"), (9, "bn"), (6, "m"), (3, "k")):
-        if _size(value) >= 10**places:
-            return _signed(value, f"{_size(value).scaleb(-places):,.1f}".removesuffix(".0") + f" {said}{unit}")
-    return _signed(value, f"{_size(value):,.2f}".rstrip("0").rstrip(".")) + unit
-
-
-def _size(value: Number) -> Decimal:
-    return Decimal(value).copy_abs()
-
-
-def _signed(value: Number, text: str) -> str:
-    return f"({text})" if value < 0 else text
-
-
-def render_figure_cell(text: Child, value: Number | None = None, **attributes: Any) -> Html:
-    """The cell of a figure; a negative one has a class, so that its digits stand under the others'."""
-    return h.td(text, class_="neg" if value is not None and value < 0 else None, **attributes)
-
-
-class ReasonLegend:
-    """Why figures of a table are missing: a letter at each, and what the letters mean under the table."""
-
-    def __init__(self) -> None:
-        self._letters: dict[str, str] = {}
-
-    def mark(self, code: str) -> Html:
-        """The cell of a figure that is missing for a reason."""
-        letter = self._letters.setdefault(code, ascii_lowercase[len(self._letters) % 26])
-        return h.td("–", h.sup(letter, title=self.said(code)[0]), class_="none")
-
-    @staticmethod
-    def said(code: str) -> tuple[str, str]:
-        """The label and the definition of a reason."""
-        known = reasons.CATALOGUE.get(code)
-        return (known.label, known.definition) if known else (code.replace("_", " ").capitalize(), "")
-
-    def legend(self) -> Html:
-        """What the letters mean; nothing where no figure is missing."""
-        if not self._letters:
-            return NOTHING
-        told = [(letter, *self.said(code)) for code, letter in self._letters.items()]
-        return h.dl([[h.dt(letter), h.dd(h.b(label), ". ", said)] for letter, label, said in told], class_="reasons")
-
-
-def render_table(
-    caption: Child, head: Sequence[Child], rows: Iterable[Html], *, class_: str = "", label: str = ""
-) -> Html:
-    """A table that scrolls where it is wider than the window; cells of ``head`` that are no HTML are put in a th."""
-    cells = [one if isinstance(one, Html) and one.startswith("<th") else h.th(one, scope="col") for one in head]
-    made = h.table(h.caption(caption), h.thead(h.tr(cells)), h.tbody(list(rows)), class_=class_ or None)
-    return h.div(made, class_="scroll", tabindex="0", role="region", aria_label=label or "Table")
-
-
-# A column of a table of rows that are alike: its head (">" for figures), and what a row has there, a cell or what
-# stands in one. As a text "Head=member": "@member" is a time, "#member" is code, "*member" names the row.
-GridColumn = tuple[str, Callable[[Any], Child]] | str
+    def render_cell(self, row: Any) -> Html:
+        """Return the cell of a row."""
+        if callable(self.source):
+            return _wrap_cell(self.source(row))
+        content = row[self.source]
+        if self.numeric:
+            return render_number_cell(content)
+        if self.style == "time":
+            return h.td((content or "")[:16].replace("T", " "), class_="short")
+        if self.style == "row_header":
+            return h.th(content, scope="row")
+        if self.style == "code":
+            return h.td(h.code(content) if content else "")
+        return _wrap_cell(content or "")
 
 
 def render_grid(caption: Child, columns: Iterable[GridColumn], rows: Iterable[Any], class_: str = "list") -> Html:
-    """A table of rows that are alike; figures stand right."""
-    made = [_column(one) if isinstance(one, str) else one for one in columns]
-    lines = [h.tr([_cell_of(one) for one in cells]) for cells in ([write(row) for _, write in made] for row in rows)]
-    head = [h.th(name.lstrip(">"), scope="col", class_="num" if name[:1] == ">" else None) for name, _ in made]
-    return render_table(
-        caption, head, lines, class_=class_, label=str(caption) if isinstance(caption, str) else "Table"
-    )
+    """Return a table of rows that all have the same columns."""
+    columns = list(columns)
+    lines = [h.tr([column.render_cell(row) for column in columns]) for row in rows]
+    headings = [column.render_heading() for column in columns]
+    label = str(caption) if isinstance(caption, str) else "Table"
+    return render_table(caption, headings, lines, class_=class_, label=label)
 
 
-def _cell_of(one: Child) -> Html:
-    if isinstance(one, Html) and one.startswith(("<td", "<th")):
-        return one
-    # A day or a form stands on one line.
-    return h.td(one, class_="short" if type(one) is str and 0 < len(one) < 12 else None)
+def render_table(
+    caption: Child, headings: Sequence[Child], rows: Iterable[Html], *, class_: str = "", label: str = ""
+) -> Html:
+    """Return a table that scrolls if it is wider than the window. A heading that is not a ``th`` is put into one."""
+    heading_cells = []
+    for heading in headings:
+        is_cell = isinstance(heading, Html) and heading.startswith("<th")
+        heading_cells.append(heading if is_cell else h.th(heading, scope="col"))
+    table = h.table(h.caption(caption), h.thead(h.tr(heading_cells)), h.tbody(list(rows)), class_=class_ or None)
+    return h.div(table, class_="scroll", tabindex="0", role="region", aria_label=label or "Table")
 
 
-def _column(told: str) -> tuple[str, Callable[[Any], Child]]:
-    head, _, member = told.partition("=")
-    name = member.lstrip("@#*")
-    if head[0] == ">":
-        return head, lambda row: render_number_cell(row[name])
-    kinds: dict[str, Callable[[Any], Child]] = {
-        "@": lambda row: h.td((row[name] or "")[:16].replace("T", " "), class_="short"),
-        "#": lambda row: h.code(row[name]) if row[name] else "",
-        "*": lambda row: h.th(row[name], scope="row"),
-    }
-    return head, kinds.get(member[0], lambda row: row[name] or "")
+def render_figure_cell(content: Child, number: Number | None = None, **attributes: Any) -> Html:
+    """Return the cell of a figure. A negative one has a class, so that its digits align with those of the others."""
+    is_negative = number is not None and number < 0
+    return h.td(content, class_="neg" if is_negative else None, **attributes)
 
 
-def render_number_cell(value: Number | None, write: Callable[[Number], str] = format_number) -> Html:
-    """The cell of a figure in such a table; a dash for none."""
-    return h.td("–" if value is None else write(value), class_="num")
+def render_number_cell(number: Number | None, format_content: Callable[[Number], str] = format_number) -> Html:
+    """Return a numeric cell of a grid; a missing number is a dash."""
+    return h.td("–" if number is None else format_content(number), class_="num")
 
 
-def render_link_header(text: Child, to: str) -> Html:
-    """The cell that a row is named by, and where it leads."""
-    return h.th(h.a(text, href=to), scope="row")
-
-
-def format_count(number: int, noun: str) -> str:
-    """How many of something there are: "1 call", "2,000 calls"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def render_link_header(content: Child, url: str) -> Html:
+    """Return the header cell of a row, linked to the page of what the row is about."""
+    return h.th(h.a(content, href=url), scope="row")
 
 
 def render_description_list(pairs: Iterable[tuple[str, Child]], class_: str = "pairs") -> Html:
-    """Names and what they are, those that are anything."""
-    return h.dl([h.div(h.dt(name), h.dd(said)) for name, said in pairs if said], class_=class_)
+    """Return names with their descriptions; pairs with an empty description are left out."""
+    return h.dl([h.div(h.dt(name), h.dd(description)) for name, description in pairs if description], class_=class_)
 
 
-def render_day(text: str | None) -> Child:
-    """A day as it is written."""
-    return h.time(text, datetime=text) if text else "unknown"
-
-
-def render_select(label: str, name: str, chosen: str, choices: Mapping[str, str]) -> Html:
-    """A select of a form in the line above a table, with its label."""
-    made = [h.option(said, value=value, selected=value == chosen) for value, said in choices.items()]
-    return h.div(h.label(label, for_=f"f-{name}"), h.select(made, id=f"f-{name}", name=name))
-
-
-def render_input(label: str, name: str, value: Any = "", type: str = "text", **more: Any) -> Html:
-    """An input of such a form, with its label."""
-    text = None if value in (None, "") else str(value)
-    return h.div(h.label(label, for_=f"f-{name}"), h.input(id=f"f-{name}", name=name, type=type, value=text, **more))
+def _wrap_cell(content: Child) -> Html:
+    if isinstance(content, Html) and content.startswith(("<td", "<th")):
+        return content
+    is_short = type(content) is str and 0 < len(content) <= MAX_UNBROKEN_CHARACTERS
+    return h.td(content, class_="short" if is_short else None)

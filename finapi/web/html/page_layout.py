@@ -1,4 +1,4 @@
-"""The frame of every page: its head, the way to the others, its foot, and headers that let nothing else in."""
+"""The layout of every page: head, header with links, footer, and headers that keep other sites out."""
 
 from __future__ import annotations
 
@@ -14,24 +14,34 @@ from finapi.web.http.messages import Response
 
 HTML = "text/html; charset=utf-8"
 
-# Nothing is loaded from elsewhere and nothing stands in line; no other site frames a page or learns of it.
+# A page loads nothing from other hosts, has no inline scripts or styles, and cannot be framed by another site.
 _POLICY = (
     "default-src 'none'; style-src 'self'; {}img-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
 PAGE_HEADERS = {
     "Content-Security-Policy": _POLICY.format("script-src 'self'; connect-src 'self'; "),
-    # Other hosts are told nothing; with "no-referrer" a browser sends this host's own forms from the origin "null".
+    # Other hosts get no referrer. With "no-referrer" a browser would send this host's own forms with the origin "null".
     "Referrer-Policy": "same-origin",
 }
-# Of pages whose address holds a secret: no script may read it.
+# For pages whose URL contains a secret: no script may read it.
 SECRET_PAGE_HEADERS = {"Content-Security-Policy": _POLICY.format(""), "Referrer-Policy": "no-referrer"}
 
-# Where the head of every page leads: those that show data first.
+# The links in the header of every page; those that show data come first.
 DATA_LINKS = (("/filings", "Filings"), ("/screen", "Screen"))
 SITE_LINKS = (("/status", "Status"), ("/plans", "Plans"), ("/docs", "Docs"), ("/account", "Account"))
 
 SEARCH_LABEL = "Company, ticker or CIK"
+
+ERROR_TITLES = {
+    400: "Invalid request",
+    401: "Sign in",
+    402: "Out of tokens",
+    403: "Not allowed",
+    404: "Not found",
+    429: "Too many requests",
+    503: "Busy",
+}
 
 
 def render_page(
@@ -45,16 +55,19 @@ def render_page(
     secret: bool = False,
     search: bool = True,
 ) -> Response:
-    """A page as an answer: ``title`` is its name and its first heading, unless the body brings an ``h1``.
-
-    ``feed`` is the path of its feed; ``scripts`` are modules of ``static/``; ``secret`` says that its address holds
-    a token: no script runs there, and nothing leads a browser to ask for more than the page.
-    """
-    config, path = call.app.config, call.request.path
-    data = render_document(
-        config, title, *body, path=path, wide=wide, feed=feed, scripts=scripts, secret=secret, search=search
+    """Return a page as a response. See :func:`render_document` for the parameters."""
+    document = render_document(
+        call.app.config,
+        title,
+        *body,
+        path=call.request.path,
+        wide=wide,
+        feed=feed,
+        scripts=scripts,
+        secret=secret,
+        search=search,
     )
-    return build_html_response(data, status, secret=secret)
+    return build_html_response(document, status, secret=secret)
 
 
 def render_document(
@@ -68,66 +81,59 @@ def render_document(
     secret: bool = False,
     search: bool = True,
 ) -> bytes:
-    """The bytes of a page, as :func:`page` answers it; without ``search`` when the body has its own."""
-    inside = join_html(*body)
-    heading = NOTHING if "<h1" in inside else h.h1(title)
-    named = title if title == "finapi" else f"{title} - finapi"
-    may_search = config.pages != "off" and not secret
-    modules = (*(["search.js"] if may_search else []), *scripts)
-    kind = "application/atom+xml" if feed.endswith(".atom") else "application/rss+xml"
+    """Return the bytes of a page.
+
+    ``title`` is the title of the document and, unless the body contains an ``h1``, its first heading. ``path`` is the
+    page's own path, whose link is marked. ``feed`` is the path of its RSS or Atom feed; ``scripts`` are modules of
+    ``static/``. A ``secret`` page has a token in its URL: no script runs there, and the browser loads nothing else.
+    ``search`` is False for a page whose body has a search form of its own.
+    """
+    content = join_html(*body)
+    heading = NOTHING if "<h1" in content else h.h1(title)
+    can_search = config.pages != "off" and not secret
+    script_names = [*(["search.js"] if can_search else []), *scripts]
+    feed_type = "application/atom+xml" if feed.endswith(".atom") else "application/rss+xml"
     head = h.head(
         h.meta(charset="utf-8"),
         h.meta(name="viewport", content="width=device-width, initial-scale=1"),
-        h.title(named),
+        h.title(title if title == "finapi" else f"{title} - finapi"),
         h.link(rel="stylesheet", href=static_files.get_static_url("style.css")),
         h.link(rel="icon", href=static_files.get_static_url("favicon.svg"), type="image/svg+xml"),
-        feed and h.link(rel="alternate", type=kind, title=title, href=feed),
-        [h.script(type="module", src=static_files.get_static_url(name)) for name in modules],
+        feed and h.link(rel="alternate", type=feed_type, title=title, href=feed),
+        [h.script(type="module", src=static_files.get_static_url(name)) for name in script_names],
     )
-    shown = h.body(
+    body_element = h.body(
         h.a("Skip to content", href="#main", class_="skip"),
-        _top(config, path, render_search_form() if search and may_search else None),
-        h.main(heading, inside, id="main", class_="wide" if wide else None),
-        _foot(),
+        _render_header(config, path, render_search_form() if search and can_search else None),
+        h.main(heading, content, id="main", class_="wide" if wide else None),
+        _render_footer(),
     )
-    return b"<!doctype html>" + h.html(head, shown, lang="en").encode() + b"\n"
+    return b"<!doctype html>" + h.html(head, body_element, lang="en").encode() + b"\n"
 
 
-def build_html_response(data: bytes, status: int = 200, *, secret: bool = False) -> Response:
-    """The bytes of a page as an answer."""
-    return Response(status, data, HTML, dict(SECRET_PAGE_HEADERS if secret else PAGE_HEADERS))
+def build_html_response(document: bytes, status: int = 200, *, secret: bool = False) -> Response:
+    """Return the bytes of a page as a response."""
+    return Response(status, document, HTML, dict(SECRET_PAGE_HEADERS if secret else PAGE_HEADERS))
 
 
 def render_error_page(config: Config, error: ApiError, path: str, request_id: str) -> Response:
-    """What a browser is shown instead of a page: what went wrong, and a way on."""
+    """Return the page for an error: the message, the search form and the id of the request."""
+    title = ERROR_TITLES.get(error.status, "Error")
     body = (
         h.p(error.message, role="alert"),
         config.pages != "off" and render_search_form(),
         h.p("When reporting this, include request ", h.code(request_id), ".", class_="quiet"),
     )
-    return build_html_response(
-        render_document(config, ERROR_TITLES.get(error.status, "Error"), *body, path=path, search=False), error.status
-    )
+    return build_html_response(render_document(config, title, *body, path=path, search=False), error.status)
 
 
-ERROR_TITLES = {
-    400: "Invalid request",
-    401: "Sign in",
-    402: "Out of tokens",
-    403: "Not allowed",
-    404: "Not found",
-    429: "Too many requests",
-    503: "Busy",
-}
-
-
-def render_problem_page(call: Call, title: str, message: str, status: int, *more: Child) -> Response:
-    """A page that says what is wrong, for an address that holds a secret."""
-    return render_page(call, title, h.p(message, role="alert", id="problem"), *more, status=status, secret=True)
+def render_problem_page(call: Call, title: str, message: str, status: int, *body: Child) -> Response:
+    """Return a page that says what is wrong, for a URL that contains a secret."""
+    return render_page(call, title, h.p(message, role="alert", id="problem"), *body, status=status, secret=True)
 
 
 def render_search_form(text: str = "", *, autofocus: bool = False) -> Html:
-    """The search for companies: a form, to which the script adds suggestions."""
+    """Return the form that searches companies. A script adds suggestions to it."""
     return h.form(
         h.label(SEARCH_LABEL, for_="q", class_="unseen"),
         h.input(
@@ -149,17 +155,20 @@ def render_search_form(text: str = "", *, autofocus: bool = False) -> Html:
     )
 
 
-def _top(config: Config, path: str, search: Html | None) -> Html:
-    places = (*(DATA_LINKS if config.pages != "off" else ()), *SITE_LINKS)
-    links = [h.a(name, href=place, aria_current=_current(path, place)) for place, name in places]
+def _render_header(config: Config, path: str, search_form: Html | None) -> Html:
+    links = (*DATA_LINKS, *SITE_LINKS) if config.pages != "off" else SITE_LINKS
+    anchors = [h.a(name, href=url, aria_current=_get_current_mark(path, url)) for url, name in links]
     brand = h.a("finapi", href="/", class_="brand", aria_current="page" if path == "/" else None)
-    return h.header(h.div(brand, search, h.nav(links, aria_label="Pages")), class_="top")
+    return h.header(h.div(brand, search_form, h.nav(anchors, aria_label="Pages")), class_="top")
 
 
-def _current(path: str, place: str) -> str | None:
-    return "page" if path == place else "true" if path.startswith(place + "/") else None
+def _get_current_mark(path: str, url: str) -> str | None:
+    """Return the ``aria-current`` of a link: "page" for the page itself, "true" for a page below it."""
+    if path == url:
+        return "page"
+    return "true" if path.startswith(url + "/") else None
 
 
-def _foot() -> Html:
-    changes = h.a("what changed", href="/changelog")
-    return h.footer(h.p(f"finapi {__version__}: ", changes), h.p("Derived from SEC filings. Not advice."))
+def _render_footer() -> Html:
+    changelog_link = h.a("what changed", href="/changelog")
+    return h.footer(h.p(f"finapi {__version__}: ", changelog_link), h.p("Derived from SEC filings. Not advice."))

@@ -1,7 +1,8 @@
-"""Filed HTML made inert: written anew of the few elements and attributes that neither run nor load anything.
+"""Sanitising of filed HTML: a document is written anew from the few elements and attributes that are harmless.
 
-What is not known here is left out, so that nothing depends on how a browser would have read what was filed: of its
-tags none is repeated, and the texts between them hold no "<". Every character is looked at once.
+Only listed elements and attributes are copied, so the result does not depend on how a browser would have parsed the
+original. No tag of the original is copied literally, and the texts between tags contain no "<". Every pattern is
+possessive and every character is read once, so a hostile document cannot make this slow.
 """
 
 from __future__ import annotations
@@ -10,119 +11,132 @@ import re
 from functools import cache
 from html import escape, unescape
 
-# Characters of a document that are shown at once; the next part begins at a tag.
+# Documents are served in parts of about this many characters; a part begins at a tag.
 PART_CHARACTERS = 1_000_000
-_LONG_TEXT = 300_000  # without a tag: it is cut
+# A longer text without a tag is cut.
+_MAX_TEXT_CHARACTERS = 300_000
 
-_NAMES = """
-a abbr address article aside b bdo big blockquote br caption center cite code col colgroup dd del dfn dir div dl dt em
+_ELEMENT_NAMES = """
+abbr a address article aside b bdo big blockquote br caption center cite code col colgroup dd del dfn dir div dl dt em
 figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr i img ins kbd li main menu nav nobr ol p pre q s samp section
 small span strike strong sub sup table tbody td tfoot th thead tr tt u ul var wbr
 """
-_ELEMENTS = frozenset(_NAMES.split())
-_NAMES = """
+_ELEMENTS = frozenset(_ELEMENT_NAMES.split())
+_ATTRIBUTE_NAMES = """
 abbr align alt bgcolor border cellpadding cellspacing clear color colspan compact dir face height hspace id lang name
 noshade nowrap rowspan scope size start summary title valign value vspace width
 """
-_ATTRIBUTES = frozenset(_NAMES.split())
-# Left out with all that is in them.
-_NAMES = """
+_ATTRIBUTES = frozenset(_ATTRIBUTE_NAMES.split())
+# Elements that are removed together with their content.
+_REMOVED_ELEMENT_NAMES = """
 applet iframe ix:header math noembed noframes noscript object plaintext script style svg template textarea title xmp
 """
-_SILENT = frozenset(_NAMES.split())
+_REMOVED_ELEMENTS = frozenset(_REMOVED_ELEMENT_NAMES.split())
 _TAG = re.compile(r"</?+([A-Za-z][^\s/>]*+)")
 _ATTRIBUTE = re.compile(
     r"""[\s/]*+(?:>|([^\s/>][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^\s>]*+)))?+)"""
 )
-_PICTURE = re.compile(r"data:image/(?:gif|jpeg|png|webp);base64,[A-Za-z0-9+/=\s]*")
-# In a style, what may load something, or hide that it does.
-_LOADS = re.compile(r"[\\@<{}]|url|image|src|expression|behavior|binding|import", re.IGNORECASE)
+_INLINE_IMAGE = re.compile(r"data:image/(?:gif|jpeg|png|webp);base64,[A-Za-z0-9+/=\s]*")
+# A declaration of a style that may load something, or that hides it by escapes or comments.
+_LOADING_DECLARATION = re.compile(r"[\\@<{}]|url|image|src|expression|behavior|binding|import", re.IGNORECASE)
 
 
 def count_parts(text: str) -> int:
-    """How many parts a document is shown in."""
+    """Return the number of parts in which a document is served."""
     return max(1, -(-len(text) // PART_CHARACTERS))
 
 
 def sanitize_part(text: str, part: int = 1) -> str:
-    """A part of a filed document, of which nothing runs or is loaded; all of a short one."""
-    return "".join(_written(text[_beginning(text, part - 1) : _beginning(text, part)]))
+    """Return a part (numbered from 1) of a filed document as HTML that neither runs nor loads anything."""
+    return "".join(_sanitize(text[_find_part_start(text, part - 1) : _find_part_start(text, part)]))
 
 
-def _beginning(text: str, part: int) -> int:
-    place = part * PART_CHARACTERS
-    found = text.rfind("<", place - _LONG_TEXT, place) if 0 < place < len(text) else -1
-    return place if found < 0 else found
+def _find_part_start(text: str, part_index: int) -> int:
+    limit = part_index * PART_CHARACTERS
+    if not 0 < limit < len(text):
+        return limit
+    tag_start = text.rfind("<", limit - _MAX_TEXT_CHARACTERS, limit)
+    return limit if tag_start < 0 else tag_start
 
 
-def _written(text: str) -> list[str]:
-    made: list[str] = []
-    at = 0
+def _sanitize(text: str) -> list[str]:
+    output: list[str] = []
+    position = 0
     while True:
-        found = text.find("<", at)
-        if found < 0:
-            made.append(text[at:])
-            return made
-        made.append(text[at:found])
-        tag = _TAG.match(text, found)
+        start = text.find("<", position)
+        if start < 0:
+            output.append(text[position:])
+            return output
+        output.append(text[position:start])
+        tag = _TAG.match(text, start)
         if tag is None:
-            at = _behind(text, found)
-            made.append("&lt;" if at == found + 1 else "")
+            position = _find_end_of_markup(text, start)
+            is_plain_text = position == start + 1
+            output.append("&lt;" if is_plain_text else "")
             continue
         name = tag[1].lower()
-        if text[found + 1] == "/":
-            at = _end(text, ">", tag.end())
-            made.append(f"</{name}>" if name in _ELEMENTS else "")
+        if text[start + 1] == "/":
+            position = _find_end(text, ">", tag.end())
+            output.append(f"</{name}>" if name in _ELEMENTS else "")
             continue
-        bare = text.startswith(">", tag.end())
-        kept, at = ("", tag.end() + 1) if bare else _attributes(text, tag.end(), name)
-        if at < 0:  # cut off in the tag
-            return made
-        if name in _SILENT:
-            end = _closing(name).search(text, at)
-            at = len(text) if end is None else _end(text, ">", end.end())
-        elif name in _ELEMENTS and (name != "img" or " src=" in kept):
-            made.append(f"<{name}{kept}>")
+        if text.startswith(">", tag.end()):
+            attributes, position = "", tag.end() + 1
+        else:
+            attributes, position = _sanitize_attributes(text, tag.end(), name)
+        if position < 0:  # The document ends inside the tag.
+            return output
+        if name in _REMOVED_ELEMENTS:
+            closing_tag = _compile_closing_tag(name).search(text, position)
+            position = len(text) if closing_tag is None else _find_end(text, ">", closing_tag.end())
+        elif name in _ELEMENTS and (name != "img" or " src=" in attributes):
+            output.append(f"<{name}{attributes}>")
 
 
-def _behind(text: str, at: int) -> int:
-    """Where what begins with "<" and is no tag ends: a comment, a declaration; the sign itself where it is a text."""
-    if text.startswith("<!--", at):
-        return _end(text, "-->", at + 2)
-    return _end(text, ">", at) if text[at + 1 : at + 2] in ("!", "?", "/") else at + 1
+def _find_end_of_markup(text: str, start: int) -> int:
+    """Return the end of a comment or declaration, or the position after "<" if that is only a character."""
+    if text.startswith("<!--", start):
+        return _find_end(text, "-->", start + 2)
+    is_declaration = text[start + 1 : start + 2] in ("!", "?", "/")
+    return _find_end(text, ">", start) if is_declaration else start + 1
 
 
-def _end(text: str, sign: str, at: int) -> int:
-    found = text.find(sign, at)
-    return len(text) if found < 0 else found + len(sign)
+def _find_end(text: str, delimiter: str, start: int) -> int:
+    position = text.find(delimiter, start)
+    return len(text) if position < 0 else position + len(delimiter)
 
 
 @cache
-def _closing(name: str) -> re.Pattern[str]:
+def _compile_closing_tag(name: str) -> re.Pattern[str]:
     return re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
 
 
-def _attributes(text: str, at: int, name: str) -> tuple[str, int]:
-    """The attributes of a tag that are kept, and where the tag ends; -1 where it does not."""
-    kept: dict[str, str] = {}
-    while found := _ATTRIBUTE.match(text, at):
-        at = found.end()
-        if found[1] is None:
-            return "".join(f' {key}="{escape(value)}"' for key, value in kept.items()), at
-        key = found[1].lower()
-        told = unescape(found[2] or found[3] or found[4] or "")
-        value = _kept(name, key, told) if key not in kept else None
-        if value is not None:
-            kept[key] = value
+def _sanitize_attributes(text: str, start: int, element: str) -> tuple[str, int]:
+    """Return the harmless attributes of a tag and the position after the tag, -1 if the document ends inside it."""
+    attributes: dict[str, str] = {}
+    position = start
+    while match := _ATTRIBUTE.match(text, position):
+        position = match.end()
+        if match[1] is None:
+            return "".join(f' {name}="{escape(content)}"' for name, content in attributes.items()), position
+        name = match[1].lower()
+        # Of several attributes with the same name, only the first harmless one is written.
+        if name in attributes:
+            continue
+        content = _sanitize_attribute(element, name, unescape(match[2] or match[3] or match[4] or ""))
+        if content is not None:
+            attributes[name] = content
     return "", -1
 
 
-def _kept(name: str, key: str, value: str) -> str | None:
-    """What is left of an attribute: its value, of a style what loads nothing, of links those within the document."""
-    if key in _ATTRIBUTES:
-        return value
-    if key == "style":
-        return ";".join(one for one in value.split(";") if not _LOADS.search(one))
-    if key == "href" and name == "a":
-        return value if value.startswith("#") else None
-    return value if key == "src" and name == "img" and _PICTURE.fullmatch(value) else None
+def _sanitize_attribute(element: str, name: str, content: str) -> str | None:
+    """Return the content of an attribute without anything that loads, or None if the attribute is removed."""
+    if name in _ATTRIBUTES:
+        return content
+    if name == "style":
+        declarations = content.split(";")
+        return ";".join(text for text in declarations if not _LOADING_DECLARATION.search(text))
+    if name == "href" and element == "a":
+        return content if content.startswith("#") else None
+    if name == "src" and element == "img":
+        return content if _INLINE_IMAGE.fullmatch(content) else None
+    return None

@@ -1,4 +1,4 @@
-"""What pages load: the stylesheet, the scripts and the icon, each under an address that changes with its content."""
+"""Static files of pages: the stylesheet, the scripts and the icon, at URLs that change with their content."""
 
 from __future__ import annotations
 
@@ -16,44 +16,50 @@ PARAMS = (path_param("name"),)
 
 CONTENT_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 
-# Under the address that names its content a file never changes; under its bare name it may with the next version.
-CACHE_FOREVER, CACHE_ONE_HOUR = "public, max-age=31536000, immutable", "public, max-age=3600"
+# A URL with the fingerprint of the content never changes; the bare name may change with the next version.
+CACHE_FOREVER = "public, max-age=31536000, immutable"
+CACHE_ONE_HOUR = "public, max-age=3600"
 
 
 class StaticFile(NamedTuple):
-    """A file and what names its content."""
+    """The content of a file, its fingerprint and its content type."""
 
-    data: bytes
-    tag: str
-    kind: str
+    body: bytes
+    fingerprint: str
+    content_type: str
 
 
 @cache
 def load_static_files() -> dict[str, StaticFile]:
-    """Every static file by its name."""
-    found = {}
+    """Return all static files by name."""
+    files = {}
     for entry in get_package_folder("finapi.web.html").joinpath("static").iterdir():
-        kind = CONTENT_TYPES.get(entry.name.rpartition(".")[2])
-        if kind is not None:
-            data = entry.read_bytes()
-            found[entry.name] = StaticFile(data, hashlib.sha256(data).hexdigest()[:16], kind)
-    return found
+        content_type = CONTENT_TYPES.get(entry.name.rpartition(".")[2])
+        if content_type is not None:
+            body = entry.read_bytes()
+            fingerprint = hashlib.sha256(body).hexdigest()[:16]
+            files[entry.name] = StaticFile(body, fingerprint, content_type)
+    return files
 
 
 def get_static_url(name: str) -> str:
-    """The address of a file as it is now."""
-    return f"/static/{name}?v={load_static_files()[name].tag}"
+    """Return the URL of a file with the fingerprint of its content."""
+    return f"/static/{name}?v={load_static_files()[name].fingerprint}"
 
 
 def show_static_file(call: Call) -> Response:
-    """A static file, without a name the icon; 304 to whoever has it."""
-    found = load_static_files().get(call.params.get("name", "favicon.svg"))
-    if found is None:
+    """Return a static file, the icon if the path has no name, or 304 if the client has it. Raise NOT_FOUND."""
+    file = load_static_files().get(call.params.get("name", "favicon.svg"))
+    if file is None:
         raise ApiError("NOT_FOUND", "File not found.")
-    named = call.request.query.get("v") == [found.tag]
-    kept = CACHE_FOREVER if named else CACHE_ONE_HOUR
-    headers = {"Cache-Control": kept, "ETag": f'W/"{found.tag}"', "Vary": "Accept-Encoding"}
-    is_held = find_matching_etag(call.request.headers.get("if-none-match", ""), found.tag) is not None
-    if is_held or has_if_none_match_star(call.request):
+    has_fingerprint = call.request.query.get("v") == [file.fingerprint]
+    headers = {
+        "Cache-Control": CACHE_FOREVER if has_fingerprint else CACHE_ONE_HOUR,
+        "ETag": f'W/"{file.fingerprint}"',
+        "Vary": "Accept-Encoding",
+    }
+    client_etags = call.request.headers.get("if-none-match", "")
+    client_has_file = find_matching_etag(client_etags, file.fingerprint) is not None
+    if client_has_file or has_if_none_match_star(call.request):
         return Response(304, b"", headers=headers)
-    return Response(200, found.data, found.kind, headers)
+    return Response(200, file.body, file.content_type, headers)

@@ -1,4 +1,7 @@
-"""HTML from values: every text is escaped, what is HTML already has a type of its own."""
+"""HTML elements built from Python values: ``h.td("1", class_="total")``.
+
+Every text is escaped. Text that is HTML already has the type ``Html`` and is not escaped again.
+"""
 
 from __future__ import annotations
 
@@ -9,86 +12,91 @@ from html import escape
 from typing import Any
 
 VOID_ELEMENTS = frozenset(["br", "col", "hr", "input", "link", "meta"])
-_ELEMENTS = """
-a abbr article aside b body button caption code colgroup datalist dd details div dl dt em fieldset figcaption figure
+_ELEMENT_NAMES = """
+a abbr article aside b body button caption code colgroup dd datalist details div dl dt em fieldset figcaption figure
 footer form h1 h2 h3 head header html label legend li main mark nav ol option output p pre script search section select
 small span strong sub summary sup table tbody td textarea tfoot th thead time title tr ul
 circle clipPath defs g line path polyline polygon rect svg text tspan
 """
-ELEMENTS = VOID_ELEMENTS.union(_ELEMENTS.split())
+ELEMENTS = VOID_ELEMENTS.union(_ELEMENT_NAMES.split())
 
 
 class Html(str):
-    """Text that is HTML; nothing escapes it again."""
+    """Text that is HTML and is not escaped again."""
 
     __slots__ = ()
 
 
-# What may stand inside an element: None and False are left out, a sequence stands for its members.
+# The content of an element: None and False are left out, the members of a sequence follow one another.
 Child = str | int | None | Iterable[Any]
 
 NOTHING = Html("")
 
+# Most texts contain none of the characters that have a meaning in HTML; a search is cheaper than escaping them.
+_find_special_character = re.compile("[<>&\"']").search
+
 
 def join_html(*children: Child) -> Html:
-    """The children one after the other, as HTML."""
-    return Html(_inside(children))
+    """Return the children one after the other, as HTML."""
+    return Html(_render_children(children))
 
 
 def build_element(name: str, /, *children: Child, **attributes: Any) -> Html:
-    """An element. ``class_="x"`` is ``class``, ``aria_label`` is ``aria-label``; None and False leave one out."""
-    head = "<" + name
-    for key, value in attributes.items():
-        if type(value) is not str:
-            if value is None or value is False:
-                continue
-            if value is True:
-                head += " " + _attribute(key)
-                continue
-            value = str(value)
-        if _special(value):
-            value = escape(value)
-        head += f' {_attribute(key)}="{value}"'
-    return Html(f"{head}>" if name in VOID_ELEMENTS else f"{head}>{_inside(children)}</{name}>")
+    """Return an element.
 
-
-# What stands for itself in a text and in quotes; most values do.
-_special = re.compile("[<>&\"']").search
+    A trailing underscore of an attribute is removed (``class_``) and others become hyphens (``aria_label``). An
+    attribute that is None or False is left out; True stands for an attribute without content (``required``).
+    """
+    opening = "<" + name
+    for attribute, content in attributes.items():
+        if type(content) is not str:
+            if content is None or content is False:
+                continue
+            if content is True:
+                opening += " " + _format_attribute_name(attribute)
+                continue
+            content = str(content)
+        if _find_special_character(content):
+            content = escape(content)
+        opening += f' {_format_attribute_name(attribute)}="{content}"'
+    if name in VOID_ELEMENTS:
+        return Html(f"{opening}>")
+    return Html(f"{opening}>{_render_children(children)}</{name}>")
 
 
 @cache
-def _attribute(name: str) -> str:
+def _format_attribute_name(name: str) -> str:
     return name.rstrip("_").replace("_", "-")
 
 
-def _inside(children: Iterable[Child]) -> str:
-    made = ""
+def _render_children(children: Iterable[Child]) -> str:
+    output = ""
     for child in children:
         kind = type(child)
         if kind is Html:
-            made += child  # type: ignore[operator]
+            output += child  # type: ignore[operator]
         elif kind is str:
-            made += escape(child, quote=False) if _special(child) else child  # type: ignore[arg-type, operator]
+            output += escape(child, quote=False) if _find_special_character(child) else child  # type: ignore[arg-type, operator]
         elif child is None or child is False:
             continue
         elif kind is int:
-            made += str(child)
+            output += str(child)
         elif isinstance(child, Iterable):
-            made += _inside(child)
+            output += _render_children(child)
         else:
             raise TypeError(f"{child!r} is no HTML")
-    return made
+    return output
 
 
 class _Elements:
-    """The elements by their names: ``h.td("1", class_="total")``; AttributeError for one that is not used here."""
+    """Functions that build elements, by name: ``h.td("1")``. Other names than ELEMENTS raise AttributeError."""
 
     def __getattr__(self, name: str) -> Callable[..., Html]:
         if name not in ELEMENTS:
             raise AttributeError(name)
-        made = partial(build_element, name)
-        setattr(self, name, made)
-        return made
+        build = partial(build_element, name)
+        setattr(self, name, build)
+        return build
 
 
 h = _Elements()

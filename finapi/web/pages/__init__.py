@@ -1,4 +1,4 @@
-"""Pages for people: the frame of every page, the front page, the status page and what mails link to."""
+"""HTML pages: the front page, companies, filings, funds, the documentation, accounts, the operators' pages."""
 
-# The member of App.ready under which a demo keeps the key that its front page shows: strangers may use it.
+# The entry of App.static_bodies under which a demo stores the API key that its front page shows to every visitor.
 DEMO_KEY = "key to try"

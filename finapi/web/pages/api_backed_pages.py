@@ -1,6 +1,8 @@
-"""The calls of the API that a page stands for: asked in process, of the same handlers, by the same parameters.
+"""Pages that show the answers of API calls.
 
-So a page shows what the API answers, says which call gives it and what that costs, and has its table as CSV.
+A page of data does not read the database. It runs the handlers of the API in this process, with the same parameters as
+a client would send, and renders their answers as HTML. So a page shows what the API returns; the note under its table
+lists the calls with their cost and links to the same rows as CSV.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from finapi.core.errors import ApiError
-from finapi.web.html import html_tables, page_layout
+from finapi.web.html import page_layout
+from finapi.web.html.number_formats import format_count
 from finapi.web.html.tags import Child, Html, h, join_html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -21,132 +24,163 @@ from finapi.web.http.route import API, Route
 from finapi.web.http.tables import CSV
 from finapi.web.pages import page_access
 
-# Every page of one table takes it.
+# The parameter of every page with one table.
 FORMAT = Param("format", default="html", allowed=("html", "csv"), help="The page, or its table as CSV.")
 
-# What a company or filing is not held for: a page says so, and how it comes.
+# Errors for a company or filing that is not stored. Pages show them with a hint on how to load it.
 MISSING_DATA_CODES = ("NOT_COVERED", "NOT_FOUND", "UNKNOWN_TICKER")
+
+MAX_FILE_NAME_CHARACTERS = 100
 
 
 class ApiCall(NamedTuple):
-    """One call: the path of its route, and its path and query parameters as texts."""
+    """A call of the API: the path of its route, and its path and query parameters as texts."""
 
     path: str
-    given: tuple[tuple[str, str], ...]
+    arguments: tuple[tuple[str, str], ...]
 
     @property
-    def name(self) -> str:
-        """The name of its route."""
+    def route_name(self) -> str:
+        """Return the name of the call's route."""
         return f"GET {self.path}"
 
     @property
-    def target(self) -> str:
-        """Path and query as a client would send them."""
-        path, query = self.path, []
-        for name, value in self.given:
+    def url(self) -> str:
+        """Return the path and query that a client would send."""
+        path = self.path
+        query = []
+        for name, text in self.arguments:
             if f"{{{name}}}" in path:
-                path = path.replace(f"{{{name}}}", quote(value, safe=""))
+                path = path.replace(f"{{{name}}}", quote(text, safe=""))
             else:
-                query.append((name, value))
+                query.append((name, text))
         return path + (f"?{urlencode(query, safe=',:')}" if query else "")
 
-    def route(self, call: Call) -> Route:
-        """Its line of the route table."""
-        return next(route for route in call.routes if route.name == self.name)
+    def get_route(self, call: Call) -> Route:
+        """Return the call's entry of the route table."""
+        return next(route for route in call.routes if route.name == self.route_name)
 
-    def response(self, call: Call, accept: str = "application/json") -> Response:
-        """What its handler answers."""
-        route = self.route(call)
-        given = dict(self.given)
-        params = parse_params(route.params, given, {name: [value] for name, value in given.items()})
+    def get_response(self, call: Call, accept: str = "application/json") -> Response:
+        """Run the handler of the route and return its response. Raise the handler's ApiError."""
+        route = self.get_route(call)
+        path_params = dict(self.arguments)
+        query = {name: [text] for name, text in self.arguments}
+        params = parse_params(route.params, path_params, query)
         request = call.request._replace(headers={"accept": accept}, query={})
-        return route.handler(call._replace(route=route, request=request, params=params, body={}, idempotent_call=None))
+        api_call = call._replace(route=route, request=request, params=params, body={}, idempotent_call=None)
+        return route.handler(api_call)
 
-    def answer(self, call: Call) -> Any:
-        """The same as values; figures are exact."""
-        return parse_answer(self.response(call))
+    def get_answer(self, call: Call) -> Any:
+        """Return the parsed JSON of the call's response; fractions are Decimal."""
+        response = self.get_response(call)
+        return json.loads(response.body + response.suffix, parse_float=Decimal)
 
 
-def build_api_call(path: str, **given: Any) -> ApiCall:
-    """The call of ``path`` (behind /api/v1) with what of ``given`` is not None or empty."""
-    texts = ((name, _text(value)) for name, value in given.items() if value not in (None, "", ()))
+def build_api_call(path: str, **arguments: Any) -> ApiCall:
+    """Return a call of ``path`` (below /api/v1). Arguments that are None or empty are left out."""
+    texts = []
+    for name, argument in arguments.items():
+        if argument not in (None, "", ()):
+            texts.append((name, _format_argument(argument)))
     return ApiCall(API + path, tuple(texts))
 
 
-def parse_answer(response: Response) -> Any:
-    """The values of a JSON answer."""
-    return json.loads(response.body + response.suffix, parse_float=Decimal)
+def build_url(path: str, **arguments: Any) -> str:
+    """Return a path with query parameters. Arguments that are None or empty are left out."""
+    texts = {}
+    for name, argument in arguments.items():
+        if argument not in (None, ""):
+            texts[name] = _format_argument(argument)
+    return f"{path}?{urlencode(texts)}" if texts else path
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+def _format_argument(argument: Any) -> str:
+    if isinstance(argument, bool):
+        return str(argument).lower()
+    return ",".join(map(str, argument)) if isinstance(argument, tuple) else str(argument)
 
 
-def serve_api_page(call: Call, asks: Sequence[ApiCall], make: Callable[[], Response]) -> Response:
-    """The page that ``make`` makes of these calls, to who may see it; as CSV the rows of the first."""
-    if call.params.get("format") == "csv" and asks[0].route(call).lists:
-        return page_access.serve_data_page(call, [asks[0].name], lambda: serve_csv(call, asks[0]))
-    return page_access.serve_data_page(call, [one.name for one in asks], make)
+# ---- responses
 
 
-def serve_csv(call: Call, one: ApiCall) -> Response:
-    """The rows of a call as a file."""
-    # A template has no room in a table.
-    one = one._replace(given=tuple(given for given in one.given if given[0] != "template"))
-    return name_download(one.response(call, CSV), one.target)
+def serve_api_page(call: Call, api_calls: Sequence[ApiCall], render: Callable[[], Response]) -> Response:
+    """Return the page that ``render`` builds from API calls, or the rows of the first call as CSV.
+
+    See :func:`page_access.serve_data_page` for access and charges.
+    """
+    if call.params.get("format") == "csv" and api_calls[0].get_route(call).lists:
+        table_call = api_calls[0]
+        return page_access.serve_data_page(call, [table_call.route_name], lambda: serve_csv(call, table_call))
+    return page_access.serve_data_page(call, [api_call.route_name for api_call in api_calls], render)
 
 
-def name_download(table: Response, name: str) -> Response:
-    """A table that a browser saves under a name made of the letters of ``name``."""
-    plain = "".join(char if char.isalnum() and char.isascii() else "-" for char in name.removeprefix(API)).strip("-")
-    table.headers["Content-Disposition"] = f'attachment; filename="{plain[:100]}.csv"'
-    return table
+def serve_csv(call: Call, api_call: ApiCall) -> Response:
+    """Return the rows of a call as a CSV file."""
+    # The answer with a template is nested and has no form as a table.
+    arguments = tuple((name, text) for name, text in api_call.arguments if name != "template")
+    table_call = api_call._replace(arguments=arguments)
+    return name_download(table_call.get_response(call, CSV), table_call.url)
 
 
-def render_source_note(call: Call, *asks: ApiCall, csv: str = "") -> Html:
-    """The line under a table: its CSV at the address ``csv``, and the calls that give it with what they cost."""
-    calls = [h.li(h.code("GET ", one.target), " (", format_tokens(one.route(call).cost), ")") for one in asks]
-    cost = sum(one.route(call).cost for one in asks)
-    said = f"{html_tables.format_count(len(calls), 'call')} of the API, {format_tokens(cost)}"
-    file = csv and h.a("CSV", href=csv, rel="nofollow", class_="csv")
-    return h.div(file, h.details(h.summary(said), h.ul(calls)), class_="source")
+def name_download(response: Response, url: str) -> Response:
+    """Make a browser save a CSV response under a file name built from a URL. Return the response."""
+    letters = [char if char.isalnum() and char.isascii() else "-" for char in url.removeprefix(API)]
+    file_name = "".join(letters).strip("-")[:MAX_FILE_NAME_CHARACTERS]
+    response.headers["Content-Disposition"] = f'attachment; filename="{file_name}.csv"'
+    return response
 
 
-def format_tokens(number: int) -> str:
-    """A number of tokens in words."""
-    return "free" if number == 0 else html_tables.format_count(number, "token")
+def render_missing_page(call: Call, error: ApiError, load_argument: str = "", search_text: str = "") -> Response:
+    """Return the page for data that are not stored, with a hint on how to load them and a search form.
 
-
-def render_missing_note(error: ApiError, load: str | None = "") -> Html:
-    """Why something is not shown, and how it comes to be held; nothing of that for ``load`` None."""
+    Raise any other error.
+    """
     if error.code not in MISSING_DATA_CODES:
         raise error
-    return h.p(error.message, load is not None and [" ", render_load_hint(load)], class_="note", role="status")
-
-
-def render_missing_page(call: Call, error: ApiError, load: str = "", text: str = "") -> Response:
-    """The page of what is not held at all, with how it comes and the search for ``text``; any other error goes on."""
-    if error.code not in MISSING_DATA_CODES:
-        raise error
-    body = (h.p(error.message, role="alert"), h.p(render_load_hint(load)), page_layout.render_search_form(text))
+    search_form = page_layout.render_search_form(search_text)
+    body = (h.p(error.message, role="alert"), h.p(render_load_hint(load_argument)), search_form)
     return page_layout.render_page(call, "Not held", *body, status=404, search=False)
 
 
-def render_load_hint(load: str = "") -> Html:
-    """How what is not held is loaded."""
-    if not load:
+# ---- parts of a page
+
+
+def render_source_note(call: Call, *api_calls: ApiCall, csv_url: str = "") -> Html:
+    """Return the note under a table: a link to its CSV, and the calls that return it with their cost."""
+    entries = []
+    total_cost = 0
+    for api_call in api_calls:
+        cost = api_call.get_route(call).cost
+        entries.append(h.li(h.code("GET ", api_call.url), " (", format_tokens(cost), ")"))
+        total_cost += cost
+    summary = f"{format_count(len(entries), 'call')} of the API, {format_tokens(total_cost)}"
+    csv_link = csv_url and h.a("CSV", href=csv_url, rel="nofollow", class_="csv")
+    return h.div(csv_link, h.details(h.summary(summary), h.ul(entries)), class_="source")
+
+
+def format_tokens(count: int) -> str:
+    """Return a number of tokens in words."""
+    return "free" if count == 0 else format_count(count, "token")
+
+
+def render_missing_note(error: ApiError, load_argument: str | None = "") -> Html:
+    """Return a note that says why data are missing, with a hint on how to load them unless the argument is None.
+
+    Raise any error that is not about missing data.
+    """
+    if error.code not in MISSING_DATA_CODES:
+        raise error
+    hint = load_argument is not None and [" ", render_load_hint(load_argument)]
+    return h.p(error.message, hint, class_="note", role="status")
+
+
+def render_load_hint(load_argument: str = "") -> Html:
+    """Return a sentence on how data are loaded: ``load_argument`` is the argument of ``finapi load``."""
+    if not load_argument:
         return join_html("Documents come by ", h.code("finapi ingest"), " or ", h.code("finapi poll"), ".")
-    return join_html("The operator of this host loads it with ", h.code(f"finapi load {load}"), ".")
+    return join_html("The operator of this host loads it with ", h.code(f"finapi load {load_argument}"), ".")
 
 
 def render_section(title: str, *body: Child) -> Html:
-    """A part of a page under its heading."""
+    """Return a section of a page with its heading."""
     return h.section(h.h2(title), join_html(*body))
-
-
-def build_url(path: str, **given: Any) -> str:
-    """An address of these query parameters, without those that are empty."""
-    query = urlencode({name: _text(value) for name, value in given.items() if value not in (None, "")})
-    return f"{path}?{query}" if query else path

@@ -1,8 +1,8 @@
-"""The pages of a filing, and of all filings as they come in, with their Atom feed."""
+"""The pages of one filing and its document, and the list of all filings with its Atom feed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 from urllib.parse import quote
@@ -11,7 +11,9 @@ from xml.sax.saxutils import quoteattr
 from finapi.core.errors import ApiError
 from finapi.market.documents import submission_documents
 from finapi.market.statements import filed_statements
-from finapi.web.html import html_tables, page_layout, sanitizer
+from finapi.web.html import form_fields, html_tables, page_layout, sanitizer
+from finapi.web.html.html_tables import GridColumn
+from finapi.web.html.number_formats import format_count
 from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -25,164 +27,221 @@ DOCUMENT_PARAMS = (ACCESSION_NUMBER, Param("part", "integer", default=1, minimum
 LIST_PARAMS = (*filing_list.FILTERS, Param("ticker", "words", empty_is_default=True), FORMAT)
 ATOM_PATH = "/filings.atom"
 
-# Of what a filer wrote nothing runs, loads or is framed, whatever is left of it.
+# A second line of defence for filed HTML: even if the sanitizer left something, nothing runs, loads or is framed.
 DOCUMENT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:"
 
 
+# ---- one filing
+
+
 def show_filing(call: Call) -> Response:
-    """The page at ``/filing/{accession_number}``: its parties, documents and statements."""
-    accession = call.params["accession_number"]
-    detail = build_api_call("/sec/filings/{accession_number}", accession_number=accession)
+    """Return the page at ``/filing/{accession_number}``: its parties, documents and statements."""
+    accession_number = call.params["accession_number"]
+    detail_call = build_api_call("/sec/filings/{accession_number}", accession_number=accession_number)
     with call.app.db.read() as tx:
-        told = filed_statements.find_report_by_accession(tx, accession) is not None
-    statements_asked = build_api_call("/xbrl/filing/{accession}/statements", accession=accession)
-    if told and call.params["format"] == "csv":
+        has_statements = filed_statements.find_report_by_accession(tx, accession_number) is not None
+    if not has_statements:
+        return api_backed_pages.serve_api_page(call, (detail_call,), lambda: _render_filing(call, detail_call, None))
+    statements_call = build_api_call("/xbrl/filing/{accession}/statements", accession=accession_number)
+    if call.params["format"] == "csv":
         return page_access.serve_data_page(
-            call, [statements_asked.name], lambda: api_backed_pages.serve_csv(call, statements_asked)
+            call, [statements_call.route_name], lambda: api_backed_pages.serve_csv(call, statements_call)
         )
-    asks = (detail, statements_asked) if told else (detail,)  # most forms have no statements
-    return api_backed_pages.serve_api_page(call, asks, lambda: _page(call, accession, asks))
+    api_calls = (detail_call, statements_call)
+    return api_backed_pages.serve_api_page(call, api_calls, lambda: _render_filing(call, detail_call, statements_call))
 
 
-def _page(call: Call, accession: str, asks: Sequence[ApiCall]) -> Response:
+def _render_filing(call: Call, detail_call: ApiCall, statements_call: ApiCall | None) -> Response:
     try:
-        one = asks[0].answer(call)["data"]
+        filing = detail_call.get_answer(call)["data"]
     except ApiError as error:
         return api_backed_pages.render_missing_page(call, error)
-    told = html_tables.render_description_list(
+    if statements_call is None:
+        statements = None
+        source = api_backed_pages.render_source_note(call, detail_call)
+    else:
+        statements = _render_statements(call, filing, statements_call)
+        csv_url = filing_list.get_csv_url(call)
+        source = api_backed_pages.render_source_note(call, detail_call, statements_call, csv_url=csv_url)
+    title = f"{filing['form_type'] or 'Filing'} of {filing['entity_name']}"
+    description = _render_description(call, filing)
+    return page_layout.render_page(call, title, description, _render_documents(filing), statements, source, wide=True)
+
+
+def _render_description(call: Call, filing: Mapping[str, Any]) -> Html:
+    parties = [[", " if index else "", _render_party(filing, party)] for index, party in enumerate(filing["parties"])]
+    accepted_at = filing["accepted_at"]
+    accession_number = filing["accession_number"]
+    sec_url = filing["primary_html_url"] or filing["primary_link"]
+    return html_tables.render_description_list(
         [
-            ("Parties", [[", " if n else "", _party(one, who)] for n, who in enumerate(one["parties"])]),
-            *(("Filed", one["filed_date"]), ("Period", one["period_of_report"])),
-            ("Accepted", one["accepted_at"] and f"{one['accepted_at'][:16].replace('T', ' ')} UTC"),
-            ("Items", ", ".join(one["items"])),
-            ("Kept here", one["has_html"] and _parts(call, accession)),
-            ("At the SEC", h.a(accession, href=one["primary_html_url"] or one["primary_link"], rel="noreferrer")),
+            ("Parties", parties),
+            ("Filed", filing["filed_date"]),
+            ("Period", filing["period_of_report"]),
+            ("Accepted", accepted_at and f"{accepted_at[:16].replace('T', ' ')} UTC"),
+            ("Items", ", ".join(filing["items"])),
+            ("Kept here", filing["has_html"] and _render_part_links(call, accession_number)),
+            ("At the SEC", h.a(accession_number, href=sec_url, rel="noreferrer")),
         ]
     )
-    table = len(asks) > 1 and _statements(call, one["cik"], accession, asks[1])
-    source = api_backed_pages.render_source_note(call, *asks, csv=filing_list.get_csv_url(call) if table else "")
-    title = f"{one['form_type'] or 'Filing'} of {one['entity_name']}"
-    return page_layout.render_page(call, title, told, _documents(one), table, source, wide=True)
 
 
-def _party(one: Any, who: Any) -> Html:
-    """The link to a party's page, of what it is in this filing."""
-    fund = (one["form_type"] or "").startswith("13F")
-    place = "insider" if who["role"] == "reporting_owner" else "fund" if fund else "company"
-    return h.a(who["company_name"] or who["cik"], href=f"/{place}/{who['cik']}")
+def _render_party(filing: Mapping[str, Any], party: Mapping[str, Any]) -> Html:
+    """Return the link to a party's page as an insider, a fund or a company, by its role in the filing."""
+    if party["role"] == "reporting_owner":
+        page = "insider"
+    elif (filing["form_type"] or "").startswith("13F"):
+        page = "fund"
+    else:
+        page = "company"
+    return h.a(party["company_name"] or party["cik"], href=f"/{page}/{party['cik']}")
 
 
-def _parts(call: Call, accession: str) -> Html | None:
-    """The links to the parts of the document that is kept."""
+def _render_part_links(call: Call, accession_number: str) -> Html:
+    """Return the links to the parts of the stored document."""
     with call.app.db.read() as tx:
-        kept = submission_documents.find_primary_text(tx, accession)
-    many = sanitizer.count_parts(kept.body.decode()) if kept and kept.media == "html" else 1
-    names = [f"part {n}" for n in range(1, many + 1)] if many > 1 else ["the document"]
-    to = f"/filing/{accession}/document"
-    return h.span([[" " if n else "", h.a(name, href=f"{to}?part={n + 1}")] for n, name in enumerate(names)])
+        document = submission_documents.find_primary_text(tx, accession_number)
+    is_html = document is not None and document.media == "html"
+    part_count = sanitizer.count_parts(document.body.decode()) if document is not None and is_html else 1
+    url = f"/filing/{accession_number}/document"
+    links = []
+    for part in range(1, part_count + 1):
+        name = f"part {part}" if part_count > 1 else "the document"
+        links.append([" " if part > 1 else "", h.a(name, href=f"{url}?part={part}")])
+    return h.span(links)
 
 
-def _documents(one: Any) -> Html | None:
-    documents = [*one["document_files"], *one["data_files"]]
-    folder = one["primary_link"].rpartition("/")[0]
+def _render_documents(filing: Mapping[str, Any]) -> Html | None:
+    files = [*filing["document_files"], *filing["data_files"]]
+    if not files:
+        return None
+    sec_folder = filing["primary_link"].rpartition("/")[0]
 
-    def at_sec(file: Any) -> Html | str:
-        to = f"{folder}/{quote(file['document'] or '')}"
-        return h.a(file["document"], href=to, rel="noreferrer") if file["document"] else ""
+    def render_file_link(file: Mapping[str, Any]) -> Html | str:
+        name = file["document"]
+        return h.a(name, href=f"{sec_folder}/{quote(name)}", rel="noreferrer") if name else ""
 
-    size = (">Bytes", lambda file: html_tables.render_number_cell(int(file["size"]) if file["size"] else None))
-    columns: Sequence[html_tables.GridColumn] = ("Type=*type", ("Document", at_sec), "Description=description", size)
-    return (
-        render_section(
-            "Documents",
-            html_tables.render_grid(html_tables.format_count(len(documents), "document"), columns, documents),
-        )
-        if documents
-        else None
+    def render_size(file: Mapping[str, Any]) -> Html:
+        return html_tables.render_number_cell(int(file["size"]) if file["size"] else None)
+
+    columns = (
+        GridColumn("Type", "type"),
+        GridColumn("Document", render_file_link),
+        GridColumn("Description", "description"),
+        GridColumn("Bytes", render_size, numeric=True),
     )
+    return render_section("Documents", html_tables.render_grid(format_count(len(files), "document"), columns, files))
 
 
-def _statements(call: Call, cik: str, accession: str, one: ApiCall) -> Html:
-    answer = one.answer(call)
-    held = answer["data"]["statements"]
-    kinds = {key: said for key, said in statements_page.STATEMENTS.items() if key in held}
-    kind = call.params["statement"]
-    kind = kind if kind in held else next(iter(kinds or held))
-    views = [
-        h.a(said, href=f"/filing/{accession}?statement={key}", aria_current="true" if key == kind else None)
-        for key, said in kinds.items()
-    ]
-    periods, lines = statements_page.join_statements(
-        [{**answer, "data": {"statements": {kind: held[kind]}}}], "latest", every=True
+def _render_statements(call: Call, filing: Mapping[str, Any], statements_call: ApiCall) -> Html:
+    answer = statements_call.get_answer(call)
+    statements = answer["data"]["statements"]
+    labels = {kind: label for kind, label in statements_page.STATEMENTS.items() if kind in statements}
+    chosen = call.params["statement"]
+    if chosen not in statements:
+        chosen = next(iter(labels or statements))
+    links = []
+    for kind, label in labels.items():
+        url = f"/filing/{filing['accession_number']}?statement={kind}"
+        links.append(h.a(label, href=url, aria_current="true" if kind == chosen else None))
+    chosen_answer = {**answer, "data": {"statements": {chosen: statements[chosen]}}}
+    periods, lines = statements_page.join_statements([chosen_answer], "latest", all_columns=True)
+    table = statements_page.render_statement_table(
+        labels.get(chosen, chosen), periods, lines, f"/company/{filing['cik']}/"
     )
-    table = statements_page.render_statement_table(kinds.get(kind, kind), periods, lines, f"/company/{cik}/")
-    return render_section(
-        "Statements", h.div(h.nav(views, class_="choice", aria_label="Statement"), class_="views"), table
-    )
+    views = h.div(h.nav(links, class_="choice", aria_label="Statement"), class_="views")
+    return render_section("Statements", views, table)
+
+
+# ---- its document
 
 
 def show_document(call: Call) -> Response:
-    """The document of a filing as it is kept: nothing in it runs, or loads anything."""
-    text = build_api_call("/sec/filings/{accession_number}/html", accession_number=call.params["accession_number"])
-    return api_backed_pages.serve_api_page(call, (text,), lambda: _inert(call, text))
+    """Return a part of a filing's stored document, sanitised so that nothing in it runs or loads anything."""
+    document_call = build_api_call(
+        "/sec/filings/{accession_number}/html", accession_number=call.params["accession_number"]
+    )
+    return api_backed_pages.serve_api_page(call, (document_call,), lambda: _render_document(call, document_call))
 
 
-def _inert(call: Call, one: ApiCall) -> Response:
+def _render_document(call: Call, document_call: ApiCall) -> Response:
     try:
-        kept = one.response(call)
+        response = document_call.get_response(call)
     except ApiError as error:
         return api_backed_pages.render_missing_page(call, error)
-    kept.headers["Content-Security-Policy"] = DOCUMENT_POLICY
-    if not kept.content_type.startswith("text/html"):
-        return kept
-    text, part = kept.body.decode(), call.params["part"]
-    many = sanitizer.count_parts(text)
-    if part > many:
-        raise ApiError("NOT_FOUND", f"The document has {html_tables.format_count(many, 'part')}.")
-    said = f"<p>Part {part} of {many}.</p>" if many > 1 else ""
+    response.headers["Content-Security-Policy"] = DOCUMENT_POLICY
+    if not response.content_type.startswith("text/html"):
+        return response
+    text = response.body.decode()
+    part = call.params["part"]
+    part_count = sanitizer.count_parts(text)
+    if part > part_count:
+        raise ApiError("NOT_FOUND", f"The document has {format_count(part_count, 'part')}.")
+    part_note = f"<p>Part {part} of {part_count}.</p>" if part_count > 1 else ""
     title = escape(call.params["accession_number"])
     head = f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head><body>'
-    kept.body = f"{head}{said}{sanitizer.sanitize_part(text, part)}{said}</body></html>\n".encode()
-    return kept
+    body = sanitizer.sanitize_part(text, part)
+    response.body = f"{head}{part_note}{body}{part_note}</body></html>\n".encode()
+    return response
+
+
+# ---- all filings
 
 
 def show_filings(call: Call) -> Response:
-    """The page at ``/filings``, which renews itself."""
-    listed = filing_list.build_list_call(call, ticker=call.params["ticker"])
-    return api_backed_pages.serve_api_page(call, (listed,), lambda: _latest(call, listed))
+    """Return the page at ``/filings``: all filings, newest first. A script renews the first page."""
+    list_call = filing_list.build_list_call(call, ticker=call.params["ticker"])
+    return api_backed_pages.serve_api_page(call, (list_call,), lambda: _render_filings(call, list_call))
 
 
-def _latest(call: Call, listed: ApiCall) -> Response:
-    ticker = html_tables.render_input(
-        "Tickers", "ticker", ",".join(call.params["ticker"] or ()), placeholder="AAPL,NFLX"
+def _render_filings(call: Call, list_call: ApiCall) -> Response:
+    tickers = ",".join(call.params["ticker"] or ())
+    ticker_field = form_fields.render_input("Tickers", "ticker", tickers, placeholder="AAPL,NFLX")
+    answer = list_call.get_answer(call)
+    rows = filing_list.render_filtered_list(call, "/filings", answer, ticker_field, with_filer=True)
+    source = api_backed_pages.render_source_note(call, list_call, csv_url=filing_list.get_csv_url(call))
+    # A member would pay each time that the page renews itself.
+    is_live = call.app.config.pages == "public" and not call.params["cursor"]
+    return page_layout.render_page(
+        call,
+        "Filings",
+        h.p(h.a("Search their documents", href=filing_list.TEXT_SEARCH_PATH)),
+        h.div(rows, data_live=is_live),
+        source,
+        wide=True,
+        feed=ATOM_PATH,
+        scripts=("live.js",) if is_live else (),
     )
-    rows = filing_list.render_filtered_list(call, "/filings", listed.answer(call), ticker, filer=True)
-    source = api_backed_pages.render_source_note(call, listed, csv=filing_list.get_csv_url(call))
-    # A member would pay for each time that it renews itself.
-    live = call.app.config.pages == "public" and not call.params["cursor"]
-    scripts = ("live.js",) if live else ()
-    words = h.p(h.a("Search their documents", href=filing_list.TEXT_SEARCH_PATH))
-    body = (words, h.div(rows, data_live=live), source)
-    return page_layout.render_page(call, "Filings", *body, wide=True, feed=ATOM_PATH, scripts=scripts)
 
 
 def show_atom_feed(call: Call) -> Response:
-    """Newest filings as an Atom feed (RFC 4287), with the filters of the page."""
-    listed = filing_list.build_list_call(call, ticker=call.params["ticker"])
-    return api_backed_pages.serve_api_page(call, (listed,), lambda: _atom(call, listed.answer(call)["data"]))
-
-
-def _atom(call: Call, rows: list[dict[str, Any]]) -> Response:
-    base = call.app.config.public_url
-    entries = "".join(
-        f"<entry><id>{escape(base)}/filing/{one['accession_number']}</id>"
-        f"<title>{escape(one['form_type'] or 'Filing')}: {escape(one['entity_name'])}</title>"
-        f"<updated>{one['accepted_at'] or one['first_seen_at']}</updated>"
-        f"<link href={quoteattr(f'{base}/filing/' + one['accession_number'])}/></entry>"
-        for one in rows
+    """Return the newest filings as an Atom feed (RFC 4287), with the filters of the page."""
+    list_call = filing_list.build_list_call(call, ticker=call.params["ticker"])
+    return api_backed_pages.serve_api_page(
+        call, (list_call,), lambda: _render_atom_feed(call, list_call.get_answer(call)["data"])
     )
-    updated = max((one["accepted_at"] or one["first_seen_at"] for one in rows), default="1970-01-01T00:00:00Z")
-    head = f"<id>{escape(base)}{ATOM_PATH}</id><title>Filings</title><updated>{updated}</updated>"
-    head += "<author><name>finapi</name></author>"
-    text = f'<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">{head}{entries}</feed>\n'
-    return Response(200, text.encode(), "application/atom+xml; charset=utf-8")
+
+
+def _render_atom_feed(call: Call, filings: Sequence[Mapping[str, Any]]) -> Response:
+    base_url = call.app.config.public_url
+    entries = "".join(_render_atom_entry(base_url, filing) for filing in filings)
+    updated = max(map(_get_atom_time, filings), default="1970-01-01T00:00:00Z")
+    head = f"<id>{escape(base_url)}{ATOM_PATH}</id><title>Filings</title><updated>{updated}</updated>"
+    author = "<author><name>finapi</name></author>"
+    feed = f'<feed xmlns="http://www.w3.org/2005/Atom">{head}{author}{entries}</feed>'
+    document = f'<?xml version="1.0" encoding="utf-8"?>\n{feed}\n'
+    return Response(200, document.encode(), "application/atom+xml; charset=utf-8")
+
+
+def _render_atom_entry(base_url: str, filing: Mapping[str, Any]) -> str:
+    url = f"{base_url}/filing/{filing['accession_number']}"
+    return (
+        f"<entry><id>{escape(base_url)}/filing/{filing['accession_number']}</id>"
+        f"<title>{escape(filing['form_type'] or 'Filing')}: {escape(filing['entity_name'])}</title>"
+        f"<updated>{_get_atom_time(filing)}</updated>"
+        f"<link href={quoteattr(url)}/></entry>"
+    )
+
+
+def _get_atom_time(filing: Mapping[str, Any]) -> str:
+    return str(filing["accepted_at"] or filing["first_seen_at"])

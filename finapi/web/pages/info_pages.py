@@ -1,19 +1,19 @@
-"""Pages to read: the plans, the changelog, what other tools can connect; and what programs look for."""
+"""Pages of information: plans, changelog, how to connect language models; robots.txt and security.txt."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from email.utils import parseaddr
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from finapi.accounts import plans
 from finapi.core.clock import iso
 from finapi.core.files import get_package_folder
 from finapi.mcp import VERSIONS
 from finapi.web.html import html_tables
+from finapi.web.html.html_tables import GridColumn
 from finapi.web.html.markdown import render_inline, render_markdown
 from finapi.web.html.page_layout import render_page
 from finapi.web.html.tags import Html, h, join_html
@@ -21,19 +21,41 @@ from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.route import Route, operation_id
 
-# Whoever reads security.txt asks again before this (RFC 9116 wants less than a year).
+# security.txt expires after this many days; RFC 9116 recommends less than a year.
 CONTACT_DAYS = 90
 
-_LIMITS = ("Zone=*zone", ">Calls=calls", ">in seconds=seconds")
+_TEXT = "text/plain; charset=utf-8"
+
+_LIMIT_COLUMNS = (
+    GridColumn("Zone", "zone", style="row_header"),
+    GridColumn("Calls", "calls", numeric=True),
+    GridColumn("in seconds", "seconds", numeric=True),
+)
+
+
+class McpHost(NamedTuple):
+    """A program that hosts language models: where its configuration is written, and the text to write there."""
+
+    name: str
+    location: str
+    text: str
+
+
+# ---- plans
 
 
 def show_plans(call: Call) -> Response:
-    """What the plans bring, what is limited, and what calls cost."""
-    rows = [
-        h.tr(h.th(plan["name"], scope="row"), h.td(_lines(plan["features"])))
+    """Return the page of the plans, the limits and the cost of calls."""
+    plan_rows = [
+        h.tr(h.th(plan["name"], scope="row"), h.td(_render_lines(plan["features"])))
         for plan in plans.iter_plans(call.app.config)
     ]
-    priced = sorted((route for route in call.routes if route.cost), key=lambda route: (route.cost, route.path))
+    priced_routes = [route for route in call.routes if route.cost]
+    priced_routes.sort(key=lambda route: (route.cost, route.path))
+    cost_columns = (
+        GridColumn("Tokens", lambda route: html_tables.render_number_cell(route.cost), numeric=True),
+        GridColumn("Call", _render_route),
+    )
     return render_page(
         call,
         "Plans",
@@ -41,70 +63,71 @@ def show_plans(call: Call) -> Response:
             "Every call of a data endpoint costs tokens; a call that fails is refunded. Bought tokens carry over "
             "and are spent after the plan's own. The operator of this host puts accounts on plans."
         ),
-        html_tables.render_table("", ("Plan", "What it brings"), rows, label="Plans"),
+        html_tables.render_table("", ("Plan", "What it brings"), plan_rows, label="Plans"),
         h.h2("Limits", id="limits"),
-        html_tables.render_grid("By account, or by address without one", _LIMITS, _limits(call)),
+        html_tables.render_grid("By account, or by address without one", _LIMIT_COLUMNS, _list_limits(call)),
         h.h2("Cost of calls"),
         h.p("A dollar buys 100 tokens. Calls not listed here are free."),
-        html_tables.render_grid("Cheapest first", (">Tokens=cost", ("Call", _priced)), map(_asdict, priced)),
+        html_tables.render_grid("Cheapest first", cost_columns, priced_routes),
     )
 
 
-def _priced(told: Mapping[str, Any]) -> Html:
-    link = h.a(told["summary"], href=f"/docs/api/{told['id']}")
-    return h.th(link, h.small(h.code(told["name"].replace("/", "/\u200b")), class_="under"), scope="row")
+def _render_lines(texts: list[str]) -> list[Html]:
+    return [join_html(h.br() if index else "", text) for index, text in enumerate(texts)]
 
 
-def _asdict(route: Route) -> dict[str, Any]:
-    return {"cost": route.cost, "summary": route.summary, "name": route.name, "id": operation_id(route)}
+def _render_route(route: Route) -> Html:
+    link = h.a(route.summary, href=f"/docs/api/{operation_id(route)}")
+    # A zero-width space behind each slash lets a browser break the line there.
+    name = h.code(route.name.replace("/", "/\u200b"))
+    return h.th(link, h.small(name, class_="under"), scope="row")
 
 
-def _lines(texts: Sequence[str]) -> list[Html]:
-    return [join_html(h.br() if n else "", text) for n, text in enumerate(texts)]
+def _list_limits(call: Call) -> list[dict[str, Any]]:
+    limits = []
+    now = call.app.clock.monotonic()
+    for zone, limiter in call.app.limiters.items():
+        for limit, *_ in limiter.list_remaining(("address", ""), now):
+            limits.append({"zone": zone, "calls": limit.requests, "seconds": int(limit.period_seconds)})
+    return limits
 
 
-def _limits(call: Call) -> list[dict[str, Any]]:
-    zones = (
-        (zone, limiter.list_remaining(("address", ""), call.app.clock.monotonic()))
-        for zone, limiter in call.app.limiters.items()
-    )
-    return [
-        {"zone": zone, "calls": one.requests, "seconds": int(one.period_seconds)}
-        for zone, look in zones
-        for one, *_ in look
-    ]
+# ---- changelog
 
 
 def show_changelog(call: Call) -> Response:
-    """What changed in which version."""
-    return render_page(call, "Changelog", _changelog())
+    """Return the page of changes by version."""
+    return render_page(call, "Changelog", _render_changelog())
+
+
+@cache
+def _render_changelog() -> Html:
+    text = (get_package_folder("finapi.web.pages") / "CHANGELOG.md").read_text(encoding="utf-8")
+    without_title = text.partition("\n")[2]
+    return render_markdown(without_title)
+
+
+# ---- Model Context Protocol
 
 
 def show_mcp(call: Call) -> Response:
-    """How hosts of language models are connected, and the tools that they are given."""
+    """Return the page on connecting hosts of language models, with the tools that they get."""
     from finapi.mcp.tools import tools
 
     address = f"{call.app.config.public_url}/api/mcp"
     costs = {route.name: route.cost for route in call.routes}
-    rows = [
-        h.tr(
-            h.th(h.code(tool.name), scope="row"), h.td(str(costs[tool.operation.route])), h.td(render_inline(tool.says))
-        )
-        for tool in tools().values()
-    ]
+    tool_rows = []
+    for tool in tools().values():
+        cost = str(costs[tool.operation.route])
+        tool_rows.append(h.tr(h.th(h.code(tool.name), scope="row"), h.td(cost), h.td(render_inline(tool.says))))
+    tool_head = h.thead(h.tr(h.th("Tool"), h.th("Tokens"), h.th("What it answers")))
     return render_page(
         call,
         "Model Context Protocol",
-        h.p(*_CONNECTED, h.code(address), f". Revisions: {', '.join(VERSIONS)}."),
-        [h.section(h.h2(host), h.p(where), h.pre(h.code(text))) for host, where, text in _hosts(address)],
+        h.p(*_MCP_INTRODUCTION, h.code(address), f". Revisions: {', '.join(VERSIONS)}."),
+        [h.section(h.h2(host.name), h.p(host.location), h.pre(h.code(host.text))) for host in _list_mcp_hosts(address)],
         h.h2("Tools"),
-        h.div(
-            h.table(h.thead(h.tr(h.th("Tool"), h.th("Tokens"), h.th("What it answers"))), h.tbody(rows)),
-            class_="scroll",
-            tabindex="0",
-            role="region",
-            aria_label="Tools",
-        ),
+        h.div(h.table(tool_head, h.tbody(tool_rows)), class_="scroll", tabindex="0", role="region", aria_label="Tools"),
         h.p(
             "Tools that read OpenAPI instead can be given ",
             h.a("/openapi.json", href="/openapi.json"),
@@ -114,7 +137,7 @@ def show_mcp(call: Call) -> Response:
     )
 
 
-_CONNECTED = (
+_MCP_INTRODUCTION = (
     "A model asks this host by tools, each of which is a call of the API: made with your key, within its limits, at "
     "its price, free when it fails. A host that starts programs runs ",
     h.code("finapi mcp"),
@@ -126,47 +149,49 @@ _CONNECTED = (
 )
 
 
-def _hosts(address: str) -> Iterator[tuple[str, str, str]]:
-    """How the common hosts are told of it: their names, where it is written, and what."""
+def _list_mcp_hosts(address: str) -> list[McpHost]:
+    """Return the configuration of common hosts of language models."""
     key = "YOUR_KEY"
-    over_http: dict[str, Any] = {"url": address, "headers": {"X-API-Key": key}}
-    started = {
+    http_server: dict[str, Any] = {"url": address, "headers": {"X-API-Key": key}}
+    program = {
         "command": "finapi",
         "args": ["mcp"],
         "env": {"FINAPI_URL": address.removesuffix("/api/mcp"), "FINAPI_API_KEY": key},
     }
-    yield (
-        "Claude Desktop",
-        "Settings, Developer, Edit Config: claude_desktop_config.json. finapi is installed on that machine.",
-        json.dumps({"mcpServers": {"finapi": started}}, indent=2),
-    )
-    yield (
-        "Claude Code",
-        "On a command line.",
-        f'claude mcp add --transport http finapi {address} --header "X-API-Key: {key}"',
-    )
-    yield "Cursor", ".cursor/mcp.json", json.dumps({"mcpServers": {"finapi": over_http}}, indent=2)
-    code = {"servers": {"finapi": {"type": "http", **over_http}}}
-    yield "VS Code", ".vscode/mcp.json", json.dumps(code, indent=2)
+    return [
+        McpHost(
+            "Claude Desktop",
+            "Settings, Developer, Edit Config: claude_desktop_config.json. finapi is installed on that machine.",
+            json.dumps({"mcpServers": {"finapi": program}}, indent=2),
+        ),
+        McpHost(
+            "Claude Code",
+            "On a command line.",
+            f'claude mcp add --transport http finapi {address} --header "X-API-Key: {key}"',
+        ),
+        McpHost("Cursor", ".cursor/mcp.json", json.dumps({"mcpServers": {"finapi": http_server}}, indent=2)),
+        McpHost(
+            "VS Code",
+            ".vscode/mcp.json",
+            json.dumps({"servers": {"finapi": {"type": "http", **http_server}}}, indent=2),
+        ),
+    ]
+
+
+# ---- files for programs
 
 
 def show_robots_txt(call: Call) -> Response:
-    """What crawlers may read: the pages, unless they are for members; never the API."""
-    closed = "/" if call.app.config.pages != "public" else "/api/"
-    return Response(200, f"User-agent: *\nDisallow: {closed}\n".encode(), "text/plain; charset=utf-8")
+    """Return robots.txt: crawlers may read the pages unless they are for members, but not the API."""
+    disallowed = "/api/" if call.app.config.pages == "public" else "/"
+    return Response(200, f"User-agent: *\nDisallow: {disallowed}\n".encode(), _TEXT)
 
 
 def show_security_txt(call: Call) -> Response:
-    """Whom to tell of a weakness (RFC 9116)."""
+    """Return security.txt: the contact for reports of weaknesses (RFC 9116)."""
     config = call.app.config
     contact = config.security_contact or f"mailto:{parseaddr(config.mail_from)[1]}"
     expires = iso(call.now + timedelta(days=CONTACT_DAYS))
-    where = f"{config.public_url}/.well-known/security.txt"
-    text = f"Contact: {contact}\nExpires: {expires}\nPreferred-Languages: en\nCanonical: {where}\n"
-    return Response(200, text.encode(), "text/plain; charset=utf-8")
-
-
-@cache
-def _changelog() -> Html:
-    text = (get_package_folder("finapi.web.pages") / "CHANGELOG.md").read_text(encoding="utf-8")
-    return render_markdown(text.partition("\n")[2])
+    canonical_url = f"{config.public_url}/.well-known/security.txt"
+    text = f"Contact: {contact}\nExpires: {expires}\nPreferred-Languages: en\nCanonical: {canonical_url}\n"
+    return Response(200, text.encode(), _TEXT)

@@ -1,7 +1,7 @@
 """The pages that links in mails lead to: plain HTML that works without scripts (DECISIONS 3).
 
-A reset link's token stands in the page's address and in a hidden field of its form: no script, no referrer,
-nothing loaded from elsewhere, nothing kept by a cache.
+A reset link's token is in the page's URL and in a hidden field of its form. So these pages run no scripts, send no
+referrer, load nothing from other hosts, and are not cached.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from finapi.core.errors import ApiError
 from finapi.delivery import credential_replacement
 from finapi.delivery.credential_replacement import ReceiverSummary
 from finapi.web.accounts.auth import CREDENTIALS_REPLACED, RECEIVERS_REMOVED
-from finapi.web.html import html_tables
+from finapi.web.html.number_formats import format_count
 from finapi.web.html.page_layout import render_page, render_problem_page
 from finapi.web.html.tags import Html, h, join_html
 from finapi.web.http.call import Call
@@ -24,7 +24,7 @@ TITLE = "Set a new password"
 
 @dataclass(frozen=True, slots=True)
 class ResetForm:
-    """The contents of the form for a new password: hidden fields, the boxes that are ticked, what they would remove."""
+    """The contents of the form for a new password: hidden fields, ticked boxes, and the receivers they would remove."""
 
     token: str
     email: str
@@ -36,7 +36,8 @@ class ResetForm:
 def reset_password(call: Call) -> Response:
     """Show the form for a new password, or the reason why the link does not work.
 
-    The boxes are ticked at the first reset after the registration: until then whoever registered knows the credentials.
+    The boxes are ticked at the first reset after the registration: until then, the person who registered knows the
+    credentials, and that need not be the owner of the address.
     """
     token = call.request.query.get("token", [""])[0]
     try:
@@ -74,7 +75,7 @@ def set_password(call: Call) -> Response:
         if error.code != "INVALID_PARAM":
             return render_problem_page(call, TITLE, f"{error.message} Request a new one.", error.status)
         form = ResetForm(token, reset["email"], replace_credentials, remove_receivers, receivers)
-        return render_problem_page(call, TITLE, error.message, error.status, _render_form(form, wrong=True))
+        return render_problem_page(call, TITLE, error.message, error.status, _render_form(form, is_wrong=True))
     return render_page(
         call,
         "Password changed",
@@ -86,11 +87,11 @@ def set_password(call: Call) -> Response:
 
 
 def email_verified(call: Call) -> Response:
-    """Where the activation link leads a browser; whoever comes without its token is told no more than that."""
+    """Return the page that the activation link leads to: whether the address is verified, or how to verify it."""
     token = call.request.query.get("token", [""])[0]
     if not token:
-        done = h.p("The link in the verification mail leads here. Follow it, then log in.")
-        return render_page(call, "Verify your email address", done, secret=True)
+        hint = h.p("The link in the verification mail leads here. Follow it, then log in.")
+        return render_page(call, "Verify your email address", hint, secret=True)
     try:
         with call.app.accounts.read() as tx:
             verified = recovery.is_verified(call.app, tx, token, call.now)
@@ -103,7 +104,7 @@ def email_verified(call: Call) -> Response:
     return render_page(call, "Email verified", h.p("Your email address is verified. You can log in now."), secret=True)
 
 
-def _render_form(form: ResetForm, *, wrong: bool = False) -> Html:
+def _render_form(form: ResetForm, *, is_wrong: bool = False) -> Html:
     return h.form(
         h.input(type="hidden", name="token", value=form.token),
         # The hidden name lets a password manager save the right account.
@@ -118,8 +119,8 @@ def _render_form(form: ResetForm, *, wrong: bool = False) -> Html:
             maxlength=1024,
             required=True,
             autofocus=True,
-            aria_invalid="true" if wrong else None,
-            aria_describedby="problem" if wrong else None,
+            aria_invalid="true" if is_wrong else None,
+            aria_describedby="problem" if is_wrong else None,
         ),
         _render_checkbox(
             "replace_credentials",
@@ -160,5 +161,5 @@ def _describe_receivers(receivers: ReceiverSummary) -> str:
     if receivers.hosts:
         parts.append(f"webhooks to {', '.join(receivers.hosts)}")
     if receivers.open_targets:
-        parts.append(html_tables.format_count(receivers.open_targets, "sniper target"))
+        parts.append(format_count(receivers.open_targets, "sniper target"))
     return " and ".join(parts)

@@ -1,7 +1,7 @@
-"""Who sees the pages that show data, and what that costs (``FINAPI_PAGES``).
+"""Access to the pages that show data, and their cost (setting ``FINAPI_PAGES``).
 
-Public pages are the same for everybody: they are made once and kept while the data stand. Members pay for a page's data
-as for the calls that it stands for.
+Public pages are the same for everybody: they are rendered once and cached until the data change. Where pages are for
+members only, a member pays for a page as for the API calls that return the same data.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from finapi.web.http.call import Call
 from finapi.web.http.messages import Response, find_matching_etag, has_if_none_match_star
 
 
-def serve_data_page(call: Call, stands_for: Sequence[str], make: Callable[[], Response]) -> Response:
-    """What ``make`` answers to a caller who may see it: a page of data, or a document that a page asks for.
+def serve_data_page(call: Call, route_names: Sequence[str], render: Callable[[], Response]) -> Response:
+    """Return the page that ``render`` returns, if the caller may see it.
 
-    ``stands_for`` are the names of the routes that give the same data ("GET /api/v1/prices/{ticker}"): what they cost
-    is charged to a member. 304, for nothing, to whoever has the page as it is now; a page that somebody else was shown
-    is shown again from memory.
+    ``route_names`` are the API routes with the same data, such as "GET /api/v1/prices/{ticker}". A member is charged
+    their cost, but not for a 304 or for a page that says that something is missing. A visitor of a host whose pages are
+    for members gets the login page. Raise NOT_FOUND if the operator turned off the pages.
     """
     config = call.app.config
     if config.pages == "off":
@@ -33,50 +33,55 @@ def serve_data_page(call: Call, stands_for: Sequence[str], make: Callable[[], Re
 
         return sign_in_pages.render_login_page(call, call.request.target.rstrip("?"), status=401)
     if config.pages == "public":
-        return serve_open_page(call, make)
-    return serve_open_page(call, lambda: _charged(call, compute_cost(call, stands_for), make), kept=False)
+        return serve_open_page(call, render)
+    cost = compute_cost(call, route_names)
+    return serve_open_page(call, lambda: _charge(call, cost, render), is_shared=False)
 
 
-def serve_open_page(call: Call, make: Callable[[], Response], *, kept: bool = True) -> Response:
-    """A page that may be shown, 304 to whoever has it as it is now; ``kept`` in memory where all see the same."""
+def serve_open_page(call: Call, render: Callable[[], Response], *, is_shared: bool = True) -> Response:
+    """Return a page without a check of access, or 304 if the client has it.
+
+    A page that ``is_shared`` is the same for everybody and is cached in memory.
+    """
     with call.app.db.read_one() as tx:
-        version = tx.find_value("data_version")
-    tag = _tag(call, version, own=not kept)
-    headers = {"ETag": f'W/"{tag}"', "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
-    if find_matching_etag(call.request.headers.get("if-none-match", ""), tag) is not None:
+        data_version = tx.find_value("data_version")
+    etag = _compute_etag(call, data_version, is_shared=is_shared)
+    headers = {"ETag": f'W/"{etag}"', "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
+    if find_matching_etag(call.request.headers.get("if-none-match", ""), etag) is not None:
         return Response(304, b"", headers=headers)
-    made: Response = call.app.page_cache.get(version, tag, make) if kept else make()
-    if made.status != 200:
-        return made
+    response: Response = call.app.page_cache.get(data_version, etag, render) if is_shared else render()
+    if response.status != 200:
+        return response
     if has_if_none_match_star(call.request):
-        made.refund_charge(ApiError("NOT_FOUND", "The page was not sent."))
+        response.refund_charge(ApiError("NOT_FOUND", "The page was not sent."))
         return Response(304, b"", headers=headers)
-    return replace(made, headers={**made.headers, **headers})
+    return replace(response, headers={**response.headers, **headers})
 
 
-def _charged(call: Call, cost: int, make: Callable[[], Response]) -> Response:
+def compute_cost(call: Call, route_names: Sequence[str]) -> int:
+    """Return the tokens that one call of each of these routes costs in total."""
+    costs = {route.name: route.cost for route in call.routes}
+    return sum(costs[name] for name in route_names)
+
+
+def _charge(call: Call, cost: int, render: Callable[[], Response]) -> Response:
+    """Charge the caller for a page and return it. Refund the charge if the page fails or has nothing to show."""
     assert call.caller is not None
     charge = billing.charge(call.app, call.caller.id, call.route.name, cost, call.request_id)
     try:
-        page = make()
+        page = render()
     except BaseException as error:
         charge.refund(error)
         raise
     if page.status >= 400:
-        # The page says that something is not there: nobody pays for it.
         charge.refund(ApiError("NOT_FOUND", "The page shows no data."))
         return page
     return replace(page, charge=charge)
 
 
-def compute_cost(call: Call, names: Sequence[str]) -> int:
-    """Tokens that calls of these routes cost together."""
-    costs = {route.name: route.cost for route in call.routes}
-    return sum(costs[name] for name in names)
-
-
-def _tag(call: Call, version: int, *, own: bool) -> str:
-    # Some windows end today; what a member sees of itself is no other's.
-    who = call.caller.uuid if own and call.caller else ""
-    asked = [__version__, version, call.now.date().isoformat(), who, call.app.config.public_url, call.request.target]
-    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:32]
+def _compute_etag(call: Call, data_version: int, *, is_shared: bool) -> str:
+    user_uuid = call.caller.uuid if call.caller and not is_shared else ""
+    # The day is part of the fingerprint because some windows of days end today.
+    today = call.now.date().isoformat()
+    inputs = [__version__, data_version, today, user_uuid, call.app.config.public_url, call.request.target]
+    return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:32]

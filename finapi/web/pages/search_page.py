@@ -1,4 +1,4 @@
-"""The search: a page of the companies, funds and insiders found, and the few companies shown while one types."""
+"""The search: a page of companies, funds and insiders, and suggestions while the visitor types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from finapi.core.json import dumps
 from finapi.market.statements import company_coverage
 from finapi.market.statements.company_coverage import CompanyMatch
 from finapi.web.html import html_tables, page_layout
-from finapi.web.html.tags import Html, h
+from finapi.web.html.html_tables import GridColumn
+from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
@@ -17,82 +18,91 @@ from finapi.web.pages import page_access
 from finapi.web.pages.api_backed_pages import ApiCall, build_api_call
 
 PARAMS = (Param("q", default="", empty_is_default=True),)
-MAX_SUGGESTIONS, MAX_COMPANIES = 8, 50
+MAX_SUGGESTIONS = 8
+MAX_COMPANIES = 50
 
-_STANDS_FOR = (f"GET {API}/xbrl/search",)
-_FUND = (("Fund", lambda one: html_tables.render_link_header(one["name"], f"/fund/{one['cik']}")), "CIK=cik")
-_INSIDER = (
-    ("Insider", lambda one: html_tables.render_link_header(one["name"], f"/insider/{one['cik']}")),
-    "Company=latest_company",
-    "CIK=cik",
+# The route with the same data as the companies found.
+_COMPANY_ROUTES = (f"GET {API}/xbrl/search",)
+
+_COMPANY_COLUMNS = (
+    GridColumn("Company", lambda company: html_tables.render_link_header(company["company"], get_company_url(company))),
+    GridColumn("Ticker", "ticker"),
+    GridColumn("CIK", "cik"),
+)
+_FUND_COLUMNS = (
+    GridColumn("Fund", lambda fund: html_tables.render_link_header(fund["name"], f"/fund/{fund['cik']}")),
+    GridColumn("CIK", "cik"),
+)
+_INSIDER_COLUMNS = (
+    GridColumn(
+        "Insider", lambda insider: html_tables.render_link_header(insider["name"], f"/insider/{insider['cik']}")
+    ),
+    GridColumn("Company", "latest_company"),
+    GridColumn("CIK", "cik"),
 )
 
 
 def show_search(call: Call) -> Response:
-    """What a text finds, as a page."""
-    return page_access.serve_data_page(call, (*_STANDS_FOR, *(one.name for one in _others("x"))), lambda: _page(call))
+    """Return the page of the companies, funds and insiders that a text finds."""
+    # The text does not matter for the names of the routes.
+    other_routes = [_build_fund_search("x").route_name, _build_insider_search("x").route_name]
+    return page_access.serve_data_page(call, (*_COMPANY_ROUTES, *other_routes), lambda: _render_search(call))
 
 
 def show_suggestions(call: Call) -> Response:
-    """The first of them, as a document."""
-    return page_access.serve_data_page(call, _STANDS_FOR, lambda: _document(call))
+    """Return the first companies that a text finds, as JSON."""
+    return page_access.serve_data_page(call, _COMPANY_ROUTES, lambda: _render_suggestions(call))
 
 
-def _document(call: Call) -> Response:
-    companies = [{**one, "url": get_company_url(one)} for one in _found(call, MAX_SUGGESTIONS)]
+def get_company_url(company: CompanyMatch) -> str:
+    """Return the URL of a company's page."""
+    return f"/company/{quote(company['ticker'] or company['cik'], safe='')}"
+
+
+def _render_suggestions(call: Call) -> Response:
+    companies = [{**company, "url": get_company_url(company)} for company in _search_companies(call, MAX_SUGGESTIONS)]
     return Response(200, dumps({"companies": companies}))
 
 
-def _others(text: str) -> tuple[ApiCall, ApiCall]:
-    """The calls that find funds and insiders."""
-    return build_api_call("/form-13f/search", q=text, limit=MAX_SUGGESTIONS), build_api_call(
-        "/insiders/insider/search", query=text, limit=MAX_SUGGESTIONS
-    )
+def _build_fund_search(text: str) -> ApiCall:
+    return build_api_call("/form-13f/search", q=text, limit=MAX_SUGGESTIONS)
 
 
-def _page(call: Call) -> Response:
+def _build_insider_search(text: str) -> ApiCall:
+    return build_api_call("/insiders/insider/search", query=text, limit=MAX_SUGGESTIONS)
+
+
+def _render_search(call: Call) -> Response:
     text = call.params["q"].strip()
-    rows = _found(call, MAX_COMPANIES)
-    funds, insiders = (one.answer(call) for one in _others(text)) if text else ({"results": []}, [])
-    people = {one["cik"] for one in insiders if not one["is_entity"]}
-    rows = [one for one in rows if one["cik"] not in people]
-    columns = (
-        ("Company", lambda one: html_tables.render_link_header(one["company"], get_company_url(one))),
-        "Ticker=ticker",
-        "CIK=cik",
-    )
-    found = [
-        html_tables.render_grid(f"{title}: {len(found)} found", how, found)
-        for title, how, found in (
-            ("Companies", columns, rows),
-            ("Funds", _FUND, funds["results"]),
-            ("Insiders", _INSIDER, insiders),
-        )
-        if found
-    ]
-    return page_layout.render_page(
-        call,
-        f"Found for {text}" if text else "Search",
-        page_layout.render_search_form(text, autofocus=not found),
-        found or _nothing(text),
-        search=False,
-    )
+    companies = _search_companies(call, MAX_COMPANIES)
+    funds = _build_fund_search(text).get_answer(call)["results"] if text else []
+    insiders = _build_insider_search(text).get_answer(call) if text else []
+    # People who file are in the list of companies too.
+    person_ciks = {insider["cik"] for insider in insiders if not insider["is_entity"]}
+    companies = [company for company in companies if company["cik"] not in person_ciks]
+    tables = []
+    for title, columns, rows in (
+        ("Companies", _COMPANY_COLUMNS, companies),
+        ("Funds", _FUND_COLUMNS, funds),
+        ("Insiders", _INSIDER_COLUMNS, insiders),
+    ):
+        if rows:
+            tables.append(html_tables.render_grid(f"{title}: {len(rows)} found", columns, rows))
+    results: Child = tables or _render_no_results(text)
+    search_form = page_layout.render_search_form(text, autofocus=not tables)
+    title = f"Found for {text}" if text else "Search"
+    return page_layout.render_page(call, title, search_form, results, search=False)
 
 
-def _nothing(text: str) -> Html | None:
+def _render_no_results(text: str) -> Html | None:
     if not text:
         return None
     return h.p("No company, fund or insider has or had this ticker, CIK or name.", role="status")
 
 
-def _found(call: Call, most: int) -> list[CompanyMatch]:
+def _search_companies(call: Call, limit: int) -> list[CompanyMatch]:
     text = call.params["q"].strip()
     if not text:
         return []
     with call.app.db.read() as tx:
-        return company_coverage.search_companies(tx, text, most, 0)
-
-
-def get_company_url(company: CompanyMatch) -> str:
-    """The address of a company's page."""
-    return f"/company/{quote(company['ticker'] or company['cik'], safe='')}"
+        return company_coverage.search_companies(tx, text, limit, 0)

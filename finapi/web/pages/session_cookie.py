@@ -1,4 +1,4 @@
-"""Sessions of pages: a cookie that only pages take, and a token in each form that no other site knows."""
+"""Sessions of pages: a cookie that only pages read, and a token in each form that no other site knows."""
 
 from __future__ import annotations
 
@@ -17,28 +17,32 @@ FORM_TOKEN_FIELD = "form_token"
 
 
 def get_cookie_name(app: App) -> str:
-    """The cookie's name; with HTTPS one that a browser takes from this very host only (RFC 6265bis 4.1.3)."""
+    """Return the cookie's name. With HTTPS, browsers accept it from this host only (RFC 6265bis, 4.1.3)."""
     return "__Host-finapi" if app.config.public_url.startswith("https:") else "finapi"
 
 
 def find_session_token(app: App, request: Request) -> str | None:
-    """The session token that a browser sends along."""
-    pairs = (part.strip().partition("=") for part in request.headers.get("cookie", "").split(";"))
-    return next((value for key, _, value in pairs if key == get_cookie_name(app)), None)
+    """Return the session token in a browser's cookies, or None."""
+    cookie_name = get_cookie_name(app)
+    for cookie in request.headers.get("cookie", "").split(";"):
+        name, _, token = cookie.strip().partition("=")
+        if name == cookie_name:
+            return token
+    return None
 
 
-def build_cookie_header(app: App, token: str, seconds: int) -> dict[str, str]:
-    """The header that gives a browser its session, or with 0 seconds takes it away."""
-    secure = "; Secure" if get_cookie_name(app).startswith("__Host-") else ""
-    return {
-        "Set-Cookie": f"{get_cookie_name(app)}={token}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
-    }
+def build_cookie_header(app: App, token: str, lifetime_seconds: int) -> dict[str, str]:
+    """Return the header that stores a session in the browser; a lifetime of 0 seconds deletes it."""
+    name = get_cookie_name(app)
+    secure = "; Secure" if name.startswith("__Host-") else ""
+    attributes = f"Path=/; Max-Age={lifetime_seconds}; HttpOnly; SameSite=Strict{secure}"
+    return {"Set-Cookie": f"{name}={token}; {attributes}"}
 
 
 def render_form(call: Call, action: str, button: str, *fields: Child, **attributes: object) -> Html:
-    """A form that changes something, with the token of its session."""
+    """Return a form that changes something, with the token of the caller's session."""
     return h.form(
-        h.input(type="hidden", name=FORM_TOKEN_FIELD, value=_token(call)) if call.caller else None,
+        h.input(type="hidden", name=FORM_TOKEN_FIELD, value=_derive_form_token(call)) if call.caller else None,
         *fields,
         h.button(button),
         method="post",
@@ -48,29 +52,34 @@ def render_form(call: Call, action: str, button: str, *fields: Child, **attribut
 
 
 def read_form(call: Call) -> Mapping[str, str]:
-    """The fields of a form; FORBIDDEN (403) when another site sent it."""
-    headers = call.request.headers
-    sent_by = headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
-    origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc not in (_host(call), headers.get("host")):
-        sent_by = False
-    fields = call.request.read_form() if sent_by else {}
-    if not sent_by or (
-        call.caller and not hmac.compare_digest(fields.get(FORM_TOKEN_FIELD, "").encode(), _token(call).encode())
-    ):
-        raise ApiError("FORBIDDEN", "This form belongs to another session. Go back, reload the page and send it again.")
+    """Return the fields of a form. Raise FORBIDDEN (403) if another site or another session sent it."""
+    if not _is_from_this_site(call):
+        raise _foreign_form_error()
+    fields = call.request.read_form()
+    form_token = fields.get(FORM_TOKEN_FIELD, "").encode()
+    if call.caller and not hmac.compare_digest(form_token, _derive_form_token(call).encode()):
+        raise _foreign_form_error()
     return fields
 
 
-def redirect(to: str, headers: Mapping[str, str] | None = None) -> Response:
-    """303 to a page of this host."""
-    return Response(303, b"", headers={"Location": to, **(headers or {})})
+def redirect(url: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a redirect (303) to a page of this host."""
+    return Response(303, b"", headers={"Location": url, **(headers or {})})
 
 
-def _host(call: Call) -> str:
-    return urlsplit(call.app.config.public_url).netloc
+def _is_from_this_site(call: Call) -> bool:
+    headers = call.request.headers
+    if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return False
+    origin = headers.get("origin")
+    own_hosts = (urlsplit(call.app.config.public_url).netloc, headers.get("host"))
+    return origin is None or urlsplit(origin).netloc in own_hosts
 
 
-def _token(call: Call) -> str:
+def _foreign_form_error() -> ApiError:
+    return ApiError("FORBIDDEN", "This form belongs to another session. Go back, reload the page and send it again.")
+
+
+def _derive_form_token(call: Call) -> str:
     assert call.caller is not None
     return credentials.derive_form_token(call.app.secrets, call.caller.session or b"")

@@ -1,4 +1,4 @@
-"""The status page for people: how every part stands today, its last 90 days as bars, and the last changes."""
+"""The status page: the state of every component today, its last 90 days as bars, and the latest changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 
-# What plays each name here, for people.
+# What each component name stands for in this service.
 COMPONENT_DESCRIPTIONS = {
     "main_api": "the HTTP interface",
     "insider_api": "insider transactions",
@@ -30,159 +30,166 @@ COMPONENT_DESCRIPTIONS = {
     "sec_watchdog": "these checks",
 }
 
-SAID = {"operational": "operational", "degraded": "degraded", "down": "down"}
-OVERALL = {
+STATUS_TEXTS = {"operational": "operational", "degraded": "degraded", "down": "down"}
+OVERALL_TEXTS = {
     "operational": "All components are operational.",
     "degraded": "All components work, some of them slowly.",
     "partial_outage": "One component is down.",
     "major_outage": "More than one component is down.",
 }
+_FRESHNESS_LABELS = (
+    ("last_filing_at", "Last filing stored"),
+    ("last_xbrl_run_at", "Last XBRL report stored"),
+    ("last_13f_batch_at", "Last 13F report stored"),
+    ("last_news_at", "Last 8-K news stored"),
+)
 
-FEED, BADGE = "/status.rss", "/status/badge/overall.svg"
+RSS_PATH = "/status.rss"
+BADGE_PATH = "/status/badge/overall.svg"
+_LINKS = (
+    ("now", "/api/v1/status"),
+    ("90 days", "/api/v1/status/history?days=90"),
+    ("RSS", RSS_PATH),
+    ("badge", BADGE_PATH),
+)
 
-DAYS = 90
-CHANGES = 20
+HISTORY_DAYS = 90
+MAX_CHANGES = 20
 
-# A bar a day, the shorter the worse, so that it needs no eye for colours. A day is bad from this share of checks on
-# that found the part down, in per cent.
-BAD = 5
-STEP, WIDTH, HEIGHT = 4, 3, 24
-BARS = {"good": 24, "fair": 16, "bad": 9}
+# A day is bad from this percentage of checks on that found the component down.
+BAD_DAY_PERCENTAGE = 5
+# One bar a day, in SVG units. Worse days have shorter bars, so that the chart can be read without seeing colours.
+BAR_DISTANCE, BAR_WIDTH, CHART_HEIGHT = 4, 3, 24
+BAR_HEIGHTS = {"good": 24, "fair": 16, "bad": 9}
 
 
 def show_status(call: Call) -> Response:
-    """The page at ``/status``, kept for 30 s or until a part changes over."""
+    """Return the page at ``/status``, cached for 30 seconds or until the status of a component changes."""
     app = call.app
     try:
-        kept = app.health.answer_caches["page"].get(
-            app.clock.monotonic(), lambda: _page(app), tag=watchdog.is_stuck(app)
+        document = app.health.answer_caches["page"].get(
+            app.clock.monotonic(), lambda: _render_document(app), tag=watchdog.is_stuck(app)
         )
     except ApiError as error:
         response = page_layout.render_page(call, "Status", h.p(error.message, role="alert"), status=error.status)
         response.headers.update(error.headers)
         return response
-    return page_layout.build_html_response(kept)
+    return page_layout.build_html_response(document)
 
 
-def _page(app: App) -> bytes:
+def _render_document(app: App) -> bytes:
     now = app.clock.now()
-    document = status.build_status(app, now)
-    standings = status.get_components(app)
-    history = status.build_history(app, None, DAYS, "daily", now)["history"]
+    status_record = status.build_status(app, now)
+    components = status.get_components(app)
+    history = status.build_history(app, None, HISTORY_DAYS, "daily", now)["history"]
     with app.accounts.read() as tx:
-        changes = status.list_changes(tx, CHANGES)
-    overall = document["overall"]
-    parts = [
-        _part(name, standings[name], history.get(name, []), now.date())
+        changes = status.list_changes(tx, MAX_CHANGES)
+    overall = status_record["overall"]
+    component_entries = [
+        _render_component(name, components[name], history.get(name, []), now.date())
         for name in status.list_service_names(app.config)
-        if name in standings
+        if name in components
     ]
-    links = (("now", "/api/v1/status"), ("90 days", "/api/v1/status/history?days=90"), ("RSS", FEED), ("badge", BADGE))
+    links = [[", " if index else "", h.a(name, href=url)] for index, (name, url) in enumerate(_LINKS)]
     return page_layout.render_document(
         app.config,
         "Status",
-        h.p(OVERALL[overall], h.small("As of ", _time(now)), class_=f"overall {overall}", role="status"),
-        h.ul(parts, class_="parts"),
+        h.p(OVERALL_TEXTS[overall], h.small("As of ", _render_time(now)), class_=f"overall {overall}", role="status"),
+        h.ul(component_entries, class_="parts"),
         h.p(
             "A bar is a UTC day: ",
             h.span("every check healthy", class_="good"),
             ", ",
             h.span("not every one", class_="fair"),
             ", ",
-            h.span(f"{BAD} % or more found it down", class_="bad"),
+            h.span(f"{BAD_DAY_PERCENTAGE} % or more found it down", class_="bad"),
             ".",
             class_="legend",
         ),
         h.h2("Freshness"),
-        _freshness(document["data_freshness"]),
+        _render_freshness(status_record["data_freshness"]),
         h.h2("Last changes"),
-        _changes(changes),
-        h.p("For programs: ", [[", " if n else "", h.a(name, href=to)] for n, (name, to) in enumerate(links)], "."),
+        _render_changes(changes),
+        h.p("For programs: ", links, "."),
         path="/status",
-        feed=FEED,
+        feed=RSS_PATH,
     )
 
 
-def _part(name: str, standing: ComponentStatus, buckets: list[status.StatusBucket], today: date) -> Html:
+def _render_component(name: str, component: ComponentStatus, buckets: list[status.StatusBucket], today: date) -> Html:
     return h.li(
         h.h2(name, h.small(COMPONENT_DESCRIPTIONS.get(name, ""))),
-        h.p(SAID[standing.status], class_="now"),
-        standing.reason and h.p(standing.reason, class_="reason"),
-        _bars(name, buckets, today),
+        h.p(STATUS_TEXTS[component.status], class_="now"),
+        component.reason and h.p(component.reason, class_="reason"),
+        _render_bars(name, buckets, today),
         h.p(
-            h.span(f"{DAYS} days ago"),
-            h.span(f"{_per_cent(standing.uptime)} % healthy in {UPTIME_DAYS} days"),
+            h.span(f"{HISTORY_DAYS} days ago"),
+            h.span(f"{_format_percentage(component.uptime)} % healthy in {UPTIME_DAYS} days"),
             h.span("today"),
             class_="uptime",
         ),
-        class_=standing.status,
+        class_=component.status,
     )
 
 
-def _bars(name: str, buckets: list[status.StatusBucket], today: date) -> Html:
-    first = today - timedelta(days=DAYS - 1)
+def _render_bars(name: str, buckets: list[status.StatusBucket], today: date) -> Html:
+    first_day = today - timedelta(days=HISTORY_DAYS - 1)
     bars = []
     for bucket in buckets:
         day = date.fromisoformat(bucket["timestamp"][:10])
-        height = BARS[_grade(bucket)]
-        healthy = _per_cent(bucket["healthy"] / bucket["total_checks"] * 100)
-        title = h.title(f"{day}: {healthy} % of {bucket['total_checks']} checks healthy")
-        x = (day - first).days * STEP
-        bars.append(h.rect(title, class_=_grade(bucket), x=x, y=HEIGHT - height, width=WIDTH, height=height))
-    said = f"{name}: {len(buckets)} of the last {DAYS} days checked"
-    for grade, word in (("fair", "with trouble"), ("bad", "bad")):
-        number = sum(_grade(bucket) == grade for bucket in buckets)
-        said += f", {number} {word}" if number else ""
-    box = f"0 0 {DAYS * STEP - 1} {HEIGHT}"
-    return h.svg(bars, class_="bars", viewBox=box, preserveAspectRatio="none", role="img", aria_label=said)
+        grade = _grade_day(bucket)
+        height = BAR_HEIGHTS[grade]
+        healthy = _format_percentage(bucket["healthy"] / bucket["total_checks"] * 100)
+        tooltip = h.title(f"{day}: {healthy} % of {bucket['total_checks']} checks healthy")
+        x = (day - first_day).days * BAR_DISTANCE
+        bars.append(h.rect(tooltip, class_=grade, x=x, y=CHART_HEIGHT - height, width=BAR_WIDTH, height=height))
+    label = f"{name}: {len(buckets)} of the last {HISTORY_DAYS} days checked"
+    for grade, words in (("fair", "with trouble"), ("bad", "bad")):
+        day_count = sum(_grade_day(bucket) == grade for bucket in buckets)
+        label += f", {day_count} {words}" if day_count else ""
+    view_box = f"0 0 {HISTORY_DAYS * BAR_DISTANCE - 1} {CHART_HEIGHT}"
+    return h.svg(bars, class_="bars", viewBox=view_box, preserveAspectRatio="none", role="img", aria_label=label)
 
 
-def _grade(bucket: Mapping[str, Any]) -> str:
+def _grade_day(bucket: Mapping[str, Any]) -> str:
     if bucket["healthy"] == bucket["total_checks"]:
         return "good"
-    return "bad" if bucket["down"] * 100 >= BAD * bucket["total_checks"] else "fair"
+    return "bad" if bucket["down"] * 100 >= BAD_DAY_PERCENTAGE * bucket["total_checks"] else "fair"
 
 
-def _per_cent(value: float) -> str:
-    """With two decimals, rounded down: what is not all is never shown as 100."""
-    return f"{int(value * 100 + 1e-7) / 100:.2f}".removesuffix(".00")
+def _format_percentage(percentage: float) -> str:
+    """Return a percentage with two decimals, rounded down so that 99.999 is never shown as 100."""
+    hundredths = int(percentage * 100 + 1e-7)
+    return f"{hundredths / 100:.2f}".removesuffix(".00")
 
 
-def _freshness(freshness: Mapping[str, Any]) -> Html:
-    rows = [
-        h.div(h.dt(said), h.dd(_moment(freshness[key])))
-        for key, said in (
-            ("last_filing_at", "Last filing stored"),
-            ("last_xbrl_run_at", "Last XBRL report stored"),
-            ("last_13f_batch_at", "Last 13F report stored"),
-            ("last_news_at", "Last 8-K news stored"),
-        )
-    ]
+def _render_freshness(freshness: Mapping[str, Any]) -> Html:
+    rows = [h.div(h.dt(label), h.dd(_render_last_time(freshness[key]))) for key, label in _FRESHNESS_LABELS]
     return h.dl(rows, h.div(h.dt("Waiting"), h.dd(freshness["queue_depth"])), class_="freshness")
 
 
-def _changes(changes: list[status.Change]) -> Html:
+def _render_changes(changes: list[status.Change]) -> Html:
     if not changes:
         return h.p("None: every component has been operational throughout.")
-    items = [
+    entries = [
         h.li(
-            _time(change.at),
+            _render_time(change.at),
             " ",
             h.b(change.service),
             " ",
-            SAID[change.status],
+            STATUS_TEXTS[change.status],
             f": {change.reason}" if change.reason else "",
             class_=change.status,
         )
         for change in changes
     ]
-    return h.ol(items, class_="changes")
+    return h.ol(entries, class_="changes")
 
 
-def _moment(text: str | None) -> Html | str:
-    return "none yet" if text is None else _time(datetime.fromisoformat(text))
+def _render_last_time(text: str | None) -> Html | str:
+    return "none yet" if text is None else _render_time(datetime.fromisoformat(text))
 
 
-def _time(moment: datetime) -> Html:
+def _render_time(moment: datetime) -> Html:
     moment = moment.astimezone(UTC)
     return h.time(f"{moment:%Y-%m-%d %H:%M} UTC", datetime=f"{moment:%Y-%m-%dT%H:%M:%SZ}")

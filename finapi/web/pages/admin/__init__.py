@@ -1,1 +1,1 @@
-"""The pages of operators: accounts, invites, what comes in, deliveries, health, and what was done here."""
+"""The operators' pages: component health, accounts, invites, intake, deliveries and the audit log."""

@@ -1,4 +1,8 @@
-"""What an admin does by a form: the password is asked for again, each form is done once, and all is written down."""
+"""The actions of an operator: forms that lock accounts, change plans, create invites, and so on.
+
+A form asks for the operator's password again where the action is delicate. Each form has an id, so that it is executed
+once even if it is sent twice, and every action is recorded in the audit log.
+"""
 
 from __future__ import annotations
 
@@ -23,189 +27,223 @@ from finapi.web.pages.api_backed_pages import build_url
 from finapi.web.pages.member import sign_in_pages
 
 ACTION_PARAMS = (path_param("action"),)
-MAX_TOKENS, MAX_DAYS, MAX_NOTE = 10**12, 3650, 200
+ACCOUNTS_PATH = "/admin/accounts"
+MAX_TOKENS = 10**12
+MAX_DAYS = 3650
+MAX_NOTE_CHARACTERS = 200
+MAX_NUMBER_DIGITS = 13
+MAX_FORM_ID_CHARACTERS = 36  # A UUID.
 
 Fields = Mapping[str, str]
 Handler = Callable[[Call], Response]
 
 
 class AdminAction(NamedTuple):
-    """What a form does, the page that it stands on, and what is said when it is done."""
+    """What a form does, the path of its page, and the message when it is done."""
 
-    do: Callable[[Call, Fields, Actor], None]
-    place: str
-    said: str
-    asks: bool = True  # for the password
+    run: Callable[[Call, Fields, Actor], None]
+    page_path: str
+    done_message: str
+    needs_password: bool = True
 
 
 def require_admin(handler: Handler) -> Handler:
-    """A page of operators: a visitor is asked to sign in, FORBIDDEN for every other account; kept by no cache."""
+    """Decorate the handler of an operators' page.
+
+    A visitor gets the login page. Raise FORBIDDEN for an account that is not an operator's. The page is not cached.
+    """
 
     @wraps(handler)
-    def shown(call: Call) -> Response:
+    def checked_handler(call: Call) -> Response:
         if call.caller is None:
             return sign_in_pages.render_login_page(call, call.request.target.rstrip("?"), status=401)
         if not call.caller.is_admin:
             raise ApiError("FORBIDDEN", "This page is for the operators of this host.")
-        made = handler(call)
-        made.headers["Cache-Control"] = "no-store"
-        return made
+        response = handler(call)
+        response.headers["Cache-Control"] = "no-store"
+        return response
 
-    return shown
+    return checked_handler
 
 
-def render_action_form(call: Call, action: str, button: str, *fields: Child, account: str = "") -> Html:
-    """The form of an action, with the password again where the action asks for it."""
-    hidden = {"once": call.app.new_uuid(), "account": account}
-    # Several of them stand on a page: a label is around its input, as an id would not be the only one.
-    asks = ACTIONS[action].asks and h.label(
+# ---- forms
+
+
+def render_action_form(call: Call, action: str, button: str, *fields: Child, account_uuid: str = "") -> Html:
+    """Return the form of an action, with a field for the password if the action needs it."""
+    hidden_fields = [h.input(type="hidden", name="once", value=call.app.new_uuid())]
+    if account_uuid:
+        hidden_fields.append(h.input(type="hidden", name="account", value=account_uuid))
+    # A page has several of these forms: the label contains its input, because an id would not be unique.
+    password_field = ACTIONS[action].needs_password and h.label(
         "Your password ",
         h.input(name="password", type="password", required=True, autocomplete="current-password", maxlength=1024),
     )
     return session_cookie.render_form(
-        call,
-        f"/admin/do/{action}",
-        button,
-        [h.input(type="hidden", name=name, value=value) for name, value in hidden.items() if value],
-        *fields,
-        asks,
-        class_="filters",
+        call, f"/admin/do/{action}", button, hidden_fields, *fields, password_field, class_="filters"
     )
 
 
-def render_field(label: str, name: str, **more: object) -> Html:
-    """An input of such a form."""
-    return h.label(label, " ", h.input(name=name, required=True, **more))
+def render_field(label: str, name: str, **attributes: object) -> Html:
+    """Return a required input of an action's form, with its label."""
+    return h.label(label, " ", h.input(name=name, required=True, **attributes))
+
+
+def render_done_note(call: Call) -> Child:
+    """Return the message of the action that redirected to this page, or None."""
+    action = ACTIONS.get(call.request.query.get("done", [""])[0])
+    return action and h.p(action.done_message, role="status", class_="note")
 
 
 @require_admin
 def run_action(call: Call) -> Response:
-    """What a form asks for, and back to its page; a page that says why not."""
-    fields, name = session_cookie.read_form(call), call.params["action"]
+    """Run the action of a form and redirect to its page, or return a page that says why it was not done."""
+    fields = session_cookie.read_form(call)
+    name = call.params["action"]
     if name not in ACTIONS:
         raise ApiError("NOT_FOUND", "Form not found.")
-    action, account = ACTIONS[name], fields.get("account", "")
-    place = f"{action.place}/{account}" if action.place == ACCOUNTS_PATH else action.place
+    action = ACTIONS[name]
+    page_path = action.page_path
+    if page_path == ACCOUNTS_PATH:
+        page_path = f"{ACCOUNTS_PATH}/{fields.get('account', '')}"
     try:
-        by = _confirmed(call, fields, action.asks)
-        action.do(call, fields, by)
+        actor = _confirm_actor(call, fields, action.needs_password)
+        action.run(call, fields, actor)
     except UsageError as error:
-        return _refused(call, place, invalid_param("form", f"{error}."))
+        return _render_refusal(call, page_path, invalid_param("form", f"{error}."))
     except ApiError as error:
         if error.status >= 500:
             raise
-        return _refused(call, place, error)
-    return session_cookie.redirect(build_url(place, done=name))
+        return _render_refusal(call, page_path, error)
+    return session_cookie.redirect(build_url(page_path, done=name))
 
 
-def _confirmed(call: Call, fields: Fields, asks: bool) -> Actor:
-    """Who acts by this form; INVALID_CREDENTIALS without the password, LOGIN_LOCKED after too many wrong ones."""
-    caller, once = call.caller, fields.get("once", "")
+def _confirm_actor(call: Call, fields: Fields, needs_password: bool) -> Actor:
+    """Return the operator who sent the form.
+
+    Raise INVALID_CREDENTIALS without the right password, LOGIN_LOCKED after too many wrong ones, and INVALID_PARAM if
+    the form has no id.
+    """
+    caller = call.caller
     assert caller is not None
-    if not once or len(once) > 36:
+    address = call.request.address
+    form_id = fields.get("once", "")
+    if not form_id or len(form_id) > MAX_FORM_ID_CHARACTERS:
         raise invalid_param("once", "The form is incomplete. Reload the page.")
-    if asks:
+    if needs_password:
         body = parse_body(LOGIN_BODY, {"email": caller.email, "password": fields.get("password") or "none"})
-        address = call.request.address
-        if sessions.check_password(call.app, caller.email, body["password"], address, call.now)["id"] != caller.id:
+        user = sessions.check_password(call.app, caller.email, body["password"], address, call.now)
+        if user["id"] != caller.id:
             raise ApiError("FORBIDDEN", "This is the password of another account.")
-    return Actor(caller.id, call.request.address, once)
+    return Actor(caller.id, address, form_id)
 
 
-def _refused(call: Call, place: str, error: ApiError) -> Response:
-    wrong = error.code == "INVALID_CREDENTIALS"
-    message = "This is not your account's password." if wrong else error.message
-    body = h.p(message, role="alert"), h.p(h.a("Back", href=place))
-    made = page_layout.render_page(call, "Not done", *body, status=403 if wrong else error.status)
-    made.headers.update(error.headers)
-    return made
+def _render_refusal(call: Call, page_path: str, error: ApiError) -> Response:
+    is_wrong_password = error.code == "INVALID_CREDENTIALS"
+    message = "This is not your account's password." if is_wrong_password else error.message
+    # 401 would mean that the operator is not logged in.
+    status = 403 if is_wrong_password else error.status
+    body = (h.p(message, role="alert"), h.p(h.a("Back", href=page_path)))
+    response = page_layout.render_page(call, "Not done", *body, status=status)
+    response.headers.update(error.headers)
+    return response
 
 
-def _email(call: Call, fields: Fields) -> str:
+# ---- reading fields
+
+
+def _get_email(call: Call, fields: Fields) -> str:
     with call.app.accounts.read() as tx:
         return users.get_email(tx, fields.get("account", ""))
 
 
-def _user_id(call: Call, fields: Fields) -> int:
-    return users.get_id(call.app, _email(call, fields))
+def _get_user_id(call: Call, fields: Fields) -> int:
+    return users.get_id(call.app, _get_email(call, fields))
 
 
-def _number(fields: Fields, name: str, most: int) -> int:
+def _parse_number(fields: Fields, name: str, maximum: int) -> int:
     text = fields.get(name, "")
-    if not (text.isascii() and text.isdecimal() and len(text) <= 13 and 1 <= int(text) <= most):
-        raise invalid_param(name, f"{name} must be a whole number from 1 to {most:,}.")
+    is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_NUMBER_DIGITS
+    if not is_number or not 1 <= int(text) <= maximum:
+        raise invalid_param(name, f"{name} must be a whole number from 1 to {maximum:,}.")
     return int(text)
 
 
-def _lock(call: Call, fields: Fields, by: Actor) -> None:
-    users.set_locked(call.app, _email(call, fields), True, call.now, by)
+# ---- actions
 
 
-def _unlock(call: Call, fields: Fields, by: Actor) -> None:
-    users.set_locked(call.app, _email(call, fields), False, call.now, by)
+def _lock_account(call: Call, fields: Fields, actor: Actor) -> None:
+    users.set_locked(call.app, _get_email(call, fields), True, call.now, actor)
 
 
-def _revoke(call: Call, fields: Fields, by: Actor) -> None:
-    credential_replacement.revoke_credentials(call.app, _email(call, fields), call.now, by)
+def _unlock_account(call: Call, fields: Fields, actor: Actor) -> None:
+    users.set_locked(call.app, _get_email(call, fields), False, call.now, actor)
 
 
-def _plan(call: Call, fields: Fields, by: Actor) -> None:
+def _revoke_credentials(call: Call, fields: Fields, actor: Actor) -> None:
+    credential_replacement.revoke_credentials(call.app, _get_email(call, fields), call.now, actor)
+
+
+def _change_plan(call: Call, fields: Fields, actor: Actor) -> None:
     plans.check_name(call.app.config, fields.get("plan", ""))
-    plans.change_plan(call.app, _user_id(call, fields), fields["plan"], call.now, by)
+    plans.change_plan(call.app, _get_user_id(call, fields), fields["plan"], call.now, actor)
 
 
-def _credit(call: Call, fields: Fields, by: Actor) -> None:
-    users.add_credit(call.app, _email(call, fields), plans.parse_cents(fields.get("amount", "").strip()), call.now, by)
+def _add_credit(call: Call, fields: Fields, actor: Actor) -> None:
+    email = _get_email(call, fields)
+    cents = plans.parse_cents(fields.get("amount", "").strip())
+    users.add_credit(call.app, email, cents, call.now, actor)
 
 
-def _grant(call: Call, fields: Fields, by: Actor) -> None:
-    tokens = _number(fields, "tokens", MAX_TOKENS)
-    plans.grant(call.app, _user_id(call, fields), tokens, call.now, by)
+def _grant_tokens(call: Call, fields: Fields, actor: Actor) -> None:
+    tokens = _parse_number(fields, "tokens", MAX_TOKENS)
+    plans.grant(call.app, _get_user_id(call, fields), tokens, call.now, actor)
 
 
-def _invite(call: Call, fields: Fields, by: Actor) -> None:
-    note, days = fields.get("note", "").strip(), fields.get("days") and _number(fields, "days", MAX_DAYS)
-    if not note.isprintable() or len(note) > MAX_NOTE:
-        raise invalid_param("note", f"note must be printable and of at most {MAX_NOTE} characters.")
-    invites.create(call.app, call.now, lifetime=timedelta(days=days) if days else None, note=note or None, actor=by)
+def _create_invite(call: Call, fields: Fields, actor: Actor) -> None:
+    note = fields.get("note", "").strip()
+    lifetime = timedelta(days=_parse_number(fields, "days", MAX_DAYS)) if fields.get("days") else None
+    if not note.isprintable() or len(note) > MAX_NOTE_CHARACTERS:
+        raise invalid_param("note", f"note must be printable and of at most {MAX_NOTE_CHARACTERS} characters.")
+    invites.create(call.app, call.now, lifetime=lifetime, note=note or None, actor=actor)
 
 
-def _revoke_invite(call: Call, fields: Fields, by: Actor) -> None:
-    invites.revoke(call.app, fields.get("code", ""), call.now, by)
+def _revoke_invite(call: Call, fields: Fields, actor: Actor) -> None:
+    invites.revoke(call.app, fields.get("code", ""), call.now, actor)
 
 
-def _retry(call: Call, fields: Fields, by: Actor) -> None:
-    if not sum(fetch_queue.retry_documents(call.app, [fields.get("accession") or None], call.now, by)):
+def _retry_documents(call: Call, fields: Fields, actor: Actor) -> None:
+    # Without an accession number all refused documents are fetched again.
+    retried_counts = fetch_queue.retry_documents(call.app, [fields.get("accession") or None], call.now, actor)
+    if not sum(retried_counts):
         raise ApiError("CONFLICT", "There is nothing to retry.")
 
 
-def _redeliver(call: Call, fields: Fields, by: Actor) -> None:
-    user_id, delivery = _user_id(call, fields), fields.get("delivery_id", "")
+def _redeliver(call: Call, fields: Fields, actor: Actor) -> None:
+    user_id = _get_user_id(call, fields)
+    delivery_id = fields.get("delivery_id", "")
     webhooks.redeliver(
         call.app,
         user_id,
-        delivery,
+        delivery_id,
         call.now,
-        lambda tx, _: audit.record_action(tx, by, "redeliver", call.now, user_id, delivery),
+        lambda tx, _: audit.record_action(tx, actor, "redeliver", call.now, user_id, delivery_id),
     )
 
 
-ACCOUNTS_PATH = "/admin/accounts"
 ACTIONS = {
-    "lock": AdminAction(_lock, ACCOUNTS_PATH, "The account is locked and its sessions have ended."),
-    "unlock": AdminAction(_unlock, ACCOUNTS_PATH, "The account is unlocked."),
-    "revoke": AdminAction(_revoke, ACCOUNTS_PATH, "Its sessions have ended, and a new key is on its way by mail."),
-    "plan": AdminAction(_plan, ACCOUNTS_PATH, "The plan has changed."),
-    "credit": AdminAction(_credit, ACCOUNTS_PATH, "The wallet has been credited."),
-    "grant": AdminAction(_grant, ACCOUNTS_PATH, "The tokens have been added."),
-    "invite": AdminAction(_invite, "/admin/invites", "The code has been created."),
+    "lock": AdminAction(_lock_account, ACCOUNTS_PATH, "The account is locked and its sessions have ended."),
+    "unlock": AdminAction(_unlock_account, ACCOUNTS_PATH, "The account is unlocked."),
+    "revoke": AdminAction(
+        _revoke_credentials, ACCOUNTS_PATH, "Its sessions have ended, and a new key is on its way by mail."
+    ),
+    "plan": AdminAction(_change_plan, ACCOUNTS_PATH, "The plan has changed."),
+    "credit": AdminAction(_add_credit, ACCOUNTS_PATH, "The wallet has been credited."),
+    "grant": AdminAction(_grant_tokens, ACCOUNTS_PATH, "The tokens have been added."),
+    "invite": AdminAction(_create_invite, "/admin/invites", "The code has been created."),
     "revoke-invite": AdminAction(_revoke_invite, "/admin/invites", "The code has been revoked."),
-    "retry": AdminAction(_retry, "/admin/intake", "They will be fetched again now.", asks=False),
-    "redeliver": AdminAction(_redeliver, "/admin/deliveries", "The delivery is being sent again.", asks=False),
+    "retry": AdminAction(_retry_documents, "/admin/intake", "They will be fetched again now.", needs_password=False),
+    "redeliver": AdminAction(
+        _redeliver, "/admin/deliveries", "The delivery is being sent again.", needs_password=False
+    ),
 }
-
-
-def render_done_note(call: Call) -> Child:
-    """What the form that led here has done."""
-    action = ACTIONS.get(call.request.query.get("done", [""])[0])
-    return action and h.p(action.said, role="status", class_="note")

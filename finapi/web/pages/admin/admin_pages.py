@@ -1,7 +1,8 @@
-"""What operators see: how the parts stand, accounts, invites, what came in and what did not, deliveries, the log."""
+"""The pages of operators: component health, accounts, invites, intake, failed deliveries and the audit log."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finapi.accounts import audit, billing, invites, plans, users
@@ -10,8 +11,9 @@ from finapi.delivery import webhooks
 from finapi.market.intake import fetch_queue
 from finapi.ops import status
 from finapi.store import heartbeats
-from finapi.web.html import html_tables, page_layout
+from finapi.web.html import form_fields, html_tables, page_layout
 from finapi.web.html.html_tables import GridColumn
+from finapi.web.html.number_formats import format_number
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -31,238 +33,336 @@ SEARCH_PARAMS = (Param("q", default="", empty_is_default=True),)
 ACCOUNT_PARAMS = (path_param("account"),)
 AUDIT_PARAMS = (Param("before", "integer", minimum=1),)
 MAX_ROWS = 100
+MAX_LATEST_ACTIONS = 10
 USAGE_DAYS = 30
 
 
-def _page(call: Call, place: str, *body: Child, title: str = "") -> Response:
-    links = [h.a(said, href=to, aria_current="page" if to == place else None) for to, said in TABS.items()]
-    tabs = h.nav(links, class_="tabs", aria_label="Operators")
-    heading = h.header(h.h1(title or TABS[place]), class_="subject")
-    return page_layout.render_page(call, title or TABS[place], heading, tabs, render_done_note(call), *body, wide=True)
-
-
-def _list(said: str, columns: tuple[GridColumn, ...], rows: list[Any], none: str) -> Html:
-    return html_tables.render_grid(said, columns, rows) if rows else h.p(none, class_="quiet")
+# ---- health
 
 
 @require_admin
 def show_health(call: Call) -> Response:
-    """The page at ``/admin``: the parts, what waits, and the size of the store."""
+    """Return the page at ``/admin``: the components, the queues, and the size of the store."""
     app = call.app
-    try:
-        parts = [{"name": name, **_part(one)} for name, one in status.get_components(app).items()]
-    except ApiError:
-        parts = []
-    waiting = status.count_queued_work(app, call.now)
+    queued_work = status.count_queued_work(app, call.now)
     with app.db.read() as tx:
-        given_up = fetch_queue.count_given_up(tx)
+        given_up_count = fetch_queue.count_given_up(tx)
     with app.accounts.read() as tx:
-        rows = audit.list_actions(tx, 10)
-    waits = [(name.capitalize(), f"{number:,}") for name, number in {**waiting, "given up": given_up}.items()]
+        latest_actions = audit.list_actions(tx, MAX_LATEST_ACTIONS)
+    queues = [(name.capitalize(), f"{count:,}") for name, count in queued_work.items()]
+    queues.append(("Given up", f"{given_up_count:,}"))
     sizes = {name: f"{size / 1e6:,.1f} MB" for name, size in app.db.sizes().items()}
-    size = html_tables.render_description_list(
-        [("Database", sizes["pages"]), ("Unused", sizes["free"]), ("Log", sizes["wal"])], "held"
+    store_sizes = [("Database", sizes["pages"]), ("Unused", sizes["free"]), ("Log", sizes["wal"])]
+    columns = (
+        GridColumn("Part", "name", style="row_header"),
+        GridColumn("State", "status"),
+        GridColumn("Why", "reason"),
+        GridColumn("Checked", "checked_at", style="time"),
     )
-    columns = ("Part=*name", "State=status", "Why=reason", "Checked=@checked_at")
-    return _page(
+    components = _render_list("At the last check", columns, _list_components(call), "No check has run yet.")
+    return _render_page(
         call,
         "/admin",
-        render_section("Parts", _list("At the last check", columns, parts, "No check has run yet.")),
-        render_section("Waiting", html_tables.render_description_list(waits, "held")),
-        render_section("Store", size),
-        render_section("Latest actions", _log(rows)),
+        render_section("Parts", components),
+        render_section("Waiting", html_tables.render_description_list(queues, "held")),
+        render_section("Store", html_tables.render_description_list(store_sizes, "held")),
+        render_section("Latest actions", _render_audit_log(latest_actions)),
     )
 
 
-def _part(one: Any) -> dict[str, Any]:
-    return {"status": one.status, "reason": one.reason, "checked_at": one.checked_at}
+def _list_components(call: Call) -> list[dict[str, Any]]:
+    """Return the components with their status, none before the first check."""
+    try:
+        components = status.get_components(call.app)
+    except ApiError:
+        return []
+    return [
+        {
+            "name": name,
+            "status": component.status,
+            "reason": component.reason,
+            "checked_at": component.checked_at,
+        }
+        for name, component in components.items()
+    ]
 
 
-def _account(email: str, uuid: str) -> Html:
-    return html_tables.render_link_header(email, f"/admin/accounts/{uuid}")
+# ---- accounts
 
 
 @require_admin
 def show_accounts(call: Call) -> Response:
-    """The page at ``/admin/accounts``: the newest, or those that a part of an email finds."""
+    """Return the page at ``/admin/accounts``: the newest accounts, or those whose email contains a text."""
     text = call.params["q"]
     with call.app.accounts.read() as tx:
         rows = users.list_users(tx, text, MAX_ROWS)
-    search = h.form(
-        html_tables.render_input("Email or uuid", "q", text, "search", maxlength=200),
+    search_form = h.form(
+        form_fields.render_input("Email or uuid", "q", text, "search", maxlength=200),
         h.button("Search"),
         method="get",
         action="/admin/accounts",
         class_="filters",
     )
-    columns: tuple[GridColumn, ...] = (
-        ("Email", lambda one: _account(one["email"], one["uuid"])),
-        "Plan=plan",
-        ">Tokens left=balance",
-        "State=state",
-        "Type=usertype",
-        "Since=@created_at",
+    columns = (
+        GridColumn("Email", lambda row: _render_account_link(row["email"], row["uuid"])),
+        GridColumn("Plan", "plan"),
+        GridColumn("Tokens left", "balance", numeric=True),
+        GridColumn("State", "state"),
+        GridColumn("Type", "usertype"),
+        GridColumn("Since", "created_at", style="time"),
     )
-    said = f"{len(rows)} accounts" if len(rows) < MAX_ROWS else f"The newest {MAX_ROWS}"
-    return _page(call, "/admin/accounts", search, _list(said, columns, rows, "No account matches this email."))
+    caption = f"{len(rows)} accounts" if len(rows) < MAX_ROWS else f"The newest {MAX_ROWS}"
+    table = _render_list(caption, columns, rows, "No account matches this email.")
+    return _render_page(call, "/admin/accounts", search_form, table)
 
 
 @require_admin
 def show_account(call: Call) -> Response:
-    """The page of an account: what it has and spends, and what can be done with it."""
+    """Return the page of an account: its plan and balance, its usage, and the forms that change it."""
     uuid = call.params["account"]
     with call.app.accounts.read() as tx:
         email = users.get_email(tx, uuid)
         row = users.list_users(tx, uuid, 1)[0]
     user_id = users.get_id(call.app, email)
     with call.app.accounts.read() as tx:
-        spent: list[Any] = list(billing.compute_spending(tx, user_id, USAGE_DAYS, call.now)["top_endpoints"])
-    has = [
-        *(
-            ("Plan", row["plan"]),
-            ("Tokens left", html_tables.format_number(row["balance"] or 0)),
-            ("State", row["state"]),
-        ),
-        *(("Wallet", f"{row['credit_balance']:,.2f} dollars"), ("Type", row["usertype"])),
+        spending = billing.compute_spending(tx, user_id, USAGE_DAYS, call.now)
+    description = [
+        ("Plan", row["plan"]),
+        ("Tokens left", format_number(row["balance"] or 0)),
+        ("State", row["state"]),
+        ("Wallet", f"{row['credit_balance']:,.2f} dollars"),
+        ("Type", row["usertype"]),
         ("Since", row["created_at"][:10]),
     ]
-    columns = ("Endpoint=#endpoint", ">Calls=calls", ">Tokens=tokens")
-    used = _list(f"The last {USAGE_DAYS} days", columns, spent, "No tokens spent.")
-    body = (html_tables.render_description_list(has, "held"), _forms(call, uuid, row), render_section("Usage", used))
-    return _page(call, "/admin/accounts", *body, title=email)
-
-
-def _forms(call: Call, uuid: str, row: Any) -> Html:
-    choices = {plan: plan for plan in plans.build_catalogue(call.app.config)}
-    amount = render_field("Dollars", "amount", inputmode="decimal", pattern=r"[0-9]{1,9}(\.[0-9]{1,2})?", size=10)
-    ways: tuple[tuple[str, str, Child], ...] = (
-        ("unlock", "Open it again", "") if row["state"] == "locked" else ("lock", "Lock", ""),
-        ("revoke", "End its sessions, replace its key", ""),
-        ("plan", "Change the plan", html_tables.render_select("Plan", "plan", row["plan"], choices)),
-        ("credit", "Add to the wallet", amount),
-        ("grant", "Grant tokens", render_field("Tokens", "tokens", type="number", min=1)),
+    columns = (
+        GridColumn("Endpoint", "endpoint", style="code"),
+        GridColumn("Calls", "calls", numeric=True),
+        GridColumn("Tokens", "tokens", numeric=True),
     )
-    forms = [render_action_form(call, name, said, fields, account=uuid) for name, said, fields in ways]
-    return render_section("Change", h.div(forms, class_="acts"))
+    usage = _render_list(f"The last {USAGE_DAYS} days", columns, list(spending["top_endpoints"]), "No tokens spent.")
+    return _render_page(
+        call,
+        "/admin/accounts",
+        html_tables.render_description_list(description, "held"),
+        _render_account_forms(call, uuid, row),
+        render_section("Usage", usage),
+        title=email,
+    )
+
+
+def _render_account_link(email: str, uuid: str) -> Html:
+    return html_tables.render_link_header(email, f"/admin/accounts/{uuid}")
+
+
+def _render_account_forms(call: Call, uuid: str, row: Any) -> Html:
+    plan_choices = {plan: plan for plan in plans.build_catalogue(call.app.config)}
+    plan_field = form_fields.render_select("Plan", "plan", row["plan"], plan_choices)
+    amount_field = render_field("Dollars", "amount", inputmode="decimal", pattern=r"[0-9]{1,9}(\.[0-9]{1,2})?", size=10)
+    token_field = render_field("Tokens", "tokens", type="number", min=1)
+    lock_form = ("unlock", "Open it again", "") if row["state"] == "locked" else ("lock", "Lock", "")
+    forms: tuple[tuple[str, str, Child], ...] = (
+        lock_form,
+        ("revoke", "End its sessions, replace its key", ""),
+        ("plan", "Change the plan", plan_field),
+        ("credit", "Add to the wallet", amount_field),
+        ("grant", "Grant tokens", token_field),
+    )
+    rendered_forms = [
+        render_action_form(call, action, button, field, account_uuid=uuid) for action, button, field in forms
+    ]
+    return render_section("Change", h.div(rendered_forms, class_="acts"))
+
+
+# ---- invites
 
 
 @require_admin
 def show_invites(call: Call) -> Response:
-    """The page at ``/admin/invites``."""
+    """Return the page at ``/admin/invites``: forms that create and revoke codes, and the newest codes."""
     with call.app.accounts.read() as tx:
-        rows = invites.list_invites(call.app, tx, call.now)[: -MAX_ROWS - 1 : -1]
-    make = render_action_form(
+        oldest_first = invites.list_invites(call.app, tx, call.now)
+    rows = oldest_first[::-1][:MAX_ROWS]
+    create_form = render_action_form(
         call,
         "invite",
         "Make a code",
         h.label("Note ", h.input(name="note", maxlength=200)),
         h.label("Days until it expires (empty: never) ", h.input(name="days", type="number", min=1, max=3650)),
     )
-    revoke = render_action_form(call, "revoke-invite", "Revoke", render_field("Code", "code", autocomplete="off"))
+    revoke_form = render_action_form(call, "revoke-invite", "Revoke", render_field("Code", "code", autocomplete="off"))
     columns = (
-        "Code=#code",
-        "State=state",
-        "Note=note",
-        "Made=@created_at",
-        "Ends=@expires_at",
-        "Used=@used_at",
-        "By=used_by",
+        GridColumn("Code", "code", style="code"),
+        GridColumn("State", "state"),
+        GridColumn("Note", "note"),
+        GridColumn("Made", "created_at", style="time"),
+        GridColumn("Ends", "expires_at", style="time"),
+        GridColumn("Used", "used_at", style="time"),
+        GridColumn("By", "used_by"),
     )
-    listed = _list(f"The newest {len(rows)}", columns, rows, "No codes yet.")
-    return _page(
+    codes = _render_list(f"The newest {len(rows)}", columns, rows, "No codes yet.")
+    return _render_page(
         call,
         "/admin/invites",
-        render_section("New", make),
-        render_section("Revoke", revoke),
-        render_section("Codes", listed),
+        render_section("New", create_form),
+        render_section("Revoke", revoke_form),
+        render_section("Codes", codes),
     )
+
+
+# ---- intake
 
 
 @require_admin
 def show_intake(call: Call) -> Response:
-    """The page at ``/admin/intake``: the poller and what it stored last, and the documents that did not come."""
-    every = call.app.config.poll_every
+    """Return the page at ``/admin/intake``: the progress of the poller, and the documents that it could not store."""
     with call.app.db.read() as tx:
-        steps, times = heartbeats.get_heartbeats(tx), heartbeats.get_freshness(tx)
-        states, followed = fetch_queue.list_watermarks(tx), len(fetch_queue.list_followed(tx))
-        given_up, rows = fetch_queue.count_given_up(tx), fetch_queue.list_failed_documents(tx)[:MAX_ROWS]
-    polls = f"The feed is read every {every:g} seconds." if every else "Polling is off (--poll-every SECONDS)."
-    came = [(f"Last {kind.replace('_', ' ')}", (at or "never")[:16].replace("T", " ")) for kind, at in times.items()]
-    beats = [{"name": one.name, "at": one.at, "ms": one.took_ms, "failure": one.failure} for one in steps.values()]
-    last = _list(
-        "Last run of each step", ("Step=*name", "Ended=@at", ">ms=ms", "Failed=failure"), beats, "No step has run yet."
+        steps = heartbeats.get_heartbeats(tx)
+        last_times = heartbeats.get_freshness(tx)
+        progress_rows = fetch_queue.list_watermarks(tx)
+        followed_count = len(fetch_queue.list_followed(tx))
+        given_up_count = fetch_queue.count_given_up(tx)
+        refused_rows = fetch_queue.list_failed_documents(tx)[:MAX_ROWS]
+    poll_every = call.app.config.poll_every
+    polling = (
+        f"The feed is read every {poll_every:g} seconds." if poll_every else "Polling is off (--poll-every SECONDS)."
     )
-    columns: tuple[GridColumn, ...] = (
-        *("Filing=*accession", "Form=form", "CIK=cik", "State=state", ">Tries=tries"),
-        *("Why=reason", "Given up=@given_up_at", "Next try=@next_try_at"),
-        ("Action", lambda one: render_action_form(call, "retry", "Retry", _hidden("accession", one["accession"]))),
+    last_stored = [
+        (f"Last {kind.replace('_', ' ')}", (moment or "never")[:16].replace("T", " "))
+        for kind, moment in last_times.items()
+    ]
+    progress_columns = (GridColumn("Mark", "name", style="row_header"), GridColumn("At", "value"))
+    refused_columns = (
+        GridColumn("Filing", "accession", style="row_header"),
+        GridColumn("Form", "form"),
+        GridColumn("CIK", "cik"),
+        GridColumn("State", "state"),
+        GridColumn("Tries", "tries", numeric=True),
+        GridColumn("Why", "reason"),
+        GridColumn("Given up", "given_up_at", style="time"),
+        GridColumn("Next try", "next_try_at", style="time"),
+        GridColumn("Action", lambda row: _render_retry_form(call, row["accession"])),
     )
-    said = f"{given_up:,} given up; the last {len(rows)} of those in trouble"
-    marks = _list("Progress", ("Mark=*name", "At=value"), states, "Not started.")
-    return _page(
+    refused_caption = f"{given_up_count:,} given up; the last {len(refused_rows)} of those in trouble"
+    return _render_page(
         call,
         "/admin/intake",
-        render_section("Came in", html_tables.render_description_list(came, "held"), last),
-        render_section("Poller", h.p(f"{polls} {followed:,} companies are followed."), marks),
+        render_section("Came in", html_tables.render_description_list(last_stored, "held"), _render_steps(steps)),
+        render_section(
+            "Poller",
+            h.p(f"{polling} {followed_count:,} companies are followed."),
+            _render_list("Progress", progress_columns, progress_rows, "Not started."),
+        ),
         render_section(
             "Refused and put off",
-            rows and render_action_form(call, "retry", "Retry all"),
-            _list(said, columns, rows, "No refused documents."),
+            refused_rows and render_action_form(call, "retry", "Retry all"),
+            _render_list(refused_caption, refused_columns, refused_rows, "No refused documents."),
         ),
-        _refused_files(call),
+        _render_refused_files(call),
     )
 
 
-def _refused_files(call: Call) -> Html:
+def _render_steps(steps: Mapping[str, Any]) -> Html:
+    rows = [{"name": step.name, "at": step.at, "ms": step.took_ms, "failure": step.failure} for step in steps.values()]
+    columns = (
+        GridColumn("Step", "name", style="row_header"),
+        GridColumn("Ended", "at", style="time"),
+        GridColumn("ms", "ms", numeric=True),
+        GridColumn("Failed", "failure"),
+    )
+    return _render_list("Last run of each step", columns, rows, "No step has run yet.")
+
+
+def _render_retry_form(call: Call, accession_number: str) -> Html:
+    return render_action_form(call, "retry", "Retry", _render_hidden_field("accession", accession_number))
+
+
+def _render_refused_files(call: Call) -> Html:
     with call.app.db.read() as tx:
         rows = fetch_queue.list_refused_files(tx, MAX_ROWS)
-    said, columns = (
-        f"The last {len(rows)}, until they are ingested",
-        ("File=path", "Kind=kind", "Why=reason", "When=@at"),
+    columns = (
+        GridColumn("File", "path"),
+        GridColumn("Kind", "kind"),
+        GridColumn("Why", "reason"),
+        GridColumn("When", "at", style="time"),
     )
-    return render_section("Files that finapi ingest refused", _list(said, columns, rows, "No refused files."))
+    caption = f"The last {len(rows)}, until they are ingested"
+    files = _render_list(caption, columns, rows, "No refused files.")
+    return render_section("Files that finapi ingest refused", files)
 
 
-def _hidden(name: str, value: str) -> Html:
-    return h.input(type="hidden", name=name, value=value)
+def _render_hidden_field(name: str, content: str) -> Html:
+    return h.input(type="hidden", name=name, value=content)
+
+
+# ---- deliveries
 
 
 @require_admin
 def show_deliveries(call: Call) -> Response:
-    """The page at ``/admin/deliveries``: those that failed, of all accounts."""
-    waiting = status.count_queued_work(call.app, call.now)["webhooks"]
+    """Return the page at ``/admin/deliveries``: the failed deliveries of all accounts."""
+    waiting_count = status.count_queued_work(call.app, call.now)["webhooks"]
     with call.app.accounts.read() as tx:
         rows = webhooks.list_failed_deliveries(tx, MAX_ROWS)
 
-    def again(one: Any) -> Child:
-        if one["state"] != "dropped":
+    def render_redeliver_form(row: Mapping[str, Any]) -> Child:
+        if row["state"] != "dropped":
             return ""
-        return render_action_form(
-            call, "redeliver", "Send again", _hidden("delivery_id", one["delivery_id"]), account=one["account"]
-        )
+        delivery_field = _render_hidden_field("delivery_id", row["delivery_id"])
+        return render_action_form(call, "redeliver", "Send again", delivery_field, account_uuid=row["account"])
 
-    columns: tuple[GridColumn, ...] = (
-        ("Account", lambda one: _account(one["email"], one["account"])),
-        *("Event=event_type", "Made=@created_at", "State=state", "To=host", ">Attempts=attempts", "Why=last_error"),
-        ("Action", again),
+    columns = (
+        GridColumn("Account", lambda row: _render_account_link(row["email"], row["account"])),
+        GridColumn("Event", "event_type"),
+        GridColumn("Made", "created_at", style="time"),
+        GridColumn("State", "state"),
+        GridColumn("To", "host"),
+        GridColumn("Attempts", "attempts", numeric=True),
+        GridColumn("Why", "last_error"),
+        GridColumn("Action", render_redeliver_form),
     )
-    said = f"The last {len(rows)} that failed; {waiting:,} wait"
-    return _page(call, "/admin/deliveries", _list(said, columns, rows, f"No failed deliveries; {waiting:,} wait."))
+    caption = f"The last {len(rows)} that failed; {waiting_count:,} wait"
+    empty_text = f"No failed deliveries; {waiting_count:,} wait."
+    return _render_page(call, "/admin/deliveries", _render_list(caption, columns, rows, empty_text))
+
+
+# ---- audit log
 
 
 @require_admin
 def show_audit_log(call: Call) -> Response:
-    """The page at ``/admin/audit``."""
+    """Return the page at ``/admin/audit``: the actions of operators, newest first."""
     with call.app.accounts.read() as tx:
         rows = audit.list_actions(tx, MAX_ROWS, call.params["before"])
-    more = len(rows) == MAX_ROWS and h.p(h.a("Older", href=build_url("/admin/audit", before=rows[-1]["id"])))
-    return _page(call, "/admin/audit", _log(rows), more)
+    older_link = len(rows) == MAX_ROWS and h.p(h.a("Older", href=build_url("/admin/audit", before=rows[-1]["id"])))
+    return _render_page(call, "/admin/audit", _render_audit_log(rows), older_link)
 
 
-def _log(rows: list[Any]) -> Html:
-    columns: tuple[GridColumn, ...] = (
-        *("When=@at", "Who=who", "What=action"),
-        ("Account", lambda one: one["account"] and h.a(one["account"], href=f"/admin/accounts/{one['account_uuid']}")),
-        *("Detail=detail", "From=place"),
+def _render_audit_log(rows: Sequence[Any]) -> Html:
+    columns = (
+        GridColumn("When", "at", style="time"),
+        GridColumn("Who", "who"),
+        GridColumn("What", "action"),
+        GridColumn("Account", _render_audited_account),
+        GridColumn("Detail", "detail"),
+        GridColumn("From", "place"),
     )
-    return _list("Newest first", columns, rows, "No actions yet.")
+    return _render_list("Newest first", columns, rows, "No actions yet.")
+
+
+def _render_audited_account(row: Mapping[str, Any]) -> Child:
+    return row["account"] and h.a(row["account"], href=f"/admin/accounts/{row['account_uuid']}")
+
+
+# ---- parts of a page
+
+
+def _render_page(call: Call, path: str, *body: Child, title: str = "") -> Response:
+    links = [h.a(name, href=url, aria_current="page" if url == path else None) for url, name in TABS.items()]
+    tabs = h.nav(links, class_="tabs", aria_label="Operators")
+    page_title = title or TABS[path]
+    heading = h.header(h.h1(page_title), class_="subject")
+    return page_layout.render_page(call, page_title, heading, tabs, render_done_note(call), *body, wide=True)
+
+
+def _render_list(caption: str, columns: Sequence[GridColumn], rows: Sequence[Any], empty_text: str) -> Html:
+    return html_tables.render_grid(caption, columns, rows) if rows else h.p(empty_text, class_="quiet")

@@ -1,1 +1,1 @@
-"""The pages of a company: at a glance, statements, series, charts, lists of what concerns it, proofs of figures."""
+"""The pages of a company: overview, statements, standardised series, charts, filings, owners, proofs of figures."""

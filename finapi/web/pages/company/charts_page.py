@@ -1,14 +1,14 @@
-"""The charts of a company: revenue and margin, cash flow, per share, balance structure, of the standardised series."""
+"""The charts of a company: revenue and margins, cash flow, per share, balance sheet, from the standardised series."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from functools import partial
 
 from finapi.core.errors import ApiError
-from finapi.web.html import charts, html_tables
+from finapi.web.html import charts
 from finapi.web.html.charts import ChartSeries
+from finapi.web.html.number_formats import format_short
 from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -20,6 +20,7 @@ from finapi.web.pages.company.company_layout import CompanyView
 from finapi.web.pages.company.series_page import Row
 
 PARAMS = (*company_layout.PARAMS, Param("period", default="A", allowed=("A", "Q")))
+PERIODS = {"A": "Annual", "Q": "Quarterly"}
 METRIC_KEYS = (
     "revenue",
     "net_income",
@@ -38,111 +39,133 @@ METRIC_KEYS = (
     "total_liabilities",
     "total_equity",
 )
+# The metrics of the charts on the overview page that its own table does not have.
 OVERVIEW_KEYS = ("net_margin", "operating_cashflow", "capex")
-_MARGINS = (("gross_margin", "Gross"), ("operating_margin", "Operating"), ("net_margin", "Net"))
 MAX_PERIODS = {"A": 10, "Q": 12}
 
 
 def show_charts(call: Call) -> Response:
-    """The page at ``/company/{ticker}/charts``."""
-    return company_layout.serve_tab(call, _asks, _page)
+    """Return the page at ``/company/{ticker}/charts``."""
+    return company_layout.serve_tab(call, _build_calls, _render_page)
 
 
-def _asks(call: Call, one: CompanyView) -> Sequence[ApiCall]:
+def _build_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
     period = call.params["period"]
-    return (
-        build_api_call(
-            "/xbrl/timeseries",
-            ticker=one.named,
-            metrics=METRIC_KEYS,
-            period=period,
-            limit=MAX_PERIODS[period],
-            **one.when,
-        ),
+    series_call = build_api_call(
+        "/xbrl/timeseries",
+        ticker=view.url_name,
+        metrics=METRIC_KEYS,
+        period=period,
+        limit=MAX_PERIODS[period],
+        **view.as_of_arguments,
     )
+    return (series_call,)
 
 
-def _page(call: Call, one: CompanyView, asks: Sequence[ApiCall]) -> Response:
+def _render_page(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> Response:
     period = call.params["period"]
     try:
-        answer = asks[0].answer(call)["data"]
+        series = api_calls[0].get_answer(call)["data"]
     except ApiError as error:
-        return company_layout.render_missing_tab(call, one, "charts", error, ("period",))
-    rows, currency = answer["rows"][::-1], answer["reporting_currency"]
-    drawn = [one for one in render_charts(rows, currency) if one]
-    empty = h.p(
-        "No period with these figures. ",
-        api_backed_pages.render_load_hint(company_layout.get_load_argument(one) or ""),
-        class_="note",
-        role="status",
-    )
-    views = company_layout.render_choice(one, "charts", "Period", period, {"A": "Annual", "Q": "Quarterly"}, "period")
-    csv = one.address("charts", period=period, format="csv")
-    body = (h.div(views, class_="views"), h.div(drawn, class_="charts") if drawn else empty)
+        return company_layout.render_missing_tab(call, view, "charts", error, ("period",))
+    oldest_first = series["rows"][::-1]
+    rendered_charts = [chart for chart in render_charts(oldest_first, series["reporting_currency"]) if chart]
+    if rendered_charts:
+        body = h.div(rendered_charts, class_="charts")
+    else:
+        body = company_layout.render_empty_note(view, "No period with these figures.")
+    views = company_layout.render_choice(view, "charts", "Period", period, PERIODS, "period")
+    csv_url = view.get_url("charts", period=period, format="csv")
+    source = api_backed_pages.render_source_note(call, *api_calls, csv_url=csv_url)
     return company_layout.render_tab(
-        call, one, "charts", *body, api_backed_pages.render_source_note(call, *asks, csv=csv), keep=("period",)
+        call, view, "charts", h.div(views, class_="views"), body, source, kept_params=("period",)
     )
 
 
 def render_charts(rows: Sequence[Row], currency: str) -> list[Html]:
-    """All charts of rows, which begin with the oldest; empty where there is no figure."""
-    labels, of = _labels(rows), partial(_series, rows)
-    margins = [of(key, name, _hundredths) for key, name in _MARGINS]
-    per_share = [of("eps_diluted", "Diluted earnings"), of("dividends_per_share", "Dividends")]
-    assets = [of("total_current_assets", "Current"), _rest(rows, "total_assets", "total_current_assets", "Other")]
-    owed = _rest(rows, "total_liabilities", "total_current_liabilities", "Other liabilities")
-    claims = [of("total_current_liabilities", "Current liabilities"), owed, of("total_equity", "Equity")]
+    """Return all charts of the rows, which are in order of time. A chart without any figure is empty."""
+    labels = _list_labels(rows)
+    margins = [
+        _build_series(rows, "gross_margin", "Gross", _format_percentage),
+        _build_series(rows, "operating_margin", "Operating", _format_percentage),
+        _build_series(rows, "net_margin", "Net", _format_percentage),
+    ]
+    per_share = [
+        _build_series(rows, "eps_diluted", "Diluted earnings"),
+        _build_series(rows, "dividends_per_share", "Dividends"),
+    ]
+    assets = [
+        _build_series(rows, "total_current_assets", "Current"),
+        _build_difference(rows, "total_assets", "total_current_assets", "Other"),
+    ]
+    claims = [
+        _build_series(rows, "total_current_liabilities", "Current liabilities"),
+        _build_difference(rows, "total_liabilities", "total_current_liabilities", "Other liabilities"),
+        _build_series(rows, "total_equity", "Equity"),
+    ]
+    claims_title = f"Liabilities and equity, {currency}"
     return [
         render_revenue_chart(rows, currency),
         charts.render_line_chart("Margins", labels, margins),
         render_cash_flow_chart(rows, currency),
         charts.render_bar_chart(f"Per share, {currency}", labels, per_share),
-        charts.render_stacked_chart(f"Assets, {currency}", labels, _whole(assets)),
-        charts.render_stacked_chart(f"Liabilities and equity, {currency}", labels, _whole(claims)),
+        charts.render_stacked_chart(f"Assets, {currency}", labels, _drop_incomplete_periods(assets)),
+        charts.render_stacked_chart(claims_title, labels, _drop_incomplete_periods(claims)),
     ]
 
 
 def render_revenue_chart(rows: Sequence[Row], currency: str) -> Html:
-    """Revenue and net income as bars, the net margin as a line; ``rows`` begin with the oldest."""
-    columns = [_series(rows, "revenue", "Revenue"), _series(rows, "net_income", "Net income")]
-    line = _series(rows, "net_margin", "Net margin", _hundredths)
-    return charts.render_bar_chart(f"Revenue and net margin, {currency}", _labels(rows), columns, line)
+    """Return revenue and net income as bars and the net margin as a line. The rows are in order of time."""
+    columns = [_build_series(rows, "revenue", "Revenue"), _build_series(rows, "net_income", "Net income")]
+    line = _build_series(rows, "net_margin", "Net margin", _format_percentage)
+    return charts.render_bar_chart(f"Revenue and net margin, {currency}", _list_labels(rows), columns, line)
 
 
 def render_cash_flow_chart(rows: Sequence[Row], currency: str) -> Html:
-    """Cash from operations, what was invested, and what is left; ``rows`` begin with the oldest."""
-    spent = _series(rows, "capex", "Capital expenditure", sign=-1)
-    columns = [_series(rows, "operating_cashflow", "From operations"), spent, _series(rows, "free_cashflow", "Free")]
-    return charts.render_bar_chart(f"Cash flow, {currency}", _labels(rows), columns)
+    """Return cash from operations, capital expenditure and free cash flow. The rows are in order of time."""
+    columns = [
+        _build_series(rows, "operating_cashflow", "From operations"),
+        _build_series(rows, "capex", "Capital expenditure", sign=-1),
+        _build_series(rows, "free_cashflow", "Free"),
+    ]
+    return charts.render_bar_chart(f"Cash flow, {currency}", _list_labels(rows), columns)
 
 
-def _labels(rows: Sequence[Row]) -> list[str]:
+def _list_labels(rows: Sequence[Row]) -> list[str]:
     return [series_page.format_period(row) for row in rows]
 
 
-def _series(
-    rows: Sequence[Row], key: str, name: str, write: charts.FormatNumber = html_tables.format_short, sign: int = 1
+def _build_series(
+    rows: Sequence[Row], key: str, name: str, format_number: charts.FormatNumber = format_short, sign: int = 1
 ) -> ChartSeries:
-    """The values of a key, bare or in cells with their provenance."""
-    cells = [row["metrics"].get(key) for row in rows]
-    values = [cell["value"] if isinstance(cell, dict) else cell for cell in cells]
-    return ChartSeries(name, [None if value is None else value * sign for value in values], write)
+    """Return the figures of a metric. A row has bare figures, or cells with provenance."""
+    figures = []
+    for row in rows:
+        cell = row["metrics"].get(key)
+        figure = cell["value"] if isinstance(cell, dict) else cell
+        figures.append(None if figure is None else figure * sign)
+    return ChartSeries(name, figures, format_number)
 
 
-def _whole(parts: Sequence[ChartSeries]) -> list[ChartSeries]:
-    """The parts in those periods in which all are known: others would look like a whole that is smaller."""
-    known = [None not in values for values in zip(*(one.values for one in parts), strict=True)]
-    return [
-        one._replace(values=[value if told else None for value, told in zip(one.values, known, strict=True)])
-        for one in parts
-    ]
+def _build_difference(rows: Sequence[Row], total_key: str, part_key: str, name: str) -> ChartSeries:
+    """Return a total without one of its parts."""
+    differences = []
+    for row in rows:
+        total, part = row["metrics"].get(total_key), row["metrics"].get(part_key)
+        differences.append(None if total is None or part is None else total - part)
+    return ChartSeries(name, differences, format_short)
 
 
-def _hundredths(value: Decimal) -> str:
-    text = f"{abs(value) * 100:.0f} %"
-    return f"({text})" if value < 0 else text
+def _drop_incomplete_periods(parts: Sequence[ChartSeries]) -> list[ChartSeries]:
+    """Remove the figures of periods in which a part is unknown: their stack would look like a smaller total."""
+    complete = [None not in figures for figures in zip(*(part.values for part in parts), strict=True)]
+    result = []
+    for part in parts:
+        figures = [figure if is_complete else None for figure, is_complete in zip(part.values, complete, strict=True)]
+        result.append(part._replace(values=figures))
+    return result
 
 
-def _rest(rows: Sequence[Row], whole: str, part: str, name: str) -> ChartSeries:
-    pairs = [(row["metrics"].get(whole), row["metrics"].get(part)) for row in rows]
-    return ChartSeries(name, [None if a is None or b is None else a - b for a, b in pairs], html_tables.format_short)
+def _format_percentage(ratio: Decimal) -> str:
+    text = f"{abs(ratio) * 100:.0f} %"
+    return f"({text})" if ratio < 0 else text

@@ -1,4 +1,4 @@
-"""Whose pages they are: the company's head, its tabs, and the day and vintage that the whole page is as of."""
+"""The layout of a company's pages: the head, the tabs, and the choice of the day and basis of the figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from finapi.market.holdings import funds
 from finapi.market.reference import companies, sectors
 from finapi.market.reference.companies import Company, CompanyAttributes
 from finapi.web.financials.company_params import AS_OF, BASIS
-from finapi.web.html import html_tables, page_layout
+from finapi.web.html import form_fields, page_layout
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -22,21 +22,23 @@ from finapi.web.http.params import TICKER
 from finapi.web.pages import api_backed_pages, page_access
 from finapi.web.pages.api_backed_pages import FORMAT, ApiCall
 
-# An empty field of a form is one that was not filled in.
+# A form sends every field, so an empty parameter counts as not given.
 PARAMS = (TICKER, replace(AS_OF, empty_is_default=True), BASIS, FORMAT)
 
-TABS = (
-    ("", "At a glance"),
-    ("statements", "Statements"),
-    ("financials", "Standardised"),
-    ("charts", "Charts"),
-    ("filings", "Filings"),
-    ("insiders", "Insiders"),
-    ("holders", "Holders"),
-    ("segments", "Segments"),
-)
-# What as_of and basis do not change.
+# The tabs of a company: the last part of the path, and the title.
+TABS = {
+    "": "At a glance",
+    "statements": "Statements",
+    "financials": "Standardised",
+    "charts": "Charts",
+    "filings": "Filings",
+    "insiders": "Insiders",
+    "holders": "Holders",
+    "segments": "Segments",
+}
+# Tabs that do not change with ``as_of`` and ``basis``.
 TABS_WITHOUT_AS_OF = ("filings", "insiders", "holders")
+BASIS_LABELS = {"latest": "as last reported", "original": "as first filed"}
 
 _MONTHS = (
     "January",
@@ -56,137 +58,163 @@ _MONTHS = (
 
 @dataclass(frozen=True, slots=True)
 class CompanyView:
-    """A company, how the page's address names it, and as known when."""
+    """A company with the day and the basis of the figures that a page shows."""
 
     company: Company
-    named: str
+    url_name: str  # The ticker or the padded CIK in the URLs of its pages.
     as_of: str | None
     basis: str
     attributes: CompanyAttributes
-    newest: str | None
-    fund: bool
+    last_filed_day: str | None
+    is_fund: bool
 
     @property
-    def when(self) -> dict[str, str | None]:
-        """What the calls of a page are asked with, where it is not the default."""
+    def as_of_arguments(self) -> dict[str, str | None]:
+        """Return the parameters of API calls for the day and the basis; None for defaults."""
         return {"as_of": self.as_of, "basis": None if self.basis == "latest" else self.basis}
 
-    def address(self, tab: str, **more: Any) -> str:
-        """The address of one of its pages, as of the same day."""
-        return api_backed_pages.build_url(self.path(tab), **{**self.when, **more})
+    def get_url(self, tab: str, **arguments: Any) -> str:
+        """Return the URL of one of the company's pages, for the same day and basis."""
+        return api_backed_pages.build_url(self.get_path(tab), **{**self.as_of_arguments, **arguments})
 
-    def path(self, tab: str) -> str:
-        """The same without a query."""
-        return f"/company/{quote(self.named, safe='')}" + (f"/{tab}" if tab else "")
+    def get_path(self, tab: str) -> str:
+        """Return the path of one of the company's pages."""
+        return f"/company/{quote(self.url_name, safe='')}" + (f"/{tab}" if tab else "")
+
+    @property
+    def load_argument(self) -> str | None:
+        """Return the argument with which ``finapi load`` loads the company.
+
+        None if the page shows a day of the past: then loading would not add anything.
+        """
+        return None if self.as_of else self.company.ticker or self.company.padded_cik
+
+
+BuildCalls = Callable[[Call, CompanyView], Sequence[ApiCall]]
+RenderTab = Callable[[Call, CompanyView, Sequence[ApiCall]], Response]
 
 
 def get_company_view(call: Call) -> CompanyView:
-    """The company that the path names; UNKNOWN_TICKER (404) for none."""
+    """Return the company that the path names. Raise UNKNOWN_TICKER (404) if there is none."""
     text = call.params["ticker"]
     with call.app.db.read() as tx:
         company = companies.resolve(tx, text)
-        named = company.padded_cik if text.isdigit() or company.ticker is None else company.ticker
-        newest = filing_search.list_positions(
+        newest_positions = filing_search.list_positions(
             tx, filing_search.FilingQuery((company.cik,)), filing_search.PageRequest(1)
         )
-        told = companies.get_attributes(tx, company.cik)
-        fund = funds.find_name(tx, company.cik) is not None
-    as_of, basis = call.params.get("as_of"), call.params.get("basis", "latest")
-    return CompanyView(company, named, as_of, basis, told, newest[0].filed_at or None if newest else None, fund)
+        attributes = companies.get_attributes(tx, company.cik)
+        is_fund = funds.find_name(tx, company.cik) is not None
+    return CompanyView(
+        company=company,
+        url_name=company.padded_cik if text.isdigit() or company.ticker is None else company.ticker,
+        as_of=call.params.get("as_of"),
+        basis=call.params.get("basis", "latest"),
+        attributes=attributes,
+        last_filed_day=newest_positions[0].filed_at or None if newest_positions else None,
+        is_fund=is_fund,
+    )
 
 
-def serve_tab(
-    call: Call,
-    asks: Callable[[Call, CompanyView], Sequence[ApiCall]],
-    make: Callable[[Call, CompanyView, Sequence[ApiCall]], Response],
-    csv: Callable[[Call, CompanyView, Sequence[ApiCall]], Response] | None = None,
-) -> Response:
-    """A page of a company made of these calls; how it is loaded where it is not held."""
+def serve_tab(call: Call, build_calls: BuildCalls, render: RenderTab, serve_csv: RenderTab | None = None) -> Response:
+    """Return a page of a company, rendered from API calls.
+
+    The CSV of the page has the rows of the first call unless ``serve_csv`` is given. A company that is not known gets a
+    page that says how to load it.
+    """
     if call.app.config.pages == "off":
         return api_backed_pages.serve_api_page(call, (), partial(Response, 404, b""))
     try:
-        subject = get_company_view(call)
+        view = get_company_view(call)
     except ApiError as error:
-        return api_backed_pages.render_missing_page(
-            call, error, str(call.params["ticker"]).upper(), call.params["ticker"]
-        )
-    calls = asks(call, subject)
-    if csv is not None and call.params["format"] == "csv":
-        return page_access.serve_data_page(call, [one.name for one in calls], lambda: csv(call, subject, calls))
-    return api_backed_pages.serve_api_page(call, calls, lambda: make(call, subject, calls))
+        text = call.params["ticker"]
+        return api_backed_pages.render_missing_page(call, error, str(text).upper(), text)
+    api_calls = build_calls(call, view)
+    if serve_csv is not None and call.params["format"] == "csv":
+        route_names = [api_call.route_name for api_call in api_calls]
+        return page_access.serve_data_page(call, route_names, lambda: serve_csv(call, view, api_calls))
+    return api_backed_pages.serve_api_page(call, api_calls, lambda: render(call, view, api_calls))
 
 
 def render_tab(
-    call: Call, subject: CompanyView, name: str, *body: Child, status: int = 200, keep: Sequence[str] = ()
+    call: Call, view: CompanyView, tab: str, *body: Child, status: int = 200, kept_params: Sequence[str] = ()
 ) -> Response:
-    """The page of a tab; ``keep`` are the parameters that stay when the day or the vintage is changed."""
-    company = subject.company
-    title = next((said for key, said in TABS if key == name), name.capitalize())
-    links = [h.a(said, href=subject.address(key), aria_current="page" if key == name else None) for key, said in TABS]
-    named = f"{company.name} ({company.ticker or company.padded_cik}): {title}"
-    head = h.header(h.h1(company.name), h.p(_facts(subject), class_="quiet"), class_="subject")
-    when = name not in TABS_WITHOUT_AS_OF and _when(call, subject, name, keep)
-    content = (head, h.nav(links, class_="tabs", aria_label="Company"), when, *body)
-    return page_layout.render_page(call, named, *content, wide=True, status=status)
+    """Return the page of a tab. ``kept_params`` stay when the visitor changes the day or the basis."""
+    company = view.company
+    title = TABS.get(tab, tab.capitalize())
+    links = []
+    for name, tab_title in TABS.items():
+        links.append(h.a(tab_title, href=view.get_url(name), aria_current="page" if name == tab else None))
+    document_title = f"{company.name} ({company.ticker or company.padded_cik}): {title}"
+    head = h.header(h.h1(company.name), h.p(_list_attributes(view), class_="quiet"), class_="subject")
+    as_of_form = tab not in TABS_WITHOUT_AS_OF and _render_as_of_form(call, view, tab, kept_params)
+    content = (head, h.nav(links, class_="tabs", aria_label="Company"), as_of_form, *body)
+    return page_layout.render_page(call, document_title, *content, wide=True, status=status)
 
 
 def render_missing_tab(
-    call: Call, subject: CompanyView, name: str, error: ApiError, keep: Sequence[str] = ()
+    call: Call, view: CompanyView, tab: str, error: ApiError, kept_params: Sequence[str] = ()
 ) -> Response:
-    """The tab that says why there is nothing to show."""
-    return render_tab(
-        call,
-        subject,
-        name,
-        api_backed_pages.render_missing_note(error, get_load_argument(subject)),
-        status=error.status,
-        keep=keep,
-    )
+    """Return the page of a tab whose data are not stored. Raise an error that is not about missing data."""
+    note = api_backed_pages.render_missing_note(error, view.load_argument)
+    return render_tab(call, view, tab, note, status=error.status, kept_params=kept_params)
 
 
-def get_load_argument(subject: CompanyView) -> str | None:
-    """What loads the company; None where a day of the past is what leaves it empty."""
-    return None if subject.as_of else subject.company.ticker or subject.company.padded_cik
-
-
-def _facts(subject: CompanyView) -> list[Child]:
-    company, told = subject.company, subject.attributes
-    sector, industry = sectors.for_sic(told.sic)
-    end = told.fiscal_year_end or ""
-    month = _MONTHS[int(end[:2]) - 1] if end[:2].isdigit() and 0 < int(end[:2]) <= 12 else ""
-    named = [
-        company.ticker and h.b(company.ticker),
-        told.exchange,
-        industry or sector,
-        f"CIK {company.padded_cik}",
-        month and f"fiscal year ends in {month}",
-        subject.newest and f"last filing {subject.newest}",
-        subject.fund and h.a("what it holds", href=f"/fund/{company.padded_cik}"),
-    ]
-    return [[" · " if n else "", one] for n, one in enumerate(one for one in named if one)]
-
-
-def _when(call: Call, subject: CompanyView, name: str, keep: Sequence[str]) -> Html:
-    kept = [h.input(type="hidden", name=key, value=str(call.params[key])) for key in keep if call.params[key]]
-    said = {"latest": "as last reported", "original": "as first filed"}
-    return h.form(
-        kept,
-        html_tables.render_input("As of", "as_of", subject.as_of, "date"),
-        html_tables.render_select("Figures", "basis", subject.basis, said),
-        h.button("Show"),
-        any(subject.when.values()) and h.a("Today's view", href=subject.path(name)),
-        action=subject.path(name),
-        class_="filters",
-        aria_label="As of",
-    )
+def render_empty_note(view: CompanyView, text: str) -> Html:
+    """Return a note that a list or table is empty, with a hint on how to load the company."""
+    hint = api_backed_pages.render_load_hint(view.load_argument or "")
+    return h.p(text, " ", hint, class_="note", role="status")
 
 
 def render_choice(
-    subject: CompanyView, name: str, label: str, current: str, choices: dict[str, str], param: str, **more: Any
+    view: CompanyView, tab: str, label: str, current: str, choices: dict[str, str], param: str, **arguments: Any
 ) -> Html:
-    """Links between the views of a tab, the current one marked."""
-    links = [
-        h.a(said, href=subject.address(name, **{**more, param: key}), aria_current="true" if key == current else None)
-        for key, said in choices.items()
-    ]
+    """Return links between the views of a tab, the current one marked.
+
+    ``choices`` maps the values of ``param`` to texts; ``arguments`` are the other parameters of the links.
+    """
+    links = []
+    for key, text in choices.items():
+        url = view.get_url(tab, **{**arguments, param: key})
+        links.append(h.a(text, href=url, aria_current="true" if key == current else None))
     return h.nav(links, class_="choice", aria_label=label)
+
+
+def _list_attributes(view: CompanyView) -> list[Child]:
+    """Return the line under a company's name: exchange, industry, CIK and so on, as far as they are known."""
+    company, attributes = view.company, view.attributes
+    sector, industry = sectors.for_sic(attributes.sic)
+    month = _get_fiscal_year_end_month(attributes.fiscal_year_end or "")
+    parts = [
+        company.ticker and h.b(company.ticker),
+        attributes.exchange,
+        industry or sector,
+        f"CIK {company.padded_cik}",
+        month and f"fiscal year ends in {month}",
+        view.last_filed_day and f"last filing {view.last_filed_day}",
+        view.is_fund and h.a("what it holds", href=f"/fund/{company.padded_cik}"),
+    ]
+    known_parts = [part for part in parts if part]
+    return [[" · " if index else "", part] for index, part in enumerate(known_parts)]
+
+
+def _get_fiscal_year_end_month(month_and_day: str) -> str:
+    """Return the name of the month of a text such as "0930", or "" if there is none."""
+    digits = month_and_day[:2]
+    return _MONTHS[int(digits) - 1] if digits.isdigit() and 0 < int(digits) <= 12 else ""
+
+
+def _render_as_of_form(call: Call, view: CompanyView, tab: str, kept_params: Sequence[str]) -> Html:
+    hidden_fields = []
+    for name in kept_params:
+        if call.params[name]:
+            hidden_fields.append(h.input(type="hidden", name=name, value=str(call.params[name])))
+    return h.form(
+        hidden_fields,
+        form_fields.render_input("As of", "as_of", view.as_of, "date"),
+        form_fields.render_select("Figures", "basis", view.basis, BASIS_LABELS),
+        h.button("Show"),
+        any(view.as_of_arguments.values()) and h.a("Today's view", href=view.get_path(tab)),
+        action=view.get_path(tab),
+        class_="filters",
+        aria_label="As of",
+    )

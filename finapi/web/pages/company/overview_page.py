@@ -1,14 +1,14 @@
-"""A company at a glance: its key figures with ten years behind them, two charts and its newest filings."""
+"""The overview of a company: its key figures with sparklines of ten years, two charts and its newest filings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from decimal import Decimal
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from finapi.core.errors import ApiError
-from finapi.market.financials.series_rows import find_definition
-from finapi.web.html import charts, html_tables
+from finapi.web.html import charts, html_tables, number_formats
+from finapi.web.html.number_formats import Scale
+from finapi.web.html.reason_legend import ReasonLegend
 from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -16,7 +16,13 @@ from finapi.web.pages import api_backed_pages
 from finapi.web.pages.api_backed_pages import ApiCall, build_api_call
 from finapi.web.pages.company import charts_page, company_layout, filing_list
 from finapi.web.pages.company.company_layout import CompanyView
-from finapi.web.pages.company.series_page import Row, build_proof_path, format_metric, format_period
+from finapi.web.pages.company.series_page import (
+    Row,
+    build_proof_path,
+    format_metric,
+    format_period,
+    get_metric_label,
+)
 
 PARAMS = company_layout.PARAMS
 
@@ -37,107 +43,114 @@ METRIC_KEYS = (
     "market_cap",
     "pe_ratio",
 )
-MAX_YEARS, MAX_FILINGS = 10, 10
+MAX_YEARS = 10
+MAX_FILINGS = 10
+
+
+class PeriodFigures(NamedTuple):
+    """The figures of one period, as a row of the series, and the kind of the period ("A" or "TTM")."""
+
+    row: Row
+    kind: str
 
 
 def show_overview(call: Call) -> Response:
-    """The page at ``/company/{ticker}``."""
-    return company_layout.serve_tab(call, _asks, _page)
+    """Return the page at ``/company/{ticker}``."""
+    return company_layout.serve_tab(call, _build_calls, _render_page)
 
 
-def _asks(call: Call, one: CompanyView) -> Sequence[ApiCall]:
+def _build_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
     metrics = tuple(dict.fromkeys((*METRIC_KEYS, *charts_page.OVERVIEW_KEYS)))
-    named = {"ticker": one.named, "metrics": metrics, "provenance": "summary", **one.when}
+    arguments = {"ticker": view.url_name, "metrics": metrics, "provenance": "summary", **view.as_of_arguments}
     return (
-        build_api_call("/xbrl/timeseries", **named, years=MAX_YEARS),
-        build_api_call("/xbrl/timeseries", **named, period="TTM", period_offset=0),
-        build_api_call("/sec/filings", ticker=one.named, to_date=one.as_of, limit=MAX_FILINGS),
+        build_api_call("/xbrl/timeseries", **arguments, years=MAX_YEARS),
+        build_api_call("/xbrl/timeseries", **arguments, period="TTM", period_offset=0),
+        build_api_call("/sec/filings", ticker=view.url_name, to_date=view.as_of, limit=MAX_FILINGS),
     )
 
 
-def _page(call: Call, one: CompanyView, asks: Sequence[ApiCall]) -> Response:
-    listed = filing_list.render_newest_filings(call, one, asks[2])
+def _render_page(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> Response:
+    years_call, twelve_months_call, filings_call = api_calls
+    newest_filings = filing_list.render_newest_filings(call, view, filings_call)
     try:
-        years = asks[0].answer(call)
+        answer = years_call.get_answer(call)
     except ApiError as error:
-        return company_layout.render_tab(
-            call, one, "", api_backed_pages.render_missing_note(error, company_layout.get_load_argument(one)), listed
-        )
-    rows: list[Row] = years["data"]["rows"]
-    currency = years["data"]["reporting_currency"]
-    recent = _twelve_months(call, asks[1]) or (rows[0] if rows else None)
-    if recent is None:
-        note = h.p(
-            "No fiscal year with revenue or net income. ",
-            api_backed_pages.render_load_hint(company_layout.get_load_argument(one) or ""),
-            class_="note",
-            role="status",
-        )
-        return company_layout.render_tab(call, one, "", note, listed)
-    made_up = years["meta"]["price_source"] == "synthetic"
-    drawn = [
-        charts_page.render_revenue_chart(rows[::-1], currency),
-        charts_page.render_cash_flow_chart(rows[::-1], currency),
+        note = api_backed_pages.render_missing_note(error, view.load_argument)
+        return company_layout.render_tab(call, view, "", note, newest_filings)
+    years: list[Row] = answer["data"]["rows"]
+    currency = answer["data"]["reporting_currency"]
+    periods = [PeriodFigures(years[0], "A")] if years else []
+    twelve_months = _find_twelve_months(call, twelve_months_call)
+    if twelve_months is not None:
+        periods.insert(0, PeriodFigures(twelve_months, "TTM"))
+    if not periods:
+        note = company_layout.render_empty_note(view, "No fiscal year with revenue or net income.")
+        return company_layout.render_tab(call, view, "", note, newest_filings)
+    has_synthetic_prices = answer["meta"]["price_source"] == "synthetic"
+    key_figures = _render_key_figures(view, periods, years, currency, has_synthetic_prices)
+    oldest_first = years[::-1]
+    overview_charts = [
+        charts_page.render_revenue_chart(oldest_first, currency),
+        charts_page.render_cash_flow_chart(oldest_first, currency),
     ]
-    return company_layout.render_tab(
-        call,
-        one,
-        "",
-        h.div(_figures(one, recent, rows, currency, made_up), h.div(drawn), class_="columns"),
-        api_backed_pages.render_source_note(call, *asks[:2], csv=one.address("", format="csv")),
-        listed,
+    source = api_backed_pages.render_source_note(
+        call, years_call, twelve_months_call, csv_url=view.get_url("", format="csv")
     )
+    columns = h.div(key_figures, h.div(overview_charts), class_="columns")
+    return company_layout.render_tab(call, view, "", columns, source, newest_filings)
 
 
-def _twelve_months(call: Call, one: ApiCall) -> Row | None:
-    """The newest twelve months where they are known whole; nothing is wrong where they are not."""
-    rows: list[Row] = one.answer(call)["data"]["rows"]
-    told = any(rows[0]["metrics"][key]["value"] is not None for key in ("revenue", "net_income")) if rows else False
-    return {**rows[0], "kind": "TTM"} if told else None
+def _find_twelve_months(call: Call, twelve_months_call: ApiCall) -> Row | None:
+    """Return the latest twelve months if they have revenue or net income, else None."""
+    rows: list[Row] = twelve_months_call.get_answer(call)["data"]["rows"]
+    if not rows:
+        return None
+    metrics = rows[0]["metrics"]
+    has_figures = any(metrics[key]["value"] is not None for key in ("revenue", "net_income"))
+    return rows[0] if has_figures else None
 
 
-def _figures(one: CompanyView, recent: Row, rows: Sequence[Row], currency: str, made_up: bool) -> Html:
-    kind = recent.get("kind", "A")
-    reasons = html_tables.ReasonLegend()
-    shown = [(recent, kind), *([(rows[0], "A")] if kind == "TTM" and rows else [])]
-    cells: Mapping[str, Any] = recent["metrics"]
-    scale = html_tables.choose_scale(cell["value"] for cell in cells.values() if cell["unit"] == currency)
-    lines = []
-    for key in METRIC_KEYS:
-        past = [row["metrics"][key]["value"] for row in reversed(rows)]
-        lines.append(_line(one, shown, key, past, scale, reasons))
-    said = "Twelve months" if kind == "TTM" else "Fiscal year"
-    caption = f"{said} to {recent['period_end']}. {scale.of(currency)}, except per-share figures."
-    years = [f"Fiscal {format_period(row)}" for row, _ in shown[1:]]
-    head = ("Figure", said, *years, h.th("By year", class_="wide", scope="col"), "Filing")
+def _render_key_figures(
+    view: CompanyView, periods: Sequence[PeriodFigures], years: Sequence[Row], currency: str, has_synthetic_prices: bool
+) -> Html:
+    """Return the table of the key figures: the latest period, the last fiscal year if it is another one, the trend."""
+    latest = periods[0]
+    legend = ReasonLegend()
+    cells = latest.row["metrics"].values()
+    scale = number_formats.choose_scale(cell["value"] for cell in cells if cell["unit"] == currency)
+    lines = [_render_line(view, periods, years, key, scale, legend) for key in METRIC_KEYS]
+    period_name = "Twelve months" if latest.kind == "TTM" else "Fiscal year"
+    caption = f"{period_name} to {latest.row['period_end']}. {scale.describe(currency)}, except per-share figures."
+    year_headings = [f"Fiscal {format_period(period.row)}" for period in periods[1:]]
+    trend_heading = h.th("By year", class_="wide", scope="col")
+    headings = ("Figure", period_name, *year_headings, trend_heading, "Filing")
+    table = html_tables.render_table(caption, headings, lines, class_="fig glance", label="Key figures")
     note = h.p("Prices are made up, and so are figures computed from them.", class_="quiet")
-    made = html_tables.render_table(caption, head, lines, class_="fig glance", label="Key figures")
-    return h.section(made, reasons.legend(), made_up and note)
+    return h.section(table, legend.render(), has_synthetic_prices and note)
 
 
-def _line(
-    one: CompanyView,
-    shown: Sequence[tuple[Row, str]],
+def _render_line(
+    view: CompanyView,
+    periods: Sequence[PeriodFigures],
+    years: Sequence[Row],
     key: str,
-    past: list[Decimal | None],
-    scale: html_tables.Scale,
-    reasons: html_tables.ReasonLegend,
+    scale: Scale,
+    legend: ReasonLegend,
 ) -> Html:
-    label = getattr(find_definition(key), "label", key)
-    spark = h.td(charts.render_sparkline(past, f"{label} over {len(past)} fiscal years"), class_="wide")
-    cells = [_cell(one, row, kind, key, scale, reasons) for row, kind in shown]
-    filing = shown[0][0]["metrics"][key]["accession"]
-    link = h.td(filing and h.a(filing, href=f"/filing/{filing}"), class_="id")
-    return h.tr(h.th(label, scope="row"), cells, spark, link)
+    label = get_metric_label(key)
+    oldest_first = [row["metrics"][key]["value"] for row in reversed(years)]
+    sparkline = charts.render_sparkline(oldest_first, f"{label} over {len(oldest_first)} fiscal years")
+    cells = [_render_cell(view, period, key, scale, legend) for period in periods]
+    accession_number = periods[0].row["metrics"][key]["accession"]
+    filing_link = accession_number and h.a(accession_number, href=f"/filing/{accession_number}")
+    return h.tr(h.th(label, scope="row"), cells, h.td(sparkline, class_="wide"), h.td(filing_link, class_="id"))
 
 
-def _cell(
-    one: CompanyView, row: Row, kind: str, key: str, scale: html_tables.Scale, reasons: html_tables.ReasonLegend
-) -> Html:
-    cell = row["metrics"][key]
-    if cell["value"] is None:
-        return reasons.mark(cell["reason_code"] or cell["status"])
-    proof = one.address(build_proof_path(key, kind, row))
-    return html_tables.render_figure_cell(
-        h.a(format_metric(key, cell["value"], scale), href=proof), cell["value"], title=f"{cell['value']:f}"
-    )
+def _render_cell(view: CompanyView, period: PeriodFigures, key: str, scale: Scale, legend: ReasonLegend) -> Html:
+    cell = period.row["metrics"][key]
+    figure = cell["value"]
+    if figure is None:
+        return legend.render_missing_cell(cell["reason_code"] or cell["status"])
+    proof_url = view.get_url(build_proof_path(key, period.kind, period.row))
+    link = h.a(format_metric(key, figure, scale), href=proof_url)
+    return html_tables.render_figure_cell(link, figure, title=f"{figure:f}")

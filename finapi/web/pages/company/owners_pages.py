@@ -1,4 +1,4 @@
-"""Who owns and trades a company: its insiders' transactions beside the price, and the funds that hold it."""
+"""The pages of a company's owners: its insiders' transactions with the price, and the funds that hold it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 
 from finapi.core.errors import ApiError
 from finapi.market.insiders.rules import STANDARD_TYPES
-from finapi.web.html import charts, html_tables
+from finapi.web.html import charts, form_fields, html_tables
+from finapi.web.html.charts import ChartSeries, DayMark
+from finapi.web.html.html_tables import GridColumn
+from finapi.web.html.number_formats import format_count, format_number, format_per_share, format_short
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -19,7 +22,12 @@ from finapi.web.pages.api_backed_pages import ApiCall, build_api_call
 from finapi.web.pages.company import company_layout, filing_list
 from finapi.web.pages.company.company_layout import CompanyView
 
-MAX_TRADES, MAX_HOLDERS, PRICE_DAYS, ALL_DAYS = 40, 50, 1_260, 36_500
+PAGE_TRADES = 40
+PAGE_HOLDERS = 50
+PRICE_DAYS = 1_260  # Five years of trading days.
+WEEK_DAYS = 5  # Trading days.
+ALL_FILED_DAYS = 36_500  # A window of a hundred years.
+MAX_QUARTERS = 12
 INSIDER_PARAMS = (
     *company_layout.PARAMS,
     Param("standard_type", allowed=STANDARD_TYPES, empty_is_default=True),
@@ -28,192 +36,236 @@ INSIDER_PARAMS = (
 HOLDER_PARAMS = (*company_layout.PARAMS, Param("period", "quarter", empty_is_default=True), offset_param(100_000))
 
 
+# ---- insiders
+
+
 def show_insiders(call: Call) -> Response:
-    """The page at ``/company/{ticker}/insiders``."""
-    return company_layout.serve_tab(call, _insider_asks, _insider_page)
+    """Return the page at ``/company/{ticker}/insiders``."""
+    return company_layout.serve_tab(call, _build_insider_calls, _render_insiders)
 
 
-def _insider_asks(call: Call, one: CompanyView) -> Sequence[ApiCall]:
-    kind, cursor = call.params["standard_type"], call.params["cursor"]
-    every = {"ticker": one.named, "filed_at_days": ALL_DAYS}
+def _build_insider_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
+    arguments = {"ticker": view.url_name, "filed_at_days": ALL_FILED_DAYS}
     return (
         build_api_call(
-            "/insiders/transactions/by-ticker/{ticker}", **every, standard_type=kind, cursor=cursor, limit=MAX_TRADES
+            "/insiders/transactions/by-ticker/{ticker}",
+            **arguments,
+            standard_type=call.params["standard_type"],
+            cursor=call.params["cursor"],
+            limit=PAGE_TRADES,
         ),
-        build_api_call("/insiders/summary/by-ticker/{ticker}", **every),
-        build_api_call("/prices/{ticker}", ticker=one.named, limit=PRICE_DAYS),
+        build_api_call("/insiders/summary/by-ticker/{ticker}", **arguments),
+        build_api_call("/prices/{ticker}", ticker=view.url_name, limit=PRICE_DAYS),
     )
 
 
-def _insider_page(call: Call, one: CompanyView, asks: Sequence[ApiCall]) -> Response:
+def _render_insiders(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> Response:
+    trades_call, summary_call, prices_call = api_calls
     try:
-        answer = asks[0].answer(call)
-        sums = asks[1].answer(call)["data"]
+        answer = trades_call.get_answer(call)
+        summary = summary_call.get_answer(call)["data"]
     except ApiError as error:
-        return company_layout.render_missing_tab(call, one, "insiders", error)
-    rows = answer["data"]
+        return company_layout.render_missing_tab(call, view, "insiders", error)
+    trades = answer["data"]
+    if trades:
+        table = render_trades_table(trades)
+    else:
+        table = company_layout.render_empty_note(view, "No transactions of this kind.")
+    next_cursor = answer["meta"]["pagination"]["next_cursor"]
+    return company_layout.render_tab(
+        call,
+        view,
+        "insiders",
+        _render_summary(summary),
+        _render_price_chart(call, prices_call, trades),
+        _render_kind_form(call, view),
+        table,
+        filing_list.render_next_link(call, "Older transactions", cursor=next_cursor),
+        api_backed_pages.render_source_note(call, *api_calls, csv_url=filing_list.get_csv_url(call)),
+    )
+
+
+def _render_kind_form(call: Call, view: CompanyView) -> Html:
     choices = {"": "All kinds", **{name: name.replace("_", " ") for name in STANDARD_TYPES}}
-    form = h.form(
-        html_tables.render_select("Kind", "standard_type", call.params["standard_type"] or "", choices),
+    return h.form(
+        form_fields.render_select("Kind", "standard_type", call.params["standard_type"] or "", choices),
         h.button("Show"),
-        action=one.path("insiders"),
+        action=view.get_path("insiders"),
         class_="filters",
         aria_label="Kind",
     )
-    more = filing_list.render_next_link(call, "Older transactions", cursor=answer["meta"]["pagination"]["next_cursor"])
-    none = h.p(
-        "No transactions of this kind. ",
-        api_backed_pages.render_load_hint(company_layout.get_load_argument(one) or ""),
-        class_="note",
-        role="status",
-    )
-    source = api_backed_pages.render_source_note(call, *asks, csv=filing_list.get_csv_url(call))
-    return company_layout.render_tab(
-        call,
-        one,
-        "insiders",
-        _sums(sums),
-        _price_line(call, asks[2], rows),
-        form,
-        render_trades_table(rows) if rows else none,
-        more,
-        source,
-    )
 
 
-def _sums(sums: Mapping[str, Any]) -> Html:
-    pairs = (("Purchases", "total_buys", "total_buy_value"), ("Sales", "total_sells", "total_sell_value"))
-    sides = [
-        (said, f"{sums[count]:,} for {html_tables.format_short(sums[value], ' USD')}") for said, count, value in pairs
-    ]
-    net, last = (
-        ("Net", html_tables.format_short(sums["net_value"], " USD")),
-        ("Last trade", sums["latest_transaction_date"]),
-    )
+def _render_summary(summary: Mapping[str, Any]) -> Html:
     return html_tables.render_description_list(
-        [*sides, net, ("Insiders", f"{sums['unique_insiders']:,}"), last], "held"
+        [
+            ("Purchases", f"{summary['total_buys']:,} for {format_short(summary['total_buy_value'], ' USD')}"),
+            ("Sales", f"{summary['total_sells']:,} for {format_short(summary['total_sell_value'], ' USD')}"),
+            ("Net", format_short(summary["net_value"], " USD")),
+            ("Insiders", f"{summary['unique_insiders']:,}"),
+            ("Last trade", summary["latest_transaction_date"]),
+        ],
+        "held",
     )
 
 
-def _price_line(call: Call, prices: ApiCall, trades: Sequence[Mapping[str, Any]]) -> Html | None:
-    """The closing price of five years with purchases and sales on it; nothing where no price is held."""
+def _render_price_chart(call: Call, prices_call: ApiCall, trades: Sequence[Mapping[str, Any]]) -> Html | None:
+    """Return the closing prices of five years with marks for purchases and sales, None for fewer than two prices."""
     try:
-        answer = prices.answer(call)
+        answer = prices_call.get_answer(call)
     except ApiError as error:
         if error.code not in api_backed_pages.MISSING_DATA_CODES:
             raise
         return h.p("No prices of this company.", class_="quiet")
-    rows = answer["data"][::-1]
-    if len(rows) < 2:
+    prices = answer["data"][::-1]
+    if len(prices) < 2:
         return None
-    first, last = rows[0]["date"], rows[-1]["date"]
-    span = (date.fromisoformat(last) - date.fromisoformat(first)).days or 1
-    marks = [
-        (
-            (date.fromisoformat(one["transaction_date"]) - date.fromisoformat(first)).days / span,
-            one["standard_type"] == "purchase",
-            f"{one['insider_name']}, {one['transaction_date']}: {one['standard_type']}, {_worth(one)}",
-        )
-        for one in trades
-        if one["standard_type"] in ("purchase", "sale") and first <= (one["transaction_date"] or "") <= last
-    ]
-    weekly = [row["close"] for row in rows[::5]]
-    made_up = " (made up)" if answer["meta"]["synthetic"] else ""
-    drawn = charts.render_daily_chart(
-        f"Close by week{made_up}", first, last, charts.ChartSeries("Close", weekly, html_tables.format_per_share), marks
+    first_day, last_day = prices[0]["date"], prices[-1]["date"]
+    marks = _build_trade_marks(trades, first_day, last_day)
+    weekly_closes = [price["close"] for price in prices[::WEEK_DAYS]]
+    series = ChartSeries("Close", weekly_closes, format_per_share)
+    title = "Close by week (made up)" if answer["meta"]["synthetic"] else "Close by week"
+    chart = charts.render_daily_chart(title, first_day, last_day, series, marks)
+    return h.div(chart, class_="charts") if chart else None
+
+
+def _build_trade_marks(trades: Sequence[Mapping[str, Any]], first_day: str, last_day: str) -> list[DayMark]:
+    start = date.fromisoformat(first_day)
+    span_days = (date.fromisoformat(last_day) - start).days or 1
+    marks = []
+    for trade in trades:
+        kind, day = trade["standard_type"], trade["transaction_date"]
+        if kind not in ("purchase", "sale") or not first_day <= (day or "") <= last_day:
+            continue
+        position = (date.fromisoformat(day) - start).days / span_days
+        tooltip = f"{trade['insider_name']}, {day}: {kind}, {_describe_worth(trade)}"
+        marks.append(DayMark(position, points_up=kind == "purchase", tooltip=tooltip))
+    return marks
+
+
+def render_trades_table(trades: Sequence[Mapping[str, Any]], *, with_company: bool = False) -> Html:
+    """Return transactions as a table, with the company of each (an insider's page) or else with its insider."""
+    columns = (
+        GridColumn("Traded", "transaction_date"),
+        GridColumn("Company", _render_company_header)
+        if with_company
+        else GridColumn("Insider", _render_insider_header),
+        GridColumn("Role", _describe_role),
+        GridColumn("Kind", _render_kind),
+        GridColumn("Shares", "shares", numeric=True),
+        GridColumn("Price", _render_price, numeric=True),
+        GridColumn("Value", "transaction_value", numeric=True),
+        GridColumn("Owned after", "shares_owned_following", numeric=True),
+        GridColumn("Form", lambda trade: h.a(trade["form_type"], href=f"/filing/{trade['accession_number']}")),
     )
-    return h.div(drawn, class_="charts") if drawn else None
+    return html_tables.render_grid("In dollars; a dash where the form gives no figure", columns, trades)
 
 
-def render_trades_table(rows: Sequence[Mapping[str, Any]], *, issuer: bool = False) -> Html:
-    """Transactions as a table: those of a company, or with their companies those of an insider."""
-    who: html_tables.GridColumn = (
-        "Insider",
-        lambda one: html_tables.render_link_header(one["insider_name"], f"/insider/{one['insider_cik']}"),
-    )
-    if issuer:
-        who = (
-            "Company",
-            lambda one: html_tables.render_link_header(one["company_name"], f"/company/{one['issuer_cik']}"),
-        )
-    kind = ("Kind", lambda one: h.td(one["standard_type"].replace("_", " "), title=one["transaction_description"]))
-    price = (">Price", lambda one: html_tables.render_number_cell(one["price_per_share"], html_tables.format_per_share))
-    form = ("Form", lambda one: h.a(one["form_type"], href=f"/filing/{one['accession_number']}"))
-    told = (">Shares=shares", price, ">Value=transaction_value", ">Owned after=shares_owned_following")
-    columns: Sequence[html_tables.GridColumn] = ("Traded=transaction_date", who, ("Role", _role), kind, *told, form)
-    return html_tables.render_grid("In dollars; a dash where the form gives no figure", columns, rows)
+def _render_insider_header(trade: Mapping[str, Any]) -> Html:
+    return html_tables.render_link_header(trade["insider_name"], f"/insider/{trade['insider_cik']}")
 
 
-def _worth(one: Mapping[str, Any]) -> str:
-    value = one["transaction_value"]
-    return "value unknown" if value is None else f"{html_tables.format_number(value)} dollars"
+def _render_company_header(trade: Mapping[str, Any]) -> Html:
+    return html_tables.render_link_header(trade["company_name"], f"/company/{trade['issuer_cik']}")
 
 
-def _role(one: Mapping[str, Any]) -> str:
-    roles = (("is_director", "director"), ("is_ten_percent_owner", "10 % owner"), ("is_other", "other"))
-    named = [one["insider_title"]] if one["insider_title"] else ["officer"] if one["is_officer"] else []
-    return ", ".join([*named, *(said for member, said in roles if one[member])])
+def _render_kind(trade: Mapping[str, Any]) -> Html:
+    return h.td(trade["standard_type"].replace("_", " "), title=trade["transaction_description"])
+
+
+def _render_price(trade: Mapping[str, Any]) -> Html:
+    return html_tables.render_number_cell(trade["price_per_share"], format_per_share)
+
+
+def _describe_worth(trade: Mapping[str, Any]) -> str:
+    dollars = trade["transaction_value"]
+    return "value unknown" if dollars is None else f"{format_number(dollars)} dollars"
+
+
+def _describe_role(trade: Mapping[str, Any]) -> str:
+    roles = []
+    if trade["insider_title"]:
+        roles.append(trade["insider_title"])
+    elif trade["is_officer"]:
+        roles.append("officer")
+    for key, role in (("is_director", "director"), ("is_ten_percent_owner", "10 % owner"), ("is_other", "other")):
+        if trade[key]:
+            roles.append(role)
+    return ", ".join(roles)
+
+
+# ---- funds
 
 
 def show_holders(call: Call) -> Response:
-    """The page at ``/company/{ticker}/holders``."""
-    return company_layout.serve_tab(call, _holder_asks, _holder_page)
+    """Return the page at ``/company/{ticker}/holders``."""
+    return company_layout.serve_tab(call, _build_holder_calls, _render_holders)
 
 
-def _holder_asks(call: Call, one: CompanyView) -> Sequence[ApiCall]:
-    page = {"period": call.params["period"], "offset": call.params["offset"] or None, "limit": MAX_HOLDERS}
-    # Holdings know securities by their tickers alone.
-    ticker = one.company.ticker or one.named
+def _build_holder_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
+    # 13F holdings are found by ticker only, even if the page's URL has a CIK.
+    ticker = view.company.ticker or view.url_name
     return (
-        build_api_call("/tickers/{ticker}/holders", ticker=ticker, **page),
+        build_api_call(
+            "/tickers/{ticker}/holders",
+            ticker=ticker,
+            period=call.params["period"],
+            offset=call.params["offset"] or None,
+            limit=PAGE_HOLDERS,
+        ),
         build_api_call("/tickers/{ticker}/fund-trends", ticker=ticker),
     )
 
 
-def _holder_page(call: Call, one: CompanyView, asks: Sequence[ApiCall]) -> Response:
+def _render_holders(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> Response:
+    holders_call, trends_call = api_calls
     try:
-        data = asks[0].answer(call)["data"]
-        quarters = asks[1].answer(call)["data"]["quarters"]
+        answer = holders_call.get_answer(call)["data"]
+        quarters = trends_call.get_answer(call)["data"]["quarters"]
     except ApiError as error:
-        return company_layout.render_missing_tab(call, one, "holders", error)
-    none: Child = h.p(
-        "No fund reports holding it. ",
-        api_backed_pages.render_load_hint(company_layout.get_load_argument(one) or ""),
-        class_="note",
-        role="status",
+        return company_layout.render_missing_tab(call, view, "holders", error)
+    body: Child
+    if answer["holders"]:
+        body = _render_holders_table(answer)
+    else:
+        body = company_layout.render_empty_note(view, "No fund reports holding it.")
+    next_offset = answer["has_more"] and answer["offset"] + PAGE_HOLDERS
+    next_link = filing_list.render_next_link(call, "More funds", offset=next_offset)
+    source = api_backed_pages.render_source_note(call, *api_calls, csv_url=filing_list.get_csv_url(call))
+    return company_layout.render_tab(call, view, "holders", body, next_link, _render_trend(quarters), source)
+
+
+def _render_holders_table(answer: Mapping[str, Any]) -> Html:
+    count = format_count(answer["total_holders"], "fund")
+    caption = (
+        f"{count} at {answer['period']}, {format_short(answer['total_value'])} dollars. "
+        f"Change since {answer['prev_period']}."
     )
-    body = _holders_table(data) if data["holders"] else none
-    more = filing_list.render_next_link(call, "More funds", offset=data["has_more"] and data["offset"] + MAX_HOLDERS)
-    source = api_backed_pages.render_source_note(call, *asks, csv=filing_list.get_csv_url(call))
-    return company_layout.render_tab(call, one, "holders", body, more, _trend(quarters), source)
-
-
-def _holders_table(data: Mapping[str, Any]) -> Html:
-    total, period = html_tables.format_short(data["total_value"]), data["period"]
-    said = f"{html_tables.format_count(data['total_holders'], 'fund')} at {period}, {total} dollars. "
-    said += f"Change since {data['prev_period']}."
-    columns: Sequence[html_tables.GridColumn] = (
-        ("Fund", lambda row: html_tables.render_link_header(row["name"], f"/fund/{row['cik']}")),
-        *(">Shares=shares", ">Value=value"),
-        (
-            ">Of portfolio",
-            lambda row: html_tables.render_number_cell(row["pct_of_portfolio"], lambda value: f"{value:,.2f} %"),
-        ),
-        ">Change=chg_shares",
-        ("Status", lambda row: row["status"] or "no report for the previous quarter"),
-        (
-            "Filing",
-            lambda row: h.td(h.a(row["accession_number"], href=f"/filing/{row['accession_number']}"), class_="id"),
-        ),
+    columns = (
+        GridColumn("Fund", lambda holder: html_tables.render_link_header(holder["name"], f"/fund/{holder['cik']}")),
+        GridColumn("Shares", "shares", numeric=True),
+        GridColumn("Value", "value", numeric=True),
+        GridColumn("Of portfolio", _render_portfolio_share, numeric=True),
+        GridColumn("Change", "chg_shares", numeric=True),
+        GridColumn("Status", lambda holder: holder["status"] or "no report for the previous quarter"),
+        GridColumn("Filing", _render_holder_filing),
     )
-    return html_tables.render_grid(said, columns, data["holders"])
+    return html_tables.render_grid(caption, columns, answer["holders"])
 
 
-def _trend(quarters: Sequence[Mapping[str, Any]]) -> Html | None:
-    rows = quarters[::-1][-12:]
-    if len(rows) < 2:
+def _render_portfolio_share(holder: Mapping[str, Any]) -> Html:
+    return html_tables.render_number_cell(holder["pct_of_portfolio"], lambda percentage: f"{percentage:,.2f} %")
+
+
+def _render_holder_filing(holder: Mapping[str, Any]) -> Html:
+    accession_number = holder["accession_number"]
+    return h.td(h.a(accession_number, href=f"/filing/{accession_number}"), class_="id")
+
+
+def _render_trend(quarters: Sequence[Mapping[str, Any]]) -> Html | None:
+    oldest_first = quarters[::-1][-MAX_QUARTERS:]
+    if len(oldest_first) < 2:
         return None
-    shares = charts.ChartSeries("Shares held by funds", [row["total_shares"] for row in rows], html_tables.format_short)
-    return h.div(
-        charts.render_bar_chart("Quarter by quarter", [row["date"][:7] for row in rows], [shares]), class_="charts"
-    )
+    shares = ChartSeries("Shares held by funds", [quarter["total_shares"] for quarter in oldest_first], format_short)
+    months = [quarter["date"][:7] for quarter in oldest_first]
+    return h.div(charts.render_bar_chart("Quarter by quarter", months, [shares]), class_="charts")

@@ -1,16 +1,22 @@
-"""The proof of a figure: its facts with their signs, the formula, what else was filed, and the filings themselves."""
+"""The proof of a figure: the facts it is computed from, the formula, other facts for the period, and the filings.
+
+A second page lists every fact that a company filed under one concept.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from finapi.core.errors import ApiError
 from finapi.market.documents import filing_rows
 from finapi.market.financials.series_rows import find_definition
 from finapi.web.html import html_tables
+from finapi.web.html.html_tables import GridColumn
+from finapi.web.html.number_formats import ONES, format_count, format_number
+from finapi.web.html.reason_legend import describe_reason
 from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -23,191 +29,249 @@ from finapi.web.pages.company.company_layout import CompanyView
 PARAMS = (*company_layout.PARAMS, path_param("metric"), path_param("cell"))
 FACT_PARAMS = (*company_layout.PARAMS, path_param("concept"), Param("end", "date", empty_is_default=True))
 
-# "A2024FY", or by the last day of the period "A2024-09-28".
-_CELL = re.compile(r"(A|Q|TTM|YTD)(?:([12][0-9]{3})(FY|Q[1-4])|([12][0-9]{3}-[01][0-9]-[0-3][0-9]))")
-_METHODS = {
+# A cell in the path: "A2024FY", or by the last day of the period "A2024-09-28".
+_CELL = re.compile(
+    r"(?P<period>A|Q|TTM|YTD)"
+    r"(?:(?P<fiscal_year>[12][0-9]{3})(?P<fiscal_period>FY|Q[1-4])"
+    r"|(?P<period_end>[12][0-9]{3}-[01][0-9]-[0-3][0-9]))"
+)
+_METHOD_TEXTS = {
     "reported": "as reported, under the first tag of its rule",
     "mapped": "as reported, under another tag with the same meaning",
     "derived": "computed from reported figures",
 }
-_CHECKS = {"consistent": "adds up", "inconsistent": "does not add up", "unchecked": "not part of a total"}
+_CHECK_TEXTS = {
+    "consistent": "adds up",
+    "inconsistent": "does not add up",
+    "unchecked": "not part of a total",
+}
+_SIGNS = {1: "+", -1: "−"}
+
+
+class SecLinks(NamedTuple):
+    """The SEC's URLs of a filing: its index, and its main document if that is known."""
+
+    index_url: str | None
+    document_url: str | None
+
+
+# ---- proof of a figure
 
 
 def show_proof(call: Call) -> Response:
-    """The page at ``/company/{ticker}/proof/{metric}/{cell}``, where the cell is "A2024FY" or "Q2025Q2"."""
+    """Return the page at ``/company/{ticker}/proof/{metric}/{cell}``, where the cell is "A2024FY" or "Q2025Q2".
+
+    Raise NOT_FOUND for a metric or cell that does not exist.
+    """
     if _CELL.fullmatch(call.params["cell"]) is None or find_definition(call.params["metric"]) is None:
         raise ApiError("NOT_FOUND", "Figure not found.")
-    return company_layout.serve_tab(call, _asks, _page)
+    return company_layout.serve_tab(call, _build_proof_calls, _render_proof)
 
 
-def _asks(call: Call, one: CompanyView) -> Sequence[ApiCall]:
-    found = _CELL.fullmatch(call.params["cell"])
-    assert found is not None
-    names = ("period", "fiscal_year", "fiscal_period", "period_end")
-    given = {"metric": call.params["metric"], **dict(zip(names, found.groups(), strict=True))}
-    return (build_api_call("/xbrl/proof", ticker=one.named, **given, **one.when),)
+def _build_proof_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
+    cell = _CELL.fullmatch(call.params["cell"])
+    assert cell is not None
+    proof_call = build_api_call(
+        "/xbrl/proof",
+        ticker=view.url_name,
+        metric=call.params["metric"],
+        **cell.groupdict(),
+        **view.as_of_arguments,
+    )
+    return (proof_call,)
 
 
-def _page(call: Call, one: CompanyView, asks: Sequence[ApiCall]) -> Response:
+def _render_proof(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> Response:
     tab = f"proof/{call.params['metric']}/{call.params['cell']}"
     try:
-        data = asks[0].answer(call)["data"]
+        proof = api_calls[0].get_answer(call)["data"]
     except ApiError as error:
-        return company_layout.render_missing_tab(call, one, tab, error)
-    told = data["cell"]
-    accessions = {fact["accession"] for fact in (*told["operands"], *data["vintages"]) if fact["accession"]}
-    links = _links(call, [*accessions, *([told["accession"]] if told["accession"] else [])])
-    vintages = data["vintages"] and render_section(
-        "Everything that was filed for this period", _facts(data["vintages"], links)
-    )
+        return company_layout.render_missing_tab(call, view, tab, error)
+    cell, operands, vintages = proof["cell"], proof["cell"]["operands"], proof["vintages"]
+    facts = (*operands, *vintages)
+    links = _load_sec_links(call, [cell["accession"], *(fact["accession"] for fact in facts)])
     return company_layout.render_tab(
         call,
-        one,
+        view,
         tab,
-        h.h2(f"{data['label']}, {_period(call, data)}", class_="title"),
-        _answer(call, told),
-        _why(told),
-        _told(data, links),
-        _inputs(one, data["inputs"]),
-        render_section("Facts it is computed from", _facts(told["operands"], links, signs=True)),
-        vintages,
-        _rules(data["considered"]),
-        api_backed_pages.render_source_note(call, *asks),
+        h.h2(f"{proof['label']}, {_describe_period(call, proof)}", class_="title"),
+        _render_figure(call, cell),
+        _render_missing_reason(cell),
+        _render_description(proof, links),
+        _render_inputs(view, proof["inputs"]),
+        render_section("Facts it is computed from", _render_facts(operands, links, with_signs=True)),
+        vintages and render_section("Everything that was filed for this period", _render_facts(vintages, links)),
+        _render_rules(proof["considered"]),
+        api_backed_pages.render_source_note(call, *api_calls),
     )
 
 
-def _answer(call: Call, told: Mapping[str, Any]) -> Html:
-    """The figure as it is read, and exactly where that is not the same."""
-    exact = read = "–"
-    if told["value"] is not None:
-        exact = html_tables.format_number(told["value"])
-        read = series_page.format_metric(call.params["metric"], told["value"], html_tables.SCALES[2])
-    unit = h.span(read != exact and f"{exact} ", told["unit"], class_="quiet")
-    return h.p(h.strong(read), " ", unit, class_="answer")
+def _render_figure(call: Call, cell: Mapping[str, Any]) -> Html:
+    """Return the figure as it is read, followed by its exact digits if they differ."""
+    exact = text = "–"
+    if cell["value"] is not None:
+        exact = format_number(cell["value"])
+        text = series_page.format_metric(call.params["metric"], cell["value"], ONES)
+    unit = h.span(text != exact and f"{exact} ", cell["unit"], class_="quiet")
+    return h.p(h.strong(text), " ", unit, class_="answer")
 
 
-def _period(call: Call, data: Mapping[str, Any]) -> str:
-    said = {"T": "twelve months to", "Y": "year to date,"}.get(call.params["cell"][0], "")
-    return f"{said} {data['period_end']}" if said else f"{data['fiscal_period']} {data['fiscal_year']}"
+def _describe_period(call: Call, proof: Mapping[str, Any]) -> str:
+    kind = call.params["cell"]
+    if kind.startswith("TTM"):
+        return f"twelve months to {proof['period_end']}"
+    if kind.startswith("YTD"):
+        return f"year to date, {proof['period_end']}"
+    return f"{proof['fiscal_period']} {proof['fiscal_year']}"
 
 
-def _told(data: Mapping[str, Any], links: Mapping[str, tuple[str, str | None]]) -> Html:
-    told = data["cell"]
-    span = f"{data['period_start'] or ''} to {data['period_end']}".removeprefix(" to ")
+def _render_description(proof: Mapping[str, Any], links: Mapping[str, SecLinks]) -> Html:
+    cell = proof["cell"]
+    accession_number = cell["accession"]
+    confidence = cell["confidence"]
     return html_tables.render_description_list(
         [
-            ("Period", span),
-            ("What it is", data["definition"]),
-            ("Formula", data["formula"] and h.code(data["formula"])),
-            ("Concept", told["concept"] and h.code(told["concept"])),
-            ("How", _METHODS.get(told["method"] or "", told["method"])),
-            ("Total", _CHECKS.get(told["calc_status"] or "")),
-            ("Confidence", told["confidence"] is not None and f"{told['confidence']} of 100"),
-            ("Filing", told["accession"] and _filing(told["accession"], links)),
+            ("Period", _format_span(proof["period_start"], proof["period_end"])),
+            ("What it is", proof["definition"]),
+            ("Formula", proof["formula"] and h.code(proof["formula"])),
+            ("Concept", cell["concept"] and h.code(cell["concept"])),
+            ("How", _METHOD_TEXTS.get(cell["method"] or "", cell["method"])),
+            ("Total", _CHECK_TEXTS.get(cell["calc_status"] or "")),
+            ("Confidence", confidence is not None and f"{confidence} of 100"),
+            ("Filing", accession_number and _render_filing_links(accession_number, links)),
         ]
     )
 
 
-def _why(told: Mapping[str, Any]) -> Html | None:
-    if told["value"] is not None:
+def _format_span(first_day: str | None, last_day: str) -> str:
+    """Return a duration as "2024-01-01 to 2024-12-31", an instant as its day."""
+    return f"{first_day} to {last_day}" if first_day else last_day
+
+
+def _render_missing_reason(cell: Mapping[str, Any]) -> Html | None:
+    if cell["value"] is not None:
         return None
-    label, said = html_tables.ReasonLegend.said(told["reason_code"] or "not_reported")
-    return h.p(h.b(label, "."), " ", said, class_="note", role="status")
+    reason = describe_reason(cell["reason_code"] or "not_reported")
+    return h.p(h.b(reason.label, "."), " ", reason.definition, class_="note", role="status")
 
 
-def _links(call: Call, accessions: Sequence[str]) -> dict[str, tuple[str, str | None]]:
-    """Where the SEC has filings, by accession number: the index, and the document that people read."""
+def _load_sec_links(call: Call, accession_numbers: Iterable[str | None]) -> dict[str, SecLinks]:
+    """Return the SEC's URLs of filings by accession number. Facts without an accession number are ignored."""
+    unique_numbers = list(dict.fromkeys(number for number in accession_numbers if number))
     with call.app.db.read() as tx:
-        rows = filing_rows.list_filings(tx, list(dict.fromkeys(accessions)))
-    return {row["accession_number"]: (row["primary_link"], row["primary_html_url"]) for row in rows}
+        rows = filing_rows.list_filings(tx, unique_numbers)
+    return {row["accession_number"]: SecLinks(row["primary_link"], row["primary_html_url"]) for row in rows}
 
 
-def _filing(accession: str, links: Mapping[str, tuple[str, str | None]]) -> Html:
-    index, document = links.get(accession, (None, None))
-    at_sec = document or index
-    return h.span(
-        h.a(accession, href=f"/filing/{accession}"), at_sec and [" ", h.a("at the SEC", href=at_sec, rel="noreferrer")]
-    )
+def _render_filing_links(accession_number: str, links: Mapping[str, SecLinks]) -> Html:
+    """Return the link to a filing's page, and the link to the SEC's copy if it is known."""
+    page_link = h.a(accession_number, href=f"/filing/{accession_number}")
+    sec_links = links.get(accession_number, SecLinks(None, None))
+    sec_url = sec_links.document_url or sec_links.index_url
+    return h.span(page_link, sec_url and [" ", h.a("at the SEC", href=sec_url, rel="noreferrer")])
 
 
-def _facts(
-    facts: Sequence[Mapping[str, Any]], links: Mapping[str, tuple[str, str | None]], *, signs: bool = False
+def _render_facts(
+    facts: Sequence[Mapping[str, Any]], links: Mapping[str, SecLinks], *, with_signs: bool = False
 ) -> Html:
     if not facts:
         return h.p("None.", class_="quiet")
-    columns: list[html_tables.GridColumn] = [
-        ("Concept", lambda fact: h.th(h.code(fact["concept"]), scope="row")),
-        (">Value", lambda fact: h.td(_value(fact["value"]), class_="num")),
-        "Unit=unit",
-        ("Period", lambda fact: f"{fact['start_date'] or ''} to {fact['end_date']}".removeprefix(" to ")),
-        *("Form=form_type", "Filed=filed_at"),
-        ("Filing", lambda fact: h.td(_filing(fact["accession"], links), class_="id")),
+    columns = [
+        GridColumn("Concept", lambda fact: h.th(h.code(fact["concept"]), scope="row")),
+        GridColumn("Value", lambda fact: h.td(_format_value(fact["value"]), class_="num"), numeric=True),
+        GridColumn("Unit", "unit"),
+        GridColumn("Period", lambda fact: _format_span(fact["start_date"], fact["end_date"])),
+        GridColumn("Form", "form_type"),
+        GridColumn("Filed", "filed_at"),
+        GridColumn("Filing", lambda fact: h.td(_render_filing_links(fact["accession"], links), class_="id")),
     ]
-    if signs:
-        columns.insert(0, ("Sign", lambda fact: {1: "+", -1: "−"}.get(fact["sign"], "")))
-    return html_tables.render_grid(html_tables.format_count(len(facts), "fact"), columns, facts, "facts")
+    if with_signs:
+        columns.insert(0, GridColumn("Sign", lambda fact: _SIGNS.get(fact["sign"], "")))
+    return html_tables.render_grid(format_count(len(facts), "fact"), columns, facts, "facts")
 
 
-def _value(value: Decimal | int | str | None, reason: str | None = None) -> str:
+def _format_value(value: Decimal | int | str | None, reason_code: str | None = None) -> str:
     if value is None:
-        return f"– ({html_tables.ReasonLegend.said(reason)[0]})" if reason else "nil"
-    return value if isinstance(value, str) else html_tables.format_number(value)
+        return f"– ({describe_reason(reason_code).label})" if reason_code else "nil"
+    return value if isinstance(value, str) else format_number(value)
 
 
-def _inputs(one: CompanyView, inputs: Sequence[Mapping[str, Any]]) -> Html | None:
+def _render_inputs(view: CompanyView, inputs: Sequence[Mapping[str, Any]]) -> Html | None:
+    """Return the section of the figures that a formula combines, each with a link to its own proof."""
     if not inputs:
         return None
-    columns: Sequence[html_tables.GridColumn] = (
-        (
-            "Figure",
-            lambda each: html_tables.render_link_header(
-                getattr(find_definition(each["metric"]), "label", ""), _proof_of(one, each)
-            ),
-        ),
-        ("Period", lambda each: f"{each['fiscal_period']} {each['fiscal_year']}"),
-        (">Value", lambda each: h.td(_value(each["value"], each["reason_code"]), class_="num")),
-        "Unit=unit",
+
+    def render_name(figure: Mapping[str, Any]) -> Html:
+        label = getattr(find_definition(figure["metric"]), "label", "")
+        return html_tables.render_link_header(label, _get_proof_url(view, figure))
+
+    def render_value(figure: Mapping[str, Any]) -> Html:
+        return h.td(_format_value(figure["value"], figure["reason_code"]), class_="num")
+
+    columns = (
+        GridColumn("Figure", render_name),
+        GridColumn("Period", lambda figure: f"{figure['fiscal_period']} {figure['fiscal_year']}"),
+        GridColumn("Value", render_value, numeric=True),
+        GridColumn("Unit", "unit"),
     )
-    return render_section(
-        "Figures it is computed from", html_tables.render_grid("Inputs of the formula", columns, inputs, "facts")
-    )
+    table = html_tables.render_grid("Inputs of the formula", columns, inputs, "facts")
+    return render_section("Figures it is computed from", table)
 
 
-def _proof_of(one: CompanyView, each: Mapping[str, Any]) -> str:
-    return one.address(f"proof/{each['metric']}/{each['period']}{each['fiscal_year']}{each['fiscal_period']}")
+def _get_proof_url(view: CompanyView, figure: Mapping[str, Any]) -> str:
+    cell = f"{figure['period']}{figure['fiscal_year']}{figure['fiscal_period']}"
+    return view.get_url(f"proof/{figure['metric']}/{cell}")
 
 
-def _rules(considered: Sequence[Mapping[str, Any]]) -> Html | None:
-    items = [h.li(h.code(rule["way"]), value=rule["tier"]) for rule in considered]
-    return render_section("Rules in order of preference", h.ol(items, class_="rules")) if items else None
+def _render_rules(rules: Sequence[Mapping[str, Any]]) -> Html | None:
+    entries = [h.li(h.code(rule["way"]), value=rule["tier"]) for rule in rules]
+    return render_section("Rules in order of preference", h.ol(entries, class_="rules")) if entries else None
+
+
+# ---- facts of a concept
 
 
 def show_fact(call: Call) -> Response:
-    """The page at ``/company/{ticker}/fact/{concept}``: what filings say under one concept."""
-    return company_layout.serve_tab(call, _fact_asks, _fact_page)
+    """Return the page at ``/company/{ticker}/fact/{concept}``: the facts that were filed under a concept."""
+    return company_layout.serve_tab(call, _build_fact_calls, _render_concept)
 
 
-def _fact_asks(call: Call, one: CompanyView) -> Sequence[ApiCall]:
+def _build_fact_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
     end = call.params["end"]
-    days = {"date_from": end, "date_to": end}
-    return (build_api_call("/facts/by-concept", concept=call.params["concept"], ticker=one.named, **days),)
+    fact_call = build_api_call(
+        "/facts/by-concept",
+        concept=call.params["concept"],
+        ticker=view.url_name,
+        date_from=end,
+        date_to=end,
+    )
+    return (fact_call,)
 
 
-def _fact_page(call: Call, one: CompanyView, asks: Sequence[ApiCall]) -> Response:
+def _render_concept(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> Response:
     tab = f"fact/{call.params['concept']}"
     try:
-        answer = asks[0].answer(call)
+        answer = api_calls[0].get_answer(call)
     except ApiError as error:
-        return company_layout.render_missing_tab(call, one, tab, error)
-    links = _links(call, [row["accession_number"] for row in answer["facts"] if row["accession_number"]])
-    names = {"start_date": "period_start", "end_date": "period_end", "accession": "accession_number"}
-    same = {"concept": answer["concept"]}
-    facts = [{**row, **same, **{name: row[theirs] for name, theirs in names.items()}} for row in answer["facts"]]
-    end = call.params["end"]
-    made = _facts(facts, links)
-    every = end and h.p(h.a("Every period of this concept", href=one.address(tab)))
-    none = h.p("No figure for the whole company.", class_="note", role="status")
+        return company_layout.render_missing_tab(call, view, tab, error)
+    rows = answer["facts"]
+    if rows:
+        links = _load_sec_links(call, [row["accession_number"] for row in rows])
+        body = _render_facts([_build_fact(row, answer["concept"]) for row in rows], links)
+    else:
+        body = h.p("No figure for the whole company.", class_="note", role="status")
+    all_link = call.params["end"] and h.p(h.a("Every period of this concept", href=view.get_url(tab)))
     title = h.h2(h.code(answer["concept"]), class_="title")
-    return company_layout.render_tab(
-        call, one, tab, title, made if facts else none, every, api_backed_pages.render_source_note(call, *asks)
-    )
+    source = api_backed_pages.render_source_note(call, *api_calls)
+    return company_layout.render_tab(call, view, tab, title, body, all_link, source)
+
+
+def _build_fact(row: Mapping[str, Any], concept: str) -> dict[str, Any]:
+    """Return a fact of the API's list under the names that facts of a proof have."""
+    return {
+        **row,
+        "concept": concept,
+        "start_date": row["period_start"],
+        "end_date": row["period_end"],
+        "accession": row["accession_number"],
+    }

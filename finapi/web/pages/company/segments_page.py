@@ -1,4 +1,4 @@
-"""Figures of a company by segment, product or region."""
+"""The segments of a company: revenue, operating income or assets by segment, product or region."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finapi.core.errors import ApiError
-from finapi.web.html import charts, html_tables
+from finapi.web.html import charts, html_tables, number_formats
+from finapi.web.html.charts import ChartSeries
+from finapi.web.html.number_formats import Scale, format_money, format_short
+from finapi.web.html.reason_legend import ReasonLegend
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -17,121 +20,146 @@ from finapi.web.pages.company import company_layout, filing_list, series_page
 from finapi.web.pages.company.company_layout import CompanyView
 
 METRICS = {"revenue": "Revenue", "operating_income": "Operating income", "total_assets": "Assets"}
+PERIODS = {"A": "Annual", "Q": "Quarterly"}
 PARAMS = (
     *company_layout.PARAMS,
-    Param("period", default="A", allowed=("A", "Q")),
+    Param("period", default="A", allowed=tuple(PERIODS)),
     Param("metric", default="revenue", allowed=tuple(METRICS)),
     Param("axis", empty_is_default=True),
 )
-MAX_PERIODS, MAX_LINES = 8, 6
+MAX_PERIODS = 8
+MAX_LINES = 6  # In the chart.
+
+_KEPT_PARAMS = ("metric", "period", "axis")
+_CSV_COLUMNS = (
+    "member",
+    "fiscal_year",
+    "fiscal_period",
+    "start_date",
+    "end_date",
+    "value",
+    "unit",
+    "concept",
+    "accession_no",
+)
+
+# The points of a table by member and last day of the period.
+PointsByCell = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
 def show_segments(call: Call) -> Response:
-    """The page at ``/company/{ticker}/segments``."""
-    return company_layout.serve_tab(call, _asks, _page, _csv)
+    """Return the page at ``/company/{ticker}/segments``."""
+    return company_layout.serve_tab(call, _build_calls, _render_page, _serve_csv)
 
 
-def _asks(call: Call, one: CompanyView) -> Sequence[ApiCall]:
-    given = {name: call.params[name] for name in ("metric", "period", "axis")}
-    return (build_api_call("/xbrl/segments", ticker=one.named, **given, years=MAX_PERIODS, **one.when),)
+def _build_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
+    params = call.params
+    segments_call = build_api_call(
+        "/xbrl/segments",
+        ticker=view.url_name,
+        metric=params["metric"],
+        period=params["period"],
+        axis=params["axis"],
+        years=MAX_PERIODS,
+        **view.as_of_arguments,
+    )
+    return (segments_call,)
 
 
-def _page(call: Call, one: CompanyView, asks: Sequence[ApiCall]) -> Response:
-    params, keep = call.params, ("metric", "period", "axis")
+def _render_page(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> Response:
     try:
-        answer = asks[0].answer(call)
+        answer = api_calls[0].get_answer(call)
     except ApiError as error:
-        return company_layout.render_missing_tab(call, one, "segments", error, keep)
-    data, axes = answer["data"], answer["meta"]["axes"]
-    chosen = {"metric": params["metric"], "period": params["period"], "axis": data["axis"]}
-    views = [
-        company_layout.render_choice(
-            one, "segments", "Figure", params["metric"], METRICS, "metric", period=params["period"]
-        ),
-        company_layout.render_choice(
-            one, "segments", "Period", params["period"], {"A": "Annual", "Q": "Quarterly"}, "period", **chosen
-        ),
-        len(axes) > 1
-        and company_layout.render_choice(
-            one, "segments", "By", data["axis"], {one: _said(one) for one in axes}, "axis", **chosen
-        ),
+        return company_layout.render_missing_tab(call, view, "segments", error, _KEPT_PARAMS)
+    data = answer["data"]
+    body: Child
+    if data["series"]:
+        body = _render_segments(data)
+        csv_url = filing_list.get_csv_url(call)
+    else:
+        body = company_layout.render_empty_note(view, "No filing reports it by segment.")
+        csv_url = ""
+    views = _render_choices(call, view, data["axis"], answer["meta"]["axes"])
+    source = api_backed_pages.render_source_note(call, *api_calls, csv_url=csv_url)
+    return company_layout.render_tab(
+        call, view, "segments", h.div(views, class_="views"), body, source, kept_params=_KEPT_PARAMS
+    )
+
+
+def _render_choices(call: Call, view: CompanyView, axis: str, axes: Sequence[str]) -> list[Child]:
+    metric, period = call.params["metric"], call.params["period"]
+    chosen = {"metric": metric, "period": period, "axis": axis}
+    choices: list[Child] = [
+        # Another metric need not have the same axis.
+        company_layout.render_choice(view, "segments", "Figure", metric, METRICS, "metric", period=period),
+        company_layout.render_choice(view, "segments", "Period", period, PERIODS, "period", **chosen),
     ]
-    none = h.p(
-        "No filing reports it by segment. ",
-        api_backed_pages.render_load_hint(company_layout.get_load_argument(one) or ""),
-        class_="note",
-        role="status",
-    )
-    body: Child = _table(data) if data["series"] else none
-    source = api_backed_pages.render_source_note(
-        call, *asks, csv=filing_list.get_csv_url(call) if data["series"] else ""
-    )
-    return company_layout.render_tab(call, one, "segments", h.div(views, class_="views"), body, source, keep=keep)
+    if len(axes) > 1:
+        axis_labels = {name: _describe_name(name) for name in axes}
+        choices.append(company_layout.render_choice(view, "segments", "By", axis, axis_labels, "axis", **chosen))
+    return choices
 
 
-def _csv(call: Call, one: CompanyView, asks: Sequence[ApiCall]) -> Response:
-    members = asks[0].answer(call)["data"]["series"]
-    rows = [{"member": member["member"], **point} for member in members for point in member["points"]]
-    names = [
-        "member",
-        "fiscal_year",
-        "fiscal_period",
-        "start_date",
-        "end_date",
-        "value",
-        "unit",
-        "concept",
-        "accession_no",
-    ]
-    return series_page.serve_rows_as_csv(names, rows, asks[0].target)
+def _serve_csv(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> Response:
+    rows = []
+    for series in api_calls[0].get_answer(call)["data"]["series"]:
+        for point in series["points"]:
+            rows.append({"member": series["member"], **point})
+    return series_page.serve_rows_as_csv(_CSV_COLUMNS, rows, api_calls[0].url)
 
 
-def _said(name: str) -> str:
-    return series_page.split_camel_case(
-        name.partition(":")[2].removeprefix("Statement").removesuffix("Axis").removesuffix("Member")
-    )
+def _describe_name(name: str) -> str:
+    """Return the words of an axis or member: "us-gaap:StatementBusinessSegmentsAxis" as "Business segments"."""
+    local_name = name.partition(":")[2].removeprefix("Statement").removesuffix("Axis").removesuffix("Member")
+    return series_page.split_camel_case(local_name)
 
 
-def _table(data: Mapping[str, Any]) -> Html:
-    points = {(member["member"], point["period_end"]): point for member in data["series"] for point in member["points"]}
-    periods = {point["period_end"]: series_page.format_period(point) for point in points.values()}
-    ends = sorted(periods, reverse=True)[:MAX_PERIODS]
-    members = sorted(
-        data["series"], key=lambda one: max((point["value"] for point in one["points"]), default=0), reverse=True
-    )
-    scale = html_tables.choose_scale(point["value"] for point in points.values())
+def _render_segments(data: Mapping[str, Any]) -> Html:
+    points: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for series in data["series"]:
+        for point in series["points"]:
+            points[series["member"], point["period_end"]] = point
+    period_names = {point["period_end"]: series_page.format_period(point) for point in points.values()}
+    newest_first = sorted(period_names, reverse=True)[:MAX_PERIODS]
+    members = [series["member"] for series in sorted(data["series"], key=_get_greatest_value, reverse=True)]
+    scale = number_formats.choose_scale(point["value"] for point in points.values())
     unit = next(iter(points.values()))["unit"]
-    reasons, rows = html_tables.ReasonLegend(), []
+    legend = ReasonLegend()
+    rows = []
     for member in members:
-        name = member["member"]
-        said = _said(name)
-        cells = [_cell(points.get((name, end)), scale, reasons) for end in ends]
-        rows.append(h.tr(h.th(said, scope="row", title=name), cells))
-    head = [h.th(h.span("Member", class_="unseen"), scope="col")]
-    head += [h.th(periods[end], h.small(end), scope="col") for end in ends]
-    caption = f"{METRICS[data['concept_or_metric']]} by {_said(data['axis']).lower()}. {scale.of(unit)}."
-    drawn = [
-        charts.ChartSeries(
-            _said(member["member"]),
-            [points.get((member["member"], end), {}).get("value") for end in reversed(ends)],
-            html_tables.format_short,
-        )
-        for member in members[:MAX_LINES]
-    ]
-    chart = charts.render_line_chart(f"The {len(drawn)} greatest", [periods[end] for end in reversed(ends)], drawn)
-    note = h.p("A member may be part of another, so rows need not add up to the total.", class_="quiet")
+        cells = [_render_cell(points.get((member, end)), scale, legend) for end in newest_first]
+        rows.append(h.tr(h.th(_describe_name(member), scope="row", title=member), cells))
+    headings = [h.th(h.span("Member", class_="unseen"), scope="col")]
+    headings += [h.th(period_names[end], h.small(end), scope="col") for end in newest_first]
+    metric = METRICS[data["concept_or_metric"]]
+    caption = f"{metric} by {_describe_name(data['axis']).lower()}. {scale.describe(unit)}."
+    chart = _render_chart(members[:MAX_LINES], points, period_names, newest_first[::-1])
     return h.section(
-        html_tables.render_table(caption, head, rows, class_="fig", label="Segments"),
-        note,
-        reasons.legend(),
+        html_tables.render_table(caption, headings, rows, class_="fig", label="Segments"),
+        h.p("A member may be part of another, so rows need not add up to the total.", class_="quiet"),
+        legend.render(),
         h.div(chart, class_="charts"),
     )
 
 
-def _cell(point: Mapping[str, Any] | None, scale: html_tables.Scale, reasons: html_tables.ReasonLegend) -> Html:
+def _render_chart(
+    members: Sequence[str], points: PointsByCell, period_names: Mapping[str, str], oldest_first: Sequence[str]
+) -> Html:
+    lines = []
+    for member in members:
+        figures = [points.get((member, end), {}).get("value") for end in oldest_first]
+        lines.append(ChartSeries(_describe_name(member), figures, format_short))
+    labels = [period_names[end] for end in oldest_first]
+    return charts.render_line_chart(f"The {len(lines)} greatest", labels, lines)
+
+
+def _get_greatest_value(series: Mapping[str, Any]) -> Any:
+    return max((point["value"] for point in series["points"]), default=0)
+
+
+def _render_cell(point: Mapping[str, Any] | None, scale: Scale, legend: ReasonLegend) -> Html:
     if point is None:
-        return reasons.mark("not_reported")
-    link = h.a(
-        html_tables.format_money(point["value"], scale), href=f"/filing/{point['accession_no']}", title=point["concept"]
-    )
+        return legend.render_missing_cell("not_reported")
+    text = format_money(point["value"], scale)
+    link = h.a(text, href=f"/filing/{point['accession_no']}", title=point["concept"])
     return html_tables.render_figure_cell(link, point["value"])

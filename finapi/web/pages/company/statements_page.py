@@ -1,4 +1,9 @@
-"""Statements as filed, period by period side by side: the lines of the newest report, those of others among them."""
+"""Statements as filed, with the periods of several reports side by side.
+
+The lines are those of the newest report. A line that only an older report has is inserted after the line that it
+follows there. A period that several reports show is taken from the newest of them, or from the oldest one for
+``basis=original``.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,9 @@ from finapi.core.errors import ApiError
 from finapi.market.documents import filing_rows
 from finapi.market.filings import filing_search
 from finapi.market.statements import filed_statements
-from finapi.web.html import html_tables
+from finapi.web.html import html_tables, number_formats
+from finapi.web.html.number_formats import ONES, Scale, format_money, format_number
+from finapi.web.html.reason_legend import ReasonLegend, describe_reason
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -28,274 +35,338 @@ STATEMENTS = {
     "comprehensive-income": "Comprehensive income",
     "equity": "Equity",
 }
+PERIODS = {"A": "Annual", "Q": "Quarterly"}
 REPORT_COUNTS = {"1": "One report", "4": "Four reports", "10": "Ten reports"}
 PARAMS = (
     *company_layout.PARAMS,
-    Param("period", default="A", allowed=("A", "Q")),
+    Param("period", default="A", allowed=tuple(PERIODS)),
     Param("statement", default="income", allowed=tuple(STATEMENTS)),
     Param("reports", default="4", allowed=tuple(REPORT_COUNTS)),
 )
-MAX_COLUMNS = 10  # columns
+MAX_COLUMNS = 10
+MAX_INDENTATION = 6
 
-# A line where it is not the same in another report: its concept, and whether it is what a period opens with.
-LineKey = tuple[str, str | None, str | None]
+# Columns belong together if their lengths differ by fewer days than this.
+_LENGTH_TOLERANCE_DAYS = 20
+_DAYS_IN_MONTH = 30.4
+
+
+class LineKey(NamedTuple):
+    """The identity of a line in the statements of several reports."""
+
+    concept: str
+    unit: str | None
+    is_opening_balance: bool
+    occurrence: int  # 0 unless the same line appears several times in one statement.
 
 
 class PeriodColumn(NamedTuple):
-    """A period that a report shows, and the report."""
+    """A column of the table: a period and the report that it is taken from."""
 
-    start: str | None
-    end: str
-    accession: str
-    form: str
-    place: int
-    report: int
+    first_day: str | None  # None for an instant.
+    last_day: str
+    accession_number: str
+    form_type: str
+    column_index: int  # The column's position in the report.
+    report_index: int  # The report's position among the answers.
+
+
+class LineValue(NamedTuple):
+    """A value of a line as filed, or the reason code why it is missing."""
+
+    text: str | None
+    reason_code: str | None
 
 
 class JoinedLine(NamedTuple):
-    """A line of the joined statement: the row as it was filed, and its values by (report, column)."""
+    """A line of the joined statement: the row as filed, and its values by report and column."""
 
     row: Mapping[str, Any]
-    values: dict[tuple[int, int], tuple[str | None, str | None]]
+    values: dict[tuple[int, int], LineValue]
+
+    def get_value(self, column: PeriodColumn) -> LineValue:
+        """Return the line's value in a column."""
+        return self.values.get((column.report_index, column.column_index), _NOT_REPORTED)
+
+
+_NOT_REPORTED = LineValue(None, "not_reported")
+
+
+# ---- the page
 
 
 def show_statements(call: Call) -> Response:
-    """The page at ``/company/{ticker}/statements``."""
-    return company_layout.serve_tab(call, _asks, _page, _csv)
+    """Return the page at ``/company/{ticker}/statements``."""
+    return company_layout.serve_tab(call, _build_calls, _render_page, _serve_csv)
 
 
-def _asks(call: Call, one: CompanyView) -> Sequence[ApiCall]:
+def _build_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
+    """Return one call for each stored report that has the statement, the newest first.
+
+    If there is none, the call for the company says why.
+    """
     params = call.params
+    statement = params["statement"]
     with call.app.db.read() as tx:
-        held = filed_statements.list_reports(
-            tx, one.company.cik, int(params["reports"]), period=params["period"], as_of=one.as_of, basis=one.basis
+        reports = filed_statements.list_reports(
+            tx,
+            view.company.cik,
+            int(params["reports"]),
+            period=params["period"],
+            as_of=view.as_of,
+            basis=view.basis,
         )
-        kind = params["statement"]
-        held = [report for report in held if filed_statements.read_statements(tx, report, (kind,))[0]]
-    if not held:
-        return (
-            build_api_call(
-                "/xbrl/companies/{ticker}/statements", ticker=one.named, period=params["period"], statement=kind
-            ),
+        reports = [report for report in reports if filed_statements.read_statements(tx, report, (statement,))[0]]
+    if not reports:
+        company_call = build_api_call(
+            "/xbrl/companies/{ticker}/statements",
+            ticker=view.url_name,
+            period=params["period"],
+            statement=statement,
         )
+        return (company_call,)
     return [
-        build_api_call("/xbrl/filing/{accession}/statements", accession=report.accession, statement=kind)
-        for report in held
+        build_api_call("/xbrl/filing/{accession}/statements", accession=report.accession, statement=statement)
+        for report in reports
     ]
 
 
-def _page(call: Call, one: CompanyView, asks: Sequence[ApiCall]) -> Response:
-    params = call.params
-    chosen = {name: params[name] for name in ("period", "statement", "reports")}
+def _render_page(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> Response:
+    chosen = {name: call.params[name] for name in ("period", "statement", "reports")}
     views = [
-        company_layout.render_choice(one, "statements", label, chosen[param], choices, param, **chosen)
+        company_layout.render_choice(view, "statements", label, chosen[param], choices, param, **chosen)
         for label, choices, param in (
             ("Statement", STATEMENTS, "statement"),
-            ("Period", {"A": "Annual", "Q": "Quarterly"}, "period"),
+            ("Period", PERIODS, "period"),
             ("Reports", REPORT_COUNTS, "reports"),
         )
     ]
-    keep = tuple(chosen)
+    kept_params = tuple(chosen)
     try:
-        columns, lines = join_statements([one.answer(call) for one in asks], one.basis)
+        columns, lines = join_statements([api_call.get_answer(call) for api_call in api_calls], view.basis)
     except ApiError as error:
-        return company_layout.render_missing_tab(call, one, "statements", error, keep)
-    body: Child = render_statement_table(STATEMENTS[chosen["statement"]], columns, lines)
-    if not lines:
-        reason = html_tables.ReasonLegend.said("not_in_filing")[0]
-        body = h.p(f"{STATEMENTS[chosen['statement']]}: {reason.lower()}.", class_="note", role="status")
-    csv = one.address("statements", **chosen, format="csv")
-    source = api_backed_pages.render_source_note(call, *asks, csv=csv if lines else "")
-    views_of = h.div(views, class_="views")
-    return company_layout.render_tab(call, one, "statements", views_of, body, _not_loaded(call, one), source, keep=keep)
+        return company_layout.render_missing_tab(call, view, "statements", error, kept_params)
+    title = STATEMENTS[chosen["statement"]]
+    body: Child
+    if lines:
+        body = render_statement_table(title, columns, lines)
+        csv_url = view.get_url("statements", **chosen, format="csv")
+    else:
+        reason = describe_reason("not_in_filing")
+        body = h.p(f"{title}: {reason.label.lower()}.", class_="note", role="status")
+        csv_url = ""
+    source = api_backed_pages.render_source_note(call, *api_calls, csv_url=csv_url)
+    missing_reports = _render_missing_reports(call, view)
+    return company_layout.render_tab(
+        call,
+        view,
+        "statements",
+        h.div(views, class_="views"),
+        body,
+        missing_reports,
+        source,
+        kept_params=kept_params,
+    )
 
 
-def _not_loaded(call: Call, one: CompanyView) -> Html | None:
-    """The newest reports that are known of, but whose statements are not held."""
+def _render_missing_reports(call: Call, view: CompanyView) -> Html | None:
+    """Return a note that lists the newest reports whose statements are not stored, or None if all are stored."""
     forms = filed_statements.FORMS_BY_PERIOD[call.params["period"]]
     with call.app.db.read() as tx:
-        places = filing_search.list_positions(
-            tx,
-            filing_search.FilingQuery((one.company.cik,), forms, last_day=one.as_of),
-            filing_search.PageRequest(MAX_COLUMNS),
-        )
-        named = [filing_search.get_accession(place) for place in places]
-        absent = [name for name in named if filed_statements.find_report_by_accession(tx, name) is None]
-        rows = filing_rows.list_filings(tx, absent)
-    told = [
-        [n and ", ", h.a(f"{row['form_type']} of {row['filed_date']}", href=f"/filing/{row['accession_number']}")]
-        for n, row in enumerate(rows)
-    ]
-    return (
-        h.p(
-            "Not loaded: ",
-            told,
-            ". ",
-            api_backed_pages.render_load_hint(company_layout.get_load_argument(one) or ""),
-            class_="quiet",
-        )
-        if rows
-        else None
-    )
+        question = filing_search.FilingQuery((view.company.cik,), forms, last_day=view.as_of)
+        positions = filing_search.list_positions(tx, question, filing_search.PageRequest(MAX_COLUMNS))
+        missing = []
+        for position in positions:
+            accession_number = filing_search.get_accession(position)
+            if filed_statements.find_report_by_accession(tx, accession_number) is None:
+                missing.append(accession_number)
+        rows = filing_rows.list_filings(tx, missing)
+    if not rows:
+        return None
+    links = []
+    for index, row in enumerate(rows):
+        name = f"{row['form_type']} of {row['filed_date']}"
+        links.append([index and ", ", h.a(name, href=f"/filing/{row['accession_number']}")])
+    hint = api_backed_pages.render_load_hint(view.load_argument or "")
+    return h.p("Not loaded: ", links, ". ", hint, class_="quiet")
 
 
-def _csv(call: Call, one: CompanyView, asks: Sequence[ApiCall]) -> Response:
-    columns, lines = join_statements([one.answer(call) for one in asks], one.basis)
-    names = [_said(column, full=True) for column in columns]
-    rows = [
-        {
-            "concept": line.row["concept"],
-            "label": line.row["label"],
-            "unit": line.row["unit"],
-            **{name: _at(line, column)[0] for name, column in zip(names, columns, strict=True)},
-        }
-        for line in lines
-    ]
-    return series_page.serve_rows_as_csv(
-        ["concept", "label", "unit", *names], rows, one.address("statements", **call.params)
-    )
+def _serve_csv(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> Response:
+    columns, lines = join_statements([api_call.get_answer(call) for api_call in api_calls], view.basis)
+    column_names = [_format_days(column) for column in columns]
+    rows = []
+    for line in lines:
+        row = {"concept": line.row["concept"], "label": line.row["label"], "unit": line.row["unit"]}
+        for name, column in zip(column_names, columns, strict=True):
+            row[name] = line.get_value(column).text
+        rows.append(row)
+    url = view.get_url("statements", **call.params)
+    return series_page.serve_rows_as_csv(["concept", "label", "unit", *column_names], rows, url)
+
+
+# ---- joining the statements of several reports
 
 
 def join_statements(
-    answers: Sequence[Mapping[str, Any]], basis: str, *, every: bool = False
+    answers: Sequence[Mapping[str, Any]], basis: str, *, all_columns: bool = False
 ) -> tuple[list[PeriodColumn], list[JoinedLine]]:
-    """The columns, newest first, and lines of the first statement of each answer, which begin with the newest report.
+    """Return the columns, newest first, and the lines of the first statement in each answer.
 
-    Of each report the columns that are alike, or ``every`` one. A period that several reports show is taken from the
-    last of them, or by ``basis`` from the first. A line that a newer report does not have stands behind the one that it
-    follows in its own.
+    The answers begin with the newest report. Of each report the columns of the same length are taken, or all of them.
     """
     columns: dict[tuple[str | None, str], PeriodColumn] = {}
     lines: dict[LineKey, JoinedLine] = {}
     order: list[LineKey] = []
-    for n, answer in enumerate(answers):
+    for report_index, answer in enumerate(answers):
         statement = next(iter(answer["data"]["statements"].values()), None)
         if statement is None:
             continue
-        told = answer["meta"]
-        for place in range(len(statement["columns"])) if every else _alike(statement["columns"]):
-            one = statement["columns"][place]
-            column = PeriodColumn(one["start_date"], one["end_date"], told["accession"], told["form_type"], place, n)
-            if basis == "original" or column[:2] not in columns:
-                columns[column[:2]] = column
-        _put(lines, order, statement["rows"], n)
-    shown = sorted(columns.values(), key=lambda one: (one.end, one.start or ""), reverse=True)[:MAX_COLUMNS]
-    return shown, [lines[key] for key in order if _has(lines[key], shown)]
+        report_columns = statement["columns"]
+        for column_index in range(len(report_columns)) if all_columns else _list_similar_columns(report_columns):
+            period = report_columns[column_index]
+            key = (period["start_date"], period["end_date"])
+            if basis == "original" or key not in columns:
+                columns[key] = PeriodColumn(
+                    first_day=period["start_date"],
+                    last_day=period["end_date"],
+                    accession_number=answer["meta"]["accession"],
+                    form_type=answer["meta"]["form_type"],
+                    column_index=column_index,
+                    report_index=report_index,
+                )
+        _insert_lines(lines, order, statement["rows"], report_index)
+    newest_first = sorted(columns.values(), key=lambda column: (column.last_day, column.first_day or ""), reverse=True)[
+        :MAX_COLUMNS
+    ]
+    shown_lines = [lines[key] for key in order if _is_shown(lines[key], newest_first)]
+    return newest_first, shown_lines
 
 
-def _alike(columns: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The places of the columns that are as long as the shortest one that ends last: a quarter, not the half year."""
+def _list_similar_columns(columns: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return the indexes of the columns as long as the shortest one that ends last.
+
+    In the report of a second quarter these are the quarters, not the half years.
+    """
     if not columns:
         return []
-    last = max(one["end_date"] for one in columns)
-    length = min(_days(one) for one in columns if one["end_date"] == last)
-    return [n for n, one in enumerate(columns) if abs(_days(one) - length) < 20]
+    last_day = max(column["end_date"] for column in columns)
+    length = min(_count_days(column) for column in columns if column["end_date"] == last_day)
+    return [index for index, column in enumerate(columns) if abs(_count_days(column) - length) < _LENGTH_TOLERANCE_DAYS]
 
 
-def _days(column: Mapping[str, Any]) -> int:
+def _count_days(column: Mapping[str, Any]) -> int:
     if column["start_date"] is None:
         return 0
-    return (date.fromisoformat(column["end_date"]) - date.fromisoformat(column["start_date"])).days
+    return _count_days_between(column["start_date"], column["end_date"])
 
 
-def _put(
-    lines: dict[LineKey, JoinedLine], order: list[LineKey], rows: Sequence[Mapping[str, Any]], report: int
+def _count_days_between(first_day: str, last_day: str) -> int:
+    return (date.fromisoformat(last_day) - date.fromisoformat(first_day)).days
+
+
+def _insert_lines(
+    lines: dict[LineKey, JoinedLine], order: list[LineKey], rows: Sequence[Mapping[str, Any]], report_index: int
 ) -> None:
-    before, seen = -1, set[LineKey]()
+    """Add the rows of a report to the lines and their order. A new line goes after the row before it."""
+    previous_position = -1
+    keys_of_report = set[LineKey]()
     for row in rows:
-        role = "periodStart" if (row["preferred_label"] or "").endswith("periodStartLabel") else None
-        key: LineKey = (row["concept"], row["unit"], role)
-        while key in seen:  # the same line twice in one statement
-            key = (key[0], key[1], f"{key[2]}+")
-        seen.add(key)
+        is_opening_balance = (row["preferred_label"] or "").endswith("periodStartLabel")
+        key = LineKey(row["concept"], row["unit"], is_opening_balance, 0)
+        while key in keys_of_report:
+            key = key._replace(occurrence=key.occurrence + 1)
+        keys_of_report.add(key)
         if key not in lines:
-            order.insert(before + 1, key)
+            order.insert(previous_position + 1, key)
             lines[key] = JoinedLine(row, {})
-        before = order.index(key)
-        for place, (value, mark) in enumerate(zip(row["values"], row["marks"], strict=True)):
-            lines[key].values[report, place] = (value, mark and mark["reason"])
+        previous_position = order.index(key)
+        for column_index, (text, mark) in enumerate(zip(row["values"], row["marks"], strict=True)):
+            reason_code = mark["reason"] if mark else None
+            lines[key].values[report_index, column_index] = LineValue(text, reason_code)
 
 
-def _at(line: JoinedLine, column: PeriodColumn) -> tuple[str | None, str | None]:
-    return line.values.get((column.report, column.place), (None, "not_reported"))
+def _is_shown(line: JoinedLine, columns: Sequence[PeriodColumn]) -> bool:
+    return bool(line.row["abstract"]) or any(line.get_value(column) != _NOT_REPORTED for column in columns)
 
 
-def _has(line: JoinedLine, columns: Sequence[PeriodColumn]) -> bool:
-    return bool(line.row["abstract"]) or any(_at(line, one) != (None, "not_reported") for one in columns)
+# ---- the table
 
 
 def render_statement_table(
-    caption: str, columns: Sequence[PeriodColumn], lines: Sequence[JoinedLine], base: str = ""
+    caption: str, columns: Sequence[PeriodColumn], lines: Sequence[JoinedLine], base_url: str = ""
 ) -> Html:
-    """The lines under their periods; proofs of figures stand below the address ``base``."""
+    """Return the lines under their periods. ``base_url`` is the company's path, "" on one of its own pages."""
     units = [line.row["unit"] for line in lines if line.row["unit"]]
     currency = max(set(units), key=units.count) if units else ""
-    money = [
-        Decimal(value)
-        for line in lines
-        if line.row["unit"] == currency
-        for one in columns
-        if (value := _at(line, one)[0]) is not None
-    ]
-    scale, reasons = html_tables.choose_scale(money), html_tables.ReasonLegend()
-    rows = [_row(line, columns, currency, scale, reasons, base) for line in lines]
-    head = [h.th(h.span("Line", class_="unseen"), scope="col")]
-    head += [
-        h.th(_said(one), h.small(h.a(one.form, href=f"/filing/{one.accession}", title=one.accession)), scope="col")
-        for one in columns
-    ]
-    said = f"{caption} as filed. {scale.of(currency)}, unless a line gives another unit."
-    return h.section(html_tables.render_table(said, head, rows, class_="fig filed", label=caption), reasons.legend())
+    amounts = []
+    for line in lines:
+        if line.row["unit"] == currency:
+            texts = [line.get_value(column).text for column in columns]
+            amounts += [Decimal(text) for text in texts if text is not None]
+    scale = number_formats.choose_scale(amounts)
+    legend = ReasonLegend()
+    rows = [_render_line(line, columns, currency, scale, legend, base_url) for line in lines]
+    headings = [h.th(h.span("Line", class_="unseen"), scope="col")]
+    for column in columns:
+        filing_url = f"/filing/{column.accession_number}"
+        filing_link = h.a(column.form_type, href=filing_url, title=column.accession_number)
+        headings.append(h.th(_format_length(column), h.small(filing_link), scope="col"))
+    full_caption = f"{caption} as filed. {scale.describe(currency)}, unless a line gives another unit."
+    table = html_tables.render_table(full_caption, headings, rows, class_="fig filed", label=caption)
+    return h.section(table, legend.render())
 
 
-def _said(column: PeriodColumn, *, full: bool = False) -> str:
-    if column.start is None:
-        return column.end
-    length = round(_days({"start_date": column.start, "end_date": column.end}) / 30.4)
-    return f"{column.start} to {column.end}" if full else f"{length} months to {column.end}"
+def _format_days(column: PeriodColumn) -> str:
+    """Return "2024-01-01 to 2024-12-31", or the day of an instant."""
+    return column.last_day if column.first_day is None else f"{column.first_day} to {column.last_day}"
 
 
-def _row(
+def _format_length(column: PeriodColumn) -> str:
+    """Return "12 months to 2024-12-31", or the day of an instant."""
+    if column.first_day is None:
+        return column.last_day
+    months = round(_count_days_between(column.first_day, column.last_day) / _DAYS_IN_MONTH)
+    return f"{months} months to {column.last_day}"
+
+
+def _render_line(
     line: JoinedLine,
     columns: Sequence[PeriodColumn],
     currency: str,
-    scale: html_tables.Scale,
-    reasons: html_tables.ReasonLegend,
-    base: str,
+    scale: Scale,
+    legend: ReasonLegend,
+    base_url: str,
 ) -> Html:
     row = line.row
     label = row["label"] or row["concept"].partition(":")[2]
-    level = f"l{min(row['depth'], 6)}"
+    level_class = f"l{min(row['depth'], MAX_INDENTATION)}"
     if row["abstract"]:
-        return h.tr(
-            h.th(label.removesuffix(" [Abstract]"), scope="row", colspan=len(columns) + 1, class_=level),
-            class_="heading",
-        )
-    other = row["unit"] not in (currency, None)
-    name = h.th(label, other and h.small(" ", row["unit"]), scope="row", class_=level, title=row["concept"])
-    total = (row["preferred_label"] or "").lower().endswith("totallabel")
-    by = html_tables.SCALES[2] if other else scale
-    cells = [_cell(_at(line, one), f"{base}fact/{row['concept']}?end={one.end}", row, by, reasons) for one in columns]
-    return h.tr(name, cells, class_="total" if total else None)
+        title = label.removesuffix(" [Abstract]")
+        return h.tr(h.th(title, scope="row", colspan=len(columns) + 1, class_=level_class), class_="heading")
+    has_other_unit = row["unit"] not in (currency, None)
+    unit_note = has_other_unit and h.small(" ", row["unit"])
+    name = h.th(label, unit_note, scope="row", class_=level_class, title=row["concept"])
+    is_total = (row["preferred_label"] or "").lower().endswith("totallabel")
+    line_scale = ONES if has_other_unit else scale
+    cells = []
+    for column in columns:
+        fact_url = f"{base_url}fact/{row['concept']}?end={column.last_day}"
+        cells.append(_render_cell(line.get_value(column), fact_url, row, line_scale, legend))
+    return h.tr(name, cells, class_="total" if is_total else None)
 
 
-def _cell(
-    told: tuple[str | None, str | None],
-    proof: str,
-    row: Mapping[str, Any],
-    by: html_tables.Scale,
-    reasons: html_tables.ReasonLegend,
+def _render_cell(
+    line_value: LineValue, fact_url: str, row: Mapping[str, Any], scale: Scale, legend: ReasonLegend
 ) -> Html:
-    value, reason = told
-    if value is None:
-        return reasons.mark(reason or "not_reported")
+    if line_value.text is None:
+        return legend.render_missing_cell(line_value.reason_code or "not_reported")
     try:
-        amount = Decimal(value)
+        amount = Decimal(line_value.text)
     except ArithmeticError:
-        return h.td(value)
-    # A negated line shows the other sign than was reported, as the filing itself does.
-    amount = -amount if row["negated"] else amount
-    exact = not by.places and amount != amount.to_integral_value()
-    return html_tables.render_figure_cell(
-        h.a(html_tables.format_number(amount) if exact else html_tables.format_money(amount, by), href=proof), amount
-    )
+        return h.td(line_value.text)
+    # A negated line is printed with the opposite sign of the fact, as in the filing itself.
+    if row["negated"]:
+        amount = -amount
+    needs_decimals = not scale.exponent and amount != amount.to_integral_value()
+    text = format_number(amount) if needs_decimals else format_money(amount, scale)
+    return html_tables.render_figure_cell(h.a(text, href=fact_url), amount)

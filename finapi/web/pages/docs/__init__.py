@@ -1,1 +1,1 @@
-"""The documentation: guides in Markdown, the reference made from the route table, both for people and for models."""
+"""The documentation: guides in Markdown and a reference built from the route table, as HTML and as Markdown."""

@@ -1,8 +1,9 @@
-"""The pages of the documentation: the guides, the reference with a call to try, the search, and the same for models."""
+"""The pages of the documentation: the index with its search, guides, the reference of a call, and llms.txt."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -22,106 +23,127 @@ from finapi.web.pages.docs.api_reference import Operation
 GUIDES = ("first-call", "metering", "paging", "as-of", "missing-figures", "feeds", "webhooks", "errors", "testing")
 INDEX_PARAMS = (Param("q", default="", empty_is_default=True),)
 NAME_PARAMS = (path_param("name"),)
-TEXT = "text/markdown; charset=utf-8"
+MARKDOWN = "text/markdown; charset=utf-8"
+
+# The address in the examples of the guides, which pages replace by their own.
+_EXAMPLE_URL = "http://127.0.0.1:8000"
 
 
 def show_index(call: Call) -> Response:
-    """The page at ``/docs``: guides and calls, those of a search where there is one."""
-    return page_access.serve_open_page(call, lambda: _index(call))
+    """Return the page at ``/docs``: guides and calls, or those that contain all words of a search."""
+    return page_access.serve_open_page(call, lambda: _render_index(call))
 
 
 def show_guide(call: Call) -> Response:
-    """A guide, as a page or (``.md``) as it is written."""
+    """Return a guide, as a page or (``.md``) as Markdown. Raise NOT_FOUND for an unknown guide."""
     name = call.params["name"]
-    plain = name.removesuffix(".md")
-    if plain not in GUIDES:
+    guide = name.removesuffix(".md")
+    if guide not in GUIDES:
         raise ApiError("NOT_FOUND", "Guide not found.")
-    return page_access.serve_open_page(call, lambda: _shown(call, _guide(plain), name))
+    return page_access.serve_open_page(call, lambda: _render_text(call, _load_guide(guide), name))
 
 
 def show_operation(call: Call) -> Response:
-    """The reference of a call, as a page or (``.md``) as Markdown."""
-    return page_access.serve_open_page(call, lambda: _operation(call))
+    """Return the reference of a call, as a page or (``.md``) as Markdown. Raise NOT_FOUND for an unknown call."""
+    return page_access.serve_open_page(call, lambda: _render_operation(call))
 
 
 def show_llms_txt(call: Call) -> Response:
-    """``/llms.txt``: where a model finds what."""
-    return page_access.serve_open_page(call, lambda: _models(call))
+    """Return ``/llms.txt``: an index of the guides and calls for language models."""
+    return page_access.serve_open_page(call, lambda: _render_llms_txt(call))
 
 
-def _document(call: Call) -> Any:
-    route = next(route for route in call.routes if route.path == "/openapi.json")
-    return json.loads(route.handler(call).body)
+# ---- a guide or a call
 
 
-def _operation(call: Call) -> Response:
-    name, document = call.params["name"], _document(call)
-    one = api_reference.index_operations(call, document).get(name.removesuffix(".md"))
-    if one is None:
+def _render_operation(call: Call) -> Response:
+    name = call.params["name"]
+    document = _get_openapi_document(call)
+    operation = api_reference.index_operations(call, document).get(name.removesuffix(".md"))
+    if operation is None:
         raise ApiError("NOT_FOUND", "Operation not found.")
-    return _shown(call, api_reference.render_operation(one, document, call.app.config.public_url), name, one)
+    text = api_reference.render_operation(operation, document, call.app.config.public_url)
+    return _render_text(call, text, name, operation)
 
 
-def _shown(call: Call, text: str, name: str, one: Operation | None = None) -> Response:
-    # The calls work when pasted: this host, and in a demo its own key.
-    text = text.replace("http://127.0.0.1:8000", call.app.config.public_url).replace(
-        "YOUR_KEY", front_page.get_example_key(call.app)
-    )
+def _render_text(call: Call, text: str, name: str, operation: Operation | None = None) -> Response:
+    """Return a Markdown text as it is if the name ends in ``.md``, else as a page."""
+    # The examples work when pasted: they have this host's address, and a demo's own key.
+    text = text.replace(_EXAMPLE_URL, call.app.config.public_url)
+    text = text.replace("YOUR_KEY", front_page.get_example_key(call.app))
     if name.endswith(".md"):
-        return Response(200, text.encode(), TEXT)
+        return Response(200, text.encode(), MARKDOWN)
     title, body = text.removeprefix("# ").split("\n", 1)
-    back = h.p(
+    links = h.p(
         h.a("Documentation", href="/docs"), " · ", h.a("as Markdown", href=f"{call.request.path}.md"), class_="quiet"
     )
     return page_layout.render_page(
         call,
         title,
-        back,
+        links,
         h.h1(render_inline(title)),
-        one and _try_it(call, one),
+        operation and _render_try_form(call, operation),
         render_markdown(body),
-        scripts=("try.js", "copy.js") if one else ("copy.js",),
+        scripts=("try.js", "copy.js") if operation else ("copy.js",),
     )
 
 
-def _try_it(call: Call, one: Operation) -> Html | None:
-    """What a script sends the call with; without one it stays hidden."""
-    target, body = api_reference.build_example_call(one)
-    by_session = "session" in str(one.told["security"]) and "key" not in str(one.told["security"])
-    key = None if by_session else front_page.get_example_key(call.app)
+def _render_try_form(call: Call, operation: Operation) -> Html:
+    """Return the form with which a script sends the call. It stays hidden if scripts are off."""
+    target, body = api_reference.build_example_call(operation)
+    security = str(operation.definition["security"])
+    needs_session = "session" in security and "key" not in security
+    key = None if needs_session else front_page.get_example_key(call.app)
+    shown_key = key if key != front_page.KEY_PLACEHOLDER else None
+    body_fields: tuple[Html, ...] = ()
+    if body is not None:
+        body_fields = (
+            h.label("Body", for_="try-body"),
+            h.textarea(json.dumps(body, indent=2), id="try-body", rows=8),
+        )
     return h.form(
         h.h2("Try it"),
         h.label("API key or session token", for_="try-key"),
-        h.input(
-            id="try-key",
-            value=key if key != front_page.KEY_PLACEHOLDER else None,
-            autocomplete="off",
-            spellcheck="false",
-        ),
+        h.input(id="try-key", value=shown_key, autocomplete="off", spellcheck="false"),
         h.label("Path and query", for_="try-target"),
         h.input(id="try-target", value=target, spellcheck="false"),
-        body is not None
-        and (h.label("Body", for_="try-body"), h.textarea(json.dumps(body, indent=2), id="try-body", rows=8)),
+        body_fields,
         h.button("Send"),
         h.p(id="try-status", role="status"),
         h.pre(h.code(id="try-answer"), tabindex=0, hidden=True),
         id="try",
         hidden=True,
-        data_method=one.method,
-        data_session=by_session,
+        data_method=operation.method,
+        data_session=needs_session,
     )
 
 
-def _index(call: Call) -> Response:
+# ---- the index
+
+
+def _render_index(call: Call) -> Response:
     words = call.params["q"].lower().split()
-    calls = list(api_reference.index_operations(call, document := _document(call)).values())
-    found = [one for one in calls if _fits(words, one.path, one.told["summary"], one.told.get("description", ""))]
-    guides = [name for name in GUIDES if _fits(words, _guide(name))]
-    tags = {tag["name"]: tag["description"] for tag in document["tags"]}
-    # Data first, then accounts.
-    order = sorted(tags, key=lambda tag: not any(one.cost for one in calls if one.tag == tag))
-    families = [_family(tag, tags[tag], [one for one in found if one.tag == tag]) for tag in order]
-    form = h.form(
+    document = _get_openapi_document(call)
+    operations = list(api_reference.index_operations(call, document).values())
+    guides = [name for name in GUIDES if _contains_all(words, _load_guide(name))]
+    matches = [operation for operation in operations if _matches(words, operation)]
+    tag_names = {tag["name"]: tag["description"] for tag in document["tags"]}
+    data_tags = {operation.tag for operation in operations if operation.cost}
+    # The tags of data come before those of accounts and operation.
+    ordered_tags = sorted(tag_names, key=lambda tag: tag not in data_tags)
+    sections = [
+        _render_tag(tag, tag_names[tag], [operation for operation in matches if operation.tag == tag])
+        for tag in ordered_tags
+    ]
+    no_results = not (matches or guides) and h.p("No results for all of these words.", role="status")
+    more = h.p(h.a("OpenAPI document", href="/openapi.json"), " · ", h.a("/llms.txt", href="/llms.txt"), class_="quiet")
+    return page_layout.render_page(
+        call, "Documentation", _render_search_form(call), no_results, _render_guides(guides), sections, more
+    )
+
+
+def _render_search_form(call: Call) -> Html:
+    return h.form(
         h.label("Search the documentation", for_="docs-q"),
         h.input(id="docs-q", name="q", type="search", value=call.params["q"] or None, maxlength=100),
         h.button("Find"),
@@ -129,50 +151,68 @@ def _index(call: Call) -> Response:
         role="search",
         aria_label="Documentation",
     )
-    nothing = not (found or guides) and h.p("No results for all of these words.", role="status")
-    listed = guides and join_html(
-        h.h2("Guides"), h.ul([h.li(h.a(_title(name), href=f"/docs/{name}")) for name in guides])
-    )
-    more = h.p(h.a("OpenAPI document", href="/openapi.json"), " · ", h.a("/llms.txt", href="/llms.txt"), class_="quiet")
-    return page_layout.render_page(call, "Documentation", form, nothing, listed, families, more)
 
 
-def _family(tag: str, said: str, calls: list[Operation]) -> Html | None:
-    if not calls:
+def _render_guides(guides: Sequence[str]) -> Html | None:
+    if not guides:
         return None
-    items = [
+    entries = [h.li(h.a(_get_guide_title(name), href=f"/docs/{name}")) for name in guides]
+    return join_html(h.h2("Guides"), h.ul(entries))
+
+
+def _render_tag(tag: str, description: str, operations: Sequence[Operation]) -> Html | None:
+    """Return the section of the operations with a tag, or None if there are none."""
+    if not operations:
+        return None
+    entries = [
         h.li(
-            h.a(one.told["summary"], href=f"/docs/api/{one.id}"),
-            h.small(format_tokens(one.cost)),
-            h.code(f"{one.method} {one.path}"),
+            h.a(operation.definition["summary"], href=f"/docs/api/{operation.id}"),
+            h.small(format_tokens(operation.cost)),
+            h.code(f"{operation.method} {operation.path}"),
         )
-        for one in calls
+        for operation in operations
     ]
-    return h.section(h.h2(said.rstrip("."), h.small(" ", h.code(tag))), h.ul(items, class_="calls"))
+    heading = h.h2(description.rstrip("."), h.small(" ", h.code(tag)))
+    return h.section(heading, h.ul(entries, class_="calls"))
 
 
-def _fits(words: list[str], *texts: str) -> bool:
+def _matches(words: Sequence[str], operation: Operation) -> bool:
+    definition = operation.definition
+    return _contains_all(words, operation.path, definition["summary"], definition.get("description", ""))
+
+
+def _contains_all(words: Sequence[str], *texts: str) -> bool:
     text = " ".join(texts).lower()
     return all(word in text for word in words)
 
 
-def _models(call: Call) -> Response:
-    base = call.app.config.public_url
-    guides = [f"- [{_title(name)}]({base}/docs/{name}.md)" for name in GUIDES]
-    calls = [
-        f"- [{one.method} {one.path}]({base}/docs/api/{one.id}.md): {one.told['summary']}, {format_tokens(one.cost)}"
-        for one in api_reference.index_operations(call, _document(call)).values()
-    ]
-    said = "> Market data derived from SEC filings, over HTTP: statements, series, filings, insiders, funds, prices."
-    whole = f"- [OpenAPI document]({base}/openapi.json): every call with its parameters, answers and errors"
-    parts = ["# finapi", said, "## Guides", "\n".join(guides), "## Calls", "\n".join([whole, *calls])]
+# ---- llms.txt
+
+
+def _render_llms_txt(call: Call) -> Response:
+    base_url = call.app.config.public_url
+    guides = [f"- [{_get_guide_title(name)}]({base_url}/docs/{name}.md)" for name in GUIDES]
+    calls = [f"- [OpenAPI document]({base_url}/openapi.json): every call with its parameters, answers and errors"]
+    for operation in api_reference.index_operations(call, _get_openapi_document(call)).values():
+        link = f"[{operation.method} {operation.path}]({base_url}/docs/api/{operation.id}.md)"
+        calls.append(f"- {link}: {operation.definition['summary']}, {format_tokens(operation.cost)}")
+    summary = "> Market data derived from SEC filings, over HTTP: statements, series, filings, insiders, funds, prices."
+    parts = ["# finapi", summary, "## Guides", "\n".join(guides), "## Calls", "\n".join(calls)]
     return Response(200, ("\n\n".join(parts) + "\n").encode(), "text/plain; charset=utf-8")
 
 
+# ---- sources
+
+
+def _get_openapi_document(call: Call) -> Any:
+    route = next(route for route in call.routes if route.path == "/openapi.json")
+    return json.loads(route.handler(call).body)
+
+
 @cache
-def _guide(name: str) -> str:
+def _load_guide(name: str) -> str:
     return (get_package_folder("finapi.web.pages.docs") / "guides" / f"{name}.md").read_text("utf-8")
 
 
-def _title(name: str) -> str:
-    return _guide(name).partition("\n")[0].removeprefix("# ")
+def _get_guide_title(name: str) -> str:
+    return _load_guide(name).partition("\n")[0].removeprefix("# ")

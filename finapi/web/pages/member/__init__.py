@@ -1,1 +1,1 @@
-"""The pages of an account: signing in, registering, and what the account has, spends and is sent."""
+"""The pages of an account: signing in, registering, tokens, keys, sessions, webhooks and sniper targets."""

@@ -1,4 +1,4 @@
-"""Signing in and out, registering by invite, and a forgotten password."""
+"""Pages for signing in and out, registering with an invite, and requesting a new password."""
 
 from __future__ import annotations
 
@@ -14,134 +14,154 @@ from finapi.web.http.messages import Response
 from finapi.web.http.params import parse_body
 from finapi.web.pages import session_cookie
 
+MAX_FIELD_CHARACTERS = 1024
+
+
+# ---- sign in and out
+
 
 def show_login(call: Call) -> Response:
-    """The page at ``/login``."""
-    return (
-        session_cookie.redirect("/account")
-        if call.caller
-        else render_login_page(call, call.request.query.get("next", [""])[0])
-    )
+    """Return the page at ``/login``, or a redirect to the account if the caller is signed in."""
+    if call.caller:
+        return session_cookie.redirect("/account")
+    return render_login_page(call, call.request.query.get("next", [""])[0])
 
 
 def render_login_page(
-    call: Call, to: str, wrong: ApiError | None = None, email: str = "", status: int = 200
+    call: Call, next_url: str, error: ApiError | None = None, email: str = "", status: int = 200
 ) -> Response:
-    """The form, and what was wrong with it; ``to`` is where it leads on."""
-    limit = call.app.config.device_limit
-    return _page(
+    """Return the page with the form to sign in, and the error of the last attempt.
+
+    ``next_url`` is the page to which the form leads.
+    """
+    session_limit = call.app.config.device_limit
+    return _render_page(
         call,
         "Sign in",
-        wrong,
+        error,
         session_cookie.render_form(
             call,
             "/login",
             "Sign in",
-            h.input(type="hidden", name="next", value=to),
-            _field("Email", "email", "email", "username", email),
-            _field("Password", "password", "password", "current-password"),
+            h.input(type="hidden", name="next", value=next_url),
+            _render_field("Email", "email", "email", "username", email),
+            _render_field("Password", "password", "password", "current-password"),
         ),
         h.p(h.a("Forgotten password", href="/forgot"), " · ", h.a("Register with an invite code", href="/register")),
-        h.p(f"An account has at most {limit} sessions at once; a new one ends the oldest.", class_="quiet"),
-        status=wrong.status if wrong else status,
+        h.p(f"An account has at most {session_limit} sessions at once; a new one ends the oldest.", class_="quiet"),
+        status=error.status if error else status,
     )
 
 
 def login(call: Call) -> Response:
-    """A session in a cookie, and on to where the form was asked for."""
+    """Open a session, store it in a cookie and redirect to the page that the visitor wanted to see."""
     fields = session_cookie.read_form(call)
-    email, to = fields.get("email", ""), fields.get("next", "")
+    email, next_url = fields.get("email", ""), fields.get("next", "")
     try:
         body = parse_body(LOGIN_BODY, fields)
-        opened = sessions.login(call.app, body["email"], body["password"], call.request.address, call.now)
+        session = sessions.login(call.app, body["email"], body["password"], call.request.address, call.now)
     except ApiError as error:
+        # 503 says that too many logins are being checked at the moment.
         if error.status >= 500 and error.status != 503:
             raise
-        return render_login_page(call, to, error, email)
-    # Only to a page of this host: a path that begins with two slashes names another.
-    inside = to.startswith("/") and not to.startswith(("//", "/\\")) and to.isprintable()
-    return session_cookie.redirect(
-        to if inside else "/account",
-        session_cookie.build_cookie_header(call.app, opened.token, call.app.config.session_lifetime),
-    )
+        return render_login_page(call, next_url, error, email)
+    cookie_header = session_cookie.build_cookie_header(call.app, session.token, call.app.config.session_lifetime)
+    return session_cookie.redirect(next_url if _is_local(next_url) else "/account", cookie_header)
+
+
+def _is_local(url: str) -> bool:
+    """Return True for a path of this host. A path that begins with two slashes names another host."""
+    return url.startswith("/") and not url.startswith(("//", "/\\")) and url.isprintable()
 
 
 def logout(call: Call) -> Response:
-    """The end of this session."""
+    """End the session, delete its cookie and redirect to the front page."""
     session_cookie.read_form(call)
     if call.caller and call.caller.session:
         sessions.logout(call.app, call.caller.session)
     return session_cookie.redirect("/", session_cookie.build_cookie_header(call.app, "", 0))
 
 
-def show_register(call: Call, wrong: ApiError | None = None, fields: Mapping[str, str] | None = None) -> Response:
-    """The page at ``/register``."""
-    told = fields or {}
-    made = session_cookie.render_form(
+# ---- register
+
+
+def show_register(call: Call, error: ApiError | None = None, fields: Mapping[str, str] | None = None) -> Response:
+    """Return the page at ``/register``, filled with the fields of a failed attempt and its error."""
+    contents = fields or {}
+    form = session_cookie.render_form(
         call,
         "/register",
         "Register",
-        _field("Invite code", "invite_code", "text", "off", told.get("invite_code", "")),
-        _field("Email", "email", "email", "username", told.get("email", "")),
-        _field("Password, 8 characters or more", "password", "password", "new-password"),
+        _render_field("Invite code", "invite_code", "text", "off", contents.get("invite_code", "")),
+        _render_field("Email", "email", "email", "username", contents.get("email", "")),
+        _render_field("Password, 8 characters or more", "password", "password", "new-password"),
     )
-    by = h.p("You need an invite code from the operator of this host.", class_="quiet")
-    return _page(call, "Register", wrong, made, by)
+    hint = h.p("You need an invite code from the operator of this host.", class_="quiet")
+    return _render_page(call, "Register", error, form, hint)
 
 
 def register(call: Call) -> Response:
-    """An account, not yet verified."""
+    """Create an account that is not verified yet, and send the mail with the activation link."""
     fields = session_cookie.read_form(call)
     try:
+        # The form has a code; the API's body has the token that the code is exchanged for.
         body = parse_body(REGISTER_BODY, {**fields, "invite_token": "x"})
         with call.app.accounts.read() as tx:
-            token = invites.redeem(call.app, tx, fields.get("invite_code", ""), call.now)
-        sessions.register(call.app, body["email"], body["password"], token, call.request.address, call.now)
+            invite_token = invites.redeem(call.app, tx, fields.get("invite_code", ""), call.now)
+        sessions.register(call.app, body["email"], body["password"], invite_token, call.request.address, call.now)
     except ApiError as error:
         if error.status >= 500:
             raise
         return show_register(call, error, fields)
-    return page_layout.render_page(
-        call, "Almost done", h.p("A link was sent to ", h.b(body["email"]), ". Follow it, then ", _sign_in())
-    )
+    sign_in_link = h.a("sign in", href="/login")
+    message = h.p("A link was sent to ", h.b(body["email"]), ". Follow it, then ", sign_in_link)
+    return page_layout.render_page(call, "Almost done", message)
+
+
+# ---- forgotten password
 
 
 def show_forgot(call: Call) -> Response:
-    """The page at ``/forgot``."""
-    return _page(
-        call,
-        "Forgotten password",
-        None,
-        session_cookie.render_form(call, "/forgot", "Send a link", _field("Email", "email", "email", "username")),
-    )
+    """Return the page at ``/forgot``."""
+    email_field = _render_field("Email", "email", "email", "username")
+    form = session_cookie.render_form(call, "/forgot", "Send a link", email_field)
+    return _render_page(call, "Forgotten password", None, form)
 
 
 def request_reset(call: Call) -> Response:
-    """The same answer whatever the email is."""
-    recovery.request_password_reset(call.app, session_cookie.read_form(call).get("email", ""), call.now)
+    """Send a link for a new password. Return the same page whether or not the email has an account."""
+    email = session_cookie.read_form(call).get("email", "")
+    recovery.request_password_reset(call.app, email, call.now)
     return page_layout.render_page(call, "Check your mail", h.p(GENERIC_RESET))
 
 
-def _page(call: Call, title: str, wrong: ApiError | None, *body: Child, status: int = 0) -> Response:
-    made = page_layout.render_page(
-        call, title, render_error(wrong), *body, status=status or (wrong.status if wrong else 200)
+# ---- parts of a page
+
+
+def render_error(error: ApiError | None) -> Html | None:
+    """Return the message above a form that says what was wrong with it, or None without an error."""
+    if error is None:
+        return None
+    retry_seconds = error.headers.get("Retry-After") if error.headers else None
+    return h.p(error.message, retry_seconds and f" Wait {retry_seconds} seconds.", role="alert", id="problem")
+
+
+def _render_page(call: Call, title: str, error: ApiError | None, *body: Child, status: int = 200) -> Response:
+    if error is None:
+        return page_layout.render_page(call, title, *body, status=status)
+    response = page_layout.render_page(call, title, render_error(error), *body, status=error.status)
+    response.headers.update(error.headers or {})
+    return response
+
+
+def _render_field(label: str, name: str, type: str, autocomplete: str, content: str = "") -> Html:
+    field = h.input(
+        id=name,
+        name=name,
+        type=type,
+        value=content or None,
+        maxlength=MAX_FIELD_CHARACTERS,
+        required=True,
+        autocomplete=autocomplete,
     )
-    made.headers.update(dict(wrong.headers or {}) if wrong else {})
-    return made
-
-
-def render_error(wrong: ApiError | None) -> Html | None:
-    """What was wrong with a form, above it; None for nothing."""
-    retry = wrong.headers.get("Retry-After") if wrong and wrong.headers else None
-    return h.p(wrong.message, retry and f" Wait {retry} seconds.", role="alert", id="problem") if wrong else None
-
-
-def _field(label: str, name: str, type: str, autocomplete: str, value: str = "") -> Html:
-    more = {"maxlength": 1024, "required": True, "autocomplete": autocomplete}
-    return h.div(
-        h.label(label, for_=name), h.input(id=name, name=name, type=type, value=value or None, **more), class_="field"
-    )
-
-
-def _sign_in() -> Html:
-    return h.a("sign in", href="/login")
+    return h.div(h.label(label, for_=name), field, class_="field")
