@@ -21,13 +21,13 @@ from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.holdings import submission, take
 from tests.support import thirteenf_xml as made
+from tests.support.insider_market import build_filing_list
 from tests.support.ownership_xml import ANN, BEN, form, owner, transaction
-from tests.web.insiders.test_trade_windows import announced
 
 BOOK = (Path(__file__).parents[2] / "docs" / "COOKBOOK.md").read_text(encoding="utf-8")
 CALLS = re.findall(r"^    GET (\S+)$", BOOK, flags=re.MULTILINE)
 APPLE = ("0000320193", "Apple Inc.", "AAPL")
-LIST = announced().decode().replace('"cik": "1234567"', '"cik": "320193", "sic": "3571"')
+LIST = build_filing_list().decode().replace('"cik": "1234567"', '"cik": "320193", "sic": "3571"')
 TOLD = LIST.replace("0001234567", "0000320193").replace("Brook Lamps", "Apple").replace("2026-01-2", "2025-11-2")
 
 

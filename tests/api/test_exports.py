@@ -32,7 +32,7 @@ from finapi.web.http.schema import answer, part
 from tests.api import ledger
 from tests.client import Answer, Client
 from tests.conftest import ACCOUNTS, NOW
-from tests.web.insiders.test_insiders_api import put_market
+from tests.support.insider_market import store_market
 
 LATEST = "/api/v1/insiders/transactions/latest"
 COUNT = 25
@@ -309,7 +309,7 @@ def test_over_the_wire_a_table_that_fails_has_no_end(api: Client, wsgi: WsgiApp)
 
 
 def test_real_lists_are_the_same_as_in_json(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    put_market(app)
+    store_market(app)
     monkeypatch.setattr(exports, "PAGE_ROWS", 2)
     client = Client(app, users.create(app, "bob@example.com", "pro", NOW).api_key)
     for path in (LATEST, "/api/v1/insiders/filings/latest", "/api/v1/insiders/holdings/by-ticker/BRK-B"):

@@ -31,8 +31,8 @@ from tests.conftest import NOW
 from tests.described import LIFTED, ONE_OF, RECEIVER, World
 from tests.holdings import june, others, september, submission, take
 from tests.support import schedule_xml
+from tests.support.insider_market import store_market
 from tests.support.thirteenf_xml import ALLY, APPLE, MICROSOFT
-from tests.web.insiders.test_insiders_api import put_market
 
 PATHS = document("", ROUTES)["paths"]
 ROUTE_OF = {PATHS[one.path][one.method.lower()]["operationId"]: one for one in ROUTES if one.shape and not one.page}
@@ -129,7 +129,7 @@ class Lists:
         bought = submission(9, ("09-30-2025", "2025-11-10", [(APPLE, 250, 1), (MICROSOFT, 500, 1)]), **third)
         before = submission(8, ("06-30-2025", "2025-08-10", [(ALLY, 40, 1)]), **third)
         take(self.app, folder, june(), september(), others(), before, bought)
-        put_market(self.app)
+        store_market(self.app)
         with self.app.db.write() as tx:
             for number, filed, document in schedule_xml.examples():
                 other = f"{number[:-6]}9{number[-5:]}"

@@ -25,8 +25,8 @@ from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED, ONE_OF, World, example_call
 from tests.holdings import june, take
+from tests.support.insider_market import get, list_shares, store_market
 from tests.support.ownership_xml import BEN, form, owner, transaction
-from tests.web.insiders.test_insiders_api import get, put_market, shares
 
 TRADES = "/transactions/by-ticker/BRK-B"
 # As the parameters of a call leave them: what it used.
@@ -37,7 +37,7 @@ UNUSED = {"filed_at_days": None, "transaction_days": None, "undated_left_out": 0
 def stored(make_stored: Callable[..., App]) -> App:
     """The market made by hand, and of Brook Lamps a form without a filing day and a purchase without a date."""
     app = make_stored()
-    put_market(app)
+    store_market(app)
     forms = [
         (form(transaction("P", "7", "10", date="2026-01-29"), period="2026-01-29"), "0001234567-26-000006", None),
         (
@@ -102,11 +102,11 @@ def test_a_given_window_replaces_the_default_and_meta_names_what_was_used(
     api: Client, given: dict[str, int], found: list[int], used: dict[str, Any]
 ) -> None:
     answer = get(api, TRADES, **given)
-    assert shares(answer) == found
+    assert list_shares(answer) == found
     assert answer["meta"]["pagination"]["total"] == len(found)
     assert windows(answer["meta"]) == UNUSED | used
     searched = get(api, "/transactions/search", query="brook", **given)
-    assert (shares(searched), windows(searched["meta"])) == (found, UNUSED | used)
+    assert (list_shares(searched), windows(searched["meta"])) == (found, UNUSED | used)
 
 
 def test_what_is_left_out_is_counted_as_it_is_asked(api: Client) -> None:

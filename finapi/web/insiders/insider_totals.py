@@ -274,7 +274,9 @@ def screen_companies(call: Call) -> Response:
         **call.build_window_meta(undated),  # type: ignore[typeddict-item]
         "total_results": len(issuers),
         "returned": len(rows),
-        **paging,  # type: ignore[typeddict-item]
+        "limit": paging["limit"],
+        "offset": paging["offset"],
+        "has_more": paging["has_more"],
         "request_id": call.request_id,
         "timestamp": iso(call.now),
         "filters_applied": {name: value for name, value in call.params.items() if value not in (None, {})},
@@ -309,7 +311,9 @@ def list_groups(call: Call) -> Response:
     page, paging = filters.slice_page(call, groups)
     meta: TradeGroupsMeta = {
         "total": len(groups),
-        **paging,  # type: ignore[typeddict-item]
+        "limit": paging["limit"],
+        "offset": paging["offset"],
+        "has_more": paging["has_more"],
         "group_by": group_by,
         **call.build_window_meta(undated),  # type: ignore[typeddict-item]
     }

@@ -1,4 +1,4 @@
-"""Ownership forms in one file, and those that the demo carries."""
+"""Packs of ownership forms, and the pack of the demo."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from tests.support import ownership_xml as forms
 MAGIC = b"finapi-pack 2 insiders\n"
 
 
-def test_a_pack_holds_what_was_stored(app: App, make_app: Callable[..., App]) -> None:
-    told = ownership_forms.parse(forms.form(forms.transaction(), forms.holding()), "form.xml")
+def test_a_loaded_pack_dumps_the_same_forms_again(app: App, make_app: Callable[..., App]) -> None:
+    form = ownership_forms.parse(forms.form(forms.transaction(), forms.holding()), "form.xml")
     with app.db.write() as tx:
         insider_store.upsert_form(
-            tx, told, FilingMetadata(forms.ACCESSION, DOCUMENT_EVIDENCE, filed_at="2025-03-05"), NOW
+            tx, form, FilingMetadata(forms.ACCESSION, DOCUMENT_EVIDENCE, filed_at="2025-03-05"), NOW
         )
     with app.db.read() as tx:
-        data = packs.dump(tx, OWNERSHIP)
+        pack = packs.dump(tx, OWNERSHIP)
     other = make_app()
-    assert packs.load(other, data, "x.pack") == 1
-    assert packs.load(other, data, "x.pack") == 0
+    assert packs.load(other, pack, "x.pack") == 1
+    assert packs.load(other, pack, "x.pack") == 0
     with other.db.read() as tx:
-        assert packs.dump(tx, OWNERSHIP) == data
+        assert packs.dump(tx, OWNERSHIP) == pack
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,13 @@ def test_a_pack_holds_what_was_stored(app: App, make_app: Callable[..., App]) ->
         (MAGIC + zlib.compress(b"[" * 100_000 + b"\n"), "is not a pack line: RecursionError"),
     ],
 )
-def test_what_is_no_pack_is_refused(app: App, damaged: bytes, reason: str) -> None:
+def test_a_damaged_pack_is_refused(app: App, damaged: bytes, reason: str) -> None:
     with pytest.raises(ParseError) as caught:
         packs.load(app, damaged, "x.pack")
     assert caught.value.reason.startswith(reason)
 
 
-def test_a_line_that_the_database_refuses_names_the_constraint(app: App, make_app: Callable[..., App]) -> None:
+def test_a_pack_line_that_cannot_be_stored_is_refused(app: App, make_app: Callable[..., App]) -> None:
     form = ownership_forms.parse(forms.form(forms.transaction()), "form.xml")
     with app.db.write() as tx:
         insider_store.upsert_form(
@@ -71,10 +71,10 @@ def test_a_line_that_the_database_refuses_names_the_constraint(app: App, make_ap
     assert caught.value.reason == "cannot be stored: NOT NULL constraint failed: companies.name"
 
 
-def test_the_demo_carries_real_forms_in_little_space(app: App) -> None:
-    data = (resources.files("finapi.market.demo") / "insiders.pack").read_bytes()
-    assert len(data) < 100_000
-    assert packs.load(app, data, "insiders.pack") == 11
+def test_the_demo_contains_eleven_real_forms(app: App) -> None:
+    pack = (resources.files("finapi.market.demo") / "insiders.pack").read_bytes()
+    assert len(pack) < 100_000
+    assert packs.load(app, pack, "insiders.pack") == 11
     client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
     sales = client.get(f"{INSIDERS}/transactions/top?direction=SELL").json["data"]
     assert [(row["ticker"], row["shares"], row["price_per_share"]) for row in sales][:2] == [

@@ -1,4 +1,4 @@
-"""Forms into rows: the same in the end whatever order they come in, and what amendments restate."""
+"""Storage of ownership forms: amendments, the order of arrival, unknown filings, ingest and events."""
 
 from __future__ import annotations
 
@@ -30,51 +30,59 @@ from tests.support import ownership_xml as forms
 FIRST, SECOND, THIRD = "0001234567-25-000001", "0001234567-25-000002", "0001234567-25-000003"
 
 
-def put(app: App, data: bytes, accession: str = FIRST, filed: str | None = "2025-03-05", **more: Any) -> bool:
-    filing = FilingMetadata(accession, more.pop("evidence", DOCUMENT_EVIDENCE), filed_at=filed, **more)
+def store_form(
+    app: App,
+    document: bytes,
+    accession: str = FIRST,
+    filed_at: str | None = "2025-03-05",
+    *,
+    evidence: int = DOCUMENT_EVIDENCE,
+) -> bool:
+    filing = FilingMetadata(accession, evidence, filed_at=filed_at)
     with app.db.write() as tx:
-        return insider_store.upsert_form(tx, ownership_forms.parse(data, "form.xml"), filing, NOW)
+        return insider_store.upsert_form(tx, ownership_forms.parse(document, "form.xml"), filing, NOW)
 
 
-def trades(app: App, **narrow: Any) -> list[InsiderTransaction]:
+def list_trades(app: App, **filters: Any) -> list[InsiderTransaction]:
     with app.db.read() as tx:
-        page = insider_trades.list_latest(tx, TradeFilters(limit=100, **narrow))
+        page = insider_trades.list_latest(tx, TradeFilters(limit=100, **filters))
         return insider_trades.build_transactions(tx, page.ids)
 
 
-def figures(app: App) -> list[tuple[str, Any, Any]]:
-    """Accession, shares and price of the transactions that stand, newest first."""
-    return [(one["accession_number"], one["shares"], one["price_per_share"]) for one in trades(app)]
+def list_figures(app: App) -> list[tuple[str, Any, Any]]:
+    """Return the accession number, shares and price of the valid transactions, newest first."""
+    return [(trade["accession_number"], trade["shares"], trade["price_per_share"]) for trade in list_trades(app)]
 
 
-def everything(app: App) -> dict[str, Any]:
-    """What answers show of a store: all but when it was stored."""
+def read_answers(app: App) -> dict[str, Any]:
+    """Return all answers of a store, without the time of storage."""
     with app.db.read() as tx:
         ids = insider_trades.list_latest(tx, TradeFilters(limit=100)).ids
-        shown = insider_trades.build_transactions(tx, ids)
-        held = holdings.build_holdings(tx, holdings.list_all(tx, "2030-01-01", 100, 0))
-        listed = insider_filings.list_latest(tx, FormFilters(limit=100)).ids
-        filings = insider_filings.build_filings(tx, listed)
-        told = [insider_filings.find_form(tx, one["accession_number"]) for one in filings]
-        for one in told:
-            assert one is not None
-            one["processingMetadata"]["createdAt"] = one["processingMetadata"]["updatedAt"] = ""
-        return {"trades": shown, "holdings": held, "filings": filings, "forms": told}
+        transactions = insider_trades.build_transactions(tx, ids)
+        holding_records = holdings.build_holdings(tx, holdings.list_all(tx, "2030-01-01", 100, 0))
+        filing_ids = insider_filings.list_latest(tx, FormFilters(limit=100)).ids
+        filings = insider_filings.build_filings(tx, filing_ids)
+        form_records = [insider_filings.find_form(tx, filing["accession_number"]) for filing in filings]
+        for form_record in form_records:
+            assert form_record is not None
+            form_record["processingMetadata"]["createdAt"] = ""
+            form_record["processingMetadata"]["updatedAt"] = ""
+        return {"trades": transactions, "holdings": holding_records, "filings": filings, "forms": form_records}
 
 
 def test_a_form_is_stored_once(app: App) -> None:
     data = forms.form(forms.transaction())
-    assert put(app, data) is True
-    assert put(app, data) is False
-    assert figures(app) == [(FIRST, 100, 10)]
+    assert store_form(app, data) is True
+    assert store_form(app, data) is False
+    assert list_figures(app) == [(FIRST, 100, 10)]
 
 
 def test_a_joint_filing_is_one_transaction_of_several_owners(app: App) -> None:
     owners = (forms.owner(forms.FUND, flags="ten"), forms.owner(forms.ANN, flags="director"))
-    put(app, forms.form(forms.transaction(), owners=owners))
-    (one,) = trades(app)
-    assert (one["insider_name"], one["owner_count"]) == ("Wick Capital LP", 2)
-    assert [owner["name"] for owner in one["owners"]] == ["Wick Capital LP", "Lamp Ann"]
+    store_form(app, forms.form(forms.transaction(), owners=owners))
+    (trade,) = list_trades(app)
+    assert (trade["insider_name"], trade["owner_count"]) == ("Wick Capital LP", 2)
+    assert [owner["name"] for owner in trade["owners"]] == ["Wick Capital LP", "Lamp Ann"]
     with app.db.read() as tx:
         page = insider_trades.list_by_insider(tx, int(forms.ANN[0]), TradeFilters(limit=5))
         (hers,) = insider_trades.build_transactions(tx, page.ids, insider=int(forms.ANN[0]))
@@ -85,18 +93,18 @@ def test_a_joint_filing_is_one_transaction_of_several_owners(app: App) -> None:
     assert (both["is_director"], both["is_ten_percent_owner"]) == (True, True)
 
 
-def test_a_price_in_a_footnote_is_a_mark_and_not_zero(app: App) -> None:
-    put(app, forms.form(forms.transaction(price=None, price_notes="F1"), footnotes={"F1": "An old lamp."}))
-    (one,) = trades(app)
-    assert (one["price_per_share"], one["transaction_value"]) == (None, None)
-    assert one["marks"]["price_per_share"] == {"status": "absent", "reason": "only_in_footnote", "footnotes": ["F1"]}
-    assert one["marks"]["transaction_value"]["reason"] == "price_per_share_missing"
+def test_a_price_in_a_footnote_is_null_with_a_mark(app: App) -> None:
+    store_form(app, forms.form(forms.transaction(price=None, price_notes="F1"), footnotes={"F1": "An old lamp."}))
+    (trade,) = list_trades(app)
+    assert (trade["price_per_share"], trade["transaction_value"]) == (None, None)
+    assert trade["marks"]["price_per_share"] == {"status": "absent", "reason": "only_in_footnote", "footnotes": ["F1"]}
+    assert trade["marks"]["transaction_value"]["reason"] == "price_per_share_missing"
 
 
-def test_what_is_not_reported_is_marked_so(app: App) -> None:
-    put(app, forms.form(forms.transaction(price=None, after=None)))
-    (one,) = trades(app)
-    reasons = {name: mark["reason"] for name, mark in one["marks"].items()}
+def test_unreported_figures_are_null_with_a_mark(app: App) -> None:
+    store_form(app, forms.form(forms.transaction(price=None, after=None)))
+    (trade,) = list_trades(app)
+    reasons = {name: mark["reason"] for name, mark in trade["marks"].items()}
     assert reasons == {
         "price_per_share": "not_reported",
         "shares_owned_following": "not_reported",
@@ -106,118 +114,119 @@ def test_what_is_not_reported_is_marked_so(app: App) -> None:
     }
 
 
-# ---- repeats
+# ---- Trades on several forms
 
 
-def test_a_trade_that_two_forms_of_different_owners_tell_of_is_shown_once_when_asked(app: App) -> None:
-    put(app, forms.form(forms.transaction(), owners=(forms.owner(forms.FUND, flags="ten"),)), FIRST)
-    put(app, forms.form(forms.transaction(), owners=(forms.owner(forms.ANN),)), SECOND)
-    put(app, forms.form(forms.transaction("P", "7")), THIRD)
-    assert [one["accession_number"] for one in trades(app)] == [THIRD, SECOND, FIRST]
-    assert [one["accession_number"] for one in trades(app, dedup=True)] == [THIRD, FIRST]
+def test_dedup_lists_a_trade_on_forms_of_two_owners_once(app: App) -> None:
+    store_form(app, forms.form(forms.transaction(), owners=(forms.owner(forms.FUND, flags="ten"),)), FIRST)
+    store_form(app, forms.form(forms.transaction(), owners=(forms.owner(forms.ANN),)), SECOND)
+    store_form(app, forms.form(forms.transaction("P", "7")), THIRD)
+    assert [trade["accession_number"] for trade in list_trades(app)] == [THIRD, SECOND, FIRST]
+    assert [trade["accession_number"] for trade in list_trades(app, dedup=True)] == [THIRD, FIRST]
 
 
-def test_two_equal_trades_of_one_owner_are_two(app: App) -> None:
-    put(app, forms.form(forms.transaction(), forms.transaction()), FIRST)
-    put(app, forms.form(forms.transaction(), period="2025-03-04"), SECOND)
-    assert len(trades(app, dedup=True)) == 3
+def test_dedup_keeps_equal_trades_of_one_owner(app: App) -> None:
+    store_form(app, forms.form(forms.transaction(), forms.transaction()), FIRST)
+    store_form(app, forms.form(forms.transaction(), period="2025-03-04"), SECOND)
+    assert len(list_trades(app, dedup=True)) == 3
 
 
-# ---- amendments
+# ---- Amendments
 
 
 ORIGINAL = forms.form(forms.transaction("S", "100", "10", after="900"), forms.transaction("S", "50", "11", after="850"))
 
 
-def amendment(*rows: str, original: str | None = "2025-03-05", period: str = "2025-03-03") -> bytes:
+def build_amendment(*rows: str, original: str | None = "2025-03-05", period: str = "2025-03-03") -> bytes:
     return forms.form(*rows, kind="4/A", original=original, period=period)
 
 
-def test_an_amendment_replaces_the_row_that_it_corrects(app: App) -> None:
-    put(app, ORIGINAL)
-    put(app, amendment(forms.transaction("S", "100", "10.50", after="900")), SECOND, "2025-03-20")
-    assert figures(app) == [(SECOND, 100, Decimal("10.50")), (FIRST, 50, 11)]
+def test_an_amendment_replaces_the_row_it_corrects(app: App) -> None:
+    store_form(app, ORIGINAL)
+    store_form(app, build_amendment(forms.transaction("S", "100", "10.50", after="900")), SECOND, "2025-03-20")
+    assert list_figures(app) == [(SECOND, 100, Decimal("10.50")), (FIRST, 50, 11)]
 
 
-@pytest.mark.parametrize("more", [(), (forms.transaction("G", "5", "0", after="845"),)])
-def test_of_two_sales_of_a_day_the_one_with_the_same_shares_after_it_is_replaced(
-    app: App, more: tuple[str, ...]
-) -> None:
-    put(app, ORIGINAL)
-    put(app, amendment(forms.transaction("S", "60", "12", after="850"), *more), SECOND, "2025-03-20")
-    assert [one for one in figures(app) if one[1] != 5] == [(SECOND, 60, 12), (FIRST, 100, 10)]
+@pytest.mark.parametrize("other_rows", [(), (forms.transaction("G", "5", "0", after="845"),)])
+def test_an_amendment_replaces_the_sale_with_equal_shares_after(app: App, other_rows: tuple[str, ...]) -> None:
+    store_form(app, ORIGINAL)
+    store_form(app, build_amendment(forms.transaction("S", "60", "12", after="850"), *other_rows), SECOND, "2025-03-20")
+    assert [(accession, shares, price) for accession, shares, price in list_figures(app) if shares != 5] == [
+        (SECOND, 60, 12),
+        (FIRST, 100, 10),
+    ]
     with app.db.read() as tx:
-        told = insider_filings.find_form(tx, FIRST)
-    assert told is not None
-    # The form's own view says of each row what the list does.
-    rows = told["nonDerivativeTable"]["transactions"]
-    assert [one["isSuperseded"] for one in rows] == [False, True]
+        original = insider_filings.find_form(tx, FIRST)
+    assert original is not None
+    # The view of the form flags the same row as superseded.
+    rows = original["nonDerivativeTable"]["transactions"]
+    assert [row["isSuperseded"] for row in rows] == [False, True]
 
 
-def test_an_amendment_that_restates_everything_supersedes_the_form(app: App) -> None:
-    put(app, ORIGINAL)
+def test_an_amendment_of_every_row_supersedes_the_form(app: App) -> None:
+    store_form(app, ORIGINAL)
     rows = (forms.transaction("S", "100", "10", after="900"), forms.transaction("S", "55", "12", after="845"))
-    put(app, amendment(*rows), SECOND, "2025-03-20")
-    assert figures(app) == [(SECOND, 55, 12), (SECOND, 100, 10)]
+    store_form(app, build_amendment(*rows), SECOND, "2025-03-20")
+    assert list_figures(app) == [(SECOND, 55, 12), (SECOND, 100, 10)]
     with app.db.read() as tx:
-        told = insider_filings.find_form(tx, FIRST)
-        newer = insider_filings.find_form(tx, SECOND)
-    assert told is not None
-    assert newer is not None
-    assert (told["isSuperseded"], newer["isSuperseded"]) == (True, False)
+        original = insider_filings.find_form(tx, FIRST)
+        amended = insider_filings.find_form(tx, SECOND)
+    assert original is not None
+    assert amended is not None
+    assert (original["isSuperseded"], amended["isSuperseded"]) == (True, False)
 
 
-def test_an_amendment_that_adds_a_row_leaves_the_others(app: App) -> None:
-    put(app, ORIGINAL)
-    put(app, amendment(forms.transaction("G", "5", "0", after="845")), SECOND, "2025-03-20")
-    assert figures(app) == [(SECOND, 5, 0), (FIRST, 50, 11), (FIRST, 100, 10)]
+def test_an_amendment_that_adds_a_row_replaces_none(app: App) -> None:
+    store_form(app, ORIGINAL)
+    store_form(app, build_amendment(forms.transaction("G", "5", "0", after="845")), SECOND, "2025-03-20")
+    assert list_figures(app) == [(SECOND, 5, 0), (FIRST, 50, 11), (FIRST, 100, 10)]
 
 
-def test_an_amendment_of_another_insider_or_period_restates_nothing(app: App) -> None:
-    put(app, ORIGINAL)
+def test_amendments_of_other_insiders_or_periods_replace_nothing(app: App) -> None:
+    store_form(app, ORIGINAL)
     row = forms.transaction("S", "100", "10", after="900")
-    put(app, forms.form(row, kind="4/A", owners=(forms.owner(forms.BEN),)), SECOND, "2025-03-20")
-    put(app, amendment(row, original="2025-01-05", period="2025-01-03"), THIRD, "2025-03-20")
-    assert len(figures(app)) == 4
+    store_form(app, forms.form(row, kind="4/A", owners=(forms.owner(forms.BEN),)), SECOND, "2025-03-20")
+    store_form(app, build_amendment(row, original="2025-01-05", period="2025-01-03"), THIRD, "2025-03-20")
+    assert len(list_figures(app)) == 4
 
 
-def test_an_amendment_finds_its_form_by_the_day_that_it_names(app: App) -> None:
-    put(app, ORIGINAL)
+def test_an_amendment_finds_its_form_by_the_original_date(app: App) -> None:
+    store_form(app, ORIGINAL)
     row = forms.transaction("S", "100", "10", date="2025-03-02", after="900")
-    put(app, amendment(row, period="2025-03-02"), SECOND, "2025-03-20")
-    assert figures(app) == [(SECOND, 100, 10), (FIRST, 50, 11)]
+    store_form(app, build_amendment(row, period="2025-03-02"), SECOND, "2025-03-20")
+    assert list_figures(app) == [(SECOND, 100, 10), (FIRST, 50, 11)]
 
 
 def test_a_later_amendment_replaces_an_earlier_one(app: App) -> None:
-    put(app, ORIGINAL)
-    put(app, amendment(forms.transaction("S", "100", "10.5", after="900")), SECOND, "2025-03-20")
-    put(app, amendment(forms.transaction("S", "100", "10.6", after="900")), THIRD, "2025-03-21")
-    assert figures(app) == [(THIRD, 100, Decimal("10.6")), (FIRST, 50, 11)]
+    store_form(app, ORIGINAL)
+    store_form(app, build_amendment(forms.transaction("S", "100", "10.5", after="900")), SECOND, "2025-03-20")
+    store_form(app, build_amendment(forms.transaction("S", "100", "10.6", after="900")), THIRD, "2025-03-21")
+    assert list_figures(app) == [(THIRD, 100, Decimal("10.6")), (FIRST, 50, 11)]
 
 
-def test_holdings_that_an_amendment_leaves_alone_stand_beside_it(app: App) -> None:
-    put(app, forms.form(forms.transaction("S", after="900"), forms.holding("500", "By trust")))
-    put(app, amendment(forms.transaction("S", after="950")), SECOND, "2025-03-20")
+def test_holdings_that_an_amendment_omits_stay_valid(app: App) -> None:
+    store_form(app, forms.form(forms.transaction("S", after="900"), forms.holding("500", "By trust")))
+    store_form(app, build_amendment(forms.transaction("S", after="950")), SECOND, "2025-03-20")
     with app.db.read() as tx:
-        held = holdings.list_by_insider(tx, int(forms.ANN[0]))
-    assert sorted(row["amount_owned"] for row in held) == ["500", "950"]
+        positions = holdings.list_by_insider(tx, int(forms.ANN[0]))
+    assert sorted(row["amount_owned"] for row in positions) == ["500", "950"]
 
 
-def test_what_two_amendments_leave_alone_stands_beside_the_second(app: App) -> None:
-    put(app, forms.form(forms.transaction("S", after="900"), forms.holding("500", "By trust")))
-    put(app, amendment(forms.transaction("S", after="950")), SECOND, "2025-03-20")
-    put(app, amendment(forms.transaction("S", after="960")), THIRD, "2025-03-21")
+def test_holdings_that_two_amendments_omit_stay_valid(app: App) -> None:
+    store_form(app, forms.form(forms.transaction("S", after="900"), forms.holding("500", "By trust")))
+    store_form(app, build_amendment(forms.transaction("S", after="950")), SECOND, "2025-03-20")
+    store_form(app, build_amendment(forms.transaction("S", after="960")), THIRD, "2025-03-21")
     with app.db.read() as tx:
-        held = holdings.list_by_insider(tx, int(forms.ANN[0]))
-        (shown,) = {one["total_beneficial_ownership"] for one in holdings.build_holdings(tx, held)}
-    assert sorted(row["amount_owned"] for row in held) == ["500", "960"]
-    assert shown == 1460
+        positions = holdings.list_by_insider(tx, int(forms.ANN[0]))
+        (total,) = {holding["total_beneficial_ownership"] for holding in holdings.build_holdings(tx, positions)}
+    assert sorted(row["amount_owned"] for row in positions) == ["500", "960"]
+    assert total == 1460
 
 
 FORMS: list[tuple[bytes, str, str | None]] = [
     (ORIGINAL, FIRST, "2025-03-05"),
-    (amendment(forms.transaction("S", "100", "10.5", after="900"), forms.holding()), SECOND, "2025-03-20"),
-    (amendment(forms.transaction("S", "50", "11", after="855")), THIRD, "2025-03-21"),
+    (build_amendment(forms.transaction("S", "100", "10.5", after="900"), forms.holding()), SECOND, "2025-03-20"),
+    (build_amendment(forms.transaction("S", "50", "11", after="855")), THIRD, "2025-03-21"),
     (
         forms.form(
             forms.transaction("M", "10", "1", after="1000"),
@@ -232,85 +241,85 @@ FORMS: list[tuple[bytes, str, str | None]] = [
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4)))[1::4])
-def test_the_order_of_forms_changes_nothing(make_app: Callable[..., App], order: tuple[int, ...]) -> None:
-    straight, shuffled = make_app(), make_app()
+def test_the_order_in_which_forms_arrive_does_not_matter(make_app: Callable[..., App], order: tuple[int, ...]) -> None:
+    ordered, shuffled = make_app(), make_app()
     for data, accession, filed in FORMS:
-        put(straight, data, accession, filed)
-    for place in order:
-        put(shuffled, *FORMS[place])
-    assert everything(shuffled) == everything(straight)
+        store_form(ordered, data, accession, filed)
+    for index in order:
+        store_form(shuffled, *FORMS[index])
+    assert read_answers(shuffled) == read_answers(ordered)
 
 
-def test_a_document_replaces_what_a_data_set_told(make_app: Callable[..., App]) -> None:
-    said = forms.form(forms.transaction(), box=None)
-    one, other = make_app(), make_app()
-    assert put(one, said, evidence=INDEX_EVIDENCE) is True
-    assert put(one, ORIGINAL) is True
-    assert put(other, ORIGINAL) is True
-    assert put(other, said, evidence=INDEX_EVIDENCE) is False
-    assert everything(one) == everything(other)
+def test_a_document_replaces_the_form_of_a_data_set(make_app: Callable[..., App]) -> None:
+    data_set_form = forms.form(forms.transaction(), box=None)
+    data_set_first, document_first = make_app(), make_app()
+    assert store_form(data_set_first, data_set_form, evidence=INDEX_EVIDENCE) is True
+    assert store_form(data_set_first, ORIGINAL) is True
+    assert store_form(document_first, ORIGINAL) is True
+    assert store_form(document_first, data_set_form, evidence=INDEX_EVIDENCE) is False
+    assert read_answers(data_set_first) == read_answers(document_first)
 
 
-# ---- filings that are not known
+# ---- Unknown accession numbers and filing dates
 
 
-def test_a_form_without_a_number_gets_it_when_it_is_told(app: App, make_app: Callable[..., App]) -> None:
+def test_a_form_gets_its_accession_number_when_it_is_known(app: App, make_app: Callable[..., App]) -> None:
     data = forms.form(forms.transaction())
-    assert put(app, data, "unfiled-0123456789abcdef", None) is True
-    (before,) = trades(app)
+    assert store_form(app, data, "unfiled-0123456789abcdef", None) is True
+    (before,) = list_trades(app)
     assert (before["accession_number"], before["filed_at"]) == ("unfiled-0123456789abcdef", None)
     assert (before["is_late"], before["business_days_to_file"]) == (None, None)
-    assert put(app, data) is True
-    known = make_app()
-    put(known, data)
-    assert everything(app) == everything(known)
-    # And once it is known, a copy without a number is nothing new.
-    assert put(app, data, "unfiled-0123456789abcdef", None) is False
+    assert store_form(app, data) is True
+    app_with_number = make_app()
+    store_form(app_with_number, data)
+    assert read_answers(app) == read_answers(app_with_number)
+    # A copy without the number is then already stored.
+    assert store_form(app, data, "unfiled-0123456789abcdef", None) is False
 
 
 def test_the_same_form_filed_twice_is_two_filings(app: App) -> None:
     data = forms.form(forms.transaction())
-    put(app, data)
-    assert put(app, data, SECOND, "2025-03-06") is True
-    assert len(figures(app)) == 2
+    store_form(app, data)
+    assert store_form(app, data, SECOND, "2025-03-06") is True
+    assert len(list_figures(app)) == 2
 
 
-def test_a_form_without_a_day_gets_it_from_a_list(app: App) -> None:
-    put(app, forms.form(forms.transaction()), FIRST, None)
-    assert trades(app)[0]["filed_at"] is None
-    put(app, forms.form(forms.transaction()), FIRST, "2025-03-05")
-    assert (trades(app)[0]["filed_at"], trades(app)[0]["is_late"]) == ("2025-03-05", False)
+def test_a_form_gets_its_filing_date_when_it_is_known(app: App) -> None:
+    store_form(app, forms.form(forms.transaction()), FIRST, None)
+    assert list_trades(app)[0]["filed_at"] is None
+    store_form(app, forms.form(forms.transaction()), FIRST, "2025-03-05")
+    assert (list_trades(app)[0]["filed_at"], list_trades(app)[0]["is_late"]) == ("2025-03-05", False)
 
 
-def test_forms_without_a_day_stand_last(app: App) -> None:
-    put(app, forms.form(forms.transaction(), period="2025-06-01"), SECOND, None)
-    put(app, ORIGINAL)
-    assert [one["accession_number"] for one in trades(app)] == [FIRST, FIRST, SECOND]
+def test_forms_without_a_filing_date_are_listed_last(app: App) -> None:
+    store_form(app, forms.form(forms.transaction(), period="2025-06-01"), SECOND, None)
+    store_form(app, ORIGINAL)
+    assert [trade["accession_number"] for trade in list_trades(app)] == [FIRST, FIRST, SECOND]
 
 
-# ---- around the rows
+# ---- Companies and counts
 
 
-def test_a_sic_code_that_comes_later_gives_the_sector(app: App) -> None:
-    put(app, ORIGINAL)
-    assert trades(app)[0]["sector"] is None
-    assert trades(app, sector="D") == []
+def test_a_later_sic_code_sets_the_sector(app: App) -> None:
+    store_form(app, ORIGINAL)
+    assert list_trades(app)[0]["sector"] is None
+    assert list_trades(app, sector="D") == []
     with app.db.write() as tx:
         companies.update_attributes(tx, int(forms.ISSUER), companies.FiledAttributes(sic=3640), 2, "2025-01-01")
-    assert {one["sector"] for one in trades(app, sector="D")} == {"Manufacturing"}
-    assert len(trades(app, industry=36)) == 2
+    assert {trade["sector"] for trade in list_trades(app, sector="D")} == {"Manufacturing"}
+    assert len(list_trades(app, industry=36)) == 2
 
 
-def test_a_restated_transaction_gets_the_sic_code_too(app: App) -> None:
-    put(app, ORIGINAL)
-    put(app, amendment(forms.transaction("S", "100", "12", after="900")), SECOND, "2025-03-10")
+def test_a_later_sic_code_is_set_on_restated_transactions(app: App) -> None:
+    store_form(app, ORIGINAL)
+    store_form(app, build_amendment(forms.transaction("S", "100", "12", after="900")), SECOND, "2025-03-10")
     with app.db.write() as tx:
         companies.update_attributes(tx, int(forms.ISSUER), companies.FiledAttributes(sic=3640), 2, "2025-01-01")
         rows = tx._connection.execute("SELECT superseded_by IS NULL, sic FROM insider_transactions ORDER BY id")
         assert [tuple(row) for row in rows] == [(0, 3640), (1, 3640), (1, 3640)]
 
 
-def test_transactions_that_stand_are_counted(app: App) -> None:
+def test_valid_transactions_are_counted(app: App) -> None:
     counted = []
 
     def count() -> None:
@@ -318,21 +327,23 @@ def test_transactions_that_stand_are_counted(app: App) -> None:
             counted.append(heartbeats.get_stored_counts(tx)["insider_transactions"])
             assert tx.list_rows("uncounted") == []
 
-    put(app, ORIGINAL, evidence=INDEX_EVIDENCE)
+    store_form(app, ORIGINAL, evidence=INDEX_EVIDENCE)
     count()
-    put(app, forms.form(kind="3"), THIRD)  # of holdings alone
+    store_form(app, forms.form(kind="3"), THIRD)  # of holdings alone
     count()
-    put(app, amendment(forms.transaction("S", "100", "12", after="900")), SECOND, "2025-03-10")
+    store_form(app, build_amendment(forms.transaction("S", "100", "12", after="900")), SECOND, "2025-03-10")
     count()
-    put(app, forms.form(forms.transaction("P", "7")))  # the document, which differs from the data set
+    store_form(app, forms.form(forms.transaction("P", "7")))  # the document, which differs from the data set
     count()
     assert counted == [2, 2, 2, 2]
 
 
 def test_the_newest_form_names_the_insider(app: App) -> None:
-    put(app, forms.form(forms.transaction(), owners=(forms.owner((forms.ANN[0], "New Ann")),)), SECOND, "2025-05-05")
-    put(app, ORIGINAL)
-    assert {one["insider_name"] for one in trades(app)} == {"New Ann"}
+    store_form(
+        app, forms.form(forms.transaction(), owners=(forms.owner((forms.ANN[0], "New Ann")),)), SECOND, "2025-05-05"
+    )
+    store_form(app, ORIGINAL)
+    assert {trade["insider_name"] for trade in list_trades(app)} == {"New Ann"}
 
 
 @pytest.mark.parametrize(
@@ -347,7 +358,7 @@ def test_the_newest_form_names_the_insider(app: App) -> None:
         (None, None),
     ],
 )
-def test_symbols_as_filers_write_them(written: str | None, ticker: str | None) -> None:
+def test_a_filers_symbol_becomes_a_ticker(written: str | None, ticker: str | None) -> None:
     assert insider_store.normalise_symbol(written) == ticker
 
 
@@ -357,106 +368,106 @@ def test_rows_of_other_tables_are_never_restated() -> None:
     assert amendments.match_restated_rows(rows, rows) == {0: 0, 1: 1}
 
 
-# ---- ingest
+# ---- Ingest
 
 
-def outcomes(app: App, *paths: Path, given: IngestOptions | None = None) -> list[Outcome]:
-    found: list[Outcome] = []
-    ingest.run(app, paths, given or IngestOptions(), found.append)
-    return found
+def ingest_paths(app: App, *paths: Path, options: IngestOptions | None = None) -> list[Outcome]:
+    collected: list[Outcome] = []
+    ingest.run(app, paths, options or IngestOptions(), collected.append)
+    return collected
 
 
 @needs_shared
 def test_every_ownership_document_is_ingested(app: App) -> None:
-    found = outcomes(app, SHARED / "edgar" / "ownership")
-    assert [one.outcome for one in found] == ["ingested"] * 11
-    assert [one.outcome for one in outcomes(app, SHARED / "edgar" / "ownership")] == ["unchanged"] * 11
+    first_run = ingest_paths(app, SHARED / "edgar" / "ownership")
+    assert [outcome.outcome for outcome in first_run] == ["ingested"] * 11
+    assert [outcome.outcome for outcome in ingest_paths(app, SHARED / "edgar" / "ownership")] == ["unchanged"] * 11
 
 
 @needs_shared
-def test_a_form_4_of_2000_holds_no_xml(app: App) -> None:
-    (found,) = outcomes(app, SHARED / "edgar" / "sgml" / "0001094891-00-000193.txt")
-    assert (found.outcome, found.accession) == ("ingested", "0001094891-00-000193")
-    assert figures(app) == []
+def test_a_form_4_of_2000_without_xml_is_ingested(app: App) -> None:
+    (outcome,) = ingest_paths(app, SHARED / "edgar" / "sgml" / "0001094891-00-000193.txt")
+    assert (outcome.outcome, outcome.accession) == ("ingested", "0001094891-00-000193")
+    assert list_figures(app) == []
 
 
-def test_a_folder_names_the_only_form_in_it(app: App, tmp_path: Path) -> None:
+def test_a_folders_name_is_the_accession_number_of_its_form(app: App, tmp_path: Path) -> None:
     folder = tmp_path / FIRST
     folder.mkdir()
     (folder / "form4.xml").write_bytes(ORIGINAL)
-    (found,) = outcomes(app, folder)
-    assert (found.outcome, found.accession) == ("ingested", FIRST)
+    (outcome,) = ingest_paths(app, folder)
+    assert (outcome.outcome, outcome.accession) == ("ingested", FIRST)
     assert (
-        found.reason
+        outcome.reason
         == "the filing date is not known: sorted last, invisible to as_of, no hit of a sniper target until it is known"
     )
 
 
-def test_the_operator_says_when_a_form_was_filed(app: App, tmp_path: Path) -> None:
+def test_an_ingest_option_sets_the_filing_date(app: App, tmp_path: Path) -> None:
     (tmp_path / "form4.xml").write_bytes(ORIGINAL)
-    (found,) = outcomes(app, tmp_path, given=IngestOptions(SECOND, "2025-03-05"))
-    assert (found.accession, found.reason) == (SECOND, None)
-    assert trades(app)[0]["filed_at"] == "2025-03-05"
+    (outcome,) = ingest_paths(app, tmp_path, options=IngestOptions(SECOND, "2025-03-05"))
+    assert (outcome.accession, outcome.reason) == (SECOND, None)
+    assert list_trades(app)[0]["filed_at"] == "2025-03-05"
 
 
 def test_a_damaged_form_is_refused_with_its_place(app: App, tmp_path: Path) -> None:
     (tmp_path / "form4.xml").write_bytes(ORIGINAL.replace(b"<value>100</value>", b"<value>many</value>"))
-    (found,) = outcomes(app, tmp_path)
-    assert found.outcome == "refused"
-    assert found.reason is not None
-    assert found.reason.endswith("shares: 'many' is not a number")
+    (outcome,) = ingest_paths(app, tmp_path)
+    assert outcome.outcome == "refused"
+    assert outcome.reason is not None
+    assert outcome.reason.endswith("shares: 'many' is not a number")
 
 
-def test_a_data_set_is_ingested_with_its_report(app: App, tmp_path: Path) -> None:
+def test_a_data_set_is_ingested(app: App, tmp_path: Path) -> None:
     for name, data in forms.data_set().items():
         (tmp_path / f"{name}.tsv").write_bytes(data)
-    found = outcomes(app, tmp_path)
-    assert {one.outcome for one in found} == {"ingested"}
-    assert {one.reason for one in found} == {"a data set: 1 filings stored, 0 held before, 0 refused"}
-    assert [(one["shares"], one["filed_at"]) for one in trades(app)] == [
+    first_run = ingest_paths(app, tmp_path)
+    assert {outcome.outcome for outcome in first_run} == {"ingested"}
+    assert {outcome.reason for outcome in first_run} == {"a data set: 1 filings stored, 0 held before, 0 refused"}
+    assert [(trade["shares"], trade["filed_at"]) for trade in list_trades(app)] == [
         (40, "2025-03-05"),
         (200, "2025-03-05"),
         (100, "2025-03-05"),
     ]
-    assert {one.outcome for one in outcomes(app, tmp_path)} == {"unchanged"}
+    assert {outcome.outcome for outcome in ingest_paths(app, tmp_path)} == {"unchanged"}
 
 
 def test_two_data_sets_in_one_folder_are_refused(app: App, tmp_path: Path) -> None:
     for name, data in forms.data_set().items():
         (tmp_path / f"{name}.tsv").write_bytes(data)
     (tmp_path / "again.tsv").write_bytes(forms.data_set()["owner"])
-    assert {(one.outcome, one.reason) for one in outcomes(app, tmp_path)} == {
+    assert {(outcome.outcome, outcome.reason) for outcome in ingest_paths(app, tmp_path)} == {
         ("refused", "two tables of one kind lie here: a folder holds one data set")
     }
 
 
-def test_a_value_that_no_company_is_worth_has_no_place_in_sums(app: App) -> None:
-    put(app, forms.form(forms.transaction("P", "9" * 20, "99"), forms.transaction("P", "1", "7")))
-    assert [one["transaction_value"] for one in trades(app)] == [7, None]
-    assert trades(app)[1]["marks"]["transaction_value"]["reason"] == "out_of_range"
+def test_an_impossible_value_is_null_with_a_mark(app: App) -> None:
+    store_form(app, forms.form(forms.transaction("P", "9" * 20, "99"), forms.transaction("P", "1", "7")))
+    assert [trade["transaction_value"] for trade in list_trades(app)] == [7, None]
+    assert list_trades(app)[1]["marks"]["transaction_value"]["reason"] == "out_of_range"
 
 
-def test_a_list_that_comes_later_settles_a_form(app: App, tmp_path: Path) -> None:
+def test_a_later_list_of_filings_completes_a_form(app: App, tmp_path: Path) -> None:
     (tmp_path / "form4.xml").write_bytes(ORIGINAL)
-    (found,) = outcomes(app, tmp_path / "form4.xml")
-    assert found.accession is not None
-    assert found.accession.startswith("unfiled-")
-    listed = (
+    (outcome,) = ingest_paths(app, tmp_path / "form4.xml")
+    assert outcome.accession is not None
+    assert outcome.accession.startswith("unfiled-")
+    submissions = (
         '{"cik":"101","name":"Lamp Ann","entityType":"other","sic":"","tickers":[],"exchanges":[],'
         '"formerNames":[],"filings":{"recent":{"accessionNumber":["%s"],"filingDate":["2025-03-05"],'
         '"reportDate":["2025-03-03"],"acceptanceDateTime":["2025-03-05T21:00:00.000Z"],"form":["4"],"size":[1],'
         '"isXBRL":[0],"isInlineXBRL":[0],"primaryDocument":["form4.xml"],"items":[""]},"files":[]}}'
     )
-    (tmp_path / "CIK0000000101.json").write_text(listed % FIRST)
-    outcomes(app, tmp_path / "CIK0000000101.json")
-    assert {one["accession_number"] for one in trades(app)} == {FIRST}
-    assert {one["accepted_at"] for one in trades(app)} == {"2025-03-05T21:00:00.000Z"}
+    (tmp_path / "CIK0000000101.json").write_text(submissions % FIRST)
+    ingest_paths(app, tmp_path / "CIK0000000101.json")
+    assert {trade["accession_number"] for trade in list_trades(app)} == {FIRST}
+    assert {trade["accepted_at"] for trade in list_trades(app)} == {"2025-03-05T21:00:00.000Z"}
 
 
 def test_transactions_are_announced_once(app: App) -> None:
     recent = (NOW - timedelta(days=1)).date().isoformat()
-    put(app, forms.form(forms.transaction(), period=recent), FIRST, recent)
-    put(app, forms.form(forms.transaction(), period=recent), FIRST, recent)
+    store_form(app, forms.form(forms.transaction(), period=recent), FIRST, recent)
+    store_form(app, forms.form(forms.transaction(), period=recent), FIRST, recent)
     with app.db.read() as tx:
-        told = tx._connection.execute("SELECT type, data FROM events").fetchall()
-    assert [row["type"] for row in told].count("insider_transaction") == 1
+        events = tx._connection.execute("SELECT type, data FROM events").fetchall()
+    assert [row["type"] for row in events].count("insider_transaction") == 1

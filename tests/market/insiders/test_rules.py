@@ -1,4 +1,4 @@
-"""What is concluded of one form: kinds, plans, exercises, lateness, titles, sectors and business days."""
+"""Conclusions from one form: kinds, plans, exercises, lateness, titles, sectors, business days and positions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from finapi.market.reference import sectors
 from tests.support import ownership_xml as forms
 
 
-def form(*rows: str, **options: object) -> OwnershipForm:
+def parse_form(*rows: str, **options: object) -> OwnershipForm:
     return ownership_forms.parse(forms.form(*rows, **options), "form.xml")  # type: ignore[arg-type]
 
 
-def facts(*rows: str, **options: object) -> list[TradeTraits]:
-    return rules.derive_traits(form(*rows, **options))
+def derive_traits(*rows: str, **options: object) -> list[TradeTraits]:
+    return rules.derive_traits(parse_form(*rows, **options))
 
 
 @pytest.mark.parametrize(
@@ -38,20 +38,20 @@ def facts(*rows: str, **options: object) -> list[TradeTraits]:
         (None, "other"),
     ],
 )
-def test_standard_types(code: str | None, kind: str) -> None:
+def test_a_code_has_a_standard_type(code: str | None, kind: str) -> None:
     assert rules.get_standard_type(code) == kind
 
 
-def test_only_purchases_and_sales_of_shares_are_trades_in_the_market() -> None:
-    told = facts(
+def test_only_purchases_and_sales_of_shares_have_a_direction() -> None:
+    traits = derive_traits(
         forms.transaction("P"),
         forms.transaction("S"),
         forms.transaction("A"),
         forms.transaction("P", derivative="5"),
-        # A purchase that disposes is a slip of the filer's.
+        # A purchase that disposes of shares is an error of the filer.
         forms.transaction("P", sign="D"),
     )
-    assert [one.direction for one in told] == [1, -1, 0, 0, 0]
+    assert [trade.direction for trade in traits] == [1, -1, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -66,40 +66,42 @@ def test_only_purchases_and_sales_of_shares_are_trades_in_the_market() -> None:
         ("9" * 19, "9" * 10, None),
     ],
 )
-def test_values_are_whole_dollars_halves_to_even(shares: str | None, price: str | None, value: int | None) -> None:
+def test_a_value_is_rounded_to_dollars_halves_to_even(shares: str | None, price: str | None, value: int | None) -> None:
     row = forms.transaction("P", shares, price)
-    assert facts(row)[0].value == value
+    assert derive_traits(row)[0].value == value
 
 
-# ---- plans
+# ---- Plans
 
 
-def plan(box: str | None, *noted: bool, text: str = "Under a Rule 10b5-1 plan of 2024.") -> list[tuple[bool, str]]:
-    """What is said of rows of which some refer to a footnote about a plan."""
-    rows = [forms.transaction("S", notes="F1" if one else "F2") for one in noted]
-    told = facts(*rows, box=box, footnotes={"F1": text, "F2": "Sold."})
-    return [(one.rule_10b5_1, one.plan_source) for one in told]
+def list_plans(
+    box: str | None, *mentions_plan: bool, text: str = "Under a Rule 10b5-1 plan of 2024."
+) -> list[tuple[bool, str]]:
+    """Return whether rows are under a plan, and the source. Some rows refer to a footnote with ``text``."""
+    rows = [forms.transaction("S", notes="F1" if mentions else "F2") for mentions in mentions_plan]
+    traits = derive_traits(*rows, box=box, footnotes={"F1": text, "F2": "Sold."})
+    return [(trade.rule_10b5_1, trade.plan_source) for trade in traits]
 
 
-def test_a_ticked_box_covers_every_row_unless_footnotes_say_which() -> None:
-    assert plan("1", False, False) == [(True, "checkbox"), (True, "checkbox")]
-    assert plan("1", True, False) == [(True, "footnote"), (False, "checkbox")]
+def test_a_ticked_box_covers_all_rows_without_plan_footnotes() -> None:
+    assert list_plans("1", False, False) == [(True, "checkbox"), (True, "checkbox")]
+    assert list_plans("1", True, False) == [(True, "footnote"), (False, "checkbox")]
 
 
-def test_a_footnote_tells_of_a_plan_that_the_box_of_2023_does_not_cover() -> None:
-    assert plan("0", True, False) == [(True, "footnote"), (False, "checkbox")]
+def test_a_footnote_states_a_plan_although_the_box_is_empty() -> None:
+    assert list_plans("0", True, False) == [(True, "footnote"), (False, "checkbox")]
 
 
 @pytest.mark.parametrize(
     "plan_name", ["10b5-1", "10b5\u20111", "10b5 - 1", "10b-5-1", "10b\u20115\u20111", "10B5\u00ad-1", "10b51"]
 )
-def test_a_plan_is_told_in_every_spelling(plan_name: str) -> None:
-    assert plan(None, True, text=f"Sold under a Rule {plan_name} plan.") == [(True, "footnote")]
-    assert plan(None, True, text=f"Sold under Rule {plan_name}2.") == [(False, "not_stated")]
+def test_a_plan_is_found_in_every_spelling(plan_name: str) -> None:
+    assert list_plans(None, True, text=f"Sold under a Rule {plan_name} plan.") == [(True, "footnote")]
+    assert list_plans(None, True, text=f"Sold under Rule {plan_name}2.") == [(False, "not_stated")]
 
 
-def test_before_the_box_only_words_tell() -> None:
-    assert plan(None, True, False) == [(True, "footnote"), (False, "not_stated")]
+def test_without_a_box_only_footnotes_state_a_plan() -> None:
+    assert list_plans(None, True, False) == [(True, "footnote"), (False, "not_stated")]
 
 
 @pytest.mark.parametrize(
@@ -114,26 +116,26 @@ def test_before_the_box_only_words_tell() -> None:
         "Sold without a 10b5-1 plan.",
     ],
 )
-def test_words_that_deny_a_plan(text: str) -> None:
-    assert plan(None, True, text=text) == [(False, "not_stated")]
+def test_a_footnote_that_denies_a_plan_is_no_plan(text: str) -> None:
+    assert list_plans(None, True, text=text) == [(False, "not_stated")]
 
 
-def test_remarks_tell_of_all_rows() -> None:
-    told = facts(forms.transaction("S"), box=None, remarks="Effected pursuant to a 10b5-1 plan.")
-    assert [(one.rule_10b5_1, one.plan_source) for one in told] == [(True, "remarks")]
+def test_remarks_state_a_plan_for_all_rows() -> None:
+    traits = derive_traits(forms.transaction("S"), box=None, remarks="Effected pursuant to a 10b5-1 plan.")
+    assert [(trade.rule_10b5_1, trade.plan_source) for trade in traits] == [(True, "remarks")]
 
 
-# ---- exercises and taxes
+# ---- Exercises and taxes
 
 
-def test_an_exercise_with_sales_of_no_more_on_the_day_is_cashless() -> None:
-    told = facts(
+def test_an_exercise_with_covered_sales_that_day_is_cashless() -> None:
+    traits = derive_traits(
         forms.transaction("M", "100", "2.50"),
         forms.transaction("S", "60", "10"),
         forms.transaction("S", "40", "11"),
         forms.transaction("M", "100", "0", derivative="2.50"),
     )
-    assert [one.is_cashless for one in told] == [True, True, True, False]
+    assert [trade.is_cashless for trade in traits] == [True, True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -145,17 +147,19 @@ def test_an_exercise_with_sales_of_no_more_on_the_day_is_cashless() -> None:
         ((forms.transaction("M", "100", "2"), forms.transaction("F", "60", "10")), "withheld and not sold"),
     ],
 )
-def test_what_is_no_cashless_exercise(rows: tuple[str, ...], why: str) -> None:
-    assert [one.is_cashless for one in facts(*rows)] == [False, False], why
+def test_other_exercises_are_not_cashless(rows: tuple[str, ...], why: str) -> None:
+    assert [trade.is_cashless for trade in derive_traits(*rows)] == [False, False], why
 
 
-def test_words_tell_of_a_cashless_exercise() -> None:
-    told = facts(forms.transaction("S", notes="F1"), footnotes={"F1": "Sold in a cashless exercise of options."})
-    assert told[0].is_cashless is True
+def test_a_footnote_states_a_cashless_exercise() -> None:
+    traits = derive_traits(
+        forms.transaction("S", notes="F1"), footnotes={"F1": "Sold in a cashless exercise of options."}
+    )
+    assert traits[0].is_cashless is True
 
 
 @pytest.mark.parametrize(
-    ("code", "text", "is_so"),
+    ("code", "text", "expected"),
     [
         ("S", "Shares sold in a sell-to-cover transaction.", True),
         ("S", "Sold to satisfy tax withholding obligations on vesting.", True),
@@ -163,24 +167,24 @@ def test_words_tell_of_a_cashless_exercise() -> None:
         ("F", "Withheld to satisfy tax withholding obligations.", False),
     ],
 )
-def test_sales_to_cover_taxes(code: str, text: str, is_so: bool) -> None:
-    assert facts(forms.transaction(code, notes="F1"), footnotes={"F1": text})[0].is_sell_to_cover is is_so
+def test_a_footnote_states_a_sale_to_cover_taxes(code: str, text: str, expected: bool) -> None:
+    assert derive_traits(forms.transaction(code, notes="F1"), footnotes={"F1": text})[0].is_sell_to_cover is expected
 
 
-# ---- lateness
+# ---- Lateness
 
 
 @pytest.mark.parametrize(
     ("kind", "day", "filed", "late", "days"),
     [
-        # A Friday; Monday is the first business day.
+        # A Friday. Monday is the first business day after it.
         ("4", "2026-05-01", "2026-05-05", False, 2),
         ("4", "2026-05-01", "2026-05-06", True, 3),
-        # Over Independence Day, a Friday in 2025.
+        # With Independence Day in between, a Friday in 2025.
         ("4", "2025-07-02", "2025-07-07", False, 2),
         ("4", "2025-07-02", "2025-07-08", True, 3),
         ("4", "2025-03-03", "2025-03-03", False, 0),
-        # Ten days end on a Saturday: Monday is in time.
+        # The ten days end on a Saturday, so Monday is in time.
         ("3", "2025-03-05", "2025-03-17", False, 8),
         ("3", "2025-03-05", "2025-03-18", True, 9),
         ("5", "2024-12-31", "2025-02-14", False, 31),
@@ -189,29 +193,31 @@ def test_sales_to_cover_taxes(code: str, text: str, is_so: bool) -> None:
         ("4/A", "2025-03-03", "2025-06-03", None, None),
     ],
 )
-def test_when_a_form_is_late(kind: str, day: str, filed: str, late: bool | None, days: int | None) -> None:
-    told = form(forms.transaction(date=day), kind=kind, period=day)
-    assert rules.compute_lateness(told, filed) == (late, days)
+def test_lateness_of_a_form(kind: str, day: str, filed: str, late: bool | None, days: int | None) -> None:
+    parsed = parse_form(forms.transaction(date=day), kind=kind, period=day)
+    assert rules.compute_lateness(parsed, filed) == (late, days)
 
 
-def test_what_need_not_be_reported_in_two_days_makes_no_form_late() -> None:
+def test_rows_without_a_two_day_duty_make_no_form_late() -> None:
     early = forms.transaction("A", date="2025-01-10", timeliness="E")
-    told = form(early, forms.transaction(date="2025-03-03"), period="2025-01-10")
-    assert rules.compute_lateness(told, "2025-03-05") == (False, 2)
-    gift = form(forms.transaction("G", date="2022-01-10"), forms.transaction(date="2022-03-03"), period="2022-01-10")
+    parsed = parse_form(early, forms.transaction(date="2025-03-03"), period="2025-01-10")
+    assert rules.compute_lateness(parsed, "2025-03-05") == (False, 2)
+    gift = parse_form(
+        forms.transaction("G", date="2022-01-10"), forms.transaction(date="2022-03-03"), period="2022-01-10"
+    )
     assert rules.compute_lateness(gift, "2022-03-07") == (False, 2)
 
 
-def test_without_a_filing_date_nothing_is_late() -> None:
-    assert rules.compute_lateness(form(forms.transaction()), None) == (None, None)
+def test_lateness_is_unknown_without_a_filing_date() -> None:
+    assert rules.compute_lateness(parse_form(forms.transaction()), None) == (None, None)
 
 
-def test_a_year_before_section_16_is_no_date() -> None:
+def test_a_date_before_section_16_is_not_usable() -> None:
     assert rules.usable_date("0015-11-23") is None
     assert rules.usable_date("2015-11-23") == "2015-11-23"
 
 
-# ---- business days
+# ---- Business days
 
 
 def test_holidays_are_observed_on_weekdays() -> None:
@@ -232,7 +238,7 @@ def test_holidays_are_observed_on_weekdays() -> None:
     assert date(2020, 6, 19) not in business_days.holidays(2020)
 
 
-def test_business_days_between_are_those_that_counting_finds() -> None:
+def test_business_days_between_two_days_equal_a_count() -> None:
     start = date(2019, 12, 20)
     for length in range(0, 800, 7):
         end = start + timedelta(length)
@@ -241,7 +247,7 @@ def test_business_days_between_are_those_that_counting_finds() -> None:
     assert business_days.count_between(start, start - timedelta(1)) == 0
 
 
-# ---- who is who
+# ---- Titles and entities
 
 
 @pytest.mark.parametrize(
@@ -256,19 +262,19 @@ def test_business_days_between_are_those_that_counting_finds() -> None:
         ("Vice President", "Vice President", False, 7),
         ("President", "President", True, 2),
         ("See Remarks", "Other Officer", False, 9),
-        # Accounting or administrative: the letters do not tell.
+        # The abbreviation may mean accounting or administrative.
         ("CAO", "Chief Administrative or Accounting Officer", True, 4),
     ],
 )
-def test_titles_have_a_standard_form(text: str, name: str, c_suite: bool, rank: int) -> None:
-    found = titles.parse_title(text)
-    assert found is not None
-    assert (found.name, found.is_c_suite, found.rank) == (name, c_suite, rank)
+def test_a_title_has_a_standard_form(text: str, name: str, c_suite: bool, rank: int) -> None:
+    title = titles.parse_title(text)
+    assert title is not None
+    assert (title.name, title.is_c_suite, title.rank) == (name, c_suite, rank)
 
 
-def test_only_two_offices_make_a_named_executive_officer_for_certain() -> None:
-    told = [titles.parse_title(text) for text in ("CEO", "CFO", "COO")]
-    assert [one.is_named_executive for one in told if one] == [True, True, None]
+def test_ceo_and_cfo_are_named_executive_officers() -> None:
+    parsed = [titles.parse_title(text) for text in ("CEO", "CFO", "COO")]
+    assert [title.is_named_executive for title in parsed if title] == [True, True, None]
     assert titles.parse_title(None) is None
 
 
@@ -276,12 +282,12 @@ def test_only_two_offices_make_a_named_executive_officer_for_certain() -> None:
     ("name", "entity"),
     [("BERKSHIRE HATHAWAY INC", True), ("Wick Capital LP", True), ("BUFFETT WARREN E", False), ("Costa Ann", False)],
 )
-def test_entities_are_told_by_their_names(name: str, entity: bool) -> None:
-    told = form(owners=(forms.owner(("0000000109", name), flags="ten"),))
-    assert titles.is_entity(told.owners[0]) is entity
+def test_an_entity_is_recognised_by_its_name(name: str, entity: bool) -> None:
+    parsed = parse_form(owners=(forms.owner(("0000000109", name), flags="ten"),))
+    assert titles.is_entity(parsed.owners[0]) is entity
 
 
-# ---- sectors
+# ---- Sectors
 
 
 def test_sectors_are_the_divisions_of_the_sic() -> None:
@@ -307,62 +313,69 @@ def test_sectors_are_the_divisions_of_the_sic() -> None:
         ("Agriculture, Forestry, And Fishing", "A"),
     ],
 )
-def test_sectors_are_taken_by_what_divisions_are_commonly_called(name: str, letter: str) -> None:
+def test_a_sector_is_found_by_its_common_names(name: str, letter: str) -> None:
     assert sectors.parse_division(name) == letter
 
 
-def test_an_unknown_sector_is_refused_with_the_list() -> None:
+def test_an_unknown_sector_is_refused_with_all_names() -> None:
     with pytest.raises(ApiError) as caught:
         sectors.parse_division("Lamps")
     assert caught.value.status == 400
     assert "Manufacturing" in caught.value.details["allowed"]  # type: ignore[index]
 
 
-# ---- positions
+# ---- Positions
 
 
-def test_the_last_transaction_of_a_vehicle_tells_what_it_holds() -> None:
-    told = form(
+def test_the_last_transaction_of_a_vehicle_is_its_position() -> None:
+    parsed = parse_form(
         forms.transaction("S", date="2025-03-04", after="800"),
         forms.transaction("S", date="2025-03-03", after="900"),
         forms.transaction("G", "50", "0", sign="A", after="550", hands="I", nature="By trust", nature_notes="F1"),
         forms.holding("70", notes="F2"),
     )
-    held = form_positions.list_positions(told.rows)
-    assert [(one.seq, one.ownership, one.amount) for one in held] == [(1, "D", "800"), (3, "I", "550"), (4, "I", "70")]
-
-
-def test_a_position_without_an_amount_has_none() -> None:
-    (held,) = form_positions.list_positions(form(forms.transaction(after=None)).rows)
-    assert held.amount is None
-
-
-def test_footnotes_of_an_amount_are_kept_where_there_is_none() -> None:
-    row = form(forms.transaction(after="90")).rows[0]
-    noted = row._replace(footnote_ids=(*row.footnote_ids, ("following_shares", ("F1",))))
-    assert [one.footnote_ids for one in form_positions.list_positions([noted])] == [()]
-    assert [one.footnote_ids for one in form_positions.list_positions([noted._replace(following_shares=None)])] == [
-        ("F1",)
+    positions = form_positions.list_positions(parsed.rows)
+    assert [(position.seq, position.ownership, position.amount) for position in positions] == [
+        (1, "D", "800"),
+        (3, "I", "550"),
+        (4, "I", "70"),
     ]
 
 
+def test_a_position_without_an_amount_is_null() -> None:
+    (position,) = form_positions.list_positions(parse_form(forms.transaction(after=None)).rows)
+    assert position.amount is None
+
+
+def test_a_missing_amount_has_its_footnotes() -> None:
+    row = parse_form(forms.transaction(after="90")).rows[0]
+    row_with_footnote = row._replace(footnote_ids=(*row.footnote_ids, ("following_shares", ("F1",))))
+    assert [position.footnote_ids for position in form_positions.list_positions([row_with_footnote])] == [()]
+    assert [
+        position.footnote_ids
+        for position in form_positions.list_positions([row_with_footnote._replace(following_shares=None)])
+    ] == [("F1",)]
+
+
 def test_two_grants_of_one_title_are_two_positions() -> None:
-    told = form(
+    parsed = parse_form(
         forms.transaction("M", "10", None, derivative="2.5", after="90"),
         forms.transaction("M", "10", None, derivative="3.5", after="40"),
     )
-    assert [one.amount for one in form_positions.list_positions(told.rows)] == ["90", "40"]
+    assert [position.amount for position in form_positions.list_positions(parsed.rows)] == ["90", "40"]
 
 
-def test_shares_behind_a_derivative_that_is_held_stand_for_its_amount() -> None:
-    (row,) = form(forms.transaction("M", "10", None, derivative="2.5", after=None)).rows
+def test_a_derivative_holding_counts_underlying_shares() -> None:
+    (row,) = parse_form(forms.transaction("M", "10", None, derivative="2.5", after=None)).rows
     row = row._replace(underlying_shares="300")
-    assert [one.amount for one in form_positions.list_positions([row])] == [None]
-    assert [one.amount for one in form_positions.list_positions([row._replace(is_transaction=False)])] == ["300"]
+    assert [position.amount for position in form_positions.list_positions([row])] == [None]
+    assert [position.amount for position in form_positions.list_positions([row._replace(is_transaction=False)])] == [
+        "300"
+    ]
 
 
 @pytest.mark.parametrize(
     ("day", "number"), [(None, 0), ("1969-12-31", 0), ("1970-01-01", 0), ("1970-01-02", 1), ("2026-01-31", 20484)]
 )
-def test_days_are_counted_from_1970(day: str | None, number: int) -> None:
+def test_a_filing_day_number_counts_from_1970(day: str | None, number: int) -> None:
     assert form_positions.filing_day_number(day) == number

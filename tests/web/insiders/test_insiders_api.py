@@ -1,146 +1,36 @@
-"""The endpoints of insiders: exact figures of a small market made by hand, every shape, every refusal."""
+"""The endpoints of insiders: exact figures of a small market made by hand, schemas and refusals."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import jsonschema
 import pytest
 
-from finapi import app as apps
 from finapi.accounts import users
 from finapi.app import App
 from finapi.core.cache import Cache
 from finapi.core.clock import FixedClock
-from finapi.core.config import Config
-from finapi.edgar import ownership_forms
-from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
-from finapi.market.insiders import form_query as insider_query
-from finapi.market.insiders import insider_store, names
-from finapi.market.reference import companies
+from finapi.market.insiders import form_query, names
+from finapi.market.insiders.insider_store import INSIDERS as INSIDER_NAMES
 from finapi.web.http.route import INSIDERS
-from finapi.web.router import Router
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 from tests.conftest import NOW
 from tests.support import ownership_xml as forms
-from tests.support.ownership_xml import ANN, BEN, FUND, form, holding, owner, transaction
+from tests.support.insider_market import check_schema, get, list_shares, store_form
+from tests.support.ownership_xml import ANN, BEN, FUND, form, transaction
 
-OTHER = ("0007654321", "Shade Bank Corp", "SHBK")
-CEO = ("0000000104", "Chandelier Dee")
-ROUTER = Router(ROUTES)
-
-# NOW is 2026-01-31: the sales of October are older than ninety days, the rest is of the last two weeks.
-MARKET: list[tuple[bytes, str, str]] = [
-    (
-        form(transaction("S", "10", "5", date="2025-10-01", after="990"), period="2025-10-01"),
-        "0001234567-25-000001",
-        "2025-10-03",
-    ),
-    (
-        form(
-            transaction("P", "100", "10", date="2026-01-20", after="1100"),
-            holding("500", notes="F1"),
-            period="2026-01-20",
-            footnotes={"F1": "The Lamp Trust."},
-        ),
-        "0001234567-26-000002",
-        "2026-01-22",
-    ),
-    (
-        form(
-            transaction("P", "50", "11", date="2026-01-21", after="50"),
-            period="2026-01-21",
-            owners=(owner(BEN, flags="director"),),
-        ),
-        "0001234567-26-000003",
-        "2026-01-26",
-    ),
-    (
-        form(
-            transaction("P", "200", "10.50", date="2026-01-22", after="5200", hands="I", nature="By fund"),
-            period="2026-01-22",
-            owners=(owner(FUND, flags="ten"), owner(BEN, flags="director")),
-        ),
-        "0001234567-26-000004",
-        "2026-01-26",
-    ),
-    (
-        form(
-            transaction("M", "30", "2", date="2026-01-27", after="130"),
-            transaction("S", "30", "40", date="2026-01-27", after="100", notes="F1"),
-            transaction("M", "30", None, date="2026-01-27", after="70", derivative="2", price_notes="F2"),
-            period="2026-01-27",
-            owners=(owner(CEO, title="President and CEO"),),
-            footnotes={"F1": "Under a Rule 10b5-1 plan.", "F2": "None was paid."},
-            issuer=OTHER,
-        ),
-        "0007654321-26-000005",
-        "2026-01-29",
-    ),
-]
+# ---- Transactions
 
 
-@pytest.fixture(scope="module")
-def stored() -> Iterator[App]:
-    app = apps.create_in_memory(Config(), FixedClock(NOW))
-    put_market(app)
-    yield app
-    app.db.close()
-
-
-@pytest.fixture
-def market(copied: Callable[..., App], stored: App) -> App:
-    return copied(stored, insider_per_minute_paid=100_000)
-
-
-def put_market(app: App) -> None:
-    """Store the market made by hand."""
-    for data, accession, filed in MARKET:
-        with app.db.write() as tx:
-            insider_store.upsert_form(
-                tx,
-                ownership_forms.parse(data, accession),
-                FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed),
-                NOW,
-            )
-    with app.db.write() as tx:
-        for cik, sic in ((forms.ISSUER, 3640), (OTHER[0], 6022)):
-            companies.update_attributes(tx, int(cik), companies.FiledAttributes(sic=sic), 2, "2026-01-01")
-        tx.run("bump_data_version")
-
-
-@pytest.fixture
-def api(market: App) -> Client:
-    return Client(market, users.create(market, "ann@example.com", "pro", NOW).api_key)
-
-
-def get(api: Client, path: str, **query: Any) -> Any:
-    """The JSON of a call that succeeds and has the shape that its route declares."""
-    answer = api.get(INSIDERS + path, query=query)
-    assert answer.status == 200, answer.body
-    match = ROUTER.match(tuple((INSIDERS + path).strip("/").split("/")))
-    assert match is not None
-    shape = jsonschema.Draft202012Validator(match.by_method["GET"].schema, format_checker=jsonschema.FormatChecker())
-    shape.validate(answer.json)
-    return answer.json
-
-
-def shares(answer: Any) -> list[Any]:
-    return [row["shares"] for row in answer["data"]]
-
-
-# ---- transactions
-
-
-def test_the_newest_filing_stands_first(api: Client) -> None:
+def test_latest_lists_the_newest_filing_first(api: Client) -> None:
     answer = get(api, "/transactions/latest")
-    assert shares(answer) == [30, 30, 30, 200, 50, 100, 10]
+    assert list_shares(answer) == [30, 30, 30, 200, 50, 100, 10]
     assert answer["meta"]["pagination"] == {
         "total": 7,
         "limit": 50,
@@ -150,8 +40,8 @@ def test_the_newest_filing_stands_first(api: Client) -> None:
     }
 
 
-def test_a_row_carries_what_the_form_says(api: Client) -> None:
-    (row,) = [one for one in get(api, "/transactions/latest")["data"] if one["shares"] == 200]
+def test_a_transaction_has_the_values_of_its_form(api: Client) -> None:
+    (row,) = [trade for trade in get(api, "/transactions/latest")["data"] if trade["shares"] == 200]
     assert {
         name: row[name]
         for name in (
@@ -201,7 +91,7 @@ def test_a_row_carries_what_the_form_says(api: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "expected"),
     [
         ({"standard_type": "purchase"}, [200, 50, 100]),
         ({"sector": "h"}, [30, 30, 30]),
@@ -213,44 +103,44 @@ def test_a_row_carries_what_the_form_says(api: Client) -> None:
         ({"standard_type": "gift"}, []),
     ],
 )
-def test_latest_is_narrowed(api: Client, query: dict[str, Any], found: list[int]) -> None:
-    assert shares(get(api, "/transactions/latest", **query)) == found
+def test_latest_is_filtered(api: Client, query: dict[str, Any], expected: list[int]) -> None:
+    assert list_shares(get(api, "/transactions/latest", **query)) == expected
 
 
-def test_pages_follow_each_other_without_gap_or_repeat(api: Client) -> None:
-    seen: list[str] = []
+def test_pages_have_no_gap_and_no_repetition(api: Client) -> None:
+    ids: list[str] = []
     cursor: dict[str, str] = {}
     for _ in range(4):
         answer = get(api, "/transactions/latest", limit=2, include_total="false", **cursor)
-        seen += [row["transaction_id"] for row in answer["data"]]
+        ids += [row["transaction_id"] for row in answer["data"]]
         paging = answer["meta"]["pagination"]
         assert paging["total"] is None
         if paging["has_more"]:
             cursor = {"cursor": paging["next_cursor"]}
-    assert len(seen) == len(set(seen)) == 7
+    assert len(ids) == len(set(ids)) == 7
     assert paging["has_more"] is False
-    assert seen == [row["transaction_id"] for row in get(api, "/transactions/latest")["data"]]
+    assert ids == [row["transaction_id"] for row in get(api, "/transactions/latest")["data"]]
 
 
-def test_the_window_of_a_ticker_is_of_filing_days(api: Client) -> None:
-    assert shares(get(api, "/transactions/by-ticker/brk.b")) == [200, 50]
-    assert shares(get(api, "/transactions/by-ticker/BRK-B", filed_at_days=30)) == [200, 50, 100]
-    assert shares(get(api, "/transactions/by-ticker/1234567", filed_at_days=36500)) == [200, 50, 100, 10]
-    assert shares(get(api, "/transactions/by-ticker/BRK-B", filed_at_days=30, transaction_days=10)) == [200, 50]
+def test_a_companys_list_has_a_window_of_filing_days(api: Client) -> None:
+    assert list_shares(get(api, "/transactions/by-ticker/brk.b")) == [200, 50]
+    assert list_shares(get(api, "/transactions/by-ticker/BRK-B", filed_at_days=30)) == [200, 50, 100]
+    assert list_shares(get(api, "/transactions/by-ticker/1234567", filed_at_days=36500)) == [200, 50, 100, 10]
+    assert list_shares(get(api, "/transactions/by-ticker/BRK-B", filed_at_days=30, transaction_days=10)) == [200, 50]
 
 
 def test_a_joint_filing_is_found_under_each_of_its_owners(api: Client) -> None:
     answer = get(api, f"/transactions/by-insider/{BEN[0]}")
-    assert shares(answer) == [200, 50]
+    assert list_shares(answer) == [200, 50]
     assert {row["insider_name"] for row in answer["data"]} == {"Shade Ben"}
     assert answer["meta"]["insider"] == {"cik": BEN[0], "name": "Shade Ben", "is_entity": False, "total_companies": 1}
-    assert shares(get(api, f"/transactions/by-insider/{BEN[0]}", from_date="2026-01-22")) == [200]
+    assert list_shares(get(api, f"/transactions/by-insider/{BEN[0]}", from_date="2026-01-22")) == [200]
     (joint,) = get(api, f"/transactions/by-insider/{FUND[0]}", collapse_joint_filers="true")["data"]
     assert joint["insider_name"] == "Wick Capital LP; Shade Ben"
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "expected"),
     [
         ({"query": "shade", "filed_at_days": 30}, [30, 30, 30, 200, 50]),
         ({"query": "shade ben", "filed_at_days": 30}, [200, 50]),
@@ -269,36 +159,36 @@ def test_a_joint_filing_is_found_under_each_of_its_owners(api: Client) -> None:
         ({"query": "!!"}, []),
     ],
 )
-def test_search(api: Client, query: dict[str, Any], found: list[int]) -> None:
-    assert shares(get(api, "/transactions/search", **query)) == found
+def test_search_filters_transactions_by_name(api: Client, query: dict[str, Any], expected: list[int]) -> None:
+    assert list_shares(get(api, "/transactions/search", **query)) == expected
 
 
-def test_the_greatest_trades_by_value(api: Client) -> None:
+def test_top_lists_the_largest_values_first(api: Client) -> None:
     values = [row["transaction_value"] for row in get(api, "/transactions/top")["data"]]
     assert values == [2100, 1000, 550]
     answer = get(api, "/transactions/top", direction="SELL", limit=1)
     assert [row["transaction_value"] for row in answer["data"]] == [1200]
     assert answer["meta"]["pagination"]["total"] == 2
     cursor = answer["meta"]["pagination"]["next_cursor"]
-    more = get(api, "/transactions/top", direction="SELL", limit=1, cursor=cursor)
-    assert [row["transaction_value"] for row in more["data"]] == [50]
+    next_page = get(api, "/transactions/top", direction="SELL", limit=1, cursor=cursor)
+    assert [row["transaction_value"] for row in next_page["data"]] == [50]
     assert get(api, "/transactions/top", direction="SELL", sector="D")["meta"]["pagination"]["total"] == 1
     assert get(api, "/transactions/top", industry="36")["meta"]["pagination"]["total"] == 3
 
 
-# ---- holdings
+# ---- Holdings
 
 
-def test_holdings_of_a_company_by_the_latest_forms(api: Client) -> None:
+def test_holdings_of_a_company_are_from_the_latest_forms(api: Client) -> None:
     answer = get(api, "/holdings/by-ticker/BRK-B")
-    held = [(row["insider_name"], row["ownership_nature"], row["amount_owned"]) for row in answer["data"]]
-    assert held == [
-        # Ben's fifty of the day before: his latest form of the class tells of it all, and not of them.
+    holdings = [(row["insider_name"], row["ownership_nature"], row["amount_owned"]) for row in answer["data"]]
+    assert holdings == [
+        # Ben's 50 shares of the day before are not listed: his latest form with the class does not report them.
         ("Wick Capital LP", "I", 5200),
         ("Lamp Ann", "D", 1100),
         ("Lamp Ann", "I", 500),
     ]
-    # What a joint filing holds is counted once.
+    # The holding of a joint filing is counted once.
     sums = {"total_shares_direct": 1100, "total_shares_indirect": 5700, "total_beneficial": 6800}
     assert answer["meta"]["summary"] == {
         "total_insiders": 3,
@@ -312,13 +202,13 @@ def test_beneficial_ownership_is_summed_over_vehicles(api: Client) -> None:
     assert {row["total_beneficial_ownership"] for row in answer["data"]} == {1600}
     summary = answer["meta"]["ownership_summary"][forms.ISSUER]
     assert summary["total_beneficial"] == 1600
-    assert [(one["nature"], one["shares"], one["name"]) for one in summary["ownership_vehicles"]] == [
+    assert [(vehicle["nature"], vehicle["shares"], vehicle["name"]) for vehicle in summary["ownership_vehicles"]] == [
         ("D", 1100, None),
         ("I", 500, "By trust"),
     ]
 
 
-def test_a_snapshot_shows_what_was_held_on_a_day(api: Client) -> None:
+def test_a_snapshot_lists_the_holdings_as_of_a_day(api: Client) -> None:
     before = get(api, "/holdings/snapshot/2025-12-31")
     assert [(row["insider_name"], row["amount_owned"]) for row in before["data"]] == [("Lamp Ann", 990)]
     assert before["meta"]["snapshot_date"] == "2025-12-31"
@@ -334,7 +224,7 @@ def test_a_snapshot_shows_what_was_held_on_a_day(api: Client) -> None:
     assert (ben["insider_name"], ben["amount_owned"]) == ("Shade Ben", 5200)
 
 
-def test_pages_of_a_snapshot(api: Client) -> None:
+def test_a_snapshot_has_pages(api: Client) -> None:
     pages = [get(api, "/holdings/snapshot/2026-01-31", limit=4, offset=start) for start in (0, 4)]
     assert [row["amount_owned"] for page in pages for row in page["data"]] == [1100, 500, 5200, 100, 70]
     assert [page["meta"]["pagination"]["has_more"] for page in pages] == [True, False]
@@ -342,14 +232,14 @@ def test_pages_of_a_snapshot(api: Client) -> None:
 
 
 def test_a_derivative_has_no_beneficial_total(api: Client) -> None:
-    (row,) = [one for one in get(api, "/holdings/by-ticker/SHBK")["data"] if one["is_derivative"]]
+    (row,) = [holding for holding in get(api, "/holdings/by-ticker/SHBK")["data"] if holding["is_derivative"]]
     assert (row["amount_owned"], row["total_beneficial_ownership"]) == (70, None)
     assert row["marks"]["total_beneficial_ownership"]["reason"] == "not_of_derivatives"
 
 
-def test_an_insider_in_one_answer(api: Client) -> None:
-    told = get(api, f"/insider/{ANN[0]}")
-    assert told["current_roles"] == [
+def test_a_profile_has_roles_sums_and_recent_trades(api: Client) -> None:
+    profile = get(api, f"/insider/{ANN[0]}")
+    assert profile["current_roles"] == [
         {
             "ticker": "BRK-B",
             "company": "Brook Lamps Inc.",
@@ -359,16 +249,16 @@ def test_an_insider_in_one_answer(api: Client) -> None:
             "total_beneficial_ownership": 1600,
         }
     ]
-    assert (told["total_transactions_365d"], told["total_buy_value_365d"], told["total_sell_value_365d"]) == (
+    assert (profile["total_transactions_365d"], profile["total_buy_value_365d"], profile["total_sell_value_365d"]) == (
         2,
         1000,
         50,
     )
-    assert told["latest_transaction_date"] == "2026-01-20"
-    assert [row["shares"] for row in told["recent_transactions"]] == [100, 10]
+    assert profile["latest_transaction_date"] == "2026-01-20"
+    assert [row["shares"] for row in profile["recent_transactions"]] == [100, 10]
 
 
-def test_insiders_by_name(api: Client) -> None:
+def test_insiders_are_found_by_the_beginning_of_a_name(api: Client) -> None:
     assert get(api, "/insider/search", query="SHA") == [
         {
             "cik": BEN[0],
@@ -381,14 +271,14 @@ def test_insiders_by_name(api: Client) -> None:
     assert get(api, "/insider/search", query="zz") == []
 
 
-def test_insiders_by_name_are_paged_and_it_is_said_where_names_are_cut(
+def test_a_search_of_names_has_pages_and_says_if_it_is_cut(
     market: App, api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with market.db.write() as tx:
         for cik in range(900, 903):
             values = {"cik": cik, "name": f"Zed{cik} Zedder", "is_entity": False, "day": 1, "form": 1}
             tx.run("upsert_insider", values)
-            tx.insert_rows("insert_insider_words", [("zedder", 0, cik)])
+            tx.insert_rows("insert_insider_words", [("zedder", INSIDER_NAMES, cik)])
             tx._connection.execute(
                 "INSERT INTO insider_form_owners SELECT ?, ?, id, ?, 0, NULL, NULL FROM insider_forms LIMIT 1",
                 (cik, 20_000 + cik, cik),
@@ -396,7 +286,7 @@ def test_insiders_by_name_are_paged_and_it_is_said_where_names_are_cut(
     path = "/api/v1/insiders/insider/search?query=zedder&limit=2"
     first, second = api.get(path), api.get(path + "&offset=2")
     assert [row["cik"][-3:] for row in first.json + second.json] == ["902", "901", "900"]
-    assert [one.headers["x-has-more"] for one in (first, second)] == ["true", "false"]
+    assert [page.headers["x-has-more"] for page in (first, second)] == ["true", "false"]
     assert (second.headers["x-total-count"], "x-window" in second.headers) == ("3", False)
     assert api.get(path + "&offset=3").json == []
     monkeypatch.setattr(names, "MAX_NAMES_WITH_WORD", 2)
@@ -404,10 +294,10 @@ def test_insiders_by_name_are_paged_and_it_is_said_where_names_are_cut(
     assert (cut.headers["x-total-count"], cut.headers["x-window"]) == ("2", "matches_cut=true")
 
 
-# ---- filings
+# ---- Filings
 
 
-def test_filings_and_their_counts(api: Client) -> None:
+def test_a_filing_has_counts_and_links(api: Client) -> None:
     answer = get(api, "/filings/latest", limit=1)
     (row,) = answer["data"]
     assert (row["accession_number"], row["non_derivative_transaction_count"]) == ("0007654321-26-000005", 2)
@@ -419,7 +309,7 @@ def test_filings_and_their_counts(api: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "query", "found"),
+    ("path", "query", "expected"),
     [
         ("/filings/latest", {"sector": "H"}, [5]),
         ("/filings/latest", {"industry": "36", "form_type": "4"}, [4, 3, 2, 1]),
@@ -431,16 +321,13 @@ def test_filings_and_their_counts(api: Client) -> None:
         ("/filings/by-ticker/BRK-B", {"insider_cik": "102"}, [4, 3]),
     ],
 )
-def test_filings_are_narrowed(api: Client, path: str, query: dict[str, Any], found: list[int]) -> None:
-    assert [int(row["accession_number"][-1]) for row in get(api, path, **query)["data"]] == found
+def test_filings_are_filtered(api: Client, path: str, query: dict[str, Any], expected: list[int]) -> None:
+    assert [int(row["accession_number"][-1]) for row in get(api, path, **query)["data"]] == expected
 
 
-def test_a_form_whose_filing_day_is_unknown_was_filed_before_no_day(api: Client, market: App) -> None:
+def test_a_window_of_filings_excludes_undated_forms(api: Client, market: App) -> None:
     with market.db.write() as tx:
-        told = ownership_forms.parse(form(transaction("G"), period="2025-10-01"), "x")
-        insider_store.upsert_form(
-            tx, told, FilingMetadata("0001234567-25-000009", DOCUMENT_EVIDENCE, filed_at=None), NOW
-        )
+        store_form(tx, form(transaction("G"), period="2025-10-01"), "0001234567-25-000009", None)
     for path in ("/filings/latest", "/filings/by-ticker/BRK-B"):
         assert [row["filed_at"] for row in get(api, path)["data"]][-1] is None
         before = get(api, path, to_date="2025-12-31")
@@ -448,29 +335,29 @@ def test_a_form_whose_filing_day_is_unknown_was_filed_before_no_day(api: Client,
         assert before["meta"]["pagination"]["total"] == 1
 
 
-def test_one_form_element_by_element(api: Client) -> None:
-    told = get(api, "/filings/0007654321-26-000005")["data"]
-    exercise = told["derivativeTable"]["transactions"][0]
+def test_a_form_has_cells_with_footnotes_and_marks(api: Client) -> None:
+    filed_form = get(api, "/filings/0007654321-26-000005")["data"]
+    exercise = filed_form["derivativeTable"]["transactions"][0]
     assert exercise["conversionOrExercisePrice"] == {"value": 2, "footnotes": [], "mark": None}
     assert exercise["transactionAmounts"]["transactionPricePerShare"] == {
         "value": None,
         "footnotes": ["F2"],
         "mark": {"status": "absent", "reason": "only_in_footnote", "footnotes": ["F2"]},
     }
-    assert told["footnotes"][1] == {"id": "F2", "text": "None was paid."}
-    assert told["issuer"]["tradingSymbolAtFiling"] == "SHBK"
+    assert filed_form["footnotes"][1] == {"id": "F2", "text": "None was paid."}
+    assert filed_form["issuer"]["tradingSymbolAtFiling"] == "SHBK"
     assert get(api, "/filings/000765432126000005")["data"]["accessionNo"] == "0007654321-26-000005"
 
 
-# ---- the query
+# ---- The query
 
 
-def query(api: Client, text: str, **more: Any) -> Answer:
-    return api.post(INSIDERS + "/query", {"query": text, **more})
+def query(api: Client, text: str, **members: Any) -> Answer:
+    return api.post(INSIDERS + "/query", {"query": text, **members})
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("issuer.tradingSymbol:BRK-B", [4, 3, 2, 1]),
         ("issuer.tradingSymbol:BRK-B AND transactionCode:S", [1]),
@@ -500,17 +387,15 @@ def query(api: Client, text: str, **more: Any) -> Answer:
         ("isAmendment:true", []),
     ],
 )
-def test_the_query_language(api: Client, text: str, found: list[int]) -> None:
+def test_a_query_finds_forms(api: Client, text: str, expected: list[int]) -> None:
     answer = query(api, text)
     assert answer.status == 200, answer.body
-    assert [int(row["accessionNo"][-1]) for row in answer.json["transactions"]] == found
-    assert answer.json["total"] == {"value": len(found), "relation": "eq"}
-    match = ROUTER.match(tuple((INSIDERS + "/query").strip("/").split("/")))
-    assert match is not None
-    jsonschema.Draft202012Validator(match.by_method["POST"].schema).validate(answer.json)
+    assert [int(row["accessionNo"][-1]) for row in answer.json["transactions"]] == expected
+    assert answer.json["total"] == {"value": len(expected), "relation": "eq"}
+    check_schema("POST", "/query", answer.json)
 
 
-def test_pages_of_a_query(api: Client) -> None:
+def test_a_query_has_pages(api: Client) -> None:
     answer = query(api, "issuer.tradingSymbol:BRK-B", **{"from": 1, "size": 2}).json
     assert [row["accessionNo"][-1] for row in answer["transactions"]] == ["3", "2"]
     assert answer["total"]["value"] == 4
@@ -536,22 +421,22 @@ def test_pages_of_a_query(api: Client) -> None:
         '""',
         "(" * 20 + "a" + ")" * 20,
         "NOT " * 20 + "a",
-        " AND ".join(f"(ticker:A{one} OR ticker:B{one})" for one in range(6)),
+        " AND ".join(f"(ticker:A{number} OR ticker:B{number})" for number in range(6)),
         'reportingOwner.name:"a',
         "AND",
         " " * 5000,
         "a:b " * 1000,
     ],
 )
-def test_a_query_that_is_none_is_refused(api: Client, text: str) -> None:
+def test_an_invalid_query_is_refused(api: Client, text: str) -> None:
     answer = query(api, text)
     assert (answer.status, answer.json["code"]) == (400, "INVALID_PARAM")
     assert answer.json["details"]["param"] == "query"
 
 
-def test_a_query_that_looked_at_some_forms_only_says_at_least(market: App, api: Client, monkeypatch: Any) -> None:
-    monkeypatch.setattr(insider_query, "MAX_SEARCHED_FORMS", 2)
-    # A day is looked at whole.
+def test_a_query_that_tested_some_forms_has_a_lower_bound(market: App, api: Client, monkeypatch: Any) -> None:
+    monkeypatch.setattr(form_query, "MAX_SEARCHED_FORMS", 2)
+    # All forms of a day are tested.
     answer = query(api, "transactionCode:P").json
     assert ([row["accessionNo"][-1] for row in answer["transactions"]], answer["total"]) == (
         ["4", "3"],
@@ -567,10 +452,10 @@ def test_forms_come_newest_first(api: Client, sort: Any) -> None:
     assert (refused.status, refused.json["details"]["param"]) == (400, "sort")
 
 
-# ---- sums
+# ---- Sums
 
 
-def test_sums_of_a_company(api: Client) -> None:
+def test_a_summary_has_the_sums_of_a_company(api: Client) -> None:
     data = get(api, "/summary/by-ticker/BRK-B", filed_at_days=200)["data"]
     assert {name: data[name] for name in data if isinstance(data[name], int | float)} == {
         "total_transactions": 4,
@@ -606,14 +491,14 @@ def test_sums_of_a_company(api: Client) -> None:
     assert (data["latest_transaction_date"], data["marks"]) == ("2026-01-22", {})
 
 
-def test_a_score_of_nothing_is_not_meaningful(api: Client) -> None:
+def test_a_score_without_trades_is_not_meaningful(api: Client) -> None:
     data = get(api, "/summary/by-ticker/BRK-B", filed_at_days=0)["data"]
     assert (data["total_transactions"], data["sentiment_score"], data["buy_sell_ratio"]) == (0, None, None)
     assert data["marks"]["sentiment_score"] == {"status": "nm", "reason": "no_trades"}
     assert data["marks"]["buy_sell_ratio"] == {"status": "nm", "reason": "no_sales"}
 
 
-def test_clusters_of_buyers(api: Client) -> None:
+def test_a_cluster_of_buyers_has_its_sums(api: Client) -> None:
     (cluster,) = get(api, "/clusters")
     assert (cluster["ticker"], cluster["cluster_type"], cluster["insider_count"]) == ("BRK-B", "buy", 3)
     assert (cluster["total_value"], cluster["net_shares"], cluster["price_avg"]) == (3650, 350, 10.4286)
@@ -625,28 +510,32 @@ def test_clusters_of_buyers(api: Client) -> None:
     assert get(api, "/clusters", min_value=3651) == []
 
 
-def test_a_sale_under_a_plan_makes_a_cluster_only_when_asked(api: Client) -> None:
+def test_clusters_exclude_sales_under_plans_by_default(api: Client) -> None:
     narrow = {"min_insiders": 1, "sector": "H"}
     assert get(api, "/clusters", **narrow) == []
     (cluster,) = get(api, "/clusters", **narrow, exclude_10b5_1="false", exclude_cashless="false")
     assert (cluster["cluster_type"], cluster["net_shares"]) == ("sell", -30)
 
 
-def test_the_screen(api: Client) -> None:
+def test_a_screen_filters_and_sorts_companies(api: Client) -> None:
     answer = get(api, "/screen", filed_at_days=30)
-    assert [(one["ticker"], one["net_value"], one["sentiment_score"]) for one in answer["results"]] == [
+    assert [(company["ticker"], company["net_value"], company["sentiment_score"]) for company in answer["results"]] == [
         ("SHBK", -1200, -1),
         ("BRK-B", 3650, 1),
     ]
     assert (answer["meta"]["total_results"], answer["meta"]["has_more"]) == (2, False)
-    assert [one["ticker"] for one in get(api, "/screen", filed_at_days=30, net_value_gt=0)["results"]] == ["BRK-B"]
-    assert [one["ticker"] for one in get(api, "/screen", filed_at_days=30, sentiment_lt="0.5")["results"]] == ["SHBK"]
+    assert [company["ticker"] for company in get(api, "/screen", filed_at_days=30, net_value_gt=0)["results"]] == [
+        "BRK-B"
+    ]
+    assert [company["ticker"] for company in get(api, "/screen", filed_at_days=30, sentiment_lt="0.5")["results"]] == [
+        "SHBK"
+    ]
     assert get(api, "/screen", filed_at_days=30, min_insiders=4)["results"] == []
     best = get(api, "/screen", filed_at_days=30, sort_by="net_value", limit=1)
-    assert ([one["ticker"] for one in best["results"]], best["meta"]["has_more"]) == (["BRK-B"], True)
+    assert ([company["ticker"] for company in best["results"]], best["meta"]["has_more"]) == (["BRK-B"], True)
 
 
-def test_sums_by_sector(api: Client) -> None:
+def test_transactions_are_summed_by_sector_and_industry(api: Client) -> None:
     answer = get(api, "/aggregation/by-sector", filed_at_days=30)
     assert [(row["group"], row["transaction_count"], row["net_value"]) for row in answer["data"]] == [
         ("Manufacturing", 3, 3650),
@@ -656,44 +545,44 @@ def test_sums_by_sector(api: Client) -> None:
     assert [(row["group"], row["buy_count"]) for row in only["data"]] == [("Electronic and Electrical Equipment", 3)]
 
 
-def test_the_whole_market(api: Client) -> None:
-    told = get(api, "/stats/global", days=10)
-    assert told["volume"] == {"buy_volume": 3650, "sell_volume": 1200, "buy_count": 3, "sell_count": 1}
-    assert [(row["date"], row["buy"], row["sell"]) for row in told["daily_trend"]] == [
+def test_the_market_is_summed_over_the_last_days(api: Client) -> None:
+    overview = get(api, "/stats/global", days=10)
+    assert overview["volume"] == {"buy_volume": 3650, "sell_volume": 1200, "buy_count": 3, "sell_count": 1}
+    assert [(row["date"], row["buy"], row["sell"]) for row in overview["daily_trend"]] == [
         ("2026-01-29", 0, 1200),
         ("2026-01-26", 2650, 0),
         ("2026-01-22", 1000, 0),
     ]
-    assert [row["value"] for row in told["recent_large_tx"]] == [2100, 1200, 1000, 550]
-    assert [row["insider"] for row in told["top_insiders"]][:2] == ["Wick Capital LP", "Chandelier Dee"]
+    assert [row["value"] for row in overview["recent_large_tx"]] == [2100, 1200, 1000, 550]
+    assert [row["insider"] for row in overview["top_insiders"]][:2] == ["Wick Capital LP", "Chandelier Dee"]
 
 
-def test_signals_are_the_clusters_of_the_month(api: Client) -> None:
-    told = get(api, "/recommendations/daily")
-    assert [(row["ticker"], row["signal"], row["price_avg"]) for row in told["buy"]] == [
+def test_signals_are_the_clusters_of_thirty_days(api: Client) -> None:
+    signals = get(api, "/recommendations/daily")
+    assert [(row["ticker"], row["signal"], row["price_avg"]) for row in signals["buy"]] == [
         ("BRK-B", "cluster_buy", 10.4286)
     ]
-    assert told["sell"] == []
+    assert signals["sell"] == []
 
 
-# ---- every route
+# ---- Every route
 
 
-KEYED = [route for route in ROUTES if route.path.startswith(INSIDERS + "/")]
+ROUTES_OF_INSIDERS = [route for route in ROUTES if route.path.startswith(INSIDERS + "/")]
 
 
-def test_every_route_stands_under_both_paths(api: Client) -> None:
-    assert len(KEYED) == 26
-    for route in KEYED:
-        rest = route.path.removeprefix(INSIDERS)
-        assert route.paths[1:] == (f"/insider-module/api/insiders{rest}", f"/api/insiders{rest}")
+def test_every_route_has_three_paths(api: Client) -> None:
+    assert len(ROUTES_OF_INSIDERS) == 26
+    for route in ROUTES_OF_INSIDERS:
+        path = route.path.removeprefix(INSIDERS)
+        assert route.paths[1:] == (f"/insider-module/api/insiders{path}", f"/api/insiders{path}")
         assert (route.zone, route.auth) == ("insider", "key")
     answer = api.get("/insider-module/api/insiders/transactions/latest")
     assert (answer.status, answer.headers["x-tokens-charged"]) == (200, "5")
     assert api.get("/api/insiders/transactions/latest").json["data"] == answer.json["data"]
 
 
-def test_both_paths_share_one_limit(make_app: Callable[..., App]) -> None:
+def test_all_paths_share_one_limit(make_app: Callable[..., App]) -> None:
     app = make_app(insider_per_minute_free=2)
     client = Client(app, users.create(app, "ann@example.com", "free", NOW).api_key)
     both = (INSIDERS, "/insider-module/api/insiders", INSIDERS)
@@ -702,8 +591,8 @@ def test_both_paths_share_one_limit(make_app: Callable[..., App]) -> None:
     assert "retry-after" in answers[2].headers
 
 
-@pytest.mark.parametrize("route", KEYED, ids=lambda route: route.path.removeprefix(INSIDERS))
-def test_a_key_is_needed(market: App, route: Any) -> None:
+@pytest.mark.parametrize("route", ROUTES_OF_INSIDERS, ids=lambda route: route.path.removeprefix(INSIDERS))
+def test_a_route_requires_a_key(market: App, route: Any) -> None:
     assert Client(market).call(route.method, route.path.replace("{", "").replace("}", "")).status == 401
 
 
@@ -719,7 +608,7 @@ LISTS = [
 ]
 
 
-KEPT = [
+CACHED_PATHS = [
     "/transactions/latest",
     "/transactions/by-insider/101",
     "/transactions/top",
@@ -732,22 +621,24 @@ KEPT = [
 ]
 
 
-def test_what_is_kept_says_nothing_that_changes_with_the_clock(api: Client, clock: FixedClock) -> None:
-    asker = Client(replace(api.app, answer_cache=Cache(0, lambda response: 1)), api.key)
-    before = [asker.get(INSIDERS + path) for path in KEPT]
+def test_cached_answers_do_not_depend_on_the_clock(api: Client, clock: FixedClock) -> None:
+    client = Client(replace(api.app, answer_cache=Cache(0, lambda response: 1)), api.key)
+    before = [client.get(INSIDERS + path) for path in CACHED_PATHS]
     clock.advance(400 * 86_400)
-    for path, first in zip(KEPT, before, strict=True):
-        second = asker.get(INSIDERS + path)
+    for path, first in zip(CACHED_PATHS, before, strict=True):
+        second = client.get(INSIDERS + path)
         assert first.headers["etag"] == second.headers["etag"]
-        bodies = [one.json if isinstance(one.json, list) else {**one.json, **OWN} for one in (first, second)]
+        bodies = [
+            page.json if isinstance(page.json, list) else {**page.json, **CALL_MEMBERS} for page in (first, second)
+        ]
         assert bodies[0] == bodies[1]
 
 
-OWN = {"request_id": "", "timestamp": ""}
+CALL_MEMBERS = {"request_id": "", "timestamp": ""}
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_lists_are_tables_when_asked(api: Client, path: str) -> None:
+def test_lists_are_sent_as_csv_and_ndjson(api: Client, path: str) -> None:
     plain = api.get(INSIDERS + path).json
     rows = plain if isinstance(plain, list) else plain.get("data") or plain["results"]
     table = api.get(INSIDERS + path, headers={"Accept": "text/csv"})
@@ -757,7 +648,7 @@ def test_lists_are_tables_when_asked(api: Client, path: str) -> None:
     assert [json.loads(line) for line in lines.body.splitlines()] == rows
 
 
-def test_a_table_tells_of_its_page_in_headers(api: Client) -> None:
+def test_a_table_has_its_page_in_headers(api: Client) -> None:
     answer = api.get(INSIDERS + "/transactions/latest?limit=2", headers={"Accept": "text/csv"})
     assert (answer.headers["x-has-more"], answer.headers["x-total-count"]) == ("true", "7")
     assert "x-next-cursor" in answer.headers
@@ -795,7 +686,7 @@ def test_a_table_tells_of_its_page_in_headers(api: Client) -> None:
         ("/summary/by-ticker/BRK-B?is_c_suite=no", 400, "is_c_suite"),
     ],
 )
-def test_refusals_name_the_parameter(api: Client, path: str, status: int, param: str | None) -> None:
+def test_an_invalid_parameter_is_refused_by_name(api: Client, path: str, status: int, param: str | None) -> None:
     answer = api.get(INSIDERS + path)
     assert answer.status == status, answer.body
     assert answer.headers["x-tokens-charged"] == "0"
@@ -803,12 +694,9 @@ def test_refusals_name_the_parameter(api: Client, path: str, status: int, param:
         assert answer.json["details"]["param"] == param
 
 
-def test_an_answer_has_a_tag_until_something_is_new(api: Client, market: App) -> None:
+def test_an_etag_is_valid_until_a_form_is_stored(api: Client, market: App) -> None:
     tag = api.get(INSIDERS + "/filings/latest").headers["etag"]
     assert api.get(INSIDERS + "/filings/latest", headers={"If-None-Match": tag}).status == 304
     with market.db.write() as tx:
-        told = ownership_forms.parse(form(transaction("G"), period="2026-01-30"), "x")
-        insider_store.upsert_form(
-            tx, told, FilingMetadata("0001234567-26-000009", DOCUMENT_EVIDENCE, filed_at="2026-01-30"), NOW
-        )
+        store_form(tx, form(transaction("G"), period="2026-01-30"), "0001234567-26-000009", "2026-01-30")
     assert api.get(INSIDERS + "/filings/latest", headers={"If-None-Match": tag}).status == 200
