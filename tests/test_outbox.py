@@ -115,7 +115,7 @@ def test_it_is_carried_to_a_store_that_is_another(apart: App) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["_carry_now", "_carried", "_drop"])
+@pytest.mark.parametrize("place", ["_transfer_after_commit", "_transfer_row", "_delete_rows"])
 def test_a_kill_between_the_two_loses_nothing_and_tells_nothing_twice(tmp_path: Path, place: str) -> None:
     config = Config(data_dir=tmp_path, password_profile="cheap")
     with open_app(config) as app:
@@ -126,7 +126,7 @@ def test_a_kill_between_the_two_loses_nothing_and_tells_nothing_twice(tmp_path: 
         assert left.execute("SELECT count(*) FROM filings").fetchone() == (1,)
         assert left.execute("SELECT count(*) FROM outbox").fetchone() == (2,)
         # The last kill comes when all is told and before it is taken off.
-        assert left.execute("SELECT count(*) FROM events").fetchone() == (int(place == "_drop"),)
+        assert left.execute("SELECT count(*) FROM events").fetchone() == (int(place == "_delete_rows"),)
     left.close()
     for _ in range(2):
         with open_app(config) as app:
@@ -147,7 +147,7 @@ def test_accounts_that_are_away_keep_no_filing_from_being_stored(
         with pytest.raises(StoreUnavailableError):
             complete_pass(apart)
     assert (came(apart), rows(apart.db, "filings"), rows(apart.db, "outbox")) == (NOTHING, 1, 2)
-    assert "what filings caused is told later: no route to it" in caplog.text
+    assert "events of filings are published later: no route to it" in caplog.text
     assert complete_pass(apart) == 5.0
     assert (came(apart), rows(apart.db, "outbox")) == (ALL, 0)
 
@@ -187,7 +187,7 @@ def test_a_row_that_cannot_be_carried_holds_up_none_behind_it(
         "tries": 1,
     }
     assert troubles(app) == [hit | {"reason": "ValueError: an amount of 'x'"}]
-    assert f"sniper.filing_hit of {ACCESSION} could not be told: ValueError: an amount of 'x'" in caplog.text
+    assert f"sniper.filing_hit of {ACCESSION} could not be published: ValueError: an amount of 'x'" in caplog.text
 
 
 def test_the_fifth_failure_puts_it_aside_and_it_is_not_tried_by_itself(
@@ -198,7 +198,9 @@ def test_the_fifth_failure_puts_it_aside_and_it_is_not_tried_by_itself(
         (trouble,) = troubles(app)
         assert (trouble["tries"], trouble["state"]) == (tried, "put_aside" if tried == 5 else "tried")
         assert status.compute_metrics(app)[metrics.OUTBOX_SET_ASIDE] == {(): float(tried == 5)}
-    assert f"sniper.filing_hit of {ACCESSION} cannot be told and is put aside; see finapi outbox list" in caplog.text
+    assert (
+        f"sniper.filing_hit of {ACCESSION} cannot be published and is set aside; see finapi outbox list" in caplog.text
+    )
     spoilt.undo()
     waiting(app)
     assert outbox.transfer(app.db) == 0
@@ -280,7 +282,7 @@ def test_many_who_carry_at_once_carry_once(tmp_path: Path, monkeypatch: pytest.M
     with open_app(Config(data_dir=tmp_path, password_profile="cheap")) as app:
         waiting(app)
         with monkeypatch.context() as meanwhile:
-            meanwhile.setattr(outbox, "_carry_now", lambda _: None)
+            meanwhile.setattr(outbox, "_transfer_after_commit", lambda _: None)
             store(app)
         carried: list[int] = []
         begin = threading.Barrier(8)

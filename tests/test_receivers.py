@@ -146,13 +146,13 @@ def test_a_retry_goes_before_first_attempts_of_its_queue(
     tell(app, user, url, 3)
     first = deliveries(app, user)[-1]["delivery_id"]
     dispatcher.run_step()
-    until(lambda: len(receivers.asked) == 1 and bool(dispatcher._ended))
+    until(lambda: len(receivers.asked) == 1 and bool(dispatcher._ended_attempts))
     receivers.broken, receivers.hanging = set(), {url}
     dispatcher.run_step()
     clock.advance(10)
     receivers.hanging, receivers.broken = set(), {url}
     receivers.go_on.set()
-    until(lambda: len(receivers.asked) == 2 and bool(dispatcher._ended))
+    until(lambda: len(receivers.asked) == 2 and bool(dispatcher._ended_attempts))
     dispatcher.run_step()
     tried = {one["delivery_id"]: one["attempt_count"] for one in deliveries(app, user)}
     assert tried[first] == 2

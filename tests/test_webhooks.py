@@ -229,7 +229,7 @@ def test_what_a_crash_broke_off_is_sent_again_and_costs_no_retry(app: App, user:
         there.behave = status(200)
         assert again.run_until_idle(5)
         again.stop(0.0)
-        crashed._ended.clear()
+        crashed._ended_attempts.clear()
         crashed._pool.shutdown()
     assert [received.headers["webhook-id"] for received in there.received] == [delivery_id] * 2
     shown = only(app, user)

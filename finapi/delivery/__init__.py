@@ -1,3 +1,3 @@
-"""What is told to the outside: the event journal, sniper targets, and webhooks with their dispatch."""
+"""Events for users: the journal of the feeds, sniper targets, and webhooks with their dispatch."""
 
-WEBHOOKS_TOPIC = "webhooks"  # the topic under which the database tells that deliveries were committed
+WEBHOOKS_TOPIC = "webhooks"  # Listeners of this topic are called after a commit with new deliveries.

@@ -78,17 +78,17 @@ def replace_credentials(
     with app.accounts.write() as tx:
         audit.record_action(tx, actor, "replace the key", now, user_id)
         if include_webhooks and webhooks.has_secret(tx, user_id):
-            _webhook_secret(tx, app, user_id, now)
-        return _key(tx, app, user_id, now)
+            _replace_webhook_secret(tx, app, user_id, now)
+        return _replace_key(tx, app, user_id, now)
 
 
 def revoke_credentials(app: App, email: str, now: datetime, actor: audit.Actor) -> None:
-    """End all that opens an account but its password: its sessions, and its key, in whose place a new one is mailed."""
+    """End all sessions of an account and replace its key. The new key is mailed. The password stays valid."""
     user_id = users.get_id(app, email)
     with app.accounts.write() as tx:
         audit.record_action(tx, actor, "revoke", now, user_id)
         tx.run("delete_sessions", user_id=user_id)
-        _key(tx, app, user_id, now)
+        _replace_key(tx, app, user_id, now)
 
 
 def replace_all_credentials(
@@ -98,41 +98,48 @@ def replace_all_credentials(
     report_progress: Callable[[int], None],
     actor: audit.Actor | None = None,
 ) -> ReplacedCounts:
-    """Replace every API key, and mail each to its owner; ``tell`` hears how many are done.
+    """Replace every API key and mail each to its owner. ``report_progress`` is called with the number done so far.
 
-    What breaks it off leaves each account with its old key or its new one; done again, all are replaced again.
+    An interruption leaves each account with its old or its new key. A repeat replaces all keys again.
     """
     with app.accounts.write() as tx:
         audit.record_action(tx, actor, "replace all keys", now)
-    keys = _each(app, "users_after", lambda tx, user_id: _key(tx, app, user_id, now), report_progress)
+    keys = _replace_for_each(
+        app, "users_after", lambda tx, user_id: _replace_key(tx, app, user_id, now), report_progress
+    )
     secrets = 0
     if include_webhooks:
-        secrets = _each(
-            app, "webhook_secrets_after", lambda tx, user_id: _webhook_secret(tx, app, user_id, now), report_progress
+        secrets = _replace_for_each(
+            app,
+            "webhook_secrets_after",
+            lambda tx, user_id: _replace_webhook_secret(tx, app, user_id, now),
+            report_progress,
         )
     return ReplacedCounts(keys, secrets)
 
 
-def _each(app: App, query: str, replace: Callable[[Transaction, int], object], tell: Callable[[int], None]) -> int:
-    done = last = 0
+def _replace_for_each(
+    app: App, query: str, replace: Callable[[Transaction, int], object], report_progress: Callable[[int], None]
+) -> int:
+    done_count = last_id = 0
     while True:
         stopping.check()
         with app.accounts.write() as tx:
-            rows = tx.list_rows(query, id=last, limit=BATCH)
+            rows = tx.list_rows(query, id=last_id, limit=BATCH)
             for row in rows:
-                last = row["id"]
-                replace(tx, last)
+                last_id = row["id"]
+                replace(tx, last_id)
         if not rows:
-            return done
-        done += len(rows)
-        tell(done)
+            return done_count
+        done_count += len(rows)
+        report_progress(done_count)
 
 
-def _key(tx: Transaction, app: App, user_id: int, now: datetime) -> str:
+def _replace_key(tx: Transaction, app: App, user_id: int, now: datetime) -> str:
     mail.enqueue(tx, NEW_KEY, user_id, now)
     return users.rotate_key_in_transaction(tx, app, user_id, now)
 
 
-def _webhook_secret(tx: Transaction, app: App, user_id: int, now: datetime) -> None:
+def _replace_webhook_secret(tx: Transaction, app: App, user_id: int, now: datetime) -> None:
     mail.enqueue(tx, NEW_WEBHOOK_SECRET, user_id, now)
     webhooks.rotate_secret_in_transaction(tx, app, user_id, now)

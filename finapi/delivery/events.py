@@ -1,7 +1,8 @@
-"""The journal of the feeds: numbered events, written in the transaction that caused them.
+"""The journal of the feeds: numbered events, written in the transaction that causes them.
 
-``seq`` counts up by one within a feed and never comes again, because the number is taken in the same
-transaction that inserts the row: what is rolled back has not been counted.
+``seq`` counts up by one within a feed, without gaps: the number is taken in the transaction that inserts the row, so a
+rollback takes none. An ``epoch`` says which numbering is meant. A restore begins a new epoch, because it uses numbers
+again that readers have seen with other events.
 """
 
 from __future__ import annotations
@@ -16,25 +17,31 @@ from finapi.core.clock import iso
 from finapi.edgar.form_families import FAMILIES
 from finapi.store.db import Row, Transaction
 
-MAIN_FEED, INSIDER_FEED, HOLDINGS_FEED = "main-api", "insider-api", "13f-live"
+MAIN_FEED = "main-api"
+INSIDER_FEED = "insider-api"
+HOLDINGS_FEED = "13f-live"
 
-# Which events a feed tells of (DECISIONS 10).
-TYPES_BY_FEED: dict[str, tuple[str, ...]] = {
-    feed: (("new_filing",) if feed == MAIN_FEED else ())
-    + tuple(type for form in FAMILIES if form.feed == feed for type in form.event_types)
-    for feed in dict.fromkeys((MAIN_FEED, *(form.feed for form in FAMILIES)))
-}
+
+def _list_types_by_feed() -> dict[str, tuple[str, ...]]:
+    types = {MAIN_FEED: ["new_filing"]}
+    for family in FAMILIES:
+        types.setdefault(family.feed, []).extend(family.event_types)
+    return {feed: tuple(feed_types) for feed, feed_types in types.items()}
+
+
+# The event types of each feed (DECISIONS 10).
+TYPES_BY_FEED = _list_types_by_feed()
 
 FEED_BY_TYPE = {type: feed for feed, types in TYPES_BY_FEED.items() for type in types}
 
-TOPIC = "events"  # under which the database tells that events were committed
-FIRST_EPOCH = 1  # of a journal that was there before epochs were, or that has told nothing yet
-PRUNE_SECONDS = 60.0  # between two looks at what is too old to be kept
-MAX_PRUNED_ROWS = 2_000  # rows of a kind that are removed in one transaction, some ten milliseconds
+TOPIC = "events"  # Listeners of this topic are called after a commit with new events.
+FIRST_EPOCH = 1  # Of a journal without events.
+PRUNE_SECONDS = 60.0  # Between two prunings.
+MAX_PRUNED_ROWS = 2_000  # Of a table in one transaction, which takes about ten milliseconds.
 
 
 class EventTags(NamedTuple):
-    """What an event is about, for readers who want some of them only; CIKs have ten digits."""
+    """The subjects of an event, by which readers filter. CIKs have ten digits."""
 
     tickers: tuple[str, ...] = ()
     ciks: tuple[str, ...] = ()
@@ -54,9 +61,9 @@ class Event(NamedTuple):
 
 
 class SequenceRange(NamedTuple):
-    """What a feed holds: the numbers ``first`` to ``last``; nothing when ``first`` is greater.
+    """The stored events of a feed: the numbers ``first`` to ``last``, none if ``first`` is greater.
 
-    They are numbers of ``epoch``; those up to ``shared`` meant the same in the epoch before.
+    They are numbers of ``epoch``. Those up to ``last_shared`` are the same events in the epoch before.
     """
 
     first: int
@@ -65,16 +72,16 @@ class SequenceRange(NamedTuple):
     last_shared: int = 0
 
     def resume_after(self, seq: int) -> int:
-        """Where a reader goes on who had come to ``seq`` in another epoch: nothing of this one is passed over."""
+        """Return the number after which a reader continues that had read up to ``seq`` in another epoch."""
         return min(seq, self.last_shared)
 
 
 def record(
     tx: Transaction, type: str, *, now: datetime, occurred_at: str, tags: EventTags, data: Mapping[str, Any] | str
 ) -> int:
-    """Write an event into the journal of the feed that tells of its type; its ``seq``.
+    """Insert an event into the journal of its feed. Return its ``seq``.
 
-    ``data`` is a JSON object, or its text. Readers are woken when the caller's transaction is committed.
+    ``data`` is a JSON object, or its text. Readers are woken after the commit of the caller's transaction.
     """
     feed = FEED_BY_TYPE[type]
     seq: int = tx.find_value("next_seq", feed=feed)
@@ -93,23 +100,23 @@ def record(
 
 
 def get_range(tx: Transaction, feed: str) -> SequenceRange:
-    """The numbers that a feed holds."""
+    """Return the range of a feed's stored events."""
     row = tx.find_row("event_span", feed=feed)
     assert row is not None, feed
     return SequenceRange(row["first_seq"], row["last_seq"], row["epoch"], row["epoch_seq"])
 
 
 def open_journal(app: App, now: datetime) -> None:
-    """Begin the first epoch of a journal that has told nothing yet: no two directories begin with the same."""
+    """Begin the first epoch of a new journal. It is the time, so that no two data directories have the same epoch."""
     with app.accounts.read() as tx:
-        begun = tx.find_value("journal_epoch") != FIRST_EPOCH
-    if not begun:
+        has_epoch = tx.find_value("journal_epoch") != FIRST_EPOCH
+    if not has_epoch:
         with app.accounts.write() as tx:
             tx.run("update_first_epoch", epoch=int(now.timestamp()))
 
 
 def begin_epoch(tx: Transaction, min_epoch: int, now: datetime) -> int:
-    """Begin a new epoch, as after a backup was put back, at ``least`` that number; its number."""
+    """Begin a new epoch, as after a restore, with at least the number ``min_epoch``. Return its number."""
     epoch: int = max(int(now.timestamp()), min_epoch, tx.find_value("journal_epoch") + 1)
     tx.run("update_epoch", epoch=epoch)
     tx.run("update_epoch_seq")
@@ -117,25 +124,25 @@ def begin_epoch(tx: Transaction, min_epoch: int, now: datetime) -> int:
 
 
 def list_events_after(tx: Transaction, feed: str, seq: int, limit: int, offset: int = 0) -> list[Event]:
-    """The first ``limit`` events that follow ``seq`` and ``offset`` others, in order."""
-    return [_event(row) for row in tx.list_rows("events_after", feed=feed, seq=seq, limit=limit, offset=offset)]
+    """Return ``limit`` events after ``seq`` in order, without the first ``offset`` of them."""
+    return [_build_event(row) for row in tx.list_rows("events_after", feed=feed, seq=seq, limit=limit, offset=offset)]
 
 
 def list_events_before(tx: Transaction, feed: str, seq: int, limit: int) -> list[Event]:
-    """The last ``limit`` events that precede ``seq``, in order."""
+    """Return the last ``limit`` events before ``seq``, in order."""
     rows = tx.list_rows("events_before", feed=feed, seq=seq, limit=limit)
-    return [_event(row) for row in reversed(rows)]
+    return [_build_event(row) for row in reversed(rows)]
 
 
 def run_prune_step(app: App) -> float:
-    """Prune every feed a little. Return the seconds until it should run again. A worker's step."""
+    """Prune some rows of every feed. Return the seconds until it should run again."""
     return PRUNE_SECONDS if prune(app, app.clock.now()) == 0 else 0.0
 
 
 def prune(app: App, now: datetime) -> int:
-    """Drop some of what is older than is kept, or more than is kept, of every feed. Return the number of rows.
+    """Delete some events that are too old or too many, of every feed. Return the number of rows.
 
-    The events that a new reader is sent stay however old they are.
+    The newest events, which a new reader is sent, are kept at any age.
     """
     config = app.config
     oldest = iso(now - timedelta(days=config.events_kept_days))
@@ -154,19 +161,19 @@ def prune(app: App, now: datetime) -> int:
     return pruned
 
 
-def _event(row: Row) -> Event:
+def _build_event(row: Row) -> Event:
     return Event(row["feed"], row["seq"], row["type"], row["occurred_at"], build_tags(row), row["data"], row["epoch"])
 
 
-def build_tag_columns(about: EventTags) -> dict[str, str | None]:
-    """What something is about, as columns."""
-    return {"tickers": ",".join(about.tickers), "ciks": ",".join(about.ciks), "form_type": about.form_type}
+def build_tag_columns(tags: EventTags) -> dict[str, str | None]:
+    """Return tags as the values of columns."""
+    return {"tickers": ",".join(tags.tickers), "ciks": ",".join(tags.ciks), "form_type": tags.form_type}
 
 
 def build_tags(row: Row) -> EventTags:
-    """What something is about, of its columns."""
-    return EventTags(_split(row["tickers"]), _split(row["ciks"]), row["form_type"])
+    """Return the tags of a row's columns."""
+    return EventTags(_split_list(row["tickers"]), _split_list(row["ciks"]), row["form_type"])
 
 
-def _split(text: str) -> tuple[str, ...]:
+def _split_list(text: str) -> tuple[str, ...]:
     return tuple(text.split(",")) if text else ()

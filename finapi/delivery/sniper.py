@@ -18,48 +18,50 @@ from finapi.core.clock import iso
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import OneOf, Time, Url, build_record
 from finapi.delivery import webhooks
-from finapi.delivery.webhooks import Finish, T, WebhookEvent
+from finapi.delivery.webhooks import BuildResponse, T, WebhookEvent
 from finapi.store.db import Row, Transaction
 
 CREATED, ACTIVE, STOPPED = STATES = ("CREATED", "ACTIVE", "STOPPED")
 
-# (state, what happens) -> (next state, resolution_reason). What is not here changes nothing.
+# (state, event) -> (next state, resolution_reason). Any other event leaves the target unchanged.
 Reason = Literal["filing_hit", "window_expired", "manual_stop"]
 TRANSITIONS: dict[tuple[str, str], tuple[str, Reason | None]] = {
     (CREATED, "window_opened"): (ACTIVE, None),
-    (CREATED, "window_expired"): (STOPPED, "window_expired"),  # nobody looked between its two ends
+    (CREATED, "window_expired"): (STOPPED, "window_expired"),  # No step ran during the window.
     (CREATED, "manual_stop"): (STOPPED, "manual_stop"),
     (ACTIVE, "filing_hit"): (STOPPED, "filing_hit"),
     (ACTIVE, "window_expired"): (STOPPED, "window_expired"),
     (ACTIVE, "manual_stop"): (STOPPED, "manual_stop"),
 }
 
-# The events that an owner is told of.
-HIT_EVENT, EXPIRED_EVENT = "sniper.filing_hit", "sniper.window_expired"
+# The webhooks to a target's owner.
+HIT_EVENT = "sniper.filing_hit"
+EXPIRED_EVENT = "sniper.window_expired"
 
 # The API's ``processing_state`` for each state.
 PROCESSING_STATES = {CREATED: "scheduled", ACTIVE: "watching", STOPPED: "resolved"}
 
-WINDOW_MINUTES = 60  # when nothing is said of it; 1 to 1440 otherwise
-MIN_MINUTES, MAX_MINUTES = 1, 1440
-MAX_START_DELAY = timedelta(days=366)  # that a window may begin ahead
+DEFAULT_WINDOW_MINUTES = 60
+MIN_WINDOW_MINUTES = 1
+MAX_WINDOW_MINUTES = 1440
+MAX_START_DELAY = timedelta(days=366)  # From now to the start of a window.
 MAX_FORMS = 50
-ADVANCE_SECONDS = 1.0  # between two looks at the clock
-BATCH = 100  # targets that one look moves in a transaction
+ADVANCE_SECONDS = 1.0  # Between two steps that open and close windows.
+MAX_TARGETS_PER_STEP = 100
 
 _FORM = re.compile(r"[A-Z0-9][A-Z0-9 /.&-]{0,19}")
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 class WatchedCompany(NamedTuple):
-    """A company as a target names it."""
+    """The company of a target."""
 
     cik: int
     ticker: str
 
 
 class FilingHit(NamedTuple):
-    """A filing as a hit tells of it: ``ciks`` of all its parties, the acceptance, its index page at the SEC."""
+    """A filing that may be a hit: the CIKs of all its parties, the time of acceptance, its index page at the SEC."""
 
     accession: str
     ciks: tuple[int, ...]
@@ -69,7 +71,7 @@ class FilingHit(NamedTuple):
 
 
 class SniperTarget(TypedDict):
-    """A target as ``POST /sniper/targets`` answers it; hits go to ``webhook_url``, the account's if it has no own."""
+    """A target, as returned by ``POST /sniper/targets``. ``webhook_url`` is its own, or that of the account."""
 
     target_id: str
     ticker: str
@@ -82,7 +84,7 @@ class SniperTarget(TypedDict):
 
 
 class CandidateUrl(TypedDict):
-    """Where the filing of a hit stands."""
+    """The URL of a hit's filing."""
 
     accession: str
     url: Url
@@ -97,7 +99,7 @@ class TargetEvent(TypedDict):
 
 
 class ListedTarget(SniperTarget):
-    """A target in a list. Of the 13F pipeline that some members are named after, finapi has no stages to tell of."""
+    """A target in a list. Clients read members for stages of a 13F pipeline, which finapi does not have."""
 
     processing_state: Annotated[str, OneOf(tuple(PROCESSING_STATES.values()))]
     candidate_urls: list[CandidateUrl]
@@ -111,7 +113,7 @@ class ListedTarget(SniperTarget):
 
 
 class TargetPaging(TypedDict):
-    """How many targets there are, and slots."""
+    """The numbers of targets and of free slots."""
 
     total: int
     limit: int
@@ -129,7 +131,7 @@ class TargetPage(TypedDict):
 
 
 class StoppedTarget(TypedDict):
-    """A target that was stopped by hand, or before."""
+    """A target that is stopped."""
 
     target_id: str
     ticker: str
@@ -140,18 +142,18 @@ class StoppedTarget(TypedDict):
 
 
 def create_target(
-    app: App, user_id: int, company: WatchedCompany, body: Mapping[str, Any], now: datetime, respond: Finish[T]
+    app: App, user_id: int, company: WatchedCompany, body: Mapping[str, Any], now: datetime, respond: BuildResponse[T]
 ) -> T:
     """Watch a company. Return the answer that ``respond`` builds from the new target.
 
     Raise INVALID_PARAM for an invalid window or form type, and CONFLICT if every slot is taken.
     """
-    start, end = _window(body, now)
-    forms = _forms(body.get("form_types") or [])
+    start, end = _parse_window(body, now)
+    forms = _parse_forms(body.get("form_types") or [])
     if body.get("webhook_url") is not None:
         webhooks.check_url(app, "webhook_url", body["webhook_url"])
     values = {
-        "target_id": f"tgt_{_base62(app.random_bytes)}",
+        "target_id": f"tgt_{_build_base62_id(app.random_bytes)}",
         "user_id": user_id,
         "cik": company.cik,
         "ticker": company.ticker,
@@ -162,28 +164,28 @@ def create_target(
         "end_time": iso(end),
     }
     with app.accounts.write() as tx:
-        slots, used = app.config.sniper_slots, _used(tx, user_id, now)
-        if used >= slots:
-            full = f"All {slots} slots are taken; stop a target to free one."
-            raise ApiError("CONFLICT", full, details={"slots": slots, "active_count": used})
+        slots, used_slots = app.config.sniper_slots, _count_used_slots(tx, user_id, now)
+        if used_slots >= slots:
+            message = f"All {slots} slots are taken; stop a target to free one."
+            raise ApiError("CONFLICT", message, details={"slots": slots, "active_count": used_slots})
         tx.run("insert_target", values, now=iso(now))
         tx.run("delete_old_targets", user_id=user_id, kept=app.config.targets_kept)
-        return respond(tx, _created(_mine(tx, values), now))
+        return respond(tx, _build_target(_get_row(tx, values), now))
 
 
-def stop_target(app: App, user_id: int, target_id: str, now: datetime, respond: Finish[T]) -> T:
+def stop_target(app: App, user_id: int, target_id: str, now: datetime, respond: BuildResponse[T]) -> T:
     """Stop a target at its owner's request. Return the answer that ``respond`` builds from it.
 
     A target that has stopped is not changed. Raise NOT_FOUND if the user has no target with this id.
     """
-    mine = {"user_id": user_id, "target_id": target_id}
+    key = {"user_id": user_id, "target_id": target_id}
     with app.accounts.write() as tx:
-        row = _mine(tx, mine)
+        row = _get_row(tx, key)
         if row["end_time"] <= iso(now):
             _expire(tx, row, now)
         else:
-            _move(tx, row, "manual_stop", now)
-        row, slots = _mine(tx, mine), app.config.sniper_slots - _used(tx, user_id, now)
+            _apply_event(tx, row, "manual_stop", now)
+        row, slots = _get_row(tx, key), app.config.sniper_slots - _count_used_slots(tx, user_id, now)
         return respond(tx, build_record(StoppedTarget, row, status=row["state"], slots_available=slots))
 
 
@@ -195,7 +197,7 @@ def count_open_targets(tx: Transaction, user_id: int) -> int:
 def stop_all_targets(tx: Transaction, user_id: int, now: datetime) -> None:
     """Stop every target of a user. Nothing is sent about it, not even for windows that have just ended."""
     for row in tx.list_rows("open_targets_of_user", user_id=user_id):
-        _move(tx, row, "window_expired" if row["end_time"] <= iso(now) else "manual_stop", now)
+        _apply_event(tx, row, "window_expired" if row["end_time"] <= iso(now) else "manual_stop", now)
 
 
 def list_targets(
@@ -210,18 +212,20 @@ def list_targets(
     ticker: str | None = None,
 ) -> TargetPage:
     """Return a page of the user's targets, newest first."""
-    wanted = {"user_id": user_id, "status": status, "ticker": ticker, "now": iso(now)}
-    used, total = _used(tx, user_id, now), tx.find_value("count_targets", wanted)
-    found = [_listed(row, now) for row in tx.list_rows("targets_of_user", wanted, limit=limit, offset=offset)]
+    filters = {"user_id": user_id, "status": status, "ticker": ticker, "now": iso(now)}
+    used_slots, total = _count_used_slots(tx, user_id, now), tx.find_value("count_targets", filters)
+    targets = [
+        _build_listed_target(row, now) for row in tx.list_rows("targets_of_user", filters, limit=limit, offset=offset)
+    ]
     return {
-        "targets": found,
+        "targets": targets,
         "meta": {
             "total": total,
             "limit": limit,
             "offset": offset,
-            "has_more": offset + len(found) < total,
-            "active_count": used,
-            "slots_available": max(app.config.sniper_slots - used, 0),
+            "has_more": offset + len(targets) < total,
+            "active_count": used_slots,
+            "slots_available": max(app.config.sniper_slots - used_slots, 0),
         },
     }
 
@@ -232,12 +236,14 @@ def record_hit(tx: Transaction, now: datetime, filing: FilingHit) -> None:
         forms = json.loads(row["form_types"])
         if forms and filing.form.upper() not in forms:
             continue
-        # The window may have opened since the last look at the clock.
-        opened = _move(tx, row, "window_opened", now)
-        if _move(tx, row, "filing_hit", now, state=ACTIVE if opened else row["state"], filing=filing):
+        # The window may have opened since the last step.
+        opened = _apply_event(tx, row, "window_opened", now)
+        if _apply_event(tx, row, "filing_hit", now, state=ACTIVE if opened else row["state"], filing=filing):
             filed = {"accession_number": filing.accession, "form_type": filing.form, "filed_at": filing.filed_at}
-            payload = {**_company(row), **filed, "filing_url": filing.url}
-            _tell(tx, row, now, WebhookEvent(HIT_EVENT, filing.filed_at, filing.accession, payload, row["target_id"]))
+            payload = {**_build_company(row), **filed, "filing_url": filing.url}
+            _enqueue_webhook(
+                tx, row, now, WebhookEvent(HIT_EVENT, filing.filed_at, filing.accession, payload, row["target_id"])
+            )
 
 
 def run_window_step(app: App, now: datetime) -> float:
@@ -248,31 +254,32 @@ def run_window_step(app: App, now: datetime) -> float:
     if not due:
         return ADVANCE_SECONDS
     with app.accounts.write() as tx:
-        for row in tx.list_rows("targets_ending", now=iso(now), limit=BATCH):
+        for row in tx.list_rows("targets_ending", now=iso(now), limit=MAX_TARGETS_PER_STEP):
             _expire(tx, row, now)
-        for row in tx.list_rows("targets_beginning", now=iso(now), limit=BATCH):
-            _move(tx, row, "window_opened", now)
+        for row in tx.list_rows("targets_beginning", now=iso(now), limit=MAX_TARGETS_PER_STEP):
+            _apply_event(tx, row, "window_opened", now)
     return 0.0
 
 
-def _move(
+def _apply_event(
     tx: Transaction,
     row: Row,
-    happening: str,
+    event: str,
     now: datetime,
     *,
     state: str | None = None,
     filing: FilingHit | None = None,
 ) -> bool:
-    """Let something happen to a target that is in ``state``, by default the row's; whether it is in another then."""
-    old = state or row["state"]
-    move = TRANSITIONS.get((old, happening))
-    if move is None:
+    """Apply an event to a target in ``state`` (default: that of the row). Return True if it changed its state."""
+    old_state = state or row["state"]
+    transition = TRANSITIONS.get((old_state, event))
+    if transition is None:
         return False
-    new, reason = move
-    # A window ends when it ends, whenever that is noticed.
-    stopped_at = row["end_time"] if reason == "window_expired" else iso(now) if new == STOPPED else None
-    values = {"id": row["id"], "old": old, "state": new, "reason": reason, "stopped_at": stopped_at}
+    new_state, reason = transition
+    stopped_at = iso(now) if new_state == STOPPED else None
+    if reason == "window_expired":
+        stopped_at = row["end_time"]  # Not the later time at which a step noticed it.
+    values = {"id": row["id"], "old": old_state, "state": new_state, "reason": reason, "stopped_at": stopped_at}
     hit = {
         "hit_accession": filing.accession if filing else None,
         "hit_form": filing.form if filing else None,
@@ -283,11 +290,11 @@ def _move(
 
 
 def _expire(tx: Transaction, row: Row, now: datetime) -> None:
-    """End a target whose window has passed, and tell its owner if that is wanted."""
-    if _move(tx, row, "window_expired", now):
+    """Stop a target whose window has passed, and enqueue a webhook if its owner switched that topic on."""
+    if _apply_event(tx, row, "window_expired", now):
         window = {"start_time": row["start_time"], "end_time": row["end_time"]}
-        payload = {**_company(row), **window, "form_types": json.loads(row["form_types"])}
-        _tell(
+        payload = {**_build_company(row), **window, "form_types": json.loads(row["form_types"])}
+        _enqueue_webhook(
             tx,
             row,
             now,
@@ -296,23 +303,23 @@ def _expire(tx: Transaction, row: Row, now: datetime) -> None:
         )
 
 
-def _company(row: Row) -> dict[str, Any]:
+def _build_company(row: Row) -> dict[str, Any]:
     return {"ticker": row["ticker"], "issuer_cik": f"{row['cik']:010}"}
 
 
-def _tell(tx: Transaction, row: Row, now: datetime, event: WebhookEvent, topic: str | None = None) -> None:
-    """Put an event about a target into the outbox if its owner has a receiver and, with ``topic``, wants it."""
+def _enqueue_webhook(tx: Transaction, row: Row, now: datetime, event: WebhookEvent, topic: str | None = None) -> None:
+    """Enqueue a webhook to a target's owner who has a receiver and, with ``topic``, has switched that topic on."""
     receiver = webhooks.find_receiver(tx, row["user_id"], row["webhook_url"], topic)
     if receiver is not None:
         webhooks.enqueue(tx, now, receiver, event)
 
 
-# ---- what is asked for
+# ---- the body of a request
 
 
-def _window(body: Mapping[str, Any], now: datetime) -> tuple[datetime, datetime]:
-    start = _time(body, "start_time") or now
-    end = _time(body, "end_time")
+def _parse_window(body: Mapping[str, Any], now: datetime) -> tuple[datetime, datetime]:
+    start = _parse_time(body, "start_time") or now
+    end = _parse_time(body, "end_time")
     minutes = body.get("duration_minutes")
     if end is not None and minutes is not None:
         raise invalid_param(
@@ -321,18 +328,18 @@ def _window(body: Mapping[str, Any], now: datetime) -> tuple[datetime, datetime]
     if start > now + MAX_START_DELAY:
         raise invalid_param("start_time", "start_time is more than a year ahead.", expected="time")
     if end is None:
-        end = start + timedelta(minutes=minutes or WINDOW_MINUTES)
-    length = (end - start).total_seconds() / 60
+        end = start + timedelta(minutes=minutes or DEFAULT_WINDOW_MINUTES)
+    length_minutes = (end - start).total_seconds() / 60
     name = "start_time" if body.get("start_time") and not body.get("end_time") else "end_time"
     if end <= now:
         raise invalid_param(name, "The window is already over.", expected="a window that ends later")
-    if not MIN_MINUTES <= length <= MAX_MINUTES:
-        bounds = f"{MIN_MINUTES} to {MAX_MINUTES} minutes"
+    if not MIN_WINDOW_MINUTES <= length_minutes <= MAX_WINDOW_MINUTES:
+        bounds = f"{MIN_WINDOW_MINUTES} to {MAX_WINDOW_MINUTES} minutes"
         raise invalid_param(name, f"The window must last {bounds}.", expected=bounds)
     return start, end
 
 
-def _time(body: Mapping[str, Any], name: str) -> datetime | None:
+def _parse_time(body: Mapping[str, Any], name: str) -> datetime | None:
     text = body.get(name)
     if text is None:
         return None
@@ -347,8 +354,8 @@ def _time(body: Mapping[str, Any], name: str) -> datetime | None:
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
-def _forms(given: Sequence[str]) -> list[str]:
-    forms = list(dict.fromkeys(form.strip().upper() for form in given))
+def _parse_forms(texts: Sequence[str]) -> list[str]:
+    forms = list(dict.fromkeys(form.strip().upper() for form in texts))
     if len(forms) > MAX_FORMS or not all(_FORM.fullmatch(form) for form in forms):
         raise invalid_param(
             "form_types", f"form_types must be at most {MAX_FORMS} SEC form types.", expected='["8-K", "10-Q"]'
@@ -356,7 +363,7 @@ def _forms(given: Sequence[str]) -> list[str]:
     return forms
 
 
-def _base62(random_bytes: Any) -> str:
+def _build_base62_id(random_bytes: Any) -> str:
     number = int.from_bytes(random_bytes(16))
     digits = []
     for _ in range(12):
@@ -365,24 +372,24 @@ def _base62(random_bytes: Any) -> str:
     return "".join(digits)
 
 
-# ---- rows as they are shown
+# ---- rows and records
 
 
-def _mine(tx: Transaction, target: Mapping[str, Any]) -> Row:
-    """The row of a target by its user_id and target_id."""
+def _get_row(tx: Transaction, target: Mapping[str, Any]) -> Row:
+    """Return the row of a target by its user_id and target_id. Raise NOT_FOUND if there is none."""
     row = tx.find_row("target", target)
     if row is None:
         raise ApiError("NOT_FOUND", "Target not found.")
     return row
 
 
-def _used(tx: Transaction, user_id: int, now: datetime) -> int:
+def _count_used_slots(tx: Transaction, user_id: int, now: datetime) -> int:
     used: int = tx.find_value("slots_used", user_id=user_id, now=iso(now))
     return used
 
 
-def _state(row: Row, now: datetime) -> tuple[str, Reason | None, str | None]:
-    """State, reason and end of a target as the clock has it, whether or not that has been written yet."""
+def _compute_state(row: Row, now: datetime) -> tuple[str, Reason | None, str | None]:
+    """Return the state, reason and end of a target at this time, even if no step has written them yet."""
     if row["state"] == STOPPED:
         return STOPPED, row["resolution_reason"], row["stopped_at"]
     if row["end_time"] <= iso(now):
@@ -390,33 +397,33 @@ def _state(row: Row, now: datetime) -> tuple[str, Reason | None, str | None]:
     return (ACTIVE if row["start_time"] <= iso(now) else CREATED), None, None
 
 
-def _created(row: Row, now: datetime) -> SniperTarget:
+def _build_target(row: Row, now: datetime) -> SniperTarget:
     return build_record(
         SniperTarget,
         row,
-        status=_state(row, now)[0],
+        status=_compute_state(row, now)[0],
         form_types=json.loads(row["form_types"]),
         webhook_url=row["receiver"],
     )
 
 
-def _listed(row: Row, now: datetime) -> ListedTarget:
-    state, reason, stopped_at = _state(row, now)
-    hit = reason == "filing_hit"
+def _build_listed_target(row: Row, now: datetime) -> ListedTarget:
+    state, reason, stopped_at = _compute_state(row, now)
+    is_hit = reason == "filing_hit"
     event: TargetEvent = {
         "accession_number": row["hit_accession"],
         "form_type": row["hit_form"],
         "filed_at": row["hit_filed_at"],
     }
     return {
-        **_created(row, now),
+        **_build_target(row, now),
         "processing_state": PROCESSING_STATES[state],
-        "candidate_urls": [{"accession": row["hit_accession"], "url": row["hit_url"]}] if hit else [],
+        "candidate_urls": [{"accession": row["hit_accession"], "url": row["hit_url"]}] if is_hit else [],
         "resolution_reason": reason,
         "stopped_at": stopped_at,
-        "last_event": event if hit else None,
+        "last_event": event if is_hit else None,
         "filing_uuid": None,
         "holdings_count": None,
-        "parsed_at": stopped_at if hit else None,
+        "parsed_at": stopped_at if is_hit else None,
         "enriched_at": None,
     }

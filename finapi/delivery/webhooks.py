@@ -23,22 +23,22 @@ from finapi.edgar import form_families
 from finapi.net.outbound import TargetRefusedError, parse_target
 from finapi.store.db import Row, Transaction
 
-TEST_EVENT = "finapi.test"  # the event that an account asks for
+TEST_EVENT = "finapi.test"  # Sent when an account requests it.
 STATES = ("pending", "sending", "retry_pending", "delivered", "dropped")
 EVENT_TYPES = ("sniper.filing_hit", "sniper.window_expired", *form_families.TOPICS, TEST_EVENT)
 
 T = TypeVar("T")
-# What is made of an answer in the transaction that did the work, so that it can be kept there.
-Finish = Callable[[Transaction, Mapping[str, Any]], T]
+# Builds a response in the transaction that did the work, so that the response can be stored with it (idempotency).
+BuildResponse = Callable[[Transaction, Mapping[str, Any]], T]
 
 TOPIC = WEBHOOKS_TOPIC
-OVERLAP_TIME = timedelta(hours=24)  # that the secret before a rotation goes on signing
+OVERLAP_TIME = timedelta(hours=24)  # After a rotation, in which the previous secret signs too.
 RECEIVER_REMOVED = "not sent: the receivers were removed when the password was reset"
-MAX_LISTED_ATTEMPTS = 10  # of a delivery: two rounds and more
+MAX_LISTED_ATTEMPTS = 10  # Of a delivery: more than the attempts of two rounds.
 
 
 class Receiver(NamedTuple):
-    """Who is told: a user, and where."""
+    """The user and the URL that a webhook is sent to."""
 
     user_id: int
     user_uuid: str
@@ -46,10 +46,10 @@ class Receiver(NamedTuple):
 
 
 class WebhookEvent(NamedTuple):
-    """What is told (DECISIONS 9). ``subject`` names the occasion within its type.
+    """An event for webhooks (DECISIONS 9). ``subject`` identifies it within its type.
 
-    The same subject makes the same ``delivery_id`` for a user, so that nothing is told twice. ``payload`` is a JSON
-    object, or its text.
+    The ``delivery_id`` is derived from the subject and the user, so that a repeated event is one delivery. ``payload``
+    is a JSON object, or its text.
     """
 
     type: str
@@ -60,7 +60,7 @@ class WebhookEvent(NamedTuple):
 
 
 class DeliveryAttempt(TypedDict):
-    """An attempt to deliver; without ``ended_at`` it is under way."""
+    """An attempt to deliver. Without ``ended_at`` it is in progress."""
 
     attempt: int
     started_at: Time
@@ -92,7 +92,7 @@ class Delivery(TypedDict):
 
 
 class DeliveryPaging(TypedDict):
-    """Where the next page of deliveries begins."""
+    """The cursor of the next page of deliveries."""
 
     limit: int
     has_more: bool
@@ -107,7 +107,7 @@ class DeliveryPage(TypedDict):
 
 
 class FailedDelivery(TypedDict):
-    """A delivery that was dropped. The receiver is named by its host alone: the rest of a URL may hold a secret."""
+    """A dropped delivery. It contains only the host of the receiver, as a URL may contain a secret."""
 
     delivery_id: str
     event_type: str
@@ -119,7 +119,7 @@ class FailedDelivery(TypedDict):
 
 def enqueue(tx: Transaction, now: datetime, receiver: Receiver, event: WebhookEvent) -> str:
     """Insert a delivery that is due immediately, unless it exists already. Return its ``delivery_id``."""
-    # NUL stands in none of the parts, so that no two lists of parts are one text.
+    # No part contains NUL, so different parts never make the same text.
     parts = "\0".join((receiver.user_uuid, event.type, event.target_id or "", event.subject))
     delivery_id = f"dlv_{hashlib.sha256(parts.encode()).hexdigest()[:32]}"
     body = {
@@ -137,7 +137,7 @@ def enqueue(tx: Transaction, now: datetime, receiver: Receiver, event: WebhookEv
         target_id=event.target_id,
         body=f'{json.text(body)[:-1]},"payload":{payload}}}',
         url=receiver.url,
-        lane=_lane(receiver.user_id, receiver.url),
+        lane=_build_lane(receiver.user_id, receiver.url),
         asked=int(event.type == TEST_EVENT),
         now=iso(now),
     )
@@ -163,8 +163,8 @@ def find_receiver(tx: Transaction, user_id: int, url: str | None, topic: str | N
         return None
     if topic is not None and topic not in json.loads(row["webhook_topics"]):
         return None
-    where = url or row["webhook_url"]
-    return Receiver(row["id"], row["uuid"], where) if where else None
+    receiver_url = url or row["webhook_url"]
+    return Receiver(row["id"], row["uuid"], receiver_url) if receiver_url else None
 
 
 def check_url(app: App, name: str, url: str) -> None:
@@ -175,7 +175,7 @@ def check_url(app: App, name: str, url: str) -> None:
         raise invalid_param(name, f"{name}: {error.reason}.", expected="url") from None
 
 
-def enqueue_test(app: App, user_id: int, url: str | None, now: datetime, respond: Finish[T]) -> T:
+def enqueue_test(app: App, user_id: int, url: str | None, now: datetime, respond: BuildResponse[T]) -> T:
     """Enqueue a ``finapi.test`` event to ``url`` or the account's. Return what ``respond`` builds from it."""
     if url is not None:
         check_url(app, "url", url)
@@ -185,20 +185,20 @@ def enqueue_test(app: App, user_id: int, url: str | None, now: datetime, respond
             raise invalid_param("url", "url is required: the account has no webhook_url.", expected="url")
         event = WebhookEvent(TEST_EVENT, iso(now), app.new_uuid(), {"message": "This is a test."})
         delivery_id = enqueue(tx, now, receiver, event)
-        return respond(tx, _delivery(tx, _mine(tx, user_id, delivery_id)))
+        return respond(tx, _build_delivery(tx, _get_row(tx, user_id, delivery_id)))
 
 
-def redeliver(app: App, user_id: int, delivery_id: str, now: datetime, respond: Finish[T]) -> T:
+def redeliver(app: App, user_id: int, delivery_id: str, now: datetime, respond: BuildResponse[T]) -> T:
     """Requeue a delivered or dropped delivery under its id. Return the answer that ``respond`` builds from it.
 
     Raise NOT_FOUND if the user has no delivery with this id, and CONFLICT while it is still in progress.
     """
     with app.accounts.write() as tx:
-        row = _mine(tx, user_id, delivery_id)
-        if not tx.run("requeue_delivery", id=row["id"], lane=_lane(user_id, row["url"]), now=iso(now)):
+        row = _get_row(tx, user_id, delivery_id)
+        if not tx.run("requeue_delivery", id=row["id"], lane=_build_lane(user_id, row["url"]), now=iso(now)):
             raise ApiError("CONFLICT", "The delivery is still in progress.", details={"status": row["status"]})
         tx.announce(TOPIC)
-        return respond(tx, _delivery(tx, _mine(tx, user_id, delivery_id)))
+        return respond(tx, _build_delivery(tx, _get_row(tx, user_id, delivery_id)))
 
 
 def list_deliveries(
@@ -212,11 +212,11 @@ def list_deliveries(
     event_type: str | None = None,
 ) -> DeliveryPage:
     """Return a page of the user's deliveries with ids below ``before``, newest first."""
-    place = {"before": 2**62 if before is None else before, "limit": limit + 1, "offset": offset}
-    rows = tx.list_rows("deliveries_of_user", place, user_id=user_id, state=state, event_type=event_type)
+    page = {"before": 2**62 if before is None else before, "limit": limit + 1, "offset": offset}
+    rows = tx.list_rows("deliveries_of_user", page, user_id=user_id, state=state, event_type=event_type)
     cursor = str(rows[limit - 1]["id"]) if len(rows) > limit else None
     return {
-        "deliveries": [_delivery(tx, row) for row in rows[:limit]],
+        "deliveries": [_build_delivery(tx, row) for row in rows[:limit]],
         "meta": {"limit": limit, "has_more": cursor is not None, "next_cursor": cursor},
     }
 
@@ -236,7 +236,7 @@ def list_failed_deliveries(tx: Transaction, limit: int) -> list[dict[str, Any]]:
 
 
 class WebhookSecret(TypedDict):
-    """The secret that signs an account's webhooks, and the one before it while that still signs."""
+    """The secret that signs an account's webhooks, and the previous one while that still signs."""
 
     secret: str | None
     created_at: Time
@@ -247,11 +247,11 @@ class WebhookSecret(TypedDict):
 def get_secret(app: App, user_id: int, now: datetime) -> WebhookSecret:
     """Return the user's signing secret. It is created when it is first requested."""
     with app.accounts.write() as tx:
-        return _secret(app, tx, user_id, now)
+        return _build_secret(app, tx, user_id, now)
 
 
-def _secret(app: App, tx: Transaction, user_id: int, now: datetime) -> WebhookSecret:
-    row = _secret_row(app, tx, user_id, now)
+def _build_secret(app: App, tx: Transaction, user_id: int, now: datetime) -> WebhookSecret:
+    row = _get_secret_row(app, tx, user_id, now)
     overlaps = row["previous_until"] is not None and row["previous_until"] > iso(now)
     current, previous = (
         credentials.derive_again(
@@ -283,23 +283,29 @@ def rotate_secret(app: App, user_id: int, now: datetime) -> WebhookSecret:
 
 def rotate_secret_in_transaction(tx: Transaction, app: App, user_id: int, now: datetime) -> WebhookSecret:
     """Rotate a user's secret as :func:`rotate_secret` does, in a transaction that is open."""
-    row = _secret_row(app, tx, user_id, now)
-    tx.run("rotate_webhook_secret", _new_secret(app, row), user_id=user_id, until=iso(now + OVERLAP_TIME), now=iso(now))
+    row = _get_secret_row(app, tx, user_id, now)
+    tx.run(
+        "rotate_webhook_secret",
+        _build_secret_values(app, row),
+        user_id=user_id,
+        until=iso(now + OVERLAP_TIME),
+        now=iso(now),
+    )
     if tx.run("release_deliveries", user_id=user_id, now=iso(now)):
         tx.announce(TOPIC)
-    return _secret(app, tx, user_id, now)
+    return _build_secret(app, tx, user_id, now)
 
 
 def replace_secret(tx: Transaction, app: App, user_id: int, now: datetime) -> None:
     """Replace a user's signing secret, if there is one. The old secret, and any before it, stop signing immediately.
 
-    This is for a secret that somebody else may know. In the overlap of a rotation, receivers have a reason to go on
-    accepting the old secret, and whoever knows it could forge messages to them.
+    This is for a secret that someone else may know. During the overlap of a rotation receivers still accept the old
+    secret, so anyone who knows it could forge messages to them.
     """
     if not has_secret(tx, user_id):
         return
-    row = _secret_row(app, tx, user_id, now)
-    tx.run("replace_webhook_secret", _new_secret(app, row), user_id=user_id, now=iso(now))
+    row = _get_secret_row(app, tx, user_id, now)
+    tx.run("replace_webhook_secret", _build_secret_values(app, row), user_id=user_id, now=iso(now))
     if tx.run("release_deliveries", user_id=user_id, now=iso(now)):
         tx.announce(TOPIC)
 
@@ -310,7 +316,7 @@ def list_receiver_hosts(tx: Transaction, user_id: int) -> list[str]:
 
 
 def remove_receiver(tx: Transaction, user_id: int, now: datetime) -> None:
-    """Remove an account's receiver and drop every delivery that has not arrived yet, also those under way."""
+    """Remove an account's receiver and drop every delivery that has not arrived yet, also those in progress."""
     tx.run("remove_webhook_url", user_id=user_id, now=iso(now))
     tx.run("drop_waiting_deliveries", user_id=user_id, now=iso(now), reason=RECEIVER_REMOVED)
     tx.run("delete_failing_receivers", user_id=user_id)
@@ -324,39 +330,39 @@ def has_secret(tx: Transaction, user_id: int) -> bool:
 
 def list_signing_secrets(app: App, tx: Transaction, user_id: int, now: datetime) -> list[str]:
     """Return the secrets that sign a user's messages now, newest first; empty if the newest cannot be derived."""
-    known = _secret(app, tx, user_id, now)
-    if known["secret"] is None:
+    secrets = _build_secret(app, tx, user_id, now)
+    if secrets["secret"] is None:
         return []
-    return [text for text in (known["secret"], known["previous_secret"]) if text]
+    return [text for text in (secrets["secret"], secrets["previous_secret"]) if text]
 
 
 def build_headers(delivery_id: str, body: bytes, secrets: Sequence[str], now: datetime) -> dict[str, str]:
     """Return the headers of Standard Webhooks 1.0: id, time and a signature for each secret."""
     timestamp = int(now.timestamp())
-    signatures = [credentials.sign_webhook(one, delivery_id, timestamp, body) for one in secrets]
+    signatures = [credentials.sign_webhook(secret, delivery_id, timestamp, body) for secret in secrets]
     return {"webhook-id": delivery_id, "webhook-timestamp": str(timestamp), "webhook-signature": " ".join(signatures)}
 
 
-def _secret_row(app: App, tx: Transaction, user_id: int, now: datetime) -> Row:
+def _get_secret_row(app: App, tx: Transaction, user_id: int, now: datetime) -> Row:
     row = tx.find_row("webhook_secret", user_id=user_id)
     assert row is not None
     if row["uuid"] is None:
-        tx.run("insert_webhook_secret", _new_secret(app, row), user_id=user_id, now=iso(now))
-        return _secret_row(app, tx, user_id, now)
+        tx.run("insert_webhook_secret", _build_secret_values(app, row), user_id=user_id, now=iso(now))
+        return _get_secret_row(app, tx, user_id, now)
     return row
 
 
-def _new_secret(app: App, row: Row) -> dict[str, Any]:
+def _build_secret_values(app: App, row: Row) -> dict[str, Any]:
     uuid = app.new_uuid()
     text = credentials.derive_webhook_secret(app.secrets, row["user_uuid"], uuid)
     made_with = credentials.get_secret_name(app.secrets[0])
     return {"uuid": uuid, "fingerprint": credentials.fingerprint(text), "made_with": made_with}
 
 
-# ---- for whoever writes a receiver
+# ---- test vectors for authors of receivers
 
-# A receiver refuses what is older or newer than this, so that nobody can send a message again (the default of
-# the standard's libraries).
+# A receiver refuses messages that are older or newer than this, so that a captured message cannot be sent again. It is
+# the default of the standard's libraries.
 TOLERANCE_SECONDS = 300
 
 _VECTOR_SECRETS = (
@@ -371,7 +377,7 @@ SignatureHeaders = TypedDict(
 
 
 class WebhookVector(TypedDict):
-    """A message with its headers, and whether a receiver must take it."""
+    """A message with its headers. A receiver must accept it if it is ``valid``, and refuse it otherwise."""
 
     description: str
     secret: str
@@ -393,10 +399,10 @@ def build_vectors() -> WebhookVectors:
     body = '{"event_type":"finapi.test","payload":{"message":"Z\u00fcrich \u2192 K\u00f8benhavn"}}'
     new, old = _VECTOR_SECRETS
 
-    def vector(description: str, signed: str, valid: bool, *secrets: str) -> WebhookVector:
-        signatures = build_headers("dlv_00000000000000000000000000000001", signed.encode(), secrets, now)
-        sent = cast("SignatureHeaders", signatures)
-        return {"description": description, "secret": new, "body": body, "headers": sent, "valid": valid}
+    def vector(description: str, signed_body: str, valid: bool, *secrets: str) -> WebhookVector:
+        signatures = build_headers("dlv_00000000000000000000000000000001", signed_body.encode(), secrets, now)
+        headers = cast("SignatureHeaders", signatures)
+        return {"description": description, "secret": new, "body": body, "headers": headers, "valid": valid}
 
     return {
         "tolerance_seconds": TOLERANCE_SECONDS,
@@ -409,14 +415,14 @@ def build_vectors() -> WebhookVectors:
     }
 
 
-# ---- rows as they are shown
+# ---- rows and records
 
 
-def _lane(user_id: int, url: str) -> str:
-    """The queue that a delivery waits in: of one account and one URL, with the host in front."""
+def _build_lane(user_id: int, url: str) -> str:
+    """Return the name of the queue for one account and one URL: host and port, user id, hash of the URL."""
     try:
-        where = parse_target(url)
-        host = f"{where.host}:{where.port}"
+        target = parse_target(url)
+        host = f"{target.host}:{target.port}"
     except TargetRefusedError:
         host = ""
     return f"{host} {user_id} {hashlib.sha256(url.encode()).hexdigest()[:16]}"
@@ -427,15 +433,15 @@ def get_host(lane: str) -> str:
     return lane.partition(" ")[0]
 
 
-def _mine(tx: Transaction, user_id: int, delivery_id: str) -> Row:
+def _get_row(tx: Transaction, user_id: int, delivery_id: str) -> Row:
     row = tx.find_row("delivery", user_id=user_id, delivery_id=delivery_id)
     if row is None:
         raise ApiError("NOT_FOUND", "Delivery not found.")
     return row
 
 
-def _delivery(tx: Transaction, row: Row) -> Delivery:
-    body, state, done = json.loads(row["body"]), row["status"], row["done_at"]
+def _build_delivery(tx: Transaction, row: Row) -> Delivery:
+    body, state, done_at = json.loads(row["body"]), row["status"], row["done_at"]
     attempts = tx.list_rows("attempts_of_delivery", delivery=row["id"], limit=MAX_LISTED_ATTEMPTS)
     return build_record(
         Delivery,
@@ -443,7 +449,7 @@ def _delivery(tx: Transaction, row: Row) -> Delivery:
         occurred_at=body["occurred_at"],
         payload=body["payload"],
         next_attempt_at=row["due_at"] if state in ("pending", "retry_pending") else None,
-        delivered_at=done if state == "delivered" else None,
-        dropped_at=done if state == "dropped" else None,
-        attempts=[build_record(DeliveryAttempt, one) for one in reversed(attempts)],
+        delivered_at=done_at if state == "delivered" else None,
+        dropped_at=done_at if state == "dropped" else None,
+        attempts=[build_record(DeliveryAttempt, attempt) for attempt in reversed(attempts)],
     )

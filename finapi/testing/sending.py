@@ -45,7 +45,7 @@ class WorldDispatcher(Dispatcher):
             seconds_left = self._reordered[0][1] + max_wait_seconds - now
             if seconds_left > 0:
                 return seconds_left
-            super()._begin(self._reordered.pop(0)[0])
+            super()._submit(self._reordered.pop(0)[0])
         return None
 
     def run_until_idle(self, seconds: float) -> bool:
@@ -55,26 +55,26 @@ class WorldDispatcher(Dispatcher):
         """
         deadline = time.monotonic() + seconds
         while not super().run_until_idle(0.0):
-            if seconds and len(self._under_way) == len(self._reordered):
+            if seconds and len(self._running_claims) == len(self._reordered):
                 self.flush()
             with self._change:
                 seconds_left = deadline - time.monotonic()
                 if seconds_left <= 0:
                     return False
-                self._change.wait_for(lambda: bool(self._ended), min(seconds_left, POLL_SECONDS))
+                self._change.wait_for(lambda: bool(self._ended_attempts), min(seconds_left, POLL_SECONDS))
         return True
 
-    def _claim(self, tx: Transaction, now: datetime, ended: list[EndedAttempt]) -> list[ClaimedAttempt]:
-        return sorted(super()._claim(tx, now, ended), key=lambda claim: claim.id)
+    def _claim_due(self, tx: Transaction, now: datetime, ended: list[EndedAttempt]) -> list[ClaimedAttempt]:
+        return sorted(super()._claim_due(tx, now, ended), key=lambda claim: claim.id)
 
-    def _room(self, lane: str, busy: list[ClaimedAttempt]) -> int:
+    def _count_free_slots(self, lane: str, busy: list[ClaimedAttempt]) -> int:
         if self._one_by_one:
             return UNLIMITED
         reordered_ids = {claim.id for claim, _ in self._reordered}
-        return super()._room(lane, [claim for claim in busy if claim.id not in reordered_ids])
+        return super()._count_free_slots(lane, [claim for claim in busy if claim.id not in reordered_ids])
 
-    def _begin(self, claim: ClaimedAttempt) -> None:
-        event_type, delivery_id = claim.what.split(" ")
+    def _submit(self, claim: ClaimedAttempt) -> None:
+        event_type, delivery_id = claim.description.split(" ")
         if "reorder" in self._fault_plan.match_webhook(event_type, delivery_id):
             self._reordered.append((claim, time.monotonic()))
             return
@@ -84,6 +84,6 @@ class WorldDispatcher(Dispatcher):
 
     def _attempt_in_order(self, claim: ClaimedAttempt, followers: Sequence[ClaimedAttempt]) -> None:
         """Make an attempt and begin its followers when it has ended. In parallel they might arrive first."""
-        self._attempt(claim)
+        self._send(claim)
         for follower in followers:
-            super()._begin(follower)
+            super()._submit(follower)
