@@ -534,14 +534,14 @@ def test_nothing_is_left_in_the_temporary_directory(
 
 
 def test_filing_larger_than_any_is_refused(app: App, quarter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statement_set_intake, "MAX_SHARE", 100)
+    monkeypatch.setattr(statement_set_intake, "MAX_PART_BYTES", 100)
     assert "more rows for one filing" in str(take(app, quarter)[0].reason)
 
 
 def test_filings_are_dealt_to_files_and_all_found_again(
     app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statement_set_intake, "SHARE", 500)
+    monkeypatch.setattr(statement_set_intake, "PART_BYTES", 500)
     numbers = [f"0000950123-09-{n:06}" for n in range(40)]
     place = folder(
         tmp_path / "set",

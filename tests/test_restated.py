@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from finapi.app import App
-from finapi.market.statements import restatements as restated_figures
+from finapi.market.statements import restatements
 from tests.api import ACCESSION, put, report
 from tests.test_announce import told
 
@@ -83,4 +83,4 @@ def test_what_counts_is_the_value_served_until_then(app: App) -> None:
     ],
 )
 def test_a_value_is_exact_to_what_it_says_or_to_its_last_digit(value: str, decimals: str | None, step: str) -> None:
-    assert restated_figures._step(Decimal(value), decimals) == Decimal(step)
+    assert restatements.get_precision_unit(Decimal(value), decimals) == Decimal(step)

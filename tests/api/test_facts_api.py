@@ -453,7 +453,7 @@ def test_sums_that_mean_nothing_are_refused(ask: Ask, body: dict[str, Any]) -> N
     ],
 )
 def test_a_period_belongs_where_its_middle_lies(year: int, quarter: int | None, first: str, last: str) -> None:
-    begin, end = filed_facts._middle_in(year, quarter)
+    begin, end = filed_facts.compute_end_days(year, quarter)
     assert (days.iso(begin), days.iso(end)) == (first, last)
 
 

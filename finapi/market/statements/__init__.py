@@ -1,1 +1,1 @@
-"""Statements and facts as filed: reports into rows, and rows arranged as the filing shows them."""
+"""Statements and facts as filed: storing reports, choosing the columns of statements, and reading both."""

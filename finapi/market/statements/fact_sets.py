@@ -1,10 +1,16 @@
-"""Facts into rows: what each source says of a filing stands beside the others, and one of them speaks.
+"""Sets of facts: the facts of one filing from one source, and the choice between several sources.
 
-A fact of a filing may come from its XBRL documents, from companyfacts and from the Financial Statement Data
-Sets. The documents are the filing itself: where they are, the others are hidden. companyfacts has exact dates
-but neither dimensions nor the filer's own elements; of the data sets, which round dates to month ends, that
-part is hidden which companyfacts also has. ``settle`` decides it anew from all that is there, so that the
-order in which documents came changes nothing.
+The facts of a filing may come from up to three sources:
+
+- ``xbrl``, the filing's own XBRL documents;
+- ``companyfacts``, the SEC's JSON file with all facts of a company. It has exact dates, but neither facts with
+  dimensions nor elements that the filer defined itself;
+- ``fsds``, the SEC's quarterly Financial Statement Data Sets. They have both, but round dates to month ends.
+
+Each source is stored as a set of its own, and a flag hides the facts that another set reports better: with XBRL
+documents everything from the other sources is hidden; without them the facts of the data sets are hidden that
+companyfacts has too. :func:`recompute_hidden_facts` derives the flags from all sets of the filing, so the result does
+not depend on the order in which the sources were loaded.
 """
 
 from __future__ import annotations
@@ -13,7 +19,7 @@ import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from finapi.market.reference import companies
 from finapi.store.db import Transaction
@@ -21,115 +27,150 @@ from finapi.store.db import Transaction
 if TYPE_CHECKING:
     from finapi.edgar.companyfacts import CompanyFacts
 
+# The sources as stored, the best one first.
 XBRL, COMPANYFACTS, FSDS = 0, 1, 2
-# As answers name them.
+# Their names in the API.
 SOURCE_NAMES = ("xbrl", "companyfacts", "fsds")
 
-# set, dimension, concept, end day, days, unit, value, decimals
-FactRow = tuple[int, int, int, int, int, int, str | None, str | None]
+
+class StoredFact(NamedTuple):
+    """A row of the table ``facts``. ``days`` is 0 for an instant, ``value`` None for nil."""
+
+    fact_set_id: int
+    dimension_id: int
+    concept_id: int
+    end_day: int
+    days: int
+    unit_id: int
+    value: str | None
+    decimals: str | None
 
 
 def insert_fact_set(tx: Transaction, filing_id: int, cik: int, source: int, report_id: int | None = None) -> int:
-    """The id of a new set of facts."""
+    """Insert an empty set of facts and return its id."""
     return tx.insert_row("insert_fact_set", filing_id=filing_id, cik=cik, source=source, report_id=report_id)
 
 
-def insert_facts(tx: Transaction, rows: list[FactRow]) -> None:
-    """Add the facts of a new set, which are unlike each other in their first six members."""
-    # Sorted by key: the table is clustered by it, so that every row is appended.
-    rows.sort()
-    tx.insert_rows("insert_facts", rows)
+def insert_facts(tx: Transaction, rows: Sequence[tuple[int, int, int, int, int, int, str | None, str | None]]) -> None:
+    """Insert the facts of a new set (see :class:`StoredFact`); the first six columns are unique."""
+    # The table is clustered by its key: sorted rows are appended, which is faster.
+    tx.insert_rows("insert_facts", sorted(rows))
 
 
 def upsert_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> bool:
-    """Store a companyfacts document; False when it says nothing that is not held.
+    """Store a companyfacts document. Return False if everything in it was stored already.
 
-    A later copy adds to an earlier one. Where two copies give one figure differently the longer text stands,
-    of equally long ones the greater: whichever came first.
+    A later copy adds to an earlier one. If two copies have different values for one fact, the longer text is stored,
+    and of two texts of the same length the greater one, whichever copy was loaded first.
     """
     if not document.filings:
         return False
     cik = document.cik
-    latest = max(filed.filed for filed in document.filings.values())
-    companies.upsert_name(tx, cik, document.name, companies.FROM_COVER, latest)
-    sets, new = _sets(tx, document, now)
-    concepts = get_or_insert_ids(tx, "concept", {series.concept for series in document.concepts})
-    units = get_or_insert_ids(tx, "unit", {series.unit for series in document.concepts})
+    latest_filing_day = max(filing.filed for filing in document.filings.values())
+    companies.upsert_name(tx, cik, document.name, companies.FROM_COVER, latest_filing_day)
+    set_ids, new_count = _upsert_company_sets(tx, document, now)
+    concept_ids = get_or_insert_ids(tx, "concept", {series.concept for series in document.concepts})
+    unit_ids = get_or_insert_ids(tx, "unit", {series.unit for series in document.concepts})
+    # The rows of each set are built in the order of the table: afterwards only the sets need to be sorted.
+    ordered_series = sorted(document.concepts, key=lambda series: (concept_ids[series.concept], unit_ids[series.unit]))
     rows: list[tuple[int, int, int, int, int, str]] = []
-    # In the order of the table within each filing, so that sorting by filing is all that is left.
-    for series in sorted(document.concepts, key=lambda one: (concepts[one.concept], units[one.unit])):
-        concept, unit = concepts[series.concept], units[series.unit]
-        rows += [(sets[one], concept, last, length, unit, value) for one, last, length, value in series.rows]
+    for series in ordered_series:
+        concept_id = concept_ids[series.concept]
+        unit_id = unit_ids[series.unit]
+        rows += [
+            (set_ids[accession], concept_id, end_day, day_count, unit_id, value)
+            for accession, end_day, day_count, value in series.rows
+        ]
     rows.sort(key=itemgetter(0))
-    changed = tx.insert_rows("upsert_facts", rows)
-    if changed:
+    changed_count = tx.insert_rows("upsert_facts", rows)
+    if changed_count:
         tx.run("update_company_facts_changed", cik=cik)
-    wanted = json.dumps([*sets.values()])
-    tx.run("update_counts_of_fact_sets", ids=wanted)
-    for row in tx.list_rows("fact_sets_with_other_sources", ids=wanted):
+    ids_json = json.dumps(list(set_ids.values()))
+    tx.run("update_counts_of_fact_sets", ids=ids_json)
+    for row in tx.list_rows("fact_sets_with_other_sources", ids=ids_json):
         recompute_hidden_facts(tx, row["id"])
-    if changed or new:
+    if changed_count or new_count:
         tx.run("bump_data_version")
-    return bool(changed or new)
+    return bool(changed_count or new_count)
 
 
-def _sets(tx: Transaction, document: CompanyFacts, now: datetime) -> tuple[dict[str, int], int]:
-    """The companyfacts set of every filing of the document, and how many of them are new or told more of."""
-    # Not loaded where statements are only read: with it come the parsers.
+def _upsert_company_sets(tx: Transaction, document: CompanyFacts, now: datetime) -> tuple[dict[str, int], int]:
+    """Store the document's filings and a set of facts for each of them.
+
+    Return the ids of the sets by accession number, and the number of filings and sets that are new or changed.
+    """
+    # Imported here because it imports the parsers, which are not needed where statements are only read.
     from finapi.market.documents import filing_store
 
-    cik, years = document.cik, document.fiscal_years
-    new = filing_store.upsert_dated_filings(tx, cik, document.filings, now)
-    sets = _held(tx, cik)
-    new += tx.insert_rows(
-        "update_fact_set_fiscal_year", [(year, sets[one], year) for one, year in years.items() if one in sets]
-    )
-    missing = [(cik, COMPANYFACTS, years.get(one), one) for one in document.filings if one not in sets]
-    if missing:
-        new += tx.insert_rows("insert_fact_sets_of_company", missing)
-        sets = _held(tx, cik)
-    return {accession: sets[accession] for accession in document.filings}, new
+    cik = document.cik
+    fiscal_years = document.fiscal_years
+    changed_count = filing_store.upsert_dated_filings(tx, cik, document.filings, now)
+    set_ids = _get_company_set_ids(tx, cik)
+    year_rows = [(year, set_ids[accession], year) for accession, year in fiscal_years.items() if accession in set_ids]
+    changed_count += tx.insert_rows("update_fact_set_fiscal_year", year_rows)
+    new_set_rows = [
+        (cik, COMPANYFACTS, fiscal_years.get(accession), accession)
+        for accession in document.filings
+        if accession not in set_ids
+    ]
+    if new_set_rows:
+        changed_count += tx.insert_rows("insert_fact_sets_of_company", new_set_rows)
+        set_ids = _get_company_set_ids(tx, cik)
+    return {accession: set_ids[accession] for accession in document.filings}, changed_count
 
 
-def _held(tx: Transaction, cik: int) -> dict[str, int]:
-    return {row["accession"]: row["id"] for row in tx.list_rows("fact_sets_of_company", cik=cik, source=COMPANYFACTS)}
+def _get_company_set_ids(tx: Transaction, cik: int) -> dict[str, int]:
+    """Return the ids of a company's companyfacts sets by accession number."""
+    rows = tx.list_rows("fact_sets_of_company", cik=cik, source=COMPANYFACTS)
+    return {row["accession"]: row["id"] for row in rows}
 
 
 def recompute_consolidated_dimension(tx: Transaction, set_id: int) -> None:
-    """Find the dimension that is the whole company in a set: none, where anything is told without dimensions."""
+    """Find the dimension under which a set reports the complete company.
+
+    It is 0 (no dimension) if the set has any facts without dimensions. Some filings have none: then it is the
+    member for the parent company, the successor company or a total, whichever has the most facts.
+    """
     tx.run("update_fact_set_whole", id=set_id)
 
 
 def recompute_hidden_facts(tx: Transaction, set_id: int) -> None:
-    """Let the best source speak for the filing and company of a set, hide what the others repeat, and count them."""
-    beside = tx.list_rows("fact_sets_of_same_filing", id=set_id)
-    best = beside[0]
-    supplement = next((one["id"] for one in beside if one["source"] == FSDS), None)
-    for one in beside if len(beside) > 1 else ():
-        if best["source"] == COMPANYFACTS and one["id"] == supplement:
-            tx.run("update_facts_hidden", id=one["id"], hidden=0)
-            tx.run("update_repeated_facts_hidden", id=one["id"], better=best["id"])
-        else:
-            tx.run("update_facts_hidden", id=one["id"], hidden=one["id"] != best["id"])
-    for one in beside:
-        tx.run("update_fact_set_counts", id=one["id"])
+    """Hide and count again the facts of all sets of a set's filing and company, as described in this module."""
+    fact_sets = tx.list_rows("fact_sets_of_same_filing", id=set_id)
+    best_set = fact_sets[0]
+    # If companyfacts is the best source, one set of the data sets supplements it.
+    supplement_ids = [row["id"] for row in fact_sets if row["source"] == FSDS][:1]
+    if len(fact_sets) > 1:
+        for row in fact_sets:
+            if best_set["source"] == COMPANYFACTS and row["id"] in supplement_ids:
+                tx.run("update_facts_hidden", id=row["id"], hidden=0)
+                tx.run("update_repeated_facts_hidden", id=row["id"], better_id=best_set["id"])
+            else:
+                tx.run("update_facts_hidden", id=row["id"], hidden=row["id"] != best_set["id"])
+    for row in fact_sets:
+        tx.run("update_fact_set_counts", id=row["id"])
 
 
-# Ids by table and name that a transaction has met.
+# The ids of names, by table and name, that earlier reports of the same transaction have used.
 KnownIds = dict[str, dict[str, int]]
 
 
 def get_or_insert_ids(
-    tx: Transaction, table: str, names: Iterable[str], known: KnownIds | None = None
+    tx: Transaction, table: str, names: Iterable[str], known_ids: KnownIds | None = None
 ) -> dict[str, int]:
-    """Ids of names in ``concepts``, ``units``, ``dimensions`` or ``label_roles``, made where new; the ``known`` too."""
-    found = {} if known is None else known.setdefault(table, {})
-    ordered: Sequence[str] = sorted(name for name in names if name not in found)
-    if ordered:
-        wanted = json.dumps(ordered)
-        found.update((row[0], row[1]) for row in tx.list_rows(f"{table}_ids", names=wanted))
-    missing = [(name,) for name in ordered if name not in found]
-    if missing:
-        tx.insert_rows(f"insert_{table}s", missing)
-        found.update((row[0], row[1]) for row in tx.list_rows(f"{table}_ids", names=wanted))
-    return found
+    """Return the ids of names (and perhaps of others), inserting the names that do not exist.
+
+    ``table`` is ``concept``, ``unit``, ``dimension`` or ``label_role``. Ids in ``known_ids`` are not queried again, and
+    the ids found here are added to it.
+    """
+    ids = {} if known_ids is None else known_ids.setdefault(table, {})
+    unknown_names = sorted(name for name in names if name not in ids)
+    if not unknown_names:
+        return ids
+    names_json = json.dumps(unknown_names)
+    ids.update((row[0], row[1]) for row in tx.list_rows(f"{table}_ids", names=names_json))
+    missing_names = [name for name in unknown_names if name not in ids]
+    if missing_names:
+        tx.insert_rows(f"insert_{table}s", [(name,) for name in missing_names])
+        ids.update((row[0], row[1]) for row in tx.list_rows(f"{table}_ids", names=names_json))
+    return ids

@@ -1,7 +1,8 @@
-"""Figures as filed: of a filing, of a company, of one concept, and added up over companies.
+"""Facts as filed: of a filing, of a company, of one concept, and aggregated over companies.
 
-Every vintage is there: a figure that three filings repeat is three facts. Of one filing each fact stands once, from
-the best source that is held (``factsets.py``).
+Facts are stored in sets, one for each filing and source (``fact_sets.py``). A fact that several filings report, such as
+last year's revenue, is stored once for each of them (a vintage each), and all vintages are returned. Within a filing a
+fact is returned once, from the best source that is stored; the other sources' facts are hidden.
 """
 
 from __future__ import annotations
@@ -25,24 +26,27 @@ from finapi.store.db import Row, Transaction
 
 Dimensions = tuple[tuple[str, str], ...]
 
-# To how many decimal places a fact is exact; "INF": as it stands; None where the source does not say.
+# The number of decimal places to which a fact is exact; "INF" for an exact value, None if the source does not state it.
 Decimals = int | Annotated[str, OneOf(("INF",))] | None
 
-# The taxonomies that a bare name is looked for in, in this order.
+# The taxonomies in which a concept without a prefix is searched, in this order.
 TAXONOMIES = ("us-gaap", "ifrs-full", "dei", "srt")
-# Annual and quarterly reports; figures of proxy statements and current reports are rounded or provisional.
-_PERIODIC = ("10-K", "10-Q", "20-F", "40-F", "6-K")
+# Annual and quarterly reports. Figures of proxy statements and current reports are rounded or provisional.
+_PERIODIC_FORMS = ("10-K", "10-Q", "20-F", "40-F", "6-K")
 
-_FIRST, _LAST = "1900-01-01", "2200-12-31"
+_FIRST_DAY = "1900-01-01"
+_LAST_DAY = "2200-12-31"
+# Longer than any period.
+_MAX_DAYS = 1_000_000
 
 
 class FiledFact(NamedTuple):
-    """A figure that one filing reports.
+    """A fact as one filing reports it.
 
-    ``concept`` and ``unit`` read ``us-gaap:Assets`` and ``USD``. ``start`` is None for an instant; dates are
-    ISO, both days included. ``value`` is the text as tagged, None for nil; ``decimals`` an integer as text,
-    ``INF``, or None where the source does not tell. ``form`` and ``filed`` are the filing's, None when unknown.
-    ``source`` is ``xbrl``, ``companyfacts`` or ``fsds``: dates of the last are rounded to month ends.
+    ``concept`` and ``unit`` look like ``us-gaap:Assets`` and ``USD``. Both ISO dates are included in the period;
+    ``start`` is None for an instant. ``value`` is the text as tagged, None for nil. ``decimals`` is an integer as text,
+    ``INF``, or None if the source does not state it. ``form`` and ``filed`` belong to the filing and are None if
+    unknown. ``source`` is ``xbrl``, ``companyfacts`` or ``fsds``; the dates of ``fsds`` are rounded to month ends.
     """
 
     concept: str
@@ -58,18 +62,18 @@ class FiledFact(NamedTuple):
     dims: Dimensions = ()
 
 
-# ---- as answers name them
+# ---- Facts as the API has them
 
 
 class NilMark(TypedDict):
-    """Why a fact has no value: the filing leaves it empty."""
+    """The reason why a fact has no value: the filing leaves it empty (nil)."""
 
     status: Literal["nil"]
     reason: Literal["reported_nil"]
 
 
 class FactPeriod(TypedDict):
-    """The days of a fact, as XBRL calls them."""
+    """The period of a fact, with the names that XBRL uses."""
 
     startDate: Date | None
     endDate: Date
@@ -83,7 +87,7 @@ class FactDimension(TypedDict):
 
 
 class XbrlFact(TypedDict):
-    """A fact with all that its document says of it."""
+    """A fact with everything that its document states about it."""
 
     accession_no: str
     cik: str
@@ -102,7 +106,7 @@ class XbrlFact(TypedDict):
 
 
 class FactValue(TypedDict):
-    """What a filing reports of a concept for a period."""
+    """The value that a filing reports for a concept and a period."""
 
     value: Decimal | None
     mark: NilMark | None
@@ -121,7 +125,7 @@ class FactConcept(TypedDict):
 
 
 class ListedFact(FactConcept, FactValue):
-    """A fact of a list of several concepts."""
+    """A fact in a list of several concepts."""
 
 
 class FactCompany(TypedDict):
@@ -132,19 +136,19 @@ class FactCompany(TypedDict):
 
 
 class ConceptFact(FactCompany, FactValue):
-    """A fact of a list of one concept."""
+    """A fact in a list of one concept."""
 
 
 _NIL: NilMark = {"status": "nil", "reason": "reported_nil"}
 
 
 def parse_decimals(text: str | None) -> Decimals:
-    """To how many decimal places a fact is exact, as answers say it."""
+    """Return the stored decimals of a fact as the API has them."""
     return text if text is None or text == "INF" else int(text)
 
 
 def build_xbrl_fact(cik: int, fact: FiledFact) -> XbrlFact:
-    """A fact of a company as ``/xbrl/facts`` answers it."""
+    """Return a fact of a company as ``/xbrl/facts`` has it."""
     taxonomy, _, concept = fact.concept.partition(":")
     return {
         "accession_no": fact.accession,
@@ -165,16 +169,16 @@ def build_xbrl_fact(cik: int, fact: FiledFact) -> XbrlFact:
 
 
 def build_listed_fact(fact: FiledFact) -> ListedFact:
-    """A fact as ``/facts`` answers it."""
-    return {"concept_qualified_name": fact.concept, **_value(fact)}
+    """Return a fact as ``/facts`` has it."""
+    return {"concept_qualified_name": fact.concept, **_build_value(fact)}
 
 
 def build_concept_fact(company: Company, fact: FiledFact | CompanyFact) -> ConceptFact:
-    """A fact of a company as ``/facts/by-concept`` answers it."""
-    return {"ticker": company.ticker, "cik": company.padded_cik, **_value(fact)}
+    """Return a fact of a company as ``/facts/by-concept`` has it."""
+    return {"ticker": company.ticker, "cik": company.padded_cik, **_build_value(fact)}
 
 
-def _value(fact: FiledFact | CompanyFact) -> FactValue:
+def _build_value(fact: FiledFact | CompanyFact) -> FactValue:
     return {
         "value": None if fact.value is None else Decimal(fact.value),
         "mark": _NIL if fact.value is None else None,
@@ -187,7 +191,7 @@ def _value(fact: FiledFact | CompanyFact) -> FactValue:
     }
 
 
-# ---- of a filing or a company
+# ---- Facts of a filing or a company
 
 
 def list_company_facts(
@@ -198,56 +202,75 @@ def list_company_facts(
     concepts: Iterable[str] | None = None,
     dimensioned: bool = False,
 ) -> list[FiledFact]:
-    """The figures of a company without dimensions, or those with them when ``dimensioned``.
+    """Return the facts of a company without dimensions or, with ``dimensioned``, only those with dimensions.
 
-    In the order of filing (an unknown day last), then accession number, concept, unit and period. ``as_of`` (ISO date)
-    leaves out what was filed later or on an unknown day; ``concepts`` keeps these only.
+    They are in the order of filing day (unknown days last), accession number, concept, unit and period. ``as_of`` (ISO
+    date) leaves out filings of a later or unknown day; ``concepts`` selects concepts by full name.
     """
-    sets = list_fact_sets(tx, cik=cik, as_of=as_of)
-    sets.sort(key=lambda one: (one["filed_at"] is None, one["filed_at"], one["accession"]))
-    read = iter_facts_by_set(tx, sets, concepts=concepts, dimensioned=dimensioned)
-    return [fact for _, facts in read for fact in facts if bool(fact.dims) == dimensioned]
+    fact_sets = list_fact_sets(tx, cik=cik, as_of=as_of)
+    fact_sets.sort(key=lambda row: (row["filed_at"] is None, row["filed_at"], row["accession"]))
+    company_facts: list[FiledFact] = []
+    for _, facts in iter_facts_by_set(tx, fact_sets, concepts=concepts, dimensioned=dimensioned):
+        company_facts += [fact for fact in facts if bool(fact.dims) == dimensioned]
+    return company_facts
 
 
 def iter_facts_by_set(
-    tx: Transaction, sets: Iterable[Row], *, concepts: Iterable[str] | None = None, dimensioned: bool = True
+    tx: Transaction, fact_sets: Iterable[Row], *, concepts: Iterable[str] | None = None, dimensioned: bool = True
 ) -> Iterator[tuple[Row, list[FiledFact]]]:
-    """Each set with its figures, in the order of concept, unit, period and dimensions; those that have dimensions if
-    wanted."""
-    wanted = None if concepts is None else json.dumps(sorted(set(concepts)))
-    concept, unit = _NamesById(tx, "concept_name"), _NamesById(tx, "unit_name")
-    members = _NamesById(tx, "dimension_members")
-    for one in sets:
-        rows = tx.list_rows(
-            "plain_facts" if wanted is None else "plain_facts_of_concepts", id=one["id"], concepts=wanted
-        )
+    """Yield each set with its facts in the order of concept, unit, period and dimensions.
+
+    Facts with dimensions are included only with ``dimensioned``.
+    """
+    concepts_json = None if concepts is None else json.dumps(sorted(set(concepts)))
+    plain_query = "plain_facts" if concepts_json is None else "plain_facts_of_concepts"
+    concept_names = _NamesById(tx, "concept_name")
+    unit_names = _NamesById(tx, "unit_name")
+    dimension_members = _NamesById(tx, "dimension_members")
+    for fact_set in fact_sets:
+        rows = tx.list_rows(plain_query, id=fact_set["id"], concepts=concepts_json)
         if dimensioned:
-            rows += tx.list_rows("dimensioned_facts", id=one["id"], concepts=wanted)
-        filing = one["accession"], one["form"], one["filed_at"], SOURCE_NAMES[one["source"]]
+            rows += tx.list_rows("dimensioned_facts", id=fact_set["id"], concepts=concepts_json)
+        accession = fact_set["accession"]
+        form = fact_set["form"]
+        filed = fact_set["filed_at"]
+        source = SOURCE_NAMES[fact_set["source"]]
+        # Unpacking is faster than access by name, and a set has up to 10,000 facts.
         facts = [
             FiledFact(
-                concept[concept_id],
-                unit[unit_id],
-                days.iso(end - length + 1) if length else None,
-                days.iso(end),
-                value,
-                decimals,
-                *filing,
-                tuple(json.loads(members[dimension_id]).items()) if dimension_id else (),
+                concept=concept_names[concept_id],
+                unit=unit_names[unit_id],
+                start=_compute_start(end_day, day_count),
+                end=days.iso(end_day),
+                value=value,
+                decimals=decimals,
+                accession=accession,
+                form=form,
+                filed=filed,
+                source=source,
+                dims=tuple(json.loads(dimension_members[dimension_id]).items()) if dimension_id else (),
             )
-            for dimension_id, concept_id, end, length, unit_id, value, decimals in rows
+            for dimension_id, concept_id, end_day, day_count, unit_id, value, decimals in rows
         ]
-        yield one, sorted(facts, key=lambda fact: (fact.concept, fact.unit, fact.end, fact.start or "", fact.dims))
+        facts.sort(key=lambda fact: (fact.concept, fact.unit, fact.end, fact.start or "", fact.dims))
+        yield fact_set, facts
+
+
+def _compute_start(end_day: int, day_count: int) -> str | None:
+    """Return the first day of a period as ISO date, or None for an instant (of 0 days)."""
+    return days.iso(end_day - day_count + 1) if day_count else None
 
 
 class _NamesById(dict[int, str]):
-    """Names by their ids, each looked up once."""
+    """Names by id; each is queried once, when it is first used."""
 
     def __init__(self, tx: Transaction, query: str) -> None:
-        self._tx, self._query = tx, query
+        self._tx = tx
+        self._query = query
 
-    def __missing__(self, number: int) -> str:
-        self[number] = name = str(self._tx.find_value(self._query, id=number))
+    def __missing__(self, name_id: int) -> str:
+        name = str(self._tx.find_value(self._query, id=name_id))
+        self[name_id] = name
         return name
 
 
@@ -259,36 +282,44 @@ def list_fact_sets(
     as_of: str | None = None,
     amendments: str = "all",
 ) -> list[Row]:
-    """The sets of facts of a filing, or of a company's filings with the last filed first.
+    """Return the sets of facts of a filing, or of a company's filings with the latest first.
 
-    ``amendments`` ``current`` leaves out a report of a company that a later one for the same period replaces.
+    With ``amendments="current"`` a company's reports are left out that a later report for the same period replaces.
     """
     if accession is not None:
         return tx.list_rows("fact_sets_of_filing", accession=accession, cik=cik, as_of=as_of)
     rows = tx.list_rows("fact_sets_of_cik", cik=cik, as_of=as_of)
-    current = {row["accession"] for row in rows} if amendments == "all" else _current(rows)
-    return [row for row in rows if row["accession"] in current]
+    if amendments == "all":
+        return rows
+    latest_accessions = _find_latest_reports(rows)
+    return [row for row in rows if row["accession"] in latest_accessions]
 
 
 def is_latest_report(tx: Transaction, cik: int, accession: str) -> bool:
-    """Whether no later report of the company is for the same period and of the same form, amended or not."""
-    return accession in _current(tx.list_rows("fact_sets_of_cik", cik=cik, as_of=None))
+    """Return True if the company has no later report of the same form (or its amendment) for the same period."""
+    return accession in _find_latest_reports(tx.list_rows("fact_sets_of_cik", cik=cik, as_of=None))
 
 
-def _current(rows: Iterable[Row]) -> set[str]:
-    """Of a form and period, what was filed last; reports of an unknown period replace nothing."""
-    kept: dict[tuple[str, ...], str] = {}
+def _find_latest_reports(rows: Iterable[Row]) -> set[str]:
+    """Return the accession number of the latest filing for each form and period; the rows have the latest first.
+
+    A report of an unknown form or period neither replaces another nor is replaced.
+    """
+    latest_accessions: dict[tuple[str, ...], str] = {}
     for row in rows:
-        form, period = row["form"], row["period"]
-        alike = (row["accession"],) if form is None or period is None else (form.removesuffix("/A"), period)
-        kept.setdefault(alike, row["accession"])
-    return set(kept.values())
+        if row["form"] is None or row["period"] is None:
+            key: tuple[str, ...] = (row["accession"],)
+        else:
+            key = (row["form"].removesuffix("/A"), row["period"])
+        latest_accessions.setdefault(key, row["accession"])
+    return set(latest_accessions.values())
 
 
 class FactFilters(NamedTuple):
-    """What narrows the facts of sets: concepts, days on which a period ends, and dimensions.
+    """The filters for the facts of sets: concepts, the day on which the period ends, and dimensions.
 
-    ``dims`` are axes, or axes with a member after ``=``: a fact must be on all of them.
+    ``concepts`` are full names. ``dims`` are axes (``ProductOrServiceAxis``) or axes with a member
+    (``ProductOrServiceAxis=ServiceMember``); a fact must match all of them.
     """
 
     concepts: Sequence[str] | None = None
@@ -298,59 +329,84 @@ class FactFilters(NamedTuple):
     dims: Sequence[str] = ()
 
     def accepts(self, fact: FiledFact) -> bool:
-        """Whether a fact of these concepts is wanted."""
-        on_time = (self.first or "") <= fact.end <= (self.last or "~")
-        return on_time and all(_has(fact, part) for part in self.dims)
+        """Return True if period and dimensions of a fact match; its concept is not checked."""
+        is_in_range = (self.first or "") <= fact.end <= (self.last or "~")
+        return is_in_range and all(_has_dimension(fact, text) for text in self.dims)
 
 
-def count_facts(tx: Transaction, one: Row, filters: FactFilters) -> int:
-    """How many facts of a set are wanted, whatever their dimensions are."""
-    wanted = None if filters.concepts is None else json.dumps(sorted(set(filters.concepts)))
-    ends = {name: day and days.number(day) for name, day in (("first", filters.first), ("last", filters.last))}
-    found: int = tx.find_value("count_facts", ends, id=one["id"], concepts=wanted, dimensioned=filters.dimensioned)
-    return found
+def count_facts(tx: Transaction, fact_set: Row, filters: FactFilters) -> int:
+    """Return the number of facts of a set that the filters accept, ignoring ``dims``."""
+    concepts_json = None if filters.concepts is None else json.dumps(sorted(set(filters.concepts)))
+    fact_count: int = tx.find_value(
+        "count_facts",
+        id=fact_set["id"],
+        concepts=concepts_json,
+        dimensioned=filters.dimensioned,
+        first=filters.first and days.number(filters.first),
+        last=filters.last and days.number(filters.last),
+    )
+    return fact_count
 
 
 def list_fact_page(
-    tx: Transaction, sets: Iterable[Row], filters: FactFilters, *, limit: int, offset: int
+    tx: Transaction, fact_sets: Iterable[Row], filters: FactFilters, *, limit: int, offset: int
 ) -> tuple[list[tuple[int, FiledFact]], bool]:
-    """The facts of the sets in their order, from ``offset``, each with its CIK, and whether there are more.
+    """Return a page of the facts of sets, each with its CIK, and True if there are more facts after it.
 
-    Sets before the page are only counted, unless dimensions choose among their facts.
+    Sets before the page are only counted, unless ``filters.dims`` needs their facts.
     """
-    found: list[tuple[int, FiledFact]] = []
-    for one in sets:
-        if offset and not filters.dims and (passed := count_facts(tx, one, filters)) <= offset:
-            offset -= passed
-            continue
-        for _, facts in iter_facts_by_set(tx, [one], concepts=filters.concepts, dimensioned=filters.dimensioned):
-            wanted = [(one["cik"], fact) for fact in facts if filters.accepts(fact)]
-            found += wanted[offset:]
-            offset = max(0, offset - len(wanted))
-        if len(found) > limit:
+    page: list[tuple[int, FiledFact]] = []
+    for fact_set in fact_sets:
+        if offset and not filters.dims:
+            fact_count = count_facts(tx, fact_set, filters)
+            if fact_count <= offset:
+                offset -= fact_count
+                continue
+        facts_by_set = iter_facts_by_set(tx, [fact_set], concepts=filters.concepts, dimensioned=filters.dimensioned)
+        for _, facts in facts_by_set:
+            accepted = [(fact_set["cik"], fact) for fact in facts if filters.accepts(fact)]
+            page += accepted[offset:]
+            offset = max(0, offset - len(accepted))
+        if len(page) > limit:
             break
-    return found[:limit], len(found) > limit
+    return page[:limit], len(page) > limit
 
 
-def list_qualified_names(tags: Sequence[str] | None) -> list[str] | None:
-    """The full names that concepts given with or without a taxonomy may have, in order; None for no concepts."""
-    prefixes = [f"{taxonomy}:" for taxonomy in (*TAXONOMIES, "ext")]
-    return [name for tag in tags for name in ([tag] if ":" in tag else [p + tag for p in prefixes])] if tags else None
+def list_qualified_names(concepts: Sequence[str] | None) -> list[str] | None:
+    """Return the full names that concepts may have, the preferred first; None for no concepts.
+
+    A concept with a taxonomy (``us-gaap:Assets``) has one name, ``Assets`` may be of any taxonomy or an extension.
+    """
+    if not concepts:
+        return None
+    qualified_names = []
+    for concept in concepts:
+        if ":" in concept:
+            qualified_names.append(concept)
+        else:
+            qualified_names += [f"{taxonomy}:{concept}" for taxonomy in (*TAXONOMIES, "ext")]
+    return qualified_names
 
 
-def _has(fact: FiledFact, part: str) -> bool:
-    axis, _, member = part.partition("=")
-    return any(
-        axis in (name, name.rpartition(":")[2]) and (not member or member in (value, value.rpartition(":")[2]))
-        for name, value in fact.dims
-    )
+def _has_dimension(fact: FiledFact, dimension_text: str) -> bool:
+    """Return True if a fact has an axis, or an axis with a member, given with or without their taxonomies."""
+    axis, _, member = dimension_text.partition("=")
+    for fact_axis, fact_member in fact.dims:
+        is_axis = axis in (fact_axis, _remove_taxonomy(fact_axis))
+        if is_axis and (not member or member in (fact_member, _remove_taxonomy(fact_member))):
+            return True
+    return False
 
 
-# ---- one concept over companies
+def _remove_taxonomy(name: str) -> str:
+    return name.rpartition(":")[2]
+
+
+# ---- One concept over all companies
 
 
 class CompanyFact(NamedTuple):
-    """A figure of some company's; ``start`` is None for an instant."""
+    """A fact of any company; ``start`` is None for an instant."""
 
     cik: int
     accession: str
@@ -364,47 +420,75 @@ class CompanyFact(NamedTuple):
 
 
 def get_concept(tx: Transaction, text: str) -> tuple[int, str]:
-    """The id and full name of a concept given with or without its taxonomy; NOT_FOUND when none is held."""
+    """Return id and full name of a concept given with or without its taxonomy.
+
+    Raise ApiError NOT_FOUND if no fact of the concept is stored.
+    """
     names = list_qualified_names([text]) or []
     rows = tx.list_rows("concepts_by_name", names=json.dumps(names))
     if not rows:
         raise ApiError("NOT_FOUND", "finapi has no fact of this concept.")
-    best = min(rows, key=lambda row: names.index(row["name"]))
-    return best["id"], best["name"]
+    preferred = min(rows, key=lambda row: names.index(row["name"]))
+    return preferred["id"], preferred["name"]
 
 
 def list_concept_facts(
     tx: Transaction, concept_id: int, *, first: str | None, last: str | None, limit: int, offset: int = 0
 ) -> tuple[list[CompanyFact], int]:
-    """A page of the figures of a concept, whosever, the latest first; how many there are in all between two days."""
-    asked = {"concept": concept_id, "first": days.number(first or _FIRST), "last": days.number(last or _LAST)}
-    counted = [(row["end_day"], row["number"]) for row in tx.list_rows("fact_counts_by_end_day", asked)]
-    passed = [0, *accumulate(number for _, number in counted)]
-    total = passed[-1]
+    """Return a page of the facts of a concept, the latest period end first, and their total number.
+
+    Only facts without dimensions whose period ends between two days count. The number of facts that end on each day
+    tells which days are on the page; all facts of these days are read and sorted.
+    """
+    first_day = days.number(first or _FIRST_DAY)
+    last_day = days.number(last or _LAST_DAY)
+    counts = tx.list_rows("fact_counts_by_end_day", concept=concept_id, first=first_day, last=last_day)
+    end_days = [row["end_day"] for row in counts]  # The latest first.
+    # Element i is the number of facts that come before end_days[i].
+    facts_before = [0, *accumulate(row["number"] for row in counts)]
+    total = facts_before[-1]
     if offset >= total:
         return [], total
-    # The days of the page's ends; they are read whole.
-    newest, oldest = (bisect_right(passed, at) - 1 for at in (offset, min(offset + limit, total) - 1))
-    found = _across(tx, concept_id, (counted[oldest][0], counted[newest][0]), (0, 1_000_000))
-    found.sort(key=lambda one: (one.cik, one.filed or "~", one.accession, one.start or "", one.unit))
-    found.sort(key=lambda one: one.end, reverse=True)
-    skip = offset - passed[newest]
-    return found[skip : skip + limit], total
+    newest_index = bisect_right(facts_before, offset) - 1
+    oldest_index = bisect_right(facts_before, min(offset + limit, total) - 1) - 1
+    facts = _list_facts_in_range(tx, concept_id, (end_days[oldest_index], end_days[newest_index]), (0, _MAX_DAYS))
+    facts.sort(key=lambda fact: (fact.cik, fact.filed or "~", fact.accession, fact.start or "", fact.unit))
+    facts.sort(key=lambda fact: fact.end, reverse=True)
+    skipped = offset - facts_before[newest_index]
+    return facts[skipped : skipped + limit], total
 
 
-def _across(tx: Transaction, concept_id: int, ends: tuple[int, int], lengths: tuple[int, int]) -> list[CompanyFact]:
-    """The figures of a concept that end and last between these days."""
-    asked = {"concept": concept_id, "first": ends[0], "last": ends[1], "shortest": lengths[0], "longest": lengths[1]}
-    units = _NamesById(tx, "unit_name")
-    found = []
-    for cik, accession, form, filed, sic, end, length, unit, value in tx.list_rows("concept_facts", asked):
-        start = days.iso(end - length + 1) if length else None
-        found.append(CompanyFact(cik, accession, form, filed, sic, start, days.iso(end), units[unit], value))
-    return found
+def _list_facts_in_range(
+    tx: Transaction, concept_id: int, end_days: tuple[int, int], day_counts: tuple[int, int]
+) -> list[CompanyFact]:
+    """Return the facts of a concept whose last day and whose length in days are in these ranges, both ends included."""
+    unit_names = _NamesById(tx, "unit_name")
+    rows = tx.list_rows(
+        "concept_facts",
+        concept=concept_id,
+        first=end_days[0],
+        last=end_days[1],
+        shortest=day_counts[0],
+        longest=day_counts[1],
+    )
+    return [
+        CompanyFact(
+            cik=row["cik"],
+            accession=row["accession"],
+            form=row["form"],
+            filed=row["filed_at"],
+            sic=row["sic"],
+            start=_compute_start(row["end_day"], row["days"]),
+            end=days.iso(row["end_day"]),
+            unit=unit_names[row["unit_id"]],
+            value=row["value"],
+        )
+        for row in rows
+    ]
 
 
 class Aggregates(TypedDict):
-    """Sums over companies; null where there is no company."""
+    """Statistics over companies; all but ``count`` are null if there is no company."""
 
     sum: Decimal | None
     avg: Decimal | None
@@ -415,7 +499,7 @@ class Aggregates(TypedDict):
 
 
 class Aggregate(NamedTuple):
-    """Sums in the unit that most companies use; ``excluded`` are companies that use only others."""
+    """Statistics in the unit that most companies use; ``excluded`` counts the companies that use only other units."""
 
     unit: str | None
     aggregates: Aggregates
@@ -425,50 +509,65 @@ class Aggregate(NamedTuple):
 def aggregate_concept(
     tx: Transaction, concept_id: int, period: tuple[int, int | None], ciks: Collection[int], sector: str | None
 ) -> Aggregate:
-    """One figure of each company for a calendar year, or a quarter of one, added up.
+    """Return statistics over one figure of each company for a calendar year, or (year, quarter).
 
-    A period belongs to the calendar period in which its middle lies, a balance to the quarter whose end is
-    nearest. Of a company's vintages the last filed in a periodic report stands, else the last filed.
+    A duration belongs to the calendar period that contains its middle, an instant to the quarter whose end is nearest.
+    Of a company's vintages the latest filed in a periodic report counts, else the latest filed. ``ciks`` (if not
+    empty) and ``sector`` select companies.
     """
     year, quarter = period
-    found = _across(tx, concept_id, _middle_in(year, quarter), (330, 420) if quarter is None else (70, 120))
-    if not found:
-        found = _across(tx, concept_id, _middle_in(year, quarter or 4), (0, 0))
-    best: dict[str, dict[int, CompanyFact]] = {}
-    for one in found:
-        unwanted = (ciks and one.cik not in ciks) or (sector is not None and sectors.for_sic(one.sic)[0] != sector)
-        if one.value is not None and not unwanted:
-            of_unit = best.setdefault(one.unit, {})
-            of_unit[one.cik] = max(of_unit.get(one.cik, one), one, key=_standing)
-    if not best:
-        return Aggregate(None, _sums([]), 0)
-    # Of equally common units the dollar: most filers' own.
-    dominant = min(best, key=lambda unit: (-len(best[unit]), unit != "USD", unit))
-    values = [Decimal(one.value) for _, one in sorted(best[dominant].items()) if one.value is not None]
-    others = {cik for of_unit in best.values() for cik in of_unit} - best[dominant].keys()
-    return Aggregate(dominant, _sums(values), len(others))
+    day_counts = (330, 420) if quarter is None else (70, 120)
+    facts = _list_facts_in_range(tx, concept_id, compute_end_days(year, quarter), day_counts)
+    if not facts:
+        # The concept has no durations: it is reported for instants, and a year's is that at the end of December.
+        facts = _list_facts_in_range(tx, concept_id, compute_end_days(year, quarter or 4), (0, 0))
+    facts_by_unit: dict[str, dict[int, CompanyFact]] = {}
+    for fact in facts:
+        is_selected = not ciks or fact.cik in ciks
+        is_in_sector = sector is None or sectors.for_sic(fact.sic)[0] == sector
+        if fact.value is None or not is_selected or not is_in_sector:
+            continue
+        facts_by_company = facts_by_unit.setdefault(fact.unit, {})
+        best_fact = facts_by_company.get(fact.cik, fact)
+        facts_by_company[fact.cik] = max(best_fact, fact, key=_vintage_preference)
+    if not facts_by_unit:
+        return Aggregate(None, _compute_aggregates([]), 0)
+    # Of equally common units USD is chosen, the one that most filers use.
+    common_unit = min(facts_by_unit, key=lambda unit: (-len(facts_by_unit[unit]), unit != "USD", unit))
+    common_facts = facts_by_unit[common_unit]
+    values = [Decimal(fact.value) for _, fact in sorted(common_facts.items()) if fact.value is not None]
+    all_ciks = {cik for facts_by_company in facts_by_unit.values() for cik in facts_by_company}
+    return Aggregate(common_unit, _compute_aggregates(values), len(all_ciks - common_facts.keys()))
 
 
-def _sums(values: Sequence[Decimal]) -> Aggregates:
+def _compute_aggregates(values: Sequence[Decimal]) -> Aggregates:
+    if not values:
+        return {"sum": None, "avg": None, "median": None, "count": 0, "min": None, "max": None}
     total = sum(values, Decimal(0))
     return {
-        "sum": total if values else None,
-        "avg": round(total / len(values), 6) if values else None,
-        "median": median(values) if values else None,
+        "sum": total,
+        "avg": round(total / len(values), 6),
+        "median": median(values),
         "count": len(values),
-        "min": min(values, default=None),
-        "max": max(values, default=None),
+        "min": min(values),
+        "max": max(values),
     }
 
 
-def _standing(one: CompanyFact) -> tuple[Any, ...]:
-    return (one.form or "").startswith(_PERIODIC), one.end, one.filed or "", one.accession, one.value
+def _vintage_preference(fact: CompanyFact) -> tuple[Any, ...]:
+    """Return the sort key of a company's facts for one period; the greatest is used."""
+    is_periodic = (fact.form or "").startswith(_PERIODIC_FORMS)
+    return is_periodic, fact.end, fact.filed or "", fact.accession, fact.value
 
 
-def _middle_in(year: int, quarter: int | None) -> tuple[int, int]:
-    """The first and last day on which a period ends whose middle lies in the calendar period."""
+def compute_end_days(year: int, quarter: int | None) -> tuple[int, int]:
+    """Return the first and last day number on which a period can end that belongs to a calendar year or quarter.
+
+    The middle of such a period lies in the calendar year or quarter: a year may end from 2 July to 1 July, and a
+    quarter may end 45 days later than the calendar quarter begins or ends.
+    """
     if quarter is None:
         return days.number(f"{year}-07-02"), days.number(f"{year + 1}-07-01")
-    opening = days.number(f"{year}-{3 * quarter - 2:02}-01")
-    closing = days.number(f"{year + quarter // 4}-{3 * quarter % 12 + 1:02}-01") - 1
-    return opening + 45, closing + 45
+    first_day = days.number(f"{year}-{3 * quarter - 2:02}-01")
+    last_day = days.number(f"{year + quarter // 4}-{3 * quarter % 12 + 1:02}-01") - 1
+    return first_day + 45, last_day + 45

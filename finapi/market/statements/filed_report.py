@@ -1,7 +1,9 @@
-"""A report as values: what one set of XBRL documents says, ready to be stored.
+"""A report: everything that a filing's XBRL documents state, as Python values ready to be stored.
 
-``assemble`` makes it from documents; the embedded packs are another spelling of the same values, and
-``store.put`` takes both.
+:func:`build_report` builds a report from parsed XBRL documents: it merges repeated contexts and facts, flattens each
+presentation tree into lines, finds the kind of each section (``statement_kinds.py``) and chooses the columns of the
+statements (``layout.py``). ``statement_set_report.py`` builds the same values from the SEC's data sets, and the demo
+data contain them in another form. ``report_store.py`` stores them.
 """
 
 from __future__ import annotations
@@ -31,17 +33,22 @@ from finapi.market.statements.layout import (
     Sum,
 )
 
-# A presentation network that repeats a subtree can unfold without end; real sections have up to 700 lines.
+# A presentation tree that repeats a subtree can unfold without end; real sections have up to 700 lines.
 MAX_SECTION_LINES = 20_000
 MAX_DEPTH = 100
-MAX_FILING_LINES = 100_000  # of all sections; real filings have up to 10,000
-MAX_CELLS = 200_000  # lines times columns of a statement; the widest real ones have a few thousand
+# Lines of all sections together; real filings have up to 10,000.
+MAX_FILING_LINES = 100_000
+# Lines times columns of a statement; the widest real ones have a few thousand.
+MAX_CELLS = 200_000
 
 _YEARS = {str(year) for year in range(1900, 2201)}
 
-_PLACEMENT = {"periodStart": OPENING, "periodEnd": CLOSING}
+_PLACEMENTS_BY_LABEL = {"periodStart": OPENING, "periodEnd": CLOSING}
 _STRUCTURE_NAMES = re.compile(r"(Table|Axis|Domain|Member|LineItems)$")
 _HEADING_NAMES = re.compile(r"(Abstract|RollForward)$")
+
+# What cover pages without a ticker symbol say instead, as normalised tickers.
+_NO_TICKER = ("NONE", "N-A", "NA")
 
 
 class Fact(NamedTuple):
@@ -56,7 +63,7 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """What the documents say of themselves (the dei elements)."""
+    """The cover page of a filing: what the documents state about themselves (the dei elements)."""
 
     cik: int
     name: str
@@ -69,7 +76,11 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One set of XBRL documents as values. ``sha256`` is over the documents' contents."""
+    """A filing's XBRL documents as values.
+
+    ``source`` is a member of ``SOURCE_NAMES``, ``documents`` the number of documents, and ``sha256`` the hash of their
+    contents.
+    """
 
     cover: Cover
     source: str
@@ -93,25 +104,27 @@ class Documents(NamedTuple):
 
 
 def build_report(documents: Documents, *, sha256: bytes, count: int) -> Report:
-    """The report that the documents make; ParseError when they do not say whose or of when they are."""
-    contexts, index_of = _merge_contexts(documents.file, documents.instance)
-    facts = _merge_facts(documents.instance, index_of)
-    names = _Names(documents)
-    sections = _sections(documents, names)
-    defaults = {
-        names.concept(arc.source): names.concept(arc.target)
-        for arcs in documents.definition.values()
-        for arc in arcs
-        if arc.arcrole == "dimension-default"
-    }
+    """Return the report of a filing's documents.
+
+    Raise ParseError if they do not state their company, period or form, or are larger than any filing.
+    """
+    contexts, context_indexes = _merge_contexts(documents.file, documents.instance)
+    facts = _merge_facts(documents.instance, context_indexes)
+    elements = _FilingElements(documents)
+    sections = _build_sections(documents, elements)
+    default_members = {}
+    for arcs in documents.definition.values():
+        for arc in arcs:
+            if arc.arcrole == "dimension-default":
+                default_members[elements.get_concept(arc.source)] = elements.get_concept(arc.target)
     return Report(
-        cover=_cover(documents, contexts, facts),
+        cover=_build_cover(documents, contexts, facts),
         source="xbrl",
         sha256=sha256,
         documents=count,
         contexts=contexts,
         facts=facts,
-        sections=add_columns(documents.file, sections, contexts, facts, defaults),
+        sections=add_columns(documents.file, sections, contexts, facts, default_members),
     )
 
 
@@ -122,59 +135,66 @@ def add_columns(
     facts: Sequence[Fact],
     defaults: Mapping[str, str],
 ) -> list[Section]:
-    """The sections with the columns that their facts give them; ParseError for a wider statement than any."""
-    by_concept: dict[str, list[int]] = {}
+    """Return the sections with their columns. Raise ParseError for a statement that is wider than any real one.
+
+    ``defaults`` has the default member of each axis that states one.
+    """
+    contexts_by_concept: dict[str, list[int]] = {}
     for fact in facts:
         if fact.unit:
-            by_concept.setdefault(fact.concept, []).append(fact.context)
+            contexts_by_concept.setdefault(fact.concept, []).append(fact.context)
     try:
-        columns = layout.choose_columns(sections, contexts, by_concept, defaults)
+        columns_by_section = layout.choose_columns(sections, contexts, contexts_by_concept, defaults)
     except layout.StatementTooWideError as error:
         raise ParseError(file, f"role {error}", "has more columns than any statement") from None
-    for section, chosen in zip(sections, columns, strict=True):
-        if len(section.lines) * len(chosen) > MAX_CELLS:
+    sections_with_columns = []
+    for section, columns in zip(sections, columns_by_section, strict=True):
+        if len(section.lines) * len(columns) > MAX_CELLS:
             raise ParseError(file, f"role {section.role_uri}", "has more cells than any statement")
-    return [section._replace(columns=chosen) for section, chosen in zip(sections, columns, strict=True)]
+        sections_with_columns.append(section._replace(columns=columns))
+    return sections_with_columns
 
 
 @cache
 def load_us_gaap_balances() -> Mapping[str, str]:
-    """The balance attribute of us-gaap elements by local name; filings do not repeat the taxonomy."""
+    """Return the balance (debit or credit) of us-gaap elements by local name; filings do not repeat the taxonomy."""
     text = (get_package_folder("finapi.market.statements") / "balances.tsv").read_text(encoding="utf-8")
     return dict(line.split("\t") for line in text.splitlines() if not line.startswith("#"))
 
 
 def _merge_contexts(file: str, instance: xbrl.Instance) -> tuple[list[Context], dict[str, int]]:
-    """Contexts without repeats, and the index of each context id: old filings repeat one period many times."""
+    """Return the distinct contexts, and the index of each context id: old filings repeat a period many times."""
     contexts: list[Context] = []
-    seen: dict[tuple[str | None, str, Dimensions], int] = {}
-    index_of: dict[str, int] = {}
+    indexes_by_content: dict[tuple[str | None, str, Dimensions], int] = {}
+    indexes_by_id: dict[str, int] = {}
     for seq, context in enumerate(instance.contexts.values(), 1):
         for day in (context.start, context.end):
             if day is not None and day[:4] not in _YEARS:
                 raise ParseError(file, f"context {context.id}", f"{day} is not in a year that a filing could cover")
-        key = (context.start, context.end, context.dimensions)
-        index = seen.get(key)
+        content = (context.start, context.end, context.dimensions)
+        index = indexes_by_content.get(content)
         if index is None:
-            index = seen[key] = len(contexts)
-            contexts.append(Context(seq, *key))
-        index_of[context.id] = index
-    return contexts, index_of
+            index = len(contexts)
+            indexes_by_content[content] = index
+            contexts.append(Context(seq, context.start, context.end, context.dimensions))
+        indexes_by_id[context.id] = index
+    return contexts, indexes_by_id
 
 
-def _merge_facts(instance: xbrl.Instance, index_of: Mapping[str, int]) -> list[Fact]:
-    """One fact for each concept, context and unit: a value before a nil, then the most decimals (DECISIONS 14)."""
-    best: dict[tuple[str, int, str], Fact] = {}
-    for concept, context, unit, decimals, value, *_ in instance.facts:
-        key = (concept, index_of[context], instance.units[unit] if unit else "")
-        fact = Fact(*key, value, decimals)
-        other = best.get(key)
-        if other is None or _precision(fact) > _precision(other):
-            best[key] = fact
-    return list(best.values())
+def _merge_facts(instance: xbrl.Instance, context_indexes: Mapping[str, int]) -> list[Fact]:
+    """Return one fact for each concept, context and unit: values before nil, then the most decimals (DECISIONS 14)."""
+    best_facts: dict[tuple[str, int, str], Fact] = {}
+    for concept, context_id, unit_id, decimals, value, *_ in instance.facts:
+        context = context_indexes[context_id]
+        unit = instance.units[unit_id] if unit_id else ""
+        fact = Fact(concept, context, unit, value, decimals)
+        best_fact = best_facts.get((concept, context, unit))
+        if best_fact is None or _get_precision(fact) > _get_precision(best_fact):
+            best_facts[concept, context, unit] = fact
+    return list(best_facts.values())
 
 
-def _precision(fact: Fact) -> float:
+def _get_precision(fact: Fact) -> float:
     if fact.value is None:
         return float("-inf")
     if fact.decimals is None or fact.decimals == "INF":
@@ -182,157 +202,190 @@ def _precision(fact: Fact) -> float:
     return int(fact.decimals)
 
 
-class _Names:
-    """Concept names by element id, and what the filing's own schema says of its elements."""
+class _FilingElements:
+    """The elements of a filing by their ids: concept name, nature and balance."""
 
     def __init__(self, documents: Documents) -> None:
         schema = documents.schema
-        self._elements = schema.elements if schema else {}
+        self._schema_elements = schema.elements if schema else {}
         self._prefixes = documents.instance.namespaces.keys()
-        self._by_id: dict[str, str] = {}
-        self._balances = load_us_gaap_balances()
-        # Members need not be called so: country:US is one where a context says that it is.
-        self._in_contexts = {
-            name for context in documents.instance.contexts.values() for pair in context.dimensions for name in pair
-        }
+        self._concepts: dict[str, str] = {}
+        self._us_gaap_balances = load_us_gaap_balances()
+        # The name of a member need not end in "Member": country:US is a member if a context has it.
+        self._dimension_names: set[str] = set()
+        for context in documents.instance.contexts.values():
+            for axis, member in context.dimensions:
+                self._dimension_names.update((axis, member))
 
-    def concept(self, element_id: str) -> str:
-        name = self._by_id.get(element_id)
-        if name is None:
-            name = xbrl.resolve_concept(element_id, self._prefixes, self._elements)
-            self._by_id[element_id] = name
-        return name
+    def get_concept(self, element_id: str) -> str:
+        """Return the concept (``us-gaap:Assets``) of an element id (``us-gaap_Assets``)."""
+        concept = self._concepts.get(element_id)
+        if concept is None:
+            concept = xbrl.resolve_concept(element_id, self._prefixes, self._schema_elements)
+            self._concepts[element_id] = concept
+        return concept
 
-    def nature(self, element_id: str) -> int:
-        if self.concept(element_id) in self._in_contexts:
+    def get_nature(self, element_id: str) -> int:
+        """Return ITEM, HEADING or STRUCTURE."""
+        if self.get_concept(element_id) in self._dimension_names:
             return STRUCTURE
-        element = self._elements.get(element_id)
+        element = self._schema_elements.get(element_id)
         if element is not None:
             if element.substitution in ("hypercubeItem", "dimensionItem") or element.type == "domainItemType":
                 return STRUCTURE
             if element.is_abstract:
                 return STRUCTURE if element_id.endswith("LineItems") else HEADING
             return ITEM
-        # The standard taxonomies name their elements by what they are; a filer's schema may be missing.
+        # Standard taxonomies are not part of the filing, and its own schema may be missing: use naming conventions.
         if _STRUCTURE_NAMES.search(element_id):
             return STRUCTURE
         return HEADING if _HEADING_NAMES.search(element_id) else ITEM
 
-    def balance(self, element_id: str) -> str | None:
-        element = self._elements.get(element_id)
+    def find_balance(self, element_id: str) -> str | None:
+        """Return ``debit`` or ``credit``, or None if the element has no balance."""
+        element = self._schema_elements.get(element_id)
         if element is not None:
             return element.balance
-        prefix, _, local = element_id.partition("_")
-        return self._balances.get(local) if prefix == "us-gaap" else None
+        prefix, _, local_name = element_id.partition("_")
+        return self._us_gaap_balances.get(local_name) if prefix == "us-gaap" else None
 
 
-def _sections(documents: Documents, names: _Names) -> list[Section]:
-    """Every role with lines or sums, in the order of the definitions, as the SEC numbers its pages."""
-    roles = dict(documents.schema.roles) if documents.schema else {}
+def _build_sections(documents: Documents, elements: _FilingElements) -> list[Section]:
+    """Return every role with lines or sums, in the order of the definitions, which is that of the SEC's pages."""
+    definitions = dict(documents.schema.roles) if documents.schema else {}
     sections = []
-    total = 0
+    line_count = 0
     for role in {**documents.presentation, **documents.calculation}:
-        definition = " ".join(roles.get(role, "").split())
-        lines = _lines(documents, role, names)
-        total += len(lines)
-        if total > MAX_FILING_LINES:
+        definition = " ".join(definitions.get(role, "").split())
+        lines = _build_lines(documents, role, elements)
+        line_count += len(lines)
+        if line_count > MAX_FILING_LINES:
             raise ParseError(documents.file, f"role {role}", "the presentation is longer than any filing's")
         sums = [
-            Sum(names.concept(arc.source), names.concept(arc.target), str(arc.weight))
+            Sum(elements.get_concept(arc.source), elements.get_concept(arc.target), str(arc.weight))
             for arc in sorted(documents.calculation.get(role, ()), key=lambda arc: arc.order)
         ]
-        kind = statement_kinds.find_kind(role, definition, lines[0].concept.rpartition(":")[2]) if lines else None
+        kind = None
+        if lines:
+            root = lines[0].concept.rpartition(":")[2]
+            kind = statement_kinds.find_kind(role, definition, root)
         sections.append(Section(role, definition, kind, lines, (), sums))
-    # Without definitions every key is the same and the documents' order stands: sorting is stable.
+    # Without definitions all keys are equal. Sorting is stable, so the sections then keep the order of the documents.
     sections.sort(key=lambda section: section.definition)
-    named = statement_kinds.resolve_kinds(
-        [(section.kind, {line.concept for line in section.lines}) for section in sections]
-    )
-    return [section._replace(kind=kind) for section, kind in zip(sections, named, strict=True)]
+    return resolve_section_kinds(sections)
 
 
-def _lines(documents: Documents, role: str, names: _Names) -> list[Line]:
-    """The presentation tree of a role, flattened in the order in which it is read."""
+def resolve_section_kinds(sections: Sequence[Section]) -> list[Section]:
+    """Return the sections with their final kinds, which depend on all sections of the filing."""
+    concepts_by_section = [{line.concept for line in section.lines} for section in sections]
+    kinds = [section.kind for section in sections]
+    resolved_kinds = statement_kinds.resolve_kinds(list(zip(kinds, concepts_by_section, strict=True)))
+    return [section._replace(kind=kind) for section, kind in zip(sections, resolved_kinds, strict=True)]
+
+
+class _Node(NamedTuple):
+    """A node of a presentation tree that is still to be visited."""
+
+    element_id: str
+    preferred_label: str | None
+    depth: int
+    ancestors: tuple[str, ...]
+
+
+def _build_lines(documents: Documents, role: str, elements: _FilingElements) -> list[Line]:
+    """Return the lines of a role: its presentation tree, flattened in reading order.
+
+    Raise ParseError if the tree contains itself or is deeper or longer than any statement.
+    """
     arcs = documents.presentation.get(role, ())
-    children: dict[str, list[xbrl.PresentationArc]] = {}
+    arcs_by_parent: dict[str, list[xbrl.PresentationArc]] = {}
     for arc in arcs:
-        children.setdefault(arc.source, []).append(arc)
-    targets = {arc.target for arc in arcs}
-    for siblings in children.values():
+        arcs_by_parent.setdefault(arc.source, []).append(arc)
+    children = {arc.target for arc in arcs}
+    for siblings in arcs_by_parent.values():
         siblings.sort(key=lambda arc: arc.order)
     lines: list[Line] = []
-    # (element, preferred label, depth shown, ancestors): a stack, because a hostile tree is deep.
-    stack: list[tuple[str, str | None, int, tuple[str, ...]]] = [
-        (source, None, 0, ()) for source in reversed(children) if source not in targets
-    ]
+    # The nodes are visited with a stack, not by recursion, because a hostile tree may be deep.
+    roots = [parent for parent in arcs_by_parent if parent not in children]
+    stack = [_Node(root, None, 0, ()) for root in reversed(roots)]
     while stack:
-        element, preferred, depth, above = stack.pop()
-        if element in above or len(above) > MAX_DEPTH or len(lines) >= MAX_SECTION_LINES:
-            reason = "repeats itself" if element in above else "is deeper or longer than any statement"
-            raise ParseError(documents.file, f"role {role}", f"the presentation tree {reason} at {element}")
-        below = children.get(element, ())
-        line = _line(documents, names, element, preferred, depth)
+        node = stack.pop()
+        is_circular = node.element_id in node.ancestors
+        if is_circular or len(node.ancestors) > MAX_DEPTH or len(lines) >= MAX_SECTION_LINES:
+            reason = "repeats itself" if is_circular else "is deeper or longer than any statement"
+            raise ParseError(documents.file, f"role {role}", f"the presentation tree {reason} at {node.element_id}")
+        line = _build_line(documents, elements, node)
         lines.append(line)
-        deeper = depth if line.nature == STRUCTURE else depth + 1
-        stack.extend((arc.target, arc.preferred_label, deeper, (*above, element)) for arc in reversed(below))
+        # Axes and members are not shown, so they do not indent the lines below them.
+        child_depth = node.depth if line.nature == STRUCTURE else node.depth + 1
+        ancestors = (*node.ancestors, node.element_id)
+        for arc in reversed(arcs_by_parent.get(node.element_id, ())):
+            stack.append(_Node(arc.target, arc.preferred_label, child_depth, ancestors))
     return lines
 
 
-def _line(documents: Documents, names: _Names, element: str, preferred: str | None, depth: int) -> Line:
-    kind = xbrl.get_label_kind(preferred) if preferred else "standard"
+def _build_line(documents: Documents, elements: _FilingElements, node: _Node) -> Line:
+    label_kind = xbrl.get_label_kind(node.preferred_label) if node.preferred_label else "standard"
     return Line(
-        concept=names.concept(element),
-        depth=depth,
-        nature=names.nature(element),
-        label=xbrl.find_label(documents.labels.get(element, {}), preferred),
-        label_role=preferred,
-        placement=_PLACEMENT.get(kind, AS_DATED),
-        negated=xbrl.is_negated(preferred),
-        balance=names.balance(element),
+        concept=elements.get_concept(node.element_id),
+        depth=node.depth,
+        nature=elements.get_nature(node.element_id),
+        label=xbrl.find_label(documents.labels.get(node.element_id, {}), node.preferred_label),
+        label_role=node.preferred_label,
+        placement=_PLACEMENTS_BY_LABEL.get(label_kind, AS_DATED),
+        negated=xbrl.is_negated(node.preferred_label),
+        balance=elements.find_balance(node.element_id),
     )
 
 
-def _cover(documents: Documents, contexts: Sequence[Context], facts: Collection[Fact]) -> Cover:
-    said: dict[str, list[tuple[int, str]]] = {}
+def _build_cover(documents: Documents, contexts: Sequence[Context], facts: Collection[Fact]) -> Cover:
+    """Return the cover page. Raise ParseError if CIK, period or form are missing or invalid."""
+    # The values of each dei element with the number of their dimensions.
+    cover_values: dict[str, list[tuple[int, str]]] = {}
     for fact in facts:
         if fact.concept.startswith("dei:") and fact.value is not None:
-            said.setdefault(fact.concept[4:], []).append((len(contexts[fact.context].dims), fact.value))
+            dimension_count = len(contexts[fact.context].dims)
+            cover_values.setdefault(fact.concept.removeprefix("dei:"), []).append((dimension_count, fact.value))
 
-    def first(name: str) -> str:
-        values = said.get(name)
+    def find_value(name: str) -> str:
+        """Return the value with the fewest dimensions, or "" if there is none."""
+        values = cover_values.get(name)
         return " ".join(min(values)[1].split()) if values else ""
 
-    of_contexts = next((context.cik for context in documents.instance.contexts.values()), "")
-    cik = first("EntityCentralIndexKey") or of_contexts
+    context_cik = next((context.cik for context in documents.instance.contexts.values()), "")
+    cik = find_value("EntityCentralIndexKey") or context_cik
     if not re.fullmatch(r"[0-9]{1,10}", cik):
         raise ParseError(documents.file, "dei:EntityCentralIndexKey", f"{cik[:40]!r} is not a CIK")
-    if not of_contexts.isdigit() or int(of_contexts) != int(cik):
+    if not context_cik.isdigit() or int(context_cik) != int(cik):
         raise ParseError(documents.file, "dei:EntityCentralIndexKey", "is not the CIK of the contexts")
-    period = first("DocumentPeriodEndDate")
+    period = find_value("DocumentPeriodEndDate")
     if not days.is_day(period) or period[:4] not in _YEARS:
         raise ParseError(documents.file, "dei:DocumentPeriodEndDate", "the period of the report is missing")
-    form = first("DocumentType")
+    form = find_value("DocumentType")
     if not form:
         raise ParseError(documents.file, "dei:DocumentType", "the form type is missing")
-    year = first("DocumentFiscalYearFocus")
+    fiscal_year = find_value("DocumentFiscalYearFocus")
+    # Not sorted by value: among symbols with the same number of dimensions the document's order counts.
+    symbols = sorted(cover_values.get("TradingSymbol", ()), key=lambda pair: pair[0])
     return Cover(
         cik=int(cik),
-        name=first("EntityRegistrantName") or f"CIK {int(cik):010}",
+        name=find_value("EntityRegistrantName") or f"CIK {int(cik):010}",
         form=form,
         period_of_report=period,
-        fiscal_year=int(year) if re.fullmatch(r"[0-9]{4}", year) else None,
-        fiscal_period=first("DocumentFiscalPeriodFocus") or None,
-        tickers=_tickers(value for _, value in sorted(said.get("TradingSymbol", ()), key=lambda pair: pair[0])),
+        fiscal_year=int(fiscal_year) if re.fullmatch(r"[0-9]{4}", fiscal_year) else None,
+        fiscal_period=find_value("DocumentFiscalPeriodFocus") or None,
+        tickers=_normalise_tickers(symbol for _, symbol in symbols),
     )
 
 
-def _tickers(symbols: Iterable[str]) -> tuple[str, ...]:
-    found: dict[str, None] = {}
+def _normalise_tickers(symbols: Iterable[str]) -> tuple[str, ...]:
+    """Return the distinct tickers of a cover page, without texts such as "N/A" and "None (see below)"."""
+    distinct_tickers: dict[str, None] = {}
     for symbol in symbols:
         try:
-            folded = tickers.normalise(symbol.strip())
+            ticker = tickers.normalise(symbol.strip())
         except ValueError:
-            continue  # "N/A", "None (see below)": a cover page without a symbol
-        if folded not in ("NONE", "N-A", "NA"):
-            found[folded] = None
-    return tuple(found)
+            continue
+        if ticker not in _NO_TICKER:
+            distinct_tickers[ticker] = None
+    return tuple(distinct_tickers)

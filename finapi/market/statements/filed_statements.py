@@ -1,4 +1,10 @@
-"""Statements as filed: rows read in one transaction and arranged; nothing is parsed here (DECISIONS 6)."""
+"""Statements as filed: the stored sections of a report, read and arranged as the filing presents them (DECISIONS 6).
+
+Reading has two steps. :func:`find_report` chooses a report: among the filings for a period, the latest or the original.
+:func:`read_statements` then builds its statements from stored lines, columns and facts: it puts the value of each line
+into the columns (which ``layout.py`` chose when the report was stored), and marks the cells that have none. Nothing is
+parsed here.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +20,10 @@ from finapi.market.statements.fact_sets import FSDS, SOURCE_NAMES
 from finapi.market.statements.filed_facts import Decimals
 from finapi.store.db import Row, Transaction
 
-KINDS = statement_kinds.KINDS
-
-# The rules that choose and arrange; raised when the same documents would be answered differently.
+# Raised when the rules change that choose a report or arrange a statement, so that clients can tell answers apart.
 ENGINE_VERSION = 1
 
-# DECISIONS 6: which forms a period means, amendments and transition reports included.
+# The forms of an annual (A) or quarterly (Q) period, with amendments and transition reports (DECISIONS 6).
 FORMS_BY_PERIOD = {
     "A": ("10-K", "10-K/A", "10-KT", "10-KT/A", "10-K405", "10-K405/A", "20-F", "20-F/A", "40-F", "40-F/A"),
     "Q": ("10-Q", "10-Q/A", "10-QT", "10-QT/A"),
@@ -27,7 +31,7 @@ FORMS_BY_PERIOD = {
 
 
 class CellMark(TypedDict):
-    """Why a cell has no value."""
+    """The reason why a cell has no value."""
 
     status: Literal["absent", "nil"]
     reason: str
@@ -38,7 +42,7 @@ REPORTED_NIL: CellMark = {"status": "nil", "reason": "reported_nil"}
 
 
 class FiledReport(NamedTuple):
-    """A report that a question resolved to. ``filed_at`` is None when the day is not known."""
+    """A stored report. ``filed_at`` is None if the filing day is not known."""
 
     id: int
     cik: int
@@ -52,7 +56,7 @@ class FiledReport(NamedTuple):
 
 
 class StatementColumn(TypedDict):
-    """A period (an instant, I, or a duration, D) and dimensions."""
+    """A column: a period, which is an instant (I) or a duration (D), and dimensions."""
 
     context_seq: int
     period_type: Literal["D", "I"]
@@ -62,7 +66,7 @@ class StatementColumn(TypedDict):
 
 
 class StatementRow(TypedDict):
-    """A line with its value in each column; a mark says why there is none."""
+    """A line with its value in each column. A mark says why a value is missing."""
 
     concept: str
     label: str | None
@@ -88,11 +92,14 @@ class FiledStatement(TypedDict):
 
 
 class AbsentStatement(TypedDict):
-    """Why a statement is not there."""
+    """The reason why a requested statement is missing."""
 
     statement: str
     status: Literal["absent"]
     reason: str
+
+
+# ---- Choosing a report
 
 
 def find_report(
@@ -105,15 +112,15 @@ def find_report(
     as_of: str | None = None,
     basis: str = "latest",
 ) -> FiledReport | None:
-    """The report with statements for the latest period that fits, or None (see :func:`find_reports`)."""
-    found = list_reports(tx, cik, 1, period=period, form=form, year=year, as_of=as_of, basis=basis)
-    return found[0] if found else None
+    """Return the report for the latest period that matches, or None (see :func:`list_reports`)."""
+    reports = list_reports(tx, cik, 1, period=period, form=form, year=year, as_of=as_of, basis=basis)
+    return reports[0] if reports else None
 
 
 def list_reports(
     tx: Transaction,
     cik: int,
-    most: int,
+    limit: int,
     *,
     period: str,
     form: str | None = None,
@@ -121,159 +128,221 @@ def list_reports(
     as_of: str | None = None,
     basis: str = "latest",
 ) -> list[FiledReport]:
-    """The reports with statements for the latest periods that fit, one for each period, newest first.
+    """Return the reports with statements for the latest periods, one for each period, newest first.
 
-    ``period`` is a key of :data:`FORMS`, narrowed by ``form``; ``year`` is the fiscal year as the company
-    names it; ``as_of`` (ISO date) hides what was filed later; ``basis`` picks among filings of one period.
+    ``period`` is a key of :data:`FORMS_BY_PERIOD`; ``form`` selects one of its forms. ``year`` is the fiscal year as a
+    company names it. ``as_of`` (ISO date) ignores later filings. ``basis`` chooses among the filings for one
+    period: ``latest`` or ``original``.
     """
-    forms = json.dumps([one for one in FORMS_BY_PERIOD[period] if form is None or one == form.upper()])
-    asked = {"cik": cik, "forms": forms, "year": year, "as_of": as_of, "basis": basis}
-    return [FiledReport(*row) for row in tx.list_rows("latest_reports", asked, most=most)]
+    forms = [name for name in FORMS_BY_PERIOD[period] if form is None or name == form.upper()]
+    rows = tx.list_rows(
+        "latest_reports", cik=cik, forms=json.dumps(forms), year=year, as_of=as_of, basis=basis, limit=limit
+    )
+    return [FiledReport(**dict(row)) for row in rows]
 
 
 def find_report_by_accession(tx: Transaction, accession: str) -> FiledReport | None:
-    """The report of an accession number (with dashes, or ``unfiled-...``), or None."""
+    """Return the report of an accession number (with dashes, or ``unfiled-...``), or None."""
     row = tx.find_row("report_of_filing", accession=accession)
-    return None if row is None else FiledReport(*row)
+    return None if row is None else FiledReport(**dict(row))
 
 
 def list_stored_periods(tx: Transaction, cik: int) -> list[dict[str, str]]:
-    """The forms and periods that are held of a company, newest first, at most 20."""
+    """Return form type and period of a company's reports with statements, newest first, at most 20."""
     return [dict(row) for row in tx.list_rows("stored_periods", cik=cik)]
 
 
-def read_statements(
-    tx: Transaction, held: FiledReport, wanted: Sequence[str] = (), *, consolidated_only: bool = True
-) -> tuple[dict[str, FiledStatement], list[AbsentStatement]]:
-    """The statements of a report by kind, in the filing's order, and what is absent with its reason.
+# ---- Reading its statements
 
-    Only those ``wanted`` when any are named. A second statement of a kind is keyed ``income-2``.
+
+class _ReadOptions(NamedTuple):
+    """Parameters of the queries for a report's columns and facts."""
+
+    report_id: int
+    # True to read columns with any dimensions, not only those of the complete company.
+    dimensioned: bool
+    # The id of the dimension that stands for the complete company; 0 if the report has facts without dimensions.
+    whole: int
+    # True to return a line even if none of its facts belongs to a column.
+    keep_all_lines: bool
+
+    def build_params(self, section_id: int) -> dict[str, Any]:
+        """Return the query parameters for a section."""
+        return {
+            "report_id": self.report_id,
+            "dimensioned": self.dimensioned,
+            "whole": self.whole,
+            "section_id": section_id,
+        }
+
+
+def read_statements(
+    tx: Transaction, report: FiledReport, requested_kinds: Sequence[str] = (), *, consolidated_only: bool = True
+) -> tuple[dict[str, FiledStatement], list[AbsentStatement]]:
+    """Return the statements of a report by kind, in the filing's order, and the missing ones with the reason.
+
+    If ``requested_kinds`` is empty, all statements are returned. The second statement of a kind has the key
+    ``income-2``.
     """
+    options = _ReadOptions(
+        report_id=report.id,
+        dimensioned=not consolidated_only,
+        whole=tx.find_value("consolidated_dimension", report_id=report.id) or 0,
+        # The data sets do not state which periods and members a statement presents, so a column may be missing.
+        keep_all_lines=report.source == SOURCE_NAMES[FSDS] and not consolidated_only,
+    )
     statements: dict[str, FiledStatement] = {}
     reasons: dict[str, str] = {}
-    counted: Counter[str] = Counter()
-    whole = tx.find_value("consolidated_dimension", report_id=held.id) or 0
-    asked = {"report_id": held.id, "dimensioned": not consolidated_only, "whole": whole}
-    # A data set does not say which periods and members a page shows: a line that the filing tells in others is kept.
-    every = held.source == SOURCE_NAMES[FSDS] and not consolidated_only
-    for section in tx.list_rows("statement_sections", report_id=held.id):
+    counts_by_kind: Counter[str] = Counter()
+    for section in tx.list_rows("statement_sections", report_id=report.id):
         kind = section["kind"]
-        if wanted and kind not in wanted:
+        if requested_kinds and kind not in requested_kinds:
             continue
-        statement = _statement(tx, section, asked, every=every)
+        statement = _build_statement(tx, section, options)
         if statement["rows"]:
-            counted[kind] += 1
-            statements[kind if counted[kind] == 1 else f"{kind}-{counted[kind]}"] = statement
+            counts_by_kind[kind] += 1
+            number = counts_by_kind[kind]
+            statements[kind if number == 1 else f"{kind}-{number}"] = statement
         else:
             reasons[kind] = "only_with_dimensions" if section["columns"] else "no_figures_in_filing"
-    for kind in wanted:
+    for kind in requested_kinds:
         reasons.setdefault(kind, "not_in_filing")
-    return statements, [
+    absent_statements: list[AbsentStatement] = [
         {"statement": kind, "status": "absent", "reason": reason}
         for kind, reason in reasons.items()
         if kind not in statements
     ]
+    return statements, absent_statements
 
 
-def find_consolidated_dimension(tx: Transaction, held: FiledReport) -> dict[str, str] | None:
-    """The axis and member under which a report tells the whole company, where it tells nothing without dimensions."""
-    row = tx.find_row("consolidated_dimension", report_id=held.id)
+def find_consolidated_dimension(tx: Transaction, report: FiledReport) -> dict[str, str] | None:
+    """Return {axis: member} under which a report shows the complete company, or None if it needs no dimension."""
+    row = tx.find_row("consolidated_dimension", report_id=report.id)
     return None if row is None else json.loads(row["members"])
 
 
-def _statement(tx: Transaction, section: Row, asked: dict[str, Any], *, every: bool) -> FiledStatement:
-    columns = tx.list_rows("statement_columns", asked, section_id=section["id"])
-    found = tx.list_rows("statement_facts", asked, section_id=section["id"])
-    facts, rows = _Facts(found), list[StatementRow]()
+def _build_statement(tx: Transaction, section: Row, options: _ReadOptions) -> FiledStatement:
+    params = options.build_params(section["id"])
+    column_rows = tx.list_rows("statement_columns", params)
+    facts = _SectionFacts(tx.list_rows("statement_facts", params))
+    rows: list[StatementRow] = []
     for line in tx.list_rows("statement_lines", section_id=section["id"]):
-        heading = line["nature"] == layout.HEADING
-        rows.extend([_heading(line)] if heading else _item_rows(line, columns, facts, every=every))
+        if line["nature"] == layout.HEADING:
+            rows.append(_build_heading(line))
+        else:
+            rows += _build_item_rows(line, column_rows, facts, keep_all_lines=options.keep_all_lines)
+    columns = [
+        build_record(StatementColumn, column, dims=json.loads(column["members"]) or None) for column in column_rows
+    ]
     return {
         "slot": statement_kinds.get_slot(section["kind"]),
         "role_uri": section["role_uri"] or None,
         "definition": section["definition"] or None,
-        "columns": [
-            build_record(StatementColumn, column, dims=json.loads(column["members"]) or None) for column in columns
-        ],
-        "rows": _without_empty_headings(rows),
+        "columns": columns,
+        "rows": _remove_empty_headings(rows),
     }
 
 
-class _Facts:
-    """The facts of a section by where they can stand; a row's unit is chosen from what is there."""
+class _SectionFacts:
+    """The facts of a section, found by concept, period and dimensions."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        self._facts: dict[tuple[int, str | None, str, int], dict[str, Row]] = {}
-        # The units of a concept, wherever it is reported.
+        self._facts_by_unit: dict[tuple[int, str | None, str, int], dict[str, Row]] = {}
+        # The units in which each concept is reported anywhere in the section, as the keys of a dict.
         self.units: dict[int, dict[str, None]] = defaultdict(dict)
         for row in rows:
-            place = (row["concept_id"], row["start_date"], row["end_date"], row["dimension_id"])
-            self._facts.setdefault(place, {})[row["unit"]] = row
+            key = (row["concept_id"], row["start_date"], row["end_date"], row["dimension_id"])
+            self._facts_by_unit.setdefault(key, {})[row["unit"]] = row
             self.units[row["concept_id"]][row["unit"]] = None
-        self._ending = {(concept, end, dims): found for (concept, _, end, dims), found in self._facts.items()}
+        self._facts_by_end = {
+            (concept_id, end, dimension_id): facts
+            for (concept_id, _, end, dimension_id), facts in self._facts_by_unit.items()
+        }
 
-    def at(self, line: Row, column: Row) -> Mapping[str, Row]:
-        """The facts of a line in a column, by unit; empty when nothing is reported there."""
-        concept, start, end, dims = (
-            line["concept_id"],
-            column["start_date"],
-            column["end_date"],
-            column["dimension_id"],
-        )
+    def get_cell(self, line: Row, column: Row) -> Mapping[str, Row]:
+        """Return the facts of a line in a column by unit; the mapping is empty if nothing is reported there."""
+        concept_id = line["concept_id"]
+        dimension_id = column["dimension_id"]
+        start = column["start_date"]
+        end = column["end_date"]
         if line["placement"] == layout.OPENING and start is not None:
-            return self._facts.get((concept, None, shift(start, -1), dims), {})
+            return self._facts_by_unit.get((concept_id, None, shift(start, -1), dimension_id), {})
         if start is not None:
-            found = self._facts.get((concept, start, end, dims))
-            if found:
-                return found
-        instant = self._facts.get((concept, None, end, dims))
-        if instant is None and start is None:
-            # What a balance sheet tags with a duration stands at its end (layout rule 3).
-            instant = self._ending.get((concept, end, dims))
-        return instant or {}
+            facts = self._facts_by_unit.get((concept_id, start, end, dimension_id))
+            if facts:
+                return facts
+        instant_facts = self._facts_by_unit.get((concept_id, None, end, dimension_id))
+        if instant_facts is None and start is None:
+            # In a balance sheet, a fact tagged with a duration belongs to the duration's end (layout rule 3).
+            instant_facts = self._facts_by_end.get((concept_id, end, dimension_id))
+        return instant_facts or {}
 
 
-def _item_rows(line: Row, columns: Sequence[Row], facts: _Facts, *, every: bool) -> list[StatementRow]:
-    """The rows of a line: one for each unit in which it is reported in the columns, or ``every`` one of its facts."""
-    by_unit = [facts.at(line, column) for column in columns]
-    units = dict.fromkeys(unit for cell in by_unit for unit in cell)
-    if every and columns and not units:
+def _build_item_rows(
+    line: Row, columns: Sequence[Row], facts: _SectionFacts, *, keep_all_lines: bool
+) -> list[StatementRow]:
+    """Return the rows of a line: one for each unit in which it is reported in the columns.
+
+    With ``keep_all_lines`` a line whose facts are in none of the columns becomes a row without values.
+    """
+    cells_by_unit = [facts.get_cell(line, column) for column in columns]
+    units = dict.fromkeys(unit for cells in cells_by_unit for unit in cells)
+    if keep_all_lines and columns and not units:
         units = facts.units[line["concept_id"]]
-    return [_item(line, unit, [cell.get(unit) for cell in by_unit]) for unit in units]
+    return [_build_item_row(line, unit, [cells.get(unit) for cells in cells_by_unit]) for unit in units]
 
 
-def _item(line: Row, unit: str, cells: Sequence[Row | None]) -> StatementRow:
-    values = [None if cell is None else cell["value"] for cell in cells]
-    decimals = [cell["decimals"] for cell in cells if cell is not None and cell["decimals"] is not None]
-    rounded = [int(one) for one in decimals if one != "INF"]
-    marks = [
-        None if value is not None else NOT_REPORTED if cell is None else REPORTED_NIL
-        for cell, value in zip(cells, values, strict=True)
-    ]
-    # The precision that every value of the row has.
-    least = min(rounded) if rounded else "INF" if decimals else None
+def _build_item_row(line: Row, unit: str, cells: Sequence[Row | None]) -> StatementRow:
+    values: list[str | None] = []
+    marks: list[CellMark | None] = []
+    for cell in cells:
+        if cell is None:
+            values.append(None)
+            marks.append(NOT_REPORTED)
+        else:
+            values.append(cell["value"])
+            marks.append(REPORTED_NIL if cell["value"] is None else None)
     return build_record(
-        StatementRow, line, abstract=False, unit=unit or None, decimals=least, values=values, marks=marks
+        StatementRow,
+        line,
+        abstract=False,
+        unit=unit or None,
+        decimals=_get_common_decimals(cells),
+        values=values,
+        marks=marks,
     )
 
 
-def _heading(line: Row) -> StatementRow:
+def _get_common_decimals(cells: Sequence[Row | None]) -> Decimals:
+    """Return the precision that all values of a row have, or None if no value states one."""
+    decimals = [cell["decimals"] for cell in cells if cell is not None and cell["decimals"] is not None]
+    rounded = [int(text) for text in decimals if text != "INF"]
+    if rounded:
+        return min(rounded)
+    return "INF" if decimals else None
+
+
+def _build_heading(line: Row) -> StatementRow:
     return build_record(StatementRow, line, abstract=True, unit=None, decimals=None, values=[], marks=[])
 
 
-def _without_empty_headings(rows: Sequence[StatementRow]) -> list[StatementRow]:
-    """The rows without headings under which nothing is shown."""
-    kept: list[StatementRow] = []
-    # Walking up: the depths of the rows shown below that no heading has claimed yet, the nearest last.
-    below: list[int] = []
+def _remove_empty_headings(rows: Sequence[StatementRow]) -> list[StatementRow]:
+    """Return the rows without the headings that have no rows below them.
+
+    The rows are visited from the last to the first. A heading stays if rows deeper than itself have been visited that
+    belong to no heading yet.
+    """
+    reversed_rows: list[StatementRow] = []
+    # Depths of the visited rows that belong to no heading yet; the nearest is the last.
+    open_depths: list[int] = []
     for row in reversed(rows):
         if row["abstract"]:
-            claimed = False
-            while below and below[-1] > row["depth"]:
-                below.pop()
-                claimed = True
-            if not claimed:
+            has_rows = False
+            while open_depths and open_depths[-1] > row["depth"]:
+                open_depths.pop()
+                has_rows = True
+            if not has_rows:
                 continue
-        kept.append(row)
-        below.append(row["depth"])
-    return kept[::-1]
+        reversed_rows.append(row)
+        open_depths.append(row["depth"])
+    return reversed_rows[::-1]

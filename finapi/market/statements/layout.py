@@ -1,19 +1,20 @@
-"""Which columns a statement has: the choice that the SEC's renderer makes, as rules over a whole report.
+"""The columns of a statement: the choice that the SEC's renderer makes, as rules over a complete report.
 
-A presentation linkbase says which lines a section has and nothing of its columns: any period in which some
-line was reported could be one. Equity stands in six periods of a quarterly report, but a balance sheet shows
-two. The rules that the renderer applies (EDGAR Filer Manual 6.24-6.26 and the pages it makes) are:
+The presentation linkbase of a filing states which lines a section has, but not which columns: any period for which a
+line was reported could be one. Equity, for example, is reported for six dates in a quarterly report (the statement of
+changes in equity needs them), but the balance sheet shows two of them. The rules below describe what the renderer does
+(EDGAR Filer Manual 6.24-6.26, and the pages that it produces):
 
-1. a fact belongs to a section when its axes and members are presented there;
-2. an instant labelled as period start or end stands in every duration that it opens or closes; any other
-   instant stands in the durations that end on its day, and in a column of its own when there are none;
-3. figures make columns, texts do not; in a balance sheet, what is tagged with a duration (an empty
-   "commitments and contingencies") stands at the end of it;
-4. a period whose facts all stand in another period of the section is not shown twice;
-5. a period in which every concept is also shown by other sections only flowed through from there
-   (statements of changes in equity excepted);
-6. in a statement of cash flows a shorter period with less than a quarter of the lines is a stray;
-7. in a statement of changes in equity so is a period without both an opening and a closing balance.
+1. A fact belongs to a section if its axes and members are presented there.
+2. An instant with a "period start" or "period end" label belongs to every duration that it opens or closes. Any other
+   instant belongs to the durations that end on its day, or to a column of its own if there are none.
+3. Figures create columns, texts do not. In a balance sheet, a fact tagged with a duration (an empty "commitments and
+   contingencies") belongs to the end of the duration.
+4. A period is not shown if all its facts belong to another period of the section too.
+5. A period is not shown if other sections show all its concepts too: it is theirs, and only shares concepts with this
+   section. Statements of changes in equity are an exception.
+6. In a statement of cash flows, a shorter period with less than a quarter of the lines is not shown.
+7. In a statement of changes in equity, a period without both an opening and a closing balance is not shown.
 """
 
 from __future__ import annotations
@@ -23,28 +24,31 @@ from typing import NamedTuple
 
 from finapi.core.days import count_days, number, shift
 
+# The nature of a line: it can have figures, it is a heading (abstract), or it belongs to the structure of axes and
+# members.
 ITEM, HEADING, STRUCTURE = 0, 1, 2
+# The placement of a line's instants: at their own date, or as the opening or closing balance of durations.
 AS_DATED, OPENING, CLOSING = 0, 1, 2
 
 DAYS_PER_MONTH = 365.25 / 12
 
-# Periods of one statement, and facts placed in them: real ones have some dozens, and some thousands. Comparing
-# every period with every other is for some hundreds at most.
+# Real statements have some dozens of periods and some thousands of facts. Every period is compared with every other, so
+# their number must be bounded.
 MAX_PERIODS = 300
 MAX_PLACED = 100_000
 
+# Start (None for an instant) and end as ISO dates.
 Period = tuple[str | None, str]
-
-
-class StatementTooWideError(ValueError):
-    """A statement with more periods than any real one has; the text is its role."""
-
-
+# Pairs of axis and member.
 Dimensions = tuple[tuple[str, str], ...]
 
 
+class StatementTooWideError(ValueError):
+    """A statement has more periods than any real one; the text of the error is its role."""
+
+
 class Context(NamedTuple):
-    """A period (``start`` None: an instant) and dimensions; ``seq`` is its place in the instance, from 1."""
+    """A period and dimensions; ``start`` is None for an instant, ``seq`` is the position in the instance, from 1."""
 
     seq: int
     start: str | None
@@ -53,7 +57,11 @@ class Context(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of the presentation tree; ``nature`` says whether it can hold figures."""
+    """A line of the presentation tree.
+
+    ``nature`` is :data:`ITEM`, :data:`HEADING` or :data:`STRUCTURE`; ``placement`` is :data:`AS_DATED`,
+    :data:`OPENING` or :data:`CLOSING`. ``negated`` means that the filing prints the opposite sign.
+    """
 
     concept: str
     depth: int
@@ -66,7 +74,7 @@ class Line(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """``total`` is the sum of ``weight`` times ``item`` over its sums."""
+    """A term of a calculation: ``total`` is the sum of ``weight`` times ``item`` over all its terms."""
 
     total: str
     item: str
@@ -74,7 +82,7 @@ class Sum(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column of a statement; ``context_seq`` names a context of the instance with this period."""
+    """A column of a statement; ``context_seq`` is the number of a context with this period and these dimensions."""
 
     context_seq: int
     start: str | None
@@ -83,7 +91,7 @@ class Column(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A role of the filing: ``kind`` is None unless it is a statement, and only statements have columns."""
+    """A role of the filing. ``kind`` is None unless it is a statement; only statements have columns."""
 
     role_uri: str
     definition: str
@@ -93,214 +101,280 @@ class Section(NamedTuple):
     sums: Sequence[Sum]
 
 
+# A fact without its value: a concept and the index of its context.
+FactKey = tuple[str, int]
+
+# A concept, or a concept with the member of an axis; counted to know in how many sections it is shown.
+_Shown = str | tuple[str, str]
+
+
 def choose_columns(
     sections: Sequence[Section],
     contexts: Sequence[Context],
     facts: Mapping[str, Sequence[int]],
     defaults: Mapping[str, str],
 ) -> list[list[Column]]:
-    """The columns of every section, in their order; none for sections that are no statements.
+    """Return the columns of every section; the list of a section that is not a statement is empty.
 
-    ``facts`` lists by concept the indexes into ``contexts`` in which a figure of it is reported, nil or not;
-    ``defaults`` gives the default member of an axis where the definition linkbase tells.
+    ``facts`` has, by concept, the indexes of the contexts for which a figure (also a nil one) is reported. ``defaults``
+    has the default members of axes that the definition linkbase states. Raise StatementTooWideError for a statement
+    with more than :data:`MAX_PERIODS` periods or :data:`MAX_PLACED` facts.
     """
-    told = _Told(contexts, facts, defaults)
-    grids = [_Grid(section, told) for section in sections]
-    # In how many sections each concept, or concept with member, is shown.
-    shown: dict[object, int] = {}
-    for grid in grids:
-        for thing in grid.shown:
-            shown[thing] = shown.get(thing, 0) + 1
-    return [grid.columns(shown) if grid.section.kind else [] for grid in grids]
+    report_facts = _ReportFacts(contexts, facts, defaults)
+    section_layouts = [_SectionLayout(section, report_facts) for section in sections]
+    section_counts: dict[_Shown, int] = {}
+    for section_layout in section_layouts:
+        for shown in section_layout.shown:
+            section_counts[shown] = section_counts.get(shown, 0) + 1
+    columns_by_section = []
+    for section_layout in section_layouts:
+        is_statement = bool(section_layout.section.kind)
+        columns_by_section.append(section_layout.choose_columns(section_counts) if is_statement else [])
+    return columns_by_section
 
 
-# A concept, and an index into the contexts.
-Placed = tuple[str, int]
-
-
-class _Told:
-    """The facts of a report, as each of its sections looks at them."""
+class _ReportFacts:
+    """The facts of a report, prepared for the layout of its sections."""
 
     def __init__(
         self, contexts: Sequence[Context], facts: Mapping[str, Sequence[int]], defaults: Mapping[str, str]
     ) -> None:
-        self.contexts, self.defaults = contexts, defaults
-        self.periods = [context[1:3] for context in contexts]
+        self.contexts = contexts
+        self.defaults = defaults
+        self.periods: list[Period] = [(context.start, context.end) for context in contexts]
         self.axis_names = {axis for context in contexts for axis, _ in context.dims}
-        self.facts = {concept: [(concept, index) for index in indexes] for concept, indexes in facts.items()}
-        whole = {index for index, context in enumerate(contexts) if not context.dims}
-        self.plain = {concept: [one for one in pairs if one[1] in whole] for concept, pairs in self.facts.items()}
-
-
-class _Grid:
-    """One section: which facts belong to it, and in which of its periods they stand."""
-
-    def __init__(self, section: Section, told: _Told) -> None:
-        self.section = section
-        self._is_balance = (section.kind or "").startswith("balance")
-        self._told = told
-        self._axes = _axes(section, told.axis_names)
-        self._fits: dict[Dimensions, bool] = {}
-        items = dict.fromkeys(
-            line.concept for line in section.lines if line.nature == ITEM and line.concept in told.facts
-        )
-        # concept -> its facts that belong here
-        self._facts: dict[str, list[Placed]]
-        self.shown: set[object] = set()
-        if not self._axes:
-            self._facts = {concept: told.plain[concept] for concept in items}
-            self.shown.update(concept for concept, pairs in self._facts.items() if pairs)
-            return
-        contexts = told.contexts
-        self._facts = {
-            concept: [pair for pair in told.facts[concept] if self._belongs(contexts[pair[1]].dims)]
-            for concept in items
+        self.facts: dict[str, list[FactKey]] = {
+            concept: [(concept, index) for index in indexes] for concept, indexes in facts.items()
         }
-        for concept, pairs in self._facts.items():
-            for _, index in pairs:
+        # The same, without the facts that have dimensions.
+        plain_indexes = {index for index, context in enumerate(contexts) if not context.dims}
+        self.plain_facts = {
+            concept: [fact for fact in concept_facts if fact[1] in plain_indexes]
+            for concept, concept_facts in self.facts.items()
+        }
+
+
+class _SectionLayout:
+    """The layout of one section: the facts that belong to it, and the periods that could be its columns."""
+
+    def __init__(self, section: Section, report_facts: _ReportFacts) -> None:
+        self.section = section
+        self._is_balance_sheet = (section.kind or "").startswith("balance")
+        self._report_facts = report_facts
+        self._members_by_axis = _find_members_by_axis(section, report_facts.axis_names)
+        self._presented_dimensions: dict[Dimensions, bool] = {}  # Cache of _is_presented.
+        # The facts that belong to this section, by concept (rule 1).
+        self._facts = self._select_facts()
+        # Concepts, and concepts with members, that this section shows.
+        self.shown: set[_Shown] = set()
+        for concept, facts in self._facts.items():
+            for _, context_index in facts:
                 self.shown.add(concept)
-                self.shown.update((concept, member) for _, member in contexts[index].dims)
+                members = report_facts.contexts[context_index].dims if self._members_by_axis else ()
+                self.shown.update((concept, member) for _, member in members)
 
-    def columns(self, shown: Mapping[object, int]) -> list[Column]:
-        """The columns of this statement, given how many sections show each concept and member."""
-        periods = self._placed()
-        _drop_repeated(periods)
+    def _select_facts(self) -> dict[str, list[FactKey]]:
+        report_facts = self._report_facts
+        concepts = dict.fromkeys(
+            line.concept for line in self.section.lines if line.nature == ITEM and line.concept in report_facts.facts
+        )
+        if not self._members_by_axis:
+            return {concept: report_facts.plain_facts[concept] for concept in concepts}
+        contexts = report_facts.contexts
+        return {
+            concept: [fact for fact in report_facts.facts[concept] if self._is_presented(contexts[fact[1]].dims)]
+            for concept in concepts
+        }
+
+    def _is_presented(self, dims: Dimensions) -> bool:
+        """Return True if the section presents the axes and members of a fact (rule 1)."""
+        is_presented = self._presented_dimensions.get(dims)
+        if is_presented is None:
+            is_presented = self._has_members(dims) and self._has_defaults(dims)
+            self._presented_dimensions[dims] = is_presented
+        return is_presented
+
+    def _has_members(self, dims: Dimensions) -> bool:
+        return all(axis in self._members_by_axis and member in self._members_by_axis[axis] for axis, member in dims)
+
+    def _has_defaults(self, dims: Dimensions) -> bool:
+        """Return True if the section presents the default member of each axis that a fact does not have.
+
+        A fact without an axis has the axis's default member. A section that presents the axis without that member (a
+        parent-only schedule) does not show the fact.
+        """
+        fact_axes = {axis for axis, _ in dims}
+        defaults = self._report_facts.defaults
+        for axis, members in self._members_by_axis.items():
+            default = defaults.get(axis)
+            if axis not in fact_axes and default is not None and default not in members:
+                return False
+        return True
+
+    def choose_columns(self, section_counts: Mapping[_Shown, int]) -> list[Column]:
+        """Return the columns of this statement, given the number of sections that show each concept and member."""
+        periods = self._build_periods()
+        _delete_repeated_periods(periods)
         if self.section.kind == "equity":
-            _drop(periods, [period for period, facts in periods.items() if not self._moves(period, facts)])
+            hidden = [period for period, facts in periods.items() if not self._has_both_balances(period, facts)]
         else:
-            _drop(periods, [period for period in periods if self._flowed_through(periods[period], shown)])
+            hidden = [period for period, facts in periods.items() if self._is_shown_elsewhere(facts, section_counts)]
+        _delete_periods(periods, hidden)
         if self.section.kind == "cash-flow":
-            _drop(periods, _strays(periods))
-        return self._in_order(periods)
+            _delete_periods(periods, _find_sparse_periods(periods))
+        return self._order_columns(periods)
 
-    def _belongs(self, dims: Dimensions) -> bool:
-        known = self._fits.get(dims)
-        if known is None:
-            given, defaults = dict(dims), self._told.defaults
-            # An axis that a fact does not name takes its default; a section that presents the axis without
-            # that default member (a parent-only schedule) does not show the fact.
-            known = all(axis in self._axes and member in self._axes[axis] for axis, member in dims) and all(
-                axis in given or defaults.get(axis) is None or defaults[axis] in members
-                for axis, members in self._axes.items()
-            )
-            self._fits[dims] = known
-        return known
-
-    def _placed(self) -> dict[Period, set[Placed]]:
-        """The facts of each period that could be a column."""
-        periods, instants = self._durations()
-        opened: dict[str, list[Period]] = {}
-        closed: dict[str, list[Period]] = {}
+    def _build_periods(self) -> dict[Period, set[FactKey]]:
+        """Return the facts of each period that could be a column (rules 2 and 3)."""
+        periods, instant_lines = self._split_by_period_type()
         durations = list(periods)
-        for period in durations:
-            opened.setdefault(shift(period[0] or "", -1), []).append(period)
-            closed.setdefault(period[1], []).append(period)
-        placed = sum(map(len, periods.values()))
+        durations_by_opening: dict[str, list[Period]] = {}
+        durations_by_closing: dict[str, list[Period]] = {}
+        for start, end in durations:
+            durations_by_opening.setdefault(shift(start or "", -1), []).append((start, end))
+            durations_by_closing.setdefault(end, []).append((start, end))
+        placed_count = sum(len(facts) for facts in periods.values())
         if len(durations) > MAX_PERIODS:
             raise StatementTooWideError(self.section.role_uri)
-        for placement, pairs in instants:
-            for pair in pairs:
-                day = self._told.periods[pair[1]][1]
-                homes = (opened if placement == OPENING else closed).get(day, [])
-                if placement not in (OPENING, CLOSING) or not durations:
-                    homes = homes or [(None, day)]
-                for period in homes:
-                    periods.setdefault(period, set()).add(pair)
-                    placed += 1
-                if placed > MAX_PLACED or len(periods) > MAX_PERIODS:
+        for placement, facts in instant_lines:
+            durations_by_day = durations_by_opening if placement == OPENING else durations_by_closing
+            for fact in facts:
+                _, day = self._report_facts.periods[fact[1]]
+                fact_periods = durations_by_day.get(day, [])
+                can_have_own_column = placement == AS_DATED or not durations
+                if not fact_periods and can_have_own_column:
+                    fact_periods = [(None, day)]
+                for period in fact_periods:
+                    periods.setdefault(period, set()).add(fact)
+                    placed_count += 1
+                if placed_count > MAX_PLACED or len(periods) > MAX_PERIODS:
                     raise StatementTooWideError(self.section.role_uri)
         return periods
 
-    def _durations(self) -> tuple[dict[Period, set[Placed]], list[tuple[int, list[Placed]]]]:
-        """The facts of each duration, and those that stand on a day, line by line with the line's placement."""
-        periods = self._told.periods
-        durations: dict[Period, set[Placed]] = {}
-        instants: list[tuple[int, list[Placed]]] = []
-        for line in self.section.lines:
-            pairs = self._facts.get(line.concept, ()) if line.nature == ITEM else ()
-            held = [pair for pair in pairs if self._is_balance or periods[pair[1]][0] is None]
-            if held:
-                instants.append((line.placement, held))
-            if len(held) < len(pairs):
-                for pair in pairs:
-                    period = periods[pair[1]]
-                    if period[0] is not None:
-                        durations.setdefault(period, set()).add(pair)
-        return durations, instants
+    def _split_by_period_type(self) -> tuple[dict[Period, set[FactKey]], list[tuple[int, list[FactKey]]]]:
+        """Return the facts of each duration, and for each line with instants its placement and these facts.
 
-    def _flowed_through(self, facts: Collection[Placed], shown: Mapping[object, int]) -> bool:
-        if any(shown[concept] < 2 for concept, _ in facts):
-            return False
-        contexts = self._told.contexts
-        return all(shown[concept, member] > 1 for concept, index in facts for _, member in contexts[index].dims)
-
-    def _moves(self, period: Period, facts: Collection[Placed]) -> bool:
-        """Whether a period leads from a balance that is there to a balance that is there."""
-        told = [self._told.periods[index] for index in {index for _, index in facts}]
-        balances = {end for start, end in told if start is None}
-        return period[0] is not None and {shift(period[0], -1), period[1]} <= balances
-
-    def _in_order(self, periods: Mapping[Period, set[Placed]]) -> list[Column]:
-        """Shorter durations first, in one length the later first, then instants; dimensioned columns last.
-
-        Dimensioned columns follow the order in which their members are presented.
+        In a balance sheet all facts count as instants (rule 3).
         """
-        position = {line.concept: place for place, line in reversed(list(enumerate(self.section.lines)))}
-        found: dict[tuple[Period, Dimensions], tuple[bool, int]] = {}
-        for period, facts in periods.items():
-            for index in {index for _, index in facts}:
-                context = self._told.contexts[index]
-                key = (period, context.dims)
-                # The context of the column's own period where there is one; else one that stands in it.
-                rank = (self._told.periods[index] != period, context.seq)
-                found[key] = min(found.get(key, rank), rank)
-        ordered = sorted(
-            found,
-            key=lambda key: (
-                len(key[1]) > 0,
-                [(position.get(axis, 0), position.get(member, 0), member) for axis, member in key[1]],
-                # Shorter durations first, in one length the later first, then instants.
-                (key[0][0] is None, count_months(key[0]), -number(key[0][1]), -number(key[0][0]) if key[0][0] else 0),
-            ),
+        periods = self._report_facts.periods
+        durations: dict[Period, set[FactKey]] = {}
+        instant_lines: list[tuple[int, list[FactKey]]] = []
+        for line in self.section.lines:
+            facts = self._facts.get(line.concept, []) if line.nature == ITEM else []
+            instants = []
+            for fact in facts:
+                period = periods[fact[1]]
+                is_instant = period[0] is None
+                if is_instant or self._is_balance_sheet:
+                    instants.append(fact)
+                if not is_instant and not self._is_balance_sheet:
+                    durations.setdefault(period, set()).add(fact)
+            if instants:
+                instant_lines.append((line.placement, instants))
+        return durations, instant_lines
+
+    def _is_shown_elsewhere(self, facts: Collection[FactKey], section_counts: Mapping[_Shown, int]) -> bool:
+        """Return True if other sections show all concepts and members of a period (rule 5)."""
+        if any(section_counts[concept] < 2 for concept, _ in facts):
+            return False
+        contexts = self._report_facts.contexts
+        return all(
+            section_counts[concept, member] > 1 for concept, index in facts for _, member in contexts[index].dims
         )
-        return [Column(found[key][1], *key[0], key[1]) for key in ordered]
+
+    def _has_both_balances(self, period: Period, facts: Collection[FactKey]) -> bool:
+        """Return True if a duration has both an opening and a closing balance (rule 7)."""
+        start, end = period
+        if start is None:
+            return False
+        fact_periods = [self._report_facts.periods[index] for _, index in facts]
+        balance_days = {fact_end for fact_start, fact_end in fact_periods if fact_start is None}
+        return shift(start, -1) in balance_days and end in balance_days
+
+    def _order_columns(self, periods: Mapping[Period, set[FactKey]]) -> list[Column]:
+        """Return the columns in order.
+
+        Columns without dimensions come first; those with dimensions follow the order in which their members are
+        presented. Shorter durations come before longer ones, later periods before earlier ones, and instants last.
+        """
+        contexts = self._report_facts.contexts
+        line_positions: dict[str, int] = {}
+        for position, line in enumerate(self.section.lines):
+            line_positions.setdefault(line.concept, position)
+        # The preferred context of each column: one with the column's own period, else any that belongs to it.
+        preferences: dict[tuple[Period, Dimensions], tuple[bool, int]] = {}
+        for period, facts in periods.items():
+            for context_index in {index for _, index in facts}:
+                context = contexts[context_index]
+                key = (period, context.dims)
+                preference = (self._report_facts.periods[context_index] != period, context.seq)
+                preferences[key] = min(preferences.get(key, preference), preference)
+
+        def sort_key(key: tuple[Period, Dimensions]) -> tuple[object, ...]:
+            (start, end), dims = key
+            member_order = [
+                (line_positions.get(axis, 0), line_positions.get(member, 0), member) for axis, member in dims
+            ]
+            period_order = (start is None, count_months((start, end)), -number(end), -number(start) if start else 0)
+            return (len(dims) > 0, member_order, period_order)
+
+        columns = []
+        for period, dims in sorted(preferences, key=sort_key):
+            _, context_seq = preferences[period, dims]
+            start, end = period
+            columns.append(Column(context_seq, start, end, dims))
+        return columns
 
 
 def count_months(period: Period) -> int:
-    """How many months a period lasts, to the nearest; 0 for an instant."""
-    return round(count_days(*period) / DAYS_PER_MONTH)
+    """Return the length of a period in months, rounded to the nearest; 0 for an instant."""
+    start, end = period
+    return round(count_days(start, end) / DAYS_PER_MONTH)
 
 
-def _axes(section: Section, names: Collection[str]) -> dict[str, set[str]]:
-    """The axes that a section presents, each with the members below it."""
-    axes: dict[str, set[str]] = {}
-    current: set[str] | None = None
+def _find_members_by_axis(section: Section, axis_names: Collection[str]) -> dict[str, set[str]]:
+    """Return the axes that a section presents, each with the members below it."""
+    members_by_axis: dict[str, set[str]] = {}
+    members: set[str] | None = None
     for line in section.lines:
         if line.nature != STRUCTURE:
-            current = None
-        elif line.concept.endswith("Axis") or line.concept in names:
-            current = axes.setdefault(line.concept, set())
-        elif current is not None:
-            current.add(line.concept)
-    return axes
+            members = None
+        elif line.concept.endswith("Axis") or line.concept in axis_names:
+            members = members_by_axis.setdefault(line.concept, set())
+        elif members is not None:
+            members.add(line.concept)
+    return members_by_axis
 
 
-def _drop_repeated(periods: dict[Period, set[Placed]]) -> None:
+def _delete_repeated_periods(periods: dict[Period, set[FactKey]]) -> None:
+    """Delete the periods whose facts all belong to another period too (rule 4)."""
     for period in list(periods):
         facts = periods[period]
-        others = (other for key, other in periods.items() if key != period)
-        if any(facts < other or (facts == other and period[0] is None) for other in others):
+        is_instant = period[0] is None
+        for other_period, other_facts in periods.items():
+            if other_period == period:
+                continue
+            # Of two periods with the same facts the instant is deleted.
+            if facts < other_facts or (is_instant and facts == other_facts):
+                del periods[period]
+                break
+
+
+def _delete_periods(periods: dict[Period, set[FactKey]], hidden: Sequence[Period]) -> None:
+    """Delete periods, unless none would remain: a section with facts has at least one column."""
+    if len(hidden) < len(periods):
+        for period in hidden:
             del periods[period]
 
 
-def _drop(periods: dict[Period, set[Placed]], unwanted: Collection[Period]) -> None:
-    """Remove periods, unless that would leave none: a section with facts has a column."""
-    if len(unwanted) < len(periods):
-        for period in unwanted:
-            del periods[period]
-
-
-def _strays(periods: Mapping[Period, set[Placed]]) -> list[Period]:
-    longest = max(map(count_months, periods), default=0)
-    full = min((len(facts) for period, facts in periods.items() if count_months(period) == longest), default=0)
-    return [period for period, facts in periods.items() if count_months(period) < longest and len(facts) < full // 4]
+def _find_sparse_periods(periods: Mapping[Period, set[FactKey]]) -> list[Period]:
+    """Return the shorter periods with less than a quarter of the lines of the longest ones (rule 6)."""
+    longest_months = max((count_months(period) for period in periods), default=0)
+    full_count = min(
+        (len(facts) for period, facts in periods.items() if count_months(period) == longest_months), default=0
+    )
+    return [
+        period
+        for period, facts in periods.items()
+        if count_months(period) < longest_months and len(facts) < full_count // 4
+    ]

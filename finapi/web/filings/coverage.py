@@ -7,8 +7,9 @@ from typing import TypedDict
 from finapi.core.errors import ApiError
 from finapi.core.records import Time
 from finapi.market.reference import companies
-from finapi.market.statements import company_coverage, filed_statements
-from finapi.market.statements.company_coverage import CompanyMatch, CompanyWithFacts, Coverage, ReportIndex
+from finapi.market.statements import company_coverage, filed_statements, report_index
+from finapi.market.statements.company_coverage import CompanyMatch, CompanyWithFacts, Coverage
+from finapi.market.statements.report_index import ReportIndex
 from finapi.store import heartbeats
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -118,7 +119,7 @@ def get_filing_sections(call: Call) -> Response:
         report = filed_statements.find_report_by_accession(tx, accession)
         if report is None:
             raise ApiError("NOT_FOUND", f"finapi has no XBRL documents of filing {accession}.")
-        index = company_coverage.build_report_index(tx, report)
+        index = report_index.build_report_index(tx, report)
     meta: IndexMeta = {"report_count": len(index["reports"]), "assembled_count": len(index["assembled_statements"])}
     return call.success(index, meta)
 

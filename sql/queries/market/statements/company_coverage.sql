@@ -31,40 +31,34 @@ ORDER BY page.cik
 SELECT number FROM held_counts WHERE name = 'filings'
 
 -- name: matching_companies
--- A ticker that is what was asked for, the company of a CIK, then tickers and names that begin with it, then what holds
--- it, now or formerly; of these the largest first, as the SEC's list of tickers has them, then those with figures.
+-- A company of this ticker comes first, then the company of the CIK, then tickers and names that begin with the text, then
+-- names and former names that contain it. Equal ones are in the order of the SEC's list of tickers, which is sorted by
+-- size; companies without a place in it follow, those with figures first.
 SELECT printf('%010d', cik) AS cik, ticker, name AS company
 FROM (
-    SELECT *, row_number() OVER (PARTITION BY cik ORDER BY place, source DESC, position, ticker) AS nth
+    SELECT *, row_number() OVER (PARTITION BY cik ORDER BY match_rank, source DESC, position, ticker) AS ticker_rank
     FROM (
         SELECT companies.cik, companies.name, companies.list_place, tickers.ticker, tickers.source, tickers.position,
             CASE WHEN tickers.ticker = :ticker THEN 0
                 WHEN companies.cik = :cik THEN 1
                 WHEN :ticker <> '' AND tickers.ticker GLOB :ticker || '*' THEN 2
                 WHEN instr(lower(companies.name), :text) = 1 THEN 2
-                ELSE 3 END AS place
+                ELSE 3 END AS match_rank
         FROM companies
         LEFT JOIN tickers ON tickers.cik = companies.cik
         WHERE companies.cik IN (
             SELECT :cik
             UNION ALL
-            SELECT bearing.cik FROM tickers AS bearing
-            WHERE :ticker <> '' AND bearing.ticker >= :ticker AND bearing.ticker < :ticker || char(65535)
+            SELECT holder.cik FROM tickers AS holder
+            WHERE :ticker <> '' AND holder.ticker >= :ticker AND holder.ticker < :ticker || char(65535)
             UNION ALL
             SELECT named.cik FROM companies AS named WHERE named.name LIKE :like ESCAPE '\'
             UNION ALL
             SELECT former_names.cik FROM former_names WHERE former_names.name LIKE :like ESCAPE '\'
         )
     )
-) AS found
-WHERE nth = 1
-ORDER BY place, list_place IS NULL, list_place, EXISTS (SELECT 1 FROM fact_sets WHERE fact_sets.cik = found.cik) DESC,
-    source DESC, position, name, found.cik
+) AS matches
+WHERE ticker_rank = 1
+ORDER BY match_rank, list_place IS NULL, list_place, EXISTS (SELECT 1 FROM fact_sets WHERE fact_sets.cik = matches.cik) DESC,
+    source DESC, position, name, matches.cik
 LIMIT :limit OFFSET :offset
-
--- name: report_sections
-SELECT seq, role_uri, definition, kind,
-    EXISTS (SELECT 1 FROM section_columns WHERE section_columns.section_id = sections.id) AS columns
-FROM sections
-WHERE report_id = :report_id
-ORDER BY seq

@@ -10,7 +10,7 @@ INSERT INTO facts (fact_set_id, dimension_id, concept_id, end_day, days, unit_id
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: upsert_facts
--- Two copies that differ: the longer text is the less rounded one, and any rule will do that knows no order.
+-- If two copies differ, the longer text is less rounded. The rule must not depend on which copy was stored first.
 INSERT INTO facts (fact_set_id, dimension_id, concept_id, end_day, days, unit_id, value)
 VALUES (?, 0, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET value = excluded.value
@@ -23,27 +23,28 @@ JOIN filings ON filings.id = fact_sets.filing_id
 WHERE fact_sets.cik = :cik AND fact_sets.source = :source
 
 -- name: fact_sets_of_same_filing
--- The best first: the documents themselves, of several sets of them the fullest.
-SELECT beside.id, beside.source
-FROM fact_sets AS this
-JOIN fact_sets AS beside ON beside.filing_id = this.filing_id AND beside.cik = this.cik
-LEFT JOIN reports ON reports.id = beside.report_id
-WHERE this.id = :id
-ORDER BY beside.source, reports.documents DESC, reports.sha256 DESC
+-- The sets of the same filing and company, the best first: XBRL documents before the other sources, and of several
+-- sets of documents the one with the most documents.
+SELECT candidate.id, candidate.source
+FROM fact_sets AS given
+JOIN fact_sets AS candidate ON candidate.filing_id = given.filing_id AND candidate.cik = given.cik
+LEFT JOIN reports ON reports.id = candidate.report_id
+WHERE given.id = :id
+ORDER BY candidate.source, reports.documents DESC, reports.sha256 DESC
 
 -- name: update_facts_hidden
 UPDATE facts SET hidden = :hidden WHERE fact_set_id = :id AND hidden <> :hidden
 
 -- name: update_repeated_facts_hidden
--- A date of the data sets is the month end nearest to the day, a length the nearest number of quarters, and the
--- unit of a per-share figure may be given as the currency alone.
+-- Hide the facts of a data set that companyfacts reports too. The data sets round an end to the nearest month end and a
+-- length to quarters, and may give the unit of a per-share figure as the currency alone.
 UPDATE facts SET hidden = 1
 WHERE fact_set_id = :id AND dimension_id = 0 AND EXISTS (
     SELECT 1
     FROM facts AS exact
     JOIN units AS exact_unit ON exact_unit.id = exact.unit_id
     JOIN units AS rounded_unit ON rounded_unit.id = facts.unit_id
-    WHERE exact.fact_set_id = :better
+    WHERE exact.fact_set_id = :better_id
         AND exact.dimension_id = 0
         AND exact.concept_id = facts.concept_id
         AND exact.end_day BETWEEN facts.end_day - 16 AND facts.end_day + 16
@@ -65,13 +66,13 @@ UPDATE fact_sets SET (facts, shown) = (
 WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: fact_sets_with_other_sources
--- Those beside which another source speaks of the same filing and company.
-SELECT this.id
-FROM json_each(:ids) AS wanted
-CROSS JOIN fact_sets AS this ON this.id = wanted.value
+-- Those sets whose filing and company have another set.
+SELECT given.id
+FROM json_each(:ids) AS given_id
+CROSS JOIN fact_sets AS given ON given.id = given_id.value
 WHERE EXISTS (
-    SELECT 1 FROM fact_sets AS beside
-    WHERE beside.filing_id = this.filing_id AND beside.cik = this.cik AND beside.id <> this.id
+    SELECT 1 FROM fact_sets AS other
+    WHERE other.filing_id = given.filing_id AND other.cik = given.cik AND other.id <> given.id
 )
 
 -- name: update_company_facts_changed
@@ -84,12 +85,13 @@ UPDATE fact_sets SET filing_id = :filing_id WHERE filing_id = :unfiled_id
 SELECT id FROM fact_sets WHERE filing_id = :filing_id ORDER BY id
 
 -- name: update_fact_set_fiscal_year
--- Two copies that differ: the later year, whichever came first.
+-- If two copies differ, the later year is stored, whichever copy was stored first.
 UPDATE fact_sets SET fiscal_year = ?
 WHERE id = ? AND (fiscal_year IS NULL OR fiscal_year < ?)
 
 -- name: update_fact_set_whole
--- Where nothing is told without dimensions, the parent, the successor or a column of totals is the whole.
+-- If nothing is reported without dimensions, the column of the parent company, the successor company or of totals
+-- stands for the complete company.
 UPDATE fact_sets
 SET whole = coalesce((
     SELECT facts.dimension_id

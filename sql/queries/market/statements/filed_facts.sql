@@ -1,5 +1,5 @@
 -- name: fact_sets_of_cik
--- Which sources speak of which filings of a company, the last filed first.
+-- The sets of facts of a company's filings, the last filed first.
 SELECT fact_sets.id, fact_sets.source, fact_sets.cik, filings.accession, filings.form, filings.filed_at,
     coalesce(filings.period_of_report, reports.period_of_report) AS period
 FROM fact_sets
@@ -56,7 +56,8 @@ SELECT members FROM dimensions WHERE id = :id
 SELECT id, name FROM concepts WHERE name IN (SELECT value FROM json_each(:names)) ORDER BY name
 
 -- name: fact_counts_by_end_day
--- How many facts end on each day, the latest first: one pass over the concept's index for the total and every page.
+-- The number of facts that end on each day, the latest first. One pass over the concept's index gives the total and
+-- the position of every page.
 SELECT end_day, count(*) AS number
 FROM facts
 WHERE concept_id = :concept AND dimension_id = 0 AND hidden = 0
@@ -65,7 +66,7 @@ GROUP BY end_day
 ORDER BY end_day DESC
 
 -- name: concept_facts
--- The facts of these days are found in the index alone, and looked up then.
+-- The inner query reads only the index of concepts; the facts are then looked up by their key.
 SELECT fact_sets.cik, filings.accession, filings.form, filings.filed_at, companies.sic, facts.end_day, facts.days,
     facts.unit_id, facts.value
 FROM (
@@ -73,7 +74,7 @@ FROM (
     FROM facts
     WHERE concept_id = :concept AND dimension_id = 0 AND hidden = 0
         AND end_day BETWEEN :first AND :last AND days BETWEEN :shortest AND :longest
-) AS one
+) AS fact_keys
 CROSS JOIN facts USING (fact_set_id, dimension_id, concept_id, end_day, days, unit_id)
 JOIN fact_sets ON fact_sets.id = facts.fact_set_id
 JOIN filings ON filings.id = fact_sets.filing_id

@@ -1,19 +1,21 @@
 -- part: not_replaced_by_own_documents
+-- A report of the data sets is ignored if the filing's own XBRL documents are stored.
 NOT (reports.source = 'fsds' AND EXISTS (
     SELECT 1
-    FROM reports AS beside
-    WHERE beside.filing_id = reports.filing_id
-        AND beside.cik = reports.cik
-        AND beside.source = 'xbrl'
-        AND beside.statements > 0
+    FROM reports AS own_documents
+    WHERE own_documents.filing_id = reports.filing_id
+        AND own_documents.cik = reports.cik
+        AND own_documents.source = 'xbrl'
+        AND own_documents.statements > 0
 ))
 
 -- name: latest_reports
--- The latest periods that fit, one report each; of its filings the last or the first; one filed on an unknown day comes
--- last and is invisible to as_of. Of one filing ingested twice, the fuller set of documents. Periods are compared by
--- the month end nearest to them, because those of the data sets are rounded to it; and what the data sets say of
--- a filing is left out while its own documents are here.
-WITH fitting AS (
+-- The reports for the latest periods, one for each period.
+--
+-- Among the filings for a period the last or the first one is chosen (basis). A filing of unknown day comes last and is
+-- invisible to as_of. If a filing was ingested twice, the larger set of documents is chosen. Periods are compared by
+-- the nearest month end, because the data sets round them to it.
+WITH matching AS (
     SELECT reports.id, reports.cik, filings.accession, filings.filed_at, reports.form AS form_type,
         reports.period_of_report, reports.fiscal_year, reports.fiscal_period, reports.source,
         date(reports.period_of_report, '+15 days', 'start of month', '-1 day') AS month_end,
@@ -30,7 +32,7 @@ WITH fitting AS (
         AND (:as_of IS NULL OR filings.filed_at <= :as_of)
         AND {not_replaced_by_own_documents}
 ),
-placed AS (
+ranked AS (
     SELECT *,
         row_number() OVER (
             PARTITION BY month_end
@@ -41,14 +43,14 @@ placed AS (
                 CASE :basis WHEN 'latest' THEN accession END DESC,
                 documents DESC,
                 sha256 DESC
-        ) AS place
-    FROM fitting
+        ) AS rank_in_period
+    FROM matching
 )
 SELECT id, cik, accession, filed_at, form_type, period_of_report, fiscal_year, fiscal_period, source
-FROM placed
-WHERE place = 1
+FROM ranked
+WHERE rank_in_period = 1
 ORDER BY month_end DESC
-LIMIT :most
+LIMIT :limit
 
 -- name: report_of_filing
 SELECT reports.id, reports.cik, filings.accession, filings.filed_at, reports.form AS form_type, reports.period_of_report,
@@ -64,12 +66,12 @@ SELECT DISTINCT reports.form AS form_type, reports.period_of_report
 FROM reports
 JOIN filings ON filings.id = reports.filing_id
 WHERE reports.cik = :cik AND reports.statements > 0
-    -- As above: of a filing whose own documents are here the rounded period is no other one.
     AND {not_replaced_by_own_documents}
 ORDER BY reports.period_of_report DESC, reports.form
 LIMIT 20
 
 -- name: consolidated_dimension
+-- The dimension that stands for the complete company; no row if the report has facts without dimensions.
 SELECT dimensions.id, dimensions.members
 FROM fact_sets
 JOIN dimensions ON dimensions.id = fact_sets.whole

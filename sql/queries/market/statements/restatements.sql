@@ -1,5 +1,6 @@
 -- name: values_of_other_filings
--- What other filings of the company say of the same; the set's own figures come first, so that few rows are read.
+-- The values that other filings of the company report for the facts of a set, the latest filing first. The join begins
+-- with the set's own facts, so that few rows are read.
 SELECT concepts.name AS concept, units.name AS unit, new.end_day, new.days, new.value, new.decimals,
     old.value AS previous_value, old.decimals AS previous_decimals, filings.accession, filings.filed_at
 FROM facts AS new
