@@ -61,7 +61,7 @@ def upsert_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) 
     """Store a companyfacts document. Return False if everything in it was stored already.
 
     A later copy adds to an earlier one. If two copies have different values for one fact, the longer text is stored,
-    and of two texts of the same length the greater one, whichever copy was loaded first.
+    and of two texts of the same length the greater one. The order of the copies does not matter.
     """
     if not document.filings:
         return False
@@ -129,7 +129,7 @@ def recompute_consolidated_dimension(tx: Transaction, set_id: int) -> None:
     """Find the dimension under which a set reports the complete company.
 
     It is 0 (no dimension) if the set has any facts without dimensions. Some filings have none: then it is the
-    member for the parent company, the successor company or a total, whichever has the most facts.
+    member for the parent company, the successor company or a total: the one with the most facts.
     """
     tx.run("update_fact_set_whole", id=set_id)
 

@@ -438,7 +438,7 @@ def list_concept_facts(
     """Return a page of the facts of a concept, the latest period end first, and their total number.
 
     Only facts without dimensions whose period ends between two days count. The number of facts that end on each day
-    tells which days are on the page; all facts of these days are read and sorted.
+    shows which days are on the page; all facts of these days are read and sorted.
     """
     first_day = days.number(first or _FIRST_DAY)
     last_day = days.number(last or _LAST_DAY)

@@ -2,7 +2,7 @@
 
 The presentation linkbase of a filing states which lines a section has, but not which columns: any period for which a
 line was reported could be one. Equity, for example, is reported for six dates in a quarterly report (the statement of
-changes in equity needs them), but the balance sheet shows two of them. The rules below describe what the renderer does
+changes in equity needs them), but the balance sheet shows two of them. The rules below describe the SEC's renderer
 (EDGAR Filer Manual 6.24-6.26, and the pages that it produces):
 
 1. A fact belongs to a section if its axes and members are presented there.
@@ -105,7 +105,7 @@ class Section(NamedTuple):
 FactKey = tuple[str, int]
 
 # A concept, or a concept with the member of an axis; counted to know in how many sections it is shown.
-_Shown = str | tuple[str, str]
+_ShownName = str | tuple[str, str]
 
 
 def choose_columns(
@@ -122,10 +122,10 @@ def choose_columns(
     """
     report_facts = _ReportFacts(contexts, facts, defaults)
     section_layouts = [_SectionLayout(section, report_facts) for section in sections]
-    section_counts: dict[_Shown, int] = {}
+    section_counts: dict[_ShownName, int] = {}
     for section_layout in section_layouts:
-        for shown in section_layout.shown:
-            section_counts[shown] = section_counts.get(shown, 0) + 1
+        for shown_name in section_layout.shown_names:
+            section_counts[shown_name] = section_counts.get(shown_name, 0) + 1
     columns_by_section = []
     for section_layout in section_layouts:
         is_statement = bool(section_layout.section.kind)
@@ -166,12 +166,12 @@ class _SectionLayout:
         # The facts that belong to this section, by concept (rule 1).
         self._facts = self._select_facts()
         # Concepts, and concepts with members, that this section shows.
-        self.shown: set[_Shown] = set()
+        self.shown_names: set[_ShownName] = set()
         for concept, facts in self._facts.items():
             for _, context_index in facts:
-                self.shown.add(concept)
+                self.shown_names.add(concept)
                 members = report_facts.contexts[context_index].dims if self._members_by_axis else ()
-                self.shown.update((concept, member) for _, member in members)
+                self.shown_names.update((concept, member) for _, member in members)
 
     def _select_facts(self) -> dict[str, list[FactKey]]:
         report_facts = self._report_facts
@@ -211,7 +211,7 @@ class _SectionLayout:
                 return False
         return True
 
-    def choose_columns(self, section_counts: Mapping[_Shown, int]) -> list[Column]:
+    def choose_columns(self, section_counts: Mapping[_ShownName, int]) -> list[Column]:
         """Return the columns of this statement, given the number of sections that show each concept and member."""
         periods = self._build_periods()
         _delete_repeated_periods(periods)
@@ -273,7 +273,7 @@ class _SectionLayout:
                 instant_lines.append((line.placement, instants))
         return durations, instant_lines
 
-    def _is_shown_elsewhere(self, facts: Collection[FactKey], section_counts: Mapping[_Shown, int]) -> bool:
+    def _is_shown_elsewhere(self, facts: Collection[FactKey], section_counts: Mapping[_ShownName, int]) -> bool:
         """Return True if other sections show all concepts and members of a period (rule 5)."""
         if any(section_counts[concept] < 2 for concept, _ in facts):
             return False

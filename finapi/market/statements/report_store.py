@@ -111,7 +111,7 @@ def _announce(tx: Transaction, accession: str, now: datetime, *, only_listed: bo
 
 
 def _upsert_filing(tx: Transaction, report: Report, filed: FilingMetadata, now: datetime) -> filing_store.StoredFiling:
-    """Store what the report says of its filing.
+    """Store the metadata of a report's filing.
 
     The period of a data set is rounded to a month end, so it is used only if no other source gives a period.
     """

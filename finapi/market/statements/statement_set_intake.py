@@ -3,8 +3,8 @@
 A quarter consists of four tables: ``sub`` (one row for each filing), ``num`` (the figures), ``pre`` (the lines of the
 statements) and ``tag`` (the elements). ``num`` has up to a gigabyte, and the rows of one filing may be anywhere in it.
 To bound memory, the rows of ``num`` and ``pre`` are first distributed over temporary files by a hash of the accession
-number, so that each file has all rows of some filings and is small enough to be read at once. The filings of a file are
-then stored in batches, one transaction for each batch. ``statement_set_report.py`` builds the report of each filing.
+number, so that each file has all rows of some filings and is small enough to be read into memory. The filings of a file
+are stored in batches, one transaction for each batch. ``statement_set_report.py`` builds the report of each filing.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _open_table(tables: Mapping[str, Entry], kind: str, columns: Sequence[str]) 
 def _distribute_rows(table: DataSetTable, stem: Path, file_count: int, filings: Mapping[bytes, SubRow]) -> list[Path]:
     """Write the rows of a table to files, all rows of a filing to the same file. Return the files.
 
-    A file consists of blocks: a line with accession number and number of bytes, then so many bytes of rows.
+    A file consists of blocks: a line with accession number and number of bytes, then that number of bytes of rows.
     """
     files = [stem.with_suffix(f".{index}") for index in range(file_count)]
     with ExitStack() as stack:
