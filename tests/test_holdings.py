@@ -106,7 +106,7 @@ def test_a_trimmed_table_says_that_it_does_not_tie(app: App) -> None:
     assert not held.filing["table_ties"]
     assert (held.filing["table_rows"], held.filing["table_entry_total"]) == (5, 90)
     assert (held.filing["table_rows_value"], held.value) == (2_160_900_777, 263_095_703_570)
-    assert (held.compared, held.reason) == (False, "quarter_incomplete")
+    assert (held.has_known_changes, held.reason) == (False, "quarter_incomplete")
     # Two rows for one security are one position.
     ally = next(row for row in rows if row["cusip"] == made.ALLY)
     assert (ally["shares"], ally["value_usd"], ally["table_rows"]) == (15_523_550, 608_988_866, 2)
@@ -162,7 +162,7 @@ def test_options_stand_apart_from_shares(app: App, tmp_path: Path) -> None:
 def test_nothing_is_concluded_from_a_quarter_with_missing_rows(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, submission(1, ours.JUNE, entries=9), ours.september())
     held, rows = quarter(app, "2025-09-30")
-    assert (held.compared, held.reason) == (False, "previous_quarter_incomplete")
+    assert (held.has_known_changes, held.reason) == (False, "previous_quarter_incomplete")
     assert set(rows) == {made.APPLE, made.MICROSOFT}
     # The whole table, ingested later, is taken instead of the trimmed one.
     take(app, tmp_path, ours.june())

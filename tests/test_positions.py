@@ -81,7 +81,7 @@ def test_a_notice_stands_for_nothing() -> None:
 
 
 def test_of_two_sets_of_documents_under_one_number_the_whole_one_counts() -> None:
-    trimmed = report(1, "2025-11-14", whole=False, row_count=5)
+    trimmed = report(1, "2025-11-14", is_complete=False, row_count=5)
     whole = report(2, "2025-11-14", accession=trimmed.accession, row_count=90)
     assert stands(trimmed, whole) == ([2], True)
 

@@ -894,14 +894,14 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/form-13f/aggregation/basket-holdings",
-        market_flows("get_basket"),
+        fund_comparisons("get_basket"),
         auth="key",
         zone="app",
         summary="Combined holdings of several funds",
-        params=market_flows("BASKET_PARAMS"),
+        params=fund_comparisons("BASKET_PARAMS"),
         lists=True,
         rows_in="positions",
-        shape=market_flows("BASKET"),
+        shape=fund_comparisons("BASKET"),
     ),
     Route(
         "GET",

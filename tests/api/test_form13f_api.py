@@ -17,7 +17,7 @@ from finapi.app import App
 from finapi.core.cache import Cache
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.market.holdings import holdings_query, security_flows
+from finapi.market.holdings import fund_baskets, holdings_query
 from finapi.web.holdings import fund_holdings
 from finapi.web.routes import ROUTES
 from tests import holdings as ours
@@ -312,7 +312,7 @@ def test_a_basket_of_funds_with_more_holdings_than_are_added_up_is_refused(
     api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = API + "/form-13f/aggregation/basket-holdings?period=2025-09-30&ciks="
-    monkeypatch.setattr(security_flows, "MAX_BASKET_HOLDINGS", 2)
+    monkeypatch.setattr(fund_baskets, "MAX_BASKET_HOLDINGS", 2)
     refused = api.get(path + "1234567,7654321")
     assert (refused.status, refused.json["code"], refused.json["details"]["param"]) == (400, "INVALID_PARAM", "ciks")
     assert api.get(path + "1234567").status == 200
@@ -321,7 +321,7 @@ def test_a_basket_of_funds_with_more_holdings_than_are_added_up_is_refused(
 def test_a_page_of_a_basket_is_bounded_and_says_that_more_follows(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     path = API + "/form-13f/aggregation/basket-holdings?period=2025-09-30&ciks=1234567,7654321"
     whole = api.get(path).json["positions"]
-    monkeypatch.setattr(security_flows, "MAX_BASKET_POSITIONS", 1)
+    monkeypatch.setattr(fund_baskets, "MAX_BASKET_POSITIONS", 1)
     pages = [api.get(f"{path}&size=all&offset={place}").json for place in range(len(whole))]
     assert [page["positions"] for page in pages] == [[row] for row in whole]
     assert [page["meta"]["has_more"] for page in pages] == [True] * (len(whole) - 1) + [False]

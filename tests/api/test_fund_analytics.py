@@ -321,10 +321,10 @@ def test_a_return_that_changes_while_its_quarter_is_counted_begins_it_anew(app: 
 
 
 def test_each_return_of_a_fund_is_counted_once(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted, count = [], fund_returns._counted
+    counted, count = [], fund_returns.build_return_row
     take(app, tmp_path, *NAMES, *LAMP, *OTHERS, PRICES)
     forget(app)
-    monkeypatch.setattr(fund_returns, "_counted", lambda tx, *one: (counted.append(one), count(tx, *one))[1])
+    monkeypatch.setattr(fund_returns, "build_return_row", lambda tx, *one: (counted.append(one), count(tx, *one))[1])
     cost_basis.recompute_all(app.db)
     assert (len(counted), len(set(counted))) == (6, 6)
 

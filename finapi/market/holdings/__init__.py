@@ -1,1 +1,1 @@
-"""13F reports: stored, united by quarter, and read by fund and by security."""
+"""13F reports: stored, combined into one table per fund and quarter, and queried by fund and by security."""

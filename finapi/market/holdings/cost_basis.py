@@ -1,8 +1,16 @@
-"""What a fund's shares cost it and what they are worth, by its reports and by the prices that are held.
+"""The cost of a fund's shares, and their gain by stored prices.
 
-A 13F tells no price paid. Shares bought in a quarter are taken for the price at its end, which the position's own value
-implies; sold ones take their part of the cost with them (average cost). What a fund held when its reports begin, or
-when they begin again after a gap, has no known cost, and neither has what it bought of it later.
+A 13F does not state the price that was paid. Shares that were bought in a quarter are assumed to have cost the price at
+its end, which the position's own value implies. Sold shares take their part of the cost with them (average cost).
+
+For example, a fund holds 10 shares for $2,500 in June as a new position: the cost is $2,500. In September it holds 15
+for $4,500, so that five were bought at $300: the cost is $4,000. In December it holds 6: the cost is $1,600.
+
+Shares that a fund held when its reports begin, or begin again after a gap, have no known cost, and neither have the
+shares of the same position that it bought later.
+
+The costs are stored with the positions and recomputed in portions after an ingest. Funds that are due are noted
+in a table, so that the next ingest continues after a kill.
 """
 
 from __future__ import annotations
@@ -37,20 +45,22 @@ SORTS = (
     "name",
 )
 
-# Why there is no cost.
-OPENED_BEFORE, NOT_COUNTED = "opened_before_the_reports_held", "counted_with_the_next_ingest"
-INCOMPLETE = "quarter_incomplete"  # as of changes
+# Reasons for a missing cost.
+OPENED_BEFORE = "opened_before_the_reports_held"
+NOT_COUNTED = "counted_with_the_next_ingest"
+INCOMPLETE = "quarter_incomplete"  # The same code as for unknown changes.
 
-# Positions that are counted in one write transaction: a tenth of a second.
+# Positions that are recomputed in one write transaction, which takes a tenth of a second.
 POSITIONS_PER_PORTION = 5_000
-AFTER_EVERY_DAY = "a"  # sorts after every day
+AFTER_EVERY_DAY = "a"  # Sorts after every ISO date.
+DAYS_PER_QUARTER = 91.3
 
 
-# ---- kept
+# ---- the stored costs
 
 
 class PositionCost(NamedTuple):
-    """What the shares of a position cost in dollars, the quarter that opened it and the last that changed it."""
+    """The cost of a position in dollars, the quarter that opened it, and the latest quarter that changed it."""
 
     cost: int | None = None
     opened: str | None = None
@@ -61,90 +71,103 @@ UNKNOWN_COST = PositionCost()
 
 
 def recompute_all(db: Database) -> None:
-    """Count costs and returns anew where reports, splits or prices came in since, until nothing is due.
+    """Recompute costs and returns where reports, splits or prices came in, until nothing is due.
 
-    A portion at a time, so that no other writer waits for long; what is due stands in tables, so that after a kill
-    the next ingest goes on.
+    Each portion is a transaction of its own, so that no other writer waits for long.
     """
     write_in_portions(db, recompute_portion)
 
 
-def recompute_portion(tx: Transaction, most: int = POSITIONS_PER_PORTION) -> bool:
-    """Count some of what is due, about so many positions; whether there was anything."""
+def recompute_portion(tx: Transaction, limit: int = POSITIONS_PER_PORTION) -> bool:
+    """Recompute about ``limit`` of the positions that are due. Return False if nothing was due."""
     if fund_returns.recompute_series_returns(tx):
         return True
-    counted = _settle_funds(tx, most) or fund_returns.recompute_due_quarters(tx, most)
-    if counted:
+    count = _recompute_funds(tx, limit) or fund_returns.recompute_due_quarters(tx, limit)
+    if count:
         tx.run("bump_data_version")
-    return counted > 0
+    return count > 0
 
 
-def _settle_funds(tx: Transaction, most: int) -> int:
-    """Count funds quarter by quarter, up to about ``most`` positions; how many quarters and positions that were."""
-    counted = 0
-    while counted < most and (row := tx.find_row("next_uncounted_fund")) is not None:
-        counted += 1 + _settle_next(tx, row["cik"], row["period"])
-    return counted
+def _recompute_funds(tx: Transaction, limit: int) -> int:
+    """Recompute funds quarter by quarter, up to about ``limit`` positions.
+
+    Return the number of quarters and positions.
+    """
+    count = 0
+    while count < limit:
+        due_row = tx.find_row("next_uncounted_fund")
+        if due_row is None:
+            break
+        count += 1 + _recompute_first_quarter(tx, due_row["cik"], due_row["period"])
+    return count
 
 
-def _settle_next(tx: Transaction, cik: int, since: str) -> int:
-    """Count the first quarter of a fund that is held ``since`` one, and note from which to go on; its positions."""
-    now, *later = (*tx.list_rows("quarters_of_fund_since", cik=cik, period=since), None)
-    if now is None:
+def _recompute_first_quarter(tx: Transaction, cik: int, since: str) -> int:
+    """Recompute a fund's first quarter from ``since`` on, and note the quarter to continue with.
+
+    Return the number of its positions.
+    """
+    rows = tx.list_rows("quarters_of_fund_since", cik=cik, period=since)
+    if not rows:
         tx.run("delete_fund_returns", cik=cik, since=since, until=AFTER_EVERY_DAY)
         tx.run("delete_uncounted_fund", cik=cik)
         return 0
-    period, following = now["period"], quarters.get_next_end(now["period"])
-    # Those of quarters that are not held any more.
+    quarter = rows[0]
+    has_later_quarter = len(rows) > 1
+    period = quarter["period"]
+    next_period = quarters.get_next_end(period)
+    # Returns over quarters that began without holdings, because a report was moved or replaced.
     tx.run("delete_fund_returns", cik=cik, since=since, until=period)
-    counted = _settle_costs(tx, cik, period)
-    fund_returns.recompute_fund_return(tx, cik, following, whole=now["complete"])
-    if later[0] is None:
-        tx.run("delete_fund_returns", cik=cik, since=following, until=AFTER_EVERY_DAY)
-        tx.run("delete_uncounted_fund", cik=cik)
+    count = _recompute_costs(tx, cik, period)
+    fund_returns.recompute_fund_return(tx, cik, next_period, is_complete=quarter["complete"])
+    if has_later_quarter:
+        tx.run("update_uncounted_fund", cik=cik, period=next_period)
     else:
-        tx.run("update_uncounted_fund", cik=cik, period=following)
-    return counted
+        tx.run("delete_fund_returns", cik=cik, since=next_period, until=AFTER_EVERY_DAY)
+        tx.run("delete_uncounted_fund", cik=cik)
+    return count
 
 
-def _settle_costs(tx: Transaction, cik: int, period: str) -> int:
-    """Write the costs of a fund's quarter from those of the one before; how many positions it has."""
-    rows = tx.list_rows("costs_of_quarter", cik=cik, period=quarters.get_previous_end(period))
-    before = {row["security_id"]: PositionCost(row["cost"], row["opened"], row["changed"]) for row in rows}
-    changed = []
+def _recompute_costs(tx: Transaction, cik: int, period: str) -> int:
+    """Update the costs of a fund's quarter from those of the quarter before. Return the number of its positions."""
+    previous_costs = {}
+    for row in tx.list_rows("costs_of_quarter", cik=cik, period=quarters.get_previous_end(period)):
+        previous_costs[row["security_id"]] = PositionCost(row["cost"], row["opened"], row["changed"])
+    changed_rows = []
     rows = tx.list_rows("costs_of_quarter", cik=cik, period=period)
     for row in rows:
-        held = carry_cost_forward(row, before.get(row["security_id"], UNKNOWN_COST), period)
-        if held != (row["cost"], row["opened"], row["changed"]):
-            changed.append((*held, cik, period, row["security_id"]))
-    tx.insert_rows("update_position_costs", changed)
+        cost = carry_cost_forward(row, previous_costs.get(row["security_id"], UNKNOWN_COST), period)
+        if cost != (row["cost"], row["opened"], row["changed"]):
+            changed_rows.append((*cost, cik, period, row["security_id"]))
+    tx.insert_rows("update_position_costs", changed_rows)
     return len(rows)
 
 
-def carry_cost_forward(row: Row | Mapping[str, Any], before: PositionCost, period: str) -> PositionCost:
-    """What is known of a position of ``period`` that was ``before`` at the end of the quarter before."""
-    status, cost = row["status"], before.cost
+def carry_cost_forward(row: Row | Mapping[str, Any], previous: PositionCost, period: str) -> PositionCost:
+    """Return the cost of a position at the end of ``period``, from its cost at the end of the quarter before."""
+    status = row["status"]
     if status == fund_positions.NEW:
         return PositionCost(row["value"], period, period)
     if status in (fund_positions.UNKNOWN, fund_positions.CLOSED):
         return UNKNOWN_COST
     if status == fund_positions.UNCHANGED:
-        return before
+        return previous
+    cost = previous.cost
     if cost is not None and status == fund_positions.INCREASED:
         cost += row["flow"]
     elif cost is not None:
         # Average cost, to the nearest dollar.
         cost = (2 * cost * row["shares"] + row["previous_shares"]) // (2 * row["previous_shares"])
-    return PositionCost(cost, before.opened, period)
+    return PositionCost(cost, previous.opened, period)
 
 
-# ---- told
+# ---- the analytics of a fund's positions
 
 
 class HoldingAnalytics(TypedDict):
-    """A position in shares with its cost, its worth and how long it has been held.
+    """A position in shares with its cost, its market value and its holding period.
 
-    Shares and prices are as after the splits since the quarter's end, ``shares_raw`` as reported.
+    Shares and prices are adjusted for the splits since the quarter's end; ``shares_raw`` is as reported.
     """
 
     cusip: str
@@ -187,139 +210,184 @@ class HoldingsSummary(TypedDict):
 
 
 class ValuedPosition(NamedTuple):
-    """What a position in shares is worth at the last close after the quarter's end, where one is held, else at the
-    report's own value; ``text`` is what it is sorted by, if that is a text.
+    """A position in shares at its market value.
+
+    The value is at the last close after the quarter's end if one is stored, else as reported.
     """
 
     security_id: int
     cusip: str
-    text: str | None
-    shares: int
+    sort_text: str | None  # The ticker or the name, if the list is sorted by it.
+    shares: int  # Adjusted for splits until the day of the close.
     value: int
     cost: int | None
     opened: str | None
-    factor: Decimal | None
+    split_factor: Decimal | None
     split_source: str | None
     close: Decimal | None
-    date: str | None
+    close_date: str | None
 
     @property
     def gain(self) -> int | None:
-        """What it is worth more than it cost."""
+        """Return the value less the cost, or None if the cost is unknown."""
         return None if self.cost is None else self.value - self.cost
 
 
 def build_fund_analytics(
-    tx: Transaction, held: FundQuarter, sort: str, *, descending: bool, limit: int, offset: int
+    tx: Transaction, quarter: FundQuarter, sort: str, *, descending: bool, limit: int, offset: int
 ) -> tuple[HoldingsSummary, list[HoldingAnalytics], int]:
-    """The sums of a fund's positions in shares, a page of them by one of :data:`SORTS`, and how many there are.
+    """Return the sums of a fund's share positions, a page of them by one of :data:`SORTS`, and their number.
 
-    All are valued and placed; only those of the page are put together.
+    All positions are valued and sorted. Only the records of the page are built.
     """
-    place = {"cik": held.cik, "period": held.period}
+    key = {"cik": quarter.cik, "period": quarter.period}
     splits: dict[int, list[Row]] = {}
-    for row in tx.list_rows("splits_since", place):
+    for row in tx.list_rows("splits_since", key):
         splits.setdefault(row["security_id"], []).append(row)
-    worths = [
-        _valued(row, held.period, splits) for row in map(tuple, tx.list_rows("positions_to_value", place, sort=sort))
+    positions = [
+        _value_position(row, quarter.period, splits.get(row["security_id"], ()))
+        for row in tx.list_rows("positions_to_value", key, sort=sort)
     ]
-    page = _ordered(worths, sort, held.period, descending=descending)[offset : offset + limit]
-    why = INCOMPLETE if held.reason == INCOMPLETE else OPENED_BEFORE
-    why = NOT_COUNTED if tx.find_row("uncounted_fund", cik=held.cik) else why
-    numbers = json.dumps([one.security_id for one in page])
-    rows = {row["security_id"]: row for row in tx.list_rows("positions_with_costs", place, securities=numbers)}
-    doubted = value_doubts.get_doubts_of_fund(tx, held.cik, held.period)
-    shown = [_holding(rows[one.security_id], one, held.period, why, doubted.get(one.security_id)) for one in page]
-    return _summary(worths, held.period), shown, len(worths)
+    page = _sort_positions(positions, sort, quarter.period, descending=descending)[offset : offset + limit]
+    security_ids = json.dumps([position.security_id for position in page])
+    row_by_id = {row["security_id"]: row for row in tx.list_rows("positions_with_costs", key, securities=security_ids)}
+    doubts = value_doubts.get_doubts_of_fund(tx, quarter.cik, quarter.period)
+    missing_reason = _get_missing_reason(tx, quarter)
+    records = []
+    for position in page:
+        row = row_by_id[position.security_id]
+        doubt = doubts.get(position.security_id)
+        records.append(_build_holding(row, position, quarter.period, missing_reason, doubt))
+    return _build_summary(positions, quarter.period), records, len(positions)
 
 
-def _valued(row: tuple[Any, ...], period: str, splits: Mapping[int, Sequence[Row]]) -> ValuedPosition:
-    security_id, cusip, text, shares, value, cost, opened, found = row
-    if found is None:
-        return ValuedPosition(security_id, cusip, text, shares, value, cost, opened, None, None, None, None)
-    last, _, told = found.partition(" ")
-    close, factor, source = Decimal(told), None, None
-    if security_id in splits:
-        likely = (
-            share_splits.build_likely_split(one, period, last) for one in splits[security_id] if one["after"] < last
-        )
-        since: list[LikelySplit] = [
-            one for one in likely if one.is_between(HoldingValue(value, shares), HoldingValue(close, 1))
-        ]
-        factor = math.prod((one.factor for one in since), start=Decimal(1)) if since else None
-        source = " ".join(dict.fromkeys(one.source for one in since)) or None
-    shares = shares if factor is None else int((shares * factor).to_integral_value())
-    value = int((shares * close).to_integral_value())
-    return ValuedPosition(security_id, cusip, text, shares, value, cost, opened, factor, source, close, last)
+def _get_missing_reason(tx: Transaction, quarter: FundQuarter) -> str:
+    """Return the reason why positions of a fund's quarter may have no cost."""
+    if tx.find_row("uncounted_fund", cik=quarter.cik):
+        return NOT_COUNTED
+    return INCOMPLETE if quarter.reason == INCOMPLETE else OPENED_BEFORE
 
 
-def _ordered(rows: Iterable[ValuedPosition], sort: str, period: str, *, descending: bool) -> list[ValuedPosition]:
-    """The positions in order; what is not known comes last, and the greater value first of equals."""
-    keys_of: dict[str, Callable[[ValuedPosition], Any]] = {
-        "market_value": attrgetter("value"),
-        "cost_basis": attrgetter("cost"),
-        "unrealized_pnl": attrgetter("gain"),
-        "unrealized_pnl_pct": lambda row: compute_percent(row.gain, row.cost),
-        "holding_period_days": lambda row: _days(row.opened, period),
-        "shares": attrgetter("shares"),
-    }
-    key = keys_of.get(sort, attrgetter("text"))
-    placed = sorted(rows, key=attrgetter("cusip"))
-    placed.sort(key=attrgetter("value"), reverse=True)
-    keys = [key(row) for row in placed]
-    known = [place for place, one in enumerate(keys) if one is not None]
-    known.sort(key=keys.__getitem__, reverse=descending)
-    return [placed[place] for place in known] + [row for row, one in zip(placed, keys, strict=True) if one is None]
-
-
-@cache
-def _days(opened: str | None, period: str) -> int | None:
-    return None if opened is None else (date.fromisoformat(period) - date.fromisoformat(opened)).days
-
-
-def _holding(
-    row: Row, worth: ValuedPosition, period: str, why: str, doubted: DoubtedPosition | None
-) -> HoldingAnalytics:
-    cost, days = worth.cost, _days(worth.opened, period)
-    return build_record(
-        HoldingAnalytics,
-        row,
-        shares=worth.shares,
-        split_factor=worth.factor,
-        split_source=worth.split_source,
-        avg_buy_price=None if cost is None else compute_price(cost, worth.shares),
-        current_price=compute_price(worth.value, worth.shares) if worth.close is None else worth.close,
-        price_source="13f" if worth.close is None else "close",
-        price_date=worth.date or period,
-        cost_basis=cost,
-        market_value=worth.value,
-        unrealized_pnl=worth.gain,
-        unrealized_pnl_pct=compute_percent(worth.gain, cost),
-        holding_period_days=days,
-        # A quarter has 90 to 92 days.
-        holding_period_quarters=None if days is None else round(days / 91.3),
-        first_added=worth.opened,
-        sector=sectors.for_group(row["sic_group"])[0],
-        last_transaction_quarter=row["changed"],
-        **value_doubts.build_doubt_members(doubted),
-        reason=None if cost is not None else why,
+def _value_position(row: Row, period: str, split_rows: Sequence[Row]) -> ValuedPosition:
+    """Return a position at its last close, or at its reported value if no close is stored."""
+    shares = row["shares"]
+    value = row["value"]
+    split_factor = None
+    split_source = None
+    close = None
+    close_date = None
+    if row["close"] is not None:
+        close_date, _, close_text = row["close"].partition(" ")
+        close = Decimal(close_text)
+        splits = _list_splits_until(split_rows, period, close_date, HoldingValue(value, shares), HoldingValue(close, 1))
+        if splits:
+            split_factor = math.prod((split.factor for split in splits), start=Decimal(1))
+            split_source = " ".join(dict.fromkeys(split.source for split in splits))
+            shares = int((shares * split_factor).to_integral_value())
+        value = int((shares * close).to_integral_value())
+    return ValuedPosition(
+        security_id=row["security_id"],
+        cusip=row["cusip"],
+        sort_text=row["text"],
+        shares=shares,
+        value=value,
+        cost=row["cost"],
+        opened=row["opened"],
+        split_factor=split_factor,
+        split_source=split_source,
+        close=close,
+        close_date=close_date,
     )
 
 
-def _summary(rows: Sequence[ValuedPosition], period: str) -> HoldingsSummary:
-    known = [row for row in rows if row.cost is not None]
-    whole = sum(row.value for row in rows)
-    cost = sum(row.cost or 0 for row in known) if known else None
-    worth = sum(row.value for row in known)
-    gain = None if cost is None else worth - cost
-    days = [_days(row.opened, period) or 0 for row in known if row.opened is not None]
+def _list_splits_until(
+    split_rows: Sequence[Row], period: str, close_date: str, before: HoldingValue, after: HoldingValue
+) -> list[LikelySplit]:
+    """Return the splits between the quarter's end and the day of the close that explain the change of the price."""
+    likely_splits = (
+        share_splits.build_likely_split(row, period, close_date) for row in split_rows if row["after"] < close_date
+    )
+    return [split for split in likely_splits if split.is_between(before, after)]
+
+
+def _sort_positions(
+    positions: Iterable[ValuedPosition], sort: str, period: str, *, descending: bool
+) -> list[ValuedPosition]:
+    """Return the positions in order. Unknown keys come last, and of equal keys the greater value comes first."""
+    key_by_sort: dict[str, Callable[[ValuedPosition], Any]] = {
+        "market_value": attrgetter("value"),
+        "cost_basis": attrgetter("cost"),
+        "unrealized_pnl": attrgetter("gain"),
+        "unrealized_pnl_pct": lambda position: compute_percent(position.gain, position.cost),
+        "holding_period_days": lambda position: _count_days(position.opened, period),
+        "shares": attrgetter("shares"),
+    }
+    get_key = key_by_sort.get(sort, attrgetter("sort_text"))
+    in_order = sorted(positions, key=attrgetter("cusip"))
+    in_order.sort(key=attrgetter("value"), reverse=True)
+    known = []
+    unknown = []
+    for position in in_order:
+        key = get_key(position)
+        if key is None:
+            unknown.append(position)
+        else:
+            known.append((key, position))
+    known.sort(key=lambda pair: pair[0], reverse=descending)
+    return [position for _, position in known] + unknown
+
+
+@cache
+def _count_days(opened: str | None, period: str) -> int | None:
+    return None if opened is None else (date.fromisoformat(period) - date.fromisoformat(opened)).days
+
+
+def _build_holding(
+    row: Row, position: ValuedPosition, period: str, missing_reason: str, doubt: DoubtedPosition | None
+) -> HoldingAnalytics:
+    cost = position.cost
+    days = _count_days(position.opened, period)
+    current_price = position.close
+    if current_price is None:
+        current_price = compute_price(position.value, position.shares)
+    return build_record(
+        HoldingAnalytics,
+        row,
+        shares=position.shares,
+        split_factor=position.split_factor,
+        split_source=position.split_source,
+        avg_buy_price=None if cost is None else compute_price(cost, position.shares),
+        current_price=current_price,
+        price_source="13f" if position.close is None else "close",
+        price_date=position.close_date or period,
+        cost_basis=cost,
+        market_value=position.value,
+        unrealized_pnl=position.gain,
+        unrealized_pnl_pct=compute_percent(position.gain, cost),
+        holding_period_days=days,
+        holding_period_quarters=None if days is None else round(days / DAYS_PER_QUARTER),
+        first_added=position.opened,
+        sector=sectors.for_group(row["sic_group"])[0],
+        last_transaction_quarter=row["changed"],
+        **value_doubts.build_doubt_members(doubt),
+        reason=None if cost is not None else missing_reason,
+    )
+
+
+def _build_summary(positions: Sequence[ValuedPosition], period: str) -> HoldingsSummary:
+    costed = [position for position in positions if position.cost is not None]
+    total_value = sum(position.value for position in positions)
+    costed_value = sum(position.value for position in costed)
+    total_cost = sum(position.cost or 0 for position in costed) if costed else None
+    gain = None if total_cost is None else costed_value - total_cost
+    days = [_count_days(position.opened, period) or 0 for position in costed if position.opened is not None]
     return {
-        "total_cost_basis": cost,
-        "total_market_value": whole,
+        "total_cost_basis": total_cost,
+        "total_market_value": total_value,
         "total_unrealized_pnl": gain,
-        "total_unrealized_pnl_pct": compute_percent(gain, cost),
+        "total_unrealized_pnl_pct": compute_percent(gain, total_cost),
         "avg_holding_period_days": round(sum(days) / len(days)) if days else None,
-        "cost_coverage_pct": compute_percent(worth, whole),
-        "costed_count": len(known),
-        "close_price_count": sum(row.close is not None for row in rows),
+        "cost_coverage_pct": compute_percent(costed_value, total_value),
+        "costed_count": len(costed),
+        "close_price_count": sum(position.close is not None for position in positions),
     }

@@ -1,6 +1,15 @@
-"""What a fund held at the end of a quarter: its reports combined, and compared with the quarter before.
+"""The positions of a fund at the end of a quarter, and their changes since the quarter before.
 
-Pure: rows of reports in, positions out. ``store`` reads and writes them.
+A manager may file several 13F reports for one quarter. :func:`choose_effective_reports` decides which of them count:
+the latest original or restatement, and the amendments that add holdings to it. :func:`merge_rows` adds up their rows,
+so that a security and a kind (shares, principal, calls, puts) have one position. :func:`compare_quarters` compares the
+positions with those of the quarter before, after adjusting the earlier shares for splits. For example, 100 shares
+before a 2-for-1 split and 250 after it are an increase of 50 shares.
+
+The flow of a change is its shares times the price that the position's own value implies: those 50 shares at a value of
+$5,000 for 250 are a flow of $1,000. It is the value of a new position, and the negative former value of a closed one.
+
+Everything here is pure: ``holdings_store`` reads and writes the rows.
 """
 
 from __future__ import annotations
@@ -18,33 +27,33 @@ from finapi.market.holdings.holdings_report import PRINCIPAL, SHARES
 from finapi.market.reference.share_splits import HoldingValue, LikelySplit
 
 UNKNOWN, NEW, INCREASED, DECREASED, UNCHANGED, CLOSED = range(6)
-# Their names in answers; a change that is not known is a null.
+# The names of the statuses from NEW on, as answers have them. In answers, an unknown change is null.
 CHANGES = ("new", "increased", "decreased", "unchanged", "closed")
 Change = Annotated[str, OneOf(CHANGES)]
 SplitSource = Annotated[str | None, "Source of the splits: prices, or the accession numbers of the issuer's filings."]
 
 
 def find_change_name(status: int) -> str | None:
-    """The name of a status, None for an unknown one."""
+    """Return the name of a status, or None for an unknown change."""
     return CHANGES[status - NEW] if status else None
 
 
 def find_change_status(name: str) -> int | None:
-    """The status of a name; None for any other text."""
+    """Return the status that has this name, or None for any other text."""
     return CHANGES.index(name) + NEW if name in CHANGES else None
 
 
-# What a position of each status adds to the counts of the changes.
-_COUNTS = [tuple(int(status == one) for one in range(NEW, CLOSED + 1)) for status in range(CLOSED + 1)]
-
-
 class StandingReport(NamedTuple):
-    """What decides which reports stand for a quarter; sorted as they were filed, an unknown day before all others."""
+    """The part of a report that decides which reports of a quarter count.
+
+    The first fields are the order in which reports were filed. An unknown filing day is an empty text, which sorts
+    before all others.
+    """
 
     filed_at: str
     amendment_number: int
     accession: str
-    whole: bool
+    is_complete: bool
     row_count: int
     sha256: bytes
     report_id: int
@@ -54,7 +63,7 @@ class StandingReport(NamedTuple):
 
 
 class ReportedRow(NamedTuple):
-    """A row of a table in dollars, or several of one security and kind added up."""
+    """A row of a table in dollars, or the sum of several rows of one security and kind."""
 
     kind: int
     security_id: int
@@ -72,11 +81,10 @@ class ReportedRow(NamedTuple):
 
 
 class FundPosition(NamedTuple):
-    """A row of the quarter with what became of it since the quarter before; None is not known.
+    """A position of the quarter and its change since the quarter before. None means unknown.
 
-    ``flow`` is the change in shares at the price that the position's own value implies, the value of a new position,
-    and less the last value of a closed one. ``previous_shares`` are as after the splits since, whose product
-    ``split_factor`` is; ``split_source`` says what told them.
+    ``previous_shares`` are adjusted for the splits since. ``split_factor`` is the product of these splits, and
+    ``split_source`` names where they are known from. ``flow`` is in dollars, as the module's docstring defines it.
     """
 
     row: ReportedRow
@@ -88,133 +96,183 @@ class FundPosition(NamedTuple):
     split_source: str | None = None
 
 
-# The splits that may have been in a quarter, by the id of their security.
+# A position is identified by its kind and the id of its security.
+PositionKey = tuple[int, int]
+# The splits that may have happened in a quarter, by the id of their security.
 Splits = Mapping[int, Sequence[LikelySplit]]
 
 
 def choose_effective_reports(reports: Iterable[StandingReport]) -> tuple[list[StandingReport], bool]:
-    """The reports that stand for a quarter, oldest first, and whether a full one is among them.
+    """Return the reports that count for a quarter, oldest first, and whether one of them is a full report.
 
-    The last original or RESTATEMENT replaces what came before it; NEW HOLDINGS are united with it unless a
-    RESTATEMENT came after them. An amendment of no stated type is taken for a RESTATEMENT.
+    The latest original or RESTATEMENT replaces the reports before it. NEW HOLDINGS are added to it unless a
+    RESTATEMENT was filed after them. An amendment without a type counts as a RESTATEMENT.
     """
-    # Several sets of documents may claim one accession number: the one that ties to its cover, then that of more rows.
-    one_each: dict[str, StandingReport] = {}
-    for report in sorted(reports, key=lambda one: (one.whole, one.row_count, one.sha256)):
-        one_each[report.accession] = report
-    ordered = sorted(report for report in one_each.values() if not report.is_notice)
+    # Several sets of documents may claim one accession number. The set whose table is complete wins, then the one with
+    # more rows.
+    report_by_accession: dict[str, StandingReport] = {}
+    for report in sorted(reports, key=lambda report: (report.is_complete, report.row_count, report.sha256)):
+        report_by_accession[report.accession] = report
+    in_filing_order = sorted(report for report in report_by_accession.values() if not report.is_notice)
     base: StandingReport | None = None
     additions: list[StandingReport] = []
-    for report in ordered:
+    for report in in_filing_order:
         if report.amendment_type == NEW_HOLDINGS:
             additions.append(report)
             continue
         base = report
-        # An original that was filed after an addition does not take it back: only an amendment restates.
+        # An original that was filed after an addition does not withdraw it: only an amendment restates.
         if report.is_amendment:
             additions.clear()
-    return ([base] if base else []) + additions, base is not None
+    if base is None:
+        return additions, False
+    return [base, *additions], True
 
 
-def merge_rows(rows: Iterable[ReportedRow]) -> dict[tuple[int, int], ReportedRow]:
-    """The rows added up by kind and security, in their order; votes only where every row gives them."""
-    by_security: dict[tuple[int, int], ReportedRow] = {}
+def merge_rows(rows: Iterable[ReportedRow]) -> dict[PositionKey, ReportedRow]:
+    """Return the rows added up by kind and security. Votes are None if one of the added rows does not state them."""
+    merged: dict[PositionKey, ReportedRow] = {}
     for row in rows:
-        at = row.kind, row.security_id
-        held = by_security.get(at)
-        by_security[at] = row if held is None else _added(held, row)
-    return by_security
+        key = (row.kind, row.security_id)
+        merged[key] = _add_rows(merged[key], row) if key in merged else row
+    return merged
 
 
-def _added(held: ReportedRow, row: ReportedRow) -> ReportedRow:
-    return held._replace(
-        report_id=row.report_id,
-        row_count=held.row_count + row.row_count,
-        shares=held.shares + row.shares,
-        value=held.value + row.value,
-        figi=held.figi or row.figi,
-        discretion=held.discretion if held.discretion == row.discretion else "MIXED",
-        managers=_managers(held.managers, row.managers),
-        sole=_sum(held.sole, row.sole),
-        shared=_sum(held.shared, row.shared),
-        none=_sum(held.none, row.none),
+def _add_rows(first: ReportedRow, second: ReportedRow) -> ReportedRow:
+    return first._replace(
+        report_id=second.report_id,
+        row_count=first.row_count + second.row_count,
+        shares=first.shares + second.shares,
+        value=first.value + second.value,
+        figi=first.figi or second.figi,
+        discretion=first.discretion if first.discretion == second.discretion else "MIXED",
+        managers=_merge_manager_numbers(first.managers, second.managers),
+        sole=_add_votes(first.sole, second.sole),
+        shared=_add_votes(first.shared, second.shared),
+        none=_add_votes(first.none, second.none),
     )
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
+def _add_votes(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
 
 
-def _managers(one: str | None, other: str | None) -> str | None:
-    numbers = [number.strip() for text in (one, other) if text for number in text.split(",")]
+def _merge_manager_numbers(first: str | None, second: str | None) -> str | None:
+    """Return the distinct numbers of two lists such as ``2,4,11``, in numeric order."""
+    numbers = [number.strip() for text in (first, second) if text for number in text.split(",")]
     distinct = {number for number in numbers if number}
     return ",".join(sorted(distinct, key=lambda number: (len(number), number))) or None
 
 
 def compare_quarters(
-    now: Mapping[tuple[int, int], ReportedRow],
-    before: Mapping[tuple[int, int], ReportedRow] | None,
+    current: Mapping[PositionKey, ReportedRow],
+    previous: Mapping[PositionKey, ReportedRow] | None,
     splits: Splits = MappingProxyType({}),
 ) -> list[FundPosition]:
-    """The positions of a quarter and what changed since ``before``, closed ones included; None: no change is known."""
-    if before is None:
-        return [FundPosition(row, UNKNOWN, None, None, None) for row in now.values()]
+    """Return the positions of a quarter with their changes, including the positions that were closed.
+
+    ``previous`` are the positions of the quarter before. With None, no change is known.
+    """
+    if previous is None:
+        return [
+            FundPosition(row, status=UNKNOWN, previous_shares=None, previous_value=None, flow=None)
+            for row in current.values()
+        ]
     positions = []
-    for at, row in now.items():
-        held = before.get(at)
-        if held is None:
-            positions.append(FundPosition(row, NEW, 0, 0, row.value))
+    for key, row in current.items():
+        if key in previous:
+            positions.append(compare_rows(row, previous[key], splits.get(row.security_id, ())))
         else:
-            positions.append(compare_rows(row, held, splits.get(row.security_id, ())))
-    for at, held in before.items():
-        if at not in now:
-            gone = held._replace(row_count=0, shares=0, value=0, managers=None, sole=None, shared=None, none=None)
-            positions.append(compare_rows(gone, held, splits.get(gone.security_id, ())))
+            positions.append(FundPosition(row, status=NEW, previous_shares=0, previous_value=0, flow=row.value))
+    for key, previous_row in previous.items():
+        if key not in current:
+            closed_row = previous_row._replace(
+                row_count=0, shares=0, value=0, managers=None, sole=None, shared=None, none=None
+            )
+            positions.append(compare_rows(closed_row, previous_row, splits.get(previous_row.security_id, ())))
     return positions
 
 
-def compare_rows(row: ReportedRow, held: ReportedRow, likely: Sequence[LikelySplit]) -> FundPosition:
-    """A row beside what was ``held`` of it a quarter before, in the shares that ``likely`` splits have made of them."""
-    between = HoldingValue(held.value, held.shares), HoldingValue(row.value, row.shares)
-    splits = [one for one in likely if row.kind != PRINCIPAL and one.is_between(*between)]
-    shares, told, source = held.shares, None, None
+def compare_rows(row: ReportedRow, previous_row: ReportedRow, likely_splits: Sequence[LikelySplit]) -> FundPosition:
+    """Return a position with its change since ``previous_row``.
+
+    Those of the ``likely_splits`` are applied to the previous shares that explain the change of the implied price.
+    """
+    before = HoldingValue(previous_row.value, previous_row.shares)
+    after = HoldingValue(row.value, row.shares)
+    splits: list[LikelySplit] = []
+    if row.kind != PRINCIPAL:
+        splits = [split for split in likely_splits if split.is_between(before, after)]
+    previous_shares = previous_row.shares
+    split_factor = None
+    split_source = None
     if splits:
-        factor = math.prod((one.factor for one in splits), start=Decimal(1))
-        shares = int((held.shares * factor).to_integral_value())
-        told = format(factor.normalize(), "f")
-        source = " ".join(dict.fromkeys(one.source for one in splits))
+        factor = math.prod((split.factor for split in splits), start=Decimal(1))
+        previous_shares = int((previous_row.shares * factor).to_integral_value())
+        split_factor = format(factor.normalize(), "f")
+        split_source = " ".join(dict.fromkeys(split.source for split in splits))
     if not row.row_count:
-        return FundPosition(row, CLOSED, shares, held.value, -held.value, told, source)
-    if splits and abs(row.shares - shares) <= 1:
-        shares = row.shares  # the fraction that a split leaves is paid out
-    change = row.shares - shares
-    status = INCREASED if change > 0 else DECREASED if change < 0 else UNCHANGED
-    return FundPosition(row, status, shares, held.value, _worth(change, row), told, source)
+        status = CLOSED
+        flow = -previous_row.value
+    else:
+        if splits and abs(row.shares - previous_shares) <= 1:
+            previous_shares = row.shares  # The fraction of a share that a split leaves is paid out.
+        share_change = row.shares - previous_shares
+        status = _get_status(share_change)
+        flow = _value_shares(share_change, row)
+    return FundPosition(
+        row=row,
+        status=status,
+        previous_shares=previous_shares,
+        previous_value=previous_row.value,
+        flow=flow,
+        split_factor=split_factor,
+        split_source=split_source,
+    )
 
 
-def _worth(change: int, row: ReportedRow) -> int:
-    """``change`` shares at the price that the row implies, to the nearest dollar, halves away from zero."""
+def _get_status(share_change: int) -> int:
+    if share_change > 0:
+        return INCREASED
+    if share_change < 0:
+        return DECREASED
+    return UNCHANGED
+
+
+def _value_shares(shares: int, row: ReportedRow) -> int:
+    """Return the dollars of some shares at the price that the row implies, halves rounded away from zero."""
     if not row.shares:
         return 0
-    worth = (2 * abs(change) * row.value + row.shares) // (2 * row.shares)
-    return worth if change >= 0 else -worth
+    dollars = (2 * abs(shares) * row.value + row.shares) // (2 * row.shares)
+    return dollars if shares >= 0 else -dollars
 
 
 def compute_contribution(position: FundPosition) -> tuple[int, ...] | None:
-    """What a position adds to its security's quarter, in the order of the columns there, from ``funds`` on.
+    """Return the numbers that a position adds to the sums of its security's quarter over all funds.
 
-    None for options and principal, which are not counted.
+    They are in the order of the columns of ``security_quarters``, from ``funds`` on. Return None for options and
+    principal, which are not added up.
     """
-    row, status, flow = position.row, position.status, position.flow or 0
+    row = position.row
     if row.kind != SHARES:
         return None
-    known = status != UNKNOWN
-    held = int(status != CLOSED), row.shares, row.value
-    compared = int(known), row.shares if known else 0, position.previous_shares or 0
-    return held + compared + (flow, max(flow, 0), max(-flow, 0)) + _COUNTS[status]
+    is_compared = position.status != UNKNOWN
+    flow = position.flow or 0
+    return (
+        int(position.status != CLOSED),
+        row.shares,
+        row.value,
+        int(is_compared),
+        row.shares if is_compared else 0,
+        position.previous_shares or 0,
+        flow,
+        max(flow, 0),
+        max(-flow, 0),
+        *(int(position.status == status) for status in range(NEW, CLOSED + 1)),
+    )
 
 
 def count_changes(positions: Sequence[FundPosition]) -> dict[str, int]:
-    """How many positions changed in which way, by its name."""
+    """Return the number of positions with each kind of change, by its name."""
     counts = Counter(position.status for position in positions)
     return {name: counts[status] for status, name in enumerate(CHANGES, NEW)}

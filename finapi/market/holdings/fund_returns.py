@@ -1,12 +1,16 @@
-"""What the shares that a fund held when a quarter began returned over it, by the prices that are held.
+"""Returns of funds: the gain of the shares that a fund held when a quarter began, by stored prices.
 
-A position without a price at both ends of the quarter adds nothing, and the part of the value that has prices is told.
-Nothing is reckoned in a call: ``settle`` keeps the sums of each fund and quarter when reports or prices came in.
+Each share counts with its value at the beginning. For example, $300 in a share that earned 10 % and $100 in a share
+that earned 2 % are a gain of $32 on $400, a return of 8 %. A position without prices at both ends of the quarter adds
+nothing, and the answer states the part of the value that has prices. Below ``MIN_COVERAGE_PCT`` no return is served.
+
+No call computes a return. The returns of shares (``quarter_returns``) and of funds (``fund_returns``) are stored, and
+recomputed in portions after reports or prices came in. A quarter here is the one over which the return is earned: its
+positions are those at the end of the quarter before.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Mapping
 from decimal import Decimal
@@ -17,108 +21,157 @@ from finapi.market.holdings import quarters, value_doubts
 from finapi.market.holdings.funds import compute_percent
 from finapi.market.holdings.value_doubts import DoubtedCount, DoubtSum
 from finapi.market.prices import price_series, returns
+from finapi.market.prices.price_series import PriceSeries
 from finapi.market.reference import issuer_names
 from finapi.store.db import Row, Transaction
 
-# Of less than so many per cent of the value no return is concluded.
+# No return is served if prices are known for less than this percentage of the value.
 MIN_COVERAGE_PCT = 80
-# Shares whose returns are counted in one write transaction, and the most funds that are looked at for it.
-SERIES_PER_PORTION, FUNDS_PER_READ = 50, 200
-# Positions told that gained, and that lost most.
+# Shares whose returns are recomputed in one write transaction.
+SERIES_PER_PORTION = 50
+# Funds that are read for one portion of returns.
+FUNDS_PER_READ = 200
+# Positions that are listed of those that gained most, and of those that lost most.
 MAX_CONTRIBUTORS = 5
 
 SORTS = ("portfolio_return_pct", "portfolio_value", "holdings_count", "price_coverage_pct")
 
-NOT_PRICED, LITTLE_PRICED = "no_prices_held", "price_coverage_low"
+# Reasons for a missing return.
+NOT_PRICED = "no_prices_held"
+LITTLE_PRICED = "price_coverage_low"
 
 
-# ---- kept
+# ---- the stored returns
 
 
 def recompute_series_returns(tx: Transaction) -> int:
-    """Count the returns of some shares whose prices changed, and of all when a fund's quarter is the first of its day;
-    how many shares those were.
+    """Recompute the returns of some shares whose prices changed. Return the number of these shares.
+
+    When the first fund has holdings at the end of a quarter, all shares become due for the quarter after it.
     """
-    begun = {quarters.get_next_end(row["period"]): row["period"] for row in tx.list_rows("quarters_with_funds")}
-    held = {row["period"] for row in tx.list_rows("returned_quarters")}
-    for period in sorted(begun.keys() - held):
+    starts = [row["period"] for row in tx.list_rows("quarters_with_funds")]
+    start_by_period = {quarters.get_next_end(start): start for start in starts}
+    stored_periods = {row["period"] for row in tx.list_rows("returned_quarters")}
+    new_periods = sorted(start_by_period.keys() - stored_periods)
+    for period in new_periods:
         tx.run("insert_returned_quarter", period=period)
-    if begun.keys() - held:
+    if new_periods:
         tx.run("update_all_series_as_uncounted")
-    spans = [(first, last) for last, first in begun.items()]
+    spans = [(start, period) for period, start in start_by_period.items()]
     rows = tx.list_rows("uncounted_series", limit=SERIES_PER_PORTION)
     for row in rows:
-        series = price_series.build_series(row)
-        found = {} if series.source == "synthetic" else returns.compute_over_spans(tx, series, spans)
-        now = {period: (str(one.fraction), int(one.is_adjusted)) for period, one in found.items()}
-        kept = {
-            one["period"]: (one["earned"], one["adjusted"]) for one in tx.list_rows("returns_of_series", id=series.id)
-        }
-        changed = [period for period in {*now, *kept} if now.get(period) != kept.get(period)]
-        tx.insert_rows("delete_quarter_return", [(series.id, period) for period in changed])
-        tx.insert_rows("insert_quarter_return", [(series.id, one, *now[one]) for one in changed if one in now])
-        tx.run("update_series_as_counted", id=series.id)
+        _recompute_series(tx, price_series.build_series(row), spans)
     return len(rows)
 
 
-def recompute_due_quarters(tx: Transaction, most: int) -> int:
-    """Count the returns of funds over the quarters in which a share's return changed, up to about ``most`` positions;
-    how many quarters and positions those were.
-    """
-    counted = 0
-    while counted < most and (due := tx.find_row("due_quarter")) is not None:
-        period, begun = due["period"], quarters.get_previous_end(due["period"])
-        funds = tx.list_rows("complete_funds_of_quarter", period=begun, first=due["first"], limit=FUNDS_PER_READ)
-        # What was counted before each: of the first that is less than ``most``.
-        before = itertools.accumulate((1 + one["positions"] for one in funds), initial=counted)
-        done = [row["cik"] for row, weight in zip(funds, before, strict=False) if weight < most]
-        tx.insert_rows("upsert_fund_return", [_counted(tx, cik, period) for cik in done])
-        tx.run("update_due_quarter", period=period, first=done[-1] + 1 if done else 0)
-        counted += 1 + sum(1 + one["positions"] for one in funds[: len(done)])
-    return counted
+def _recompute_series(tx: Transaction, series: PriceSeries, spans: list[tuple[str, str]]) -> None:
+    """Update the stored returns of a share over the quarters of ``spans``."""
+    new_returns: dict[str, tuple[str, int]] = {}
+    # Invented prices say nothing about a fund's return.
+    if series.source != "synthetic":
+        for period, quarter_return in returns.compute_over_spans(tx, series, spans).items():
+            new_returns[period] = (str(quarter_return.fraction), int(quarter_return.is_adjusted))
+    stored_rows = tx.list_rows("returns_of_series", id=series.id)
+    stored_returns = {row["period"]: (row["earned"], row["adjusted"]) for row in stored_rows}
+    periods = new_returns.keys() | stored_returns.keys()
+    changed_periods = [period for period in periods if new_returns.get(period) != stored_returns.get(period)]
+    tx.insert_rows("delete_quarter_return", [(series.id, period) for period in changed_periods])
+    new_rows = [(series.id, period, *new_returns[period]) for period in changed_periods if period in new_returns]
+    tx.insert_rows("insert_quarter_return", new_rows)
+    tx.run("update_series_as_counted", id=series.id)
 
 
-def recompute_fund_return(tx: Transaction, cik: int, period: str, *, whole: bool) -> None:
-    """Count a fund's return over the quarter that ends on ``period``, unless it began without a ``whole`` report, or is
-    counted with all the others later.
+def recompute_due_quarters(tx: Transaction, limit: int) -> int:
+    """Recompute the returns of funds over the quarters in which a share's return changed.
+
+    ``limit`` is about the largest number of positions. Return the number of quarters, funds and positions.
     """
-    if not whole:
+    count = 0
+    while count < limit:
+        due_row = tx.find_row("due_quarter")
+        if due_row is None:
+            break
+        count += 1 + _recompute_quarter(tx, due_row["period"], due_row["first"], limit - count)
+    return count
+
+
+def _recompute_quarter(tx: Transaction, period: str, first_cik: int, limit: int) -> int:
+    """Recompute the returns of funds over a quarter from ``first_cik`` on, and note the fund to continue with.
+
+    Return the number of funds and their positions. It exceeds ``limit`` by less than the positions of one fund.
+    """
+    start = quarters.get_previous_end(period)
+    count = 0
+    next_cik = 0  # No fund is left.
+    rows = []
+    for fund in tx.list_rows("complete_funds_of_quarter", period=start, first=first_cik, limit=FUNDS_PER_READ):
+        if count >= limit:
+            break
+        rows.append(build_return_row(tx, fund["cik"], period))
+        count += 1 + fund["positions"]
+        next_cik = fund["cik"] + 1
+    tx.insert_rows("upsert_fund_return", rows)
+    tx.run("update_due_quarter", period=period, first=next_cik)
+    return count
+
+
+def recompute_fund_return(tx: Transaction, cik: int, period: str, *, is_complete: bool) -> None:
+    """Recompute a fund's return over the quarter that ends on ``period``.
+
+    ``is_complete`` is True if the fund's table at the beginning is complete; without it there is no return. If the
+    fund's turn comes later with all others of the quarter, nothing is done.
+    """
+    if not is_complete:
         tx.run("delete_fund_return", cik=cik, period=period)
     elif not tx.find_value("fund_return_due", cik=cik, period=period):
-        tx.insert_rows("upsert_fund_return", [_counted(tx, cik, period)])
+        tx.insert_rows("upsert_fund_return", [build_return_row(tx, cik, period)])
 
 
-def _counted(tx: Transaction, cik: int, period: str) -> tuple[Any, ...]:
-    """The row of a fund's return over the quarter that ends on ``period``."""
-    before = quarters.get_previous_end(period)
-    (sums,) = tx.list_rows("share_position_totals", cik=cik, period=before)
-    by_ticker: dict[str, tuple[Decimal, Decimal]] = {}
-    priced = unadjusted = 0
-    for row in tx.list_rows("returns_of_positions", cik=cik, before=before, period=period):
-        earned, value = Decimal(row["earned"]), row["value"]
-        priced += value
-        unadjusted += 0 if row["adjusted"] else value
-        _, gained = by_ticker.get(row["ticker"], (earned, Decimal(0)))
-        by_ticker[row["ticker"]] = earned, gained + earned * value
-    ordered = sorted(((gain, ticker, earned) for ticker, (earned, gain) in by_ticker.items()), key=_most)
-    best = [(ticker, str(earned), _dollars(gain)) for gain, ticker, earned in ordered[:MAX_CONTRIBUTORS] if gain > 0]
-    worst = [
-        (ticker, str(earned), _dollars(gain)) for gain, ticker, earned in ordered[::-1][:MAX_CONTRIBUTORS] if gain < 0
-    ]
-    gain = _dollars(sum((one[0] for one in ordered), Decimal(0)))
-    told = json.dumps(best), json.dumps(worst)
-    return (period, cik, sums["holdings"], sums["value"], priced, unadjusted, gain, *told)
+def build_return_row(tx: Transaction, cik: int, period: str) -> tuple[Any, ...]:
+    """Return the row of ``fund_returns`` for a fund's return over the quarter that ends on ``period``."""
+    start = quarters.get_previous_end(period)
+    totals = tx.find_row("share_position_totals", cik=cik, period=start)
+    assert totals is not None
+    # Several securities may have one ticker: their gains are added up.
+    earned_by_ticker: dict[str, Decimal] = {}
+    gain_by_ticker: dict[str, Decimal] = {}
+    priced_value = 0
+    unadjusted_value = 0
+    for row in tx.list_rows("returns_of_positions", cik=cik, before=start, period=period):
+        ticker = row["ticker"]
+        earned = Decimal(row["earned"])
+        priced_value += row["value"]
+        if not row["adjusted"]:
+            unadjusted_value += row["value"]
+        earned_by_ticker[ticker] = earned
+        gain_by_ticker[ticker] = gain_by_ticker.get(ticker, Decimal(0)) + earned * row["value"]
+    tickers = sorted(gain_by_ticker, key=lambda ticker: (-gain_by_ticker[ticker], ticker))
+    winners = [ticker for ticker in tickers[:MAX_CONTRIBUTORS] if gain_by_ticker[ticker] > 0]
+    losers = [ticker for ticker in tickers[::-1][:MAX_CONTRIBUTORS] if gain_by_ticker[ticker] < 0]
+
+    def render_contributors(contributors: list[str]) -> str:
+        return json.dumps(
+            [(ticker, str(earned_by_ticker[ticker]), _round_dollars(gain_by_ticker[ticker])) for ticker in contributors]
+        )
+
+    return (
+        period,
+        cik,
+        totals["holdings"],
+        totals["value"],
+        priced_value,
+        unadjusted_value,
+        _round_dollars(sum((gain_by_ticker[ticker] for ticker in tickers), Decimal(0))),
+        render_contributors(winners),
+        render_contributors(losers),
+    )
 
 
-def _most(one: tuple[Decimal, str, Decimal]) -> tuple[Decimal, str]:
-    return -one[0], one[1]
-
-
-def _dollars(amount: Decimal) -> int:
+def _round_dollars(amount: Decimal) -> int:
     return int(amount.to_integral_value())
 
 
-# ---- told
+# ---- the leaderboard
 
 
 class Contributor(TypedDict):
@@ -150,65 +203,81 @@ class FundPerformance(TypedDict):
 
 
 class Leaderboard(NamedTuple):
-    """A page of a quarter's funds, how many match, how many there are and how many of those are eligible."""
+    """A page of the funds of a quarter."""
 
     rows: list[FundPerformance]
-    matching: int
-    funds: int
-    eligible: int
+    matching_funds: int  # Funds that match the filters.
+    total_funds: int  # All funds of the quarter.
+    eligible_funds: int  # Funds with enough holdings and a large enough portfolio to be ranked.
 
 
 def find_latest_quarter(tx: Transaction) -> str | None:
-    """The last quarter over which some fund's return is known, else the last that could be; None without reports."""
+    """Return the last quarter over which a fund's return is known.
+
+    If no return is known, return the last quarter that could have one, or None without reports.
+    """
     period: str | None = tx.find_value("latest_priced_quarter") or tx.find_value("latest_quarter_of_returns")
     return period
 
 
 def has_returns_of_quarter(tx: Transaction, period: str) -> bool:
-    """Whether finapi has holdings of any fund at the beginning of a quarter."""
+    """Return True if holdings of a fund are stored for the beginning of a quarter."""
     return tx.find_row("fund_return_of_quarter", period=period) is not None
 
 
-def build_leaderboard(tx: Transaction, period: str, wanted: Mapping[str, Any]) -> Leaderboard:
-    """A page of a quarter's funds; ``wanted`` holds filters, sort and page by the endpoint's names."""
-    words = issuer_names.list_words(wanted["q"] or "")
-    values = {
-        **wanted,
+def build_leaderboard(tx: Transaction, period: str, params: Mapping[str, Any]) -> Leaderboard:
+    """Return a page of a quarter's funds. ``params`` has filters, sort and page by the names of the endpoint."""
+    ranks_all = params["include_all"]
+    query_values = {
+        **params,
         "period": period,
-        "words": None if wanted["q"] is None else json.dumps(words),
-        "min_holdings": 0 if wanted["include_all"] else wanted["min_holdings"],
-        "min_aum": 0 if wanted["include_all"] else wanted["min_aum"],
-        "direction": -1 if wanted["sort_order"] == "desc" else 1,
+        "words": None if params["q"] is None else json.dumps(issuer_names.list_words(params["q"])),
+        "min_holdings": 0 if ranks_all else params["min_holdings"],
+        "min_aum": 0 if ranks_all else params["min_aum"],
+        "direction": -1 if params["sort_order"] == "desc" else 1,
     }
-    (counts,) = tx.list_rows("fund_return_counts", values)
-    rows, total = tx.list_page("funds_by_return", values)
-    begun = quarters.get_previous_end(period)
-    found = [
-        _performance(row, value_doubts.sum_doubts(value_doubts.get_doubts_of_fund(tx, int(row["cik"]), begun).values()))
-        for row in rows
-    ]
-    return Leaderboard(found, total, counts["funds"], counts["eligible"])
-
-
-def _performance(row: Row, doubted: DoubtSum) -> FundPerformance:
-    known = row["rank"] is not None
-    reason = None if known else LITTLE_PRICED if row["priced"] else NOT_PRICED
-    return build_record(
-        FundPerformance,
-        row,
-        portfolio_return_pct=compute_percent(row["gain"], row["priced"]) if known else None,
-        reason=reason,
-        doubted_count=doubted.count,
-        doubted_value=doubted.value,
-        price_coverage_pct=compute_percent(row["priced"], row["portfolio_value"]),
-        unadjusted_pct=compute_percent(row["unadjusted"], row["portfolio_value"]),
-        top_contributors=_contributors(row["best"], row["priced"]),
-        top_detractors=_contributors(row["worst"], row["priced"]),
+    counts = tx.find_row("fund_return_counts", query_values)
+    assert counts is not None
+    rows, matching_count = tx.list_page("funds_by_return", query_values)
+    start = quarters.get_previous_end(period)
+    records = []
+    for row in rows:
+        doubts = value_doubts.get_doubts_of_fund(tx, int(row["cik"]), start)
+        records.append(_build_performance(row, value_doubts.sum_doubts(doubts.values())))
+    return Leaderboard(
+        rows=records,
+        matching_funds=matching_count,
+        total_funds=counts["funds"],
+        eligible_funds=counts["eligible"],
     )
 
 
-def _contributors(text: str, priced: int) -> list[Contributor]:
+def _build_performance(row: Row, doubt_sum: DoubtSum) -> FundPerformance:
+    has_return = row["rank"] is not None
+    reason = None
+    if not has_return:
+        reason = LITTLE_PRICED if row["priced"] else NOT_PRICED
+    return build_record(
+        FundPerformance,
+        row,
+        portfolio_return_pct=compute_percent(row["gain"], row["priced"]) if has_return else None,
+        reason=reason,
+        doubted_count=doubt_sum.count,
+        doubted_value=doubt_sum.value,
+        price_coverage_pct=compute_percent(row["priced"], row["portfolio_value"]),
+        unadjusted_pct=compute_percent(row["unadjusted"], row["portfolio_value"]),
+        top_contributors=_parse_contributors(row["best"], row["priced"]),
+        top_detractors=_parse_contributors(row["worst"], row["priced"]),
+    )
+
+
+def _parse_contributors(text: str, priced_value: int) -> list[Contributor]:
+    """Return the contributors that :func:`build_return_row` rendered."""
     return [
-        {"ticker": ticker, "return_pct": 100 * Decimal(earned), "contribution_pct": compute_percent(gain, priced)}
+        {
+            "ticker": ticker,
+            "return_pct": 100 * Decimal(earned),
+            "contribution_pct": compute_percent(gain, priced_value),
+        }
         for ticker, earned, gain in json.loads(text)
     ]

@@ -1,4 +1,4 @@
-"""Managers that file Form 13F: what one held in a quarter and how that changed, and lists of managers and filings."""
+"""Managers that file Form 13F: the holdings of a fund in a quarter, their changes, and lists of funds and filings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Time, build_record
@@ -30,46 +30,52 @@ from finapi.store.db import Row, Transaction
 SORTS = ("value", "shares", "name", "ticker", "change", "flow")
 STATUSES = ("all", *fund_positions.CHANGES)
 
-# Which positions are asked for: shares and principal, options too, options only.
-NO_OPTIONS, WITH_OPTIONS, OPTIONS_ONLY = "none", "all", "only"
+# The positions to list: shares and principal, options in addition, or options only.
+NO_OPTIONS = "none"
+WITH_OPTIONS = "all"
+OPTIONS_ONLY = "only"
 
-# Of each kind of change, the positions that moved most.
+# The number of positions that are listed of each kind of change, those with the largest flows.
 MAX_CHANGES = 100
 
 # Sorts after every word of a name and every date.
-_AFTER = "\uffff"
+_AFTER_EVERY_TEXT = "\uffff"
 
-# A quarter counts as complete once this many tenths of the previous quarter's filers have filed.
+# A quarter counts as complete when this many tenths of the previous quarter's filers have filed.
 COMPLETE_TENTHS = 9
 
+_FOUR_PLACES = Decimal("0.0001")
 
-def compute_percent(part: int | None, whole: int | None) -> Decimal | None:
-    """``part`` in per cent of ``whole`` to four places; None without a part or a whole."""
-    if part is None or not whole:
+
+def compute_percent(part: int | None, total: int | None) -> Decimal | None:
+    """Return ``part`` in per cent of ``total`` to four places. Return None if one is unknown or the total is zero."""
+    if part is None or not total:
         return None
-    return (Decimal(100 * part) / Decimal(whole)).quantize(Decimal("0.0001"), ROUND_HALF_EVEN)
+    return (Decimal(100 * part) / Decimal(total)).quantize(_FOUR_PLACES, ROUND_HALF_EVEN)
 
 
 def compute_price(value: int, shares: int) -> Decimal | None:
-    """The price of a share that a value in dollars implies, to four places; None for no shares."""
-    return (Decimal(value) / Decimal(shares)).quantize(Decimal("0.0001"), ROUND_HALF_EVEN) if shares else None
+    """Return the price of a share that a value in dollars implies, to four places, or None without shares."""
+    if not shares:
+        return None
+    return (Decimal(value) / Decimal(shares)).quantize(_FOUR_PLACES, ROUND_HALF_EVEN)
 
 
-def check_total_holdings(counts: Sequence[int], most: int) -> None:
-    """Refuse several funds, the ``ciks`` of a call, that hold more than ``most`` together; one may hold any number."""
-    if len(counts) > 1 and sum(counts) > most:
+def check_total_holdings(counts: Sequence[int], limit: int) -> None:
+    """Raise INVALID_PARAM if several funds have more than ``limit`` holdings together; one may have any number."""
+    if len(counts) > 1 and sum(counts) > limit:
         raise invalid_param(
             "ciks",
             f"The funds of ciks have {sum(counts):,} holdings together.",
-            expected=f"funds with {most:,} holdings together, or one fund",
+            expected=f"funds with {limit:,} holdings together, or one fund",
         )
 
 
-# ---- one fund's quarter
+# ---- the quarter of a fund
 
 
 class Fund(TypedDict):
-    """A manager as its own page names it."""
+    """A manager, as the endpoint of one fund describes it."""
 
     cik: str
     name: str
@@ -78,7 +84,7 @@ class Fund(TypedDict):
 
 
 class QuarterFiling(TypedDict):
-    """The filing that stands for a fund's quarter; the sums of its cover and its table are in dollars."""
+    """The latest filing that counts for a fund's quarter; the sums of its cover and its table are in dollars."""
 
     accession_no: str
     form_type: str
@@ -97,7 +103,7 @@ class QuarterFiling(TypedDict):
 
 
 class ChangeCounts(TypedDict):
-    """How many positions of a quarter changed in which way; null where that is not known."""
+    """The number of positions with each kind of change in a quarter; null if it is unknown."""
 
     new: int | None
     increased: int | None
@@ -108,33 +114,33 @@ class ChangeCounts(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class FundQuarter:
-    """A fund's quarter. ``compared`` says that its changes are known, ``reason`` otherwise why they are not."""
+    """The quarter of a fund."""
 
     cik: int
     name: str
     period: str
-    value: int  # dollars
-    positions: int
-    compared: bool
-    reason: str | None
+    value: int  # Dollars.
+    positions: int  # The number of positions.
+    has_known_changes: bool
+    reason: str | None  # Why the changes are unknown.
     fund: Fund
     filing: QuarterFiling
     counts: ChangeCounts
 
     @property
-    def previous(self) -> str:
-        """The end of the quarter before."""
+    def previous_period(self) -> str:
+        """Return the end of the quarter before."""
         return quarters.get_previous_end(self.period)
 
 
 def find_name(tx: Transaction, cik: int) -> str | None:
-    """The name of a fund, or None when finapi has no 13F report by it."""
+    """Return the name of a fund, or None if finapi has no 13F report by it."""
     name: str | None = tx.find_value("fund_name", cik=cik)
     return name
 
 
 def get_name(tx: Transaction, cik: int) -> str:
-    """The name of a fund; NOT_FOUND when finapi has no 13F report by it."""
+    """Return the name of a fund. Raise NOT_FOUND if finapi has no 13F report by it."""
     name = find_name(tx, cik)
     if name is None:
         raise ApiError("NOT_FOUND", "finapi has no 13F report by this manager.", details={"cik": f"{cik:010}"})
@@ -142,47 +148,54 @@ def get_name(tx: Transaction, cik: int) -> str:
 
 
 def list_periods(tx: Transaction, cik: int) -> list[str]:
-    """The quarters for which finapi has a fund's holdings, the newest first."""
+    """Return the quarters for which finapi has a fund's holdings, the newest first."""
     return [row["period"] for row in tx.list_rows("fund_periods", cik=cik)]
 
 
-def find_common_period(tx: Transaction, one: int, other: int) -> str | None:
-    """The latest quarter of which reports of both funds are held, None without any."""
-    return max({*list_periods(tx, one)} & {*list_periods(tx, other)}, default=None)
+def find_common_period(tx: Transaction, cik: int, other_cik: int) -> str | None:
+    """Return the latest quarter for which finapi has reports of both funds, or None."""
+    common_periods = {*list_periods(tx, cik)} & {*list_periods(tx, other_cik)}
+    return max(common_periods, default=None)
 
 
 def get_quarter(tx: Transaction, cik: int, period: str | None) -> FundQuarter:
-    """A fund's quarter, by default its latest; NOT_FOUND for an unknown fund, NOT_COVERED for a missing quarter."""
-    found = find_quarter(tx, cik, period)
-    if found is None:
+    """Return a fund's quarter, by default its latest.
+
+    Raise NOT_FOUND for an unknown fund and NOT_COVERED for a missing quarter.
+    """
+    quarter = find_quarter(tx, cik, period)
+    if quarter is None:
         name = get_name(tx, cik)
         when = f" for the quarter ended {period}" if period else ""
         details = {"cik": f"{cik:010}", "covered_periods": list_periods(tx, cik)}
         raise ApiError("NOT_COVERED", f"No holdings of {name}{when} are available.", details=details)
-    return found
+    return quarter
 
 
 def find_quarter(tx: Transaction, cik: int, period: str | None) -> FundQuarter | None:
-    """The same, or None."""
+    """Return a fund's quarter, by default its latest, or None if finapi has none."""
     row = tx.find_row("fund_quarter_record", cik=cik, period=period)
     if row is None:
         return None
     return FundQuarter(
-        cik,
-        row["name"],
-        row["period"],
-        row["value"],
-        row["positions"],
-        bool(row["compared"]),
-        row["reason"],
-        build_record(Fund, row),
-        build_record(QuarterFiling, row),
-        build_record(ChangeCounts, row),
+        cik=cik,
+        name=row["name"],
+        period=row["period"],
+        value=row["value"],
+        positions=row["positions"],
+        has_known_changes=bool(row["compared"]),
+        reason=row["reason"],
+        fund=build_record(Fund, row),
+        filing=build_record(QuarterFiling, row),
+        counts=build_record(ChangeCounts, row),
     )
 
 
+# ---- the positions of a quarter
+
+
 class VotingAuthority(TypedDict):
-    """Shares by who votes them."""
+    """Shares by the authority to vote them."""
 
     sole: int | None
     shared: int | None
@@ -225,26 +238,27 @@ class FundHolding(TypedDict):
 
 def list_holdings(
     tx: Transaction,
-    held: FundQuarter,
+    quarter: FundQuarter,
     *,
     options: str = NO_OPTIONS,
     status: str = "all",
     search: str | None = None,
     choices: str | None = None,
-    doubted: Mapping[int, DoubtedPosition] | None = None,
+    doubts: Mapping[int, DoubtedPosition] | None = None,
     sort: str = "value",
     descending: bool = True,
     limit: int,
     offset: int = 0,
 ) -> tuple[list[FundHolding], int]:
-    """A page of a quarter's positions, and how many there are in all.
+    """Return a page of a quarter's positions, and the number of all that match.
 
-    ``status`` "all" is every position still held; "closed" those that no longer are. ``choices`` are conditions on a
-    position as a query has them, ``doubted`` are the quarter's doubts where they are known.
+    ``status`` "all" selects the positions that are still held, "closed" those that no longer are. ``choices`` are the
+    conditions of a query (:func:`holdings_query.get_matching_quarter`). ``doubts`` are the doubtful positions of the
+    quarter, if the caller has loaded them.
     """
-    values = {
-        "cik": held.cik,
-        "period": held.period,
+    query_values: dict[str, Any] = {
+        "cik": quarter.cik,
+        "period": quarter.period,
         "options": options,
         "status": fund_positions.find_change_status(status),
         "search": search.upper() if search else None,
@@ -254,46 +268,72 @@ def list_holdings(
         "direction": -1 if descending else 1,
         "limit": limit,
         "offset": offset,
+        "least": None,
+        "most": None,
     }
-    values["least"] = values["most"] = total = None
     if sort == "value" and descending and search is None and choices is None:
-        # What is sorted by value alone needs the names of this page only, and of what is worth the same.
-        told = sorted(json.loads(tx.find_value("values_of_positions", values)), reverse=True)
-        total, page = len(told), told[offset : offset + limit]
-        if not page:
-            return [], total
-        values |= {"least": page[-1], "most": page[0], "offset": offset - told.index(page[0])}
-    rows, found = tx.list_page("fund_positions", values)
-    total = found if total is None else total
-    reports = json.dumps(sorted({row["report_id"] for row in rows if row["other_managers"]}))
-    names = {
-        (row["report_id"], row["number"]): row["name"] for row in tx.list_rows("names_of_managers", reports=reports)
+        # Sorting the values alone finds the values of the page. The query then joins the names of these positions only,
+        # and of positions with the same values.
+        values = sorted(json.loads(tx.find_value("values_of_positions", query_values)), reverse=True)
+        page_values = values[offset : offset + limit]
+        if not page_values:
+            return [], len(values)
+        query_values["most"] = page_values[0]
+        query_values["least"] = page_values[-1]
+        query_values["offset"] = offset - values.index(page_values[0])
+        rows, _ = tx.list_page("fund_positions", query_values)
+        total = len(values)
+    else:
+        rows, total = tx.list_page("fund_positions", query_values)
+    report_ids = json.dumps(sorted({row["report_id"] for row in rows if row["other_managers"]}))
+    manager_names = {
+        (row["report_id"], row["number"]): row["name"] for row in tx.list_rows("names_of_managers", reports=report_ids)
     }
-    doubted = value_doubts.get_doubts_of_fund(tx, held.cik, held.period) if doubted is None else doubted
-    return [_holding(row, held.value, names, doubted) for row in rows], total
+    if doubts is None:
+        doubts = value_doubts.get_doubts_of_fund(tx, quarter.cik, quarter.period)
+    records = []
+    for row in rows:
+        doubt = doubts.get(row["security_id"]) if row["in_shares"] else None
+        records.append(_build_holding(row, quarter.value, manager_names, doubt))
+    return records, total
 
 
-def _holding(
-    row: Row, whole: int, names: Mapping[tuple[int, int], str], doubted: Mapping[int, DoubtedPosition]
+def _build_holding(
+    row: Row,
+    portfolio_value: int,
+    manager_names: Mapping[tuple[int, int], str],
+    doubt: DoubtedPosition | None,
 ) -> FundHolding:
-    numbers = [part.strip() for part in (row["other_managers"] or "").split(",") if part.strip()]
     return build_record(
         FundHolding,
         row,
-        other_manager_names=[
-            names.get((row["report_id"], int(one))) if one.isdecimal() and len(one) < 10 else None for one in numbers
-        ],
+        other_manager_names=_list_manager_names(row, manager_names),
         cusip_valid=cusip.is_valid(row["cusip"]),
-        **value_doubts.build_doubt_members(doubted.get(row["security_id"]) if row["in_shares"] else None),
-        pct_of_portfolio=compute_percent(row["value_usd"], whole),
+        **value_doubts.build_doubt_members(doubt),
+        pct_of_portfolio=compute_percent(row["value_usd"], portfolio_value),
         voting_authority=build_record(VotingAuthority, row),
         status=fund_positions.find_change_name(row["status"]),
         change_pct=compute_percent(row["change_shares"], row["previous_shares"]),
     )
 
 
+def _list_manager_names(row: Row, manager_names: Mapping[tuple[int, int], str]) -> list[str | None]:
+    """Return the names of a row's other managers. A number that the report does not list has None."""
+    names: list[str | None] = []
+    for number in (row["other_managers"] or "").split(","):
+        number = number.strip()
+        if not number:
+            continue
+        is_integer = number.isdecimal() and len(number) < 10
+        names.append(manager_names.get((row["report_id"], int(number))) if is_integer else None)
+    return names
+
+
+# ---- the changes of a quarter
+
+
 class PositionChange(TypedDict):
-    """What became of one position in a quarter."""
+    """The change of one position in a quarter."""
 
     cusip: str
     ticker: str | None
@@ -320,39 +360,39 @@ class QuarterChanges(TypedDict):
     unchanged: list[PositionChange]
 
 
-def count_changes(tx: Transaction, held: FundQuarter, options: str) -> ChangeCounts:
-    """How many positions changed in which way, of those that are asked for."""
-    if not held.compared or options == WITH_OPTIONS:
-        return held.counts
-    rows = tx.list_rows("fund_change_counts", cik=held.cik, period=held.period, options=options)
+def count_changes(tx: Transaction, quarter: FundQuarter, options: str) -> ChangeCounts:
+    """Return the number of positions with each kind of change, of the kinds of positions that ``options`` selects."""
+    if not quarter.has_known_changes or options == WITH_OPTIONS:
+        return quarter.counts
+    rows = tx.list_rows("fund_change_counts", cik=quarter.cik, period=quarter.period, options=options)
     counts = {fund_positions.find_change_name(row["status"]): row["positions"] for row in rows}
     return build_record(ChangeCounts, {name: counts.get(name, 0) for name in fund_positions.CHANGES})
 
 
 def list_changes(
-    tx: Transaction, held: FundQuarter, options: str, doubted: Mapping[int, DoubtedPosition]
+    tx: Transaction, quarter: FundQuarter, options: str, doubts: Mapping[int, DoubtedPosition]
 ) -> QuarterChanges | None:
-    """The changes of a quarter, of each kind at most :data:`MAX_CHANGES`; None when they are not known."""
-    if not held.compared:
+    """Return up to :data:`MAX_CHANGES` changes of each kind, or None if they are unknown."""
+    if not quarter.has_known_changes:
         return None
 
-    def most(status: str) -> list[PositionChange]:
+    def list_largest(status: str) -> list[PositionChange]:
         rows, _ = list_holdings(
-            tx, held, options=options, status=status, doubted=doubted, sort="flow", limit=MAX_CHANGES
+            tx, quarter, options=options, status=status, doubts=doubts, sort="flow", limit=MAX_CHANGES
         )
         return [build_record(PositionChange, row) for row in rows]
 
     return {
-        "new_buys": most("new"),
-        "closed": most("closed"),
-        "increased": most("increased"),
-        "decreased": most("decreased"),
-        "unchanged": most("unchanged"),
+        "new_buys": list_largest("new"),
+        "closed": list_largest("closed"),
+        "increased": list_largest("increased"),
+        "decreased": list_largest("decreased"),
+        "unchanged": list_largest("unchanged"),
     }
 
 
 class SectorAllocation(TypedDict):
-    """What a fund holds of one sector; null is what no company is known for."""
+    """A fund's holdings of one sector; the sector is null for securities whose company is unknown."""
 
     sector: str | None
     total_value_usd: int
@@ -363,32 +403,40 @@ class SectorAllocation(TypedDict):
 
 
 def list_sector_allocations(
-    tx: Transaction, held: FundQuarter, doubted: Mapping[int, DoubtedPosition]
+    tx: Transaction, quarter: FundQuarter, doubts: Mapping[int, DoubtedPosition]
 ) -> list[SectorAllocation]:
-    """The value held by sector, the largest first; ``doubted`` are the quarter's positions."""
-    doubtful = value_doubts.sum_doubts_by([*doubted.values()], lambda one: sectors.for_group(one.sic_group)[0])
-    by_sector: dict[str | None, list[int]] = {}
-    for row in tx.list_rows("fund_value_by_group", cik=held.cik, period=held.period):
-        sums = by_sector.setdefault(sectors.for_group(row["sic_group"])[0], [0, 0])
-        sums[0] += row["value"]
-        sums[1] += row["positions"]
-    whole = sum(value for value, _ in by_sector.values())
-    ordered = sorted(by_sector.items(), key=lambda one: (-one[1][0], one[0] or ""))
-    return [
-        {
-            "sector": sector,
-            "total_value_usd": value,
-            "position_count": count,
-            "pct_of_portfolio": compute_percent(value, whole),
-            "doubted_count": doubtful.get(sector, DoubtSum()).count,
-            "doubted_value_usd": doubtful.get(sector, DoubtSum()).value,
-        }
-        for sector, (value, count) in ordered
-    ]
+    """Return the value of a fund's holdings by sector, the largest first. ``doubts`` are those of the quarter."""
+    doubt_sums = value_doubts.sum_doubts_by(
+        [*doubts.values()], lambda position: sectors.for_group(position.sic_group)[0]
+    )
+    value_by_sector: dict[str | None, int] = {}
+    count_by_sector: dict[str | None, int] = {}
+    for row in tx.list_rows("fund_value_by_group", cik=quarter.cik, period=quarter.period):
+        sector = sectors.for_group(row["sic_group"])[0]
+        value_by_sector[sector] = value_by_sector.get(sector, 0) + row["value"]
+        count_by_sector[sector] = count_by_sector.get(sector, 0) + row["positions"]
+    total_value = sum(value_by_sector.values())
+    allocations: list[SectorAllocation] = []
+    for sector in sorted(value_by_sector, key=lambda sector: (-value_by_sector[sector], sector or "")):
+        doubt_sum = doubt_sums.get(sector, DoubtSum())
+        allocations.append(
+            {
+                "sector": sector,
+                "total_value_usd": value_by_sector[sector],
+                "position_count": count_by_sector[sector],
+                "pct_of_portfolio": compute_percent(value_by_sector[sector], total_value),
+                "doubted_count": doubt_sum.count,
+                "doubted_value_usd": doubt_sum.value,
+            }
+        )
+    return allocations
+
+
+# ---- the history of a position
 
 
 class Split(TypedDict):
-    """A split of a security's shares; its day is null where only the quarter is known."""
+    """A split of a security's shares; its day is null if only the quarter is known."""
 
     date: Date | None
     ratio: float
@@ -396,8 +444,10 @@ class Split(TypedDict):
 
 
 class HistoryQuarter(TypedDict):
-    """What a fund held of a security at the end of one quarter: ``shares`` as after every later split, ``shares_raw``
-    as reported, ``shares_delta`` in the shares of the quarter.
+    """A fund's position in a security at the end of a quarter.
+
+    ``shares`` are adjusted for all later splits, ``shares_raw`` as reported, and ``shares_delta`` in the shares of the
+    quarter.
     """
 
     quarter_date: Date
@@ -416,42 +466,59 @@ class HistoryQuarter(TypedDict):
 
 
 def get_position_history(tx: Transaction, cik: int, number: str) -> tuple[Row, list[Split], list[HistoryQuarter]]:
-    """A security, its splits since the first quarter, and what a fund held of it quarter by quarter, the newest first.
+    """Return a security, its splits since the first quarter, and a fund's positions in it, the newest first.
 
-    NOT_FOUND if it never did.
-
-    Listed are the quarters in which the fund held it, and those right after in which it no longer did.
+    The list has the quarters in which the fund held the security, and the quarters right after in which it no longer
+    did. Raise NOT_FOUND if the fund never held it. ``number`` is the CUSIP.
     """
     security = tx.find_row("security", cusip=number)
-    rows = [] if security is None else tx.list_rows("position_history", cik=cik, security_id=security["id"])
+    rows: list[Row] = []
+    if security is not None:
+        rows = tx.list_rows("position_history", cik=cik, security_id=security["id"])
     if security is None or not rows:
         raise ApiError("NOT_FOUND", "No 13F report by this manager in finapi lists this CUSIP.")
-    splits = [(one, _first_after(one, rows)) for one in share_splits.list_for_security(tx, security["id"])]
-    splits = [(one, first) for one, first in splits if first > rows[-1]["quarter_date"]]
-    shown: list[HistoryQuarter] = []
+    first_period = rows[-1]["quarter_date"]
+    splits = []
+    for split in share_splits.list_for_security(tx, security["id"]):
+        first_day = _find_first_day_after(split, rows)
+        if first_day > first_period:
+            splits.append((split, first_day))
+    records = []
     for row in rows:
-        later = [Decimal(one["factor"]) for one, first in splits if first > row["quarter_date"]]
-        shares = int((row["shares_raw"] * math.prod(later, start=Decimal(1))).to_integral_value())
-        status = fund_positions.find_change_name(row["status"])
-        at = compute_price(row["value"], row["shares_raw"])
-        doubted = value_doubts.build_doubt_members(
-            value_doubts.get_doubts_of_fund(tx, cik, row["quarter_date"]).get(security["id"])
+        period = row["quarter_date"]
+        later_factors = [Decimal(split["factor"]) for split, first_day in splits if first_day > period]
+        adjusted_shares = row["shares_raw"] * math.prod(later_factors, start=Decimal(1))
+        doubt = value_doubts.get_doubts_of_fund(tx, cik, period).get(security["id"])
+        record = build_record(
+            HistoryQuarter,
+            row,
+            shares=int(adjusted_shares.to_integral_value()),
+            implied_price=compute_price(row["value"], row["shares_raw"]),
+            transaction_type=fund_positions.find_change_name(row["status"]),
+            **value_doubts.build_doubt_members(doubt),
         )
-        shown.append(
-            build_record(HistoryQuarter, row, shares=shares, implied_price=at, transaction_type=status, **doubted)
-        )
-    return security, [build_record(Split, one, ratio=float(one["factor"])) for one, _ in splits], shown
+        records.append(record)
+    split_records = [build_record(Split, split, ratio=float(split["factor"])) for split, _ in splits]
+    return security, split_records, records
 
 
-def _first_after(split: Row, rows: Sequence[Row]) -> str:
-    """The first day known to be after a split: its own, that of the quarter in which a position shows it, or the last
-    that it may have been on."""
-    counted = (row["quarter_date"] for row in rows if split["source"] in (row["split_source"] or "").split())
+def _find_first_day_after(split: Row, rows: Sequence[Row]) -> str:
+    """Return the first day that is certainly after a split.
+
+    It is the day of the split if prices show it. Of a split in a filing, it is the quarter whose change was adjusted
+    for it, else the day of the split, else the last day on which it may have happened.
+    """
     day: str = split["date"] or split["until"]
-    return day if split["source"] == share_splits.FROM_PRICES else next(counted, day)
+    if split["source"] == share_splits.FROM_PRICES:
+        return day
+    for row in rows:
+        if split["source"] in (row["split_source"] or "").split():
+            period: str = row["quarter_date"]
+            return period
+    return day
 
 
-# ---- lists of funds and of filings
+# ---- lists of funds
 
 
 class FundSummary(TypedDict):
@@ -467,36 +534,40 @@ class FundSummary(TypedDict):
 
 
 def search_funds(tx: Transaction, q: str | None, limit: int, offset: int) -> tuple[list[FundSummary], int]:
-    """Funds in whose name every word of ``q`` begins a word, the largest first, and how many there are.
+    """Return a page of the funds whose names match ``q``, the largest first, and the number of all that match.
 
-    A text of digits is a CIK; without a text, all funds.
+    A name matches if each word of ``q`` is the beginning of one of its words. A text of digits is a CIK. Without a text
+    all funds match.
     """
-    place = {"limit": limit, "offset": offset}
+    page = {"limit": limit, "offset": offset}
     if q is None:
-        rows, total = tx.list_page("funds_by_value", place)
+        rows, total = tx.list_page("funds_by_value", page)
     elif re.fullmatch("[0-9]{1,10}", q.strip()):
-        found = [fund for fund in list_funds_by_cik(tx, 1, int(q) - 1) if int(fund["cik"]) == int(q)]
-        return found[offset:], len(found)
+        funds = [fund for fund in list_funds_by_cik(tx, 1, int(q) - 1) if int(fund["cik"]) == int(q)]
+        return funds[offset:], len(funds)
     else:
         words = sorted(issuer_names.list_words(q), key=len, reverse=True)
         if not words:
             return [], 0
-        # The others as a pattern for GLOB over the name in capitals; they hold no wildcard.
-        rest = "".join(f"* {word}" for word in sorted(words[1:])) + "*"
-        values = {"word": words[0], "end": words[0] + _AFTER, "rest": rest, **place}
-        rows, total = tx.list_page("funds_by_word", values)
+        longest_word = words[0]
+        # The other words as a GLOB pattern over the sorted words of the name. They contain no wildcards.
+        other_words = "".join(f"* {word}" for word in sorted(words[1:])) + "*"
+        query_values = {"word": longest_word, "end": longest_word + _AFTER_EVERY_TEXT, "rest": other_words, **page}
+        rows, total = tx.list_page("funds_by_word", query_values)
     return [build_record(FundSummary, row) for row in rows], total
 
 
 def list_funds_by_cik(tx: Transaction, limit: int, after: int, offset: int = 0) -> list[FundSummary]:
-    """Funds in the order of their CIKs, from past ``after`` on."""
-    return [
-        build_record(FundSummary, row) for row in tx.list_rows("funds_by_cik", limit=limit, after=after, offset=offset)
-    ]
+    """Return funds in the order of their CIKs, from the first CIK above ``after`` on."""
+    rows = tx.list_rows("funds_by_cik", limit=limit, after=after, offset=offset)
+    return [build_record(FundSummary, row) for row in rows]
+
+
+# ---- lists of filings
 
 
 class QuarterFilingStatistics(TypedDict):
-    """The changes of a quarter once more, by the names of an older API."""
+    """The changes of a quarter by the names of an older API."""
 
     new_positions: int | None
     increased: int | None
@@ -528,20 +599,26 @@ class FundFiling(TypedDict):
 def list_latest_filings(
     tx: Transaction, cik: int | None, since: str | None, limit: int, offset: int
 ) -> tuple[list[FundFiling], int]:
-    """13F filings, the newest first, with what they changed, and how many there are."""
-    of = "" if cik is None else "_of_fund"
-    values = {"cik": cik, "since": since or "", "limit": limit, "offset": offset}
-    rows = tx.list_rows(f"latest_holdings_reports{of}", values)
-    return [build_filing_record(row) for row in rows], tx.find_value(f"holdings_report_count{of}", values)
+    """Return a page of 13F filings, the newest first, with their changes, and the number of all that match."""
+    query_values = {"cik": cik, "since": since or "", "limit": limit, "offset": offset}
+    if cik is None:
+        rows = tx.list_rows("latest_holdings_reports", query_values)
+        total = tx.find_value("holdings_report_count", query_values)
+    else:
+        rows = tx.list_rows("latest_holdings_reports_of_fund", query_values)
+        total = tx.find_value("holdings_report_count_of_fund", query_values)
+    return [build_filing_record(row) for row in rows], total
 
 
 def count_undated_filings(tx: Transaction, cik: int | None, since: str | None) -> int:
-    """How many 13F filings ``since`` leaves out because their day is not known."""
-    return int(tx.find_value("undated_holdings_report_count", cik=cik)) if since is not None else 0
+    """Return the number of 13F filings that ``since`` leaves out because their day is unknown."""
+    if since is None:
+        return 0
+    return int(tx.find_value("undated_holdings_report_count", cik=cik))
 
 
 def build_filing_record(row: Row) -> FundFiling:
-    """The record of a row of the view ``fund_filings``."""
+    """Return the record of a row of the view ``fund_filings``."""
     statistics = build_record(
         QuarterFilingStatistics,
         row,
@@ -553,7 +630,7 @@ def build_filing_record(row: Row) -> FundFiling:
 
 
 class OtherManager(TypedDict):
-    """Another manager that a cover page names; ``included`` when its holdings are in this report."""
+    """Another manager that a cover page names; ``included`` if its holdings are in this report."""
 
     number: int | None
     name: str
@@ -585,16 +662,17 @@ class FundCoverPage(TypedDict):
 
 
 def build_cover_page(tx: Transaction, row: Row) -> FundCoverPage:
-    """The cover page of a row of the reports, with the managers that it names."""
-    managers = [build_record(OtherManager, one) for one in tx.list_rows("managers_of_report", report_id=row["id"])]
+    """Return the cover page of a row of the reports, with the managers that it names."""
+    manager_rows = tx.list_rows("managers_of_report", report_id=row["id"])
+    managers = [build_record(OtherManager, manager_row) for manager_row in manager_rows]
     return build_record(FundCoverPage, row, other_managers=managers)
 
 
-# ---- how a quarter's reports come in
+# ---- the progress of a quarter
 
 
 class FilingProgress(TypedDict):
-    """How many managers have reported a quarter, compared with the quarter before."""
+    """The number of managers that have reported a quarter, compared with the quarter before."""
 
     period: Date
     filers: int
@@ -615,37 +693,39 @@ class FilingProgress(TypedDict):
 
 
 def compute_filing_progress(tx: Transaction, period: str, today: date) -> FilingProgress:
-    """How far the reports of a quarter have come in, compared with the quarter before and its deadline."""
-    previous = quarters.get_previous_end(period)
-    (row,) = tx.list_rows("report_counts_of_quarter", period=period)
-    earlier = tx.find_value("filer_count_of_quarter", period=previous)
-    due, next_period = quarters.get_filing_deadline(period), quarters.get_next_end(period)
-    next_due = quarters.get_filing_deadline(next_period)
+    """Return how many reports of a quarter have come in, compared with the quarter before and its deadline."""
+    previous_period = quarters.get_previous_end(period)
+    next_period = quarters.get_next_end(period)
+    counts = tx.find_row("report_counts_of_quarter", period=period)
+    assert counts is not None
+    previous_filers = tx.find_value("filer_count_of_quarter", period=previous_period)
+    deadline = quarters.get_filing_deadline(period)
+    next_deadline = quarters.get_filing_deadline(next_period)
     return build_record(
         FilingProgress,
-        row,
+        counts,
         period=period,
-        pct_reported=compute_percent(row["filers"], earlier),
-        baseline_filers=earlier,
-        baseline_period=previous,
-        deadline=due.isoformat(),
-        deadline_status="open" if today <= due else "passed",
-        is_complete=_is_complete(row["filers"], earlier, due, today),
-        days_until_deadline=(due - today).days,
-        previous_deadline=quarters.get_filing_deadline(previous).isoformat(),
-        next_deadline=next_due.isoformat(),
-        days_until_next_deadline=(next_due - today).days,
+        pct_reported=compute_percent(counts["filers"], previous_filers),
+        baseline_filers=previous_filers,
+        baseline_period=previous_period,
+        deadline=deadline.isoformat(),
+        deadline_status="open" if today <= deadline else "passed",
+        is_complete=_is_complete(counts["filers"], previous_filers, deadline, today),
+        days_until_deadline=(deadline - today).days,
+        previous_deadline=quarters.get_filing_deadline(previous_period).isoformat(),
+        next_deadline=next_deadline.isoformat(),
+        days_until_next_deadline=(next_deadline - today).days,
         next_reporting_period_start=next_period,
     )
 
 
-def _is_complete(filers: int, earlier: int, due: date, today: date) -> bool:
-    """Whether the deadline has passed, and most of the previous quarter's filers have filed again."""
-    return today > due and filers > 0 and 10 * filers >= COMPLETE_TENTHS * earlier
+def _is_complete(filers: int, previous_filers: int, deadline: date, today: date) -> bool:
+    """Return True if the deadline has passed and most of the previous quarter's filers have filed again."""
+    return today > deadline and filers > 0 and 10 * filers >= COMPLETE_TENTHS * previous_filers
 
 
 class QuarterMetadata(TypedDict):
-    """When the reports of a quarter are due, and whether most have come in."""
+    """The deadline of a quarter's reports, and whether most have come in."""
 
     quarter: Date
     filing_deadline: Date
@@ -654,31 +734,32 @@ class QuarterMetadata(TypedDict):
 
 
 def build_quarter_metadata(tx: Transaction, period: str, today: date) -> QuarterMetadata:
-    """The deadline of a quarter, and whether most of its reports have come in."""
-    due = quarters.get_filing_deadline(period)
-    filers, earlier = (
-        tx.find_value("filer_count_of_quarter", period=one) for one in (period, quarters.get_previous_end(period))
-    )
+    """Return the deadline of a quarter, and whether most of its reports have come in."""
+    deadline = quarters.get_filing_deadline(period)
+    filers = tx.find_value("filer_count_of_quarter", period=period)
+    previous_filers = tx.find_value("filer_count_of_quarter", period=quarters.get_previous_end(period))
     return {
         "quarter": period,
-        "filing_deadline": due.isoformat(),
-        "is_complete": _is_complete(filers, earlier, due, today),
-        "days_until_deadline": (due - today).days,
+        "filing_deadline": deadline.isoformat(),
+        "is_complete": _is_complete(filers, previous_filers, deadline, today),
+        "days_until_deadline": (deadline - today).days,
     }
 
 
 def get_latest_quarter(tx: Transaction) -> str:
-    """The last quarter for which finapi has holdings; NOT_COVERED when there is none."""
-    period: str | None = tx.find_value("latest_quarter_before", period=_AFTER)
+    """Return the last quarter for which finapi has holdings. Raise NOT_COVERED if there is none."""
+    period: str | None = tx.find_value("latest_quarter_before", period=_AFTER_EVERY_TEXT)
     if period is None:
         raise ApiError("NOT_COVERED", "finapi has no 13F holdings.")
     return period
 
 
 def list_quarters(tx: Transaction) -> list[str]:
-    """The quarters for which finapi has holdings, the newest first."""
-    found: list[str] = []
-    # From one to the next by the index: a list of them all would read every row.
-    while period := tx.find_value("latest_quarter_before", period=found[-1] if found else _AFTER):
-        found.append(period)
-    return found
+    """Return the quarters for which finapi has holdings, the newest first."""
+    periods: list[str] = []
+    # One look-up in the index for each quarter. A DISTINCT query would read every row.
+    period = tx.find_value("latest_quarter_before", period=_AFTER_EVERY_TEXT)
+    while period is not None:
+        periods.append(period)
+        period = tx.find_value("latest_quarter_before", period=period)
+    return periods

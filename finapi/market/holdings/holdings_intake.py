@@ -1,4 +1,8 @@
-"""13F documents on their way into the store: which of a folder are one filing, a cover and its table."""
+"""13F documents on their way into the store.
+
+A 13F filing has two documents: a cover page and an information table. :func:`group_filings` finds the two among the
+documents of a folder, :func:`read_report` parses them, and ``holdings_store`` stores the report.
+"""
 
 from __future__ import annotations
 
@@ -13,134 +17,149 @@ from finapi.market.documents.families import Family
 from finapi.market.documents.identification import Subject
 from finapi.market.documents.metadata import HEADER_EVIDENCE, FilingMetadata
 from finapi.market.documents.sources import Document
-from finapi.market.holdings import cost_basis, holdings_store, industry_flows, value_doubts
-from finapi.market.holdings import holdings_report as holdings_report
+from finapi.market.holdings import cost_basis, holdings_report, holdings_store, industry_flows, value_doubts
 from finapi.market.holdings.holdings_report import CALLS, PUTS, HoldingsReport
 from finapi.store.db import Row, Transaction
 
-COVER, TABLE = "13f-cover", "13f-table"
+# Kinds of documents (edgar/document_kinds.py).
+COVER = "13f-cover"
+TABLE = "13f-table"
 
-_PUT_CALL = {CALLS: "Call", PUTS: "Put"}
-_UNREAD = "its holdings are not in XML, as before 2013, and are not read"
+_OPTION_TYPE_BY_KIND = {CALLS: "Call", PUTS: "Put"}
+_NOT_XML = "its holdings are not in XML, as before 2013, and are not read"
 
 
 def group_filings(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:
-    """The filings among the 13F documents of a folder; every document is in exactly one.
+    """Yield the documents of each filing. Every document is in exactly one of them.
 
-    A lone cover and a lone table belong together: that is what a filing's folder on EDGAR holds. Of several,
-    those do that carry one accession number in their names, and then those of which the table ties to the
-    cover in count and value and to no other.
+    A single cover and a single table belong together, because a filing's folder on EDGAR contains just these two. Among
+    several, those belong together that have the same accession number in their names. The others are matched by their
+    numbers of rows and sums of values.
     """
-    covers = [one for one in documents if one.kind == COVER]
-    tables = [one for one in documents if one.kind == TABLE]
+    covers = [document for document in documents if document.kind == COVER]
+    tables = [document for document in documents if document.kind == TABLE]
     if len(covers) <= 1 and len(tables) <= 1:
         yield [*covers, *tables]
         return
     for cover in list(covers):
         number = identifiers.find_accession_in_name(cover.name)
-        same = [table for table in tables if number and identifiers.find_accession_in_name(table.name) == number]
-        if len(same) == 1:
+        if not number:
+            continue
+        matches = [table for table in tables if identifiers.find_accession_in_name(table.name) == number]
+        if len(matches) == 1:
             covers.remove(cover)
-            tables.remove(same[0])
-            yield [cover, same[0]]
-    yield from _by_sums(covers, tables)
+            tables.remove(matches[0])
+            yield [cover, matches[0]]
+    yield from _match_by_sums(covers, tables)
 
 
-def _by_sums(covers: list[Document], tables: list[Document]) -> Iterator[Sequence[Document]]:
-    """The rest: by what the covers say that their tables sum to; what cannot be read stands by itself."""
-    wanted: dict[tuple[int | None, int | None], list[Document]] = {}
+def _match_by_sums(covers: list[Document], tables: list[Document]) -> Iterator[Sequence[Document]]:
+    """Yield filings of which the table has the number of rows and the sum that only this cover states.
+
+    A document that cannot be parsed, or that has no unique match, is yielded alone.
+    """
+    covers_by_totals: dict[tuple[int | None, int | None], list[Document]] = {}
     for cover in covers:
         try:
-            said = thirteenf.parse_cover(cover.read(), cover.path)
+            cover_page = thirteenf.parse_cover(cover.read(), cover.path)
         except ParseError:
             yield [cover]
             continue
-        wanted.setdefault((said.entry_total, said.value_total), []).append(cover)
+        covers_by_totals.setdefault((cover_page.entry_total, cover_page.value_total), []).append(cover)
     for table in tables:
         try:
             rows = thirteenf.parse_table(table.read(), table.path)
         except ParseError:
             yield [table]
             continue
-        ties = wanted.get((len(rows), sum(row.value for row in rows)), [])
-        yield [ties.pop(), table] if len(ties) == 1 else [table]
-    for left in wanted.values():
-        yield from ([cover] for cover in left)
+        matches = covers_by_totals.get((len(rows), sum(row.value for row in rows)), [])
+        yield [matches.pop(), table] if len(matches) == 1 else [table]
+    for unmatched_covers in covers_by_totals.values():
+        for cover in unmatched_covers:
+            yield [cover]
 
 
 def read_report(documents: Sequence[Document]) -> HoldingsReport:
-    """The report that a cover and its table make; ParseError when they make none."""
-    rows = None
-    covers = [one.path for one in documents if one.kind == COVER]
-    if not covers:
+    """Return the report of a cover and its table. Raise ParseError if they are not a report."""
+    cover_paths = [document.path for document in documents if document.kind == COVER]
+    if not cover_paths:
         reason = "is the table of a 13F without its cover, which alone says whose it is and of which quarter"
         raise ParseError(documents[0].path, "", reason)
+    rows = None
     digests = []
-    for one in documents:
-        # Blank lines around a document are its envelope's: a bare file and the same one inside a full
-        # submission are one content.
-        data = one.read().strip()
-        digests.append(hashlib.sha256(data).digest())
-        if one.kind == COVER:
-            cover = thirteenf.parse_cover(data, one.path)
+    for document in documents:
+        # Blank lines around a document belong to its envelope: a separate file and the same document in a full
+        # submission have the same content.
+        content = document.read().strip()
+        digests.append(hashlib.sha256(content).digest())
+        if document.kind == COVER:
+            cover = thirteenf.parse_cover(content, document.path)
         else:
-            rows = thirteenf.parse_table(data, one.path)
+            rows = thirteenf.parse_table(content, document.path)
     digest = hashlib.sha256(b"".join(sorted(digests))).digest()
-    return holdings_report.build_report(cover, rows, digest, len(documents), covers[0])
+    return holdings_report.build_report(cover, rows, digest, len(documents), cover_paths[0])
 
 
-def _note(report: HoldingsReport, filed: FilingMetadata) -> str | None:
-    """What the operator should know of a report that was stored."""
+def _build_note(report: HoldingsReport, metadata: FilingMetadata) -> str | None:
+    """Return a note for the operator about a stored report, or None."""
     notes = []
     cover = report.cover
-    if not report.whole:
+    if not report.is_complete:
         notes.append(
             f"the table has {len(report.rows)} of the {cover.entry_total} rows that its cover says: "
             "no change is concluded from it"
         )
     elif cover.value_total is not None and cover.value_total != report.row_value:
         notes.append(f"the rows sum to {report.row_value}, the cover says {cover.value_total}")
-    if filed.filed_at is None:
+    if metadata.filed_at is None:
         notes.append("the filing date is not known: it counts as the first of its quarter")
     return "; ".join(notes) or None
 
 
-def _subject(report: HoldingsReport) -> Subject:
+def _get_subject(report: HoldingsReport) -> Subject:
     return Subject((report.cik,), report.cover.form, report.cover.period, report.sha256)
 
 
-def _pack_rows(tx: Transaction) -> Iterator[tuple[HoldingsReport, FilingMetadata, None]]:
-    """Every stored 13F report with its filing, in the order of accession numbers and contents."""
+def _iter_reports_to_pack(tx: Transaction) -> Iterator[tuple[HoldingsReport, FilingMetadata, None]]:
+    """Yield every stored 13F report with its filing, ordered by accession number and content."""
     for row in tx.list_rows("holdings_reports_to_pack"):
-        filed = FilingMetadata(
+        metadata = FilingMetadata(
             row["accession"], HEADER_EVIDENCE, filed_at=row["filed_at"] or None, accepted_at=row["accepted_at"]
         )
-        table = tuple(_holding(one) for one in tx.list_rows("holdings_to_pack", report_id=row["id"]))
-        yield HoldingsReport(_cover(tx, row), table, row["sha256"], row["documents"]), filed, None
+        holdings = tuple(_build_holding(holding) for holding in tx.list_rows("holdings_to_pack", report_id=row["id"]))
+        report = HoldingsReport(
+            cover=_build_cover(tx, row), rows=holdings, sha256=row["sha256"], documents=row["documents"]
+        )
+        yield report, metadata, None
 
 
-def _cover(tx: Transaction, row: Row) -> CoverPage:
-    managers: tuple[list[Manager], list[Manager]] = ([], [])
-    for one in tx.list_rows("managers_of_report", report_id=row["id"]):
-        managers[one["included"]].append(Manager(one["number"], one["name"], one["cik"], one["file_number"]))
-    values = {
+def _build_cover(tx: Transaction, row: Row) -> CoverPage:
+    reporting_managers: list[Manager] = []
+    included_managers: list[Manager] = []
+    for manager_row in tx.list_rows("managers_of_report", report_id=row["id"]):
+        manager = Manager(manager_row["number"], manager_row["name"], manager_row["cik"], manager_row["file_number"])
+        (included_managers if manager_row["included"] else reporting_managers).append(manager)
+    # The other fields of a cover page are columns of the same name.
+    fields = {
         name: row[name] for name in CoverPage.__slots__ if name not in ("reporting_managers", "included_managers")
     }
-    values.update(
-        cik=f"{row['cik']:010}",
-        confidential_omitted=bool(row["confidential_omitted"]),
-        reporting_managers=tuple(managers[0]),
-        included_managers=tuple(managers[1]),
-    )
-    return CoverPage(**values)
+    fields["cik"] = f"{row['cik']:010}"
+    fields["confidential_omitted"] = bool(row["confidential_omitted"])
+    fields["reporting_managers"] = tuple(reporting_managers)
+    fields["included_managers"] = tuple(included_managers)
+    return CoverPage(**fields)
 
 
-def _holding(row: Row) -> Holding:
-    values = {**dict(row), "amount_type": "PRN" if row["principal"] else "SH", "put_call": _PUT_CALL.get(row["kind"])}
-    return Holding(**{name: values[name] for name in Holding._fields})
+def _build_holding(row: Row) -> Holding:
+    # The other fields of a holding are columns of the same name.
+    columns = dict(row)
+    columns["amount_type"] = "PRN" if row["principal"] else "SH"
+    columns["put_call"] = _OPTION_TYPE_BY_KIND.get(row["kind"])
+    return Holding(**{name: columns[name] for name in Holding._fields})
 
 
-def _finish(tx: Transaction, now: datetime) -> int:
+def _finish_ingest(tx: Transaction, now: datetime) -> int:
+    """Recompute what depends on many reports, once after an ingest. Return the number of fund quarters that changed."""
     tx.run_after_commit(cost_basis.recompute_all)
     tx.run_after_commit(value_doubts.recompute_all)
     tx.run_after_commit(industry_flows.recompute_all)
@@ -151,13 +170,13 @@ FAMILY = Family(
     content=HoldingsReport,
     group_documents=group_filings,
     read_content=read_report,
-    get_subject=_subject,
+    get_subject=_get_subject,
     store=holdings_store.store_report,
-    describe_stored=_note,
+    describe_stored=_build_note,
     move_filing=holdings_store.move_reports,
     update_dates=holdings_store.update_filing_days,
-    finish_ingest=_finish,
-    unread_reasons={"13F-HR": _UNREAD, "13F-HR/A": _UNREAD},
-    iter_pack_rows=_pack_rows,
+    finish_ingest=_finish_ingest,
+    unread_reasons={"13F-HR": _NOT_XML, "13F-HR/A": _NOT_XML},
+    iter_pack_rows=_iter_reports_to_pack,
     arrival_kinds=("13f_batch", "filing"),
 )

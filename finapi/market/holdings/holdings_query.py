@@ -1,4 +1,10 @@
-"""What ``POST /form-13f/holdings`` and ``cover-pages`` ask by their queries, and what they find."""
+"""The queries of ``POST /form-13f/holdings`` and ``/form-13f/cover-pages``: their fields, and their results.
+
+``core/query_language`` parses a query into alternatives. Each alternative is a list of conditions that must all hold.
+For example, ``cik:1067983 AND (ticker:AAPL OR ticker:KO)`` has two alternatives with two conditions each. Conditions on
+a report (its fund, quarter, number, form and day) select the cover pages or the quarter. The other conditions select
+the positions of the quarter.
+"""
 
 from __future__ import annotations
 
@@ -13,154 +19,194 @@ from finapi.market.holdings import funds
 from finapi.market.holdings.funds import FundCoverPage, FundQuarter
 from finapi.store.db import Row, Transaction
 
-# Cover pages that a query looks at when no fund and no accession number narrows it, and tests of all of them.
-MAX_SEARCHED_PAGES, MAX_CONDITION_TESTS = 100_000, 1_000_000
-_NAMES = 200  # funds whose names match that are looked at
-_ELSEWHERE = "GET /tickers/{ticker}/holders and /form-13f/holdings/search list the funds that hold a security"
+# Cover pages that are searched if no fund and no accession number limits the query.
+MAX_SEARCHED_PAGES = 100_000
+# Tests of conditions on all of these cover pages together.
+MAX_CONDITION_TESTS = 1_000_000
+# Funds that are searched if a query names them by words.
+MAX_FUNDS_BY_NAME = 200
+_OTHER_ENDPOINTS = "GET /tickers/{ticker}/holders and /form-13f/holdings/search list the funds that hold a security"
 
 
 class CoverPages(NamedTuple):
-    """A page of cover pages; whether more follow, and whether older ones were not looked at."""
+    """A page of cover pages."""
 
     pages: list[FundCoverPage]
     has_more: bool
-    is_truncated: bool
+    is_truncated: bool  # Older cover pages were not searched.
 
 
 def find_cover_pages(tx: Transaction, text: str, limit: int, offset: int) -> CoverPages:
-    """The cover pages that a query finds, the newest first, notices included."""
-    choices = query_language.parse_conditions(text, {**_of_report(), **_of_position(tx), **_of_names(tx)})
+    """Return the cover pages that match a query, the newest first, including notices."""
+    fields = {**_build_report_fields(), **_build_position_fields(tx), **_build_name_fields(tx)}
+    alternatives = query_language.parse_conditions(text, fields)
     ciks: list[int] = []
     accessions: list[str] = []
-    narrow = True
-    for choice in choices:
-        by = [one for one in choice if one["field"] in ("cik", "accession") and not one["not"]]
-        narrow = narrow and bool(by)
-        for one in by[:1]:
-            (ciks if one["field"] == "cik" else accessions).extend(one["values"])
-    # One more than are looked at, to know whether there are.
-    looked = min(MAX_SEARCHED_PAGES, MAX_CONDITION_TESTS // sum(map(len, choices)))
-    values = {"choices": json.dumps(choices), "limit": limit + 1, "offset": offset, "looked": 0 if narrow else looked}
-    rows = tx.list_rows("cover_pages", values, ciks=json.dumps(ciks), accessions=json.dumps(accessions))
-    cut = not narrow and tx.find_value("cover_page_beyond", looked=looked) is not None
-    return CoverPages([funds.build_cover_page(tx, row) for row in rows[:limit]], len(rows) > limit, cut)
+    all_are_limited = True
+    for alternative in alternatives:
+        condition = _find_limiting_condition(alternative)
+        if condition is None:
+            all_are_limited = False
+        elif condition["field"] == "cik":
+            ciks.extend(condition["values"])
+        else:
+            accessions.extend(condition["values"])
+    condition_count = sum(len(alternative) for alternative in alternatives)
+    searched_pages = min(MAX_SEARCHED_PAGES, MAX_CONDITION_TESTS // condition_count)
+    rows = tx.list_rows(
+        "cover_pages",
+        choices=json.dumps(alternatives),
+        ciks=json.dumps(ciks),
+        accessions=json.dumps(accessions),
+        looked=0 if all_are_limited else searched_pages,
+        limit=limit + 1,
+        offset=offset,
+    )
+    is_truncated = not all_are_limited and tx.find_value("cover_page_beyond", looked=searched_pages) is not None
+    pages = [funds.build_cover_page(tx, row) for row in rows[:limit]]
+    return CoverPages(pages, has_more=len(rows) > limit, is_truncated=is_truncated)
+
+
+def _find_limiting_condition(alternative: list[Condition]) -> Condition | None:
+    """Return the first condition that limits an alternative to some funds or filings, or None."""
+    for condition in alternative:
+        if condition["field"] in ("cik", "accession") and not condition["not"]:
+            return condition
+    return None
 
 
 def get_matching_quarter(tx: Transaction, text: str) -> tuple[FundQuarter, str | None]:
-    """The newest quarter of one fund that a query asks for, and what of its positions is wanted; None: all.
+    """Return the latest quarter of a fund that matches a query, and the conditions on its positions.
 
-    INVALID_PARAM for a query of several funds or of none.
+    The conditions are a JSON text for :func:`funds.list_holdings`, or None for all positions. Raise INVALID_PARAM if
+    the query names several funds or none, and NOT_COVERED if no quarter of the fund matches.
     """
-    choices = query_language.parse_conditions(
-        text, {**_of_report(), **_of_position(tx), "issuer": _ISSUER, "": _ISSUER}
-    )
-    named = {_fund(tx, choice) for choice in choices}
-    if None in named or len(named) != 1:
-        message = f"Holdings are served of one fund: the query must name it by cik. {_ELSEWHERE}."
+    fields = {**_build_report_fields(), **_build_position_fields(tx), "issuer": _ISSUER_FIELD, "": _ISSUER_FIELD}
+    alternatives = query_language.parse_conditions(text, fields)
+    named_ciks = {_find_fund(tx, alternative) for alternative in alternatives}
+    if None in named_ciks or len(named_ciks) != 1:
+        message = f"Holdings are served of one fund: the query must name it by cik. {_OTHER_ENDPOINTS}."
         raise invalid_param("query", message, expected="cik:1067983")
-    (cik,) = named
+    cik = named_ciks.pop()
     assert cik is not None
     name = funds.get_name(tx, cik)
     for row in tx.list_rows("fund_quarters_to_test", cik=cik):
-        wanted = [
-            [one for one in choice if one["field"] not in _REPORT]
-            for choice in choices
-            if all(_holds(one, row) for one in choice if one["field"] in _REPORT)
+        position_conditions = [
+            _list_position_conditions(alternative)
+            for alternative in alternatives
+            if _matches_report_conditions(alternative, row)
         ]
-        if wanted:
-            held = funds.get_quarter(tx, cik, row["period"])
-            return held, None if [] in wanted else json.dumps(wanted)
+        if position_conditions:
+            quarter = funds.get_quarter(tx, cik, row["period"])
+            # An alternative without conditions on positions matches all of them.
+            matches_all = [] in position_conditions
+            return quarter, None if matches_all else json.dumps(position_conditions)
     details = {"cik": f"{cik:010}", "covered_periods": funds.list_periods(tx, cik)}
     raise ApiError("NOT_COVERED", f"finapi holds no quarter of {name} that the query asks for.", details=details)
 
 
-def _fund(tx: Transaction, choice: list[Condition]) -> int | None:
-    """The fund that a choice names by its CIK or a filing."""
-    for one in choice:
-        if one["field"] == "cik" and not one["not"]:
-            return int(one["values"][0])
-        if one["field"] == "accession" and not one["not"]:
-            cik: int | None = tx.find_value("fund_of_accession", accession=one["values"][0])
-            return cik
-    return None
+def _find_fund(tx: Transaction, alternative: list[Condition]) -> int | None:
+    """Return the CIK of the fund that an alternative names by its CIK or by a filing, or None."""
+    condition = _find_limiting_condition(alternative)
+    if condition is None:
+        return None
+    if condition["field"] == "cik":
+        return int(condition["values"][0])
+    cik: int | None = tx.find_value("fund_of_accession", accession=condition["values"][0])
+    return cik
 
 
-def _holds(one: Condition, row: Row) -> bool:
-    """Whether a condition on a report holds of a quarter's."""
-    value = row[one["field"]]
-    if "values" in one:
-        held = value in one["values"]
+def _list_position_conditions(alternative: list[Condition]) -> list[Condition]:
+    return [condition for condition in alternative if condition["field"] not in _REPORT_FIELD_NAMES]
+
+
+def _matches_report_conditions(alternative: list[Condition], row: Row) -> bool:
+    """Return True if all conditions on a report hold for the report of a quarter."""
+    return all(_matches(condition, row) for condition in alternative if condition["field"] in _REPORT_FIELD_NAMES)
+
+
+def _matches(condition: Condition, row: Row) -> bool:
+    column = row[condition["field"]]
+    if "values" in condition:
+        is_match = column in condition["values"]
     else:
-        low, high = one["low"], one["high"]
-        # What has no date lies in no range of dates.
-        held = bool(value) and (low is None or value >= low) and (high is None or value <= high)
-    return held is not one["not"]
+        low = condition["low"]
+        high = condition["high"]
+        # A report without a day is in no range of days.
+        is_match = bool(column) and (low is None or column >= low) and (high is None or column <= high)
+    return is_match is not condition["not"]
 
 
-# ---- fields: what a value means, or ValueError
+# ---- fields: each parser returns a condition or a bound, or raises ValueError
 
 
-def _accession(text: str) -> Condition:
+def _parse_accession(text: str) -> Condition:
     number = identifiers.parse_accession(text)
     if number is None:
         raise ValueError
     return {"values": [number]}
 
 
-def _day(text: str) -> str:
-    # A day may be written with its time, as clients have it.
+def _parse_cik(text: str) -> Condition:
+    return {"values": [int(identifiers.parse_cik(text))]}
+
+
+def _parse_form(text: str) -> Condition:
+    return {"values": [text.upper()]}
+
+
+def _parse_day(text: str) -> str:
+    # Clients may write a day with its time.
     return days.validate(text[:10])
 
 
-_DAYS = "a date or [date TO date]"
-_REPORT = ("cik", "period", "accession", "form", "filed")
-
-
-def _of_report() -> dict[str, QueryField]:
-    """Fields of a report's cover."""
-    return {
-        "cik": QueryField(("cik", "filerCik"), lambda text: {"values": [int(identifiers.parse_cik(text))]}, "a CIK"),
-        "period": QueryField(("period", "periodOfReport", "period_of_report"), _day, _DAYS, is_range=True),
-        "accession": QueryField(
-            ("accession", "accessionNo", "accession_no", "accession_number"), _accession, "an accession number"
-        ),
-        "form": QueryField(("form", "formType", "form_type"), lambda text: {"values": [text.upper()]}, "a form"),
-        "filed": QueryField(("filed", "filedAt", "filed_at"), _day, _DAYS, is_range=True),
-    }
-
-
-def _of_position(tx: Transaction) -> dict[str, QueryField]:
-    """Fields of what is held."""
-
-    def ticker(text: str) -> Condition:
-        return {"field": "security", "values": _ids(tx, ticker=tickers.normalise(text), cusip=None)}
-
-    def number(text: str) -> Condition:
-        return {"field": "security", "values": _ids(tx, ticker=None, cusip=cusip.validate(text.upper()))}
-
-    return {
-        "ticker": QueryField(("holdings.ticker", "ticker"), ticker, "a ticker"),
-        "cusip": QueryField(("holdings.cusip", "cusip"), number, "a CUSIP"),
-    }
-
-
-def _ids(tx: Transaction, **by: str | None) -> list[int]:
-    return [row["id"] for row in tx.list_rows("ids_of_ticker_or_cusip", by)]
-
-
-def _of_names(tx: Transaction) -> dict[str, QueryField]:
-    """Fields that find funds by words of their names."""
-
-    def named(text: str) -> Condition:
-        found, _ = funds.search_funds(tx, text, _NAMES, 0)
-        return {"field": "cik", "values": [int(one["cik"]) for one in found]}
-
-    name = QueryField(("filerName", "name", "companyName", "filer_name"), named, "a name")
-    return {"name": name, "": name}
-
-
-def _issuer(text: str) -> Condition:
+def _parse_issuer(text: str) -> Condition:
     return {"field": "issuer", "text": text.upper()}
 
 
-_ISSUER = QueryField(("holdings.nameOfIssuer", "nameOfIssuer", "issuer_name"), _issuer, "a name")
+_DAYS = "a date or [date TO date]"
+_REPORT_FIELD_NAMES = ("cik", "period", "accession", "form", "filed")
+_ISSUER_FIELD = QueryField(("holdings.nameOfIssuer", "nameOfIssuer", "issuer_name"), _parse_issuer, "a name")
+
+
+def _build_report_fields() -> dict[str, QueryField]:
+    """Return the fields of a report's cover page."""
+    return {
+        "cik": QueryField(("cik", "filerCik"), _parse_cik, "a CIK"),
+        "period": QueryField(("period", "periodOfReport", "period_of_report"), _parse_day, _DAYS, is_range=True),
+        "accession": QueryField(
+            ("accession", "accessionNo", "accession_no", "accession_number"), _parse_accession, "an accession number"
+        ),
+        "form": QueryField(("form", "formType", "form_type"), _parse_form, "a form"),
+        "filed": QueryField(("filed", "filedAt", "filed_at"), _parse_day, _DAYS, is_range=True),
+    }
+
+
+def _build_position_fields(tx: Transaction) -> dict[str, QueryField]:
+    """Return the fields of a position's security."""
+
+    def parse_ticker(text: str) -> Condition:
+        return {"field": "security", "values": _list_security_ids(tx, ticker=tickers.normalise(text), number=None)}
+
+    def parse_cusip(text: str) -> Condition:
+        return {"field": "security", "values": _list_security_ids(tx, ticker=None, number=cusip.validate(text.upper()))}
+
+    return {
+        "ticker": QueryField(("holdings.ticker", "ticker"), parse_ticker, "a ticker"),
+        "cusip": QueryField(("holdings.cusip", "cusip"), parse_cusip, "a CUSIP"),
+    }
+
+
+def _list_security_ids(tx: Transaction, *, ticker: str | None, number: str | None) -> list[int]:
+    return [row["id"] for row in tx.list_rows("ids_of_ticker_or_cusip", ticker=ticker, cusip=number)]
+
+
+def _build_name_fields(tx: Transaction) -> dict[str, QueryField]:
+    """Return the fields that find funds by words of their names."""
+
+    def parse_name(text: str) -> Condition:
+        matching_funds, _ = funds.search_funds(tx, text, MAX_FUNDS_BY_NAME, 0)
+        return {"field": "cik", "values": [int(fund["cik"]) for fund in matching_funds]}
+
+    name_field = QueryField(("filerName", "name", "companyName", "filer_name"), parse_name, "a name")
+    return {"name": name_field, "": name_field}

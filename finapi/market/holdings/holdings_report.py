@@ -1,4 +1,4 @@
-"""One 13F filing as finapi keeps it: cover, rows, and how far the two agree."""
+"""One 13F filing as finapi stores it: its cover page and the rows of its information table."""
 
 from __future__ import annotations
 
@@ -9,44 +9,47 @@ from finapi.core.errors import ParseError
 from finapi.edgar import thirteenf
 from finapi.market.holdings import quarters
 
-# Kinds of a position. Options are positions of their own: a put on a share is no share.
-SHARES, PRINCIPAL, CALLS, PUTS = 0, 1, 2, 3
-_KINDS = {(None, "SH"): SHARES, (None, "PRN"): PRINCIPAL}
-_OPTIONS = {"Call": CALLS, "Put": PUTS}
+# The kinds of a position. Options are positions of their own: a put on a share is not a share.
+SHARES = 0
+PRINCIPAL = 1
+CALLS = 2
+PUTS = 3
+_KIND_BY_AMOUNT_TYPE = {"SH": SHARES, "PRN": PRINCIPAL}
+_KIND_BY_OPTION_TYPE = {"Call": CALLS, "Put": PUTS}
 
 
 @dataclass(frozen=True, slots=True)
 class HoldingsReport:
-    """A 13F: ``sha256`` is over its documents, ``documents`` how many they were. Values are in the filing's unit."""
+    """A 13F report. Its values are in the unit of the filing: dollars or thousands of dollars."""
 
     cover: thirteenf.CoverPage
     rows: tuple[thirteenf.Holding, ...]
-    sha256: bytes
-    documents: int
+    sha256: bytes  # Of the digests of the documents; it does not depend on their order.
+    documents: int  # The number of documents that the report was parsed from.
 
     @property
     def cik(self) -> int:
-        """The manager."""
+        """Return the CIK of the manager."""
         return int(self.cover.cik)
 
     @property
     def row_value(self) -> int:
-        """The sum of the rows, in their own unit."""
+        """Return the sum of the rows in their own unit."""
         return sum(row.value for row in self.rows)
 
     @property
-    def whole(self) -> bool:
-        """Whether there are as many rows as the cover says."""
+    def is_complete(self) -> bool:
+        """Return True if the table has as many rows as the cover states, or if the cover states no number."""
         return self.cover.entry_total is None or self.cover.entry_total == len(self.rows)
 
 
 def build_report(
     cover: thirteenf.CoverPage, rows: list[thirteenf.Holding] | None, sha256: bytes, documents: int, file: str
 ) -> HoldingsReport:
-    """The report that a cover and its table make; ParseError when they cannot be one report.
+    """Return the report of a cover page and its table. Raise ParseError if they cannot belong to one report.
 
-    A notice (13F-NT) has no table and a holdings report has one: a cover alone would be a fund that holds
-    nothing, which nobody reported.
+    A notice (13F-NT) has no table. Every other report has one: a cover alone would be a fund without holdings, which
+    no manager reported.
     """
     period = date.fromisoformat(cover.period)
     if not quarters.is_quarter_end(period):
@@ -56,9 +59,11 @@ def build_report(
     if rows is None and not cover.is_notice and cover.entry_total != 0:
         entries = "" if cover.entry_total is None else f" of {cover.entry_total} entries"
         raise ParseError(file, "", f"is a {cover.form} cover without its table{entries}")
-    return HoldingsReport(cover, tuple(rows or ()), sha256, documents)
+    return HoldingsReport(cover=cover, rows=tuple(rows or ()), sha256=sha256, documents=documents)
 
 
 def get_position_kind(row: thirteenf.Holding) -> int:
-    """The kind of position that a row is."""
-    return _OPTIONS[row.put_call] if row.put_call else _KINDS[None, row.amount_type]
+    """Return the kind of position that a row of a table describes: SHARES, PRINCIPAL, CALLS or PUTS."""
+    if row.put_call:
+        return _KIND_BY_OPTION_TYPE[row.put_call]
+    return _KIND_BY_AMOUNT_TYPE[row.amount_type]

@@ -1,7 +1,9 @@
-"""13F reports into rows: the one way in, for an ingest and for an embedded pack alike.
+"""13F reports as rows: the one way in, for an ingest and for an embedded pack alike.
 
-A report's own rows never change. What stands for a fund's quarter follows from all its reports and is made
-anew whenever one is added or its day becomes known, so that the order in which they came leaves no trace.
+The rows of a report never change. The positions of a fund's quarter follow from all its reports for the quarter, and
+are recomputed whenever a report is added or a filing day becomes known. Each computation also updates the rows that
+depend on it: the changes of the next quarter, and the sums of each security over all funds. So the same documents lead
+to the same rows, in any order.
 """
 
 from __future__ import annotations
@@ -10,72 +12,68 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 from heapq import nlargest
-from itertools import repeat
-from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple
+from operator import add
+from typing import NamedTuple
 
 from finapi.core import stopping
 from finapi.edgar.form_families import THIRTEEN_F
 from finapi.market.documents import announcements, filing_store, identification
 from finapi.market.documents.metadata import CLAIMED_RANK, DOCUMENT_EVIDENCE, FilingMetadata, Party, is_unfiled
 from finapi.market.holdings import fund_positions, funds, quarters, value_units
-from finapi.market.holdings.fund_positions import FundPosition, StandingReport
+from finapi.market.holdings.fund_positions import FundPosition, PositionKey, ReportedRow, StandingReport
 from finapi.market.holdings.holdings_report import CALLS, PUTS, SHARES, HoldingsReport, get_position_kind
 from finapi.market.reference import companies, issuer_names, securities, share_splits
 from finapi.store.db import Row, Transaction
 
-# Positions of a table that are compared with those of other managers, and funds that one report makes doubtful.
-MAX_COMPARED_POSITIONS, MAX_RECHECKED_FUNDS = 10, 3
-
-# Columns of insert_holdings, in their order.
-_OF_ROW = attrgetter(
-    "value", "amount", "figi", "discretion", "manager_numbers", "sole_voting", "shared_voting", "no_voting"
-)
+# The largest share positions of a table whose prices are compared with those of other managers.
+MAX_COMPARED_POSITIONS = 10
+# Other funds whose units are decided again because of one new report.
+MAX_RECHECKED_FUNDS = 3
 
 
-def store_report(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, now: datetime) -> bool:
-    """Store a report under its filing; False when the same documents are there already and nothing new is told.
+def store_report(tx: Transaction, report: HoldingsReport, metadata: FilingMetadata, now: datetime) -> bool:
+    """Store a report under its filing. Return False if it is stored already and nothing new is known of the filing.
 
-    Everything happens in the caller's transaction: the filing is stored whole or not at all.
+    The caller's transaction contains all of it, so that a filing is stored completely or not at all.
     """
-    held = identification.find_stored_row(
-        tx.list_rows("holdings_reports_of_content", cik=report.cik, sha256=report.sha256), filed.accession
-    )
-    if held is not None:
-        return _take_over(tx, report, filed, held, now)
-    companies.upsert_name(tx, report.cik, report.cover.name, companies.FROM_COVER, filed.filed_at or "")
-    # The row of the fund comes before those that refer to it.
-    _put_fund(tx, report.cik, report.cover.name, f"{filed.filed_at or ''} {filed.accession}")
-    report_id = _insert_report(tx, report, _put_filing(tx, report, filed, now))
-    rows = _insert_rows(tx, report, report_id)
-    _refile(tx, report_id, rows)
+    stored_reports = tx.list_rows("holdings_reports_of_content", cik=report.cik, sha256=report.sha256)
+    stored_report = identification.find_stored_row(stored_reports, metadata.accession)
+    if stored_report is not None:
+        return _update_stored_report(tx, report, metadata, stored_report, now)
+    companies.upsert_name(tx, report.cik, report.cover.name, companies.FROM_COVER, metadata.filed_at or "")
+    # The row of the fund is inserted before the rows that refer to it.
+    _upsert_fund(tx, report.cik, report.cover.name, f"{metadata.filed_at or ''} {metadata.accession}")
+    filing_id = _upsert_filing(tx, report, metadata, now)
+    report_id = _insert_report(tx, report, filing_id)
+    names = _insert_rows(tx, report, report_id)
+    _update_unit(tx, report_id, names)
     recompute_quarters(tx, report.cik, report.cover.period)
-    _judge_others(tx, report_id, report.cik, report.cover.period, rows)
+    _recheck_other_units(tx, report_id, report.cik, report.cover.period, names.share_rows)
     tx.run("bump_data_version")
-    _announce(tx, filed.accession, now)
+    _announce(tx, metadata.accession, now)
     return True
 
 
 def move_reports(tx: Transaction, unfiled_id: int, filing_id: int, accession: str, now: datetime) -> None:
-    """Put the reports of an unknown filing under the one that it turned out to be."""
+    """Move the reports of an unknown filing to the filing that became known as theirs."""
     rows = tx.list_rows("holdings_reports_of_filing", filing_id=unfiled_id)
     for row in rows:
         tx.run("update_filing_of_report", id=row["id"], filing_id=filing_id)
-        _refile(tx, row["id"])
+        _update_unit(tx, row["id"])
         recompute_quarters(tx, row["cik"], row["period"])
     if rows:
         _announce(tx, accession, now)
 
 
 def update_filing_days(tx: Transaction, now: datetime) -> int:
-    """Take over the days of filings that became known, or better known; how many reports that changed.
+    """Update the reports whose filing day became known or more exact. Return their number.
 
-    A trigger notes them, whichever document told.
+    A trigger notes these reports, as soon as a document contains the day.
     """
     rows = tx.list_rows("redated_holdings_reports")
     for row in rows:
         stopping.check()
-        _refile(tx, row["id"])
+        _update_unit(tx, row["id"])
     for cik, period in sorted({(row["cik"], row["period"]) for row in rows}):
         stopping.check()
         recompute_quarters(tx, cik, period)
@@ -85,186 +83,216 @@ def update_filing_days(tx: Transaction, now: datetime) -> int:
 
 
 def recompute_quarters(tx: Transaction, cik: int, period: str) -> None:
-    """Make what follows from a fund's reports of a quarter anew: that quarter, the next one, and the counts."""
-    _settle_quarter(tx, cik, period)
-    following = quarters.get_next_end(period)
-    if tx.find_row("fund_quarter", cik=cik, period=following) is not None:
-        _settle_quarter(tx, cik, following)
+    """Recompute a fund's quarter, the changes of the next quarter, and the fund's totals."""
+    _recompute_quarter(tx, cik, period)
+    next_period = quarters.get_next_end(period)
+    if tx.find_row("fund_quarter", cik=cik, period=next_period) is not None:
+        _recompute_quarter(tx, cik, next_period)
     tx.run("update_fund_totals", cik=cik)
 
 
 def recompute_splits(tx: Transaction, now: datetime, limit: int = -1) -> int:
-    """Recompute the changes for which a split became known, or whose ticker did. Return how many changed.
+    """Recompute the changes of securities of which a split, or their ticker, became known.
 
-    Triggers note the securities and quarters, whichever document told; ``limit`` bounds how many are taken. A stop ends
-    it after a security. The rest stays noted.
+    Return the number of funds' quarters that changed. Triggers note the securities and quarters as soon as a
+    document contains the split. ``limit`` is the largest number of them to recompute, -1 for all. A requested stop
+    ends the work after a security, and the rest stays noted.
     """
-    funds_changed: set[tuple[int, str]] = set()
-    due = tx.list_rows("resplit_securities", limit=limit)
-    done: list[tuple[int, str]] = []
-    periods = {row["period"] for row in due}
-    found = {one: share_splits.get_for_quarter(tx, quarters.get_previous_end(one), one) for one in periods}
-    for one in due:
+    due_rows = tx.list_rows("resplit_securities", limit=limit)
+    splits_by_period = {
+        period: share_splits.get_for_quarter(tx, quarters.get_previous_end(period), period)
+        for period in {row["period"] for row in due_rows}
+    }
+    changed_quarters: set[tuple[int, str]] = set()
+    recomputed: list[tuple[int, str]] = []
+    for due_row in due_rows:
         if stopping.is_requested():
             break
-        period = one["period"]
-        splits = found[period].get(one["security_id"], ())
-        values = {"security_id": one["security_id"], "period": period, "before": quarters.get_previous_end(period)}
-        pairs = []
-        for row in tx.list_rows("positions_to_resplit", values):
-            old = _position(tuple(row)[3:])
-            new = fund_positions.compare_rows(old.row, old.row._replace(shares=row["held"], value=row["worth"]), splits)
+        security_id = due_row["security_id"]
+        period = due_row["period"]
+        likely_splits = splits_by_period[period].get(security_id, ())
+        key = {"security_id": security_id, "period": period, "before": quarters.get_previous_end(period)}
+        old_positions = []
+        new_positions = []
+        for row in tx.list_rows("positions_to_resplit", key):
+            old = _build_position(row)
+            previous_row = old.row._replace(shares=row["shares_before"], value=row["value_before"])
+            new = fund_positions.compare_rows(old.row, previous_row, likely_splits)
             if new != old:
-                pairs.append((old, new))
-                tx.run("update_position_change", new._asdict(), kind=old.row.kind, cik=row["cik"], **values)
-                funds_changed.add((row["cik"], period))
-        _add_up(tx, period, [old for old, _ in pairs], [new for _, new in pairs])
-        done.append((one["security_id"], period))
-    tx.insert_rows("delete_resplit_security", done)
-    for cik, period in sorted(funds_changed):
+                old_positions.append(old)
+                new_positions.append(new)
+                tx.run("update_position_change", new._asdict(), kind=old.row.kind, cik=row["cik"], **key)
+                changed_quarters.add((row["cik"], period))
+        _update_security_sums(tx, period, old_positions, new_positions)
+        recomputed.append((security_id, period))
+    tx.insert_rows("delete_resplit_security", recomputed)
+    for cik, period in sorted(changed_quarters):
         tx.run("update_fund_quarter_counts", cik=cik, period=period)
         tx.run("upsert_uncounted_fund", cik=cik, period=period)
-    if funds_changed:
+    if changed_quarters:
         tx.run("bump_data_version")
-    return len(funds_changed)
+    return len(changed_quarters)
 
 
 # ---- a report's own rows
 
 
-def _take_over(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, held: Row, now: datetime) -> bool:
-    """Take over what is now known of a filing that is held; whether that was anything new."""
-    if is_unfiled(filed.accession):
+def _update_stored_report(
+    tx: Transaction, report: HoldingsReport, metadata: FilingMetadata, stored_report: Row, now: datetime
+) -> bool:
+    """Apply new metadata of the filing to a stored report. Return True if something changed."""
+    if is_unfiled(metadata.accession):
         return False
-    filing_id = _put_filing(tx, report, filed, now)
-    if held["accession"] != filed.accession:
-        move_reports(tx, held["filing_id"], filing_id, filed.accession, now)
-        tx.run("delete_filing", id=held["filing_id"])
+    filing_id = _upsert_filing(tx, report, metadata, now)
+    if stored_report["accession"] != metadata.accession:
+        move_reports(tx, stored_report["filing_id"], filing_id, metadata.accession, now)
+        tx.run("delete_filing", id=stored_report["filing_id"])
     else:
-        _refile(tx, held["id"])
+        _update_unit(tx, stored_report["id"])
         recompute_quarters(tx, report.cik, report.cover.period)
-    row = tx.find_row("holdings_report", id=held["id"])
+    row = tx.find_row("holdings_report", id=stored_report["id"])
     assert row is not None
-    if (held["accession"], held["filed_at"]) == (row["accession"], row["filed_at"]):
+    if (stored_report["accession"], stored_report["filed_at"]) == (row["accession"], row["filed_at"]):
         return False
     tx.run("bump_data_version")
     return True
 
 
 def _announce(tx: Transaction, accession: str, now: datetime) -> None:
-    """Tell the feeds of a filing and of its table, once: when its number is known."""
+    """Send a filing and its table to the feeds, once: when its accession number is known."""
     if is_unfiled(accession):
         return
     announcements.announce_filing(tx, now, accession=accession)
     row = tx.find_row("latest_holdings_report_of_filing", accession=accession)
     assert row is not None
-    shown = funds.build_filing_record(row)
+    record = funds.build_filing_record(row)
     payload = {
-        "filer_cik": shown["cik"],
-        "filer_name": shown["fund_name"],
-        "period": shown["period_of_report"],
-        "holdings_count": shown["holdings_count"],
-        "total_value_usd": shown["table_value_total"],
+        "filer_cik": record["cik"],
+        "filer_name": record["fund_name"],
+        "period": record["period_of_report"],
+        "holdings_count": record["holdings_count"],
+        "total_value_usd": record["table_value_total"],
     }
     announcements.announce_contents(
-        tx, now, THIRTEEN_F, accession, [announcements.ContentNews(shown, payload, accession)]
+        tx, now, THIRTEEN_F, accession, [announcements.ContentNews(record, payload, accession)]
     )
 
 
-class _Priced(NamedTuple):
-    """A row in shares as it stands in its table."""
+class _ShareRow(NamedTuple):
+    """A row in shares, with its value in the table's own unit."""
 
     value: int
     amount: int
     security_id: int
 
 
-class _Rows(NamedTuple):
-    """What the rows of a report tell: those in shares, and the name of each CUSIP, of several the least."""
+class _ReportRows(NamedTuple):
+    """The rows of a report that are in shares, and one name for each CUSIP.
 
-    priced: list[_Priced]
+    The names are (CUSIP, issuer, title of class). If a table has several names for a CUSIP, it is the first of them in
+    alphabetical order.
+    """
+
+    share_rows: list[_ShareRow]
     names: list[tuple[str, str, str]]
 
 
-def _rows(tx: Transaction, report_id: int) -> _Rows:
-    priced = [_Priced._make(row) for row in tx.list_rows("share_holdings_of_report", report_id=report_id)]
-    named = tx.list_rows("security_names_of_report", report_id=report_id)
-    return _Rows(priced, [(one["cusip"], one["issuer"], one["title"]) for one in named])
-
-
-def _refile(tx: Transaction, report_id: int, rows: _Rows | None = None) -> None:
-    """Repeat the filing's number and day in the report, and decide its unit by them and its ``rows``."""
-    tx.run("update_report_from_filing", id=report_id)
-    row = tx.find_row("holdings_report", id=report_id)
-    assert row is not None
-    rows = rows or _rows(tx, report_id)
-    told = _prices_told(tx, row["cik"], row["period"], rows.priced)
-    unit = value_units.decide_unit(
-        filed_at=row["filed_at"] or None,
-        signed=row["signed"],
-        period=row["period"],
-        value_total=row["value_total"],
-        rows=[(value, amount) for value, amount, _ in rows.priced],
-        row_value=row["row_value"],
-        others=[(own, list(prices.values())) for own, prices in told],
-    )
-    values = {"value_unit": unit.rows, "total_unit": unit.total, "rule": unit.rule, "corrected": unit.corrected}
-    tx.run("update_value_unit", values, id=report_id)
-    seen = f"{row['filed_at']} {row['accession']}"
-    _put_fund(tx, row["cik"], row["name"], seen)
-    securities.update_reported_names(tx, rows.names, seen)
-
-
-def _prices_told(
-    tx: Transaction, cik: int, period: str, rows: Sequence[_Priced]
-) -> list[tuple[float, dict[int, float]]]:
-    """Of a table's largest share positions the price as it stands there, and the dollars that others imply, by fund."""
-    largest = nlargest(MAX_COMPARED_POSITIONS, (one for one in rows if one.value and one.amount), itemgetter(0))
-    return [
-        (
-            one.value / one.amount,
-            {
-                other["cik"]: other["value"] / other["shares"]
-                for other in tx.list_rows("largest_other_holders", security_id=one.security_id, period=period, cik=cik)
-            },
-        )
-        for one in largest
+def _load_rows(tx: Transaction, report_id: int) -> _ReportRows:
+    share_rows = [
+        _ShareRow(value=row["value"], amount=row["amount"], security_id=row["security_id"])
+        for row in tx.list_rows("share_holdings_of_report", report_id=report_id)
     ]
+    name_rows = tx.list_rows("security_names_of_report", report_id=report_id)
+    return _ReportRows(share_rows, [(row["cusip"], row["issuer"], row["title"]) for row in name_rows])
 
 
-def _judge_others(tx: Transaction, report_id: int, cik: int, period: str, rows: _Rows) -> None:
-    """Decide anew the units of funds of this quarter whose prices are a thousand times off since this report came."""
-    row = tx.find_row("holdings_report", id=report_id)
-    assert row is not None
-    doubted: set[int] = set()
-    for own, prices in _prices_told(tx, cik, period, rows.priced):
-        told = value_units.find_agreed_price([own * row["value_unit"], *prices.values()])
-        doubted |= {
-            other
-            for other, price in prices.items()
-            if told is not None and value_units.get_thousandfold_sign(price, told)
-        }
-    for other in sorted(doubted)[:MAX_RECHECKED_FUNDS]:
-        for report in tx.list_rows("reports_of_quarter", cik=other, period=period):
-            _refile(tx, report["id"])
-        recompute_quarters(tx, other, period)
+def _update_unit(tx: Transaction, report_id: int, rows: _ReportRows | None = None) -> None:
+    """Copy the filing's number and day to a report, and decide the unit of its values by the day and the ``rows``."""
+    tx.run("update_report_from_filing", id=report_id)
+    report = tx.find_row("holdings_report", id=report_id)
+    assert report is not None
+    rows = rows or _load_rows(tx, report_id)
+    prices = _list_prices(tx, report["cik"], report["period"], rows.share_rows)
+    unit = value_units.decide_unit(
+        filed_at=report["filed_at"] or None,
+        signed=report["signed"],
+        period=report["period"],
+        value_total=report["value_total"],
+        rows=[(row.value, row.amount) for row in rows.share_rows],
+        row_value=report["row_value"],
+        others=[(price, list(price_by_fund.values())) for price, price_by_fund in prices],
+    )
+    tx.run(
+        "update_value_unit",
+        id=report_id,
+        value_unit=unit.rows,
+        total_unit=unit.total,
+        rule=unit.rule,
+        corrected=unit.corrected,
+    )
+    as_of = f"{report['filed_at']} {report['accession']}"
+    _upsert_fund(tx, report["cik"], report["name"], as_of)
+    securities.update_reported_names(tx, rows.names, as_of)
 
 
-def _put_fund(tx: Transaction, cik: int, name: str, as_of: str) -> None:
+def _list_prices(
+    tx: Transaction, cik: int, period: str, share_rows: Sequence[_ShareRow]
+) -> list[tuple[float, dict[int, float]]]:
+    """Return the implied prices of a table's largest share positions, each with the prices of other funds.
+
+    The table's price is in its own unit. The prices of other funds are in dollars, by the CIK of the fund.
+    """
+    priced_rows = (row for row in share_rows if row.value and row.amount)
+    prices = []
+    for row in nlargest(MAX_COMPARED_POSITIONS, priced_rows, key=lambda row: row.value):
+        holders = tx.list_rows("largest_other_holders", security_id=row.security_id, period=period, cik=cik)
+        price_by_fund = {holder["cik"]: holder["value"] / holder["shares"] for holder in holders}
+        prices.append((row.value / row.amount, price_by_fund))
+    return prices
+
+
+def _recheck_other_units(
+    tx: Transaction, report_id: int, cik: int, period: str, share_rows: Sequence[_ShareRow]
+) -> None:
+    """Decide the units of other funds again whose prices are a thousand times off since this report is stored."""
+    report = tx.find_row("holdings_report", id=report_id)
+    assert report is not None
+    doubtful_funds: set[int] = set()
+    for price, price_by_fund in _list_prices(tx, cik, period, share_rows):
+        agreed_price = value_units.find_agreed_price([price * report["value_unit"], *price_by_fund.values()])
+        if agreed_price is None:
+            continue
+        for other_cik, other_price in price_by_fund.items():
+            if value_units.get_thousandfold_sign(other_price, agreed_price):
+                doubtful_funds.add(other_cik)
+    for other_cik in sorted(doubtful_funds)[:MAX_RECHECKED_FUNDS]:
+        for other_report in tx.list_rows("reports_of_quarter", cik=other_cik, period=period):
+            _update_unit(tx, other_report["id"])
+        recompute_quarters(tx, other_cik, period)
+
+
+def _upsert_fund(tx: Transaction, cik: int, name: str, as_of: str) -> None:
     if tx.run("upsert_fund", cik=cik, name=name, as_of=as_of):
         tx.run("delete_fund_words", cik=cik)
         tx.insert_rows("insert_fund_words", [(word, cik) for word in issuer_names.list_words(name)])
 
 
-def _put_filing(tx: Transaction, report: HoldingsReport, filed: FilingMetadata, now: datetime) -> int:
-    cover, parties = report.cover, (Party(report.cik, CLAIMED_RANK),)
-    inside = FilingMetadata(
-        "", DOCUMENT_EVIDENCE, parties, form=cover.form, period_of_report=cover.period, file_number=cover.file_number
+def _upsert_filing(tx: Transaction, report: HoldingsReport, metadata: FilingMetadata, now: datetime) -> int:
+    """Insert or update the filing's row and return its id."""
+    cover = report.cover
+    from_document = FilingMetadata(
+        "",
+        DOCUMENT_EVIDENCE,
+        (Party(report.cik, CLAIMED_RANK),),
+        form=cover.form,
+        period_of_report=cover.period,
+        file_number=cover.file_number,
     )
-    return filing_store.upsert_document(tx, filed, inside, now, announces=False).id
+    return filing_store.upsert_document(tx, metadata, from_document, now, announces=False).id
 
 
 def _insert_report(tx: Transaction, report: HoldingsReport, filing_id: int) -> int:
+    """Insert the report and the managers that its cover page names. Return the report's id."""
     cover = report.cover
     report_id = tx.insert_row(
         "insert_holdings_report",
@@ -276,140 +304,216 @@ def _insert_report(tx: Transaction, report: HoldingsReport, filing_id: int) -> i
         row_value=report.row_value,
         documents=report.documents,
     )
-    listed = [(one, 0) for one in cover.reporting_managers] + [(one, 1) for one in cover.included_managers]
-    tx.insert_rows(
-        "insert_holdings_managers",
-        [
-            (report_id, seq, one.number, one.name, int(one.cik) if one.cik else None, one.file_number, inside)
-            for seq, (one, inside) in enumerate(listed, 1)
-        ],
-    )
+    managers = [(manager, 0) for manager in cover.reporting_managers]
+    managers += [(manager, 1) for manager in cover.included_managers]
+    rows = []
+    for seq, (manager, is_included) in enumerate(managers, 1):
+        cik = int(manager.cik) if manager.cik else None
+        rows.append((report_id, seq, manager.number, manager.name, cik, manager.file_number, is_included))
+    tx.insert_rows("insert_holdings_managers", rows)
     return report_id
 
 
-def _insert_rows(tx: Transaction, report: HoldingsReport, report_id: int) -> _Rows:
+def _insert_rows(tx: Transaction, report: HoldingsReport, report_id: int) -> _ReportRows:
+    """Insert the rows of a report's table, and the names and CUSIPs that are new."""
     names = sorted({(row.issuer, row.title) for row in report.rows})
-    name_ids = _name_ids(tx, names)
+    name_ids = _get_name_ids(tx, names)
     if len(name_ids) < len(names):
-        tx.insert_rows("insert_holding_names", [one for one in names if one not in name_ids])
-        name_ids = _name_ids(tx, names)
-    # Of several names for one CUSIP in one table the least is taken, whatever their order.
-    first: dict[str, tuple[str, str]] = {}
+        tx.insert_rows("insert_holding_names", [name for name in names if name not in name_ids])
+        name_ids = _get_name_ids(tx, names)
+    # Independent of the order of the rows.
+    name_by_cusip: dict[str, tuple[str, str]] = {}
     for row in report.rows:
         name = (row.issuer, row.title)
-        first[row.cusip] = min(first.get(row.cusip, name), name)
-    ids = securities.get_or_insert_ids(tx, first)
+        name_by_cusip[row.cusip] = min(name_by_cusip.get(row.cusip, name), name)
+    security_ids = securities.get_or_insert_ids(tx, name_by_cusip)
     rows = []
+    share_rows = []
     for seq, row in enumerate(report.rows, 1):
-        told = ids[row.cusip], name_ids[row.issuer, row.title], get_position_kind(row), int(row.amount_type == "PRN")
-        rows.append((report_id, seq, *told, *_OF_ROW(row)))
-    tx.insert_rows("insert_holdings", rows)
-    priced = [_Priced(row[6], row[7], row[2]) for row in rows if row[4] == SHARES]
-    return _Rows(priced, [(number, *name) for number, name in first.items()])
-
-
-def _name_ids(tx: Transaction, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
-    found = tx.list_rows("holding_name_ids", names=json.dumps(names))
-    return {(issuer, title): id for issuer, title, id in found}
-
-
-# ---- what follows from them
-
-
-def _settle_quarter(tx: Transaction, cik: int, period: str) -> None:
-    reports = {row["id"]: row for row in tx.list_rows("reports_of_quarter", cik=cik, period=period)}
-    standing, full = fund_positions.choose_effective_reports(_standing(row) for row in reports.values())
-    made: list[FundPosition] = []
-    whole = full and all(one.whole for one in standing)
-    before = _before(tx, cik, quarters.get_previous_end(period)) if whole else None
-    if standing:
-        rows = (row for one in standing for row in tx.list_rows("holdings_of_report", report_id=one.report_id))
-        united = fund_positions.merge_rows(map(fund_positions.ReportedRow._make, rows))
-        made = fund_positions.compare_quarters(
-            united, before, share_splits.get_for_quarter(tx, quarters.get_previous_end(period), period)
+        security_id = security_ids[row.cusip]
+        kind = get_position_kind(row)
+        rows.append(
+            (
+                report_id,
+                seq,
+                security_id,
+                name_ids[row.issuer, row.title],
+                kind,
+                int(row.amount_type == "PRN"),
+                row.value,
+                row.amount,
+                row.figi,
+                row.discretion,
+                row.manager_numbers,
+                row.sole_voting,
+                row.shared_voting,
+                row.no_voting,
+            )
         )
-    _replace(tx, cik, period, made)
+        if kind == SHARES:
+            share_rows.append(_ShareRow(value=row.value, amount=row.amount, security_id=security_id))
+    tx.insert_rows("insert_holdings", rows)
+    return _ReportRows(share_rows, [(number, issuer, title) for number, (issuer, title) in name_by_cusip.items()])
+
+
+def _get_name_ids(tx: Transaction, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    rows = tx.list_rows("holding_name_ids", names=json.dumps(names))
+    return {(row["issuer"], row["title"]): row["id"] for row in rows}
+
+
+# ---- rows derived from a fund's reports
+
+
+def _recompute_quarter(tx: Transaction, cik: int, period: str) -> None:
+    report_by_id = {row["id"]: row for row in tx.list_rows("reports_of_quarter", cik=cik, period=period)}
+    reports, has_full_report = fund_positions.choose_effective_reports(
+        _build_standing_report(row) for row in report_by_id.values()
+    )
+    is_complete = has_full_report and all(report.is_complete for report in reports)
+    previous_period = quarters.get_previous_end(period)
+    previous = _find_previous_rows(tx, cik, previous_period) if is_complete else None
+    positions: list[FundPosition] = []
+    if reports:
+        rows = (
+            _build_reported_row(row)
+            for report in reports
+            for row in tx.list_rows("holdings_of_report", report_id=report.report_id)
+        )
+        splits = share_splits.get_for_quarter(tx, previous_period, period)
+        positions = fund_positions.compare_quarters(fund_positions.merge_rows(rows), previous, splits)
+    _replace_positions(tx, cik, period, positions)
     tx.run("upsert_uncounted_fund", cik=cik, period=period)
     tx.run("insert_uncompared_fund_quarter", cik=cik, period=period)
     tx.run("delete_fund_quarter", cik=cik, period=period)
-    if not standing:
+    if not reports:
         return
-    held = [one for one in made if one.status != fund_positions.CLOSED]
-    value = sum(one.row.value for one in held)
-    if full and not whole:
-        # The rows are not all there: what they sum to is not what the fund holds.
-        value = max(value, reports[standing[0].report_id]["stated"] or 0)
-    counts = fund_positions.count_changes(made) if before is not None else dict.fromkeys(fund_positions.CHANGES)
+    open_positions = [position for position in positions if position.status != fund_positions.CLOSED]
+    total_value = sum(position.row.value for position in open_positions)
+    if has_full_report and not is_complete:
+        # Rows are missing, so that their sum is less than the fund holds. The cover states the total.
+        total_value = max(total_value, report_by_id[reports[0].report_id]["stated"] or 0)
+    counts: dict[str, int] | dict[str, None] = dict.fromkeys(fund_positions.CHANGES)
+    if previous is not None:
+        counts = fund_positions.count_changes(positions)
     tx.run(
         "insert_fund_quarter",
         counts,
         cik=cik,
         period=period,
-        report_id=standing[-1].report_id,
-        reports=len(standing),
-        complete=whole,
-        compared=before is not None,
-        value=value,
-        positions=len(held),
-        options=sum(one.row.kind in (CALLS, PUTS) for one in held),
+        report_id=reports[-1].report_id,
+        reports=len(reports),
+        complete=is_complete,
+        compared=previous is not None,
+        value=total_value,
+        positions=len(open_positions),
+        options=sum(position.row.kind in (CALLS, PUTS) for position in open_positions),
     )
 
 
-def _standing(row: Row) -> StandingReport:
+def _build_standing_report(row: Row) -> StandingReport:
     return StandingReport(
-        row["filed_at"],
-        row["amendment_number"],
-        row["accession"],
-        row["entry_total"] in (None, row["row_count"]),
-        row["row_count"],
-        row["sha256"],
-        row["id"],
-        row["amendment_type"],
-        row["form"].endswith("/A"),
-        row["form"].startswith("13F-NT"),
+        filed_at=row["filed_at"],
+        amendment_number=row["amendment_number"],
+        accession=row["accession"],
+        is_complete=row["entry_total"] in (None, row["row_count"]),
+        row_count=row["row_count"],
+        sha256=row["sha256"],
+        report_id=row["id"],
+        amendment_type=row["amendment_type"],
+        is_amendment=row["form"].endswith("/A"),
+        is_notice=row["form"].startswith("13F-NT"),
     )
 
 
-def _before(tx: Transaction, cik: int, period: str) -> dict[tuple[int, int], fund_positions.ReportedRow] | None:
-    """What was held a quarter before; None when that quarter is not known, or not whole."""
+def _find_previous_rows(tx: Transaction, cik: int, period: str) -> dict[PositionKey, ReportedRow] | None:
+    """Return the rows held at the end of a quarter, or None if that quarter is unknown or incomplete."""
     quarter = tx.find_row("fund_quarter", cik=cik, period=period)
     if quarter is None or not quarter["complete"]:
         return None
-    held = (_position(tuple(row)) for row in tx.list_rows("positions_of_quarter", cik=cik, period=period))
-    return {(one.row.kind, one.row.security_id): one.row for one in held if one.status != fund_positions.CLOSED}
+    rows = {}
+    for position in _load_positions(tx, cik, period):
+        if position.status != fund_positions.CLOSED:
+            rows[position.row.kind, position.row.security_id] = position.row
+    return rows
 
 
-def _position(values: tuple[Any, ...]) -> FundPosition:
-    return FundPosition(fund_positions.ReportedRow(*values[:13]), *values[13:])
+def _load_positions(tx: Transaction, cik: int, period: str) -> list[FundPosition]:
+    return [_build_position(row) for row in tx.list_rows("positions_of_quarter", cik=cik, period=period)]
 
 
-def _replace(tx: Transaction, cik: int, period: str, made: list[FundPosition]) -> None:
-    """Write a quarter's positions, and bring its securities' sums from the old ones to the new."""
-    old = [_position(tuple(row)) for row in tx.list_rows("positions_of_quarter", cik=cik, period=period)]
+def _build_reported_row(row: Row) -> ReportedRow:
+    return ReportedRow(
+        kind=row["kind"],
+        security_id=row["security_id"],
+        report_id=row["report_id"],
+        name_id=row["name_id"],
+        row_count=row["row_count"],
+        shares=row["shares"],
+        value=row["value"],
+        figi=row["figi"],
+        discretion=row["discretion"],
+        managers=row["managers"],
+        sole=row["sole"],
+        shared=row["shared"],
+        none=row["none"],
+    )
+
+
+def _build_position(row: Row) -> FundPosition:
+    return FundPosition(
+        row=_build_reported_row(row),
+        status=row["status"],
+        previous_shares=row["previous_shares"],
+        previous_value=row["previous_value"],
+        flow=row["flow"],
+        split_factor=row["split_factor"],
+        split_source=row["split_source"],
+    )
+
+
+def _replace_positions(tx: Transaction, cik: int, period: str, positions: list[FundPosition]) -> None:
+    """Replace the positions of a fund's quarter, and update the sums of their securities by the difference."""
+    old_positions = _load_positions(tx, cik, period)
     tx.run("delete_positions", cik=cik, period=period)
-    tx.insert_rows("insert_positions", sorted((cik, period, *one.row, *one[1:]) for one in made))
+    rows = []
+    for position in positions:
+        change = (
+            position.status,
+            position.previous_shares,
+            position.previous_value,
+            position.flow,
+            position.split_factor,
+            position.split_source,
+        )
+        # The fields of a ReportedRow are in the order of the columns.
+        rows.append((cik, period, *position.row, *change))
+    tx.insert_rows("insert_positions", sorted(rows))
     tx.run("upsert_fund_groups", cik=cik, period=period)
-    _add_up(tx, period, old, made)
+    _update_security_sums(tx, period, old_positions, positions)
 
 
-def _add_up(tx: Transaction, period: str, old: list[FundPosition], made: list[FundPosition]) -> None:
-    """Bring the sums of securities over a quarter from the old positions to the new."""
+def _update_security_sums(
+    tx: Transaction, period: str, old_positions: list[FundPosition], new_positions: list[FundPosition]
+) -> None:
+    """Update the sums of securities over all funds: subtract the old positions of a quarter and add the new ones."""
     sums: dict[int, tuple[int, ...]] = {}
-    for sign, some in ((-1, old), (1, made)):
-        for one in some:
-            share = fund_positions.compute_contribution(one)
-            if share is not None:
-                at = one.row.security_id
-                held = sums.get(at)
-                if held is None and sign > 0:
-                    sums[at] = share
-                else:
-                    pairs = zip(held or repeat(0), share, strict=False)
-                    sums[at] = tuple(a + sign * b for a, b in pairs)
-    changed = {security_id: share for security_id, share in sums.items() if any(share)}
-    tx.insert_rows("upsert_security_quarters", [(period, at, *changed[at]) for at in sorted(changed)])
-    tx.run("insert_unpriced_securities", period=period, securities=json.dumps(sorted(changed)))
-    if changed:
+    for position in old_positions:
+        contribution = fund_positions.compute_contribution(position)
+        if contribution is not None:
+            _add_numbers(sums, position.row.security_id, tuple(-number for number in contribution))
+    for position in new_positions:
+        contribution = fund_positions.compute_contribution(position)
+        if contribution is not None:
+            _add_numbers(sums, position.row.security_id, contribution)
+    changed_ids = sorted(security_id for security_id, numbers in sums.items() if any(numbers))
+    tx.insert_rows("upsert_security_quarters", [(period, id_, *sums[id_]) for id_ in changed_ids])
+    tx.run("insert_unpriced_securities", period=period, securities=json.dumps(changed_ids))
+    if changed_ids:
         tx.run("clear_group_sums", period=period)
-    if old:
-        tx.insert_rows("delete_empty_security_quarters", [(period, at) for at in changed])
+    if old_positions:
+        tx.insert_rows("delete_empty_security_quarters", [(period, id_) for id_ in changed_ids])
+
+
+def _add_numbers(sums: dict[int, tuple[int, ...]], security_id: int, numbers: tuple[int, ...]) -> None:
+    previous = sums.get(security_id)
+    sums[security_id] = numbers if previous is None else tuple(map(add, previous, numbers))

@@ -1,6 +1,8 @@
-"""Sectors and industries over all funds: what their securities of a quarter sum to, and which moved most.
+"""Sectors and industries over all funds: the sums of their securities in a quarter, and the largest movers.
 
-The sums of a quarter are kept, as JSON, and made anew with the ingest that changed them; until then a call makes them.
+An industry is a major group of SIC codes, and a sector is a division of them. For each quarter the flows, values and
+counts of all securities are added up by major group. The sums are stored as JSON and recomputed by the ingest that
+changed the quarter. Until then they are computed for each call.
 """
 
 from __future__ import annotations
@@ -10,30 +12,32 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from finapi.core.records import Date, OneOf, build_record
 from finapi.market.holdings import value_doubts
 from finapi.market.holdings.funds import compute_percent
 from finapi.market.holdings.value_doubts import DoubtedCount, DoubtedFlow, DoubtedPosition, DoubtedValue, DoubtSum
 from finapi.market.reference import sectors
-from finapi.store.db import Database, Transaction
+from finapi.store.db import Database, Row, Transaction
 from finapi.store.portions import read_in_portions, write_in_portions
 
-# A flow of this many per cent of what is held, or more, is a strong one.
+# A flow of at least this percentage of the value is strong.
 STRONG_FLOW_PCT = 5
 # The directions of a flow, the strongest outflow first.
 MOMENTUM_LABELS = ("strong_outflow", "outflow", "neutral", "inflow", "strong_inflow")
 Momentum = Annotated[str, OneOf(MOMENTUM_LABELS)]
-# Fewer funds than these say little about a market.
+# Sums of fewer funds than this say little about the market.
 MIN_CONFIDENT_FUNDS = 3
-# Securities shown of an industry.
+# Securities that are listed of an industry, in each direction.
 MOVERS_PER_GROUP = 5
-NOT_DOUBTED = DoubtSum()
+# The two digits with which SIC codes begin.
+MAJOR_GROUPS = range(100)
+NO_DOUBTS = DoubtSum()
 
 
 class FlowMover(TypedDict):
-    """A security into or out of which much money moved."""
+    """A security with one of the largest flows of its industry."""
 
     cusip: str
     ticker: str | None
@@ -44,191 +48,236 @@ class FlowMover(TypedDict):
     doubted_count: DoubtedCount
 
 
-# By sector, industry and direction: 1 in, -1 out.
-Movers = Mapping[tuple[str, str, int], list[FlowMover]]
+class MoverKey(NamedTuple):
+    """An industry and the direction of the flow: 1 into it, -1 out of it."""
 
-# What rows of major groups add up to, and the counts among it that are null when no change is known.
-_COUNTS = ("new_buys_count", "closed_count", "increased_count", "decreased_count")
-_SUMMED = ("flow", "compared", "total_value", "etf_value", "cusip_count", "total_positions", *_COUNTS)
+    sector: str
+    industry: str
+    direction: int
+
+
+Movers = Mapping[MoverKey, list[FlowMover]]
+
+# The counts that are null in answers while no fund's changes are known.
+_CHANGE_COUNTS = ("new_buys_count", "closed_count", "increased_count", "decreased_count")
+# The columns that are added up over major groups.
+_SUMMED_COLUMNS = (
+    "flow",
+    "compared",
+    "total_value",
+    "etf_value",
+    "cusip_count",
+    "total_positions",
+    *_CHANGE_COUNTS,
+)
 
 
 @dataclass(slots=True)
 class GroupSum:
-    """What the securities of one sector or industry sum to in a quarter; ``industry`` is "" for a sector."""
+    """The sums of the securities of a sector or an industry in a quarter."""
 
     sector: str
-    industry: str
+    industry: str  # Empty for the sums of a sector.
     sums: Counter[str] = field(default_factory=Counter)
     doubted: DoubtSum = field(default_factory=DoubtSum)
 
     @property
     def flow(self) -> int | None:
-        """The flow, None when no fund's change is known."""
+        """Return the flow in dollars, or None if no fund's changes are known."""
         return self.sums["flow"] if self.sums["compared"] else None
 
     @property
     def momentum(self) -> str | None:
-        """One of the ``MOMENTA``, by the flow in per cent of what is held; None when it is not known."""
-        part = compute_percent(self.flow, self.sums["total_value"])
-        if not part:
-            return None if part is None else "neutral"
-        word = "inflow" if part > 0 else "outflow"
-        return f"strong_{word}" if abs(part) >= STRONG_FLOW_PCT else word
+        """Return one of ``MOMENTUM_LABELS``, by the flow in per cent of the value, or None if it is unknown."""
+        flow_pct = compute_percent(self.flow, self.sums["total_value"])
+        if flow_pct is None:
+            return None
+        if not flow_pct:
+            return "neutral"
+        direction = "inflow" if flow_pct > 0 else "outflow"
+        return f"strong_{direction}" if abs(flow_pct) >= STRONG_FLOW_PCT else direction
 
     def build_members(self) -> dict[str, Any]:
-        """The sums by every name that answers have for them."""
-        momentum, known, funds = self.momentum, self.sums["compared"] > 0, self.sums["fund_count"]
-        low = funds < MIN_CONFIDENT_FUNDS or not known
-        return {
-            **self.sums,
-            **({} if known else dict.fromkeys(_COUNTS)),
-            **self.doubted.build_members(),
-            "sector": self.sector,
-            "name": self.sector,
-            "industry": self.industry,
-            "fund_flow": self.flow,
-            "fund_count": funds,
-            "unique_fund_count": funds,
-            "flow_significance_pct": compute_percent(self.flow, self.sums["total_value"]),
-            "momentum": momentum,
-            "momentum_label": momentum,
-            "confidence": "low" if low else "high",
-            "low_confidence": low,
-        }
+        """Return the sums by each of the names that answers have for them."""
+        has_changes = self.sums["compared"] > 0
+        fund_count = self.sums["fund_count"]
+        has_low_confidence = fund_count < MIN_CONFIDENT_FUNDS or not has_changes
+        members: dict[str, Any] = dict(self.sums)
+        if not has_changes:
+            members.update(dict.fromkeys(_CHANGE_COUNTS))
+        members.update(self.doubted.build_members())
+        members.update(
+            sector=self.sector,
+            name=self.sector,
+            industry=self.industry,
+            fund_flow=self.flow,
+            fund_count=fund_count,
+            unique_fund_count=fund_count,
+            flow_significance_pct=compute_percent(self.flow, self.sums["total_value"]),
+            momentum=self.momentum,
+            momentum_label=self.momentum,
+            confidence="low" if has_low_confidence else "high",
+            low_confidence=has_low_confidence,
+        )
+        return members
 
 
 @dataclass(frozen=True, slots=True)
 class QuarterSums:
-    """A quarter by sector and industry; ``whole`` is the value of everything, with a company known or not.
-
-    ``moved`` are rows of the securities into and out of which most money moved, without their names.
-    """
+    """The sums of a quarter by sector and industry."""
 
     period: str
-    groups: Mapping[tuple[str, str], GroupSum]
-    total_value: int
-    mover_rows: list[dict[str, int]]
+    groups: Mapping[tuple[str, str], GroupSum]  # By sector and industry; the industry of a sector's sums is empty.
+    total_value: int  # Of all securities, including those without a sector.
+    mover_rows: list[dict[str, int]]  # The securities with the largest flows, without their names.
     doubted: list[DoubtedPosition]
 
     @property
     def sectors(self) -> list[GroupSum]:
-        """The sums of sectors."""
-        return [one for one in self.groups.values() if not one.industry]
+        """Return the sums of sectors."""
+        return [group for group in self.groups.values() if not group.industry]
 
     @property
     def industries(self) -> list[GroupSum]:
-        """The sums of industries."""
-        return [one for one in self.groups.values() if one.industry]
+        """Return the sums of industries."""
+        return [group for group in self.groups.values() if group.industry]
 
     @property
     def coverage_pct(self) -> Decimal | None:
-        """The part of the value that has a sector, in per cent."""
-        return compute_percent(sum(one.sums["total_value"] for one in self.sectors), self.total_value)
+        """Return the part of the value that has a sector, in per cent."""
+        return compute_percent(sum(group.sums["total_value"] for group in self.sectors), self.total_value)
 
 
-# ---- kept
+# ---- the stored sums
 
 
-class _KeptSums(TypedDict):
+class _StoredSums(TypedDict):
     groups: list[dict[str, Any]]
-    funds: dict[str, int]  # by label: sector and industry as JSON
+    funds: dict[str, int]  # By label: the sector and the industry as JSON.
     moved: list[dict[str, int]]
 
 
 def recompute_all(db: Database) -> None:
-    """Sum the quarters that changed, one in each write transaction."""
+    """Recompute the sums of quarters that changed, one in each write transaction."""
     write_in_portions(db, recompute_portion)
 
 
 def recompute_portion(tx: Transaction) -> bool:
-    """Sum a quarter that changed; whether there was one."""
+    """Recompute the sums of one quarter that changed. Return False if there was none."""
     period = tx.find_value("unsummed_quarter")
-    if period is not None:
-        tx.run("update_group_sums", period=period, sums=json.dumps(_made(tx, period)))
-    return period is not None
+    if period is None:
+        return False
+    tx.run("update_group_sums", period=period, sums=json.dumps(_compute_sums(tx, period)))
+    return True
 
 
 def list_errors(db: Database) -> list[str]:
-    """The quarters whose kept sums are not those of their positions."""
-    found = []
+    """Return a message for each quarter whose stored sums are not those of its positions."""
+    errors = []
 
-    def portion(tx: Transaction, place: str) -> str | None:
-        row = tx.find_row("next_summed_quarter", period=place)
-        if row and json.loads(row["sums"]) != _made(tx, row["period"]):
-            found.append(f"sums by sector and industry of {row['period']}: are not those of its positions")
-        return str(row["period"]) if row else None
+    def check_portion(tx: Transaction, after: str) -> str | None:
+        row = tx.find_row("next_summed_quarter", period=after)
+        if row is None:
+            return None
+        period = str(row["period"])
+        if json.loads(row["sums"]) != _compute_sums(tx, period):
+            errors.append(f"sums by sector and industry of {period}: are not those of its positions")
+        return period
 
-    read_in_portions(db, portion, "")
-    return found
+    read_in_portions(db, check_portion, "")
+    return errors
 
 
-def _made(tx: Transaction, period: str) -> _KeptSums:
-    groups = [(group, *one) for group in range(100) if (one := sectors.for_group(group))[0]]
-    counted = {}
-    for by_industry in (True, False):
-        labels = {group: json.dumps([sector, industry if by_industry else ""]) for group, sector, industry in groups}
+def _compute_sums(tx: Transaction, period: str) -> _StoredSums:
+    fund_counts = {}
+    for is_by_industry in (True, False):
+        labels = {}
+        for group in MAJOR_GROUPS:
+            sector, industry = sectors.for_group(group)
+            if sector:
+                labels[group] = json.dumps([sector, industry if is_by_industry else ""])
         for row in tx.list_rows("fund_counts_by_label", period=period, labels=json.dumps(labels)):
-            counted[row["label"]] = row["funds"]
+            fund_counts[row["label"]] = row["funds"]
     return {
         "groups": [dict(row) for row in tx.list_rows("security_sums_by_group", period=period)],
-        "funds": counted,
+        "funds": fund_counts,
         "moved": [dict(row) for row in tx.list_rows("movers_of_quarter", period=period, limit=MOVERS_PER_GROUP)],
     }
 
 
-# ---- told
+# ---- the sums of a quarter
 
 
 def load_quarter_sums(tx: Transaction, period: str) -> QuarterSums:
-    """What the securities of a quarter sum to."""
-    kept = tx.find_value("group_sums", period=period)
-    told: _KeptSums = json.loads(kept) if kept is not None else _made(tx, period)
-    found: dict[tuple[str, str], GroupSum] = {}
-    for row in told["groups"]:
-        for at in _places(row["sic_group"]):
-            found.setdefault(at, GroupSum(*at)).sums.update({name: row[name] for name in _SUMMED})
-    for label, count in told["funds"].items():
+    """Return the sums of a quarter: the stored ones, or computed ones if they are out of date."""
+    stored_json = tx.find_value("group_sums", period=period)
+    stored: _StoredSums = _compute_sums(tx, period) if stored_json is None else json.loads(stored_json)
+    groups: dict[tuple[str, str], GroupSum] = {}
+    for row in stored["groups"]:
+        for key in _list_group_keys(row["sic_group"]):
+            sector, industry = key
+            group = groups.setdefault(key, GroupSum(sector, industry))
+            group.sums.update({column: row[column] for column in _SUMMED_COLUMNS})
+    for label, fund_count in stored["funds"].items():
         sector, industry = json.loads(label)
-        found[sector, industry].sums["fund_count"] = count
+        groups[sector, industry].sums["fund_count"] = fund_count
     doubted = value_doubts.list_doubts_of_quarter(tx, period)
-    for one in doubted:
-        for at in _places(one.sic_group):
-            found[at].doubted.add(one)
-    whole = sum(row["total_value"] for row in told["groups"])
-    return QuarterSums(period, found, whole, told["moved"], doubted)
+    for position in doubted:
+        for key in _list_group_keys(position.sic_group):
+            groups[key].doubted.add(position)
+    return QuarterSums(
+        period=period,
+        groups=groups,
+        total_value=sum(row["total_value"] for row in stored["groups"]),
+        mover_rows=stored["moved"],
+        doubted=doubted,
+    )
 
 
-def _places(group: int | None) -> list[tuple[str, str]]:
-    """The industry and the sector of a major group; none where it has none."""
-    sector, industry = sectors.for_group(group)
+def _list_group_keys(sic_group: int | None) -> list[tuple[str, str]]:
+    """Return the keys of the industry and the sector of a major group, or an empty list if it has none."""
+    sector, industry = sectors.for_group(sic_group)
     return [(sector, industry), (sector, "")] if sector and industry else []
 
 
 def list_movers(tx: Transaction, quarter: QuarterSums) -> Movers:
-    """The securities of each industry into and out of which most money moved."""
-    ids = json.dumps([row["security_id"] for row in quarter.mover_rows])
-    names = {row["id"]: row for row in tx.list_rows("names_of_securities", ids=ids)}
-    doubted = value_doubts.sum_doubts_by(quarter.doubted, lambda one: one.security_id)
-    found: dict[tuple[str, str, int], list[FlowMover]] = {}
+    """Return the securities of each industry with the largest flows, by industry and direction."""
+    security_ids = json.dumps([row["security_id"] for row in quarter.mover_rows])
+    names = {row["id"]: row for row in tx.list_rows("names_of_securities", ids=security_ids)}
+    doubts = value_doubts.sum_doubts_by(quarter.doubted, lambda position: position.security_id)
+    movers: dict[MoverKey, list[FlowMover]] = {}
     for row in quarter.mover_rows:
         sector, industry = sectors.for_group(row["sic_group"])
         if sector and industry:
-            at = sector, industry, 1 if row["fund_flow"] > 0 else -1
-            number = row["security_id"]
-            named = {**row, **dict(names[number]), "doubted_count": doubted.get(number, NOT_DOUBTED).count}
-            found.setdefault(at, []).append(build_record(FlowMover, named))
-    return found
+            key = MoverKey(sector, industry, 1 if row["fund_flow"] > 0 else -1)
+            movers.setdefault(key, []).append(_build_mover(row, names[row["security_id"]], doubts))
+    return movers
 
 
-def sort_groups(found: Iterable[GroupSum], sort: str, *, descending: bool = True) -> list[GroupSum]:
-    """Sums by ``fund_flow``, ``total_value`` or ``fund_count``; what is not known comes last."""
+def _build_mover(row: dict[str, int], name: Row, doubts: Mapping[int, DoubtSum]) -> FlowMover:
+    return {
+        "cusip": name["cusip"],
+        "ticker": name["ticker"],
+        "name": name["name"],
+        "fund_flow": row["fund_flow"],
+        "total_value": row["total_value"],
+        "fund_count": row["fund_count"],
+        "doubted_count": doubts.get(row["security_id"], NO_DOUBTS).count,
+    }
+
+
+def sort_groups(groups: Iterable[GroupSum], sort: str, *, descending: bool = True) -> list[GroupSum]:
+    """Return sums sorted by ``fund_flow``, ``total_value`` or ``fund_count``. Unknown flows come last."""
     sign = -1 if descending else 1
 
-    def place(one: GroupSum) -> tuple[bool, int, str, str]:
-        number = one.flow if sort == "fund_flow" else one.sums[sort]
-        return number is None, sign * (number or 0), one.sector, one.industry
+    def get_sort_key(group: GroupSum) -> tuple[bool, int, str, str]:
+        number = group.flow if sort == "fund_flow" else group.sums[sort]
+        return number is None, sign * (number or 0), group.sector, group.industry
 
-    return sorted(found, key=place)
+    return sorted(groups, key=get_sort_key)
+
+
+Shift = Literal["strengthened", "weakened", "unchanged"]
 
 
 class FlowComparison(TypedDict):
@@ -237,28 +286,39 @@ class FlowComparison(TypedDict):
     prev_quarter: Date
     flow_change: int | None
     prev_momentum_label: Momentum | None
-    momentum_shift: Literal["strengthened", "weakened", "unchanged"] | None
+    momentum_shift: Shift | None
     fund_count_change: int
     value_change_pct: Decimal | None
 
 
-def _compared(one: GroupSum, earlier: QuarterSums | None) -> FlowComparison | None:
+def _compare(group: GroupSum, earlier: QuarterSums | None) -> FlowComparison | None:
+    """Return how the sums of a group differ from those of the earlier quarter, or None without one."""
     if earlier is None:
         return None
-    before = earlier.groups.get((one.sector, one.industry)) or GroupSum(one.sector, one.industry)
-    label, now, value = before.momentum, one.momentum, before.sums["total_value"]
-    shift: Literal["strengthened", "weakened", "unchanged"] | None = None
-    if label is not None and now is not None:
-        step = MOMENTUM_LABELS.index(now) - MOMENTUM_LABELS.index(label)
-        shift = "unchanged" if step == 0 else "strengthened" if step > 0 else "weakened"
+    earlier_group = earlier.groups.get((group.sector, group.industry)) or GroupSum(group.sector, group.industry)
+    flow_change = None
+    if group.flow is not None and earlier_group.flow is not None:
+        flow_change = group.flow - earlier_group.flow
+    value = group.sums["total_value"]
+    earlier_value = earlier_group.sums["total_value"]
     return {
         "prev_quarter": earlier.period,
-        "flow_change": None if one.flow is None or before.flow is None else one.flow - before.flow,
-        "prev_momentum_label": label,
-        "momentum_shift": shift,
-        "fund_count_change": one.sums["fund_count"] - before.sums["fund_count"],
-        "value_change_pct": compute_percent(one.sums["total_value"] - value, value),
+        "flow_change": flow_change,
+        "prev_momentum_label": earlier_group.momentum,
+        "momentum_shift": _find_shift(earlier_group.momentum, group.momentum),
+        "fund_count_change": group.sums["fund_count"] - earlier_group.sums["fund_count"],
+        "value_change_pct": compute_percent(value - earlier_value, earlier_value),
     }
+
+
+def _find_shift(earlier_label: str | None, label: str | None) -> Shift | None:
+    """Return the direction in which the momentum moved, or None if one of the two is unknown."""
+    if earlier_label is None or label is None:
+        return None
+    steps = MOMENTUM_LABELS.index(label) - MOMENTUM_LABELS.index(earlier_label)
+    if steps == 0:
+        return "unchanged"
+    return "strengthened" if steps > 0 else "weakened"
 
 
 class IndustryFlow(TypedDict):
@@ -300,21 +360,22 @@ class SectorFlow(TypedDict):
 
 
 def build_sector_flow(
-    one: GroupSum, industries: Iterable[GroupSum], movers: Movers, earlier: QuarterSums | None, limit: int
+    sector: GroupSum, industries: Iterable[GroupSum], movers: Movers, earlier: QuarterSums | None, limit: int
 ) -> SectorFlow:
-    """A sector with up to ``limit`` of its industries each way, those with the greatest flow first."""
+    """Return a sector with up to ``limit`` of its industries in each direction, the greatest flows first."""
 
-    def flows(sign: int) -> list[IndustryFlow]:
-        found = [part for part in industries if part.sector == one.sector and sign * (part.flow or 0) > 0]
-        return [
-            build_record(
-                IndustryFlow, part.build_members(), top_movers=movers.get((part.sector, part.industry, sign), [])
-            )
-            for part in sort_groups(found, "fund_flow", descending=sign > 0)[:limit]
-        ]
+    def list_flows(direction: int) -> list[IndustryFlow]:
+        groups = [group for group in industries if group.sector == sector.sector and direction * (group.flow or 0) > 0]
+        flows = []
+        for group in sort_groups(groups, "fund_flow", descending=direction > 0)[:limit]:
+            top_movers = movers.get(MoverKey(group.sector, group.industry, direction), [])
+            flows.append(build_record(IndustryFlow, group.build_members(), top_movers=top_movers))
+        return flows
 
-    both: IndustryFlows = {"inflows": flows(1), "outflows": flows(-1)}
-    return build_record(SectorFlow, one.build_members(), compare=_compared(one, earlier), industries=both)
+    both_directions: IndustryFlows = {"inflows": list_flows(1), "outflows": list_flows(-1)}
+    return build_record(
+        SectorFlow, sector.build_members(), compare=_compare(sector, earlier), industries=both_directions
+    )
 
 
 class SectorTotals(TypedDict):
@@ -358,11 +419,14 @@ class IndustryTotals(TypedDict):
 
 
 def build_industry_totals(
-    one: GroupSum, sector: GroupSum, movers: Movers, earlier: QuarterSums | None
+    industry: GroupSum, sector: GroupSum, movers: Movers, earlier: QuarterSums | None
 ) -> IndustryTotals:
-    """An industry with its sector's sums, and the securities that moved most in its own direction."""
-    moved = movers.get((one.sector, one.industry, 1 if one.sums["flow"] >= 0 else -1), [])
-    parent = build_record(SectorTotals, sector.build_members())
+    """Return an industry with its sector's sums, and the largest movers in the direction of its own flow."""
+    direction = 1 if industry.sums["flow"] >= 0 else -1
     return build_record(
-        IndustryTotals, one.build_members(), sector=parent, top_movers=moved, compare=_compared(one, earlier)
+        IndustryTotals,
+        industry.build_members(),
+        sector=build_record(SectorTotals, sector.build_members()),
+        top_movers=movers.get(MoverKey(industry.sector, industry.industry, direction), []),
+        compare=_compare(industry, earlier),
     )

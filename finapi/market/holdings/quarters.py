@@ -1,60 +1,70 @@
-"""Calendar quarters, and when the 13F reports of one are due."""
+"""Calendar quarters, and the days on which their 13F reports are due.
+
+A quarter is written as its last day: ``2026-03-31`` is the first quarter of 2026.
+"""
 
 from __future__ import annotations
 
 import re
 from datetime import date, timedelta
 
-_LAST_DAYS = {3: 31, 6: 30, 9: 30, 12: 31}
+_LAST_DAY_BY_MONTH = {3: 31, 6: 30, 9: 30, 12: 31}
 
-# The last days of quarters as texts: beyond these years a neighbouring quarter could not be written.
+# The last days of quarters. Outside of these years, the previous or the next quarter could not be written.
 PATTERN = "(?:(?:19|20|21)[0-9]{2}|2200)-(?:03-31|06-30|09-30|12-31)"
 
-# Rule 13f-1: within 45 days after the end of the quarter.
+# Rule 13f-1: a report is due within 45 days after the end of the quarter.
 DUE_DAYS = 45
+
+# From the end of a quarter, this many days lead into the quarter after the next end.
+_DAYS_PAST_NEXT_END = 95
 
 
 def is_quarter_end(day: date) -> bool:
-    """Whether a calendar quarter ends on this day."""
-    return _LAST_DAYS.get(day.month) == day.day
+    """Return True if a calendar quarter ends on this day."""
+    return _LAST_DAY_BY_MONTH.get(day.month) == day.day
 
 
 def validate_quarter_end(text: str) -> str:
-    """``text``, which must be the last day of a quarter, ``YYYY-MM-DD``; ValueError for anything else."""
+    """Return ``text`` if it is the last day of a quarter, ``YYYY-MM-DD``. Raise ValueError for any other text."""
     if not re.fullmatch(PATTERN, text):
         raise ValueError(f"{text[:40]} is not the last day of a quarter")
     return text
 
 
 def get_previous_end(period: str) -> str:
-    """The end of the quarter before the one that ends on ``period``, as ISO dates."""
+    """Return the end of the quarter before the quarter that ends on ``period``."""
     return get_latest_end(date.fromisoformat(period)).isoformat()
 
 
 def get_next_end(period: str) -> str:
-    """The end of the quarter after the one that ends on ``period``, as ISO dates."""
-    # 95 days on, in the quarter after that one.
-    return get_latest_end(date.fromisoformat(period) + timedelta(days=95)).isoformat()
+    """Return the end of the quarter after the quarter that ends on ``period``."""
+    return get_latest_end(date.fromisoformat(period) + timedelta(days=_DAYS_PAST_NEXT_END)).isoformat()
 
 
 def get_first_and_last_day(period: str) -> tuple[str, str]:
-    """The first and the last day of the quarter that ends on ``period``."""
-    return (date.fromisoformat(get_previous_end(period)) + timedelta(days=1)).isoformat(), period
+    """Return the first and the last day of the quarter that ends on ``period``."""
+    first = date.fromisoformat(get_previous_end(period)) + timedelta(days=1)
+    return first.isoformat(), period
 
 
 def get_latest_end(day: date) -> date:
-    """The end of the last quarter that was over before ``day``."""
-    first = date(day.year, (day.month - 1) // 3 * 3 + 1, 1)
-    return first - timedelta(days=1)
+    """Return the end of the latest quarter that ended before ``day``."""
+    first_of_quarter = date(day.year, (day.month - 1) // 3 * 3 + 1, 1)
+    return first_of_quarter - timedelta(days=1)
 
 
 def get_filing_deadline(period: str) -> date:
-    """The last day on which a 13F of this quarter is in time.
+    """Return the last day on which a 13F report of this quarter is in time.
 
-    The 45th day, or the next business day when it falls on a weekend or a holiday (Rule 0-3); of the federal
-    holidays only Presidents' Day, the third Monday of February, comes near one of the four days.
+    It is the 45th day, or the next business day if that falls on a weekend or a holiday (Rule 0-3). Of the federal
+    holidays, only Presidents' Day, the third Monday of February, is near one of the four days.
     """
     due = date.fromisoformat(period) + timedelta(days=DUE_DAYS)
-    while due.weekday() >= 5 or (due.month == 2 and due.weekday() == 0 and 15 <= due.day <= 21):
+    while due.weekday() >= 5 or _is_presidents_day(due):
         due += timedelta(days=1)
     return due
+
+
+def _is_presidents_day(day: date) -> bool:
+    return day.month == 2 and day.weekday() == 0 and 15 <= day.day <= 21

@@ -1,7 +1,8 @@
-"""What follows from 13F reports, completed a portion at a time.
+"""The background step that completes rows derived from 13F reports.
 
-An ingest settles what it changed. What it leaves, because it was killed or stopped, or what an upgrade makes due, is
-noted in tables; a worker completes it from there.
+Changes, costs, returns, agreed prices and sums by industry follow from the reports. An ingest recomputes the rows that
+it affects. If it is stopped or killed, or if an upgrade changes the rules, the rest stays noted in tables. The step
+completes it from there, one portion in each transaction.
 """
 
 from __future__ import annotations
@@ -12,30 +13,31 @@ from finapi.market import financials
 from finapi.market.holdings import cost_basis, holdings_store, industry_flows, value_doubts
 from finapi.store.db import Database, Transaction
 
-SECURITIES_PER_PORTION = 10  # securities of which all positions are recomputed in one transaction
+# Securities whose positions in all funds are recomputed in one transaction after a split became known.
+SECURITIES_PER_PORTION = 10
 
-# Queries that find a row if something is due, and by whom it is done.
-_COUNTED = ("next_uncounted_fund", "due_quarter", "uncounted_series")
-_COMPARED = ("uncompared_fund_quarters", "unpriced_securities")
+# Queries that return a row if work of this kind is due.
+_COST_QUERIES = ("next_uncounted_fund", "due_quarter", "uncounted_series")
+_DOUBT_QUERIES = ("uncompared_fund_quarters", "unpriced_securities")
 
 
 def recompute_portion(db: Database, now: datetime) -> bool:
-    """Complete a portion of what is due, in one transaction. Return False if nothing was."""
+    """Recompute a portion of the due rows, in one transaction. Return False if nothing was due."""
     with db.read() as tx:
-        # Splits are noted while latest years are computed. The changes of holdings depend on all of a quarter.
-        is_resplit = _is_due(tx, "resplit_securities") and not _is_due(tx, "latest_years_due")
-        is_counted = any(_is_due(tx, query) for query in _COUNTED)
-        is_compared = any(_is_due(tx, query) for query in _COMPARED)
-        is_summed = _is_due(tx, "unsummed_quarter")
-    if not (is_resplit or is_counted or is_compared or is_summed):
+        # Splits are noted while latest years are computed. The changes of holdings depend on all splits of a quarter.
+        splits_due = _is_due(tx, "resplit_securities") and not _is_due(tx, "latest_years_due")
+        costs_due = any(_is_due(tx, query) for query in _COST_QUERIES)
+        doubts_due = any(_is_due(tx, query) for query in _DOUBT_QUERIES)
+        sums_due = _is_due(tx, "unsummed_quarter")
+    if not (splits_due or costs_due or doubts_due or sums_due):
         return False
     with db.write() as tx:
-        if is_resplit:
+        if splits_due:
             holdings_store.recompute_splits(tx, now, SECURITIES_PER_PORTION)
             return True
-        if is_counted:
+        if costs_due:
             return cost_basis.recompute_portion(tx)
-        if is_compared:
+        if doubts_due:
             return value_doubts.recompute_portion(tx)
         return industry_flows.recompute_portion(tx)
 

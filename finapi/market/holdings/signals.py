@@ -1,7 +1,11 @@
-"""Where funds' money moves between kinds of industries, and which issuers funds and insiders buy at once.
+"""Rotation and signals: the kinds of industries that funds move money to, and the issuers that funds and insiders buy.
 
-Which major groups of SIC codes are value or growth, cyclical or defensive is a convention of finapi's own; groups of
-which neither is commonly said stand in no bucket.
+*Rotation* compares two kinds of industries, such as value and growth. For each kind, the dollars that funds bought are
+divided by the dollars that they sold. If funds bought $3 of value for each dollar sold, and $2 of growth, the ratio is
+1.5 and the signal "value". Only a ratio of at least ``MIN_SIGNAL_RATIO``, or of at most its inverse, is a signal.
+
+A *cross signal* is a security that funds bought on balance in a quarter, while insiders of its issuer bought in the
+market.
 """
 
 from __future__ import annotations
@@ -18,69 +22,29 @@ from finapi.market.holdings.value_doubts import DoubtedCount, DoubtedFlow, Doubt
 from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
 
+# The major groups of SIC codes of each kind. The assignment is finapi's own convention. A group that is usually
+# assigned to neither kind of a pair is left out.
 BUCKETS: dict[str, frozenset[int]] = {
     # Mining, oil, food, tobacco, paper, metals, pipelines, telephones, utilities, banks, insurers, real estate.
     "value": frozenset((10, 12, 13, 14, 20, 21, 26, 29, 33, 46, 48, 49, 60, 61, 62, 63, 64, 65, 67)),
     # Pharmaceuticals, computers, electronics, instruments, software, mail order, health, research.
     "growth": frozenset((28, 35, 36, 38, 59, 73, 78, 79, 80, 87)),
-    # Mining, construction, materials, machines, vehicles, transport, shops for what can wait, credit, hotels, leisure.
-    "cyclical": frozenset(
-        (
-            10,
-            12,
-            13,
-            14,
-            15,
-            16,
-            17,
-            22,
-            23,
-            24,
-            25,
-            26,
-            29,
-            30,
-            32,
-            33,
-            34,
-            35,
-            36,
-            37,
-            40,
-            42,
-            44,
-            45,
-            47,
-            50,
-            52,
-            53,
-            55,
-            56,
-            57,
-            58,
-            60,
-            61,
-            62,
-            65,
-            70,
-            73,
-            75,
-            78,
-            79,
-        )
-    ),
+    # Mining, construction, materials, machines, vehicles, transport, shops for durable goods, credit, hotels, leisure.
+    "cyclical": frozenset((10, 12, 13, 14, 15, 16, 17, 22, 23, 24, 25, 26, 29, 30, 32, 33, 34, 35, 36, 37))
+    | frozenset((40, 42, 44, 45, 47, 50, 52, 53, 55, 56, 57, 58, 60, 61, 62, 65, 70, 73, 75, 78, 79)),
     # Food, tobacco, pharmaceuticals, telephones, utilities, groceries, insurers, health, schools.
     "defensive": frozenset((1, 2, 20, 21, 28, 48, 49, 51, 54, 63, 64, 80, 82, 83)),
 }
 
-# A ratio this far from one, either way, says where money moves.
+# A ratio is a signal if it is at least this, or at most its inverse.
 MIN_SIGNAL_RATIO = Decimal("1.1")
-_PLACES = Decimal("0.0001")
+_FOUR_PLACES = Decimal("0.0001")
 
-NO_CHANGES, NOTHING_TRADED = "no_changes_known", "nothing_bought_or_sold"
+NO_CHANGES = "no_changes_known"
+NOTHING_TRADED = "nothing_bought_or_sold"
 
 
-# ---- between kinds of industries
+# ---- rotation between kinds of industries
 
 
 class BucketSector(TypedDict):
@@ -106,7 +70,7 @@ class IndustryBucket(TypedDict):
 
 
 class Rotation(TypedDict):
-    """A quarter's ratios: what funds bought for each dollar sold, of one kind of industries by that of the other."""
+    """The ratios of a quarter, and the signals that follow from them."""
 
     quarter: Date
     value_growth_ratio: Decimal | None
@@ -117,36 +81,36 @@ class Rotation(TypedDict):
 
 
 def compute_rotation(tx: Transaction, period: str) -> tuple[Rotation, dict[str, IndustryBucket], Decimal | None]:
-    """A quarter's ratios, its buckets, and the part of the value whose issuer's industry is known, in per cent."""
+    """Return a quarter's ratios, its buckets by their names, and the percentage of the value with a known industry."""
     rows = tx.list_rows("trades_by_group", period=period)
-    doubted = [one for one in value_doubts.list_doubts_of_quarter(tx, period) if not one.is_etf]
-    buckets = {
-        name: _bucket(
-            [row for row in rows if row["sic_group"] in groups],
-            value_doubts.sum_doubts(one for one in doubted if one.sic_group in groups),
-        )
-        for name, groups in BUCKETS.items()
-    }
-    value_growth = _ratio(buckets["value"], buckets["growth"])
-    cyclical = _ratio(buckets["cyclical"], buckets["defensive"])
+    doubted = [position for position in value_doubts.list_doubts_of_quarter(tx, period) if not position.is_etf]
+    buckets = {}
+    for name, groups in BUCKETS.items():
+        bucket_rows = [row for row in rows if row["sic_group"] in groups]
+        doubt_sum = value_doubts.sum_doubts(position for position in doubted if position.sic_group in groups)
+        buckets[name] = _build_bucket(bucket_rows, doubt_sum)
+    value_growth = _compute_ratio(buckets["value"], buckets["growth"])
+    cyclical_defensive = _compute_ratio(buckets["cyclical"], buckets["defensive"])
     reason = None
-    if value_growth is None or cyclical is None:
+    if value_growth is None or cyclical_defensive is None:
         reason = NOTHING_TRADED if any(row["compared"] for row in rows) else NO_CHANGES
-    found: Any = {
+    ratios: Rotation = {
         "quarter": period,
         "value_growth_ratio": value_growth,
-        "value_growth_signal": _signal(value_growth, "value", "growth"),
-        "cyclical_defensive_ratio": cyclical,
-        "cyclical_defensive_signal": _signal(cyclical, "cyclical", "defensive"),
+        "value_growth_signal": _find_signal(value_growth, "value", "growth"),
+        "cyclical_defensive_ratio": cyclical_defensive,
+        "cyclical_defensive_signal": _find_signal(cyclical_defensive, "cyclical", "defensive"),
         "reason": reason,
     }
-    known = sum(row["total_value"] for row in rows if sectors.for_group(row["sic_group"])[0])
-    return found, buckets, compute_percent(known, sum(row["total_value"] for row in rows))
+    known_value = sum(row["total_value"] for row in rows if sectors.for_group(row["sic_group"])[0])
+    coverage_pct = compute_percent(known_value, sum(row["total_value"] for row in rows))
+    return ratios, buckets, coverage_pct
 
 
-def _bucket(rows: Sequence[Row], doubted: DoubtSum) -> IndustryBucket:
-    known = [row for row in rows if row["compared"]]
-    shown = [
+def _build_bucket(rows: Sequence[Row], doubt_sum: DoubtSum) -> IndustryBucket:
+    """Return the sums of a bucket. Its flows are None if no fund's changes are known."""
+    compared_rows = [row for row in rows if row["compared"]]
+    industries = [
         build_record(
             BucketSector,
             row,
@@ -156,29 +120,44 @@ def _bucket(rows: Sequence[Row], doubted: DoubtSum) -> IndustryBucket:
         )
         for row in rows
     ]
-    shown.sort(key=lambda one: (one["fund_flow"] is None, -(one["fund_flow"] or 0), one["sic_group"]))
+    industries.sort(
+        key=lambda industry: (industry["fund_flow"] is None, -(industry["fund_flow"] or 0), industry["sic_group"])
+    )
+    has_changes = bool(compared_rows)
     return {
-        "total_flow": sum(row["flow"] for row in known) if known else None,
+        "total_flow": sum(row["flow"] for row in compared_rows) if has_changes else None,
         "total_value": sum(row["total_value"] for row in rows),
-        "bought": sum(row["bought"] for row in known) if known else None,
-        "sold": sum(row["sold"] for row in known) if known else None,
-        "sectors": shown,
-        **doubted.build_members(),  # type: ignore[typeddict-item]
+        "doubted_count": doubt_sum.count,
+        "doubted_value": doubt_sum.value,
+        "doubted_flow": doubt_sum.flow,
+        "bought": sum(row["bought"] for row in compared_rows) if has_changes else None,
+        "sold": sum(row["sold"] for row in compared_rows) if has_changes else None,
+        "sectors": industries,
     }
 
 
-def _ratio(one: IndustryBucket, other: IndustryBucket) -> Decimal | None:
-    bought, sold = (one["bought"] or 0) * (other["sold"] or 0), (one["sold"] or 0) * (other["bought"] or 0)
-    return (Decimal(bought) / Decimal(sold)).quantize(_PLACES, ROUND_HALF_EVEN) if bought and sold else None
+def _compute_ratio(first: IndustryBucket, second: IndustryBucket) -> Decimal | None:
+    """Return the ratio of bought to sold dollars of the first bucket, divided by that of the second.
+
+    Return None if one of the four sums is zero or unknown.
+    """
+    numerator = (first["bought"] or 0) * (second["sold"] or 0)
+    denominator = (first["sold"] or 0) * (second["bought"] or 0)
+    if not numerator or not denominator:
+        return None
+    return (Decimal(numerator) / Decimal(denominator)).quantize(_FOUR_PLACES, ROUND_HALF_EVEN)
 
 
-def _signal(ratio: Decimal | None, one: str, other: str) -> str | None:
+def _find_signal(ratio: Decimal | None, first: Any, second: Any) -> Any:
+    """Return the name of the kind that funds move to, "neutral", or None without a ratio."""
     if ratio is None:
         return None
-    return one if ratio >= MIN_SIGNAL_RATIO else other if ratio <= 1 / MIN_SIGNAL_RATIO else "neutral"
+    if ratio >= MIN_SIGNAL_RATIO:
+        return first
+    return second if ratio <= 1 / MIN_SIGNAL_RATIO else "neutral"
 
 
-# ---- funds and insiders at once
+# ---- cross signals of funds and insiders
 
 
 class ScorePart(TypedDict):
@@ -213,58 +192,88 @@ class CrossSignal(TypedDict):
 
 
 class PurchaseWindow(NamedTuple):
-    """The days on which insiders' purchases count."""
+    """The first and the last day of the window in which insiders' purchases count."""
 
     start: str
     end: str
 
 
-def build_purchase_window(period: str, before: int, after: int) -> PurchaseWindow:
-    """The days around the end of a quarter."""
-    end = date.fromisoformat(period)
-    return PurchaseWindow((end - timedelta(days=before)).isoformat(), (end + timedelta(days=after)).isoformat())
+def build_purchase_window(period: str, days_before: int, days_after: int) -> PurchaseWindow:
+    """Return the window around the end of a quarter."""
+    quarter_end = date.fromisoformat(period)
+    start = quarter_end - timedelta(days=days_before)
+    end = quarter_end + timedelta(days=days_after)
+    return PurchaseWindow(start.isoformat(), end.isoformat())
 
 
 class Signals(NamedTuple):
-    """The signals of a quarter, the highest score first, and what they are found among.
-
-    ``bought`` securities funds bought on balance, ``named`` of them with an issuer whose insiders can be looked up;
-    ``last_day`` is the last on which a purchase by an insider is held.
-    """
+    """The cross signals of a quarter, the highest score first, and the data that they were searched in."""
 
     rows: list[CrossSignal]
-    bought: int
-    named: int
-    last_day: str | None
+    bought_count: int  # Securities that funds bought on balance.
+    known_issuer_count: int  # Those of them whose issuer is known, so that its insiders can be looked up.
+    last_purchase_day: str | None  # The latest day of an insider's purchase in the database.
 
 
-def find_cross_signals(tx: Transaction, period: str, within: PurchaseWindow, *, buyers: int, flow: int) -> Signals:
-    """The securities with a fund flow above ``flow`` dollars and at least so many insiders who bought."""
+def find_cross_signals(
+    tx: Transaction, period: str, window: PurchaseWindow, *, min_buyers: int, min_flow: int
+) -> Signals:
+    """Return the securities with a fund flow above ``min_flow`` dollars and at least ``min_buyers`` buying insiders.
+
+    The score of a signal is the mean of three ranks among the signals: by the fund flow, the number of buying insiders,
+    and the value of their purchases.
+    """
     rows = tx.list_rows(
-        "securities_bought_by_both", period=period, start=within.start, end=within.end, buyers=buyers, flow=flow
+        "securities_bought_by_both",
+        period=period,
+        start=window.start,
+        end=window.end,
+        buyers=min_buyers,
+        flow=min_flow,
     )
-    ranks = [
-        ("fund_flow", [row["fund_flow"] for row in rows]),
-        ("insider_buyers", [row["insider_buyer_count"] for row in rows]),
-        ("insider_buy_value", [row["insider_buy_value"] or 0 for row in rows]),
+    flow_ranks = _rank([row["fund_flow"] for row in rows])
+    buyer_ranks = _rank([row["insider_buyer_count"] for row in rows])
+    purchase_ranks = _rank([row["insider_buy_value"] or 0 for row in rows])
+    doubts = value_doubts.sum_doubts_by(
+        value_doubts.list_doubts_of_quarter(tx, period), lambda position: position.security_id
+    )
+    signals = []
+    for index, row in enumerate(rows):
+        components: list[ScorePart] = [
+            {"name": "fund_flow", "score": flow_ranks[index]},
+            {"name": "insider_buyers", "score": buyer_ranks[index]},
+            {"name": "insider_buy_value", "score": purchase_ranks[index]},
+        ]
+        signals.append(_build_signal(row, components, doubts.get(row["security_id"], DoubtSum())))
+    signals.sort(key=lambda signal: (-signal["attractiveness_score"], -signal["fund_flow"], signal["cusip"]))
+    counts = tx.find_row("bought_security_counts", period=period, flow=min_flow)
+    assert counts is not None
+    return Signals(
+        rows=signals,
+        bought_count=counts["bought"],
+        known_issuer_count=counts["named"],
+        last_purchase_day=tx.find_value("last_insider_purchase"),
+    )
+
+
+def _build_signal(row: Row, components: list[ScorePart], doubt_sum: DoubtSum) -> CrossSignal:
+    total_score = sum((component["score"] for component in components), Decimal(0))
+    mean_score = (total_score / len(components)).quantize(_FOUR_PLACES, ROUND_HALF_EVEN)
+    flow_pct = compute_percent(row["fund_flow"], row["total_value"])
+    return build_record(
+        CrossSignal,
+        row,
+        fund_flow_pct=None if flow_pct is None else round(flow_pct),
+        attractiveness_score=mean_score,
+        attractiveness_components=components,
+        **doubt_sum.build_members(),
+    )
+
+
+def _rank(numbers: Sequence[int]) -> list[Decimal]:
+    """Return, for each number, the percentage of all numbers that it equals or exceeds."""
+    count_by_number = {number: count for count, number in enumerate(sorted(numbers), 1)}
+    total = len(numbers)
+    return [
+        (Decimal(100 * count_by_number[number]) / total).quantize(_FOUR_PLACES, ROUND_HALF_EVEN) for number in numbers
     ]
-    scores = [(name, _ranked(values)) for name, values in ranks]
-    doubted = value_doubts.sum_doubts_by(value_doubts.list_doubts_of_quarter(tx, period), lambda one: one.security_id)
-    found = []
-    for place, row in enumerate(rows):
-        parts: Any = [{"name": name, "score": values[place]} for name, values in scores]
-        mean = (sum((part["score"] for part in parts), Decimal(0)) / len(parts)).quantize(_PLACES, ROUND_HALF_EVEN)
-        share = compute_percent(row["fund_flow"], row["total_value"])
-        more = {"attractiveness_score": mean, "attractiveness_components": parts}
-        more |= doubted.get(row["security_id"], DoubtSum()).build_members()
-        found.append(build_record(CrossSignal, row, fund_flow_pct=None if share is None else round(share), **more))
-    found.sort(key=lambda one: (-one["attractiveness_score"], -one["fund_flow"], one["cusip"]))
-    (counts,) = tx.list_rows("bought_security_counts", period=period, flow=flow)
-    return Signals(found, counts["bought"], counts["named"], tx.find_value("last_insider_purchase"))
-
-
-def _ranked(values: Sequence[int]) -> list[Decimal]:
-    """Of each value the part of all that it equals or exceeds, in per cent."""
-    ordered = {value: place for place, value in enumerate(sorted(values), 1)}
-    whole = len(values)
-    return [(Decimal(100 * ordered[value]) / whole).quantize(_PLACES, ROUND_HALF_EVEN) for value in values]

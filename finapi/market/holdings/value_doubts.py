@@ -1,9 +1,16 @@
-"""Positions whose price is about a thousand times that of most other managers, or a thousandth of it.
+"""Doubtful values: positions whose implied price is about a thousand times that of other managers, or a thousandth.
 
-A table in the wrong unit is read in the other one (``value_units``). Of a single position it is not known what its
-filer meant: it stays as filed, in sums too, and says what speaks against it; sums say how much of them is doubted.
-The price that managers agree on is kept with a security's quarter, and the positions far from it in a table of their
-own, made anew whenever either may have changed, so that the order of reports leaves no trace.
+If a complete table is in the wrong unit, it is read in the other one (``value_units``). But of a single position it is
+unknown what its manager meant. Its value is served as filed, also in sums. The position states the doubt and the price
+of the others, and each sum states how much of it is doubtful. For example, a fund reports 10 shares for $2,500,000
+where most managers imply a price of $250: the doubt is ``thousand_times_other_managers``.
+
+A difference is not a doubt if a split near the quarter's end explains it, because one report may have the shares before
+it and another the shares after it. It is not a doubt either if a stored closing price confirms the position.
+
+Two derived tables make this fast. ``security_quarters`` has the price on which the managers of a security agree, and
+``positions_far_off`` the positions that are far from it. Both are recomputed whenever a position may have changed, so
+that they do not depend on the order in which reports came.
 """
 
 from __future__ import annotations
@@ -13,7 +20,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Annotated, Literal, NamedTuple, TypeVar
+from typing import Annotated, Literal, NamedTuple, TypedDict, TypeVar
 
 from finapi.market.holdings import quarters, value_units
 from finapi.market.holdings.value_units import MAX_PRICE_RATIO, MIN_MANAGERS, THOUSANDS
@@ -24,7 +31,7 @@ from finapi.store.portions import read_in_portions, write_in_portions
 Key = TypeVar("Key", bound=Hashable)
 
 ValueDoubt = Literal["thousand_times_other_managers", "thousandth_of_other_managers"]
-# Members of positions and of sums.
+# Types of members that several records have.
 MarkedDoubt = Annotated[ValueDoubt | None, "How the implied price compares with others_price; the value is as filed."]
 OthersPrice = Annotated[Decimal | None, "If the value is doubted: dollars per share in most other managers' reports."]
 DoubtedCount = Annotated[int, "Positions in the sums whose value is doubted (value_doubt); they are included as filed."]
@@ -33,82 +40,92 @@ DoubtedFlow = Annotated[
     int, "Part of fund_flow from positions that are doubted, or were when last held; dollars as filed."
 ]
 
-# Securities whose price is made anew in one write transaction, and quarters of funds that are compared in one: the
-# largest have 10,000 positions.
-SECURITIES_PER_PORTION, FUND_QUARTERS_PER_PORTION = 1_000, 20
-# Of a price another is far off that is so many times it, or such a part of it.
+# Securities whose agreed prices are recomputed in one write transaction.
+SECURITIES_PER_PORTION = 1_000
+# Fund quarters that are compared in one write transaction. The largest funds have 10,000 positions.
+FUND_QUARTERS_PER_PORTION = 20
+# A price that differs from the agreed one by more than this factor is far off.
 FAR_OFF_RATIO = THOUSANDS / MAX_PRICE_RATIO
-# Reports are made within 45 days of the quarter's end: a split of those days may be in one and not in another.
+# Reports are written within 45 days after the quarter's end. A split during these days may be in some of them only.
 SPLIT_DAYS = 60
 
 
-# ---- kept
+# ---- the derived tables
 
 
 def recompute_all(db: Database) -> None:
-    """Make the prices that managers agree on anew where positions changed, some in each transaction."""
+    """Recompute agreed prices and far-off positions where positions changed, a portion in each transaction."""
     write_in_portions(db, recompute_portion)
 
 
-def recompute_portion(tx: Transaction, most: int = SECURITIES_PER_PORTION) -> bool:
-    """Make some of them anew, or compare some funds with them; whether there was anything."""
-    # The one that is doubted is a manager too.
-    rows = tx.list_rows("unpriced_securities", limit=most, least=MIN_MANAGERS)
-    if not rows:
-        return _compare_funds(tx, min(most, FUND_QUARTERS_PER_PORTION))
-    held = json.loads(f"[{','.join([row['held'] for row in rows])}]")
-    changed = []
-    for (period, security_id, price, _), largest in zip(rows, held, strict=True):
-        told = value_units.find_agreed_price([value / shares for value, shares in largest])
-        if told != price:
-            changed.append((told, period, security_id))
-    tx.insert_rows("update_agreed_price", changed)
-    # All that hold them: small managers seldom move a price, and then only their own positions are compared.
-    places = [place for _, *place in changed]
-    tx.insert_rows("delete_far_off_positions_of_security", places)
-    tx.run("insert_far_off_positions_of_securities", places=json.dumps(places), far=FAR_OFF_RATIO)
-    period, security_id = max((row["period"], row["security_id"]) for row in rows)
-    tx.run("delete_unpriced_securities", period=period, security_id=security_id)
-    if changed:
+def recompute_portion(tx: Transaction, limit: int = SECURITIES_PER_PORTION) -> bool:
+    """Recompute the agreed prices of some securities, or compare some funds with them. Return False if nothing was due.
+
+    The price of the doubtful manager counts, too.
+    """
+    due_rows = tx.list_rows("unpriced_securities", limit=limit, least=MIN_MANAGERS)
+    if not due_rows:
+        return _compare_funds(tx, min(limit, FUND_QUARTERS_PER_PORTION))
+    changed_prices = []
+    for row in due_rows:
+        implied_prices = [value / shares for value, shares in json.loads(row["largest"])]
+        agreed_price = value_units.find_agreed_price(implied_prices)
+        if agreed_price != row["price"]:
+            changed_prices.append((agreed_price, row["period"], row["security_id"]))
+    tx.insert_rows("update_agreed_price", changed_prices)
+    # A changed price is compared with all positions in the security. Small managers seldom change a price, and then
+    # only their own positions are compared.
+    keys = [(period, security_id) for _, period, security_id in changed_prices]
+    tx.insert_rows("delete_far_off_positions_of_security", keys)
+    tx.run("insert_far_off_positions_of_securities", places=json.dumps(keys), far=FAR_OFF_RATIO)
+    last_period, last_security_id = max((row["period"], row["security_id"]) for row in due_rows)
+    tx.run("delete_unpriced_securities", period=last_period, security_id=last_security_id)
+    if changed_prices:
         tx.run("bump_data_version")
     return True
 
 
-def _compare_funds(tx: Transaction, most: int) -> bool:
-    rows = tx.list_rows("uncompared_fund_quarters", limit=most)
-    for cik, period in rows:
-        tx.run("delete_far_off_positions_of_fund", cik=cik, period=period)
-        if tx.run("insert_far_off_positions_of_fund", cik=cik, period=period, far=FAR_OFF_RATIO):
+def _compare_funds(tx: Transaction, limit: int) -> bool:
+    """Compare the positions of some fund quarters with the agreed prices. Return False if nothing was due."""
+    rows = tx.list_rows("uncompared_fund_quarters", limit=limit)
+    for row in rows:
+        tx.run("delete_far_off_positions_of_fund", cik=row["cik"], period=row["period"])
+        if tx.run("insert_far_off_positions_of_fund", cik=row["cik"], period=row["period"], far=FAR_OFF_RATIO):
             tx.run("bump_data_version")
-    tx.insert_rows("delete_uncompared_fund_quarter", [tuple(row) for row in rows])
+    tx.insert_rows("delete_uncompared_fund_quarter", [(row["cik"], row["period"]) for row in rows])
     return len(rows) > 0
 
 
 def list_errors(db: Database) -> list[str]:
-    """Where the positions kept as far off are not those of a comparison, if it has been made since they changed."""
-    found = []
+    """Return a message for each fund quarter whose far-off positions are not those of a new comparison.
 
-    def portion(tx: Transaction, place: tuple[int, str]) -> tuple[int, str] | None:
+    Fund quarters that still have to be compared are left out.
+    """
+    errors = []
+
+    def check_portion(tx: Transaction, after: tuple[int, str]) -> tuple[int, str] | None:
+        after_cik, after_period = after
         rows = tx.list_rows(
-            "compared_fund_quarters_after", cik=place[0], period=place[1], limit=FUND_QUARTERS_PER_PORTION
+            "compared_fund_quarters_after", cik=after_cik, period=after_period, limit=FUND_QUARTERS_PER_PORTION
         )
-        for cik, period in rows:
-            if number := tx.find_value("far_off_difference_count", cik=cik, period=period, far=FAR_OFF_RATIO):
-                found.append(f"doubts of fund {cik} on {period}: {number} positions were compared otherwise")
-        return tuple(rows[-1]) if rows else None
+        for row in rows:
+            cik, period = row["cik"], row["period"]
+            count = tx.find_value("far_off_difference_count", cik=cik, period=period, far=FAR_OFF_RATIO)
+            if count:
+                errors.append(f"doubts of fund {cik} on {period}: {count} positions were compared otherwise")
+        return (rows[-1]["cik"], rows[-1]["period"]) if rows else None
 
-    read_in_portions(db, portion, (-1, ""))
-    return found
+    read_in_portions(db, check_portion, (-1, ""))
+    return errors
 
 
-# ---- told
+# ---- the doubtful positions
 
 
 class DoubtedPosition(NamedTuple):
-    """A position in shares whose value is doubted, and the price of a share that other managers imply.
+    """A position in shares whose value is doubtful.
 
-    ``value`` is in dollars, ``flow`` what the quarter's change moved. One that was closed in the quarter has no value,
-    and is doubted by what it was at the end of the quarter before.
+    A position that was closed in the quarter has no value. It is doubtful if it was at the end of the quarter before.
     """
 
     cik: int
@@ -116,106 +133,147 @@ class DoubtedPosition(NamedTuple):
     sic_group: int | None
     is_etf: bool
     reason: ValueDoubt
-    price: Decimal
-    value: int
-    flow: int
+    price: Decimal  # Dollars per share that other managers imply.
+    value: int  # Dollars as filed.
+    flow: int  # Dollars of the change in the quarter.
 
 
 def get_doubts_of_fund(tx: Transaction, cik: int, period: str) -> dict[int, DoubtedPosition]:
-    """The positions in shares of a fund's quarter that are doubted, by the ids of their securities."""
-    return {
-        one.security_id: one
-        for one in _judged(tx, tx.list_rows("far_off_positions_of_fund", _place(period), cik=cik), period)
-    }
+    """Return the doubtful share positions of a fund's quarter, by the ids of their securities."""
+    rows = tx.list_rows("far_off_positions_of_fund", _build_days(period), cik=cik)
+    return {position.security_id: position for position in _judge(tx, rows, period)}
 
 
-def get_doubts_of_securities(tx: Transaction, securities: str, period: str) -> dict[tuple[int, int], DoubtedPosition]:
-    """The positions in some securities that are doubted, by CIK and the id of the security; ``securities`` is JSON."""
-    rows = tx.list_rows("far_off_positions_of_securities", _place(period), securities=securities)
-    return {(one.cik, one.security_id): one for one in _judged(tx, rows, period)}
+def get_doubts_of_securities(tx: Transaction, security_ids: str, period: str) -> dict[tuple[int, int], DoubtedPosition]:
+    """Return the doubtful positions in some securities, by the CIK of the fund and the id of the security.
+
+    ``security_ids`` is a JSON list.
+    """
+    rows = tx.list_rows("far_off_positions_of_securities", _build_days(period), securities=security_ids)
+    return {(position.cik, position.security_id): position for position in _judge(tx, rows, period)}
 
 
 def list_doubts_of_quarter(tx: Transaction, period: str) -> list[DoubtedPosition]:
-    """All positions of a quarter that are doubted, and those that were at the end of the one before and are closed."""
-    before = quarters.get_previous_end(period)
-    held = _judged(tx, tx.list_rows("far_off_positions_of_quarter", _place(period)), period)
-    closed = [
-        row for row in tx.list_rows("far_off_positions_of_quarter", _place(before)) if row["closed_flow"] is not None
-    ]
-    return held + _judged(tx, closed, before, closed=True)
+    """Return all doubtful positions of a quarter.
+
+    They include the positions that were closed in it and were doubtful at the end of the quarter before.
+    """
+    previous_period = quarters.get_previous_end(period)
+    rows = tx.list_rows("far_off_positions_of_quarter", _build_days(period))
+    previous_rows = tx.list_rows("far_off_positions_of_quarter", _build_days(previous_period))
+    closed_rows = [row for row in previous_rows if row["closed_flow"] is not None]
+    return _judge(tx, rows, period) + _judge(tx, closed_rows, previous_period, are_closed=True)
 
 
-def _place(period: str) -> dict[str, str]:
-    later = (date.fromisoformat(period) + timedelta(days=SPLIT_DAYS)).isoformat()
-    before, following = quarters.get_previous_end(period), quarters.get_next_end(period)
-    return {"period": period, "following": following, "after": before, "before": later}
+def _build_days(period: str) -> dict[str, str]:
+    """Return the days that the queries of a quarter take. Splits count from ``after`` to ``before``."""
+    split_end = date.fromisoformat(period) + timedelta(days=SPLIT_DAYS)
+    return {
+        "period": period,
+        "following": quarters.get_next_end(period),
+        "after": quarters.get_previous_end(period),
+        "before": split_end.isoformat(),
+    }
 
 
-def _judged(tx: Transaction, rows: Iterable[Row], period: str, *, closed: bool = False) -> list[DoubtedPosition]:
-    found = []
+def _judge(tx: Transaction, rows: Iterable[Row], period: str, *, are_closed: bool = False) -> list[DoubtedPosition]:
+    """Return the positions of far-off rows that neither a split nor a closing price explains."""
+    positions = []
     for row in rows:
-        own = row["value"] / row["shares"]
-        sign = value_units.get_thousandfold_sign(own, row["price"])
-        if not sign or _split(row, own / row["price"]) or (row["is_priced"] and _closed_at(tx, row, period, own)):
+        implied_price = row["value"] / row["shares"]
+        sign = value_units.get_thousandfold_sign(implied_price, row["price"])
+        if not sign or _is_explained_by_split(row, implied_price / row["price"]):
+            continue
+        if row["is_priced"] and _is_confirmed_by_close(tx, row, period, implied_price):
             continue
         reason: ValueDoubt = "thousand_times_other_managers" if sign > 0 else "thousandth_of_other_managers"
-        price = Decimal(row["price"]).quantize(Decimal("0.0001"))
-        whose = row["cik"], row["security_id"], row["sic_group"], bool(row["is_etf"])
-        money = (0, row["closed_flow"]) if closed else (row["value"], row["flow"] or 0)
-        found.append(DoubtedPosition(*whose, reason, price, *money))
-    return found
+        position = DoubtedPosition(
+            cik=row["cik"],
+            security_id=row["security_id"],
+            sic_group=row["sic_group"],
+            is_etf=bool(row["is_etf"]),
+            reason=reason,
+            price=Decimal(row["price"]).quantize(Decimal("0.0001")),
+            value=0 if are_closed else row["value"],
+            flow=row["closed_flow"] if are_closed else row["flow"] or 0,
+        )
+        positions.append(position)
+    return positions
 
 
-def _split(row: Row, times: float) -> bool:
-    """Whether a split explains it: shares before it beside shares after it."""
-    factors = [float(one) for one in json.loads(row["splits"])]
-    return any(_alike(times, one) or _alike(times, 1 / one) for one in factors)
+def _is_explained_by_split(row: Row, ratio: float) -> bool:
+    """Return True if one report may have the shares before a split, and the others the shares after it."""
+    factors = [float(factor) for factor in json.loads(row["splits"])]
+    return any(_are_similar(ratio, factor) or _are_similar(ratio, 1 / factor) for factor in factors)
 
 
-def _closed_at(tx: Transaction, row: Row, period: str, own: float) -> bool:
-    """Whether a price that is held says that the position is right and the other managers are not."""
+def _is_confirmed_by_close(tx: Transaction, row: Row, period: str, implied_price: float) -> bool:
+    """Return True if a stored closing price says that the position is right and the other managers are wrong."""
     close = price_series.find_close(tx, row["ticker"], period)
-    return close is not None and close.source != "synthetic" and _alike(own, float(close.close))
+    return close is not None and close.source != "synthetic" and _are_similar(implied_price, float(close.close))
 
 
-def _alike(one: float, other: float) -> bool:
-    return other / MAX_PRICE_RATIO <= one <= other * MAX_PRICE_RATIO
+def _are_similar(first: float, second: float) -> bool:
+    return second / MAX_PRICE_RATIO <= first <= second * MAX_PRICE_RATIO
 
 
-def build_doubt_members(found: DoubtedPosition | None) -> dict[str, ValueDoubt | Decimal | None]:
-    """What a position says of its own value."""
-    return {"value_doubt": found and found.reason, "others_price": found and found.price}
+def build_doubt_members(position: DoubtedPosition | None) -> dict[str, ValueDoubt | Decimal | None]:
+    """Return the members of a position's record that state the doubt of its value, both None without a doubt."""
+    if position is None:
+        return {"value_doubt": None, "others_price": None}
+    return {"value_doubt": position.reason, "others_price": position.price}
+
+
+# ---- sums of doubtful positions
+
+
+class DoubtMembers(TypedDict):
+    """The members of sums that state how much of them is doubtful."""
+
+    doubted_count: DoubtedCount
+    doubted_value: DoubtedValue
+    doubted_flow: DoubtedFlow
 
 
 @dataclass(slots=True)
 class DoubtSum:
-    """What the doubted positions of a sum amount to: how many, in dollars held, bought and sold."""
+    """The doubtful part of a sum: the number of positions, and dollars held, bought and sold."""
 
     count: int = 0
     value: int = 0
     bought: int = 0
     sold: int = 0
 
-    def add(self, one: DoubtedPosition) -> None:
-        """Count a position too."""
+    def add(self, position: DoubtedPosition) -> None:
+        """Add a position to the sum."""
         self.count += 1
-        self.value += one.value
-        self.bought += max(one.flow, 0)
-        self.sold += max(-one.flow, 0)
+        self.value += position.value
+        self.bought += max(position.flow, 0)
+        self.sold += max(-position.flow, 0)
 
-    def build_members(self, dollars: str = "doubted_value") -> dict[str, int]:
-        """The members of an answer; ``dollars`` is what it calls the value."""
-        return {"doubted_count": self.count, dollars: self.value, "doubted_flow": self.bought - self.sold}
+    @property
+    def flow(self) -> int:
+        """Return the dollars bought less those sold."""
+        return self.bought - self.sold
+
+    def build_members(self) -> DoubtMembers:
+        """Return the members of an answer."""
+        return {"doubted_count": self.count, "doubted_value": self.value, "doubted_flow": self.flow}
 
 
-def sum_doubts(found: Iterable[DoubtedPosition]) -> DoubtSum:
-    """The sum of some positions."""
-    return sum_doubts_by([*found], lambda _: None).get(None, DoubtSum())
+def sum_doubts(positions: Iterable[DoubtedPosition]) -> DoubtSum:
+    """Return the sum of some positions."""
+    total = DoubtSum()
+    for position in positions:
+        total.add(position)
+    return total
 
 
-def sum_doubts_by(found: Sequence[DoubtedPosition], key: Callable[[DoubtedPosition], Key]) -> Mapping[Key, DoubtSum]:
-    """The sums of some positions by ``key``; nothing for those that have none."""
-    by: dict[Key, DoubtSum] = {}
-    for one in found:
-        by.setdefault(key(one), DoubtSum()).add(one)
-    return by
+def sum_doubts_by(
+    positions: Sequence[DoubtedPosition], key: Callable[[DoubtedPosition], Key]
+) -> Mapping[Key, DoubtSum]:
+    """Return the sums of some positions by ``key``. A key without positions is left out."""
+    sum_by_key: dict[Key, DoubtSum] = {}
+    for position in positions:
+        sum_by_key.setdefault(key(position), DoubtSum()).add(position)
+    return sum_by_key

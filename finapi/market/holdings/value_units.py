@@ -1,7 +1,18 @@
-"""Whether a 13F states its values in dollars or in thousands: the document does not say, so evidence decides.
+"""The unit of a 13F's values: dollars or thousands of dollars.
 
-Form 13F asked for thousands until 2023-01-02 and asks for dollars since; some managers filed in the old unit
-after that day, and a few in dollars before it. What a share would cost tells those apart.
+Form 13F required thousands until 2023-01-02 and requires dollars since, but the document does not state its unit. Some
+managers reported thousands after that day, and a few reported dollars before it. Three pieces of evidence decide, and
+each overrules the one before:
+
+1. The filing day (else the day of the signature, else the quarter) gives the unit that the form required.
+2. The implied price of a share, value divided by shares, may be impossible. A table filed in 2025 with most prices
+   below $1 is in thousands. A table filed in 2021 with most prices above 5 is in dollars, because in thousands each of
+   these shares would cost more than $5,000.
+3. Other managers' reports of the same quarter imply prices, too. If most of the large positions are about a thousand
+   times off the price on which the others agree, the table is in the other unit.
+
+The total on the cover page may be in another unit than the table. It is if it differs from the table's sum by exactly
+a thousand times.
 """
 
 from __future__ import annotations
@@ -12,17 +23,21 @@ from dataclasses import dataclass
 
 # SEC Release 34-95148: the amended form is in force for reports filed from this day on.
 DOLLARS_SINCE = "2023-01-03"
-# The last quarter whose reports could be filed in time before that day ended before this one.
+# The first quarter whose reports could not be filed before that day: it ended only days before.
 FIRST_DOLLAR_PERIOD = "2022-12-31"
 
-# Value over shares. In thousands, a share of less than $1,000 comes out below 1; in dollars, hardly a holding
-# of a manager over $100 million does. Above 5 a row in thousands would be a share of more than $5,000.
-MIN_PRICE_IN_DOLLARS, MAX_PRICE_IN_THOUSANDS = 1, 5
-# The part of the rows, and of their value, that must speak against the day before it is overruled, in tenths.
+# Value divided by shares. In thousands, a share that costs less than $1,000 comes out below 1. In dollars, hardly a
+# holding of a manager of more than $100 million does.
+MIN_PRICE_IN_DOLLARS = 1
+# In thousands, a price of 5 is a share of $5,000, which hardly exists.
+MAX_PRICE_IN_THOUSANDS = 5
+# The tenths of the rows, and of their value, that must contradict the filing day before it is overruled.
 MIN_EVIDENCE_TENTHS = 6
-# Managers who must imply one price, and how far apart their prices and a thousandfold may be: prices of a quarter move.
-MIN_MANAGERS, MAX_PRICE_RATIO = 2, 3
-# So many positions must be a thousand times off before all are, unless one at most is beside them.
+# The least number of managers who must imply one price.
+MIN_MANAGERS = 2
+# Prices that differ by no more than this factor count as equal, because prices change during a quarter.
+MAX_PRICE_RATIO = 3
+# The least number of positions that must be a thousand times off; of two positions or one, one is enough.
 MIN_CONTRADICTIONS = 2
 
 THOUSANDS = 1_000
@@ -30,16 +45,12 @@ THOUSANDS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """``rows`` and ``total`` are the dollars in one unit of the table and of the cover's total: 1 or 1,000.
+    """The unit of a report's values and the evidence for it."""
 
-    ``rule`` names the unit and the evidence that decided: ``dollars:filing_date``. ``corrected`` says that
-    the evidence overruled the day, so that the table stands in a unit which the form did not ask for.
-    """
-
-    rows: int
-    total: int
-    rule: str
-    corrected: bool
+    rows: int  # Dollars in one unit of the table's values: 1 or 1,000.
+    total: int  # Dollars in one unit of the cover's total: 1 or 1,000.
+    rule: str  # The unit and the evidence that decided, such as "dollars:filing_date".
+    corrected: bool  # True if the table is in a unit that the form did not require.
 
 
 def decide_unit(
@@ -52,87 +63,97 @@ def decide_unit(
     row_value: int,
     others: Sequence[tuple[float, Sequence[float]]] = (),
 ) -> Unit:
-    """The unit of a table; ``rows`` are (value, shares) of its share positions, ``row_value`` the sum of all.
+    """Return the unit of a table, decided as the module's docstring explains.
 
-    ``others`` are of some positions the price that the table implies and those, in dollars, that other managers'
-    reports of the quarter imply: where most are a thousand times off, they overrule the rest.
-
-    In this order: the day of the filing (or of its signature, or its quarter) says what the form asked for;
-    a price of a share that cannot be overrules it; a cover total a thousand times the table, or the table a
-    thousand times the total, says that the two stand in different units.
+    ``rows`` are (value, shares) of the share positions, ``row_value`` is the sum of all rows, and ``value_total`` the
+    total on the cover. ``others`` has, for some positions, the price that the table implies in its own unit, and the
+    prices in dollars that other managers' reports of the quarter imply.
     """
-    in_dollars, source = _asked_for(filed_at, signed, period)
-    cheap, dear = _speaks(rows)
-    corrected = cheap if in_dollars else dear
-    unit = 1 if in_dollars != corrected else THOUSANDS
+    requires_dollars, source = _get_required_unit(filed_at, signed, period)
+    too_cheap, too_dear = _check_prices(rows)
+    corrected = too_cheap if requires_dollars else too_dear
+    unit = 1 if requires_dollars != corrected else THOUSANDS
     if corrected:
         source = "implied_price"
-    if _contradicted(unit, others):
-        unit, source, corrected = THOUSANDS // unit, "other_managers", not corrected
-    total = _total_unit(unit, value_total, row_value, len(rows))
-    return Unit(unit, total, f"{'dollars' if unit == 1 else 'thousands'}:{source}", corrected)
+    if _is_contradicted(unit, others):
+        unit = THOUSANDS // unit
+        source = "other_managers"
+        corrected = not corrected
+    total = _get_total_unit(unit, value_total, row_value, len(rows))
+    unit_name = "dollars" if unit == 1 else "thousands"
+    return Unit(rows=unit, total=total, rule=f"{unit_name}:{source}", corrected=corrected)
 
 
-def _asked_for(filed_at: str | None, signed: str | None, period: str) -> tuple[bool, str]:
+def _get_required_unit(filed_at: str | None, signed: str | None, period: str) -> tuple[bool, str]:
+    """Return whether the form required dollars, and the name of the evidence."""
     if filed_at is not None:
         return filed_at >= DOLLARS_SINCE, "filing_date"
+    # A signature before the end of the quarter is a mistake.
     if signed is not None and signed > period:
         return signed >= DOLLARS_SINCE, "signature_date"
     return period >= FIRST_DOLLAR_PERIOD, "period"
 
 
-def _speaks(rows: Sequence[tuple[int, int]]) -> tuple[bool, bool]:
-    """Whether most rows, and most of the value, are too cheap for dollars or too dear for thousands."""
-    priced = [(value, shares) for value, shares in rows if value and shares]
-    if not priced:
+def _check_prices(rows: Sequence[tuple[int, int]]) -> tuple[bool, bool]:
+    """Return whether most rows, and most of the value, are too cheap for dollars, and too dear for thousands."""
+    priced_rows = [(value, shares) for value, shares in rows if value and shares]
+    if not priced_rows:
         return False, False
-    cheap = [value for value, shares in priced if value < MIN_PRICE_IN_DOLLARS * shares]
-    dear = [value for value, shares in priced if value >= MAX_PRICE_IN_THOUSANDS * shares]
-    worth = sum(value for value, _ in priced)
+    cheap_values = [value for value, shares in priced_rows if value < MIN_PRICE_IN_DOLLARS * shares]
+    dear_values = [value for value, shares in priced_rows if value >= MAX_PRICE_IN_THOUSANDS * shares]
+    total = sum(value for value, _ in priced_rows)
 
-    def most(some: list[int]) -> bool:
-        return 10 * len(some) >= MIN_EVIDENCE_TENTHS * len(priced) and 10 * sum(some) >= MIN_EVIDENCE_TENTHS * worth
+    def are_most(values: list[int]) -> bool:
+        are_most_rows = 10 * len(values) >= MIN_EVIDENCE_TENTHS * len(priced_rows)
+        return are_most_rows and 10 * sum(values) >= MIN_EVIDENCE_TENTHS * total
 
-    return most(cheap), most(dear)
+    return are_most(cheap_values), are_most(dear_values)
 
 
 def find_agreed_price(prices: Sequence[float]) -> float | None:
-    """The price that most of at least two managers imply; None where they do not agree."""
+    """Return the price that more than half of at least two managers imply, or None if they do not agree.
+
+    It is the median, and the prices up to three times it or a third of it agree with it.
+    """
     if len(prices) < MIN_MANAGERS:
         return None
     ordered = sorted(prices)
-    middle = ordered[(len(ordered) - 1) // 2]
-    alike = bisect_right(ordered, middle * MAX_PRICE_RATIO) - bisect_left(ordered, middle / MAX_PRICE_RATIO)
-    return middle if alike >= MIN_MANAGERS and 2 * alike > len(prices) else None
+    median = ordered[(len(ordered) - 1) // 2]
+    agreeing = bisect_right(ordered, median * MAX_PRICE_RATIO) - bisect_left(ordered, median / MAX_PRICE_RATIO)
+    return median if agreeing >= MIN_MANAGERS and 2 * agreeing > len(prices) else None
 
 
-def get_thousandfold_sign(price: float, told: float) -> int:
-    """1 for a price about a thousand times another, -1 for a thousandth, else 0."""
-    times = price / told
-    return (
-        1
-        if THOUSANDS / MAX_PRICE_RATIO < times < THOUSANDS * MAX_PRICE_RATIO
-        else -1
-        if 1 / MAX_PRICE_RATIO < times * THOUSANDS < MAX_PRICE_RATIO
-        else 0
-    )
+def get_thousandfold_sign(price: float, reference: float) -> int:
+    """Return 1 for a price about a thousand times the reference, -1 for about a thousandth of it, else 0."""
+    ratio = price / reference
+    if THOUSANDS / MAX_PRICE_RATIO < ratio < THOUSANDS * MAX_PRICE_RATIO:
+        return 1
+    if 1 / MAX_PRICE_RATIO < ratio * THOUSANDS < MAX_PRICE_RATIO:
+        return -1
+    return 0
 
 
-def _contradicted(unit: int, others: Sequence[tuple[float, Sequence[float]]]) -> bool:
-    told = [(price * unit, find_agreed_price(prices)) for price, prices in others]
-    signs = [get_thousandfold_sign(price, middle) for price, middle in told if middle is not None]
-    wrong = signs.count(1 if unit == THOUSANDS else -1)
-    # One of several positions may be wrong by itself: ``doubts`` says so of it.
-    return wrong >= min(MIN_CONTRADICTIONS, len(others) - 1 or 1) > 0 and 10 * wrong >= MIN_EVIDENCE_TENTHS * len(signs)
+def _is_contradicted(unit: int, others: Sequence[tuple[float, Sequence[float]]]) -> bool:
+    """Return True if the prices of other managers say that the table is in the other unit."""
+    signs = []
+    for price, other_prices in others:
+        agreed_price = find_agreed_price(other_prices)
+        if agreed_price is not None:
+            signs.append(get_thousandfold_sign(price * unit, agreed_price))
+    contradictions = signs.count(1 if unit == THOUSANDS else -1)
+    # A single one of several positions may be wrong by itself: ``value_doubts`` marks it.
+    needed = min(MIN_CONTRADICTIONS, len(others) - 1 or 1)
+    return contradictions >= needed > 0 and 10 * contradictions >= MIN_EVIDENCE_TENTHS * len(signs)
 
 
-def _total_unit(unit: int, value_total: int | None, row_value: int, rows: int) -> int:
+def _get_total_unit(unit: int, value_total: int | None, row_value: int, row_count: int) -> int:
+    """Return the dollars in one unit of the cover's total."""
     if value_total is None:
         return unit
     # Each row in thousands was rounded by up to half a thousand.
-    slack = THOUSANDS // 2 * max(1, rows)
-    if unit == THOUSANDS and value_total and abs(value_total - row_value * THOUSANDS) <= slack:
+    tolerance = THOUSANDS // 2 * max(1, row_count)
+    if unit == THOUSANDS and value_total and abs(value_total - row_value * THOUSANDS) <= tolerance:
         return 1
-    if unit == 1 and row_value and abs(value_total * THOUSANDS - row_value) <= slack:
+    if unit == 1 and row_value and abs(value_total * THOUSANDS - row_value) <= tolerance:
         return THOUSANDS
     return unit

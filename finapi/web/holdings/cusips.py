@@ -1,4 +1,4 @@
-"""CUSIPs and tickers over HTTP: looked up, searched, followed to their successors."""
+"""Handlers for CUSIPs and tickers: look-up, search, statistics, and the CUSIPs that succeeded others."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from finapi.edgar import cusip
 from finapi.market.holdings import funds, security_flows
 from finapi.market.reference import companies, securities
 from finapi.market.reference.securities import ChainLink, Security, SecurityMatch, TickerMatch
-from finapi.web.holdings.fund_holdings import build_offset_page
+from finapi.web.holdings.fund_holdings import OffsetPage, build_offset_page
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import CIK, CUSIP, OFFSET, TICKER, Field, Param, limit_param, path_param
-from finapi.web.http.schema import Answer, answer, part
+from finapi.web.http.schema import Answer
 
 MAX_BATCH = 200
-MAX_SECURITIES = 500  # of one company or issuer
+# Securities of one company or issuer on a page.
+MAX_SECURITIES = 500
 
 CUSIP_PARAMS = (CUSIP,)
 TICKER_PARAMS = (TICKER,)
@@ -54,64 +55,97 @@ SECURITY = Answer[Security]
 
 
 def get_security(call: Call) -> Response:
-    """What finapi knows about one CUSIP."""
+    """Return the security of a CUSIP."""
     with call.app.db.read() as tx:
-        return call.success_members(_known(securities.find_by_cusip(tx, call.params["cusip"])), {})
+        security = _get_security(securities.find_by_cusip(tx, call.params["cusip"]))
+    return call.success_members(security, {})
 
 
-def _known(found: Security | None) -> Security:
-    if found is None:
+def _get_security(security: Security | None) -> Security:
+    """Return the security. Raise NOT_FOUND for None."""
+    if security is None:
         raise ApiError("NOT_FOUND", "No 13F report and no mapping in finapi lists this CUSIP.")
-    return found
+    return security
 
 
 def get_security_of_ticker(call: Call) -> Response:
-    """The CUSIP of a ticker, the one reported last."""
+    """Return the security of a ticker. Of several CUSIPs, it is the one that was reported last."""
     ticker = call.params["ticker"]
     with call.app.db.read() as tx:
-        found = securities.list_by_ticker(tx, ticker)
-        if not found:
+        rows = securities.list_by_ticker(tx, ticker)
+        if not rows:
             raise security_flows.build_no_cusip_error(tx, ticker)
-    return call.success_members(found[0], {})
+    return call.success_members(rows[0], {})
 
 
-OF_COMPANY = answer(cik=str, issuer_name=str, securities=list[Security], meta=part(has_more=bool))
-OF_ISSUER = answer(cusip6=str, issuer_name=str | None, securities=list[Security], meta=part(has_more=bool))
+class SecuritiesMeta(TypedDict):
+    """The meta of a list of securities."""
+
+    has_more: bool
+
+
+class CompanySecurities(TypedDict):
+    """The securities of a company."""
+
+    cik: str
+    issuer_name: str
+    securities: list[Security]
+    meta: SecuritiesMeta
+
+
+class IssuerSecurities(TypedDict):
+    """The securities whose CUSIPs begin with the six characters of an issuer."""
+
+    cusip6: str
+    issuer_name: str | None
+    securities: list[Security]
+    meta: SecuritiesMeta
+
+
+OF_COMPANY = Answer[CompanySecurities]
+OF_ISSUER = Answer[IssuerSecurities]
 
 
 def list_securities_of_company(call: Call) -> Response:
-    """The CUSIPs of a company."""
+    """Return the securities of a company."""
     cik = call.params["cik"]
+    limit = call.params["limit"]
     with call.app.db.read() as tx:
         if not securities.list_by_company(tx, cik, 1, 0):
             raise ApiError("NOT_FOUND", "finapi knows no CUSIP of this company.")
-        found = securities.list_by_company(tx, cik, *_place(call))
+        # One row more than the page has shows whether more follow.
+        rows = securities.list_by_company(tx, cik, limit + 1, call.params["offset"])
         name = companies.get_by_cik(tx, cik).name
-    return _page(call, found, cik=f"{cik:010}", issuer_name=name)
-
-
-def _place(call: Call) -> tuple[int, int]:
-    """One row more than the page has, and those before it."""
-    return call.params["limit"] + 1, call.params["offset"]
-
-
-def _page(call: Call, found: list[Security], **members: str | None) -> Response:
-    limit = call.params["limit"]
-    meta = {"has_more": len(found) > limit}
-    return call.success_members({**members, "securities": found[:limit], "meta": meta}, meta)
+    meta: SecuritiesMeta = {"has_more": len(rows) > limit}
+    members: CompanySecurities = {
+        "cik": f"{cik:010}",
+        "issuer_name": name,
+        "securities": rows[:limit],
+        "meta": meta,
+    }
+    return call.success_members(members, meta)
 
 
 def list_securities_of_issuer(call: Call) -> Response:
-    """The CUSIPs that begin with the six characters of an issuer."""
+    """Return the securities whose CUSIPs begin with the six characters of an issuer."""
     cusip6 = call.params["cusip6"].upper()
+    limit = call.params["limit"]
     with call.app.db.read() as tx:
-        first = next(iter(securities.list_by_issuer(tx, cusip6, 1, 0)), None)
-        found = securities.list_by_issuer(tx, cusip6, *_place(call))
-    return _page(call, found, cusip6=cusip6, issuer_name=_known(first)["issuer_name"])
+        first_rows = securities.list_by_issuer(tx, cusip6, 1, 0)
+        rows = securities.list_by_issuer(tx, cusip6, limit + 1, call.params["offset"])
+    first = _get_security(first_rows[0] if first_rows else None)
+    meta: SecuritiesMeta = {"has_more": len(rows) > limit}
+    members: IssuerSecurities = {
+        "cusip6": cusip6,
+        "issuer_name": first["issuer_name"],
+        "securities": rows[:limit],
+        "meta": meta,
+    }
+    return call.success_members(members, meta)
 
 
 class CusipResult(TypedDict):
-    """What finapi knows about one of several CUSIPs, or why not."""
+    """The security of one of several CUSIPs, or the reason why it is unknown."""
 
     cusip: str
     ticker: str | None
@@ -123,86 +157,145 @@ class CusipResult(TypedDict):
     reason: str | None
 
 
-BATCH = answer(results=list[CusipResult], meta=part(requested=int, resolved=int, unmapped=int))
+class CusipBatchMeta(TypedDict):
+    """The meta of a batch: the number of CUSIPs with and without a ticker."""
+
+    requested: int
+    resolved: int
+    unmapped: int
+
+
+class CusipBatch(TypedDict):
+    """The securities of several CUSIPs."""
+
+    results: list[CusipResult]
+    meta: CusipBatchMeta
+
+
+BATCH = Answer[CusipBatch]
 
 
 def get_securities_in_batch(call: Call) -> Response:
-    """Several CUSIPs at once; each whose ticker is not known says why."""
-    given = call.body["cusips"]
-    checked = [_checked(text) for text in given]
+    """Return the securities of several CUSIPs, each without a ticker with the reason."""
+    texts = call.body["cusips"]
+    numbers = [_parse_cusip(text) for text in texts]
     with call.app.db.read() as tx:
-        known = securities.find_by_cusips(tx, [number for number in checked if number])
-    results = [_result(text, number, known.get(number or "")) for text, number in zip(given, checked, strict=True)]
-    resolved = sum(one["ticker"] is not None for one in results)
-    meta = {"requested": len(results), "resolved": resolved, "unmapped": len(results) - resolved}
-    return call.success_members({"results": results, "meta": meta}, meta)
+        security_by_cusip = securities.find_by_cusips(tx, [number for number in numbers if number])
+    results = []
+    for text, number in zip(texts, numbers, strict=True):
+        results.append(_build_result(text, number, security_by_cusip.get(number or "")))
+    resolved_count = sum(result["ticker"] is not None for result in results)
+    meta: CusipBatchMeta = {
+        "requested": len(results),
+        "resolved": resolved_count,
+        "unmapped": len(results) - resolved_count,
+    }
+    members: CusipBatch = {"results": results, "meta": meta}
+    return call.success_members(members, meta)
 
 
-def _checked(text: str) -> str | None:
+def _parse_cusip(text: str) -> str | None:
     try:
         return cusip.validate(text)
     except ValueError:
         return None
 
 
-def _result(text: str, number: str | None, found: Security | None) -> CusipResult:
-    if found is not None:
-        return build_record(CusipResult, found, reason=None if found["ticker"] else "ticker_not_known")
-    unknown = dict.fromkeys(("ticker", "issuer_name", "cik", "security_group", "evidence"))
-    reason = "invalid_cusip" if number is None else "unknown_cusip"
-    return build_record(CusipResult, unknown, cusip=number or text[:20], cusip6=(number or text)[:6], reason=reason)
+def _build_result(text: str, number: str | None, security: Security | None) -> CusipResult:
+    if security is not None:
+        return build_record(CusipResult, security, reason=None if security["ticker"] else "ticker_not_known")
+    return {
+        "cusip": number or text[:20],
+        "ticker": None,
+        "issuer_name": None,
+        "cik": None,
+        "security_group": None,
+        "cusip6": (number or text)[:6],
+        "evidence": None,
+        "reason": "invalid_cusip" if number is None else "unknown_cusip",
+    }
 
 
-CHAIN = answer(cusip=str, chain=list[ChainLink], current_ticker=str | None)
+class CusipChain(TypedDict):
+    """The CUSIPs that replaced each other, the oldest first, and the ticker of the last one."""
+
+    cusip: str
+    chain: list[ChainLink]
+    current_ticker: str | None
+
+
+CHAIN = Answer[CusipChain]
 
 
 def get_chain(call: Call) -> Response:
-    """The CUSIPs that replaced each other, by a loaded mapping."""
+    """Return the CUSIPs that replaced each other, according to a loaded mapping."""
     number = call.params["cusip"]
     with call.app.db.read() as tx:
-        _known(securities.find_by_cusip(tx, number))
+        _get_security(securities.find_by_cusip(tx, number))
         links = securities.list_successor_chain(tx, number)
         current = securities.find_by_cusip(tx, links[-1]["cusip"])
-    return call.success_members(
-        {"cusip": number, "chain": links, "current_ticker": current["ticker"] if current else None}, {}
-    )
+    members: CusipChain = {
+        "cusip": number,
+        "chain": links,
+        "current_ticker": current["ticker"] if current else None,
+    }
+    return call.success_members(members, {})
 
 
-SEARCH = answer(results=list[SecurityMatch], meta=part(total=int, limit=int, offset=int, has_more=bool, query=str))
+class SecuritySearchMeta(OffsetPage):
+    """The meta of a search for securities."""
+
+    query: str
+
+
+class SecuritySearch(TypedDict):
+    """The securities that match a search."""
+
+    results: list[SecurityMatch]
+    meta: SecuritySearchMeta
+
+
+SEARCH = Answer[SecuritySearch]
 
 
 def search_securities(call: Call) -> Response:
-    """Securities by CUSIP, ticker or name, the best first."""
-    params = call.params
+    """Return securities by CUSIP, ticker or name, the best matches first."""
+    query = call.params["q"]
+    limit = call.params["limit"]
+    offset = call.params["offset"]
     with call.app.db.read() as tx:
-        found, total = securities.search(tx, params["q"], params["limit"], params["offset"])
-    meta = {**build_offset_page(total, params["limit"], params["offset"]), "query": params["q"]}
-    return call.success_members({"results": found, "meta": meta}, meta)
+        rows, total = securities.search(tx, query, limit, offset)
+    meta: SecuritySearchMeta = {**build_offset_page(total, limit, offset), "query": query}
+    members: SecuritySearch = {"results": rows, "meta": meta}
+    return call.success_members(members, meta)
 
 
-STATS = answer(
-    total_cusips=int,
-    mapped=int,
-    unmapped=int,
-    with_cik=int,
-    mapping_rate=Decimal | None,
-    by_security_group=dict[str, int],
-    openfigi_enabled=bool,
-    last_refresh_at=Date | None,
-)
+class CusipStatistics(TypedDict):
+    """The number of known CUSIPs, and of those with a ticker."""
+
+    total_cusips: int
+    mapped: int
+    unmapped: int
+    with_cik: int
+    mapping_rate: Decimal | None
+    by_security_group: dict[str, int]
+    openfigi_enabled: bool
+    last_refresh_at: Date | None
+
+
+STATS = Answer[CusipStatistics]
 
 
 def get_statistics(call: Call) -> Response:
-    """How many CUSIPs finapi knows, and for how many the ticker."""
+    """Return the number of known CUSIPs, and of those with a ticker."""
     with call.app.db.read() as tx:
         counts = securities.count_securities(tx)
-    total, mapped = counts["total"], counts["mapped"]
-    members = {
-        "total_cusips": total,
-        "mapped": mapped,
-        "unmapped": total - mapped,
+    members: CusipStatistics = {
+        "total_cusips": counts["total"],
+        "mapped": counts["mapped"],
+        "unmapped": counts["total"] - counts["mapped"],
         "with_cik": counts["with_cik"],
-        "mapping_rate": funds.compute_percent(mapped, total),
+        "mapping_rate": funds.compute_percent(counts["mapped"], counts["total"]),
         "by_security_group": counts["groups"],
         "openfigi_enabled": False,
         "last_refresh_at": counts["mapping_as_of"] or None,
@@ -210,13 +303,31 @@ def get_statistics(call: Call) -> Response:
     return call.success_members(members, {})
 
 
-AUTOCOMPLETE = answer(tickers=list[TickerMatch], meta=part(total=int, query=str, has_more=bool))
+class TickerCompletionMeta(TypedDict):
+    """The meta of ticker completions."""
+
+    total: int
+    query: str
+    has_more: bool
+
+
+class TickerCompletion(TypedDict):
+    """Tickers that complete a text."""
+
+    tickers: list[TickerMatch]
+    meta: TickerCompletionMeta
+
+
+AUTOCOMPLETE = Answer[TickerCompletion]
 
 
 def complete_ticker(call: Call) -> Response:
-    """Tickers that begin so, then tickers of companies whose name begins so; those of a CIK."""
-    query, limit, offset = (call.params[name] for name in ("q", "limit", "offset"))
+    """Return tickers that begin with a text, then tickers of companies whose names do. A CIK returns its tickers."""
+    query = call.params["q"]
+    limit = call.params["limit"]
+    offset = call.params["offset"]
     with call.app.db.read() as tx:
         rows, total = securities.search_tickers(tx, query, limit, offset)
-    meta = {"total": total, "query": query, "has_more": offset + limit < total}
-    return call.success_members({"tickers": rows, "meta": meta}, meta)
+    meta: TickerCompletionMeta = {"total": total, "query": query, "has_more": offset + limit < total}
+    members: TickerCompletion = {"tickers": rows, "meta": meta}
+    return call.success_members(members, meta)

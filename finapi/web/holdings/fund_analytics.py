@@ -1,8 +1,9 @@
-"""What is reckoned of 13F reports, over HTTP: a fund's costs and gains, funds by return, rotation, and signals."""
+"""Handlers for analytics of 13F reports: costs and gains, funds by return, rotation, and signals with insiders."""
 
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import TypedDict
 
 from finapi.core.errors import ApiError
 from finapi.core.records import Date
@@ -18,15 +19,15 @@ from finapi.web.holdings.fund_holdings import (
     build_known_changes,
     build_offset_page,
 )
-from finapi.web.holdings.market_flows import COMPARE, QUARTER, get_covered_quarter
+from finapi.web.holdings.market_flows import COMPARE, QUARTER, get_compared_quarter, get_covered_quarter
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import MANAGER, OFFSET, Param, limit_param, round_bound
-from finapi.web.http.schema import answer, part
+from finapi.web.http.schema import Answer
 
 MAX_HOLDINGS = 1_000
 
-# ---- what a fund's shares cost
+# ---- costs and gains of a fund's shares
 
 COSTS_PARAMS = (
     MANAGER,
@@ -35,40 +36,67 @@ COSTS_PARAMS = (
     limit_param(250, MAX_HOLDINGS),
     OFFSET,
 )
-COSTS = answer(
-    cik=str,
-    period=Date,
-    holdings_count=int,
-    summary=HoldingsSummary,
-    holdings=list[HoldingAnalytics],
-    meta=part(sort_by=str, order=str, disclaimer=str, pagination=OffsetPage, changes=KnownChanges),
-)
-_OF_COSTS = (
+
+_COSTS_DISCLAIMER = (
     "A 13F reports no price paid: shares are costed at the price of the quarter end in which they first appear, and "
     "sales reduce the cost in proportion (average cost). Positions older than the reports held have no cost. Options "
     "and principal amounts are left out."
 )
 
 
+class HoldingsAnalyticsMeta(TypedDict):
+    """The meta of a fund's positions with their costs."""
+
+    sort_by: str
+    order: str
+    disclaimer: str
+    pagination: OffsetPage
+    changes: KnownChanges
+
+
+class HoldingsAnalytics(TypedDict):
+    """A fund's latest positions with their costs."""
+
+    cik: str
+    period: Date
+    holdings_count: int
+    summary: HoldingsSummary
+    holdings: list[HoldingAnalytics]
+    meta: HoldingsAnalyticsMeta
+
+
+COSTS = Answer[HoldingsAnalytics]
+
+
 def get_holdings_analytics(call: Call) -> Response:
-    """A fund's latest positions with their cost, their gain and how long they have been held."""
+    """Return a fund's latest positions with their costs, gains and holding periods."""
     params = call.params
-    place = {name: params[name] for name in ("limit", "offset")}
+    limit = params["limit"]
+    offset = params["offset"]
     with call.app.db.read() as tx:
-        held = funds.get_quarter(tx, params["cik"], None)
-        descending = params["order"] == "desc"
+        quarter = funds.get_quarter(tx, params["cik"], None)
         summary, rows, total = cost_basis.build_fund_analytics(
-            tx, held, params["sort_by"], descending=descending, **place
+            tx,
+            quarter,
+            params["sort_by"],
+            descending=params["order"] == "desc",
+            limit=limit,
+            offset=offset,
         )
-    page = build_offset_page(total, **place)
-    meta = {"sort_by": params["sort_by"], "order": params["order"], "disclaimer": _OF_COSTS, "pagination": page}
-    members = {
-        "cik": f"{held.cik:010}",
-        "period": held.period,
+    page = build_offset_page(total, limit, offset)
+    members: HoldingsAnalytics = {
+        "cik": f"{quarter.cik:010}",
+        "period": quarter.period,
         "holdings_count": total,
         "summary": summary,
         "holdings": rows,
-        "meta": {**meta, "changes": build_known_changes(held)},
+        "meta": {
+            "sort_by": params["sort_by"],
+            "order": params["order"],
+            "disclaimer": _COSTS_DISCLAIMER,
+            "pagination": page,
+            "changes": build_known_changes(quarter),
+        },
     }
     return call.success_members(members, page)
 
@@ -102,83 +130,146 @@ PERFORMANCE_PARAMS = (
     Param("min_aum", "number", default=100_000_000, minimum=0, help="Minimum dollars in shares.", example="0"),
     Param("include_all", "boolean", default=False, help="Ignore min_holdings and min_aum.", example="true"),
 )
-PERFORMANCE = answer(
-    data=part(quarter=Date, begins=Date, total_funds=int, eligible_funds=int, leaderboard=list[FundPerformance]),
-    meta=part(
-        pagination=OffsetPage, filters=part(min_holdings=int, min_aum=int, min_price_coverage_pct=int), disclaimer=str
-    ),
-)
-_OF_RETURNS = (
+
+_RETURNS_DISCLAIMER = (
     "The return of the shares reported at the start of the quarter, as if none were traded during it; options, bonds, "
     "cash, short positions and fees are left out. Positions without prices do not count; price_coverage_pct is the "
     "part of the value that has them."
 )
 
 
+class FundPerformances(TypedDict):
+    """The funds of a quarter by their returns."""
+
+    quarter: Date
+    begins: Date
+    total_funds: int
+    eligible_funds: int
+    leaderboard: list[FundPerformance]
+
+
+class PerformanceFilters(TypedDict):
+    """The bounds that a fund must reach to be ranked."""
+
+    min_holdings: int
+    min_aum: int
+    min_price_coverage_pct: int
+
+
+class PerformanceMeta(TypedDict):
+    """The meta of funds by their returns."""
+
+    pagination: OffsetPage
+    filters: PerformanceFilters
+    disclaimer: str
+
+
+class PerformanceAnswer(TypedDict):
+    """The answer with funds by their returns."""
+
+    data: FundPerformances
+    meta: PerformanceMeta
+
+
+PERFORMANCE = Answer[PerformanceAnswer]
+
+
 def list_fund_performance(call: Call) -> Response:
-    """Funds by what their shares returned over a quarter."""
+    """Return funds by the returns of their shares over a quarter."""
     params = {**call.params, "min_aum": round_bound(call.params["min_aum"], round_up=True)}
+    ranks_all = params["include_all"]
     with call.app.db.read() as tx:
-        period = _returned(tx, params["quarter"])
-        found = fund_returns.build_leaderboard(tx, period, params)
-    page = build_offset_page(found.matching, params["limit"], params["offset"])
-    data = {
+        period = _get_period_with_returns(tx, params["quarter"])
+        leaderboard = fund_returns.build_leaderboard(tx, period, params)
+    page = build_offset_page(leaderboard.matching_funds, params["limit"], params["offset"])
+    performances: FundPerformances = {
         "quarter": period,
         "begins": quarters.get_previous_end(period),
-        "total_funds": found.funds,
-        "eligible_funds": found.funds if params["include_all"] else found.eligible,
-        "leaderboard": found.rows,
+        "total_funds": leaderboard.total_funds,
+        "eligible_funds": leaderboard.total_funds if ranks_all else leaderboard.eligible_funds,
+        "leaderboard": leaderboard.rows,
     }
-    least = {name: 0 if params["include_all"] else params[name] for name in ("min_holdings", "min_aum")}
-    filters = {**least, "min_price_coverage_pct": fund_returns.MIN_COVERAGE_PCT}
-    return call.success_members(
-        {"data": data, "meta": {"pagination": page, "filters": filters, "disclaimer": _OF_RETURNS}}, page
-    )
+    meta: PerformanceMeta = {
+        "pagination": page,
+        "filters": {
+            "min_holdings": 0 if ranks_all else params["min_holdings"],
+            "min_aum": 0 if ranks_all else params["min_aum"],
+            "min_price_coverage_pct": fund_returns.MIN_COVERAGE_PCT,
+        },
+        "disclaimer": _RETURNS_DISCLAIMER,
+    }
+    members: PerformanceAnswer = {"data": performances, "meta": meta}
+    return call.success_members(members, page)
 
 
-def _returned(tx: Transaction, period: str | None) -> str:
-    """The quarter asked for, by default the last with a return; NOT_COVERED when no fund is held at its beginning."""
-    found = period or fund_returns.find_latest_quarter(tx)
-    if found is None or not fund_returns.has_returns_of_quarter(tx, found):
+def _get_period_with_returns(tx: Transaction, period: str | None) -> str:
+    """Return the requested quarter, by default the last with a return.
+
+    Raise NOT_COVERED if no fund has holdings at its beginning.
+    """
+    quarter = period or fund_returns.find_latest_quarter(tx)
+    if quarter is None or not fund_returns.has_returns_of_quarter(tx, quarter):
         message = "finapi has no whole 13F report for the beginning of this quarter."
         raise ApiError("NOT_COVERED", message, details={"covered_periods": funds.list_quarters(tx)})
-    return found
+    return quarter
 
 
-# ---- where money moves
+# ---- rotation between kinds of industries
 
 ROTATION_PARAMS = (QUARTER, COMPARE)
-ROTATION = answer(
-    data=part(
-        quarter=Date,
-        value_growth_ratio=Decimal | None,
-        value_growth_signal=str | None,
-        cyclical_defensive_ratio=Decimal | None,
-        cyclical_defensive_signal=str | None,
-        reason=str | None,
-        coverage_pct=Decimal | None,
-        sector_buckets=dict[str, IndustryBucket],
-        compare=Rotation | None,
-        quarter_metadata=funds.QuarterMetadata,
-    )
-)
+
+
+class MarketRotation(TypedDict):
+    """The rotation of a quarter, with its buckets and the ratios of another quarter."""
+
+    quarter: Date
+    value_growth_ratio: Decimal | None
+    value_growth_signal: str | None
+    cyclical_defensive_ratio: Decimal | None
+    cyclical_defensive_signal: str | None
+    reason: str | None
+    coverage_pct: Decimal | None
+    sector_buckets: dict[str, IndustryBucket]
+    compare: Rotation | None
+    quarter_metadata: funds.QuarterMetadata
+
+
+class RotationAnswer(TypedDict):
+    """The answer with the rotation of a quarter."""
+
+    data: MarketRotation
+
+
+ROTATION = Answer[RotationAnswer]
 
 
 def get_market_rotation(call: Call) -> Response:
-    """Whether funds moved to value or growth, to cyclical or defensive industries."""
-    other = call.params["compare"]
+    """Return whether funds moved to value or growth, and to cyclical or defensive industries."""
     with call.app.db.read() as tx:
         period = get_covered_quarter(tx, call.params["quarter"])
-        found, buckets, coverage = signals.compute_rotation(tx, period)
-        if other is not None:
-            other = quarters.get_previous_end(period) if other.startswith("prev") else other
-        earlier = None if other is None else signals.compute_rotation(tx, get_covered_quarter(tx, other))[0]
+        rotation, buckets, coverage_pct = signals.compute_rotation(tx, period)
+        compared_period = get_compared_quarter(tx, call.params["compare"], period)
+        earlier: Rotation | None = None
+        if compared_period is not None:
+            earlier, _, _ = signals.compute_rotation(tx, compared_period)
         metadata = funds.build_quarter_metadata(tx, period, call.now.date())
-    more = {"coverage_pct": coverage, "sector_buckets": buckets, "compare": earlier, "quarter_metadata": metadata}
-    return call.success_members({"data": {**found, **more}}, {})
+    market_rotation: MarketRotation = {
+        "quarter": rotation["quarter"],
+        "value_growth_ratio": rotation["value_growth_ratio"],
+        "value_growth_signal": rotation["value_growth_signal"],
+        "cyclical_defensive_ratio": rotation["cyclical_defensive_ratio"],
+        "cyclical_defensive_signal": rotation["cyclical_defensive_signal"],
+        "reason": rotation["reason"],
+        "coverage_pct": coverage_pct,
+        "sector_buckets": buckets,
+        "compare": earlier,
+        "quarter_metadata": metadata,
+    }
+    members: RotationAnswer = {"data": market_rotation}
+    return call.success_members(members, {})
 
 
-# ---- funds and insiders
+# ---- signals of funds and insiders
 
 SIGNALS_PARAMS = (
     QUARTER,
@@ -207,45 +298,81 @@ SIGNALS_PARAMS = (
         "min_fund_flow", "number", default=0, help="Only above this inflow from funds, in dollars.", example="1000000"
     ),
 )
-SIGNALS = answer(
-    data=part(
-        quarter=Date,
-        time_window=part(start=Date, end=Date, description=str),
-        signal_count=int,
-        signals=list[CrossSignal],
-        coverage_note=str,
-        quarter_metadata=funds.QuarterMetadata,
-    ),
-    meta=part(pagination=OffsetPage),
-)
+
+
+class TimeWindow(TypedDict):
+    """The days on which insiders' purchases count."""
+
+    start: Date
+    end: Date
+    description: str
+
+
+class CrossSignals(TypedDict):
+    """The cross signals of a quarter."""
+
+    quarter: Date
+    time_window: TimeWindow
+    signal_count: int
+    signals: list[CrossSignal]
+    coverage_note: str
+    quarter_metadata: funds.QuarterMetadata
+
+
+class CrossSignalsMeta(TypedDict):
+    """The meta of cross signals."""
+
+    pagination: OffsetPage
+
+
+class CrossSignalsAnswer(TypedDict):
+    """The answer with the cross signals of a quarter."""
+
+    data: CrossSignals
+    meta: CrossSignalsMeta
+
+
+SIGNALS = Answer[CrossSignalsAnswer]
 
 
 def list_cross_signals(call: Call) -> Response:
-    """The securities that funds bought on balance while insiders bought in the market."""
+    """Return the securities that funds bought on balance while insiders bought in the market."""
     params = call.params
-    place = {name: params[name] for name in ("limit", "offset")}
+    limit = params["limit"]
+    offset = params["offset"]
+    min_flow = round_bound(params["min_fund_flow"], round_up=False)
+    assert min_flow is not None  # The parameter has a default.
     with call.app.db.read() as tx:
         period = get_covered_quarter(tx, params["quarter"])
-        within = signals.build_purchase_window(period, params["window_before"], params["window_after"])
-        least = {"buyers": params["min_insider_buyers"], "flow": round_bound(params["min_fund_flow"], round_up=False)}
-        found = signals.find_cross_signals(tx, period, within, **least)
+        window = signals.build_purchase_window(period, params["window_before"], params["window_after"])
+        found_signals = signals.find_cross_signals(
+            tx,
+            period,
+            window,
+            min_buyers=params["min_insider_buyers"],
+            min_flow=min_flow,
+        )
         metadata = funds.build_quarter_metadata(tx, period, call.now.date())
-    page = build_offset_page(len(found.rows), **place)
-    described = f"{params['window_before']} days before the quarter's end to {params['window_after']} days after it"
-    data = {
+    page = build_offset_page(len(found_signals.rows), limit, offset)
+    description = f"{params['window_before']} days before the quarter's end to {params['window_after']} days after it"
+    cross_signals: CrossSignals = {
         "quarter": period,
-        "time_window": {**within._asdict(), "description": described},
-        "signal_count": len(found.rows),
-        "signals": found.rows[place["offset"] :][: place["limit"]],
-        "coverage_note": _coverage(found),
+        "time_window": {"start": window.start, "end": window.end, "description": description},
+        "signal_count": len(found_signals.rows),
+        "signals": found_signals.rows[offset : offset + limit],
+        "coverage_note": _describe_coverage(found_signals),
         "quarter_metadata": metadata,
     }
-    return call.success_members({"data": data, "meta": {"pagination": page}}, page)
+    members: CrossSignalsAnswer = {"data": cross_signals, "meta": {"pagination": page}}
+    return call.success_members(members, page)
 
 
-def _coverage(found: signals.Signals) -> str:
-    last = f"up to {found.last_day}" if found.last_day else "of no day"
+def _describe_coverage(found_signals: signals.Signals) -> str:
+    """Return a sentence for readers of the answer about the data that the signals were searched in."""
+    last_day = found_signals.last_purchase_day
+    days = f"up to {last_day}" if last_day else "of no day"
     return (
-        f"Of {found.bought:,} securities that funds bought on balance the issuer of {found.named:,} is known. "
-        f"Purchases by insiders are held {last}. Only funds with reports for this quarter and the one before count."
+        f"Of {found_signals.bought_count:,} securities that funds bought on balance the issuer of "
+        f"{found_signals.known_issuer_count:,} is known. Purchases by insiders are held {days}. "
+        "Only funds with reports for this quarter and the one before count."
     )

@@ -1,11 +1,11 @@
-"""Managers by their 13F reports, over HTTP: one fund's holdings and history, lists of funds and filings, queries."""
+"""Handlers for managers by their 13F reports: a fund's holdings, queries, lists, and a quarter's progress."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
-from finapi.core import records
 from finapi.core.errors import invalid_param
 from finapi.core.json import dumps, iter_chunks
 from finapi.core.records import Date, build_record
@@ -17,21 +17,21 @@ from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import CUSIP, MANAGER, OFFSET, Field, Param, limit_param
-from finapi.web.http.schema import answer, part, with_windows
+from finapi.web.http.schema import Answer, WindowMeta
 
 MAX_HOLDINGS = 1_000
 MAX_FREE_HOLDINGS = 500
 MAX_BULK_CIKS = 50
 MAX_BULK_HOLDINGS = 200
-# Of all funds together: so many take some 50 ms.
+# Holdings of all funds of a bulk call together. They take about 50 ms.
 MAX_HOLDINGS_OF_ALL = 500
-# What each fund has is sorted for its page: of several funds so many are.
+# Holdings that several funds of a bulk call may have together: all of them are sorted for a page.
 MAX_SORTED_HOLDINGS = 20_000
 MAX_FUNDS = 5_000
 
 
 class OffsetPage(TypedDict):
-    """The place of a page in its list."""
+    """The position of a page in its list."""
 
     total: int
     limit: int
@@ -40,7 +40,7 @@ class OffsetPage(TypedDict):
 
 
 def build_offset_page(total: int, limit: int, offset: int) -> OffsetPage:
-    """The place of a page in its list."""
+    """Return the position of a page in a list of ``total`` rows."""
     return {"total": total, "limit": limit, "offset": offset, "has_more": offset + limit < total}
 
 
@@ -50,7 +50,7 @@ PERIOD = Param("period", "quarter", help="End of a quarter; the latest by defaul
 STATUS = Param(
     "status", default="all", allowed=funds.STATUSES, help="Only positions with this kind of change.", example="new"
 )
-# Columns of a position that clients sort by, and what sorts so.
+# Names of columns by which clients sort positions, each with the sort that it means.
 POSITION_COLUMNS = (
     ("value_usd", "value"),
     ("market_value", "value"),
@@ -80,113 +80,167 @@ FUND_PARAMS = (
 
 
 class KnownChanges(TypedDict):
-    """Whether the changes of a fund's quarter are known, since when, and why they are not."""
+    """Whether the changes of a fund's quarter are known, the quarter compared with, and why they are unknown."""
 
     available: bool
     previous_period: Date
     reason: str | None
 
 
-FUND = answer(
-    fund=funds.Fund,
-    period=Date,
-    filing=funds.QuarterFiling,
-    holdings=list[FundHolding],
-    analysis=funds.QuarterChanges | None,
-    sector_allocation=list[funds.SectorAllocation] | None,
-    meta=part(
-        pagination=OffsetPage,
-        total_value_usd=int,
-        doubted_count=DoubtedCount,
-        doubted_value_usd=Annotated[int, "The part of total_value_usd in positions with a value_doubt."],
-        doubted_flow=Annotated[int, "What changes of those positions moved, in dollars as filed."],
-        changes=KnownChanges,
-        counts=ChangeCounts,
-    ),
-)
+def build_known_changes(quarter: FundQuarter) -> KnownChanges:
+    """Return whether the changes of a quarter are known."""
+    return {
+        "available": quarter.has_known_changes,
+        "previous_period": quarter.previous_period,
+        "reason": quarter.reason,
+    }
+
+
+class FundMeta(TypedDict):
+    """The meta of a fund's holdings: the page, and sums over all holdings."""
+
+    pagination: OffsetPage
+    total_value_usd: int
+    doubted_count: DoubtedCount
+    doubted_value_usd: Annotated[int, "The part of total_value_usd in positions with a value_doubt."]
+    doubted_flow: Annotated[int, "What changes of those positions moved, in dollars as filed."]
+    changes: KnownChanges
+    counts: ChangeCounts
+
+
+class FundAnswer(TypedDict):
+    """A fund's holdings at the end of a quarter."""
+
+    fund: funds.Fund
+    period: Date
+    filing: funds.QuarterFiling
+    holdings: list[FundHolding]
+    analysis: funds.QuarterChanges | None
+    sector_allocation: list[funds.SectorAllocation] | None
+    meta: FundMeta
+
+
+FUND = Answer[FundAnswer]
 
 
 def get_fund(call: Call) -> Response:
-    """What a fund held at the end of a quarter, and how that changed."""
+    """Return a fund's holdings at the end of a quarter, and their changes."""
     params = call.params
-    options = funds.WITH_OPTIONS if params["include_options"] else funds.NO_OPTIONS
+    options = _get_options(call)
+    limit = params["limit"]
+    offset = params["offset"]
     with call.app.db.read() as tx:
-        held = funds.get_quarter(tx, params["cik"], params["period"])
-        status = _known(held, params["status"])
-        options = funds.OPTIONS_ONLY if params["options_only"] else options
-        by = {"sort": params["sort_by"], "descending": params["sort_order"] == "desc", "search": params["q"]}
-        place = {name: params[name] for name in ("limit", "offset")}
-        doubted = value_doubts.get_doubts_of_fund(tx, held.cik, held.period)
-        rows, total = funds.list_holdings(tx, held, options=options, status=status, doubted=doubted, **by, **place)
-        counts = funds.count_changes(tx, held, options)
-        analysis = funds.list_changes(tx, held, options, doubted) if params["include_activity"] else None
-        allocation = funds.list_sector_allocations(tx, held, doubted) if params["include_analytics"] else None
-    page = build_offset_page(total, **place)
-    sums = {
-        "total_value_usd": held.value,
-        **value_doubts.sum_doubts(doubted.values()).build_members("doubted_value_usd"),
-    }
-    members = {
-        "fund": held.fund,
-        "period": held.period,
-        "filing": held.filing,
+        quarter = funds.get_quarter(tx, params["cik"], params["period"])
+        _check_status(quarter, params["status"])
+        doubts = value_doubts.get_doubts_of_fund(tx, quarter.cik, quarter.period)
+        rows, total = funds.list_holdings(
+            tx,
+            quarter,
+            options=options,
+            status=params["status"],
+            search=params["q"],
+            doubts=doubts,
+            sort=params["sort_by"],
+            descending=params["sort_order"] == "desc",
+            limit=limit,
+            offset=offset,
+        )
+        counts = funds.count_changes(tx, quarter, options)
+        changes = funds.list_changes(tx, quarter, options, doubts) if params["include_activity"] else None
+        allocations = funds.list_sector_allocations(tx, quarter, doubts) if params["include_analytics"] else None
+    page = build_offset_page(total, limit, offset)
+    doubt_sum = value_doubts.sum_doubts(doubts.values())
+    members: FundAnswer = {
+        "fund": quarter.fund,
+        "period": quarter.period,
+        "filing": quarter.filing,
         "holdings": rows,
-        "analysis": analysis,
-        "sector_allocation": allocation,
-        "meta": {"pagination": page, **sums, "changes": build_known_changes(held), "counts": counts},
+        "analysis": changes,
+        "sector_allocation": allocations,
+        "meta": {
+            "pagination": page,
+            "total_value_usd": quarter.value,
+            "doubted_count": doubt_sum.count,
+            "doubted_value_usd": doubt_sum.value,
+            "doubted_flow": doubt_sum.flow,
+            "changes": build_known_changes(quarter),
+            "counts": counts,
+        },
     }
     return call.success_members(members, page)
 
 
-def _known(held: FundQuarter, status: str) -> str:
-    """``status``; INVALID_PARAM for a change when the quarter's changes are not known."""
-    if status != "all" and not held.compared:
-        message = f"Changes in the quarter ended {held.period} are not known: {held.reason}."
+def _get_options(call: Call) -> str:
+    """Return the kinds of positions that a call requests."""
+    if call.params["options_only"]:
+        return funds.OPTIONS_ONLY
+    return funds.WITH_OPTIONS if call.params["include_options"] else funds.NO_OPTIONS
+
+
+def _check_status(quarter: FundQuarter, status: str) -> None:
+    """Raise INVALID_PARAM if ``status`` is a change and the quarter's changes are unknown."""
+    if status != "all" and not quarter.has_known_changes:
+        message = f"Changes in the quarter ended {quarter.period} are not known: {quarter.reason}."
         raise invalid_param("status", message, allowed=["all"])
-    return status
-
-
-def build_known_changes(held: FundQuarter) -> KnownChanges:
-    """Whether the changes of a quarter are known."""
-    return {"available": held.compared, "previous_period": held.previous, "reason": held.reason}
 
 
 PERIODS_PARAMS = (MANAGER,)
-PERIODS = answer(cik=str, periods=list[Date], latest_period=Date | None, count=int)
+
+
+class FundPeriods(TypedDict):
+    """The quarters for which finapi has a fund's holdings, the newest first."""
+
+    cik: str
+    periods: list[Date]
+    latest_period: Date | None
+    count: int
+
+
+PERIODS = Answer[FundPeriods]
 
 
 def get_periods(call: Call) -> Response:
-    """The quarters for which finapi has a fund's holdings."""
+    """Return the quarters for which finapi has a fund's holdings."""
     cik = call.params["cik"]
     with call.app.db.read() as tx:
         funds.get_name(tx, cik)
-        held = funds.list_periods(tx, cik)
-    latest = held[0] if held else None
-    return call.success_members({"cik": f"{cik:010}", "periods": held, "latest_period": latest, "count": len(held)}, {})
+        periods = funds.list_periods(tx, cik)
+    members: FundPeriods = {
+        "cik": f"{cik:010}",
+        "periods": periods,
+        "latest_period": periods[0] if periods else None,
+        "count": len(periods),
+    }
+    return call.success_members(members, {})
 
 
 HISTORY_PARAMS = (MANAGER, CUSIP)
 
 
-HISTORY = answer(
-    cik=str,
-    cusip=str,
-    ticker=str | None,
-    name=str,
-    quarters=int,
-    split_adjusted=bool,
-    splits=list[funds.Split],
-    history=list[funds.HistoryQuarter],
-)
+class PositionHistory(TypedDict):
+    """A fund's positions in one security, the newest quarter first."""
+
+    cik: str
+    cusip: str
+    ticker: str | None
+    name: str
+    quarters: int
+    split_adjusted: bool
+    splits: list[funds.Split]
+    history: list[funds.HistoryQuarter]
+
+
+HISTORY = Answer[PositionHistory]
 
 
 def get_history(call: Call) -> Response:
-    """What a fund held of one security, quarter by quarter."""
-    cik, number = call.params["cik"], call.params["cusip"]
+    """Return a fund's positions in one security, quarter by quarter."""
+    cik = call.params["cik"]
+    number = call.params["cusip"]
     with call.app.db.read() as tx:
         funds.get_name(tx, cik)
         security, splits, rows = funds.get_position_history(tx, cik, number)
-    members = {
+    members: PositionHistory = {
         "cik": f"{cik:010}",
         "cusip": number,
         "ticker": security["ticker"],
@@ -199,7 +253,7 @@ def get_history(call: Call) -> Response:
     return call.success_members(members, {})
 
 
-# ---- several funds at once
+# ---- several funds in one call
 
 SIZE = Param(
     "size",
@@ -248,52 +302,96 @@ class BulkFund(TypedDict):
     has_more: bool
 
 
-BULK = answer(
-    period=Date | None,
-    detail=str,
-    funds=list[BulkFund],
-    meta=part(requested_count=int, ok_count=int, no_filing_count=int, unknown_cik_count=int, detail=str, size=int),
-)
+class BulkFundsMeta(TypedDict):
+    """The meta of several funds: the number of funds with each status."""
+
+    requested_count: int
+    ok_count: int
+    no_filing_count: int
+    unknown_cik_count: int
+    detail: str
+    size: int
+
+
+class BulkFunds(TypedDict):
+    """Several funds, each with its own status."""
+
+    period: Date | None
+    detail: str
+    funds: list[BulkFund]
+    meta: BulkFundsMeta
+
+
+BULK = Answer[BulkFunds]
 
 
 def get_funds_in_bulk(call: Call) -> Response:
-    """Several funds at once, each with its own status; an unknown CIK does not fail the others."""
-    ciks, detail = dict.fromkeys(call.body["ciks"]), call.params["detail"]
+    """Return several funds, each with its own status. An unknown CIK does not fail the others.
+
+    The body is joined from chunks and bounded, because the answer may become large. So the meta is written after the
+    funds, when their statuses are known.
+    """
+    ciks = dict.fromkeys(call.body["ciks"])
+    detail = call.params["detail"]
     size = min(call.params["size"], MAX_HOLDINGS_OF_ALL // len(ciks))
-    counts = dict.fromkeys(("ok", "no_filing", "unknown_cik"), 0)
+    count_by_status: dict[BulkStatus, int] = {"ok": 0, "no_filing": 0, "unknown_cik": 0}
+
+    def iter_funds(tx: Transaction) -> Iterator[dict[str, Any]]:
+        for cik in ciks:
+            fund = _build_bulk_fund(call, tx, cik, size)
+            count_by_status[fund["status"]] += 1
+            # Iterators are written element by element: the names of other managers can make a position long.
+            yield {**fund, "holdings": fund["holdings"] and iter(fund["holdings"])}
+
     with call.app.db.read() as tx:
         if detail == "full":
-            held = [funds.find_quarter(tx, cik, call.params["period"]) for cik in ciks]
-            funds.check_total_holdings([one.positions for one in held if one], MAX_SORTED_HOLDINGS)
-        found = (_of_bulk(call, tx, cik, size, counts) for cik in ciks)
-        # Position by position: the names of the other managers can make one long.
-        shown = ({**one, "holdings": one["holdings"] and iter(one["holdings"])} for one in found)
-        told = {"status": "success", "period": call.params["period"], "detail": detail, "funds": shown}
-        body = call.join_bounded(iter_chunks(told), lambda bound: SIZE.error(f"makes an answer of more than {bound}"))
-    counted = {f"{status}_count": count for status, count in counts.items()}
-    meta = {"requested_count": len(ciks), **counted, "detail": detail, "size": size}
+            fund_quarters = [funds.find_quarter(tx, cik, call.params["period"]) for cik in ciks]
+            counts = [quarter.positions for quarter in fund_quarters if quarter]
+            funds.check_total_holdings(counts, MAX_SORTED_HOLDINGS)
+        members = {"status": "success", "period": call.params["period"], "detail": detail, "funds": iter_funds(tx)}
+        body = call.join_bounded(
+            iter_chunks(members), lambda bound: SIZE.error(f"makes an answer of more than {bound}")
+        )
+    meta: BulkFundsMeta = {
+        "requested_count": len(ciks),
+        "ok_count": count_by_status["ok"],
+        "no_filing_count": count_by_status["no_filing"],
+        "unknown_cik_count": count_by_status["unknown_cik"],
+        "detail": detail,
+        "size": size,
+    }
     return Response(200, bytes(body[:-1]) + b',"meta":' + dumps(meta), suffix=call.envelope_suffix)
 
 
-def _of_bulk(call: Call, tx: Transaction, cik: int, size: int, counts: dict[str, int]) -> BulkFund:
-    held = funds.find_quarter(tx, cik, call.params["period"])
-    name = held.name if held else funds.find_name(tx, cik)
-    status: BulkStatus = "ok" if held else "unknown_cik" if name is None else "no_filing"
-    counts[status] += 1
-    rows, more = None, False
-    if held and call.params["detail"] == "full":
-        first = call.params["from"]
-        rows, total = funds.list_holdings(tx, held, options=funds.WITH_OPTIONS, limit=size, offset=first)
-        more = first + len(rows) < total
+def _build_bulk_fund(call: Call, tx: Transaction, cik: int, size: int) -> BulkFund:
+    quarter = funds.find_quarter(tx, cik, call.params["period"])
+    if quarter is None:
+        name = funds.find_name(tx, cik)
+        return {
+            "cik": f"{cik:010}",
+            "name": name,
+            "status": "unknown_cik" if name is None else "no_filing",
+            "period": None,
+            "portfolio_value_usd": None,
+            "holdings_count": None,
+            "holdings": None,
+            "has_more": False,
+        }
+    rows = None
+    has_more = False
+    if call.params["detail"] == "full":
+        offset = call.params["from"]
+        rows, total = funds.list_holdings(tx, quarter, options=funds.WITH_OPTIONS, limit=size, offset=offset)
+        has_more = offset + len(rows) < total
     return {
         "cik": f"{cik:010}",
-        "name": name,
-        "status": status,
-        "period": held.period if held else None,
-        "portfolio_value_usd": held.value if held else None,
-        "holdings_count": held.positions if held else None,
+        "name": quarter.name,
+        "status": "ok",
+        "period": quarter.period,
+        "portfolio_value_usd": quarter.value,
+        "holdings_count": quarter.positions,
         "holdings": rows,
-        "has_more": more,
+        "has_more": has_more,
     }
 
 
@@ -339,7 +437,7 @@ COVERS_BODY = (
 
 
 class QueriedHolding(TypedDict):
-    """A position as the query endpoint names it."""
+    """A position by the names of the query endpoint."""
 
     cusip: str
     ticker: str | None
@@ -356,36 +454,56 @@ class QueriedHolding(TypedDict):
     value_unit_rule: str
 
 
-QUERIED_HOLDINGS = answer(
-    cik=str,
-    period=Date,
-    previousPeriod=Date,
-    holdings=list[QueriedHolding],
-    meta=part(pagination=OffsetPage, changes=KnownChanges),
-)
+class QueriedHoldingsMeta(TypedDict):
+    """The meta of queried holdings."""
+
+    pagination: OffsetPage
+    changes: KnownChanges
+
+
+class QueriedHoldings(TypedDict):
+    """The holdings of one fund and quarter that match a query."""
+
+    cik: str
+    period: Date
+    previousPeriod: Date
+    holdings: list[QueriedHolding]
+    meta: QueriedHoldingsMeta
+
+
+QUERIED_HOLDINGS = Answer[QueriedHoldings]
 
 
 def query_holdings(call: Call) -> Response:
-    """The holdings that a query asks for: of one fund at the end of one quarter."""
+    """Return the holdings that match a query, of one fund at the end of one quarter."""
     body = call.body
-    place = {"limit": body.get("size", 50), "offset": body.get("from", 0)}
+    limit = body.get("size", 50)
+    offset = body.get("from", 0)
     sort, descending = body.get("sort", ("value", True))
-    by = {"sort": sort, "descending": descending}
     with call.app.db.read() as tx:
-        held, wanted = holdings_query.get_matching_quarter(tx, body["query"])
-        rows, total = funds.list_holdings(tx, held, options=funds.WITH_OPTIONS, choices=wanted, **by, **place)
-    page = build_offset_page(total, **place)
-    members = {
-        "cik": f"{held.cik:010}",
-        "period": held.period,
-        "previousPeriod": held.previous,
-        "holdings": [_queried(row, body.get("includeChanges", False)) for row in rows],
-        "meta": {"pagination": page, "changes": build_known_changes(held)},
+        quarter, choices = holdings_query.get_matching_quarter(tx, body["query"])
+        rows, total = funds.list_holdings(
+            tx,
+            quarter,
+            options=funds.WITH_OPTIONS,
+            choices=choices,
+            sort=sort,
+            descending=descending,
+            limit=limit,
+            offset=offset,
+        )
+    page = build_offset_page(total, limit, offset)
+    members: QueriedHoldings = {
+        "cik": f"{quarter.cik:010}",
+        "period": quarter.period,
+        "previousPeriod": quarter.previous_period,
+        "holdings": [_build_queried_holding(row, body.get("includeChanges", False)) for row in rows],
+        "meta": {"pagination": page, "changes": build_known_changes(quarter)},
     }
     return call.success_members(members, page)
 
 
-def _queried(row: FundHolding, with_changes: bool) -> QueriedHolding:
+def _build_queried_holding(row: FundHolding, with_changes: bool) -> QueriedHolding:
     return build_record(
         QueriedHolding,
         row,
@@ -396,34 +514,57 @@ def _queried(row: FundHolding, with_changes: bool) -> QueriedHolding:
     )
 
 
-QUERIED_COVERS = answer(
-    filings=list[FundCoverPage], meta=part(limit=int, offset=int, has_more=bool, older_not_looked_at=bool)
-)
+class QueriedCoversPage(TypedDict):
+    """The position of a page of cover pages in its list."""
+
+    limit: int
+    offset: int
+    has_more: bool
+
+
+class QueriedCoversMeta(QueriedCoversPage):
+    """The meta of queried cover pages."""
+
+    older_not_looked_at: bool
+
+
+class QueriedCovers(TypedDict):
+    """The cover pages that match a query."""
+
+    filings: list[FundCoverPage]
+    meta: QueriedCoversMeta
+
+
+QUERIED_COVERS = Answer[QueriedCovers]
 
 
 def query_covers(call: Call) -> Response:
-    """The cover pages that a query asks for, notices included."""
-    limit, offset = call.body.get("size", 50), call.body.get("from", 0)
-    if call.body.get("sort", ("", True))[1] is False:
+    """Return the cover pages that match a query, including notices."""
+    limit = call.body.get("size", 50)
+    offset = call.body.get("from", 0)
+    _, descending = call.body.get("sort", ("filed_date", True))
+    if descending is False:
         raise invalid_param("sort", "Ascending order is not supported; results come newest first.", allowed=["desc"])
     with call.app.db.read() as tx:
-        found = holdings_query.find_cover_pages(tx, call.body["query"], limit, offset)
-    page = {"limit": limit, "offset": offset, "has_more": found.has_more}
-    return call.success_members(
-        {"filings": found.pages, "meta": {**page, "older_not_looked_at": found.is_truncated}}, page
-    )
+        cover_pages = holdings_query.find_cover_pages(tx, call.body["query"], limit, offset)
+    page: QueriedCoversPage = {"limit": limit, "offset": offset, "has_more": cover_pages.has_more}
+    members: QueriedCovers = {
+        "filings": cover_pages.pages,
+        "meta": {**page, "older_not_looked_at": cover_pages.is_truncated},
+    }
+    return call.success_members(members, page)
 
 
 # ---- lists of funds and filings
 
-_Q = Param("q", help="Words of the manager's name, or a CIK.", example="berkshire")
+_NAME = Param("q", help="Words of the manager's name, or a CIK.", example="berkshire")
 FUNDS_PARAMS = (
     limit_param(MAX_FUNDS, MAX_FUNDS),
     OFFSET,
     Param("cursor", "cik", help="next_cursor of the previous page.", example="0001067983"),
 )
-SEARCH_PARAMS = (_Q, limit_param(10, 100), OFFSET)
-FILERS_PARAMS = (_Q, limit_param(20, 100), OFFSET)
+SEARCH_PARAMS = (_NAME, limit_param(10, 100), OFFSET)
+FILERS_PARAMS = (_NAME, limit_param(20, 100), OFFSET)
 LATEST_PARAMS = (
     limit_param(20, 1_000),
     OFFSET,
@@ -439,78 +580,154 @@ LATEST_PARAMS = (
 )
 
 
-FUNDS = answer(funds=list[FundSummary], count=int, meta=part(has_more=bool, next_cursor=str | None, limit=int))
-FUND_SEARCH = answer(results=list[FundSummary], count=int)
-FILERS = answer(filers=list[FundSummary], meta=part(total=int, limit=int, has_more=bool))
-LATEST = answer(data=list[FundFiling], meta=with_windows(**records.get_members(OffsetPage), since=Date | None))
+class FundListMeta(TypedDict):
+    """The meta of the list of all managers."""
+
+    has_more: bool
+    next_cursor: str | None
+    limit: int
+
+
+class FundList(TypedDict):
+    """Managers in the order of their CIKs."""
+
+    funds: list[FundSummary]
+    count: int
+    meta: FundListMeta
+
+
+class FundSearch(TypedDict):
+    """Managers that match a search by name."""
+
+    results: list[FundSummary]
+    count: int
+
+
+class FilersMeta(TypedDict):
+    """The meta of a search for filers."""
+
+    total: int
+    limit: int
+    has_more: bool
+
+
+class FilerSearch(TypedDict):
+    """Managers that match a search by name, with a page."""
+
+    filers: list[FundSummary]
+    meta: FilersMeta
+
+
+class LatestFilingsPage(OffsetPage):
+    """The page and the window of the newest filings."""
+
+    since: Date | None
+
+
+class LatestFilingsMeta(LatestFilingsPage, WindowMeta):
+    """The meta of the newest filings."""
+
+
+class LatestFilings(TypedDict):
+    """The newest 13F filings."""
+
+    data: list[FundFiling]
+    meta: LatestFilingsMeta
+
+
+FUNDS = Answer[FundList]
+FUND_SEARCH = Answer[FundSearch]
+FILERS = Answer[FilerSearch]
+LATEST = Answer[LatestFilings]
 
 
 def list_all_funds(call: Call) -> Response:
-    """Every manager in the order of CIKs, so that a cursor never skips or repeats one."""
-    limit, after = call.params["limit"], call.params["cursor"]
+    """Return managers in the order of their CIKs, so that a cursor never skips or repeats one."""
+    limit = call.params["limit"]
+    after = call.params["cursor"] or 0
     with call.app.db.read() as tx:
-        rows = funds.list_funds_by_cik(tx, limit + 1, after or 0, call.params["offset"])
+        rows = funds.list_funds_by_cik(tx, limit + 1, after, call.params["offset"])
     page = rows[:limit]
-    more = len(rows) > limit
-    meta = {"has_more": more, "next_cursor": page[-1]["cik"] if more else None, "limit": limit}
-    return call.success_members({"funds": page, "count": len(page), "meta": meta}, meta)
+    has_more = len(rows) > limit
+    meta: FundListMeta = {
+        "has_more": has_more,
+        "next_cursor": page[-1]["cik"] if has_more else None,
+        "limit": limit,
+    }
+    members: FundList = {"funds": page, "count": len(page), "meta": meta}
+    return call.success_members(members, meta)
 
 
 def search_funds(call: Call) -> Response:
-    """Managers by name."""
+    """Return managers whose names match a search."""
     with call.app.db.read() as tx:
         rows, total = funds.search_funds(tx, **call.params)
-    return call.success_members({"results": rows, "count": len(rows)}, {"total": total})
+    members: FundSearch = {"results": rows, "count": len(rows)}
+    return call.success_members(members, {"total": total})
 
 
 def search_filers(call: Call) -> Response:
-    """Managers by name, with what they hold."""
-    limit, offset = call.params["limit"], call.params["offset"]
+    """Return managers whose names match a search, with the position of the page."""
+    limit = call.params["limit"]
     with call.app.db.read() as tx:
         rows, total = funds.search_funds(tx, **call.params)
-    meta = {"total": total, "limit": limit, "has_more": offset + limit < total}
-    return call.success_members({"filers": rows, "meta": meta}, meta)
+    meta: FilersMeta = {"total": total, "limit": limit, "has_more": call.params["offset"] + limit < total}
+    members: FilerSearch = {"filers": rows, "meta": meta}
+    return call.success_members(members, meta)
 
 
 def list_latest_filings(call: Call) -> Response:
-    """The newest 13F filings and what they changed."""
-    params = call.params
-    place = {name: params[name] for name in ("limit", "offset")}
+    """Return the newest 13F filings and their changes."""
+    cik = call.params["cik"]
+    since = call.params["since"]
+    limit = call.params["limit"]
+    offset = call.params["offset"]
     with call.app.db.read() as tx:
-        rows, total = funds.list_latest_filings(tx, params["cik"], params["since"], **place)
-        undated = funds.count_undated_filings(tx, params["cik"], params["since"])
-    meta = {**build_offset_page(total, **place), **call.build_window_meta(undated)}
-    return call.success_members({"data": rows, "meta": meta}, meta)
+        rows, total = funds.list_latest_filings(tx, cik, since, limit, offset)
+        undated_count = funds.count_undated_filings(tx, cik, since)
+    window = call.build_window_meta(undated_count)
+    meta: LatestFilingsMeta = {
+        **build_offset_page(total, limit, offset),
+        "since": window["since"],
+        "undated_left_out": window["undated_left_out"],
+        "clamped": window["clamped"],
+    }
+    members: LatestFilings = {"data": rows, "meta": meta}
+    return call.success_members(members, meta)
 
 
-# ---- how a quarter's reports come in
+# ---- the progress of a quarter
 
-_OVER = "End of a quarter; the last completed one by default."
-STATS_PARAMS = (Param("period", "quarter", help=_OVER, example="2026-03-31"),)
-PROGRESS_PARAMS = (Param("quarter", "quarter", help=_OVER, example="2026-03-31"),)
+_QUARTER_HELP = "End of a quarter; the last completed one by default."
+STATS_PARAMS = (Param("period", "quarter", help=_QUARTER_HELP, example="2026-03-31"),)
+PROGRESS_PARAMS = (Param("quarter", "quarter", help=_QUARTER_HELP, example="2026-03-31"),)
 
 
-# The progress of a quarter by the names of an older API.
-_STATS = {
-    "period": "period",
-    "deadline": "deadline",
-    "deadlineStatus": "deadline_status",
-    "totalFundsFiled": "filers",
-    "percentOfFundsReported": "pct_reported",
-    "previousQuarterFilers": "baseline_filers",
-    "totalFilings": "total_filings",
-    "totalAUM": "total_aum",
-    "lateNoticeFilers": "late_notice_filers",
-    "previousPeriod": "baseline_period",
-    "previousDeadline": "previous_deadline",
-    "lastCompleteQuarterEnd": "last_complete",
-    "beforeLastCompleteQuarterEnd": "before_last_complete",
-    "nextReportingPeriodStart": "next_reporting_period_start",
-    "nextDeadline": "next_deadline",
-    "daysUntilNextDeadline": "days_until_next_deadline",
-}
-_PROGRESS_TYPES = records.get_members(funds.FilingProgress)
-STATS = answer(data=part(**{name: _PROGRESS_TYPES.get(member, Date) for name, member in _STATS.items()}))
+class QuarterStatistics(TypedDict):
+    """The progress of a quarter by the names of an older API."""
+
+    period: Date
+    deadline: Date
+    deadlineStatus: Literal["open", "passed"]
+    totalFundsFiled: int
+    percentOfFundsReported: Decimal | None
+    previousQuarterFilers: int
+    totalFilings: int
+    totalAUM: int | None
+    lateNoticeFilers: int
+    previousPeriod: Date
+    previousDeadline: Date
+    lastCompleteQuarterEnd: Date
+    beforeLastCompleteQuarterEnd: Date
+    nextReportingPeriodStart: Date
+    nextDeadline: Date
+    daysUntilNextDeadline: int
+
+
+class QuarterStatisticsAnswer(TypedDict):
+    """The answer with the statistics of a quarter."""
+
+    data: QuarterStatistics
 
 
 class ProgressData(funds.FilingProgress):
@@ -519,25 +736,53 @@ class ProgressData(funds.FilingProgress):
     quarter_metadata: funds.QuarterMetadata
 
 
-PROGRESS = answer(data=ProgressData)
+class ProgressAnswer(TypedDict):
+    """The answer with the progress of a quarter."""
+
+    data: ProgressData
+
+
+STATS = Answer[QuarterStatisticsAnswer]
+PROGRESS = Answer[ProgressAnswer]
 
 
 def get_quarter_statistics(call: Call) -> Response:
-    """How many funds filed for a quarter, and the days that matter."""
+    """Return the number of funds that filed for a quarter, and its deadlines."""
     today = call.now.date()
-    last = quarters.get_latest_end(today).isoformat()
+    last_ended = quarters.get_latest_end(today).isoformat()
     with call.app.db.read() as tx:
-        found = funds.compute_filing_progress(tx, call.params["period"] or last, today)
-    complete = quarters.get_previous_end(last) if today <= quarters.get_filing_deadline(last) else last
-    values = {**found, "last_complete": complete, "before_last_complete": quarters.get_previous_end(complete)}
-    return call.success_members({"data": {name: values[member] for name, member in _STATS.items()}}, {})
+        progress = funds.compute_filing_progress(tx, call.params["period"] or last_ended, today)
+    last_complete = last_ended
+    if today <= quarters.get_filing_deadline(last_ended):
+        last_complete = quarters.get_previous_end(last_ended)
+    statistics: QuarterStatistics = {
+        "period": progress["period"],
+        "deadline": progress["deadline"],
+        "deadlineStatus": progress["deadline_status"],
+        "totalFundsFiled": progress["filers"],
+        "percentOfFundsReported": progress["pct_reported"],
+        "previousQuarterFilers": progress["baseline_filers"],
+        "totalFilings": progress["total_filings"],
+        "totalAUM": progress["total_aum"],
+        "lateNoticeFilers": progress["late_notice_filers"],
+        "previousPeriod": progress["baseline_period"],
+        "previousDeadline": progress["previous_deadline"],
+        "lastCompleteQuarterEnd": last_complete,
+        "beforeLastCompleteQuarterEnd": quarters.get_previous_end(last_complete),
+        "nextReportingPeriodStart": progress["next_reporting_period_start"],
+        "nextDeadline": progress["next_deadline"],
+        "daysUntilNextDeadline": progress["days_until_next_deadline"],
+    }
+    members: QuarterStatisticsAnswer = {"data": statistics}
+    return call.success_members(members, {})
 
 
 def get_filing_progress(call: Call) -> Response:
-    """How far the reports of a quarter have come in."""
+    """Return how many reports of a quarter have come in."""
     today = call.now.date()
     period = call.params["quarter"] or quarters.get_latest_end(today).isoformat()
     with call.app.db.read() as tx:
-        found = funds.compute_filing_progress(tx, period, today)
+        progress = funds.compute_filing_progress(tx, period, today)
         metadata = funds.build_quarter_metadata(tx, period, today)
-    return call.success_members({"data": {**found, "quarter_metadata": metadata}}, {})
+    members: ProgressAnswer = {"data": {**progress, "quarter_metadata": metadata}}
+    return call.success_members(members, {})

@@ -1,19 +1,18 @@
-"""All funds together, over HTTP: securities, sectors and industries of a quarter, who holds a ticker, and flows."""
+"""Handlers for all funds together: securities, sectors and industries of a quarter, and the holders of a security."""
 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict
 
-from finapi.core.clock import iso
 from finapi.core.errors import ApiError
-from finapi.core.records import Date, OneOf, Time, build_record
+from finapi.core.records import Date, OneOf, build_record
 from finapi.market.financials import reasons
 from finapi.market.holdings import funds, industry_flows, quarters, security_flows, value_doubts
 from finapi.market.holdings.fund_positions import Change
 from finapi.market.holdings.funds import QuarterMetadata
 from finapi.market.holdings.industry_flows import IndustryTotals, Movers, QuarterSums, SectorFlow
-from finapi.market.holdings.security_flows import BasketFund, BasketPosition, FilterRanges, Holder, SecurityFlow
+from finapi.market.holdings.security_flows import FilterRanges, Holder, SecurityFlow
 from finapi.market.holdings.value_doubts import DoubtedCount, DoubtedFlow, DoubtedValue, MarkedDoubt, OthersPrice
 from finapi.market.reference import issuer_names, sectors, securities
 from finapi.store.db import Transaction
@@ -21,28 +20,31 @@ from finapi.web.holdings.fund_holdings import PERIOD, SORT_ORDER, OffsetPage, bu
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, TICKER, Param, limit_param, round_bound
-from finapi.web.http.schema import answer, part
+from finapi.web.http.schema import Answer
 
-# Industries shown of a sector.
+# Industries of a sector in an answer, in each direction.
 MAX_INDUSTRIES = 50
-MAX_BASKET = 50
 
 QUARTER = Param("quarter", "quarter", default="latest", help="End of a quarter, or latest.", example="2026-03-31")
 
 
 def get_covered_quarter(tx: Transaction, period: str) -> str:
-    """A quarter for which finapi has holdings; NOT_COVERED for another."""
+    """Return a quarter for which finapi has holdings. Raise NOT_COVERED for any other.
+
+    ``period`` is the end of a quarter, or "latest".
+    """
     if period == "latest":
         return funds.get_latest_quarter(tx)
-    held = funds.list_quarters(tx)
-    if period not in held:
-        raise ApiError("NOT_COVERED", "finapi has no 13F holdings for this quarter.", details={"covered_periods": held})
+    periods = funds.list_quarters(tx)
+    if period not in periods:
+        details = {"covered_periods": periods}
+        raise ApiError("NOT_COVERED", "finapi has no 13F holdings for this quarter.", details=details)
     return period
 
 
 # ---- securities
 
-# What columns that clients sort by are called here.
+# Names of columns by which clients sort, each with the sort that it means.
 _COLUMNS = (
     ("flow", "fund_flow"),
     ("value", "total_value"),
@@ -57,7 +59,7 @@ _BOUNDS = {
     "fund_change": "Funds that bought in less those that sold out",
     "share_change": "Change in shares",
 }
-# Most of them need shares outstanding, a float and prices of every issuer.
+# Filters of an older API that are refused. Most of them need shares outstanding, a float and prices of every issuer.
 UNSUPPORTED_BOUNDS = tuple(
     f"{bound}_{name}"
     for name in (
@@ -99,59 +101,87 @@ BY_TICKER_PARAMS = (
 _FILTERS = ("search", "security_group", "is_etf", "sector", "industry")
 
 
-class _NotIn13F(TypedDict):
+class NotIn13F(TypedDict):
+    """A marker for a member that 13F reports do not have."""
+
     status: Annotated[str, OneOf(("hole",))]
     reason_code: str
 
 
-BY_TICKER = answer(
-    data=part(
-        quarter=Date,
-        tickers=list[SecurityFlow],
-        volume=security_flows.Volume,
-        doubted_count=DoubtedCount,
-        doubted_value=DoubtedValue,
-        doubted_flow=DoubtedFlow,
-        quarter_metadata=QuarterMetadata,
-        available_quarters=list[Date],
-        filter_ranges=FilterRanges | None,
-    ),
-    meta=part(
-        pagination=OffsetPage,
-        sort=part(column=str, order=str),
-        filters_applied=dict[str, Any],
-        holes=dict[str, _NotIn13F],
-    ),
-)
+class SecurityFlows(TypedDict):
+    """The securities of a quarter over all funds."""
+
+    quarter: Date
+    tickers: list[SecurityFlow]
+    volume: security_flows.Volume
+    doubted_count: DoubtedCount
+    doubted_value: DoubtedValue
+    doubted_flow: DoubtedFlow
+    quarter_metadata: QuarterMetadata
+    available_quarters: list[Date]
+    filter_ranges: FilterRanges | None
+
+
+class SortApplied(TypedDict):
+    """The sort of a list."""
+
+    column: str
+    order: str
+
+
+class SecurityFlowsMeta(TypedDict):
+    """The meta of the securities of a quarter."""
+
+    pagination: OffsetPage
+    sort: SortApplied
+    filters_applied: dict[str, Any]
+    holes: dict[str, NotIn13F]
+
+
+class SecurityFlowsAnswer(TypedDict):
+    """The answer with the securities of a quarter."""
+
+    data: SecurityFlows
+    meta: SecurityFlowsMeta
+
+
+BY_TICKER = Answer[SecurityFlowsAnswer]
 
 
 def list_security_flows(call: Call) -> Response:
-    """The securities of a quarter over all funds."""
+    """Return the securities of a quarter over all funds."""
     params = call.params
-    names = [f"{end}_{name}" for name in _BOUNDS for end in ("min", "max")]
-    bounds = {name: round_bound(params[name], round_up=name.startswith("min")) for name in names}
+    bounds = {}
+    for name in _BOUNDS:
+        bounds[f"min_{name}"] = round_bound(params[f"min_{name}"], round_up=True)
+        bounds[f"max_{name}"] = round_bound(params[f"max_{name}"], round_up=False)
     with call.app.db.read() as tx:
         period = get_covered_quarter(tx, params["quarter"])
-        found = value_doubts.list_doubts_of_quarter(tx, period)
-        rows, total = security_flows.list_security_flows(tx, period, {**params, **bounds}, found)
-        ranges, volume = security_flows.get_ranges_and_volume(tx, period, found)
-        data = {
+        doubts = value_doubts.list_doubts_of_quarter(tx, period)
+        rows, total = security_flows.list_security_flows(tx, period, {**params, **bounds}, doubts)
+        ranges, volume = security_flows.get_ranges_and_volume(tx, period, doubts)
+        doubt_sum = value_doubts.sum_doubts(doubts)
+        flows: SecurityFlows = {
             "quarter": period,
             "tickers": rows,
             "volume": volume,
-            **value_doubts.sum_doubts(found).build_members(),
+            "doubted_count": doubt_sum.count,
+            "doubted_value": doubt_sum.value,
+            "doubted_flow": doubt_sum.flow,
             "quarter_metadata": funds.build_quarter_metadata(tx, period, call.now.date()),
             "available_quarters": funds.list_quarters(tx),
             "filter_ranges": ranges if params["include_ranges"] else None,
         }
-    hole: _NotIn13F = {"status": "hole", "reason_code": reasons.NOT_IN_13F}
-    meta = {
-        "pagination": build_offset_page(total, params["limit"], params["offset"]),
+    page = build_offset_page(total, params["limit"], params["offset"])
+    hole: NotIn13F = {"status": "hole", "reason_code": reasons.NOT_IN_13F}
+    meta: SecurityFlowsMeta = {
+        "pagination": page,
         "sort": {"column": params["sort_by"], "order": params["sort_order"]},
         "filters_applied": {name: params[name] for name in (*_FILTERS, *bounds) if params[name] is not None},
         "holes": dict.fromkeys((*security_flows.NOT_IN_13F, "filter_ranges.market_cap"), hole),
     }
-    return call.success_members({"data": data, "meta": meta}, meta["pagination"])
+    members: SecurityFlowsAnswer = {"data": flows, "meta": meta}
+    return call.success_members(members, page)
 
 
 # ---- sectors and industries
@@ -197,84 +227,137 @@ BY_INDUSTRY_PARAMS = (
 )
 
 
-BY_SECTOR = answer(
-    data=part(
-        quarter=Date,
-        sector_count=int,
-        total_value=int,
-        coverage_pct=Decimal | None,
-        doubted_count=DoubtedCount,
-        doubted_value=DoubtedValue,
-        doubted_flow=DoubtedFlow,
-        sectors=list[SectorFlow],
-        quarter_metadata=QuarterMetadata,
-    )
-)
-BY_INDUSTRY = answer(
-    data=part(
-        quarter=Date,
-        total_institutional_value=int,
-        coverage_pct=Decimal | None,
-        doubted_count=DoubtedCount,
-        doubted_value=DoubtedValue,
-        doubted_flow=DoubtedFlow,
-        total_industries=int,
-        industries=list[IndustryTotals],
-        quarter_metadata=QuarterMetadata,
-    )
-)
+class SectorFlows(TypedDict):
+    """The sectors of a quarter over all funds."""
+
+    quarter: Date
+    sector_count: int
+    total_value: int
+    coverage_pct: Decimal | None
+    doubted_count: DoubtedCount
+    doubted_value: DoubtedValue
+    doubted_flow: DoubtedFlow
+    sectors: list[SectorFlow]
+    quarter_metadata: QuarterMetadata
 
 
-def _sums(call: Call) -> tuple[QuarterSums, Movers, QuarterSums | None, QuarterMetadata]:
-    """The sums, movers and metadata of the quarter asked for, and the sums of the one to compare it with."""
-    other = call.params["compare"]
+class SectorFlowsAnswer(TypedDict):
+    """The answer with the sectors of a quarter."""
+
+    data: SectorFlows
+
+
+class IndustryList(TypedDict):
+    """The industries of a quarter over all funds."""
+
+    quarter: Date
+    total_institutional_value: int
+    coverage_pct: Decimal | None
+    doubted_count: DoubtedCount
+    doubted_value: DoubtedValue
+    doubted_flow: DoubtedFlow
+    total_industries: int
+    industries: list[IndustryTotals]
+    quarter_metadata: QuarterMetadata
+
+
+class IndustryListAnswer(TypedDict):
+    """The answer with the industries of a quarter."""
+
+    data: IndustryList
+
+
+BY_SECTOR = Answer[SectorFlowsAnswer]
+BY_INDUSTRY = Answer[IndustryListAnswer]
+
+
+class _ComparedSums(NamedTuple):
+    """The sums of the requested quarter, and those of the quarter to compare it with."""
+
+    sums: QuarterSums
+    movers: Movers
+    earlier: QuarterSums | None
+    metadata: QuarterMetadata
+
+
+def get_compared_quarter(tx: Transaction, compare: str | None, period: str) -> str | None:
+    """Return the quarter that ``compare`` names relative to ``period``, or None without a comparison.
+
+    Raise NOT_COVERED if finapi has no holdings for it.
+    """
+    if compare is None:
+        return None
+    if compare.startswith("prev"):
+        compare = quarters.get_previous_end(period)
+    return get_covered_quarter(tx, compare)
+
+
+def _load_sums(call: Call) -> _ComparedSums:
     with call.app.db.read() as tx:
         period = get_covered_quarter(tx, call.params["quarter"])
         sums = industry_flows.load_quarter_sums(tx, period)
-        movers = industry_flows.list_movers(tx, sums)
-        if other is not None:
-            other = quarters.get_previous_end(period) if other.startswith("prev") else other
-        earlier = None if other is None else industry_flows.load_quarter_sums(tx, get_covered_quarter(tx, other))
-        return sums, movers, earlier, funds.build_quarter_metadata(tx, period, call.now.date())
+        compared_period = get_compared_quarter(tx, call.params["compare"], period)
+        earlier = None if compared_period is None else industry_flows.load_quarter_sums(tx, compared_period)
+        return _ComparedSums(
+            sums=sums,
+            movers=industry_flows.list_movers(tx, sums),
+            earlier=earlier,
+            metadata=funds.build_quarter_metadata(tx, period, call.now.date()),
+        )
 
 
 def list_sector_flows(call: Call) -> Response:
-    """Sectors of a quarter, and the industries of each with money flowing in and out."""
-    sums, movers, earlier, metadata = _sums(call)
-    parts, most = sums.industries, call.params["industry_limit"]
-    found = industry_flows.sort_groups(sums.sectors, call.params["sort"])
-    data = {
+    """Return the sectors of a quarter, each with its industries with inflows and with outflows."""
+    sums, movers, earlier, metadata = _load_sums(call)
+    limit = call.params["industry_limit"]
+    industries = sums.industries
+    rows = [
+        industry_flows.build_sector_flow(sector, industries, movers, earlier, limit)
+        for sector in industry_flows.sort_groups(sums.sectors, call.params["sort"])
+    ]
+    doubt_sum = value_doubts.sum_doubts(sums.doubted)
+    flows: SectorFlows = {
         "quarter": sums.period,
-        "sector_count": len(found),
+        "sector_count": len(rows),
         "total_value": sums.total_value,
         "coverage_pct": sums.coverage_pct,
-        **value_doubts.sum_doubts(sums.doubted).build_members(),
-        "sectors": [industry_flows.build_sector_flow(one, parts, movers, earlier, most) for one in found],
+        "doubted_count": doubt_sum.count,
+        "doubted_value": doubt_sum.value,
+        "doubted_flow": doubt_sum.flow,
+        "sectors": rows,
         "quarter_metadata": metadata,
     }
-    return call.success_members({"data": data}, {})
+    members: SectorFlowsAnswer = {"data": flows}
+    return call.success_members(members, {})
 
 
 def list_industry_flows(call: Call) -> Response:
-    """Industries of a quarter, each with its sector's sums."""
+    """Return the industries of a quarter, each with its sector's sums."""
     params = call.params
-    sums, movers, earlier, metadata = _sums(call)
-    wanted = None if params["sector"] is None else sectors.parse_sector(params["sector"])
-    found = [one for one in sums.industries if wanted in (None, one.sector)]
-    first = params["offset"]
-    page = industry_flows.sort_groups(found, params["sort_by"])[first : first + params["limit"]]
-    data = {
+    offset = params["offset"]
+    sums, movers, earlier, metadata = _load_sums(call)
+    industries = sums.industries
+    if params["sector"] is not None:
+        sector_name = sectors.parse_sector(params["sector"])
+        industries = [industry for industry in industries if industry.sector == sector_name]
+    page = industry_flows.sort_groups(industries, params["sort_by"])[offset : offset + params["limit"]]
+    doubt_sum = value_doubts.sum_doubts(sums.doubted)
+    flows: IndustryList = {
         "quarter": sums.period,
         "total_institutional_value": sums.total_value,
         "coverage_pct": sums.coverage_pct,
-        **value_doubts.sum_doubts(sums.doubted).build_members(),
-        "total_industries": len(found),
+        "doubted_count": doubt_sum.count,
+        "doubted_value": doubt_sum.value,
+        "doubted_flow": doubt_sum.flow,
+        "total_industries": len(industries),
         "industries": [
-            industry_flows.build_industry_totals(one, sums.groups[one.sector, ""], movers, earlier) for one in page
+            industry_flows.build_industry_totals(industry, sums.groups[industry.sector, ""], movers, earlier)
+            for industry in page
         ],
         "quarter_metadata": metadata,
     }
-    return call.success_members({"data": data}, {"total": len(found)})
+    members: IndustryListAnswer = {"data": flows}
+    return call.success_members(members, {"total": len(industries)})
 
 
 # ---- one security
@@ -305,69 +388,105 @@ SEARCH_PARAMS = (
 )
 
 
-HOLDERS = answer(
-    data=part(
-        ticker=str,
-        cusips=list[str],
-        ticker_evidence=str | None,
-        period=Date,
-        prev_period=Date,
-        holders=list[Holder],
-        total_shares=int,
-        total_value=int,
-        total_holders=int,
-        doubted_count=DoubtedCount,
-        doubted_value=Annotated[int, "The part of total_value in those positions."],
-        total_count=int,
-        offset=int,
-        limit=int,
-        has_more=bool,
-    )
-)
+class TickerHolders(TypedDict):
+    """The funds that hold a ticker, and the sums over all of them."""
+
+    ticker: str
+    cusips: list[str]
+    ticker_evidence: str | None
+    period: Date
+    prev_period: Date
+    holders: list[Holder]
+    total_shares: int
+    total_value: int
+    total_holders: int
+    doubted_count: DoubtedCount
+    doubted_value: Annotated[int, "The part of total_value in those positions."]
+    total_count: int
+    offset: int
+    limit: int
+    has_more: bool
+
+
+class TickerHoldersAnswer(TypedDict):
+    """The answer with the funds that hold a ticker."""
+
+    data: TickerHolders
+
+
+HOLDERS = Answer[TickerHoldersAnswer]
 
 
 def list_holders(call: Call) -> Response:
-    """The funds that hold a ticker."""
-    params, place = call.params, {name: call.params[name] for name in ("limit", "offset")}
+    """Return the funds that hold a ticker."""
+    params = call.params
+    limit = params["limit"]
+    offset = params["offset"]
     with call.app.db.read() as tx:
-        wanted = security_flows.get_securities_of_ticker(tx, params["ticker"])
-        period, totals = security_flows.get_quarter_and_totals(tx, wanted, params["period"])
+        selection = security_flows.get_securities_of_ticker(tx, params["ticker"])
+        period, totals = security_flows.get_quarter_and_totals(tx, selection, params["period"])
         rows, count = security_flows.list_holders(
-            tx, wanted, period, params["quarters"], status=params["status"], **place
+            tx, selection, period, params["quarters"], status=params["status"], limit=limit, offset=offset
         )
-        doubted = security_flows.sum_doubts_of_securities(tx, wanted, period)
-    page = build_offset_page(count, **place)
-    data = {
+        doubt_totals = security_flows.sum_doubts_of_securities(tx, selection, period)
+    page = build_offset_page(count, limit, offset)
+    holders: TickerHolders = {
         "ticker": params["ticker"],
-        "cusips": wanted.cusips,
-        "ticker_evidence": wanted.evidence,
+        "cusips": selection.cusips,
+        "ticker_evidence": selection.evidence,
         "period": period,
         "prev_period": quarters.get_previous_end(period),
         "holders": rows,
-        **dict(totals),
-        **doubted,
+        "total_shares": totals["total_shares"],
+        "total_value": totals["total_value"],
+        "total_holders": totals["total_holders"],
+        "doubted_count": doubt_totals["doubted_count"],
+        "doubted_value": doubt_totals["doubted_value"],
         "total_count": count,
-        **place,
+        "limit": limit,
+        "offset": offset,
         "has_more": page["has_more"],
     }
-    return call.success_members({"data": data}, page)
+    members: TickerHoldersAnswer = {"data": holders}
+    return call.success_members(members, page)
 
 
-TRENDS = answer(data=part(ticker=str, security_name=str, cusips=list[str], quarters=list[security_flows.TrendQuarter]))
+class TickerTrend(TypedDict):
+    """The quarters of a ticker over all funds, the newest first."""
+
+    ticker: str
+    security_name: str
+    cusips: list[str]
+    quarters: list[security_flows.TrendQuarter]
+
+
+class TickerTrendAnswer(TypedDict):
+    """The answer with the quarters of a ticker."""
+
+    data: TickerTrend
+
+
+TRENDS = Answer[TickerTrendAnswer]
 
 
 def list_trend(call: Call) -> Response:
-    """A ticker quarter by quarter over all funds."""
+    """Return the quarters of a ticker over all funds."""
     ticker = call.params["ticker"]
     with call.app.db.read() as tx:
-        wanted = security_flows.get_securities_of_ticker(tx, ticker)
-        rows = security_flows.list_trend_quarters(tx, wanted, call.params["limit"], call.params["offset"])
-    data = {"ticker": ticker, "security_name": wanted.name, "cusips": wanted.cusips, "quarters": rows}
-    return call.success_members({"data": data}, {})
+        selection = security_flows.get_securities_of_ticker(tx, ticker)
+        rows = security_flows.list_trend_quarters(tx, selection, call.params["limit"], call.params["offset"])
+    trend: TickerTrend = {
+        "ticker": ticker,
+        "security_name": selection.name,
+        "cusips": selection.cusips,
+        "quarters": rows,
+    }
+    members: TickerTrendAnswer = {"data": trend}
+    return call.success_members(members, {})
 
 
 class FoundHolder(TypedDict):
-    """A fund that holds what was searched for."""
+    """A fund that holds the security of a search."""
 
     cik: str
     name: str
@@ -382,114 +501,73 @@ class FoundHolder(TypedDict):
     value_unit_rule: str
 
 
-HOLDER_SEARCH = answer(
-    query=str,
-    resolved=part(ticker=str | None, cusip=str, name_of_issuer=str, cusip_chain=list[str], evidence=str | None),
-    period=Date,
-    holders=list[FoundHolder],
-    count=int,
-    meta=part(total=int, has_more=bool, doubted_count=DoubtedCount, doubted_value=DoubtedValue),
-)
+class ResolvedSecurity(TypedDict):
+    """The security that a search names."""
+
+    ticker: str | None
+    cusip: str
+    name_of_issuer: str
+    cusip_chain: list[str]
+    evidence: str | None
+
+
+class HolderSearchPage(TypedDict):
+    """The position of a page of holders in its list."""
+
+    total: int
+    has_more: bool
+
+
+class HolderSearchMeta(HolderSearchPage):
+    """The meta of a search for holders."""
+
+    doubted_count: DoubtedCount
+    doubted_value: DoubtedValue
+
+
+class HolderSearch(TypedDict):
+    """The funds that hold the security of a search."""
+
+    query: str
+    resolved: ResolvedSecurity
+    period: Date
+    holders: list[FoundHolder]
+    count: int
+    meta: HolderSearchMeta
+
+
+HOLDER_SEARCH = Answer[HolderSearch]
 
 
 def search_holders(call: Call) -> Response:
-    """The funds that hold what a ticker or a CUSIP names."""
-    query, place = call.params["q"], {name: call.params[name] for name in ("limit", "offset")}
+    """Return the funds that hold the security of a ticker or a CUSIP."""
+    query = call.params["q"]
+    limit = call.params["limit"]
+    offset = call.params["offset"]
     with call.app.db.read() as tx:
-        wanted = security_flows.get_securities_of_query(tx, query)
-        period, _ = security_flows.get_quarter_and_totals(tx, wanted, call.params["period"])
-        rows, total = security_flows.list_holders(tx, wanted, period, status="all", **place)
-        doubted = security_flows.sum_doubts_of_securities(tx, wanted, period)
-        chain = securities.list_successor_chain(tx, wanted.cusips[0])
-    resolved = {
-        "ticker": wanted.ticker,
-        "cusip": wanted.cusips[0],
-        "name_of_issuer": wanted.name,
+        selection = security_flows.get_securities_of_query(tx, query)
+        period, _ = security_flows.get_quarter_and_totals(tx, selection, call.params["period"])
+        rows, total = security_flows.list_holders(tx, selection, period, status="all", limit=limit, offset=offset)
+        doubt_totals = security_flows.sum_doubts_of_securities(tx, selection, period)
+        chain = securities.list_successor_chain(tx, selection.cusips[0])
+    resolved: ResolvedSecurity = {
+        "ticker": selection.ticker,
+        "cusip": selection.cusips[0],
+        "name_of_issuer": selection.name,
         "cusip_chain": [link["cusip"] for link in chain],
-        "evidence": wanted.evidence,
+        "evidence": selection.evidence,
     }
-    shown = [build_record(FoundHolder, row, value_usd=row["value"], change_shares=row["chg_shares"]) for row in rows]
-    meta = {"total": total, "has_more": place["offset"] + place["limit"] < total}
-    members = {"query": query, "resolved": resolved, "period": period, "holders": shown, "count": len(shown)}
-    return call.success_members({**members, "meta": {**meta, **doubted}}, meta)
-
-
-# ---- several funds taken together
-
-_BASKET_COLUMNS = (
-    ("value_usd", "value"),
-    ("funds_holding", "funds"),
-    ("fund_count", "funds"),
-    ("share_change", "change"),
-)
-BASKET_PARAMS = (
-    Param(
-        "ciks",
-        "words",
-        word_kind="cik",
-        required=True,
-        maximum=MAX_BASKET,
-        help=f"At most {MAX_BASKET} CIKs, of funds with at most {security_flows.MAX_BASKET_HOLDINGS:,} holdings "
-        "together.",
-        example="1067983,1061768",
-    ),
-    Param("period", "quarter", required=True, help="End of a quarter.", example="2026-03-31"),
-    Param("compare_period", "quarter", help="End of the quarter to compare with.", example="2025-06-30"),
-    Param(
-        "sort_by",
-        default="value",
-        allowed=tuple(security_flows.BASKET_SORTS),
-        aliases=_BASKET_COLUMNS,
-        help="Sort column.",
-        example="funds",
-    ),
-    SORT_ORDER,
-    Param(
-        "size",
-        default="all",
-        pattern="0{0,8}[1-9][0-9]{0,8}",
-        example="100",
-        help=f"Positions at most, or all, up to {security_flows.MAX_BASKET_POSITIONS}.",
-    ),
-    OFFSET,
-)
-
-
-BASKET = answer(
-    period=Date,
-    compare_period=Date,
-    generated_at=Time,
-    basket=part(total_funds=int, funds_filed=int, funds_pending=int, filed=list[BasketFund], pending=list[BasketFund]),
-    totals=part(total_value_usd=int, total_positions=int, doubted_count=DoubtedCount, doubted_value_usd=DoubtedValue),
-    positions=list[BasketPosition],
-    meta=part(has_more=bool),
-)
-
-
-def get_basket(call: Call) -> Response:
-    """What several funds held together."""
-    params = call.params
-    ciks = list(dict.fromkeys(params["ciks"]))
-    period, first = params["period"], params["offset"]
-    size = (
-        security_flows.MAX_BASKET_POSITIONS
-        if params["size"] == "all"
-        else min(int(params["size"]), security_flows.MAX_BASKET_POSITIONS)
-    )
-    earlier = params["compare_period"] or quarters.get_previous_end(period)
-    with call.app.db.read() as tx:
-        found = security_flows.build_basket(tx, ciks, period, earlier)
-        rows = found.page(tx, params["sort_by"], first, size, descending=params["sort_order"] == "desc")
-    total = len(found.sums)
-    meta = {"has_more": total > first + size}
-    filed = {
-        "total_funds": len(ciks),
-        "funds_filed": len(found.filed),
-        "funds_pending": len(found.pending),
-        "filed": found.filed,
-        "pending": found.pending,
+    page: HolderSearchPage = {"total": total, "has_more": offset + limit < total}
+    members: HolderSearch = {
+        "query": query,
+        "resolved": resolved,
+        "period": period,
+        "holders": [_build_found_holder(row) for row in rows],
+        "count": len(rows),
+        "meta": {**page, **doubt_totals},
     }
-    totals = {"total_value_usd": found.value, "total_positions": found.held, **found.doubted}
-    members = {"period": period, "compare_period": earlier, "generated_at": iso(call.now), "basket": filed}
-    members |= {"totals": totals, "positions": rows, "meta": meta}
-    return call.success_members(members, {**meta, "total": total})
+    return call.success_members(members, page)
+
+
+def _build_found_holder(holder: Holder) -> FoundHolder:
+    return build_record(FoundHolder, holder, value_usd=holder["value"], change_shares=holder["chg_shares"])

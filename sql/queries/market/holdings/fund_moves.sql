@@ -2,7 +2,7 @@
 SELECT positions.security_id, printf('%010d', positions.cik) AS cik, funds.name AS fund, cusip, ticker,
     holding_names.issuer AS name_of_issuer, holding_names.title AS title_of_class, status, shares, previous_shares,
     split_factor, split_source, positions.value AS value_usd, previous_value AS previous_value_usd, flow AS flow_usd,
-    quarter.value AS whole, before.value AS whole_before, accession AS accession_no
+    quarter.value AS portfolio_value, before.value AS previous_portfolio_value, accession AS accession_no
 FROM positions
 JOIN funds ON funds.cik = positions.cik
 JOIN securities ON securities.id = positions.security_id
@@ -18,7 +18,8 @@ ORDER BY abs(flow) DESC, positions.cik, positions.security_id
 LIMIT :limit OFFSET :offset
 
 -- name: moves_of_fund
--- By the fund's own key: the index of all funds' moves, which this order must not ask for, holds every other's too.
+-- The + keeps SQLite from the index of all funds' moves, which contains every other fund's moves, too. The key of the
+-- fund's own positions is faster.
 {move} AND positions.cik = :cik
 ORDER BY +abs(flow) DESC, positions.cik, positions.security_id
 LIMIT :limit OFFSET :offset
@@ -37,6 +38,6 @@ JOIN holding_names ON holding_names.id = one.name_id
 WHERE one.cik = :cik AND one.period = :period AND one.kind = 0 AND one.status <> 5
 
 -- name: names_of_managers
--- The managers that a report numbers: its rows name them by those numbers.
+-- The managers that a report numbers. Its rows refer to them by these numbers.
 SELECT report_id, number, name FROM json_each(:reports)
 CROSS JOIN holdings_managers ON report_id = json_each.value AND included AND number IS NOT NULL

@@ -22,7 +22,7 @@ SET (filing_count, latest_filed_at) = (
 WHERE cik = :cik
 
 -- name: insert_holdings_report
--- Its number, day and unit of value are those of its filing, which refiling repeats.
+-- update_report_from_filing sets the accession number and the day, update_value_unit the units.
 INSERT INTO holdings_reports (filing_id, cik, accession, filed_at, sha256, form, period, report_type, amendment_type,
     amendment_number, name, address, file_number, signer, signer_title, signed, entry_total, value_total,
     confidential_omitted, row_count, row_value, value_unit, total_unit, value_unit_rule, corrected, documents)
@@ -89,7 +89,7 @@ ORDER BY value DESC
 LIMIT 25
 
 -- name: security_names_of_report
--- Beside min() SQLite gives the other columns of the row that has it.
+-- SQLite returns the other columns from the row that has the min().
 SELECT securities.cusip, holding_names.issuer, holding_names.title,
     min(holding_names.issuer || char(0) || holding_names.title)
 FROM holdings
@@ -110,8 +110,8 @@ FROM holdings_reports
 WHERE cik = :cik AND period = :period
 
 -- name: holdings_of_report
-SELECT holdings.kind, security_id, report_id, name_id, 1, amount, value * value_unit, figi, discretion, managers, sole,
-    shared, none
+SELECT holdings.kind, security_id, report_id, name_id, 1 AS row_count, amount AS shares, value * value_unit AS value,
+    figi, discretion, managers, sole, shared, none
 FROM holdings
 JOIN holdings_reports ON holdings_reports.id = holdings.report_id
 WHERE report_id = :report_id
@@ -142,7 +142,7 @@ SELECT security_id, period FROM holdings_resplit ORDER BY period, security_id LI
 DELETE FROM holdings_resplit WHERE security_id = ? AND period = ?
 
 -- name: positions_to_resplit
-SELECT now.cik, before.shares AS held, before.value AS worth,
+SELECT now.cik, before.shares AS shares_before, before.value AS value_before,
     now.kind, now.security_id, now.report_id, now.name_id, now.row_count, now.shares, now.value, now.figi,
     now.discretion, now.managers, now.sole, now.shared, now.none, now.status, now.previous_shares, now.previous_value,
     now.flow, now.split_factor, now.split_source

@@ -45,7 +45,7 @@ ORDER BY
 LIMIT :limit OFFSET :offset
 
 -- name: ranges_of_quarter
-SELECT NULL AS min_market_cap, NULL AS max_market_cap, min(value) AS min_total_value, max(value) AS max_total_value, min(funds) AS min_fund_count,
+SELECT min(value) AS min_total_value, max(value) AS max_total_value, min(funds) AS min_fund_count,
     max(funds) AS max_fund_count, min(CASE WHEN compared > 0 THEN flow END) AS min_fund_flow,
     max(CASE WHEN compared > 0 THEN flow END) AS max_fund_flow, sum(CASE WHEN compared > 0 THEN bought END) AS buy,
     sum(CASE WHEN compared > 0 THEN sold END) AS sell
@@ -58,7 +58,7 @@ WHERE security_id IN (SELECT value FROM json_each(:ids)) AND funds > 0
 
 -- name: holders
 SELECT printf('%010d', held.cik) AS cik, held.security_id, funds.name, securities.cusip, held.shares, held.value, held.status,
-    held.previous_shares, held.split_factor, held.split_source, held.shares - held.previous_shares AS chg_shares, fund_quarters.value AS whole,
+    held.previous_shares, held.split_factor, held.split_source, held.shares - held.previous_shares AS chg_shares, fund_quarters.value AS portfolio_value,
     report.accession AS accession_number, nullif(report.filed_at, '') AS filed_at, report.value_unit_rule
 FROM (
     SELECT cik, security_id
@@ -77,7 +77,7 @@ JOIN holdings_reports AS report ON report.id = held.report_id
 ORDER BY held.value DESC, held.previous_value DESC, held.cik, held.security_id
 
 -- name: holder_histories
--- What a whole report does not list is not held.
+-- A security that a complete report does not list is not held: zero instead of null.
 SELECT quarter.cik, pair.value ->> 1 AS security_id, quarter.period,
     coalesce(held.shares, CASE WHEN quarter.complete THEN 0 END) AS shares,
     coalesce(held.value, CASE WHEN quarter.complete THEN 0 END) AS value
@@ -110,44 +110,3 @@ SELECT sum(shares) AS total_shares, sum(value) AS total_value, sum(funds) AS tot
 FROM security_quarters
 WHERE security_id IN (SELECT value FROM json_each(:ids)) AND period = :period
 HAVING count(*) > 0
-
--- name: names_of_funds
-SELECT cik, name FROM funds WHERE cik IN (SELECT value FROM json_each(:ciks))
-
--- name: quarters_of_funds
-SELECT cik, complete, positions FROM fund_quarters WHERE cik IN (SELECT value FROM json_each(:ciks)) AND period = :period
-
--- name: sums_of_basket
--- Of each security, the most valuable first: what all funds hold, and how those that can be compared changed it; funds
--- are pairs of a CIK and whether it can be.
-WITH fund (cik, is_common) AS MATERIALIZED (SELECT value ->> 0, value ->> 1 FROM json_each(:funds))
-SELECT summed.*
-FROM (
-    SELECT security_id, sum(period = :period) AS funds_holding,
-        sum(value * (period = :period)) AS value_usd, sum(shares * (period = :period)) AS shares,
-        max(period = :period AND is_common) AS is_common, max(period = :earlier AND is_common) AS was_common,
-        sum(shares * (period = :period AND is_common)) AS common_shares,
-        sum(shares * (period = :earlier AND is_common)) AS previous_shares,
-        sum(value * (period = :period AND is_common)) AS common_value,
-        sum(value * (period = :earlier AND is_common)) AS previous
-    FROM fund
-    CROSS JOIN positions ON positions.cik = fund.cik AND period IN (:period, :earlier) AND kind = 0
-    WHERE status <> 5 AND (period = :period OR is_common)
-    GROUP BY security_id
-) AS summed
-JOIN securities ON securities.id = security_id
-ORDER BY value_usd DESC, securities.cusip
-
--- name: names_of_basket
--- Of some securities: their names, and which of the funds (pairs as above) hold them at the end of the quarter.
-SELECT securities.id AS security_id, securities.cusip, securities.ticker, securities.issuer AS name_of_issuer,
-    securities.title AS class_title, ifnull(ciks, '[]') AS ciks
-FROM json_each(:securities) AS wanted
-JOIN securities ON securities.id = wanted.value
-LEFT JOIN (
-    SELECT security_id, json_group_array(positions.cik) AS ciks
-    FROM json_each(:funds) AS fund
-    CROSS JOIN positions ON positions.cik = fund.value ->> 0 AND period = :period AND kind = 0
-    WHERE status <> 5 AND security_id IN (SELECT value FROM json_each(:securities))
-    GROUP BY security_id
-) ON security_id = securities.id

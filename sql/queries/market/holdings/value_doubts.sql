@@ -1,5 +1,6 @@
 -- name: unpriced_securities
--- With the value and the shares of the largest positions, one after the other, where enough managers hold any.
+-- ``largest`` is a JSON list of the value and shares of the largest positions; it is empty if too few managers hold the
+-- security.
 SELECT due.period, due.security_id, price,
     iif(funds > :least, (
         SELECT json_group_array(json_array(value, shares))
@@ -11,7 +12,7 @@ SELECT due.period, due.security_id, price,
             ORDER BY value DESC, cik
             LIMIT 25
         )
-    ), '[]') AS held
+    ), '[]') AS largest
 FROM (SELECT period, security_id FROM securities_unpriced ORDER BY period, security_id LIMIT :limit) AS due
 LEFT JOIN security_quarters AS quarter ON quarter.period = due.period AND quarter.security_id = due.security_id
 
@@ -19,7 +20,7 @@ LEFT JOIN security_quarters AS quarter ON quarter.period = due.period AND quarte
 UPDATE security_quarters SET price = ? WHERE period = ? AND security_id = ?
 
 -- name: delete_unpriced_securities
--- Those up to one, which are the first that were due.
+-- The first portion of the due securities: all up to this one.
 DELETE FROM securities_unpriced WHERE (period, security_id) <= (:period, :security_id)
 
 -- name: insert_unpriced_securities
@@ -66,7 +67,7 @@ INSERT INTO positions_far_off (period, security_id, cik)
 {far_off_now}
 
 -- name: compared_fund_quarters_after
--- Those whose positions have been compared since they changed.
+-- Only fund quarters whose positions have been compared since they last changed.
 SELECT cik, period FROM fund_quarters
 WHERE (cik, period) > (:cik, :period)
     AND NOT EXISTS (
@@ -86,7 +87,7 @@ SELECT count(*) FROM (
 )
 
 -- part: far_off
--- With the splits of those days, and what closing the position in the quarter that follows moved.
+-- With the splits near the quarter's end, and the flow if the position was closed in the next quarter.
 SELECT positions.cik, positions.security_id, sic_group, security_group = 'ETFs' AS is_etf, ticker, positions.value,
     positions.shares, positions.flow, quarter.price, later.flow AS closed_flow,
     (SELECT json_group_array(factor) FROM security_splits
