@@ -17,7 +17,7 @@ from finapi.market.intake import ingest
 from finapi.market.statements import filed_facts
 from finapi.market.statements.filed_facts import FiledFact
 
-FILING = Path(__file__).parent / "filings" / "nflx-10q-20100930"
+FILING = Path(__file__).parents[2] / "filings" / "nflx-10q-20100930"
 NFLX = "0001193125-10-999999"
 APPLE = 320193
 

@@ -27,7 +27,7 @@ from tests.conftest import NOW
 from tests.support.statement_set_tables import ADSH, tables, zipped
 
 APPLE, OTHER, THIRD = 320193, 789019, 51143
-FILING = Path(__file__).parents[1] / "filings" / "nflx-10q-20100930"
+FILING = Path(__file__).parents[2] / "filings" / "nflx-10q-20100930"
 NFLX = "0001193125-10-999999"
 
 ANNUAL = ("0001193125-09-214859", "10-K", "2009-10-27")

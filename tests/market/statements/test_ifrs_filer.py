@@ -12,11 +12,11 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
-from tests import ifrs_filing
 from tests.client import Client
 from tests.conftest import SHARED, needs_shared
 from tests.figures import Fact, filing, held, told
-from tests.ifrs_filing import BALANCE, CIK, FLOWS, NEGATED, PROFIT
+from tests.market.statements import ifrs_filing
+from tests.market.statements.ifrs_filing import BALANCE, CIK, FLOWS, NEGATED, PROFIT
 
 NAME = f"/api/v1/xbrl/companies/{CIK}/statements"
 

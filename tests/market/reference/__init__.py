@@ -1,0 +1,1 @@
+"""Tests of finapi/market/reference and of the endpoints that it serves."""

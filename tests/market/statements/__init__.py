@@ -1,0 +1,1 @@
+"""Tests of finapi/market/statements and of the endpoints that it serves."""
