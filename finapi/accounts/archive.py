@@ -1,7 +1,7 @@
-"""The ledger kept small: old rows leave it for files, and what they add up to stays as one row of each account.
+"""Archives of the ledger: old rows are moved to files, and their sum stays as one row of each account.
 
-A file is whole on the disk and recorded before any of its rows is removed; the rows go a few at once, each time in the
-transaction that adds them to their account's ``carried_over``. So a balance is the sum of its rows at any moment.
+A file is complete on the disk and recorded before any of its rows is deleted. Then rows are deleted in small batches.
+The same transaction adds their sum to the account's ``carried_over`` row, so a balance is always the sum of its rows.
 """
 
 from __future__ import annotations
@@ -25,73 +25,79 @@ from finapi.store.db import Transaction
 log = logging.getLogger("finapi.archive")
 
 COLUMNS = ("id", "account", "created_at", "delta", "reason", "endpoint", "request_id", "status")
-MAX_FILE_ROWS = 100_000  # of one file: 2 MB, made in a second
-MAX_REMOVED_ROWS = 1_000  # removed in one transaction, a few milliseconds that a call may have to wait
-BATCH_PAUSE_SECONDS = 0.05  # between two of these
+MAX_FILE_ROWS = 100_000  # Of one file: 2 MB, written in a second.
+MAX_REMOVED_ROWS = 1_000  # Deleted in one transaction, for which a call may have to wait a few milliseconds.
+BATCH_PAUSE_SECONDS = 0.05  # Between two of these transactions.
 STEP_SECONDS = 60.0
-RETRY_SECONDS = 600.0  # after a file that could not be written
+RETRY_SECONDS = 600.0  # After a file that could not be written.
 
 
 def run_archive_step(app: App) -> float:
-    """Archive or remove what is old, a few rows of it; in how many seconds there is more. A worker's step."""
-    now, ledger_days = app.clock.now(), app.config.ledger_days
+    """Archive or delete some old rows. Return the seconds until it should run again."""
+    now = app.clock.now()
+    ledger_days = app.config.ledger_days
     before = iso(now - timedelta(days=ledger_days))[:10] if ledger_days else ""
     oldest = iso(now - timedelta(days=app.config.usage_days))[:10]
     with app.accounts.read() as tx:
         state = tx.find_row("archive_state", today=iso(now)[:10], before=before, closed_to=tx.find_value("closed_to"))
         assert state is not None
-        chunk = tx.find_value("last_id_of_chunk", to=state["archived"], limit=MAX_REMOVED_ROWS)
+        last_chunk_id = tx.find_value("last_id_of_chunk", to=state["archived"], limit=MAX_REMOVED_ROWS)
     if not state["marked"] or (state["oldest"] is not None and state["oldest"] < oldest):
         with app.accounts.write() as tx:
             tx.run("insert_ledger_mark", day=iso(now)[:10])
             tx.run("delete_ledger_marks", before=before, archived=state["archived"])
             tx.run("delete_usage", before=oldest, limit=MAX_REMOVED_ROWS)
-    if chunk is not None:
-        # Not counted as written: no answer that is kept depends on rows so old.
-        app.accounts.write_batched(lambda tx: _carry_over(tx, chunk), alone=True)
+    if last_chunk_id is not None:
+        # A batched write leaves cached responses valid. None of them depends on rows so old.
+        app.accounts.write_batched(lambda tx: _carry_over(tx, last_chunk_id), alone=True)
         return BATCH_PAUSE_SECONDS
     if state["due"] <= state["archived"]:
         return STEP_SECONDS
     try:
-        return 0.0 if _archive(app, state["archived"], state["due"], now) else STEP_SECONDS
+        return 0.0 if _write_next_file(app, state["archived"], state["due"], now) else STEP_SECONDS
     except OSError as error:
         log.warning("old rows of the ledger cannot be archived: %s", error)
         return RETRY_SECONDS
 
 
-def _carry_over(tx: Transaction, to: int) -> None:
-    tx.run("upsert_carried_over", to=to)
-    tx.run("delete_archived_rows", to=to)
+def _carry_over(tx: Transaction, last_id: int) -> None:
+    tx.run("upsert_carried_over", to=last_id)
+    tx.run("delete_archived_rows", to=last_id)
 
 
-def _archive(app: App, after: int, to: int, now: datetime) -> bool:
-    """Write the next file and record it; False when there is no row for one."""
+def _write_next_file(app: App, last_archived_id: int, last_due_id: int, now: datetime) -> bool:
+    """Write the next file and record it. Return False if there is no row to archive."""
     data = io.BytesIO()
-    count, last, last_at = 0, after, ""
-    # The same rows make the same bytes, however often they are written.
-    with gzip.GzipFile("", "wb", 6, data, 0) as packed, io.TextIOWrapper(packed, "utf-8", newline="") as file:
+    count, last_id, last_at = 0, last_archived_id, ""
+    # The same rows always make the same bytes, so a file that an interrupted step has written is recognised.
+    with gzip.GzipFile("", "wb", 6, data, 0) as compressed, io.TextIOWrapper(compressed, "utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow(COLUMNS)
         while count < MAX_FILE_ROWS:
-            stopping.check()  # a file that is not complete is made again
+            stopping.check()  # The next start begins this file again.
             with app.accounts.read() as tx:
-                rows = tx.list_rows("ledger_rows_to_archive", after=last, to=to, limit=MAX_REMOVED_ROWS)
+                rows = tx.list_rows("ledger_rows_to_archive", after=last_id, to=last_due_id, limit=MAX_REMOVED_ROWS)
             if not rows:
                 break
             table.writerows(rows)
-            count, last, last_at = count + len(rows), rows[-1]["id"], max(last_at, *(row["created_at"] for row in rows))
+            count += len(rows)
+            last_id = rows[-1]["id"]
+            last_at = max(last_at, *(row["created_at"] for row in rows))
     if not count:
         return False
-    name = _written(app.config.ledger_directory, f"ledger-{last_at[:10]}-{last:012}", data.getvalue())
-    values = {"last_id": last, "file": name, "rows": count, "last_at": last_at, "now": iso(now)}
+    name = _write_file(app.config.ledger_directory, f"ledger-{last_at[:10]}-{last_id:012}", data.getvalue())
+    values = {"last_id": last_id, "file": name, "rows": count, "last_at": last_at, "now": iso(now)}
     with app.accounts.write() as tx:
         tx.run("insert_ledger_archive", values, sha256=hashlib.sha256(data.getvalue()).hexdigest())
     log.info("%d rows of the ledger, the last of %s, are archived in %s", count, last_at, name)
     return True
 
 
-def _written(directory: Path, stem: str, data: bytes) -> str:
-    """The name of the file that holds ``data``; one of before a backup was put back is not overwritten."""
+def _write_file(directory: Path, stem: str, data: bytes) -> str:
+    """Write ``data`` to a new file, or find the file with these bytes. Return its name.
+
+    A file with other bytes, from before a restore, is not overwritten: the new one gets a number.
+    """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     for number in itertools.count(1):
         path = directory / f"{stem}{f'-{number}' if number > 1 else ''}.csv.gz"
@@ -106,9 +112,9 @@ def _written(directory: Path, stem: str, data: bytes) -> str:
 
 
 def list_missing_files(app: App) -> list[str]:
-    """The files that were moved away from where they were written: what they hold cannot be checked."""
+    """Return the names of archives that are not in their directory any more, so that they cannot be checked."""
     with app.accounts.read() as tx:
-        return [row["file"] for row in tx.list_rows("ledger_archives") if not _path(app, row["file"]).exists()]
+        return [row["file"] for row in tx.list_rows("ledger_archives") if not _build_path(app, row["file"]).exists()]
 
 
 def list_errors(app: App) -> list[str]:
@@ -119,7 +125,8 @@ def list_errors(app: App) -> list[str]:
     deleted by the day of the newest mark, so the clock of the check does not matter.
     """
     with app.accounts.read() as tx:
-        files, archived = tx.list_rows("ledger_archives"), tx.find_value("ledger_archived_to") or 0
+        files = tx.list_rows("ledger_archives")
+        archived = tx.find_value("ledger_archived_to") or 0
         carried = {row["account"]: row["tokens"] for row in tx.list_rows("carried_over", to=archived)}
         last_mark = tx.find_value("last_ledger_mark")
         first_usage = days.shift(last_mark, -app.config.usage_days) if last_mark else ""
@@ -132,7 +139,7 @@ def list_errors(app: App) -> list[str]:
     has_all_files = not list_missing_files(app)
     for row in files:
         try:
-            sums.update(_sums(_path(app, row["file"]), row["sha256"], row["rows"]))
+            sums.update(_sum_file(_build_path(app, row["file"]), row["sha256"], row["rows"]))
         except FileNotFoundError:
             has_all_files = False
         except (OSError, EOFError, ValueError) as error:
@@ -147,12 +154,12 @@ def list_errors(app: App) -> list[str]:
     return problems
 
 
-def _path(app: App, file: str) -> Path:
+def _build_path(app: App, file: str) -> Path:
     return app.config.ledger_directory / file
 
 
-def _sums(path: Path, sha256: str, rows: int) -> Counter[str]:
-    """What the rows of a file sum to, by account; ValueError for another file than was written."""
+def _sum_file(path: Path, sha256: str, rows: int) -> Counter[str]:
+    """Return the sum of a file's rows for each account. Raise ValueError if it is not the file that was written."""
     with path.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
             raise ValueError("is not what was written")

@@ -217,7 +217,7 @@ class Spending(TypedDict):
 
 
 def compute_spending(tx: Transaction, user_id: int, window: int, now: datetime) -> Spending:
-    """Return what a user spent in the last ``window`` UTC days, including today.
+    """Return the tokens that a user spent in the last ``window`` UTC days, including today.
 
     Refunds count against the day and the endpoint of their row, so that the tokens are those that were not refunded.
     """
@@ -293,7 +293,7 @@ def list_open_debits(app: App) -> list[OpenDebit]:
 def list_errors(app: App) -> list[str]:
     """Return one message for each error in the books; an empty list if there is none.
 
-    The age of an open debit is no error: its call may still run, and if a crash cut it off, the next start refunds it.
+    An old open debit is not an error: its call may still run, and if a crash cut it off, the next start refunds it.
     A start looks behind the last row up to which all debits are closed, so an open debit before it is an error.
     """
     with app.accounts.read() as tx:

@@ -1,10 +1,10 @@
-"""What the mails say. Links and keys come in as arguments; nothing here knows where they are from."""
+"""The texts of mails. Links and keys are arguments."""
 
 from __future__ import annotations
 
 from finapi.net.letters import Letter
 
-# By template: the subject, what stands before the link or the key, and what after it.
+# For each template: the subject, the text before the link or key, and the text after it.
 _TEXTS = {
     "verify": (
         "Verify your email address",
@@ -51,24 +51,24 @@ _TEXTS = {
 }
 
 
-def build_letter(template: str, to: str, line: str, *, lifetime: int = 1, url: str = "") -> Letter:
-    """The mail of a template around its ``line``: a link that lives ``lifetime`` seconds, or a key."""
+def build_letter(template: str, address: str, line: str, *, lifetime: int = 1, url: str = "") -> Letter:
+    """Return the mail of a template with its ``line``: a link that is valid for ``lifetime`` seconds, or a key."""
     from html import escape
 
     subject, before, after = _TEXTS[template]
-    before = before.format(lifetime=_duration(lifetime), url=url)
-    shown = escape(line)
-    link = f'<a href="{shown}">{shown}</a>' if line.startswith("http") else f"<code>{shown}</code>"
+    before = before.format(lifetime=_format_duration(lifetime), url=url)
+    escaped_line = escape(line)
+    link = f'<a href="{escaped_line}">{escaped_line}</a>' if line.startswith("http") else f"<code>{escaped_line}</code>"
     return Letter(
-        to=to,
+        to=address,
         subject=subject,
         text=f"{before}\n\n{line}\n\n{after}\n",
         html=f"<p>{escape(before)}</p>\n<p>{link}</p>\n<p>{escape(after)}</p>\n",
     )
 
 
-def _duration(seconds: int) -> str:
-    """A lifetime in the largest unit that says it in whole numbers."""
+def _format_duration(seconds: int) -> str:
+    """Return a duration in the largest unit that needs no fraction, such as ``90 minutes``."""
     units = (("hour", 3600), ("minute", 60), ("second", 1))
     unit, size = next((unit, size) for unit, size in units if seconds % size == 0)
     count = seconds // size

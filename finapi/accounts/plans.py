@@ -119,12 +119,12 @@ def begin_period(
     """
     row = tx.find_row("userplan", user_id=user_id)
     anchor = anchor or now
-    left = row["current_balance"] if row else 0
-    bought = min(row["bought"], left) if row else 0
+    remaining_tokens = row["current_balance"] if row else 0
+    bought = min(row["bought"], remaining_tokens) if row else 0
     tokens = get_terms(config, plan).tokens + bought
     values = {"user_id": user_id, "plan": plan, "tokens": tokens, "bought": bought, "now": iso(now)}
     tx.run("upsert_userplan", values, anchor=iso(anchor), period_end=iso(compute_period_end(anchor, plan, now, config)))
-    billing.insert_ledger_row(tx, user_id, tokens - left, "refill", iso(now))
+    billing.insert_ledger_row(tx, user_id, tokens - remaining_tokens, "refill", iso(now))
 
 
 def change_plan(app: App, user_id: int, plan: str, now: datetime, actor: audit.Actor | None = None) -> None:
@@ -173,13 +173,13 @@ def buy_tokens(
     Raise INSUFFICIENT_BALANCE if the wallet has less than ``cents``.
     """
     with app.accounts.write() as tx:
-        left = tx.find_value("take_credit", user_id=user_id, cents=cents, now=iso(now))
-        if left is None:
+        wallet_cents = tx.find_value("take_credit", user_id=user_id, cents=cents, now=iso(now))
+        if wallet_cents is None:
             raise ApiError("INSUFFICIENT_BALANCE", "The wallet balance is below this amount.")
         tokens = cents * TOKENS_PER_CENT
         balance = _add_tokens(tx, user_id, tokens, "purchase", now)
         tx.run("insert_wallet_row", user_id=user_id, cents=-cents, reason="purchase", tokens=tokens, now=iso(now))
-        return respond(tx, Purchase(tokens, balance, left))
+        return respond(tx, Purchase(tokens, balance, wallet_cents))
 
 
 class Balance(TypedDict):
@@ -198,14 +198,14 @@ class Balance(TypedDict):
 def get_balance(tx: Transaction, config: Config, user_id: int, now: datetime) -> Balance:
     """Return a user's balance. Raise CONFLICT if the account has no plan."""
     row = _get_userplan(tx, user_id)
-    left = datetime.fromisoformat(row["current_period_end"]) - now
+    remaining_time = datetime.fromisoformat(row["current_period_end"]) - now
     return build_record(
         Balance,
         row,
         plan_display_name=row["plan"].capitalize(),
         monthly_quota=get_terms(config, row["plan"]).tokens,
         billing_cycle_end=row["current_period_end"],
-        days_until_refill=max(0, math.ceil(left / timedelta(days=1))),
+        days_until_refill=max(0, math.ceil(remaining_time / timedelta(days=1))),
         suspended=row["status"] != "active",
         as_of=iso(now),
     )

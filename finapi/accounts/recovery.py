@@ -1,7 +1,7 @@
-"""Verification links, reset links and the mails that carry them.
+"""Verification links, reset links and their mails.
 
-A mail waits in the queue as a template and a row's id; the link, the key and the address are put in when it
-is sent (DECISIONS 3).
+A mail waits in the queue as a template and the id of a row. The link, the key and the address are inserted when it is
+sent, so the queue contains no secret (DECISIONS 3).
 """
 
 from __future__ import annotations
@@ -20,34 +20,38 @@ from finapi.net import mail
 from finapi.net.letters import Letter, MailError
 from finapi.store.db import Row, Transaction
 
-# Templates of the queue; the first two are kinds of link tokens too.
+# Templates of mails. The first two are also the kinds of link tokens. A decoy is queued but not sent, so that a
+# request for an unknown email takes the same work.
 VERIFY: Literal["verify"] = "verify"
 RESET: Literal["reset"] = "reset"
-WELCOME, DECOY = "welcome", "decoy"
-# About a user's credentials, after the operator replaced them or withdrew what they were made from.
-NEW_KEY, NEW_WEBHOOK_SECRET = "new_key", "new_webhook_secret"
-KEY_REFUSED, WEBHOOK_REFUSED = "key_refused", "webhook_refused"
+WELCOME = "welcome"
+DECOY = "decoy"
+# Notices to users whose credentials the operator replaced, or whose master secret was removed.
+NEW_KEY = "new_key"
+NEW_WEBHOOK_SECRET = "new_webhook_secret"
+KEY_REFUSED = "key_refused"
+WEBHOOK_REFUSED = "webhook_refused"
 FAILING_RECEIVER = "failing_receiver"
 
-# What the notices tell their readers to call.
+# The calls that notices recommend.
 _CALLS: dict[str, str] = {
     KEY_REFUSED: "POST /api/v1/user/api-key/rotate",
     NEW_WEBHOOK_SECRET: "GET /api/v1/webhooks/secret",
     WEBHOOK_REFUSED: "POST /api/v1/webhooks/secret/rotate",
 }
 
-# Where the link of a mail leads.
+# The paths of the links, below /api/v1/auth/.
 _PATHS: dict[str, str] = {VERIFY: "verifyEmail", RESET: "verifyPasswordLink"}
 _ROWS: dict[LinkKind, str] = {VERIFY: "verification", RESET: "reset"}
 
 
 def invalid_token() -> ApiError:
-    """The 400 for a link token that is not one, not live, or not of this kind."""
+    """Return the error (400) for a link token that is malformed, unknown, expired or of another kind."""
     return ApiError("INVALID_TOKEN", "The link is invalid or has expired.")
 
 
-def _live_row(app: App, tx: Transaction, kind: LinkKind, token: str, now: datetime) -> Row:
-    """The row of a link token (id, user_id, uuid, expires_at, email); INVALID_TOKEN when it is not live."""
+def _get_live_row(app: App, tx: Transaction, kind: LinkKind, token: str, now: datetime) -> Row:
+    """Return the row of a valid link token: id, user_id, uuid, expires_at, email. Raise INVALID_TOKEN otherwise."""
     row_id = credentials.read_link_token(kind, token)
     row = None if row_id is None else tx.find_row(_ROWS[kind], id=row_id)
     if row is None or row["expires_at"] <= iso(now):
@@ -61,7 +65,7 @@ def _live_row(app: App, tx: Transaction, kind: LinkKind, token: str, now: dateti
 
 
 def create_verification(tx: Transaction, app: App, user_id: int, now: datetime) -> int:
-    """Make the user's verification link anew; the id of its row."""
+    """Create or replace the user's verification link. Return the id of its row."""
     expires_at = iso(now + timedelta(seconds=app.config.verification_lifetime))
     values = {"user_id": user_id, "uuid": app.new_uuid(), "now": iso(now), "expires_at": expires_at}
     return int(tx.find_value("upsert_verification", values))
@@ -74,9 +78,10 @@ def renew_verification(tx: Transaction, app: App, user_id: int, now: datetime) -
 
 
 def resend_verification(app: App, email: str, now: datetime) -> None:
-    """Queue the verification mail again for an account that needs one; the same work when there is none.
+    """Queue the verification mail again for an account that needs one.
 
-    An email that has had its mails of the hour gets none, and nobody is told.
+    The caller cannot see if there is such an account: for any other email, and for one that is over its limit of mails
+    an hour, a decoy is queued.
     """
     email = users.normalise_email(email)
     allowed = app.limiters["resend_email"].take(lockout.hash_email(email), app.clock.monotonic()).allowed
@@ -85,41 +90,41 @@ def resend_verification(app: App, email: str, now: datetime) -> None:
         if user is None or user["verify_email"] or not allowed:
             mail.enqueue(tx, DECOY, 0, now)
         else:
-            # The same link while it lives: whoever else asks must not kill the one already in the mailbox.
+            # A valid link is sent again, so that a request by someone else does not invalidate the one in the mailbox.
             live = tx.find_value("live_verification_id", user_id=user["id"], now=iso(now))
             mail.enqueue(tx, VERIFY, live or create_verification(tx, app, user["id"], now), now)
 
 
 def send_verification(app: App, verification_id: int) -> None:
-    """Send a verification mail and wait for it; MAIL_FAILED (500) when it does not get out."""
+    """Send a verification mail and wait until it is accepted. Raise MAIL_FAILED (500) otherwise."""
     rendered = render_mail(app, VERIFY, verification_id)
     assert rendered is not None
-    again = "The account exists; ask for the mail again with POST /api/v1/auth/resend-verification."
-    failed = ApiError("MAIL_FAILED", f"The verification email could not be sent. {again}")
+    advice = "The account exists; ask for the mail again with POST /api/v1/auth/resend-verification."
+    error_response = ApiError("MAIL_FAILED", f"The verification email could not be sent. {advice}")
     if not app.wait_slots.acquire(blocking=False):
-        raise failed
+        raise error_response
     try:
         mail.send_now(app.mail_settings, rendered, app.clock.now(), app.new_uuid())
     except MailError as error:
-        raise failed from error
+        raise error_response from error
     finally:
         app.wait_slots.release()
 
 
 def verify_email(app: App, token: str, now: datetime, *, follow: bool = True) -> None:
-    """Mark the email of a verification link as verified; following it twice is fine.
+    """Mark the email of a verification link as verified, also a second time. Raise INVALID_TOKEN for a wrong link.
 
-    With ``follow=False`` the link is only looked at, as a HEAD does.
+    With ``follow=False``, as for HEAD, the link is only checked.
     """
     with app.accounts.write() as tx:
-        row = _live_row(app, tx, VERIFY, token, now)
+        row = _get_live_row(app, tx, VERIFY, token, now)
         if follow:
             tx.run("set_verified", id=row["user_id"], now=iso(now))
 
 
 def is_verified(app: App, tx: Transaction, token: str, now: datetime) -> bool:
-    """Whether the email of a verification link has been verified; INVALID_TOKEN when the link is not live."""
-    user = tx.find_row("user_by_id", id=_live_row(app, tx, VERIFY, token, now)["user_id"])
+    """Return True if the email of a verification link is verified. Raise INVALID_TOKEN for a wrong link."""
+    user = tx.find_row("user_by_id", id=_get_live_row(app, tx, VERIFY, token, now)["user_id"])
     return user is not None and bool(user["verify_email"])
 
 
@@ -127,7 +132,7 @@ def is_verified(app: App, tx: Transaction, token: str, now: datetime) -> bool:
 
 
 def request_password_reset(app: App, email: str, now: datetime) -> None:
-    """Queue a reset mail unless a live token exists; the same work whatever the email is (DECISIONS 3)."""
+    """Queue a reset mail unless a valid token exists. Any other email takes the same work (DECISIONS 3)."""
     expires_at = iso(now + timedelta(seconds=app.config.reset_lifetime))
     values = {"email": users.normalise_email(email), "uuid": app.new_uuid(), "now": iso(now), "expires_at": expires_at}
     with app.accounts.write() as tx:
@@ -136,19 +141,19 @@ def request_password_reset(app: App, email: str, now: datetime) -> None:
 
 
 def get_reset(app: App, tx: Transaction, token: str, now: datetime) -> Row:
-    """Return the row of a live reset token: id, user_id, uuid, email, is_first. Nothing is used up.
+    """Return the row of a valid reset token: id, user_id, uuid, email, is_first. The token stays valid.
 
     ``is_first`` is 1 while the account still has the password of its registration. Raise INVALID_TOKEN for a token that
     is unknown, used or expired.
     """
-    return _live_row(app, tx, RESET, token, now)
+    return _get_live_row(app, tx, RESET, token, now)
 
 
 # ---- the queue
 
 
 def run_mail_step(app: App) -> float | None:
-    """Send what is due of the mail queue; seconds until the next. A worker's step."""
+    """Send the due mails. Return the seconds until the next one is due, or None if none waits."""
     return mail.send_due(
         app.accounts,
         app.mail_settings,
@@ -159,7 +164,7 @@ def run_mail_step(app: App) -> float | None:
 
 
 def render_mail(app: App, template: str, row_id: int) -> Letter | None:
-    """The letter of a queued mail, or None when what it was about has gone or it never was one."""
+    """Return the letter of a queued mail, or None for a decoy and if its subject (a user, a link) is gone."""
     with app.accounts.read() as tx:
         if template in (WELCOME, NEW_KEY, *_CALLS):
             user = tx.find_row("user_by_id", id=row_id)
@@ -167,17 +172,15 @@ def render_mail(app: App, template: str, row_id: int) -> Letter | None:
                 return None
             key = users.build_profile(app, tx, row_id, app.clock.now())["api_key"]
             if template == KEY_REFUSED and key is not None:
-                return None  # replaced since
+                return None  # The key has been replaced in the meantime.
             line = _CALLS.get(template) or key or "(log in to see it)"
             return build_letter(template, user["email"], line, url=app.config.public_url)
         if template == FAILING_RECEIVER:
             failing = tx.find_row("failing_receiver", id=row_id)
-            # The host alone: the rest of a URL may hold a secret.
-            return (
-                None
-                if failing is None
-                else build_letter(template, failing["email"], failing["host"], url=app.config.public_url)
-            )
+            if failing is None:
+                return None
+            # Only the host, as the URL may contain a secret.
+            return build_letter(template, failing["email"], failing["host"], url=app.config.public_url)
         if template not in (VERIFY, RESET):
             return None
         kind = VERIFY if template == VERIFY else RESET
@@ -191,6 +194,6 @@ def render_mail(app: App, template: str, row_id: int) -> Letter | None:
 
 
 def handle_given_up_mail(tx: Transaction, template: str, row_id: int) -> None:
-    """A mail was given up: a reset token that nobody has received is deleted, so that it can be asked for anew."""
+    """Delete the reset token of a mail that could not be sent, so that the user can request a new one."""
     if template == RESET:
         tx.run("delete_reset", id=row_id)

@@ -1,4 +1,8 @@
-"""Master secrets put in front and taken away: what each made is named after it, and refused without it."""
+"""Addition and removal of master secrets.
+
+Every key, invite code and webhook secret is derived from a master secret and stored with its name (``made_with``). If
+the secret is removed, its credentials are refused. If it comes back, they are accepted again.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ _DERIVED: dict[str, Callable[..., str]] = {
 
 
 class SecretUse(TypedDict):
-    """A master secret by its name, and what it made that still works."""
+    """The name of a master secret and the numbers of valid credentials derived from it."""
 
     name: str
     newest: bool
@@ -36,108 +40,108 @@ class SecretUse(TypedDict):
 
 
 def apply_secrets(app: App, now: datetime, *, new_secrets: bool = True) -> None:
-    """Bring what is stored in line with the secrets in force.
+    """Refuse the stored credentials of missing secrets, and accept those of secrets that came back.
 
-    What was made by a secret that is gone is refused from then on, and its owners are told by mail; what a secret that
-    came back has made is taken again. Without ``new_secrets`` it is a UsageError when nothing would be left: those are
-    the wrong secrets.
+    Owners of refused credentials get a mail. Without ``new_secrets`` raise UsageError if all credentials would be
+    refused, as the configured secrets are then the wrong ones.
     """
     names = {credentials.get_secret_name(secret) for secret in app.secrets}
     with app.accounts.read() as tx:
-        unnamed = any(tx.find_row(f"unnamed_{kind}") for kind in _DERIVED)
-        made = tx.list_rows("credential_counts", now=iso(now))
-        back = names & {row["made_with"] for row in tx.list_rows("refused_names")}
-    if unnamed:
+        has_unnamed = any(tx.find_row(f"unnamed_{kind}") for kind in _DERIVED)
+        credential_counts = tx.list_rows("credential_counts", now=iso(now))
+        returned_names = names & {row["made_with"] for row in tx.list_rows("refused_names")}
+    if has_unnamed:
         with app.accounts.write() as tx:
-            _name(app, tx)
-            made = tx.list_rows("credential_counts", now=iso(now))
-    gone = [row for row in made if row["made_with"] not in names]
-    if gone and len(gone) == len(made) and not new_secrets:
-        counts = format_credential_counts(gone)
+            _name_credentials(app, tx)
+            credential_counts = tx.list_rows("credential_counts", now=iso(now))
+    orphaned = [row for row in credential_counts if row["made_with"] not in names]
+    if orphaned and len(orphaned) == len(credential_counts) and not new_secrets:
+        counts = format_credential_counts(orphaned)
         raise UsageError(f"no configured master secret matches the stored data ({counts}): {MISSING_SECRETS_ADVICE}")
-    if gone or back:
+    if orphaned or returned_names:
         with app.accounts.write() as tx:
-            for name in back:
+            for name in returned_names:
                 tx.run("accept_api_keys", name=name)
                 tx.run("accept_webhook_secrets", name=name)
-            _refuse(tx, {row["made_with"] for row in gone}, now)
+            _refuse_credentials(tx, {row["made_with"] for row in orphaned}, now)
             tx.announce(users.KEYS_TOPIC)
-    if gone:
-        log.warning("refused, as the master secret that made them is gone: %s", format_credential_counts(gone))
+    if orphaned:
+        log.warning("refused, as their master secret is missing: %s", format_credential_counts(orphaned))
 
 
 def check_secrets(app: App, now: datetime) -> None:
-    """UsageError unless the secrets here are all that anything was made of: a node that lacks one changes nothing."""
+    """Raise UsageError if a secret is missing here that valid credentials were derived from. Nothing is changed."""
     names = {credentials.get_secret_name(secret) for secret in app.secrets}
     with app.accounts.read() as tx:
-        gone = [row for row in tx.list_rows("credential_counts", now=iso(now)) if row["made_with"] not in names]
-    if gone:
-        counts = format_credential_counts(gone)
+        orphaned = [row for row in tx.list_rows("credential_counts", now=iso(now)) if row["made_with"] not in names]
+    if orphaned:
+        counts = format_credential_counts(orphaned)
         raise UsageError(f"a master secret of the worker is missing here, which made {counts}: bring its secrets")
 
 
 def list_secrets(app: App, tx: Transaction, now: datetime) -> list[SecretUse]:
-    """The secrets in force, newest first, and what each made that still works."""
-    made = {
+    """Return the configured secrets, newest first, with the numbers of their valid credentials."""
+    counts = {
         (row["made_with"], row["kind"]): int(row["number"]) for row in tx.list_rows("credential_counts", now=iso(now))
     }
     return [
         {
             "name": name,
-            "newest": place == 0,
-            "api_keys": made.get((name, "API key"), 0),
-            "webhook_secrets": made.get((name, "webhook secret"), 0),
-            "invite_codes": made.get((name, "invite code"), 0),
+            "newest": position == 0,
+            "api_keys": counts.get((name, "API key"), 0),
+            "webhook_secrets": counts.get((name, "webhook secret"), 0),
+            "invite_codes": counts.get((name, "invite code"), 0),
         }
-        for place, name in enumerate(map(credentials.get_secret_name, app.secrets))
+        for position, name in enumerate(map(credentials.get_secret_name, app.secrets))
     ]
 
 
 def add_secret(app: App) -> str:
-    """Put a fresh secret in front, of which new credentials are made; its name. The others go on working."""
-    _put(app, [master_secrets.generate(), *app.secrets])
+    """Add a secret, from which new credentials are derived. Return its name. The other secrets remain valid."""
+    _store_secrets(app, [master_secrets.generate(), *app.secrets])
     return credentials.get_secret_name(app.secrets[0])
 
 
 def remove_secret(app: App, name: str, now: datetime, *, confirmed: bool) -> str:
-    """Take a secret away; what was made from it and is refused now, or "".
+    """Remove a secret. Return a description of the credentials that are refused now, or an empty text.
 
-    NOT_FOUND for a name that no secret has; CONFLICT for the newest, and without ``sure`` while anything depends on it.
+    Raise NOT_FOUND for an unknown name, and CONFLICT for the newest secret, or if credentials depend on it and
+    ``confirmed`` is False.
     """
-    left = [secret for secret in app.secrets if credentials.get_secret_name(secret) != name]
-    if len(left) == len(app.secrets):
+    remaining = [secret for secret in app.secrets if credentials.get_secret_name(secret) != name]
+    if len(remaining) == len(app.secrets):
         raise ApiError("NOT_FOUND", f"There is no master secret named {name}.")
     if name == credentials.get_secret_name(app.secrets[0]):
         raise ApiError("CONFLICT", "New keys are made from the newest secret; put a newer one in front of it first.")
     with app.accounts.read() as tx:
-        dead = format_credential_counts(
+        refused_counts = format_credential_counts(
             row for row in tx.list_rows("credential_counts", now=iso(now)) if row["made_with"] == name
         )
-    if dead and not confirmed:
+    if refused_counts and not confirmed:
         raise ApiError(
             "CONFLICT",
-            f"It made {dead}, which would be refused. Replace them first (finapi user rotate-key --all --webhooks), "
-            "or add --yes.",
+            f"It made {refused_counts}, which would be refused. Replace them first "
+            "(finapi user rotate-key --all --webhooks), or add --yes.",
         )
-    _put(app, left)
+    _store_secrets(app, remaining)
     with app.accounts.write() as tx:
-        _drop_links(tx, now)
+        _invalidate_links(tx, now)
     apply_secrets(app, now)
-    return dead
+    return refused_counts
 
 
-def _put(app: App, held: list[bytes]) -> None:
-    master_secrets.write_file(app.config, held)
-    app.secrets.replace(held)
+def _store_secrets(app: App, secrets: list[bytes]) -> None:
+    master_secrets.write_file(app.config, secrets)
+    app.secrets.replace(secrets)
 
 
-def _name(app: App, tx: Transaction) -> None:
+def _name_credentials(app: App, tx: Transaction) -> None:
     for kind, derive in _DERIVED.items():
         for row in tx.list_rows(f"unnamed_{kind}"):
-            tx.run(f"name_{kind}", id=row["id"], name=_maker(app, row, derive))
+            tx.run(f"name_{kind}", id=row["id"], name=_find_secret_name(app, row, derive))
 
 
-def _maker(app: App, row: Row, derive: Callable[..., str]) -> str:
+def _find_secret_name(app: App, row: Row, derive: Callable[..., str]) -> str:
     parts = [part for part in (row["user_uuid"], row["uuid"]) if part is not None]
     for secret in app.secrets:
         if credentials.derive_again([secret], row["fingerprint"], derive, *parts) is not None:
@@ -145,7 +149,7 @@ def _maker(app: App, row: Row, derive: Callable[..., str]) -> str:
     return ""
 
 
-def _refuse(tx: Transaction, names: set[str], now: datetime) -> None:
+def _refuse_credentials(tx: Transaction, names: set[str], now: datetime) -> None:
     for name in names:
         for kind, template in (("api_keys", KEY_REFUSED), ("webhook_secrets", WEBHOOK_REFUSED)):
             for row in tx.list_rows(f"users_of_{kind}", name=name):
@@ -153,10 +157,10 @@ def _refuse(tx: Transaction, names: set[str], now: datetime) -> None:
             tx.run(f"refuse_{kind}", name=name)
         tx.run("revoke_invites", name=name, now=iso(now))
     if names:
-        _drop_links(tx, now)
+        _invalidate_links(tx, now)
 
 
-def _drop_links(tx: Transaction, now: datetime) -> None:
-    """Forget mailed links, some of which no longer verify: whoever asks for one then is sent another."""
+def _invalidate_links(tx: Transaction, now: datetime) -> None:
+    """Invalidate all mailed links, some of which can no longer be verified. A user who requests one gets a new link."""
     tx.run("delete_resets")
     tx.run("expire_verifications", now=iso(now))

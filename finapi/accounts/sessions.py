@@ -176,7 +176,7 @@ def apply_reset(tx: Transaction, reset: PasswordReset, now: datetime) -> int:
     if user_id is None:
         raise recovery.invalid_token()
     tx.run("set_password", id=user_id, password=reset.password_hash, now=iso(now))
-    # The link proves that the mailbox can be read, which is what a verification shows.
+    # The link proves that the user reads the mailbox, as a verification does.
     tx.run("set_verified", id=user_id, now=iso(now))
     tx.run("delete_sessions", user_id=user_id)
     tx.run("delete_login_failures", email=reset.email_key)
