@@ -90,7 +90,7 @@ def test_every_route_answers_well_somewhere(today: Any) -> None:
                 if one.get("status", 999) < 400:
                     method, target, *_ = one["request"].split(" ")
                     well.add(world.route_of(method, target.partition("?")[0]))
-    pages = {f"{route.method} {route.path}" for route in ROUTES if route.page}  # tests/pages walks them
+    pages = {f"{route.method} {route.path}" for route in ROUTES if route.page}  # tests/web/pages requests them
     assert sorted(set(world.routes()) - well - pages - set(NOT_WHOLE)) == []
 
 

@@ -13,8 +13,8 @@ from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
 from tests.client import Client
 from tests.conftest import NOW, needs_shared
-from tests.pages.conftest import row_of, text_of
 from tests.real import EDGAR
+from tests.support.html_pages import find_row, get_page
 
 pytestmark = needs_shared
 
@@ -29,8 +29,8 @@ def page() -> Iterator[Client]:
 
 @pytest.mark.parametrize("tab", ["", "/financials", "/financials?period=Q", "/financials?statement=ratios", "/charts"])
 def test_a_page_of_more_than_ten_years_weighs_less_than_100_kb(page: Client, tab: str) -> None:
-    assert len(text_of(page, f"/company/320193{tab}")) < 100_000
+    assert len(get_page(page, f"/company/320193{tab}")) < 100_000
 
 
 def test_ten_fiscal_years_stand_side_by_side(page: Client) -> None:
-    assert len(row_of(text_of(page, "/company/320193/financials"), "Revenue")) == 10
+    assert len(find_row(get_page(page, "/company/320193/financials"), "Revenue")) == 10

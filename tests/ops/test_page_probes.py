@@ -48,7 +48,7 @@ def trouble(url: str, seconds: float = 5.0) -> tuple[str, str]:
     return caught.value.outcome, caught.value.reason
 
 
-def test_a_page_of_the_kind_is_good_and_the_request_says_whose_it_is() -> None:
+def test_a_probe_accepts_the_type_and_identifies_itself() -> None:
     with answering(GOOD) as (url, asked):
         probe_page(Outbound(OPERATOR_TARGETS), f"{url}/livez", "text/html", 5.0, "the mark")
     head, _, body = asked[0].partition(b"\r\n\r\n")
@@ -78,23 +78,23 @@ def test_a_page_of_the_kind_is_good_and_the_request_says_whose_it_is() -> None:
         (b"HTTP/1.1 200 OK\r\n" + b"\xff\x00: \xe9\r\n" * 9, "wrong", "answered with something that is not text/html"),
     ],
 )
-def test_anything_else_is_trouble_with_a_reason(said: bytes, outcome: str, reason: str) -> None:
+def test_a_probe_reports_why_a_response_is_wrong(said: bytes, outcome: str, reason: str) -> None:
     with answering(said) as (url, _):
         assert trouble(url) == (outcome, reason)
 
 
-def test_a_server_that_says_nothing_is_waited_for_until_the_deadline() -> None:
+def test_a_probe_times_out_at_its_deadline() -> None:
     with answering(b"HTTP/1.1 200 OK\r\nContent-", closes=False) as (url, _):
         assert trouble(url, 0.05) == ("timeout", "no reply within 0.05 s")
 
 
-def test_nobody_at_the_port_is_refused() -> None:
+def test_a_probe_reports_a_refused_connection() -> None:
     with socket.create_server(("127.0.0.1", 0)) as one:
         port = one.getsockname()[1]
     assert trouble(f"http://127.0.0.1:{port}") == ("refused", "cannot be reached: Connection refused")
 
 
-def test_a_check_that_waits_is_broken_off() -> None:
+def test_closing_ends_a_probe_that_waits() -> None:
     with answering(b"HTTP/1.1 2", closes=False) as (url, asked):
         own, found = Outbound(OPERATOR_TARGETS), list[str]()
 

@@ -1,19 +1,10 @@
-"""Filed documents as they are shown: attacked, cut into parts, and under a policy of their own."""
+"""Sanitising of filed HTML: attacks, broken markup, and parts of long documents."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-
 import pytest
 
-from finapi.app import App
-from finapi.edgar import sgml
-from finapi.market.documents import filing_store, metadata, submission_documents
 from finapi.web.html import sanitizer
-from tests.client import Client
-from tests.pages.conftest import HTML, text_of
-from tests.test_filings import FULL
 
 PICTURE = "data:image/png;base64,iVBORw0KGgo="
 
@@ -74,7 +65,7 @@ PICTURE = "data:image/png;base64,iVBORw0KGgo="
         ("<p title=1 title=2 =3 \x00x=4>", '<p title="1">'),
     ],
 )
-def test_nothing_is_left_that_runs_or_loads(text: str, left: str) -> None:
+def test_sanitised_html_neither_runs_nor_loads_anything(text: str, left: str) -> None:
     assert sanitizer.sanitize_part(text) == left
     # What is written is written the same again: a browser reads it as it was meant.
     assert sanitizer.sanitize_part(left) == left
@@ -83,7 +74,7 @@ def test_nothing_is_left_that_runs_or_loads(text: str, left: str) -> None:
 @pytest.mark.parametrize(
     "broken", ['<a b="', "<a b='\" ", "<script>", "<!--", "<", "<a ", "<a\t", " a=b", "<p style='a;", "<object>", "</"]
 )
-def test_a_hostile_document_is_read_once_from_end_to_end(broken: str) -> None:
+def test_a_hostile_document_is_sanitised_in_linear_time(broken: str) -> None:
     short, long = (_steps(broken * (length // len(broken))) for length in (20_000, 40_000))
     assert long <= short * 2.2 + 100
 
@@ -103,7 +94,7 @@ def _steps(text: str) -> int:
     return looked
 
 
-def test_a_long_document_comes_in_parts_that_begin_at_a_tag(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_of_a_long_document_begin_at_a_tag(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sanitizer, "PART_CHARACTERS", 100)
     text = "".join(f"<p>{n:03}</p>" for n in range(50))
     assert sanitizer.count_parts(text) == 5
@@ -112,54 +103,3 @@ def test_a_long_document_comes_in_parts_that_begin_at_a_tag(monkeypatch: pytest.
     assert all(part.startswith(("<p>", "</p>")) and len(part) <= 112 for part in parts)
     # Without a tag it is cut all the same.
     assert [len(sanitizer.sanitize_part("x" * 250, n)) for n in (1, 2, 3)] == [100, 100, 50]
-
-
-@pytest.fixture
-def kept(make_app: Callable[..., App]) -> Client:
-    """A client of a store that holds a filing with a hostile document."""
-    app = make_app(pages="public")
-    html = (
-        "<html><head><base href=//evil.example></head><body onload=x><p>Caf\u00e9</p><script>x</script></body></html>"
-    )
-    body = FULL.replace(b"lamp.txt", b"lamp.htm").replace(b"Lamps caf\xe9 went on.", html.encode())
-    papers = list(submission_documents.iter_listed_documents(sgml.iter_documents(body, "f")))
-    with app.db.write() as tx:
-        stored = filing_store.upsert(tx, metadata.from_header(sgml.parse_header(body, "f"), len(body)), app.clock.now())
-        text = submission_documents.prepare_text(papers[0][1].body, papers[0][1].filename, 10_000)
-        submission_documents.insert_documents(
-            tx, stored.id, [line for line, _ in papers], text, max_stored_bytes=10_000, max_indexed_characters=10_000
-        )
-        tx.run("bump_data_version")
-    return Client(app)
-
-
-NUMBER = "0000001750-98-000077"
-
-
-def test_a_kept_document_is_a_document_of_its_own(kept: Client) -> None:
-    answer = kept.get(f"/filing/{NUMBER}/document", headers=HTML)
-    assert answer.headers["content-security-policy"] == (
-        "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:"
-    )
-    assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.body.decode() == (
-        f'<html lang="en"><head><meta charset="utf-8"><title>{NUMBER}</title></head><body>'
-        "<p>Caf\u00e9</p></body></html>\n"
-    )
-    assert "has 1 part." in text_of(kept, f"/filing/{NUMBER}/document?part=2", 404)
-
-
-def test_the_page_of_a_filing_leads_to_its_documents_here_and_at_the_sec(kept: Client) -> None:
-    body = text_of(kept, f"/filing/{NUMBER}")
-    assert f'<a href="/filing/{NUMBER}/document?part=1">the document</a>' in body
-    assert re.search(
-        r'href="https://www.sec.gov/Archives/edgar/data/1750/000000175098000077/[^"]+" rel="noreferrer"', body
-    )
-    assert "2 documents" in body
-
-
-def test_the_parts_of_a_long_document_are_named(kept: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sanitizer, "PART_CHARACTERS", 60)
-    body = text_of(kept, f"/filing/{NUMBER}")
-    assert f'<a href="/filing/{NUMBER}/document?part=2">part 2</a>' in body
-    assert "<p>Part 2 of 2.</p>" in text_of(kept, f"/filing/{NUMBER}/document?part=2")

@@ -17,18 +17,18 @@ from finapi.core.config import Config
 from finapi.market.demo import data
 from tests import holdings
 from tests.client import Client
-from tests.pages.conftest import HTML, NOW, row_of, rows_of, text_of
+from tests.support.html_pages import HTML, NOW, find_row, get_page, parse_rows
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 APPLE = "0000320193-25-000057"
 PAGES = ("/fund/1067983", "/insider/1462356", f"/filing/{APPLE}", "/screen?ratio0=roe&above0=0", "/filings")
 
 
-def test_a_fund_shows_what_it_holds(page: Client) -> None:
-    body = text_of(page, "/fund/1067983")
+def test_a_fund_shows_its_positions(browser: Client) -> None:
+    body = get_page(browser, "/fund/1067983")
     assert "<h1>Berkshire Hathaway Inc</h1>" in body
     told = ["COM", "037833100", "", "692,000", "175,622,680", "0.07 %", "–", "", "0001193125-26-226661"]
-    assert row_of(body, "APPLE INC") == told
+    assert find_row(body, "APPLE INC") == told
     assert '<th scope="row"><a href="/company/AAPL">APPLE INC</a></th>' in body
     assert "<dt>Value</dt><dd>263.1 bn dollars in 90 entries, of which 5 are held</dd>" in body
     assert '<option value="2026-03-31" selected>' in body
@@ -44,12 +44,12 @@ def lamp(make_app: Callable[..., App], tmp_path: Path) -> Client:
     return Client(app)
 
 
-def test_a_fund_shows_what_changed_in_the_quarter_and_its_quarters(lamp: Client) -> None:
-    body = text_of(lamp, f"/fund/{holdings.FUND}")
+def test_a_fund_shows_changes_and_reports_by_quarter(lamp: Client) -> None:
+    body = get_page(lamp, f"/fund/{holdings.FUND}")
     assert "<dt>Change since the previous quarter</dt><dd>(1.6 k) dollars</dd>" in body
     assert "<dt>Positions</dt><dd>1 increased, 1 decreased, 1 closed</dd>" in body
     assert "2 positions at 2025-09-30, in dollars. Change since 2025-06-30." in body
-    quarters = {row[0]: row[1:8] for row in rows_of(body) if row and row[0].startswith("2025-")}
+    quarters = {row[0]: row[1:8] for row in parse_rows(body) if row and row[0].startswith("2025-")}
     assert quarters == {
         "2025-09-30": ["2025-11-14", "13F-HR", "6,250", "2", "0", "1", "1"],
         "2025-06-30": ["2025-08-14", "13F-HR", "7,900", "3", "–", "–", "–"],
@@ -58,39 +58,41 @@ def test_a_fund_shows_what_changed_in_the_quarter_and_its_quarters(lamp: Client)
     assert holdings.accession(2) in body
 
 
-def test_positions_of_a_fund_are_chosen_by_their_change(lamp: Client) -> None:
-    body = text_of(lamp, f"/fund/{holdings.FUND}?status=closed")
+def test_positions_of_a_fund_are_filtered_by_change(lamp: Client) -> None:
+    body = get_page(lamp, f"/fund/{holdings.FUND}?status=closed")
     assert "1 position at 2025-09-30" in body
-    assert "No positions with this change." in text_of(lamp, f"/fund/{holdings.FUND}?status=new")
-    assert 'role="alert"' in text_of(lamp, f"/fund/{holdings.FUND}?status=new&period=2025-06-30", 400)
+    assert "No positions with this change." in get_page(lamp, f"/fund/{holdings.FUND}?status=new")
+    assert 'role="alert"' in get_page(lamp, f"/fund/{holdings.FUND}?status=new&period=2025-06-30", 400)
 
 
-def test_an_insider_shows_roles_holdings_and_trades(page: Client) -> None:
-    body = text_of(page, "/insider/1462356")
+def test_an_insider_has_roles_holdings_and_trades(browser: Client) -> None:
+    body = get_page(browser, "/insider/1462356")
     assert "<h1>Adams Katherine L.</h1>" in body
-    assert ["Apple Inc.", "General Counsel", "452,334", "2022-05-04"] in rows_of(body)
-    assert ["Apple Inc.", "Common Stock", "452,334", "", "2022-05-04", "0000320193-22-000061"] in rows_of(body)
-    assert ["2022-05-04", "Apple Inc.", "SVP, GC and Secretary", "sale", "2,292"] in [row[:5] for row in rows_of(body)]
+    assert ["Apple Inc.", "General Counsel", "452,334", "2022-05-04"] in parse_rows(body)
+    assert ["Apple Inc.", "Common Stock", "452,334", "", "2022-05-04", "0000320193-22-000061"] in parse_rows(body)
+    assert ["2022-05-04", "Apple Inc.", "SVP, GC and Secretary", "sale", "2,292"] in [
+        row[:5] for row in parse_rows(body)
+    ]
 
 
-def test_a_filing_shows_parties_statements_and_the_secs_document(page: Client) -> None:
-    body = text_of(page, f"/filing/{APPLE}?statement=balance")
+def test_a_filing_has_parties_statements_and_an_sec_link(browser: Client) -> None:
+    body = get_page(browser, f"/filing/{APPLE}?statement=balance")
     assert "<h1>10-Q of Apple Inc.</h1>" in body
     assert '<a href="/company/0000320193">Apple Inc.</a>' in body
     assert 'href="https://www.sec.gov/Archives/edgar/data/320193/000032019325000057/aapl-20250329.htm"' in body
-    assert row_of(body, "Total assets") == ["331,233", "364,980"]
+    assert find_row(body, "Total assets") == ["331,233", "364,980"]
     # Its proof stands with the company.
     assert '<a href="/company/0000320193/fact/us-gaap:Assets?end=2025-03-29">331,233</a>' in body
     # Every column of the filing, the half year too.
-    income = text_of(page, f"/filing/{APPLE}")
+    income = get_page(browser, f"/filing/{APPLE}")
     assert (
-        row_of(income, "Net sales") == ["95,359", "219,659", "90,753", "210,328"]
-        or len(row_of(income, "Net sales")) == 4
+        find_row(income, "Net sales") == ["95,359", "219,659", "90,753", "210,328"]
+        or len(find_row(income, "Net sales")) == 4
     )
 
 
-def test_a_filing_without_statements_costs_none(page: Client) -> None:
-    body = text_of(page, "/filing/0001140361-26-006577")
+def test_a_filing_without_statements_costs_one_call(browser: Client) -> None:
+    body = get_page(browser, "/filing/0001140361-26-006577")
     assert "<h1>8-K of Apple Inc.</h1>" in body
     assert "1 call of the API, 5 tokens" in body
     assert "<dt>Items</dt><dd>5.07, 9.01</dd>" in body
@@ -99,50 +101,50 @@ def test_a_filing_without_statements_costs_none(page: Client) -> None:
 @pytest.mark.parametrize(
     "path", ["/filing/0000000000-00-000000", "/fund/99", "/insider/99", f"/filing/{APPLE}/document"]
 )
-def test_what_is_not_held_is_not_found_and_says_how_it_comes(page: Client, path: str) -> None:
-    body = text_of(page, path, 404)
+def test_pages_of_missing_data_return_404_with_a_load_hint(browser: Client, path: str) -> None:
+    body = get_page(browser, path, 404)
     assert 'role="alert"' in body
     assert "<code>finapi ingest</code>" in body
     assert body.count('action="/search"') == 1
 
 
-def test_the_statements_of_a_filing_have_their_csv(page: Client) -> None:
-    assert f'<a href="/filing/{APPLE}?format=csv" rel="nofollow" class="csv">' in text_of(page, f"/filing/{APPLE}")
-    answer = page.get(f"/filing/{APPLE}?format=csv", headers=HTML)
+def test_statements_of_a_filing_can_be_downloaded_as_csv(browser: Client) -> None:
+    assert f'<a href="/filing/{APPLE}?format=csv" rel="nofollow" class="csv">' in get_page(browser, f"/filing/{APPLE}")
+    answer = browser.get(f"/filing/{APPLE}?format=csv", headers=HTML)
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     rows = csv.DictReader(io.StringIO(answer.body.decode()))
     assert next(row["value"] for row in rows if row["concept"] == "us-gaap:Assets") == "331233000000"
 
 
-def test_a_filing_offers_the_statements_that_it_has(page: Client) -> None:
-    body = text_of(page, "/filing/0001477932-24-008123?statement=comprehensive-income")
+def test_a_filing_links_only_the_statements_it_has(browser: Client) -> None:
+    body = get_page(browser, "/filing/0001477932-24-008123?statement=comprehensive-income")
     assert '?statement=comprehensive-income"' not in body
     assert 'href="/filing/0001477932-24-008123?statement=income" aria-current="true"' in body
 
 
-def test_the_parties_of_a_filing_are_what_they_are_in_it(page: Client) -> None:
-    body = text_of(page, "/filing/0000320193-22-000061")
+def test_parties_of_a_filing_link_to_pages_of_their_role(browser: Client) -> None:
+    body = get_page(browser, "/filing/0000320193-22-000061")
     assert '<a href="/company/0000320193">Apple Inc.</a>, <a href="/insider/0001462356">' in body
-    assert '<a href="/fund/0001067983">' in text_of(page, "/filing/0001193125-26-226661")
+    assert '<a href="/fund/0001067983">' in get_page(browser, "/filing/0001193125-26-226661")
 
 
 @pytest.mark.parametrize(
     "path", ["/filing/x", "/fund/x", "/insider/%3Cb%3E", "/filings?from_date=x", "/screen?ratio0=x"]
 )
-def test_what_is_none_is_refused(page: Client, path: str) -> None:
-    assert 'role="alert"' in text_of(page, path, 400)
+def test_invalid_identifiers_and_filters_return_400(browser: Client, path: str) -> None:
+    assert 'role="alert"' in get_page(browser, path, 400)
 
 
-def test_filings_are_listed_with_their_filers_and_renewed(page: Client) -> None:
-    body = text_of(page, "/filings?form_type=8-K&ticker=AAPL")
-    assert rows_of(body)[1][:4] == ["2026-02-24", "8-K", "Apple Inc.", "5.07, 9.01"]
+def test_the_list_of_filings_names_filers_and_is_live(browser: Client) -> None:
+    body = get_page(browser, "/filings?form_type=8-K&ticker=AAPL")
+    assert parse_rows(body)[1][:4] == ["2026-02-24", "8-K", "Apple Inc.", "5.07, 9.01"]
     assert "<div data-live>" in body
     assert 'src="/static/live.js' in body
     assert '<link rel="alternate" type="application/atom+xml"' in body
 
 
-def test_the_feed_is_atom_with_the_same_filters(page: Client) -> None:
-    answer = page.get("/filings.atom?form_type=8-K&ticker=AAPL")
+def test_the_atom_feed_has_the_filters_of_the_page(browser: Client) -> None:
+    answer = browser.get("/filings.atom?form_type=8-K&ticker=AAPL")
     assert answer.headers["content-type"] == "application/atom+xml; charset=utf-8"
     feed = ElementTree.fromstring(answer.body)
     titles = [entry.findtext(f"{ATOM}title") for entry in feed.iter(f"{ATOM}entry")]
@@ -150,30 +152,30 @@ def test_the_feed_is_atom_with_the_same_filters(page: Client) -> None:
     entry = next(feed.iter(f"{ATOM}entry"))
     assert entry.findtext(f"{ATOM}id") == "http://x/filing/0001140361-26-006577"
     assert feed.findtext(f"{ATOM}updated") == "2026-02-24T21:55:58.000Z"
-    nothing = ElementTree.fromstring(page.get("/filings.atom?form_type=S-1").body)
+    nothing = ElementTree.fromstring(browser.get("/filings.atom?form_type=S-1").body)
     assert [*nothing.iter(f"{ATOM}entry")] == []
 
 
-def test_companies_are_screened_by_ratios(page: Client) -> None:
-    body = text_of(page, "/screen?ratio0=roe&above0=0&ratio1=gross_margin&below1=0.9")
-    assert row_of(body, "AAPL") == ["2025-09-27", "46.9 %", "171.4 %"]
+def test_companies_are_screened_by_ratios(browser: Client) -> None:
+    body = get_page(browser, "/screen?ratio0=roe&above0=0&ratio1=gross_margin&below1=0.9")
+    assert find_row(body, "AAPL") == ["2025-09-27", "46.9 %", "171.4 %"]
     # A ratio leads to its proof, by the last day of its year.
     assert '<a href="/company/0000320193/proof/roe/A2025-09-27">171.4 %</a>' in body
-    assert "<strong>171.4 %</strong>" in text_of(page, "/company/0000320193/proof/roe/A2025-09-27")
-    assert text_of(page, "/company/0000320193/proof/roe/A2025-09-31", 400)
-    assert "No company meets these conditions." in text_of(page, "/screen?ratio0=roe&above0=1000")
+    assert "<strong>171.4 %</strong>" in get_page(browser, "/company/0000320193/proof/roe/A2025-09-27")
+    assert get_page(browser, "/company/0000320193/proof/roe/A2025-09-31", 400)
+    assert "No company meets these conditions." in get_page(browser, "/screen?ratio0=roe&above0=1000")
     assert '<option value="roe" selected>Return on equity</option>' in body
 
 
 @pytest.mark.parametrize("path", ["/fund/1067983?", "/insider/1462356?", "/screen?ratio0=roe&", "/filings?"])
-def test_every_list_has_its_csv(page: Client, path: str) -> None:
-    answer = page.get(f"{path}format=csv")
+def test_lists_can_be_downloaded_as_csv(browser: Client, path: str) -> None:
+    answer = browser.get(f"{path}format=csv")
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     names, *rows = csv.reader(io.StringIO(answer.body.decode()))
     assert {len(row) for row in rows} == {len(names)}
 
 
-def test_hostile_names_are_text_on_every_page() -> None:
+def test_hostile_names_are_escaped_on_every_page() -> None:
     app = apps.create_in_memory(Config(pages="public", pages_per_minute=100_000), FixedClock(NOW))
     data.load(app)
     with app.db.write() as tx:
@@ -181,7 +183,7 @@ def test_hostile_names_are_text_on_every_page() -> None:
             tx._connection.execute(f"UPDATE {place} = ?", ("<script>x</script>\"'&",))
         tx.run("bump_data_version")
     for path in (*PAGES[:3], PAGES[4]):
-        body = text_of(Client(app), path)
+        body = get_page(Client(app), path)
         assert "<script>x" not in body
         assert "&lt;script&gt;x" in body
     feed = Client(app).get("/filings.atom").body
@@ -219,15 +221,15 @@ _MARKUP = "%22%3E%3Cscript%3Ex%3C/script%3E"
         f"/status/badge/{_MARKUP}",
     ],
 )
-def test_what_is_asked_for_is_never_markup(page: Client, path: str) -> None:
-    answer = page.get(path, headers=HTML)
+def test_markup_in_paths_and_parameters_is_escaped(browser: Client, path: str) -> None:
+    answer = browser.get(path, headers=HTML)
     assert b"<script>x" not in answer.body
     assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_pages_are_light_and_for_members_where_the_operator_says_so(page: Client, path: str) -> None:
-    assert len(text_of(page, path)) < 100_000
+def test_market_pages_are_small_and_can_be_for_members(browser: Client, path: str) -> None:
+    assert len(get_page(browser, path)) < 100_000
     app = apps.create_in_memory(Config(pages_per_minute=100_000), FixedClock(NOW))
     assert Client(app).get(path, headers=HTML).status == 401
     app.db.close()

@@ -23,8 +23,7 @@ from finapi.market.intake import fetch_queue, ingest
 from tests.charging import charged
 from tests.client import PASSWORD, Answer, Client, session_of, sign_up
 from tests.conftest import ACCOUNTS
-from tests.pages.conftest import rows_of
-from tests.pages.test_member import EMAIL, Visitor, said
+from tests.support.html_pages import EMAIL, Visitor, get_message, parse_rows
 
 ADMIN = "root@example.com"
 PAGES = ("/admin", "/admin/accounts", "/admin/invites", "/admin/intake", "/admin/deliveries", "/admin/audit")
@@ -39,7 +38,7 @@ class Admin(Visitor):
     def sign_in(self, **more: str) -> Answer:
         return self.send("/login", email=ADMIN, password=PASSWORD, **more)
 
-    def form(self, page: str, action: str) -> dict[str, str]:
+    def get_form_fields(self, page: str, action: str) -> dict[str, str]:
         """The hidden fields of the form of an action."""
         body = self.get(page).body.decode()
         found = re.search(rf'action="/admin/do/{action}"[^>]*>(.*?)</form>', body, re.DOTALL)
@@ -47,8 +46,8 @@ class Admin(Visitor):
         hidden = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', found[1])
         return {name: unescape(value) for name, value in hidden}
 
-    def acts(self, page: str, action: str, password: str = PASSWORD, **fields: str) -> Answer:
-        told = {**self.form(page, action), **fields}
+    def perform(self, page: str, action: str, password: str = PASSWORD, **fields: str) -> Answer:
+        told = {**self.get_form_fields(page, action), **fields}
         return self.send(f"/admin/do/{action}", password=password, **told)
 
 
@@ -68,60 +67,66 @@ def admin(app: App) -> Admin:
 
 
 @pytest.fixture
-def ann(app: App) -> Visitor:
+def member(app: App) -> Visitor:
     visitor = Visitor(app)
     assert visitor.sign_in().status == 303
     return visitor
 
 
-def account(app: App, email: str = EMAIL) -> dict[str, Any]:
+def get_account(app: App, email: str = EMAIL) -> dict[str, Any]:
     with app.db.read() as tx:
         return dict(next(row for row in users.list_users(tx) if row["email"] == email))
 
 
-def page_of(app: App, email: str = EMAIL) -> str:
-    return f"/admin/accounts/{account(app, email)['uuid']}"
+def get_account_path(app: App, email: str = EMAIL) -> str:
+    return f"/admin/accounts/{get_account(app, email)['uuid']}"
 
 
-def log(app: App) -> list[tuple[str, str, str | None, str, str]]:
+def list_log(app: App) -> list[tuple[str, str, str | None, str, str]]:
     """Who, what, whose, detail and from where, oldest first."""
     with app.db.read() as tx:
         rows = audit.list_actions(tx, 100)
     return [(row["who"], row["action"], row["account"], row["detail"], row["place"]) for row in reversed(rows)]
 
 
-MADE = ("command line", "add an admin", ADMIN, "free", "/root")
-HERE = "192.0.2.1"
+FIRST_ENTRY = ("command line", "add an admin", ADMIN, "free", "/root")
+ADDRESS = "192.0.2.1"
 
 
 # ---- who sees them
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_visitor_is_asked_to_sign_in_and_led_on_to_the_page(app: App, path: str) -> None:
+def test_visitors_of_admin_pages_get_the_login_page(app: App, path: str) -> None:
     answer = Admin(app).get(path)
     assert answer.status == 401
     assert f'name="next" value="{path}"' in answer.body.decode()
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_no_other_account_sees_them(ann: Visitor, path: str) -> None:
-    answer = ann.get(path)
-    assert (answer.status, said(answer)) == (403, "This page is for the operators of this host.")
+def test_other_accounts_cannot_see_admin_pages(member: Visitor, path: str) -> None:
+    answer = member.get(path)
+    assert (answer.status, get_message(answer)) == (403, "This page is for the operators of this host.")
     assert ADMIN not in answer.body.decode()
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_no_other_account_acts(app: App, ann: Visitor, action: str) -> None:
-    before = account(app), account(app, ADMIN)
-    fields = {"account": account(app, ADMIN)["uuid"], "once": "1", "password": PASSWORD, "plan": "pro", "tokens": "9"}
-    assert ann.do(f"/admin/do/{action}", **fields, amount="9.00").status == 403
+def test_other_accounts_cannot_run_admin_actions(app: App, member: Visitor, action: str) -> None:
+    before = get_account(app), get_account(app, ADMIN)
+    fields = {
+        "account": get_account(app, ADMIN)["uuid"],
+        "once": "1",
+        "password": PASSWORD,
+        "plan": "pro",
+        "tokens": "9",
+    }
+    assert member.submit(f"/admin/do/{action}", **fields, amount="9.00").status == 403
     assert Visitor(app).send(f"/admin/do/{action}", **fields).status == 401
-    assert (account(app), account(app, ADMIN)) == before
-    assert log(app) == [MADE]
+    assert (get_account(app), get_account(app, ADMIN)) == before
+    assert list_log(app) == [FIRST_ENTRY]
 
 
-def test_neither_an_admins_key_nor_its_session_in_a_header_opens_them(app: App) -> None:
+def test_admin_pages_accept_neither_key_nor_bearer_token(app: App) -> None:
     client = Client(app)
     token = session_of(client, ADMIN)
     key = client.get("/api/v1/user/", session=token).json["user"]["api_key"]
@@ -130,122 +135,125 @@ def test_neither_an_admins_key_nor_its_session_in_a_header_opens_them(app: App) 
 
 
 @pytest.mark.parametrize("body", [{"usertype": "admin"}, {"usertype": "admin", "notify_email": True}])
-def test_nobody_becomes_an_admin_by_the_api(app: App, ann: Visitor, body: dict[str, Any]) -> None:
+def test_the_api_cannot_make_an_account_an_admin(app: App, member: Visitor, body: dict[str, Any]) -> None:
     token = session_of(Client(app))
     Client(app).put("/api/v1/user/", body, session=token)
-    ann.do("/account/do/settings", usertype="admin", notify_email="on")
-    assert account(app)["usertype"] == "user"
-    assert ann.get("/admin").status == 403
+    member.submit("/account/do/settings", usertype="admin", notify_email="on")
+    assert get_account(app)["usertype"] == "user"
+    assert member.get("/admin").status == 403
 
 
-def test_a_session_that_was_there_before_is_not_taken_over(app: App, ann: Visitor) -> None:
-    planted, visitor = ann.cookie, Admin(app)
+def test_a_login_replaces_the_session_in_the_cookie(app: App, member: Visitor) -> None:
+    planted, visitor = member.cookie, Admin(app)
     visitor.cookie = planted
-    assert visitor.send("/login", form_token=ann.token, email=ADMIN, password=PASSWORD).status == 303
+    assert visitor.send("/login", form_token=member.form_token, email=ADMIN, password=PASSWORD).status == 303
     assert visitor.cookie != planted
-    assert (visitor.get("/admin").status, ann.get("/admin").status) == (200, 403)
+    assert (visitor.get("/admin").status, member.get("/admin").status) == (200, 403)
 
 
-def test_an_admin_who_is_locked_is_one_no_more(app: App, admin: Admin) -> None:
-    form = admin.form(page_of(app), "lock")
+def test_a_locked_admin_is_signed_out(app: App, admin: Admin) -> None:
+    form = admin.get_form_fields(get_account_path(app), "lock")
     users.set_locked(app, ADMIN, True, app.clock.now())
     assert admin.get("/admin").status == 401
     assert admin.send("/admin/do/lock", password=PASSWORD, **form).status == 401
 
 
-def test_an_admin_who_is_locked_while_a_form_is_worked_on_does_nothing_more(app: App) -> None:
-    by = Actor(users.get_id(app, ADMIN), HERE, "1")
+def test_an_admin_locked_during_an_action_cannot_finish_it(app: App) -> None:
+    by = Actor(users.get_id(app, ADMIN), ADDRESS, "1")
     users.set_locked(app, ADMIN, True, app.clock.now())
     with pytest.raises(ApiError) as caught:
         users.add_credit(app, EMAIL, 100, app.clock.now(), by)
-    assert (caught.value.code, account(app)["credit_balance"]) == ("FORBIDDEN", 0.0)
+    assert (caught.value.code, get_account(app)["credit_balance"]) == ("FORBIDDEN", 0.0)
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_they_are_kept_by_no_cache(admin: Admin, path: str) -> None:
+def test_admin_pages_are_not_cached(admin: Admin, path: str) -> None:
     answer = admin.get(path)
     assert (answer.status, answer.headers["cache-control"]) == (200, "no-store")
 
 
-def test_the_account_of_an_admin_leads_to_them(admin: Admin, ann: Visitor) -> None:
-    assert [b'href="/admin"' in one.get("/account").body for one in (admin, ann)] == [True, False]
+def test_only_the_account_of_an_admin_links_to_admin_pages(admin: Admin, member: Visitor) -> None:
+    assert [b'href="/admin"' in one.get("/account").body for one in (admin, member)] == [True, False]
 
 
 # ---- accounts
 
 
-def test_accounts_are_found_by_a_part_of_the_email_or_the_uuid(app: App, admin: Admin) -> None:
+def test_accounts_are_found_by_part_of_the_email_or_uuid(app: App, admin: Admin) -> None:
     def found(text: str) -> list[str]:
-        return [row[0] for row in rows_of(admin.get(f"/admin/accounts?q={text}").body.decode())[1:]]
+        return [row[0] for row in parse_rows(admin.get(f"/admin/accounts?q={text}").body.decode())[1:]]
 
     assert found("") == [ADMIN, EMAIL]
-    assert found("ANN") == found(account(app)["uuid"]) == [EMAIL]
+    assert found("ANN") == found(get_account(app)["uuid"]) == [EMAIL]
     assert found("%25") == found("_") == []
 
 
-def test_an_account_shows_what_it_has_and_spends_and_not_its_key(app: App, admin: Admin) -> None:
+def test_an_account_shows_balance_and_usage_but_no_key(app: App, admin: Admin) -> None:
     with charged(app, users.get_id(app, EMAIL), "GET /api/v1/prices/{ticker}", 10, "r"):
         pass
-    body = admin.get(page_of(app)).body.decode()
+    body = admin.get(get_account_path(app)).body.decode()
     assert "<dt>Tokens left</dt><dd>1,990</dd>" in body
-    assert ["GET /api/v1/prices/{ticker}", "1", "10"] in rows_of(body)
+    assert ["GET /api/v1/prices/{ticker}", "1", "10"] in parse_rows(body)
     key = Client(app).get("/api/v1/user/", session=session_of(Client(app))).json["user"]["api_key"]
     assert key not in body
 
 
 @pytest.mark.parametrize("uuid", ["x", "00000000-0000-4000-8000-999999999999", "%3Cb%3E"])
-def test_an_account_that_there_is_not_is_not_found(admin: Admin, uuid: str) -> None:
+def test_an_unknown_account_returns_404(admin: Admin, uuid: str) -> None:
     assert admin.get(f"/admin/accounts/{uuid}").status == 404
 
 
-def test_a_deleted_account_is_listed_by_number_and_opened_no_more(app: App, admin: Admin) -> None:
-    path = page_of(app)
-    assert admin.acts(path, "credit", amount="1").status == 303
+def test_a_deleted_account_has_no_page_and_no_email_in_the_log(app: App, admin: Admin) -> None:
+    path = get_account_path(app)
+    assert admin.perform(path, "credit", amount="1").status == 303
     users.erase(app, users.get_id(app, EMAIL), app.clock.now())
     assert admin.get(path).status == 404
     assert EMAIL not in admin.get("/admin/audit").body.decode()
 
 
-def test_locking_ends_sessions_and_key_and_opens_again(app: App, admin: Admin, ann: Visitor) -> None:
-    page = page_of(app)
-    answer = admin.acts(page, "lock")
+def test_a_locked_account_has_no_session_until_unlocked(app: App, admin: Admin, member: Visitor) -> None:
+    page = get_account_path(app)
+    answer = admin.perform(page, "lock")
     assert (answer.status, answer.headers["location"]) == (303, f"{page}?done=lock")
-    assert said(admin.get(f"{page}?done=lock")) == "The account is locked and its sessions have ended."
-    assert (ann.get("/account").status, ann.sign_in().status) == (401, 401)
-    assert admin.acts(page, "unlock").status == 303
-    assert ann.sign_in().status == 303
-    assert log(app)[1:] == [(ADMIN, "lock", EMAIL, "", HERE), (ADMIN, "unlock", EMAIL, "", HERE)]
+    assert get_message(admin.get(f"{page}?done=lock")) == "The account is locked and its sessions have ended."
+    assert (member.get("/account").status, member.sign_in().status) == (401, 401)
+    assert admin.perform(page, "unlock").status == 303
+    assert member.sign_in().status == 303
+    assert list_log(app)[1:] == [(ADMIN, "lock", EMAIL, "", ADDRESS), (ADMIN, "unlock", EMAIL, "", ADDRESS)]
 
 
-def test_nobody_locks_the_own_account(app: App, admin: Admin) -> None:
-    answer = admin.acts(page_of(app, ADMIN), "lock")
-    assert (answer.status, said(answer)) == (409, "You cannot lock your own account: no page could unlock it again.")
+def test_an_admin_cannot_lock_their_own_account(app: App, admin: Admin) -> None:
+    answer = admin.perform(get_account_path(app, ADMIN), "lock")
+    assert (answer.status, get_message(answer)) == (
+        409,
+        "You cannot lock your own account: no page could unlock it again.",
+    )
     assert admin.get("/admin").status == 200
 
 
-def test_revoking_ends_sessions_and_mails_a_new_key(app: App, admin: Admin, ann: Visitor) -> None:
+def test_revoking_ends_sessions_and_mails_a_new_key(app: App, admin: Admin, member: Visitor) -> None:
     client = Client(app)
     token = session_of(client)
     key = client.get("/api/v1/user/", session=token).json["user"]["api_key"]
-    assert admin.acts(page_of(app), "revoke").status == 303
+    assert admin.perform(get_account_path(app), "revoke").status == 303
     assert client.get("/api/v1/user/", session=token).status == 401
     assert Client(app, key).get("/api/v1/account/balance").status == 401
-    assert ann.get("/account").status == 401
+    assert member.get("/account").status == 401
     with app.db.read() as tx:
         assert [row["template"] for row in tx.list_rows("due_mails", now="2027", latest="2028", limit=9)][
             -1
         ] == "new_key"
 
 
-def test_plan_credit_and_tokens_are_given(app: App, admin: Admin) -> None:
-    page = page_of(app)
-    assert admin.acts(page, "plan", plan="pro").status == 303
-    assert admin.acts(page, "credit", amount=" 12.50 ").status == 303
-    assert admin.acts(page, "grant", tokens="700").status == 303
-    has = account(app)
+def test_an_admin_changes_plan_credit_and_tokens(app: App, admin: Admin) -> None:
+    page = get_account_path(app)
+    assert admin.perform(page, "plan", plan="pro").status == 303
+    assert admin.perform(page, "credit", amount=" 12.50 ").status == 303
+    assert admin.perform(page, "grant", tokens="700").status == 303
+    has = get_account(app)
     pro = app.config.pro_tokens
     assert (has["plan"], has["credit_balance"], has["balance"]) == ("pro", 12.5, pro + 700)
-    assert [row[1:4] for row in log(app)[1:]] == [
+    assert [row[1:4] for row in list_log(app)[1:]] == [
         ("plan", EMAIL, "pro"),
         ("credit", EMAIL, "12.50 dollars"),
         ("grant", EMAIL, "700 tokens"),
@@ -270,81 +278,79 @@ def test_plan_credit_and_tokens_are_given(app: App, admin: Admin) -> None:
         ("plan", {"plan": "<b>"}),
     ],
 )
-def test_what_is_no_amount_and_no_plan_is_told_and_changes_nothing(
-    app: App, admin: Admin, action: str, fields: dict[str, str]
-) -> None:
-    before = account(app)
-    answer = admin.acts(page_of(app), action, **fields)
-    assert (answer.status, bool(said(answer)), b"<b>" in answer.body) == (400, True, False)
-    assert (account(app), log(app)) == (before, [MADE])
+def test_invalid_amounts_and_plans_change_nothing(app: App, admin: Admin, action: str, fields: dict[str, str]) -> None:
+    before = get_account(app)
+    answer = admin.perform(get_account_path(app), action, **fields)
+    assert (answer.status, bool(get_message(answer)), b"<b>" in answer.body) == (400, True, False)
+    assert (get_account(app), list_log(app)) == (before, [FIRST_ENTRY])
 
 
 # ---- the password, the token of the form, and the form itself
 
 
 @pytest.mark.parametrize("action", ["lock", "revoke", "plan", "credit", "grant"])
-def test_without_the_password_nothing_is_done(app: App, admin: Admin, action: str) -> None:
-    before = account(app)
+def test_actions_need_the_admins_password(app: App, admin: Admin, action: str) -> None:
+    before = get_account(app)
     for password in ("", "wrong password", PASSWORD.upper()):
-        answer = admin.acts(page_of(app), action, password, plan="pro", amount="5", tokens="5")
-        assert (answer.status, said(answer)) == (403, "This is not your account's password.")
-    assert (account(app), log(app)) == (before, [MADE])
+        answer = admin.perform(get_account_path(app), action, password, plan="pro", amount="5", tokens="5")
+        assert (answer.status, get_message(answer)) == (403, "This is not your account's password.")
+    assert (get_account(app), list_log(app)) == (before, [FIRST_ENTRY])
 
 
-def test_guesses_of_the_password_meet_the_lockout(app: App, admin: Admin) -> None:
-    page = page_of(app)
-    told = [admin.acts(page, "lock", f"guess {number}") for number in range(6)]
+def test_wrong_passwords_in_admin_forms_end_in_a_lockout(app: App, admin: Admin) -> None:
+    page = get_account_path(app)
+    told = [admin.perform(page, "lock", f"guess {number}") for number in range(6)]
     assert [answer.status for answer in told] == [403] * 4 + [429] * 2
-    assert admin.acts(page, "lock").status == 429
-    assert account(app)["state"] == "active"
+    assert admin.perform(page, "lock").status == 429
+    assert get_account(app)["state"] == "active"
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_a_form_of_no_or_another_session_does_nothing(app: App, admin: Admin, action: str) -> None:
-    fields = {"account": account(app)["uuid"], "once": "1", "password": PASSWORD, "amount": "5", "tokens": "5"}
+def test_admin_forms_need_the_token_of_their_session(app: App, admin: Admin, action: str) -> None:
+    fields = {"account": get_account(app)["uuid"], "once": "1", "password": PASSWORD, "amount": "5", "tokens": "5"}
     other = Admin(app)
     assert other.sign_in().status == 303
-    for token in ("", "x", other.token):
+    for token in ("", "x", other.form_token):
         assert admin.send(f"/admin/do/{action}", form_token=token, **fields).status == 403
     headers = {"Origin": "https://evil.example"}
-    assert admin.send(f"/admin/do/{action}", headers, form_token=admin.token, **fields).status == 403
-    assert log(app) == [MADE]
+    assert admin.send(f"/admin/do/{action}", headers, form_token=admin.form_token, **fields).status == 403
+    assert list_log(app) == [FIRST_ENTRY]
 
 
-def test_a_form_that_is_sent_again_is_not_done_again(app: App, admin: Admin) -> None:
-    form = {**admin.form(page_of(app), "credit"), "amount": "5.00", "password": PASSWORD}
+def test_a_form_sent_twice_is_executed_once(app: App, admin: Admin) -> None:
+    form = {**admin.get_form_fields(get_account_path(app), "credit"), "amount": "5.00", "password": PASSWORD}
     first, again = (admin.send("/admin/do/credit", **form) for _ in range(2))
     assert (first.status, again.status) == (303, 409)
-    assert said(again) == "This form was already sent and its action was carried out."
-    assert account(app)["credit_balance"] == 5.0
-    assert len(log(app)) == 2
+    assert get_message(again) == "This form was already sent and its action was carried out."
+    assert get_account(app)["credit_balance"] == 5.0
+    assert len(list_log(app)) == 2
 
 
-def test_of_a_form_that_is_sent_ten_times_at_once_one_is_done(app: App, admin: Admin) -> None:
-    form = {**admin.form(page_of(app), "credit"), "amount": "5.00", "password": PASSWORD}
+def test_a_form_sent_ten_times_at_once_is_executed_once(app: App, admin: Admin) -> None:
+    form = {**admin.get_form_fields(get_account_path(app), "credit"), "amount": "5.00", "password": PASSWORD}
     with ThreadPoolExecutor(10) as pool:
         answers = list(pool.map(lambda _: Visitor.send(admin, "/admin/do/credit", **form).status, range(10)))
     assert answers.count(303) == 1
-    assert account(app)["credit_balance"] == 5.0
-    assert [row[1] for row in log(app)] == ["add an admin", "credit"]
+    assert get_account(app)["credit_balance"] == 5.0
+    assert [row[1] for row in list_log(app)] == ["add an admin", "credit"]
 
 
 @pytest.mark.parametrize("once", ["", "x" * 37])
-def test_a_form_without_its_number_does_nothing(app: App, admin: Admin, once: str) -> None:
-    assert admin.acts(page_of(app), "lock", once=once).status == 400
-    assert account(app)["state"] == "active"
+def test_an_admin_form_without_an_id_is_refused(app: App, admin: Admin, once: str) -> None:
+    assert admin.perform(get_account_path(app), "lock", once=once).status == 400
+    assert get_account(app)["state"] == "active"
 
 
 @pytest.mark.parametrize("name", ["nothing", "lock/..", "%3Cb%3E", "__class__"])
-def test_what_is_no_form_is_not_found(admin: Admin, name: str) -> None:
-    assert admin.do(f"/admin/do/{name}").status == 404
+def test_an_unknown_action_returns_404(admin: Admin, name: str) -> None:
+    assert admin.submit(f"/admin/do/{name}").status == 404
 
 
-def test_an_email_that_is_markup_is_text_wherever_it_stands(app: App, admin: Admin) -> None:
+def test_markup_in_an_email_is_escaped_on_admin_pages(app: App, admin: Admin) -> None:
     email = "<img/src=x>'\"&@example.com"
     users.create(app, email, "free", app.clock.now())
-    page = page_of(app, email)
-    assert admin.acts(page, "credit", amount="1").status == 303
+    page = get_account_path(app, email)
+    assert admin.perform(page, "credit", amount="1").status == 303
     for path in ("/admin", "/admin/accounts", "/admin/accounts?q=<img", page, "/admin/audit"):
         body = admin.get(path).body
         assert (b"<img" in body, b"&lt;img/src=x&gt;" in body) == (False, True), path
@@ -353,42 +359,42 @@ def test_an_email_that_is_markup_is_text_wherever_it_stands(app: App, admin: Adm
 # ---- invites
 
 
-def test_a_code_is_made_shown_and_revoked(app: App, admin: Admin) -> None:
-    assert admin.acts("/admin/invites", "invite", note="for <Bob>", days="7").status == 303
-    code, state, note, *_ = rows_of(admin.get("/admin/invites").body.decode())[1]
+def test_an_invite_is_created_listed_and_revoked(app: App, admin: Admin) -> None:
+    assert admin.perform("/admin/invites", "invite", note="for <Bob>", days="7").status == 303
+    code, state, note, *_ = parse_rows(admin.get("/admin/invites").body.decode())[1]
     assert (state, note) == ("open", "for <Bob>")
-    assert admin.acts("/admin/invites", "revoke-invite", code=code.lower()).status == 303
-    assert rows_of(admin.get("/admin/invites").body.decode())[1][1] == "revoked"
-    assert admin.acts("/admin/invites", "revoke-invite", code=code).status == 409
-    assert admin.acts("/admin/invites", "revoke-invite", code="none").status == 404
-    assert admin.acts("/admin/invites", "invite", days="4000").status == 400
-    assert admin.acts("/admin/invites", "invite", note="x" * 201).status == 400
-    assert [row[1:4] for row in log(app)[1:]] == [("invite", None, "for <Bob>"), ("revoke an invite", None, code)]
+    assert admin.perform("/admin/invites", "revoke-invite", code=code.lower()).status == 303
+    assert parse_rows(admin.get("/admin/invites").body.decode())[1][1] == "revoked"
+    assert admin.perform("/admin/invites", "revoke-invite", code=code).status == 409
+    assert admin.perform("/admin/invites", "revoke-invite", code="none").status == 404
+    assert admin.perform("/admin/invites", "invite", days="4000").status == 400
+    assert admin.perform("/admin/invites", "invite", note="x" * 201).status == 400
+    assert [row[1:4] for row in list_log(app)[1:]] == [("invite", None, "for <Bob>"), ("revoke an invite", None, code)]
 
 
 # ---- what comes in, and what goes out
 
 
-def test_documents_that_did_not_come_say_why_and_are_asked_for_again(app: App, admin: Admin) -> None:
+def test_failed_documents_have_a_reason_and_can_be_retried(app: App, admin: Admin) -> None:
     now, accession = app.clock.now(), "0000320193-26-000001"
     with app.db.write() as tx:
         tx.run("insert_wanted_document", accession=accession, cik=320193, form="4", now="2026-01-31T12:00:00.000Z")
         fetch_queue.finish_document(tx, accession, now, "answered with <an> error page")
     body = admin.get("/admin/intake").body.decode()
-    assert [accession, "4", "0000320193", "given_up", "0", "answered with <an> error page"] == rows_of(body)[-1][:6]
-    assert admin.acts("/admin/intake", "retry", accession=accession).status == 303
-    again = admin.send("/admin/do/retry", form_token=admin.token, once="2", accession=accession)
-    assert (again.status, said(again)) == (409, "There is nothing to retry.")
-    assert log(app)[1:] == [(ADMIN, "retry", None, accession, HERE)]
+    assert [accession, "4", "0000320193", "given_up", "0", "answered with <an> error page"] == parse_rows(body)[-1][:6]
+    assert admin.perform("/admin/intake", "retry", accession=accession).status == 303
+    again = admin.send("/admin/do/retry", form_token=admin.form_token, once="2", accession=accession)
+    assert (again.status, get_message(again)) == (409, "There is nothing to retry.")
+    assert list_log(app)[1:] == [(ADMIN, "retry", None, accession, ADDRESS)]
 
 
-def test_files_that_an_ingest_refused_are_listed_until_they_are_taken(app: App, admin: Admin, tmp_path: Path) -> None:
+def test_refused_files_are_listed_until_they_are_ingested(app: App, admin: Admin, tmp_path: Path) -> None:
     file = tmp_path / "<b>.json"
 
     def listed(text: str) -> list[list[str]]:
         file.write_text(text)
         ingest.run(app, [file], IngestOptions(), lambda outcome: None)
-        rows = rows_of(admin.get("/admin/intake").body.decode())
+        rows = parse_rows(admin.get("/admin/intake").body.decode())
         return [row[:2] for row in rows if row and row[0] == str(file)]
 
     assert listed("{") == [[str(file), "unknown"]]
@@ -396,7 +402,7 @@ def test_files_that_an_ingest_refused_are_listed_until_they_are_taken(app: App, 
     assert listed('{"0": {"cik_str": 320193, "ticker": "AAPL", "title": "Apple Inc."}}') == []
 
 
-def test_of_refused_files_the_newest_are_remembered(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_newest_refused_files_are_stored(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest, "MAX_REFUSED_FILES", 2)
     for name in "abc":
         (tmp_path / name).write_text("{")
@@ -407,29 +413,29 @@ def test_of_refused_files_the_newest_are_remembered(app: App, tmp_path: Path, mo
         ]
 
 
-def test_failed_deliveries_of_all_accounts_are_sent_again(app: App, admin: Admin, ann: Visitor) -> None:
-    assert ann.do("/account/do/settings", webhook_url="https://example.com/hook?secret=1").status == 303
-    assert ann.do("/account/do/test").status == 303
+def test_failed_deliveries_of_all_accounts_are_sent_again(app: App, admin: Admin, member: Visitor) -> None:
+    assert member.submit("/account/do/settings", webhook_url="https://example.com/hook?secret=1").status == 303
+    assert member.submit("/account/do/test").status == 303
     assert admin.get("/admin/deliveries").body.count(b"<tr>") == 0
     user_id = users.get_id(app, EMAIL)
     with app.db.write() as tx:
         tx.run("hold_deliveries", user_id=user_id, until="2026-02-01", reason="<no>", now="2026-02-01")
         tx.run("drop_held_deliveries", before="2026-02-02", now="2026-02-01", limit=9)
     body = admin.get("/admin/deliveries").body.decode()
-    assert rows_of(body)[1][0] == EMAIL
+    assert parse_rows(body)[1][0] == EMAIL
     assert ("dropped" in body, "example.com" in body, "secret=1" in body, "&lt;no&gt;" in body) == (
         True,
         True,
         False,
         True,
     )
-    assert admin.acts("/admin/deliveries", "redeliver").status == 303
+    assert admin.perform("/admin/deliveries", "redeliver").status == 303
     with app.db.read() as tx:
         assert webhooks.list_failed_deliveries(tx, 10) == []
-    assert [row[:3] for row in log(app)[1:]] == [(ADMIN, "redeliver", EMAIL)]
+    assert [row[:3] for row in list_log(app)[1:]] == [(ADMIN, "redeliver", EMAIL)]
 
 
-def test_the_parts_and_what_waits_are_shown(app: App, admin: Admin) -> None:
+def test_the_health_page_shows_components_and_queues(app: App, admin: Admin) -> None:
     body = admin.get("/admin").body.decode()
     assert "No check has run yet." in body
     assert "<dt>Ingest</dt><dd>0</dd>" in body
@@ -439,14 +445,14 @@ def test_the_parts_and_what_waits_are_shown(app: App, admin: Admin) -> None:
 # ---- the log
 
 
-def test_the_log_is_neither_changed_nor_shortened(app: App) -> None:
+def test_the_audit_log_cannot_be_changed_or_deleted(app: App) -> None:
     for statement in ("UPDATE audit SET action = 'nothing'", "DELETE FROM audit"):
         with pytest.raises(sqlite3.IntegrityError, match="the audit log is not changed"), app.db.write() as tx:
             tx._connection.execute(statement)
-    assert log(app) == [MADE]
+    assert list_log(app) == [FIRST_ENTRY]
 
 
-def test_an_action_that_fails_leaves_no_line_and_a_line_that_fails_no_action(app: App) -> None:
+def test_an_action_and_its_log_entry_are_written_together(app: App) -> None:
     now = app.clock.now()
     with pytest.raises(ApiError):
         users.set_locked(app, "no@example.com", True, now, Actor(None, "/"))
@@ -455,18 +461,18 @@ def test_an_action_that_fails_leaves_no_line_and_a_line_that_fails_no_action(app
     users.add_credit(app, EMAIL, 100, now, Actor(None, "/", form_id="1"))
     with pytest.raises(ApiError, match="already sent"):
         users.add_credit(app, EMAIL, 100, now, Actor(None, "/", form_id="1"))
-    assert (len(log(app)), account(app)["credit_balance"]) == (2, 1.0)
+    assert (len(list_log(app)), get_account(app)["credit_balance"]) == (2, 1.0)
 
 
-def test_the_log_is_read_page_by_page(app: App, admin: Admin, clock: FixedClock) -> None:
+def test_the_audit_log_has_pages(app: App, admin: Admin, clock: FixedClock) -> None:
     with app.db.write() as tx:
         for number in range(150):
             audit.record_action(tx, Actor(None, "/"), "test", clock.now(), detail=str(number))
     body = admin.get("/admin/audit").body.decode()
-    assert [row[4] for row in rows_of(body)[1:]] == [str(number) for number in range(149, 49, -1)]
+    assert [row[4] for row in parse_rows(body)[1:]] == [str(number) for number in range(149, 49, -1)]
     older = re.search(r'href="(/admin/audit\?before=\d+)"', body)
     assert older is not None
-    assert [row[4] for row in rows_of(admin.get(older[1]).body.decode())[1:]] == [
+    assert [row[4] for row in parse_rows(admin.get(older[1]).body.decode())[1:]] == [
         *(str(number) for number in range(49, -1, -1)),
         "free",
     ]

@@ -15,7 +15,7 @@ from finapi.core.config import Config
 from finapi.store.schema import has_full_text
 from tests.api.test_text_search import LAMP, RIVER, keep
 from tests.client import Client
-from tests.pages.conftest import HTML, NOW, text_of
+from tests.support.html_pages import HTML, NOW, get_page
 
 PATH = "/filings/text"
 
@@ -32,10 +32,10 @@ def lamps() -> Iterator[App]:
 
 
 @needs_fts5
-def test_places_are_shown_with_their_words_marked(lamps: App) -> None:
+def test_searched_words_are_marked_in_passages(lamps: App) -> None:
     first = keep(lamps, LAMP, 1, "<p>We sell <b>one</b> lamp &amp; &lt;nothing&gt; else.</p>", "2025-01-10")
     keep(lamps, RIVER, 2, "<p>A river.</p>", "2025-01-11")
-    body = text_of(Client(lamps), f"{PATH}?q=%22one+lamp%22")
+    body = get_page(Client(lamps), f"{PATH}?q=%22one+lamp%22")
     assert "1 document found; 2 of the 2 stored documents are searched." in body
     assert "<p>We sell <mark>one lamp</mark> &amp; &lt;nothing&gt; else.</p>" in body
     assert f'<a href="/filing/{first}">8-K</a> of <a href="/company/0000001750">Company 1750</a>, 2025-01-10' in body
@@ -44,21 +44,21 @@ def test_places_are_shown_with_their_words_marked(lamps: App) -> None:
 
 
 @needs_fts5
-def test_pages_lead_to_the_end_with_the_filters_kept(lamps: App) -> None:
+def test_next_links_keep_the_filters_of_the_search(lamps: App) -> None:
     every = {keep(lamps, LAMP, n, f"<p>Lamp {n}</p>", f"2025-01-{n:02}") for n in range(1, 26)}
     client, path, seen = Client(lamps), f"{PATH}?q=lamp&form_type=8-K&to_date=2025-02-01&from_date=", list[str]()
     while path:
-        body = text_of(client, path)
+        body = get_page(client, path)
         seen += [part.partition('"')[0] for part in body.split('href="/filing/')[1:]]
         _, there, rest = body.partition(f'<a href="{PATH}')
         path = f"{PATH}{rest.partition(chr(34))[0]}".replace("&amp;", "&") if there and 'rel="next"' in body else ""
     assert len(seen) == 25
     assert set(seen) == every
-    assert "0 documents found" in text_of(client, f"{PATH}?q=lamp&form_type=10-K")
+    assert "0 documents found" in get_page(client, f"{PATH}?q=lamp&form_type=10-K")
 
 
 @needs_fts5
-def test_what_is_found_is_a_table_too(lamps: App) -> None:
+def test_search_results_can_be_downloaded_as_csv(lamps: App) -> None:
     keep(lamps, LAMP, 1, "<p>A lamp</p>", "2025-01-10")
     names, row = csv.reader(io.StringIO(Client(lamps).get(f"{PATH}?q=lamp&format=csv").body.decode()))
     assert dict(zip(names, row, strict=True))["snippet"] == "A lamp"
@@ -76,29 +76,29 @@ def test_what_is_found_is_a_table_too(lamps: App) -> None:
         ("format=csv", None),
     ],
 )
-def test_what_cannot_be_read_is_refused(lamps: App, query: str, said: str | None) -> None:
+def test_an_invalid_search_returns_400(lamps: App, query: str, said: str | None) -> None:
     if said is None:
-        assert "Find" in text_of(Client(lamps), f"{PATH}?{query}")
+        assert "Find" in get_page(Client(lamps), f"{PATH}?{query}")
         return
-    body = text_of(Client(lamps), f"{PATH}?{query}", 400)
+    body = get_page(Client(lamps), f"{PATH}?{query}", 400)
     assert 'role="alert"' in body
     assert said in body
 
 
-def test_without_words_it_asks_for_them(lamps: App) -> None:
-    body = text_of(Client(lamps), PATH)
+def test_a_search_without_words_shows_only_the_form(lamps: App) -> None:
+    body = get_page(Client(lamps), PATH)
     assert 'name="q"' in body
     assert 'role="status"' not in body
 
 
 @needs_fts5
-def test_nothing_kept_says_how_documents_come(lamps: App) -> None:
-    body = text_of(Client(lamps), f"{PATH}?q=lamp")
+def test_a_search_without_documents_has_a_load_hint(lamps: App) -> None:
+    body = get_page(Client(lamps), f"{PATH}?q=lamp")
     assert "0 documents found; 0 of the 0 stored documents are searched." in body
     assert "finapi ingest" in body
 
 
-def test_without_fts5_the_page_says_so(lamps: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_without_fts5_returns_501(lamps: App, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("finapi.market.filings.text_search.has_full_text", lambda: False)
     answer = Client(lamps).get(f"{PATH}?q=lamp", headers=HTML)
     assert answer.status == 501

@@ -27,19 +27,19 @@ from finapi.web.html.tags import Html, build_element, h, join_html
         (build_element("time", "x", datetime="2026"), '<time datetime="2026">x</time>'),
     ],
 )
-def test_an_element_is_written(made: Html, text: str) -> None:
+def test_elements_are_rendered_as_html(made: Html, text: str) -> None:
     assert made == text
     assert isinstance(made, Html)
 
 
-def test_what_is_html_is_not_escaped_again_but_what_is_made_of_it_is() -> None:
+def test_html_is_not_escaped_twice_but_concatenated_text_is() -> None:
     assert join_html(join_html("<")) == "&lt;"
     # A text that was put together is a text again.
     assert join_html(h.b("x") + "<i>") == "&lt;b&gt;x&lt;/b&gt;&lt;i&gt;"
 
 
 @pytest.mark.parametrize("child", [1.5, object(), True])
-def test_what_is_no_text_is_refused(child: object) -> None:
+def test_children_that_are_not_text_are_refused(child: object) -> None:
     with pytest.raises(TypeError):
         h.p(child)
 

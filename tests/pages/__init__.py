@@ -1,1 +1,0 @@
-"""The pages, asked for in process."""

@@ -1,0 +1,29 @@
+"""Markdown as HTML."""
+
+from __future__ import annotations
+
+import pytest
+
+from finapi.web.html.markdown import render_markdown
+from tests.support.html_pages import parse_rows
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("# A `b`", "<h1>A <code>b</code></h1>"),
+        ("## Two words", '<h2 id="two-words">Two words</h2>'),
+        ("a **b** [c](/d) [e](javascript:x) [f](//g)", '<p>a <strong>b</strong> <a href="/d">c</a> e f</p>'),
+        ("- a\n  b\n- c", "<ul><li>a b</li><li>c</li></ul>"),
+        ("1. a\n2. b", "<ol><li>a</li><li>b</li></ol>"),
+        ("```js\n<b>\n```", '<pre tabindex="0" data-language="js"><code>&lt;b&gt;</code></pre>'),
+        ("<img src=x onerror=y>", "<p>&lt;img src=x onerror=y&gt;</p>"),
+    ],
+)
+def test_supported_markdown_becomes_html(text: str, shown: str) -> None:
+    assert render_markdown(text) == shown
+
+
+def test_markdown_tables_keep_escaped_bars() -> None:
+    table = render_markdown("| a | b |\n|---|---|\n| `x\\|y` | 2 |")
+    assert parse_rows(table) == [["a", "b"], ["x|y", "2"]]

@@ -1,0 +1,389 @@
+"""The pages of a company over the demo's data: exact figures, their proofs, CSV, what is missing, hostile names."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from finapi import app as apps
+from finapi.accounts import users
+from finapi.app import App
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
+from finapi.market.demo import data
+from finapi.web.pages.company import charts_page
+from finapi.web.pages.company.statements_page import join_statements
+from tests.client import Client
+from tests.support.html_pages import HTML, NOW, find_row, get_page, parse_rows
+
+TABS = ("", "/statements", "/financials", "/charts", "/filings", "/insiders", "/holders", "/segments")
+
+
+# ---- at a glance
+
+
+@pytest.mark.parametrize("spelling", ["AAPL", "aapl", "320193", "0000320193"])
+def test_a_company_is_found_in_any_spelling(browser: Client, spelling: str) -> None:
+    body = get_page(browser, f"/company/{spelling}")
+    assert "<h1>Apple Inc.</h1>" in body
+    assert "Twelve months to 2025-12-27. Millions of USD, except per-share figures." in body
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [("Revenue", "435,617"), ("Net income", "117,777"), ("Free cash flow", "123,324"), ("Gross margin", "47.3 %")],
+)
+def test_a_key_figure_links_to_its_proof_and_its_filing(browser: Client, said: str, value: str) -> None:
+    body = get_page(browser, "/company/AAPL")
+    cells = find_row(body, said)
+    assert [cells[0], *cells[2:]] == [value, "", "0000320193-26-000006"]
+    line = body[body.index(f'<th scope="row">{said}<') :]
+    found = re.search(r'<a href="(/company/AAPL/proof/[^"]+)"', line)
+    assert found is not None
+    assert "0000320193-26-000006" in get_page(browser, found[1])
+
+
+def test_a_figure_missing_for_twelve_months_is_shown_by_year(browser: Client) -> None:
+    assert find_row(get_page(browser, "/company/AAPL"), "Diluted earnings per share")[:2] == ["–a", "7.46"]
+
+
+def test_reports_without_statements_have_a_load_hint(browser: Client) -> None:
+    body = get_page(browser, "/company/AAPL/statements")
+    told = re.search(r"Not loaded: (.*?)</p>", body)
+    assert told is not None
+    assert '<a href="/filing/0000320193-25-000079">10-K of 2025-10-31</a>' in told[1]
+    assert "0000320193-24-000123" not in told[1]
+    assert "<code>finapi load AAPL</code>" in told[1]
+
+
+def test_overlapping_segment_members_are_not_stacked(browser: Client) -> None:
+    body = get_page(browser, "/company/AAPL/segments")
+    assert "The 6 greatest" in body
+    assert "<rect" not in body
+
+
+def test_a_missing_figure_has_a_reason(browser: Client) -> None:
+    body = get_page(browser, "/company/UPXI")
+    assert re.search(r'<td class="none">–<sup title="[^"]+">a</sup></td>', body)
+    assert re.search(r'<dl class="reasons"><dt>a</dt><dd><b>[^<]+</b>\. [^<]+</dd>', body)
+
+
+def test_a_company_without_data_has_a_load_hint(browser: Client) -> None:
+    body = get_page(browser, "/company/NFLX")
+    assert "No fiscal year with revenue or net income." in body
+    assert "No filings of this kind." in body
+    assert "<code>finapi ingest</code>" in body
+
+
+def test_an_unloaded_company_has_a_load_hint(browser: Client) -> None:
+    body = get_page(browser, "/company/msft", 404)
+    assert "<code>finapi load MSFT</code>" in body
+    assert 'action="/search"' in body
+
+
+def test_synthetic_prices_are_marked(browser: Client) -> None:
+    assert "Prices are made up" in get_page(browser, "/company/AAPL")
+    assert "Close by week (made up)" in get_page(browser, "/company/AAPL/insiders")
+
+
+# ---- statements as filed
+
+
+def test_a_balance_sheet_is_shown_as_filed(browser: Client) -> None:
+    body = get_page(browser, "/company/AAPL/statements?statement=balance&period=Q")
+    assert "Balance sheet as filed. Millions of USD, unless a line gives another unit." in body
+    assert find_row(body, "Cash and cash equivalents") == ["28,162", "29,943"]
+    assert find_row(body, "Accumulated deficit") == ["(15,552)", "(19,154)"]
+    assert find_row(body, "Commitments and contingencies") == ["–a", "–a"]
+    assert "<b>Reported as nil</b>" in body
+    assert '<tr class="total"><th scope="row" class="l2" title="us-gaap:Assets">Total assets</th>' in body
+    assert '<tr class="heading"><th scope="row" colspan="3" class="l1">ASSETS:</th></tr>' in body
+
+
+def test_lines_in_another_unit_name_it(browser: Client) -> None:
+    body = get_page(browser, "/company/AAPL/statements?period=Q")
+    assert find_row(body, "Diluted (in dollars per share) USD/shares")[0] == "1.65"
+
+
+def test_negated_lines_have_the_sign_of_the_filing(browser: Client) -> None:
+    body = get_page(browser, "/company/AAPL/statements?statement=cash-flow&period=Q")
+    assert find_row(body, "Payments for dividends and dividend equivalents") == ["(7,614)", "(7,535)"]
+
+
+def test_a_filed_figure_links_to_all_filings_with_the_fact(browser: Client) -> None:
+    body = get_page(browser, "/company/AAPL/statements?statement=balance&period=Q")
+    assert '<a href="fact/us-gaap:Assets?end=2025-03-29">331,233</a>' in body
+    fact = get_page(browser, "/company/AAPL/fact/us-gaap:Assets?end=2025-03-29")
+    assert parse_rows(fact)[1][1:6] == ["331,233,000,000", "USD", "2025-03-29", "10-Q", "2025-05-02"]
+    assert 'href="https://www.sec.gov/Archives/edgar/data/320193/000032019325000057/aapl-20250329.htm"' in fact
+    assert get_page(browser, "/company/AAPL/fact/us-gaap:Nothing", 404)
+
+
+def _filed(accession: str, columns: list[tuple[str, str]], rows: list[tuple[str, list[str | None]]]) -> dict[str, Any]:
+    made = [
+        {
+            "concept": concept,
+            "label": concept,
+            "unit": "USD",
+            "preferred_label": None,
+            "negated": False,
+            "abstract": False,
+            "depth": 0,
+            "values": values,
+            "marks": [None if value else {"reason": "reported_nil"} for value in values],
+        }
+        for concept, values in rows
+    ]
+    shown = [{"start_date": start, "end_date": end} for start, end in columns]
+    return {
+        "meta": {"accession": accession, "form_type": "10-K"},
+        "data": {"statements": {"income": {"columns": shown, "rows": made}}},
+    }
+
+
+def test_statements_of_several_reports_are_joined() -> None:
+    year = [("2024-01-01", "2024-12-31"), ("2023-01-01", "2023-12-31"), ("2022-01-01", "2022-12-31")]
+    older = _filed("old", year[1:], [("A", ["5", "6"]), ("B", ["7", "8"]), ("C", ["4", "4"])])
+    newer = _filed("new", year[:2], [("A", ["1", "2"]), ("C", ["3", None])])
+    columns, lines = join_statements([newer, older], "latest")
+    assert [(one.last_day[:4], one.accession_number) for one in columns] == [
+        ("2024", "new"),
+        ("2023", "new"),
+        ("2022", "old"),
+    ]
+    # A line that only the older report has stands where it stood there.
+    assert [line.row["concept"] for line in lines] == ["A", "B", "C"]
+    told = [[line.values.get((one.report_index, one.column_index)) for one in columns] for line in lines]
+    assert told == [
+        [("1", None), ("2", None), ("6", None)],
+        [None, None, ("8", None)],
+        [("3", None), (None, "reported_nil"), ("4", None)],
+    ]
+    columns, _ = join_statements([newer, older], "original")
+    assert [(one.last_day[:4], one.accession_number) for one in columns] == [
+        ("2024", "new"),
+        ("2023", "old"),
+        ("2022", "old"),
+    ]
+
+
+def test_the_shortest_of_columns_with_the_same_end_is_shown() -> None:
+    both = [("2024-10-01", "2024-12-31"), ("2024-07-01", "2024-12-31"), ("2023-10-01", "2023-12-31")]
+    columns, _ = join_statements([_filed("new", both, [("A", ["1", "2", "3"])])], "latest")
+    assert [one[:2] for one in columns] == [both[0], both[2]]
+
+
+# ---- standardised series
+
+
+def test_a_template_has_the_figures_of_each_year(browser: Client) -> None:
+    body = get_page(browser, "/company/AAPL/financials")
+    assert find_row(body, "Revenue") == ["416,161", "391,035", "383,285", "394,328", "365,817", "274,515", "260,174"]
+    assert find_row(body, "Other nonoperating items") == ["(321)", "269", "(382)", "(228)", "60", "(87)", "422"]
+    assert find_row(body, "Diluted earnings per share") == ["7.46", "6.08", "6.13", "6.11", "5.61", "3.28", "2.97"]
+    assert '<tr class="total"><th scope="row">Gross profit</th>' in body
+    assert "The totals add up." in body
+    # No year tells it: the line is left out.
+    assert "Preferred dividends" not in body
+
+
+def test_ratios_are_percentages_or_multiples(browser: Client) -> None:
+    body = get_page(browser, "/company/AAPL/financials?statement=ratios")
+    assert find_row(body, "Revenue growth, year over year")[:3] == ["6.4 %", "2.0 %", "(2.8 %)"]
+    assert find_row(body, "Gross margin")[0] == "46.9 %"
+    assert find_row(body, "Current ratio")[0] == "0.89"
+
+
+def test_links_keep_as_of_and_basis(browser: Client) -> None:
+    body = get_page(browser, "/company/AAPL/financials?as_of=2024-01-01&basis=original")
+    assert find_row(body, "Revenue") == ["383,285", "394,328", "365,817", "274,515", "260,174"]
+    assert 'href="proof/revenue/A2023FY?as_of=2024-01-01&amp;basis=original"' in body
+    assert 'href="/company/AAPL/statements?as_of=2024-01-01&amp;basis=original"' in body
+    assert 'value="2024-01-01"' in body
+    # An empty field of the form is none.
+    assert "391,035" in get_page(browser, "/company/AAPL/financials?as_of=&basis=latest")
+
+
+@pytest.mark.parametrize("query", ["as_of=yesterday", "basis=any", "period=X", "statement=none", "format=xml"])
+def test_an_invalid_view_returns_400(browser: Client, query: str) -> None:
+    assert "must be" in get_page(browser, f"/company/AAPL/financials?{query}", 400)
+
+
+# ---- proofs
+
+
+def test_a_proof_lists_formula_facts_signs_and_filings(browser: Client) -> None:
+    body = get_page(browser, "/company/AAPL/proof/gross_margin/A2024FY")
+    assert '<strong>46.2 %</strong> <span class="quiet">0.462063498152 ratio</span>' in body
+    assert "<code>gross_profit / revenue</code>" in body
+    assert find_row(body, "Gross profit") == ["FY 2024", "180,683,000,000", "USD"]
+    told = ["+", "us-gaap:GrossProfit", "180,683,000,000", "USD", "2023-10-01 to 2024-09-28", "10-K"]
+    assert told in [row[:6] for row in parse_rows(body)]
+    assert 'href="https://www.sec.gov/Archives/edgar/data/320193/000032019325000079/' in body
+    assert "Rules in order of preference" in get_page(browser, "/company/AAPL/proof/revenue/A2024FY")
+
+
+def test_a_proof_of_twelve_months_names_their_last_day(browser: Client) -> None:
+    assert ">Revenue, twelve months to 2025-03-29</h2>" in get_page(browser, "/company/AAPL/proof/revenue/TTM2025Q2")
+    assert ">Revenue, FY 2024</h2>" in get_page(browser, "/company/AAPL/proof/revenue/A2024FY")
+
+
+def test_a_day_before_the_first_filing_has_no_load_hint(browser: Client) -> None:
+    body = get_page(browser, "/company/AAPL?as_of=1999-01-01")
+    assert "filed by 1999-01-01." in body
+    assert "finapi load" not in body
+
+
+def test_a_company_that_is_a_fund_links_to_its_fund_page(browser: Client) -> None:
+    assert '<a href="/fund/0001067983">what it holds</a>' in get_page(browser, "/company/1067983")
+    assert "what it holds" not in get_page(browser, "/company/AAPL")
+
+
+def test_the_proof_of_a_missing_figure_shows_its_reason(browser: Client) -> None:
+    assert "<b>Not reported.</b>" in get_page(browser, "/company/AAPL/proof/goodwill/A2024FY")
+
+
+@pytest.mark.parametrize("cell", ["goodwill/A2024", "nothing/A2024FY", "revenue/A2024FY%22%3E", "revenue/A1999FY"])
+def test_an_invalid_proof_cell_returns_404(browser: Client, cell: str) -> None:
+    assert get_page(browser, f"/company/AAPL/proof/{cell}", 404)
+
+
+# ---- lists
+
+
+def test_filings_are_filtered_by_form_item_and_date(browser: Client) -> None:
+    body = get_page(browser, "/company/AAPL/filings?form_type=8-K&items=5.02&from_date=2025-12-01&to_date=")
+    assert [row[:3] for row in parse_rows(body)[1:]] == [["2026-01-02", "8-K", "5.02"], ["2025-12-05", "8-K", "5.02"]]
+    assert "2 filings" in body
+    assert "No filings of this kind." in get_page(browser, "/company/AAPL/filings?form_type=S-1")
+
+
+def test_insider_sales_are_listed_and_marked_on_the_price(browser: Client) -> None:
+    body = get_page(browser, "/company/AAPL/insiders?standard_type=sale")
+    told = [
+        "2022-05-04",
+        "Adams Katherine L.",
+        "SVP, GC and Secretary",
+        "sale",
+        "2,292",
+        "165.95",
+        "380,357",
+        "452,334",
+    ]
+    assert told in [row[:8] for row in parse_rows(body)]
+    assert "<dt>Sales</dt><dd>7 for 4 m USD</dd>" in body
+    assert "Adams Katherine L., 2022-05-04: sale" in body
+    assert '<a href="/insider/0001462356">' in body
+
+
+def test_holders_are_funds_with_their_positions(browser: Client) -> None:
+    body = get_page(browser, "/company/AAPL/holders")
+    told = ["692,000", "175,622,680", "0.07 %", "–", "no report for the previous quarter", "0001193125-26-226661"]
+    assert find_row(body, "Berkshire Hathaway Inc") == told
+    assert '<a href="/fund/0001067983">' in body
+
+
+def test_a_balance_is_drawn_only_if_all_parts_are_known() -> None:
+    names = ("total_current_liabilities", "total_liabilities", "total_equity")
+    years = ((2021, (None, None, 9)), (2022, (1, 3, 5)))
+    rows: list[Any] = [
+        {"fiscal_year": year, "fiscal_period": "FY", "metrics": dict(zip(names, map(_decimal, told), strict=True))}
+        for year, told in years
+    ]
+    (drawn,) = [one for one in charts_page.render_charts(rows, "USD") if one]
+    titles = re.findall("<title>([^<]+)</title>", drawn)
+    assert titles == ["Current liabilities, 2022: 1", "Other liabilities, 2022: 2", "Equity, 2022: 5"]
+
+
+def _decimal(value: int | None) -> Decimal | None:
+    return None if value is None else Decimal(value)
+
+
+def test_segments_are_sorted_by_size(browser: Client) -> None:
+    body = get_page(browser, "/company/AAPL/segments")
+    values = [int(row[1].replace(",", "")) for row in parse_rows(body)[1:]]
+    assert values == sorted(values, reverse=True)
+    assert find_row(body, "iPhone")[0] == "201,183"
+
+
+# ---- all of them
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_every_tab_has_content_and_names_its_cost(browser: Client, tab: str) -> None:
+    body = get_page(browser, f"/company/AAPL{tab}")
+    assert len(body) < 100_000
+    assert body.count('aria-current="page"') == 1
+    assert re.search(r"<summary>\d calls? of the API, \d+ tokens</summary>", body)
+    assert "<svg" in body or "<table" in body
+    assert " style=" not in body
+    assert "<script>" not in body
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_every_tab_can_be_downloaded_as_csv(browser: Client, tab: str) -> None:
+    body = get_page(browser, f"/company/AAPL{tab}")
+    found = re.search(r'<a href="([^"]+)" rel="nofollow" class="csv">CSV</a>', body)
+    assert found is not None
+    answer = browser.get(found[1].replace("&amp;", "&"), headers=HTML)
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert answer.headers["content-disposition"].startswith('attachment; filename="')
+    names, *rows = csv.reader(io.StringIO(answer.body.decode()))
+    assert len(names) > 3
+    assert rows
+    assert {len(row) for row in rows} == {len(names)}
+
+
+def test_the_csv_of_a_list_equals_the_apis(browser: Client) -> None:
+    shown = browser.get("/company/AAPL/filings?format=csv&form_type=8-K").body
+    user = users.create(browser.app, "csv@example.com", "pro", NOW)
+    headers = {"X-API-Key": user.api_key, "Accept": "text/csv"}
+    assert shown == browser.get("/api/v1/sec/filings?ticker=AAPL&form_type=8-K&limit=50", headers=headers).body
+
+
+def test_hostile_names_are_escaped_on_every_tab() -> None:
+    app = apps.create_in_memory(Config(pages="public", pages_per_minute=100_000), FixedClock(NOW))
+    data.load(app)
+    with app.db.write() as tx:
+        for place in ("companies SET name", "lines SET label", "insiders SET name"):
+            tx._connection.execute(f"UPDATE {place} = ?", ("<script>x</script>\"'&",))
+        tx.run("bump_data_version")
+    for tab in TABS:
+        body = get_page(Client(app), f"/company/320193{tab}")
+        assert "<script>x" not in body
+        assert "&lt;script&gt;x" in body
+    app.db.close()
+
+
+# ---- who pays
+
+
+@pytest.fixture
+def members() -> Iterator[App]:
+    app = apps.create_in_memory(Config(pages="members", pages_per_minute=100_000), FixedClock(NOW))
+    data.load(app)
+    yield app
+    app.db.close()
+
+
+def test_tabs_for_members_return_401_to_visitors(members: App) -> None:
+    assert [Client(members).get(f"/company/AAPL{tab}", headers=HTML).status for tab in TABS] == [401] * len(TABS)
+
+
+def test_tabs_return_404_if_pages_are_off() -> None:
+    app = apps.create_in_memory(Config(pages="off", pages_per_minute=100_000), FixedClock(NOW))
+    assert [Client(app).get(f"/company/AAPL{tab}", headers=HTML).status for tab in TABS] == [404] * len(TABS)
+    app.db.close()
+
+
+def test_an_unchanged_tab_returns_304(browser: Client) -> None:
+    first = browser.get("/company/AAPL/financials", headers=HTML)
+    again = browser.get("/company/AAPL/financials", headers={**HTML, "If-None-Match": first.headers["etag"]})
+    assert (again.status, again.body) == (304, b"")
+    assert first.headers["cache-control"] == "private, no-cache"

@@ -1,0 +1,67 @@
+"""The document of a filing: sanitised, in parts, and under its own policy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from finapi.app import App
+from finapi.edgar import sgml
+from finapi.market.documents import filing_store, metadata, submission_documents
+from finapi.web.html import sanitizer
+from tests.client import Client
+from tests.support.html_pages import HTML, get_page
+from tests.test_filings import FULL
+
+
+@pytest.fixture
+def kept(make_app: Callable[..., App]) -> Client:
+    """A client of a store that holds a filing with a hostile document."""
+    app = make_app(pages="public")
+    html = (
+        "<html><head><base href=//evil.example></head><body onload=x><p>Caf\u00e9</p><script>x</script></body></html>"
+    )
+    body = FULL.replace(b"lamp.txt", b"lamp.htm").replace(b"Lamps caf\xe9 went on.", html.encode())
+    papers = list(submission_documents.iter_listed_documents(sgml.iter_documents(body, "f")))
+    with app.db.write() as tx:
+        stored = filing_store.upsert(tx, metadata.from_header(sgml.parse_header(body, "f"), len(body)), app.clock.now())
+        text = submission_documents.prepare_text(papers[0][1].body, papers[0][1].filename, 10_000)
+        submission_documents.insert_documents(
+            tx, stored.id, [line for line, _ in papers], text, max_stored_bytes=10_000, max_indexed_characters=10_000
+        )
+        tx.run("bump_data_version")
+    return Client(app)
+
+
+NUMBER = "0000001750-98-000077"
+
+
+def test_a_stored_document_is_served_in_a_sandbox(kept: Client) -> None:
+    answer = kept.get(f"/filing/{NUMBER}/document", headers=HTML)
+    assert answer.headers["content-security-policy"] == (
+        "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:"
+    )
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.body.decode() == (
+        f'<html lang="en"><head><meta charset="utf-8"><title>{NUMBER}</title></head><body>'
+        "<p>Caf\u00e9</p></body></html>\n"
+    )
+    assert "has 1 part." in get_page(kept, f"/filing/{NUMBER}/document?part=2", 404)
+
+
+def test_a_filing_links_to_its_documents_here_and_at_the_sec(kept: Client) -> None:
+    body = get_page(kept, f"/filing/{NUMBER}")
+    assert f'<a href="/filing/{NUMBER}/document?part=1">the document</a>' in body
+    assert re.search(
+        r'href="https://www.sec.gov/Archives/edgar/data/1750/000000175098000077/[^"]+" rel="noreferrer"', body
+    )
+    assert "2 documents" in body
+
+
+def test_a_filing_links_to_the_parts_of_its_document(kept: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sanitizer, "PART_CHARACTERS", 60)
+    body = get_page(kept, f"/filing/{NUMBER}")
+    assert f'<a href="/filing/{NUMBER}/document?part=2">part 2</a>' in body
+    assert "<p>Part 2 of 2.</p>" in get_page(kept, f"/filing/{NUMBER}/document?part=2")

@@ -1,0 +1,38 @@
+"""Plans, robots.txt and security.txt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from finapi.app import App
+from tests.client import Client
+from tests.support.html_pages import get_page, parse_rows
+
+MakeApp = Callable[..., App]
+
+
+def test_the_plans_page_lists_costs_and_limits(browser: Client) -> None:
+    rows = parse_rows(get_page(browser, "/plans"))
+    assert ["xbrl", "120", "60"] in rows
+    assert ["app", "60", "60"] in rows
+    assert ["app", "1,000", "3,600"] in rows
+    assert 'id="limits"' in get_page(browser, "/plans")
+
+
+def test_robots_txt_allows_public_pages_but_not_the_api(make_app: MakeApp) -> None:
+    assert Client(make_app(pages="public")).get("/robots.txt").body == b"User-agent: *\nDisallow: /api/\n"
+    assert Client(make_app()).get("/robots.txt").body == b"User-agent: *\nDisallow: /\n"
+
+
+def test_security_txt_has_a_contact_and_an_expiry(make_app: MakeApp) -> None:
+    address = {"public_url": "https://api.example.com"}
+    answer = Client(make_app(**address, mail_from="Ann <ann@example.com>")).get("/.well-known/security.txt")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.body.decode().splitlines() == [
+        "Contact: mailto:ann@example.com",
+        "Expires: 2026-05-01T12:00:00.000Z",
+        "Preferred-Languages: en",
+        "Canonical: https://api.example.com/.well-known/security.txt",
+    ]
+    client = Client(make_app(security_contact="https://example.com/report"))
+    assert b"Contact: https://example.com/report\n" in client.get("/.well-known/security.txt").body
